@@ -1,0 +1,62 @@
+"""keras_perf: where every millisecond of a Keras training step goes, and what to change.
+
+>>> import keras_perf as kp
+>>> callbacks = kp.perf_callbacks("logs/run1")  # model.fit(..., callbacks=callbacks)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from keras_perf.callbacks.gaps import StepGapDetector
+    from keras_perf.callbacks.gpu import GPUUtilizationSampler
+    from keras_perf.callbacks.profiler import WindowedProfiler
+    from keras_perf.callbacks.recommender import StepsPerExecutionRecommender
+    from keras_perf.callbacks.suite import perf_callbacks
+    from keras_perf.read.scalars import load_scalars
+    from keras_perf.report.comparison import Comparison, compare
+    from keras_perf.report.diagnosis import Diagnosis, diagnose
+
+__version__ = version("keras-perf")
+
+_HOMES = {
+    "Comparison": "report.comparison",
+    "Diagnosis": "report.diagnosis",
+    "GPUUtilizationSampler": "callbacks.gpu",
+    "StepGapDetector": "callbacks.gaps",
+    "StepsPerExecutionRecommender": "callbacks.recommender",
+    "WindowedProfiler": "callbacks.profiler",
+    "compare": "report.comparison",
+    "diagnose": "report.diagnosis",
+    "load_scalars": "read.scalars",
+    "perf_callbacks": "callbacks.suite",
+}
+
+__all__ = [
+    "Comparison",
+    "Diagnosis",
+    "GPUUtilizationSampler",
+    "StepGapDetector",
+    "StepsPerExecutionRecommender",
+    "WindowedProfiler",
+    "compare",
+    "diagnose",
+    "load_scalars",
+    "perf_callbacks",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Loads a public name at its first use: reading and diagnosing need no TensorFlow."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'keras_perf' has no attribute {name!r}")
+    value = getattr(import_module(f"keras_perf.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

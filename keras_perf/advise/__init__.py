@@ -1,0 +1,1 @@
+"""From a measured summary to a verdict and advice. Pure functions."""

@@ -1,0 +1,55 @@
+"""One piece of advice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from keras_perf.advise.step_model import StepModel
+
+Change = Callable[[StepModel, float], StepModel]
+"""What the advice does to the model, from pessimism −1 over what is expected, 0, to +1."""
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """What to change, why, and what it will buy.
+
+    Attributes:
+        id: one of the fixed names, such as `parallel-map`.
+        title: a line.
+        reason: what was measured and what follows.
+        action: code to paste.
+        predicted_speedup: of the step alone, from this change alone; at least 1.
+        low, high: bounds of it, from the model's pessimistic and optimistic ends.
+        evidence: the figures it rests on.
+
+    """
+
+    id: str
+    title: str
+    reason: str
+    action: str
+    predicted_speedup: float
+    low: float
+    high: float
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    change: Change = field(default=lambda model, _: model, repr=False, compare=False)
+
+
+def predicted(
+    model: StepModel,
+    change: Change,
+    *,
+    id: str,
+    title: str,
+    reason: str,
+    action: str,
+    evidence: Mapping[str, Any],
+) -> Recommendation:
+    """A recommendation with its speed-up as the model predicts it."""
+    low, expected, high = sorted(
+        max(1.0, model.step_ms / max(1e-9, change(model, o).step_ms)) for o in (-1.0, 0.0, 1.0)
+    )
+    return Recommendation(id, title, reason, action, expected, low, high, evidence, change)

@@ -1,0 +1,115 @@
+"""A model of a training step, to predict what a change buys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from keras_perf.analyse.summary import Summary
+
+BOUND_BY_INPUT = 0.05
+GET_NEXT_MS = 0.05
+"""With prefetching, an input wait above this share of the step, and longer than it takes to
+fetch a batch that lies ready, means that the pipeline sets the pace. Below, it keeps up, and
+its own time is known from its stages only."""
+
+
+@dataclass(frozen=True)
+class StepModel:
+    """A step takes its input's time and the rest's, one after the other or overlapped.
+
+    With prefetching the step lasts as long as the longer of the two, without as long as both;
+    never shorter than its CPU time divided by the cores.
+
+    Attributes:
+        stages: milliseconds per batch of each stage of the input pipeline.
+        prefetched: the pipeline runs ahead of training.
+        rest: milliseconds per step of everything else, by part.
+        cpu_ms: CPU time per step, over all cores; 0 where it was not sampled.
+        cores: logical CPUs.
+
+    """
+
+    stages: Mapping[str, float]
+    prefetched: bool
+    rest: Mapping[str, float]
+    cpu_ms: float = 0.0
+    cores: int = 1
+
+    @property
+    def produce_ms(self) -> float:
+        """Time the pipeline needs for a batch."""
+        return sum(self.stages.values())
+
+    @property
+    def rest_ms(self) -> float:
+        """Time of everything but input."""
+        return sum(self.rest.values())
+
+    @property
+    def step_ms(self) -> float:
+        """Predicted time of a step."""
+        both = self.produce_ms, self.rest_ms
+        flow = max(both) if self.prefetched else sum(both)
+        return max(flow, self.cpu_ms / self.cores)
+
+    def with_stages(self, factors: Mapping[str, float], *, less_cpu: bool) -> StepModel:
+        """Some stages take their time times a factor; if it is work saved, so does their CPU."""
+        stages = {name: ms * factors.get(name, 1.0) for name, ms in self.stages.items()}
+        saved = self.produce_ms - sum(stages.values()) if less_cpu else 0.0
+        return replace(self, stages=stages, cpu_ms=max(0.0, self.cpu_ms - saved))
+
+    def with_rest(self, factors: Mapping[str, float]) -> StepModel:
+        """Some parts of the rest take their time times a factor."""
+        rest = {part: ms * factors.get(part, 1.0) for part, ms in self.rest.items()}
+        saved = self.rest_ms - sum(rest.values())
+        return replace(self, rest=rest, cpu_ms=max(0.0, self.cpu_ms - saved))
+
+
+@dataclass(frozen=True)
+class Situation:
+    """A summary, and the model that was fitted to it."""
+
+    summary: Summary
+    model: StepModel
+    parallelism: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def input_measured(self) -> bool:
+        """The input wait is known."""
+        return "input_wait" in self.summary.parts
+
+
+def situation_of(summary: Summary) -> Situation:
+    """Fits the model to what was measured."""
+    parts = dict(summary.parts)
+    wait = parts.pop("input_wait", 0.0)
+    recorded = summary.context.get("stages") or []
+    names = [f"{stage['name']} ({place})" for place, stage in enumerate(recorded, 1)]
+    costs = {
+        name: stage["cost_ms"] / max(1, stage["parallelism"])
+        for name, stage in zip(names, recorded, strict=True)
+    }
+    prefetched = any(stage["name"].startswith("Prefetch") for stage in recorded)
+    known = sum(costs.values())
+    if not prefetched:
+        produce = wait
+    elif wait > max(BOUND_BY_INPUT * summary.step_ms, GET_NEXT_MS):
+        produce = summary.step_ms
+    else:
+        parts["get_next"] = wait
+        produce = min(known, summary.step_ms)
+    scale = produce / known if known else 0.0
+    stages = {name: ms * scale for name, ms in costs.items()} or {"input": produce}
+    cores = int(summary.context.get("cpu_count") or 1)
+    return Situation(
+        summary,
+        StepModel(
+            stages=stages,
+            prefetched=prefetched,
+            rest=parts,
+            cpu_ms=summary.sensors.get("host/process_cpu_pct", 0.0) / 100 * summary.step_ms,
+            cores=cores,
+        ),
+        {n: int(s["parallelism"]) for n, s in zip(names, recorded, strict=True)},
+    )

@@ -1,0 +1,60 @@
+"""Which part of the step is the bottleneck."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from keras_perf.advise.step_model import Situation, StepModel
+from keras_perf.analyse.summary import ENOUGH_STEPS
+
+WORTHWHILE = 1.05
+"""If removing a part whole buys less than this, the step is bound by its computation."""
+
+PARTS_OF = {
+    "callback-bound": ("callbacks",),
+    "dispatch-bound": ("dispatch", "other_host"),
+    "compile-bound": ("compile",),
+}
+
+
+def gains(model: StepModel) -> dict[str, float]:
+    """Verdict → speed-up if its part were gone."""
+
+    def gain(without: StepModel) -> float:
+        return model.step_ms / max(1e-9, without.step_ms)
+
+    found = {"input-bound": gain(replace(model, stages={}, cpu_ms=0.0))}
+    for verdict, parts in PARTS_OF.items():
+        without = replace(model.with_rest(dict.fromkeys(parts, 0.0)), cpu_ms=0.0)
+        found[verdict] = gain(without)
+    return found
+
+
+def verdict_of(situation: Situation) -> tuple[str, str]:
+    """The verdict, and a sentence that says why."""
+    summary = situation.summary
+    if summary.steps < ENOUGH_STEPS:
+        return "inconclusive", (
+            f"only {summary.steps} steps were measured after warm-up, at least {ENOUGH_STEPS} "
+            "are needed: train longer."
+        )
+    found = gains(situation.model)
+    verdict = max(found, key=lambda name: found[name])
+    if found[verdict] >= WORTHWHILE:
+        return verdict, _because(verdict, found[verdict], summary.parts)
+    if not situation.input_measured:
+        return "inconclusive", (
+            "the input wait could not be measured, because tf.data kept no model of this "
+            "pipeline: leave options.autotune.enabled at its default."
+        )
+    return "compute-bound", (
+        f"no other part is worth {WORTHWHILE - 1:.0%}: what remains is the model's own computation."
+    )
+
+
+def _because(verdict: str, gain: float, parts: Mapping[str, float]) -> str:
+    names = PARTS_OF.get(verdict, ("input_wait",))
+    spent = sum(parts.get(name, 0.0) for name in names)
+    what = " and ".join(name.replace("_", " ") for name in names)
+    return f"{what}: {spent:.3g} ms of each step; without, training would be {gain:.2f}× as fast."

@@ -1,0 +1,1 @@
+"""The callbacks: thin adapters from Keras's `fit` to the observers."""

@@ -1,0 +1,124 @@
+"""StepGapDetector."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import keras
+
+from keras_perf.callbacks.iterators import PipelineModel
+from keras_perf.callbacks.listening import ListeningCallback
+from keras_perf.callbacks.observation import Observation
+from keras_perf.observers.input_pipeline import stages_from_model
+from keras_perf.observers.split import Splitter
+from keras_perf.records.execution import Execution, Kind
+from keras_perf.records.interval import Interval
+
+ENOUGH_BATCHES = 20
+"""A pipeline's own figures mean little before so many batches; the epoch before says more."""
+
+
+class StepGapDetector(ListeningCallback):
+    """Tells where each training step's time goes, all the time, without a trace.
+
+    Splits the time from one step's begin to the next into input wait, compute, dispatch (where
+    it is known), callbacks, other host work and compiling, and logs the parts about twice a
+    second as scalars `perf/*_ms`, each callback's share as `callbacks/*_ms`, and throughput.
+    At the end of training it writes the diagnosis to TensorBoard's Text tab.
+
+    Arguments:
+        log_dir: the directory that TensorBoard is started on; str or os.PathLike.
+
+    Raises:
+        TypeError, ValueError, OSError: `log_dir` is not a path, or cannot be written.
+
+    Source of the split: tf.data's gap times (`tf.data.experimental.get_model_proto`), the time
+    between two `GetNext`; see `keras_perf.observers.split`.
+
+    What it cannot see: the input wait where tf.data's autotune is off; compilations by XLA
+    that need no retrace; what a callback does in a thread of its own. Warm-up, profiled and
+    trial executions, validation and epoch boundaries are outside of every figure.
+
+    >>> import keras_perf as kp
+    >>> gaps = kp.StepGapDetector("logs/run1")  # model.fit(..., callbacks=[gaps])
+
+    """
+
+    def __init__(self, log_dir: str | os.PathLike[str]) -> None:
+        super().__init__(log_dir)
+        self._splitter = Splitter()
+        self._stages: tuple[Any, ...] = ()
+        self._model: Any = None
+        self._examples_per_step: float | None = None
+
+    def observation_begins(self, observation: Observation) -> None:
+        """Starts anew: nothing of an earlier `fit` is carried over."""
+        self._splitter = Splitter()
+        self._stages, self._model, self._examples_per_step = (), None, None
+        observation.recording.diagnose_at_end(self.log_dir)
+
+    def execution(self, execution: Execution) -> None:
+        """Adds it to the split."""
+        if execution.kind in (Kind.STEADY, Kind.TRACED):
+            self._splitter.add(execution)
+
+    def stretch_ends(self, pipeline: PipelineModel | None, pending_gaps: int | None) -> None:
+        """Asks tf.data for the gaps."""
+        self._model = pipeline.read() if pipeline is not None else None
+        if self._model is None or pending_gaps is None:
+            self._splitter.close_stretch(None)
+        else:
+            self._splitter.close_stretch(self._model.gap_times, pending_gaps)
+
+    def interval_ends(self, step: int, wall_time: float, final: bool) -> None:
+        """Writes the interval."""
+        observation = self.observation
+        assert observation is not None
+        interval = self._splitter.take(observation.dispatch_ns, final=final)
+        if interval is None:
+            return
+        self._describe_pipeline(observation)
+        self._count_examples(observation)
+        self.writer.scalars(
+            interval.last_step, scalars_of(interval, self._examples_per_step), wall_time
+        )
+        if "stages" not in observation.recording.context:
+            self._record_stages(observation)
+            observation.recording.write_context(observation)
+        self._record_stages(observation)
+
+    def _record_stages(self, observation: Observation) -> None:
+        observation.recording.context |= {
+            "stages": [stage._asdict() for stage in self._stages],
+            "examples_per_step": self._examples_per_step,
+        }
+
+    def _describe_pipeline(self, observation: Observation) -> None:
+        if self._model is not None and (not self._stages or observation.batch >= ENOUGH_BATCHES):
+            self._stages = stages_from_model(self._model)
+        self._model = None
+
+    def _count_examples(self, observation: Observation) -> None:
+        """Examples per step from the loss metric, which counts them; the device is idle now."""
+        if not observation.batch:
+            return
+        for metric in observation.model.metrics[:1]:
+            if isinstance(metric, keras.metrics.Mean) and metric.name == "loss":
+                count = float(metric.count)
+                if count > 0:
+                    self._examples_per_step = count / observation.batch
+
+
+def scalars_of(interval: Interval, examples_per_step: float | None) -> dict[str, float]:
+    """Tag → value of one interval; what was not measured is absent."""
+    values = {"perf/step_time_ms": interval.step_ms}
+    values |= {f"perf/{part}_ms": ms for part, ms in interval.per_step_ms().items()}
+    per_sec = 1e3 / interval.step_ms
+    values["perf/steps_per_sec"] = per_sec
+    if examples_per_step is not None:
+        values["perf/examples_per_sec"] = per_sec * examples_per_step
+    values["perf/interval_steps"] = float(interval.steps)
+    for owner, spent in interval.owners.items():
+        values[f"callbacks/{owner}_ms"] = spent / interval.steps / 1e6
+    return values

@@ -1,0 +1,47 @@
+"""What the iterator that `fit` trains on tells about its input pipeline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+
+class PipelineModel:
+    """tf.data's own model of the pipeline behind an iterator.
+
+    Reading costs some 15 µs and no device sync. It is None from the moment that tf.data says
+    that it keeps no model (`options.autotune.enabled = False`).
+    """
+
+    def __init__(self, iterator: Any) -> None:
+        self.iterator = iterator
+        self._source = _readable(iterator)
+
+    def read(self) -> Any | None:
+        """A `tensorflow.data.model.ModelProto`, or None."""
+        if self._source is None:
+            return None
+        try:
+            return tf.data.experimental.get_model_proto(self._source)
+        except (tf.errors.OpError, ValueError, TypeError, AttributeError):
+            self._source = None
+            return None
+
+
+def _readable(iterator: Any) -> Any | None:
+    """The iterator whose model can be asked for.
+
+    A strategy with several local replicas hands out a DistributedIterator; the iterators behind
+    it are private (`_iterators[0]._iterator._device_iterators[0]`). Where they are elsewhere,
+    the input wait of such a run is missing.
+    """
+    if not isinstance(iterator, tf.distribute.DistributedIterator):
+        return iterator
+    try:
+        inner = iterator._iterators[0]
+        inner = getattr(inner, "_iterator", inner)
+        devices = getattr(inner, "_device_iterators", None)
+        return devices[0] if devices else inner
+    except (AttributeError, IndexError, TypeError):
+        return None

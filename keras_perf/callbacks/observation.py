@@ -1,0 +1,337 @@
+"""The one observation of a running `fit`, shared by all of our callbacks on it."""
+
+from __future__ import annotations
+
+import logging
+import time
+import weakref
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
+
+import keras
+import tensorflow as tf
+
+from keras_perf.callbacks.iterators import PipelineModel
+from keras_perf.callbacks.recording import Recording
+from keras_perf.callbacks.relay import CallbackRelay, calling_list
+from keras_perf.observers.split import GAP_HISTORY
+from keras_perf.observers.timeline import Timeline
+from keras_perf.records.execution import Execution, Kind
+
+logger = logging.getLogger("keras_perf")
+
+WARMUP_STEPS = 10
+WARMUP_EXECUTIONS = 3
+"""Kept out of every figure: one is not enough, tf.data's autotune needs a few."""
+
+INTERVAL_S = 0.5
+"""Seconds of training between two points."""
+
+_clock = time.perf_counter_ns
+
+TrainFunction = Callable[[Any], Any]
+
+
+class Plan(NamedTuple):
+    """How the next execution will be run."""
+
+    function: TrainFunction
+    steps: int
+    kind: Kind
+    around: AbstractContextManager[Any] | None = None
+    answers: int = 0
+    """How many of Keras's next calls it runs ahead of; they get the same logs."""
+
+
+class Listener:
+    """What an observation tells, always between two executions; each may be left as it is."""
+
+    def execution(self, execution: Execution) -> None:
+        """An execution is complete."""
+
+    def stretch_ends(self, pipeline: PipelineModel | None, pending_gaps: int | None) -> None:
+        """A run of consecutive steady executions on one iterator has ended.
+
+        Arguments:
+            pipeline: tf.data's model behind the iterator.
+            pending_gaps: how many of its newest gap times came after the last execution that
+                was told of; None if that is not known.
+
+        """
+
+    def interval_ends(self, step: int, wall_time: float, final: bool) -> None:
+        """It is time to write a point; the last one if `final`."""
+
+    def observation_ends(self, aborted: bool) -> None:
+        """Training has ended, or has raised."""
+
+
+class Director(Listener):
+    """A listener that also decides how the next execution is run."""
+
+    def direct(self, plan: Plan) -> Plan:
+        """The plan, or another in its place."""
+        raise NotImplementedError
+
+
+class Observation:
+    """Wraps the model's train function and the callback list for the time of one `fit`.
+
+    Attributes:
+        model: being trained.
+        timeline: fed by the wrapper and the relay.
+        step: optimizer steps before the next execution.
+        first_step: optimizer steps before this `fit`.
+        batch: index in the epoch of the next execution's first step.
+        epochs: number of epochs asked for, where Keras tells.
+        epoch_steps: steps of a whole epoch; None until Keras or the first epoch has told.
+        dispatch_ns: cost of entering and leaving the train function, once a trial has told.
+        recording: where listeners write.
+
+    """
+
+    def __init__(self, model: keras.Model, callbacks: keras.callbacks.CallbackList | None) -> None:
+        self.model = model
+        self.timeline = Timeline(self._completed)
+        self.steps_per_execution = int(model.steps_per_execution)
+        self.first_step = self.step = optimizer_iterations(model) or 0
+        self.batch = 0
+        params = callbacks.params if callbacks is not None else {}
+        self.epochs: int | None = params.get("epochs")
+        self.epoch_steps: int | None = params.get("steps")
+        self.pipeline: PipelineModel | None = None
+        self.dispatch_ns: int | None = None
+        self.recording = Recording()
+        self.armed = callbacks is None
+        self.closed = False
+        self._warmup = max(WARMUP_EXECUTIONS, -(-WARMUP_STEPS // self.steps_per_execution))
+        self._interval_ns = round(INTERVAL_S * 1e9)
+        self._interval_begin = _clock()
+        self._listeners: list[Listener] = []
+        self._directors: list[Director] = []
+        self._executions = self._held_steps = self._stretch_steps = 0
+        self._epoch_open = self._exhausted = False
+        self._answers_left = 0
+        self._answer: Any = None
+        self._function: TrainFunction = model.train_function
+        self._count_traces = trace_counter(self._function)
+        self._traces = self._count_traces()
+        self._wrapper: TrainFunction = self._execute
+        model.train_function = self._wrapper
+        self._list = weakref.ref(callbacks) if callbacks is not None else lambda: None
+        self._relay = CallbackRelay(callbacks, self) if callbacks is not None else None
+        if callbacks is not None:
+            weakref.finalize(callbacks, self.close, aborted=True)
+
+    # -- joining -------------------------------------------------------------------------
+
+    @classmethod
+    def join(cls, model: keras.Model, listener: Listener) -> Observation:
+        """The observation of the `fit` that is beginning on `model`, with `listener` on it."""
+        callbacks = calling_list()
+        current = _running.get(model)
+        if current is not None and current._list() is not callbacks:
+            current.close(aborted=True)
+            current = None
+        if current is None:
+            if callbacks is None:
+                logger.warning(
+                    "keras_perf: on_train_begin was not called by a keras CallbackList; "
+                    "callbacks' times are missing and count as other host time."
+                )
+            current = cls(model, callbacks)
+            _running[model] = current
+        current._listeners.append(listener)
+        if isinstance(listener, Director):
+            current._directors.append(listener)
+        return current
+
+    @property
+    def answering(self) -> bool:
+        """Keras is being answered for steps that have already run."""
+        return self._answers_left > 0
+
+    @property
+    def relayed(self) -> bool:
+        """The callback list was found: its end is told and its callbacks are timed."""
+        return self._relay is not None
+
+    @property
+    def batch_hooks(self) -> list[tuple[keras.callbacks.Callback, str]]:
+        """Every callback with a batch hook of its own, with `Class.hook`."""
+        return self._relay.batch_hooks if self._relay is not None else []
+
+    # -- the hot path --------------------------------------------------------------------
+
+    def _execute(self, iterator: Any) -> Any:
+        """In place of the model's train function."""
+        if self._answers_left:
+            self._answers_left -= 1
+            return self._answer
+        entry = _clock()
+        if not self.armed:
+            # Called by a loop that our relay is not in: that `fit` is not ours to observe.
+            self.close(aborted=True)
+            return self._function(iterator)
+        self.timeline.end(entry)
+        plan = self._plan(iterator, entry)
+        begin = _clock()
+        self.timeline.begin(begin, self.step, plan.steps, plan.kind)
+        try:
+            if plan.around is None:
+                logs = plan.function(iterator)
+            else:
+                with plan.around:
+                    logs = plan.function(iterator)
+        except (StopIteration, tf.errors.OutOfRangeError):
+            self.timeline.discard()
+            self._exhausted = True
+            raise
+        except BaseException:
+            self.close(aborted=True)
+            raise
+        self.timeline.returned(_clock())
+        self._executions += 1
+        self.step += plan.steps
+        self.batch += plan.steps
+        self._held_steps = plan.steps
+        if plan.answers:
+            self._answer, self._answers_left = logs, plan.answers
+        if (traces := self._count_traces()) != self._traces:
+            self._traces = traces
+            if plan.kind is Kind.STEADY:
+                self.timeline.retag(Kind.TRACED)
+        return logs
+
+    def _plan(self, iterator: Any, now: int) -> Plan:
+        """What the next execution is, after the work that is due between two executions."""
+        if self.pipeline is None or self.pipeline.iterator is not iterator:
+            self.pipeline = PipelineModel(iterator)
+        if self._executions == self._warmup:
+            self._interval_begin = now
+        if now - self._interval_begin > self._interval_ns:
+            self._end_interval(self._held_steps, now)
+        elif self._stretch_steps > GAP_HISTORY - 3 * self.steps_per_execution:
+            self._end_stretch(self._held_steps)
+        warm = self._executions >= self._warmup
+        plan = Plan(
+            self._function,
+            self.steps_per_execution,
+            Kind.STEADY if warm else Kind.WARMUP,
+        )
+        for director in tuple(self._directors):
+            try:
+                plan = director.direct(plan)
+            except Exception as error:  # noqa: BLE001  monitoring never kills training
+                self._drop(director, error)
+        if plan.kind is not Kind.STEADY:
+            self._end_stretch(self._held_steps)
+        return plan
+
+    # -- what happens between executions -------------------------------------------------
+
+    def _completed(self, execution: Execution) -> None:
+        if execution.kind in (Kind.STEADY, Kind.TRACED):
+            self._stretch_steps += execution.steps
+        self._tell("execution", execution)
+
+    def _end_stretch(self, pending_gaps: int | None) -> None:
+        if self._stretch_steps:
+            self._stretch_steps = 0
+            self._tell("stretch_ends", self.pipeline, pending_gaps)
+
+    def _end_interval(self, pending_gaps: int | None, now: int) -> None:
+        self._end_stretch(pending_gaps)
+        self._interval_begin = now
+        self._tell("interval_ends", self.step, time.time(), self.closed)
+
+    def _tell(self, what: str, *arguments: Any) -> None:
+        """Tells every listener; one that fails is told no more, and training goes on."""
+        for listener in tuple(self._listeners):
+            try:
+                getattr(listener, what)(*arguments)
+            except Exception as error:  # noqa: BLE001  monitoring never kills training
+                self._drop(listener, error)
+
+    def _drop(self, listener: Listener, error: Exception) -> None:
+        self._listeners.remove(listener)
+        if isinstance(listener, Director):
+            self._directors.remove(listener)
+        logger.warning(
+            "keras_perf: %s failed (%s: %s) and is off for the rest of this fit; "
+            "its values are missing from now on.",
+            type(listener).__name__,
+            type(error).__name__,
+            error,
+            exc_info=logger.isEnabledFor(logging.DEBUG),
+        )
+
+    def epoch_begins(self) -> None:
+        """Called before the first execution of an epoch."""
+        self.batch = 0
+        self._epoch_open = True
+        self._exhausted = False
+
+    def epoch_ends(self) -> None:
+        """Called when an epoch's last execution is over; again calls do nothing."""
+        if not self._epoch_open:
+            return
+        self._epoch_open = False
+        missing = self._missing_steps()
+        self.step -= missing
+        self.batch -= missing
+        self.epoch_steps = self.batch
+        self.timeline.flush(missing)
+        # tf.data's count of gaps after the end of the data is known for single steps only.
+        reliable = not self._exhausted or self.steps_per_execution == 1
+        self._end_stretch(int(self._exhausted) if reliable else None)
+        self.pipeline = None
+
+    def _missing_steps(self) -> int:
+        """Steps that the epoch's last execution ran fewer than steps_per_execution."""
+        iterations = optimizer_iterations(self.model)
+        if iterations is None or self.steps_per_execution == 1:
+            return 0
+        missing = self.step - iterations
+        return missing if 0 < missing < self.steps_per_execution else 0
+
+    def close(self, *, aborted: bool = False) -> None:
+        """Gives model and callback list back, writes what is left; again calls do nothing."""
+        if self.closed:
+            return
+        self.closed = True
+        if self.model.train_function is self._wrapper:
+            self.model.train_function = self._function
+        if self._relay is not None:
+            self._relay.restore()
+        _running.pop(self.model, None)
+        self.timeline.flush()
+        self._end_interval(None, _clock())
+        self._tell("observation_ends", aborted)
+        self.recording.finish(self)
+
+
+_running: weakref.WeakKeyDictionary[keras.Model, Observation] = weakref.WeakKeyDictionary()
+
+
+def optimizer_iterations(model: keras.Model) -> int | None:
+    """The optimizer's step counter; a device read, so only for an epoch's end."""
+    iterations = getattr(getattr(model, "optimizer", None), "iterations", None)
+    try:
+        return None if iterations is None else int(iterations)
+    except (TypeError, ValueError):
+        return None
+
+
+def trace_counter(function: Any) -> Callable[[], int]:
+    """Counts traces of the `tf.function` inside Keras's train function.
+
+    It lies in the closure, which is private to Keras; where it is not found (another version,
+    `run_eagerly`), the count stays 0 and retracing is not recognised.
+    """
+    for cell in getattr(function, "__closure__", None) or ():
+        count = getattr(cell.cell_contents, "experimental_get_tracing_count", None)
+        if count is not None:
+            return count  # type: ignore[no-any-return]
+    return lambda: 0

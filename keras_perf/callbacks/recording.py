@@ -1,0 +1,85 @@
+"""What the callbacks of one `fit` write: one writer a log directory, one context."""
+
+from __future__ import annotations
+
+import os
+import platform
+from typing import TYPE_CHECKING, Any
+
+import keras
+import psutil
+import tensorflow as tf
+
+import keras_perf
+from keras_perf.report.diagnosis import diagnose
+from keras_perf.write.events import RunWriter
+
+if TYPE_CHECKING:
+    from keras_perf.callbacks.observation import Observation
+
+
+class Recording:
+    """Writers by log directory, and the context record that goes into each of them."""
+
+    def __init__(self) -> None:
+        self.context: dict[str, Any] = {}
+        self._writers: dict[str, RunWriter] = {}
+        self._diagnosed: list[str] = []
+
+    def writer(self, log_dir: str) -> RunWriter:
+        """The writer for a log directory, made at the first call."""
+        if log_dir not in self._writers:
+            self._writers[log_dir] = RunWriter(log_dir)
+        return self._writers[log_dir]
+
+    def diagnose_at_end(self, log_dir: str) -> None:
+        """Asks for the diagnosis in the Text tab."""
+        self._diagnosed.append(log_dir)
+
+    def write_context(self, observation: Observation) -> None:
+        """The context as known so far; a killed run keeps the last one written."""
+        content = describe_fit(observation) | self.context
+        for writer in self._writers.values():
+            writer.context(observation.step, content)
+            writer.flush()
+
+    def finish(self, observation: Observation) -> None:
+        """Writes context and diagnosis, and closes the files."""
+        self.write_context(observation)
+        for log_dir in self._diagnosed:
+            markdown = diagnose(log_dir).to_markdown()
+            self._writers[log_dir].text(observation.step, "perf/diagnosis", markdown)
+        for writer in self._writers.values():
+            writer.close()
+        self._writers.clear()
+
+
+def describe_fit(observation: Observation) -> dict[str, Any]:
+    """What is known of a `fit` without measuring: versions, settings, sizes."""
+    model = observation.model
+    strategy = model.distribute_strategy
+    return {
+        "versions": {
+            "keras_perf": keras_perf.__version__,
+            "tensorflow": tf.__version__,
+            "keras": keras.__version__,
+            "python": platform.python_version(),
+        },
+        "cpu_count": len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count(),
+        "memory_available_mib": psutil.virtual_memory().available / 2**20,
+        "steps_per_execution": observation.steps_per_execution,
+        "run_eagerly": bool(model.run_eagerly),
+        "jit_compile": bool(model.jit_compile),
+        "dtype_policy": str(getattr(model.dtype_policy, "name", model.dtype_policy)),
+        "optimizer": type(model.optimizer).__name__,
+        "parameters": int(model.count_params()) if model.built else None,
+        "strategy": type(strategy).__name__,
+        "replicas": int(strategy.num_replicas_in_sync),
+        "first_step": observation.first_step,
+        "last_step": observation.step,
+        "epoch_steps": observation.epoch_steps,
+        "epochs": observation.epochs,
+        "batch_hooks": sorted({owner for _, owner in observation.batch_hooks}),
+    }

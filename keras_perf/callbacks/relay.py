@@ -1,0 +1,168 @@
+"""Stands in the callback list for the callbacks of a `fit`, and times each of their hooks."""
+
+from __future__ import annotations
+
+import sys
+import time
+import weakref
+from collections.abc import Iterator
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import keras
+
+if TYPE_CHECKING:
+    from keras_perf.callbacks.observation import Observation
+
+_clock = time.perf_counter_ns
+
+_Hooks = list[tuple[keras.callbacks.Callback, str]]
+
+
+def calling_list() -> keras.callbacks.CallbackList | None:
+    """The outermost CallbackList whose `on_train_begin` is being run, or None.
+
+    Nothing public leads from a callback to the list that holds it; the list is `self` of the
+    frame that calls.
+    """
+    found = None
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name == "on_train_begin":
+            owner = frame.f_locals.get("self")
+            if isinstance(owner, keras.callbacks.CallbackList):
+                found = owner
+        frame = frame.f_back
+    return found
+
+
+class CallbackRelay(keras.callbacks.Callback):
+    """Forwards every hook to the callbacks it stands for, in their order.
+
+    It takes their place in `CallbackList.callbacks`, so that no callback of the user's is
+    touched, and gives the list back its own at `restore`.
+    """
+
+    def __init__(self, callbacks: keras.callbacks.CallbackList, observation: Observation) -> None:
+        super().__init__()
+        # Weak: a list that only its `fit` holds tells, by dying, that `fit` has raised.
+        self._list = weakref.ref(callbacks)
+        self._originals = callbacks.callbacks
+        self._observation: Observation | None = observation
+        self._timeline = observation.timeline
+        self._leaves = list(_leaves(self._originals))
+        self._begin_hooks = _overridden(self._leaves, "on_train_batch_begin", "on_batch_begin")
+        self._end_hooks = _overridden(self._leaves, "on_train_batch_end", "on_batch_end")
+        callbacks.callbacks = [self]
+
+    @property
+    def batch_hooks(self) -> list[tuple[keras.callbacks.Callback, str]]:
+        """Each callback with a batch hook of its own, and the hook's name."""
+        return [*self._begin_hooks, *self._end_hooks]
+
+    def restore(self) -> None:
+        """Leaves the list as it was; hooks go on being forwarded until Keras lets go of us."""
+        if (callbacks := self._list()) is not None:
+            callbacks.callbacks = self._originals
+        self._observation = None
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """Times each callback's hook."""
+        observation = self._observation
+        if observation is not None:
+            observation.armed = True
+            if observation.answering:
+                return
+        self._run("on_train_batch_begin", self._begin_hooks, batch, logs, _clock())
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Notes that the logs have been read, then times each callback's hook."""
+        begin = _clock()
+        self._timeline.ready(begin)
+        observation = self._observation
+        if observation is not None and observation.answering:
+            return
+        self._run("on_train_batch_end", self._end_hooks, batch, logs, begin)
+
+    def _run(self, hook: str, hooks: _Hooks, batch: int, logs: Any, begin: int) -> None:
+        host = self._timeline.host
+        try:
+            for callback, owner in hooks:
+                getattr(callback, hook)(batch, logs=logs)
+                end = _clock()
+                host(owner, begin, end)
+                begin = end
+        except BaseException:
+            self._abort()
+            raise
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        """Forwards."""
+        self._forward("on_epoch_begin", epoch, logs)
+        if self._observation is not None:
+            self._observation.epoch_begins()
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Forwards, after the epoch's last execution has been closed."""
+        if self._observation is not None:
+            self._observation.epoch_ends()
+        self._forward("on_epoch_end", epoch, logs)
+
+    def on_test_begin(self, logs: Any = None) -> None:
+        """Forwards, after the epoch's last execution has been closed."""
+        if self._observation is not None:
+            self._observation.epoch_ends()
+        self._forward("on_test_begin", logs)
+
+    def on_train_end(self, logs: Any = None) -> None:
+        """Forwards, then ends the observation."""
+        self._forward("on_train_end", logs)
+        if self._observation is not None:
+            self._observation.close()
+
+    def on_test_end(self, logs: Any = None) -> None:
+        """Forwards."""
+        self._forward("on_test_end", logs)
+
+    def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """Forwards."""
+        self._forward("on_test_batch_begin", batch, logs)
+
+    def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Forwards."""
+        self._forward("on_test_batch_end", batch, logs)
+
+    def _forward(self, hook: str, *arguments: Any) -> None:
+        try:
+            for callback in self._originals:
+                getattr(callback, hook)(*arguments)
+        except BaseException:
+            self._abort()
+            raise
+
+    def _abort(self) -> None:
+        if self._observation is not None:
+            self._observation.close(aborted=True)
+
+
+def _overridden(callbacks: list[keras.callbacks.Callback], hook: str, alias: str) -> _Hooks:
+    """The callbacks whose hook does something; Keras's own default does nothing."""
+    base = keras.callbacks.Callback
+
+    def is_default(callback: keras.callbacks.Callback, name: str) -> bool:
+        own = name in getattr(callback, "__dict__", {})
+        return not own and getattr(type(callback), name) is getattr(base, name)
+
+    return [
+        (callback, f"{type(callback).__name__}.{hook}")
+        for callback in callbacks
+        if not (is_default(callback, hook) and is_default(callback, alias))
+    ]
+
+
+def _leaves(callbacks: list[Any]) -> Iterator[keras.callbacks.Callback]:
+    for callback in callbacks:
+        if isinstance(callback, keras.callbacks.CallbackList):
+            yield from _leaves(callback.callbacks)
+        else:
+            yield callback

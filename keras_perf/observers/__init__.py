@@ -1,0 +1,1 @@
+"""Turns times and sensor readings that it is given into records. Knows no framework."""

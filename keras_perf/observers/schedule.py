@@ -1,0 +1,64 @@
+"""When to capture: a pure function of the step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureSchedule:
+    """Cycles of waiting, warming up and capturing, counted in optimizer steps of this `fit`.
+
+    After `skip_first` steps, each cycle is `wait_steps` + `warmup_steps` + `active_steps` long;
+    the active ones are captured. `repeat` cycles in all, 0 for no end.
+    """
+
+    skip_first: int = 0
+    wait_steps: int = 0
+    warmup_steps: int = 20
+    active_steps: int = 20
+    repeat: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuses what cannot be meant."""
+        for name in ("skip_first", "wait_steps", "warmup_steps", "repeat"):
+            _require_int(name, getattr(self, name), 0, "")
+        _require_int(
+            "active_steps",
+            self.active_steps,
+            1,
+            " To capture nothing, leave WindowedProfiler out.",
+        )
+
+    def window(self, first: int, steps: int) -> int | None:
+        """The cycle whose active steps overlap `[first, first + steps)`, or None.
+
+        An execution of several steps cannot be cut: if any of its steps is active, all of it is
+        captured.
+        """
+        last = first + steps - 1
+        cycle = (last - self.first_active) // self._length
+        if self.repeat:
+            cycle = min(cycle, self.repeat - 1)
+        if cycle < 0 or first >= self._start(cycle) + self.active_steps:
+            return None
+        return cycle
+
+    @property
+    def first_active(self) -> int:
+        """The first step that is captured."""
+        return self.skip_first + self.wait_steps + self.warmup_steps
+
+    @property
+    def _length(self) -> int:
+        return self.wait_steps + self.warmup_steps + self.active_steps
+
+    def _start(self, cycle: int) -> int:
+        return self.first_active + cycle * self._length
+
+
+def _require_int(name: str, value: object, least: int, remedy: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be an int, got {type(value).__name__} {value!r}.{remedy}")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}.{remedy}")

@@ -1,0 +1,190 @@
+"""Splits steady executions into the parts of a step."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from statistics import median
+
+from keras_perf.records.execution import Execution, Kind
+from keras_perf.records.interval import Interval
+
+GAP_HISTORY = 100
+"""How many gap times tf.data keeps (tensorflow/core/framework/model.cc)."""
+
+
+LONG_EXECUTION = 16
+"""Fewer gaps inside an execution than this say too little about it."""
+
+
+class Splitter:
+    """Sums executions; the iterator's gap times tell the input wait from the rest.
+
+    tf.data records, for each `GetNext`, the time since the one before it ended: everything a
+    step does but wait for input. A stretch is a run of consecutive steady executions on one
+    iterator; over those whose gaps are remembered, input wait = begin to begin − gaps. The share
+    found there is applied to the whole stretch.
+
+    With several steps per execution the gaps inside an execution are the pure in-graph step,
+    and the last gap of each holds the way out to Python and back too: the difference, less the
+    host's own time, is the cost of dispatch.
+    """
+
+    def __init__(self) -> None:
+        self._recent: deque[Execution] = deque(maxlen=GAP_HISTORY + 1)
+        self._stretch_inside = 0
+        self._stretch_executions = 0
+        self._usual_ns = 0.0
+        self._share: float | None = None
+        self._reset()
+
+    def _reset(self) -> None:
+        self._last_step = self._steps = self._executions = 0
+        self._total = self._inside = self._callbacks = self._host = self._compile = 0
+        self._gaps_known = False
+        self._measured_inside = self._measured_executions = 0
+        self._wait = self._dispatch = 0.0
+        self._owners: dict[str, int] = {}
+
+    @property
+    def steps(self) -> int:
+        """Steps summed since the last `take`."""
+        return self._steps
+
+    def add(self, execution: Execution) -> None:
+        """Adds a steady or traced execution.
+
+        Of a traced one, what exceeds the usual execution is counted as compile time.
+        """
+        compile_ns = 0
+        if execution.kind is Kind.TRACED:
+            compile_ns = max(0, execution.inside_ns - self._usual_inside(execution.steps))
+        else:
+            self._recent.append(execution)
+        inside = execution.inside_ns - compile_ns
+        callbacks = 0
+        for owner, spent in execution.owners:
+            callbacks += spent
+            self._owners[owner] = self._owners.get(owner, 0) + spent
+        self._last_step = execution.first_step + execution.steps
+        self._steps += execution.steps
+        self._executions += 1
+        self._total += execution.cycle_ns
+        self._inside += inside
+        self._callbacks += callbacks
+        self._host += execution.host_ns
+        self._compile += compile_ns
+        self._stretch_inside += inside
+        self._stretch_executions += 1
+
+    def _usual_inside(self, steps: int) -> int:
+        if self._recent:
+            self._usual_ns = median(e.inside_ns / e.steps for e in self._recent)
+        return round(self._usual_ns * steps)
+
+    def close_stretch(self, gaps_us: Sequence[int] | None, pending_gaps: int = 0) -> None:
+        """Ends a stretch.
+
+        Arguments:
+            gaps_us: the iterator's gap times in microseconds, newest last; None where they
+                cannot be had.
+            pending_gaps: how many of the newest came after the last `GetNext` of this stretch.
+
+        A stretch too short to be measured takes the share of the others in its interval.
+
+        """
+        if self._recent:
+            self._usual_inside(1)
+        if self._stretch_executions and gaps_us is not None:
+            self._gaps_known = True
+            measured = self._measure([1000 * g for g in gaps_us], pending_gaps)
+            if measured is not None:
+                wait, dispatch = measured
+                self._measured_inside += self._stretch_inside
+                self._wait += wait * self._stretch_inside
+                self._share = self._wait / max(1, self._measured_inside)
+                if dispatch is not None:
+                    self._measured_executions += self._stretch_executions
+                    self._dispatch += dispatch * self._stretch_executions
+        self._recent.clear()
+        self._stretch_inside = self._stretch_executions = 0
+
+    def _measure(self, gaps: list[int], pending: int) -> tuple[float, float | None] | None:
+        """Input wait as a share of the time inside, and dispatch per execution (ns)."""
+        if not self._recent:
+            return None
+        newest = list(gaps)
+        successor = self._recent[-1]
+        # Nobody follows the last execution yet, so its own way out is not over.
+        del gaps[max(0, len(gaps) - pending - (successor.steps - 1)) :]
+        insides = waits = 0
+        dispatches: list[float] = []
+        for execution in list(self._recent)[-2::-1]:
+            steps = execution.steps
+            if len(gaps) < steps or execution.first_step + steps != successor.first_step:
+                break
+            own = gaps[-steps:]
+            del gaps[-steps:]
+            wait = successor.begin_ns - execution.begin_ns - sum(own)
+            waits += min(max(0, wait), execution.inside_ns)
+            insides += execution.inside_ns
+            if steps > 1:
+                outside = successor.begin_ns - execution.returned_ns
+                dispatches.append(own[-1] - median(own[:-1]) - outside)
+            successor = execution
+        if not insides:
+            share = self._share_of_long_execution(newest, pending)
+            return None if share is None else (share, None)
+        return waits / insides, max(0.0, median(dispatches)) if dispatches else None
+
+    def _share_of_long_execution(self, gaps: list[int], pending: int) -> float | None:
+        """Input wait where an execution is longer than tf.data's memory of gaps.
+
+        The newest gaps are steps inside one execution; what its time exceeds them by, it waited
+        (or spent on entering and leaving, which is little per step of a long execution).
+        """
+        last = self._recent[-1]
+        inner = gaps[-min(pending or last.steps, last.steps) + 1 :] if last.steps > 1 else []
+        if len(inner) < LONG_EXECUTION:
+            return None
+        in_graph = sum(inner) / len(inner) * last.steps
+        return max(0.0, 1 - in_graph / last.inside_ns)
+
+    def take(self, dispatch_ns: int | None = None, *, final: bool = False) -> Interval | None:
+        """The interval since the last one, and a new beginning.
+
+        Returns:
+            None if there are no steps, or if gap times are to be had but no stretch was long
+            enough yet: then the steps wait for the next call.
+
+        Arguments:
+            dispatch_ns: cost of dispatch per execution as known from elsewhere, for intervals
+                whose own gaps do not show it.
+            final: no more will come; what was not measured takes the last share known.
+
+        """
+        if not self._steps or (self._gaps_known and not self._measured_inside and not final):
+            return None
+        wait = None
+        if self._share is not None:
+            wait = round(self._share * self._inside)
+        if self._measured_executions:
+            dispatch_ns = round(self._dispatch / self._measured_executions)
+        dispatch = None
+        if dispatch_ns is not None:
+            dispatch = min(dispatch_ns * self._executions, self._inside - (wait or 0))
+        interval = Interval(
+            last_step=self._last_step,
+            steps=self._steps,
+            executions=self._executions,
+            total_ns=self._total,
+            input_wait_ns=wait,
+            compute_ns=self._inside - (wait or 0) - (dispatch or 0),
+            dispatch_ns=dispatch,
+            callbacks_ns=self._callbacks,
+            other_host_ns=self._host - self._callbacks,
+            compile_ns=self._compile,
+            owners=dict(self._owners),
+        )
+        self._reset()
+        return interval

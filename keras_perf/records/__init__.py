@@ -1,0 +1,1 @@
+"""What was observed, as small frozen records that know neither their maker nor their reader."""

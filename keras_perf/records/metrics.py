@@ -1,0 +1,162 @@
+"""Everything that is logged: name, tag, unit, meaning and blind spot, in one table.
+
+The writer's tags, the frames' columns, the custom-scalars layout and the README's list come
+from here, so they cannot drift apart.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Metric(NamedTuple):
+    """One logged quantity. `<i>` in a tag stands for a GPU's index, `<owner>` for `Class.hook`."""
+
+    tag: str
+    unit: str
+    meaning: str
+    blind_spot: str
+
+
+STEP_METRICS = (
+    Metric(
+        "perf/step_time_ms",
+        "ms",
+        "Mean time from one step's begin to the next, over the interval.",
+        "Excludes warm-up, profiled and trial executions, validation and epoch boundaries.",
+    ),
+    Metric(
+        "perf/input_wait_ms",
+        "ms",
+        "Part of a step spent waiting in the iterator's GetNext.",
+        "Needs tf.data's autotune (its default); absent without it, and then inside compute.",
+    ),
+    Metric(
+        "perf/compute_ms",
+        "ms",
+        "Part of a step inside the train function, less input wait and dispatch; "
+        "includes the wait for the device while logs are read.",
+        "Does not tell the device's work from the runtime's where dispatch is not measured.",
+    ),
+    Metric(
+        "perf/dispatch_ms",
+        "ms",
+        "Part of a step that entering and leaving the train function costs; "
+        "steps_per_execution=N divides it by N.",
+        "Measured only with steps_per_execution > 1 or by the recommender's trials.",
+    ),
+    Metric(
+        "perf/callbacks_ms",
+        "ms",
+        "Part of a step spent in callbacks' batch hooks.",
+        "A callback that hands work to another thread shows only the handing over.",
+    ),
+    Metric(
+        "perf/other_host_ms",
+        "ms",
+        "Part of a step in Keras's own loop between executions.",
+        "Includes the observer's own microseconds.",
+    ),
+    Metric(
+        "perf/compile_ms",
+        "ms",
+        "Part of a step spent on tracing and compiling after warm-up, spread over the interval.",
+        "XLA compilations without a retrace are not recognised.",
+    ),
+    Metric(
+        "perf/steps_per_sec",
+        "1/s",
+        "Optimizer steps per second of training time.",
+        "Training only: validation and epoch boundaries are outside.",
+    ),
+    Metric(
+        "perf/examples_per_sec",
+        "1/s",
+        "Training examples per second of training time.",
+        "Needs the model's loss metric, whose count it reads.",
+    ),
+    Metric(
+        "perf/interval_steps",
+        "steps",
+        "Number of steps that the interval's figures are means of.",
+        "Smaller than the distance of two points where steps were left out.",
+    ),
+)
+
+OWNER_METRICS = (
+    Metric(
+        "callbacks/<owner>_ms",
+        "ms",
+        "Time per step in one callback's hook.",
+        "As perf/callbacks_ms.",
+    ),
+)
+
+HOST_METRICS = (
+    Metric("host/cpu_pct", "%", "Share of all logical CPUs in use.", "Every process counts."),
+    Metric(
+        "host/process_cpu_pct",
+        "%",
+        "CPU use of this process; 100 is one logical CPU.",
+        "Child processes are not counted.",
+    ),
+    Metric("host/memory_used_mib", "MiB", "Memory in use on the machine.", "Every process counts."),
+    Metric(
+        "host/process_memory_mib",
+        "MiB",
+        "Resident memory of this process.",
+        "Shared pages count in full.",
+    ),
+)
+
+GPU_METRICS = (
+    Metric(
+        "gpu/<i>/utilization_pct",
+        "%",
+        "Share of time in which at least one kernel ran.",
+        "Says nothing of how much of the GPU the kernel used.",
+    ),
+    Metric(
+        "gpu/<i>/memory_utilization_pct",
+        "%",
+        "Share of time in which device memory was read or written.",
+        "Not the share of memory bandwidth.",
+    ),
+    Metric(
+        "gpu/<i>/memory_used_mib",
+        "MiB",
+        "Device memory in use.",
+        "TensorFlow reserves ahead: not what the model needs. Every process counts.",
+    ),
+    Metric("gpu/<i>/power_w", "W", "Board power.", "The driver averages it over about a second."),
+    Metric("gpu/<i>/temperature_c", "°C", "GPU core temperature.", "Memory may be hotter."),
+    Metric("gpu/<i>/sm_clock_mhz", "MHz", "Clock of the streaming multiprocessors.", ""),
+    Metric(
+        "gpu/<i>/sm_active_pct",
+        "%",
+        "Share of time an average SM had a warp resident (GPM).",
+        "Hopper and newer.",
+    ),
+    Metric(
+        "gpu/<i>/tensor_active_pct",
+        "%",
+        "Share of time tensor cores were busy (GPM).",
+        "Hopper and newer.",
+    ),
+    Metric(
+        "gpu/<i>/dram_bandwidth_pct",
+        "%",
+        "Share of peak device-memory bandwidth (GPM).",
+        "Hopper and newer.",
+    ),
+)
+
+METRICS = STEP_METRICS + OWNER_METRICS + HOST_METRICS + GPU_METRICS
+
+
+def metrics_markdown() -> str:
+    """The table as Markdown, for the README and the Text tab."""
+    rows = "\n".join(
+        f"| `{m.tag}` | {m.unit} | {m.meaning} | {m.blind_spot or '–'} |" for m in METRICS
+    )
+    return f"| tag | unit | meaning | cannot see |\n|---|---|---|---|\n{rows}\n"

@@ -1,0 +1,1 @@
+"""What a person reads: diagnosis and comparison, as text, Markdown and frames."""

@@ -1,0 +1,191 @@
+"""diagnose: from a log directory to a Diagnosis."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from keras_perf.advise.recommendation import Recommendation
+from keras_perf.advise.rules import combined_speedup, recommendations
+from keras_perf.advise.step_model import situation_of
+from keras_perf.advise.verdict import verdict_of
+from keras_perf.analyse.summary import Summary, summarize
+from keras_perf.read.scalars import load_newest
+from keras_perf.records.interval import PARTS
+from keras_perf.report.tables import markdown_table, text_table
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Where the time goes, why, and what to do.
+
+    Attributes:
+        verdict: `input-bound`, `callback-bound`, `dispatch-bound`, `compile-bound`,
+            `communication-bound`, `compute-bound` or `inconclusive`.
+        explanation: the sentence behind it.
+        breakdown: milliseconds per step by part; the parts add up to `step`. A part that could
+            not be measured is 0 here, is named in `notes`, and lies in `compute`.
+        recommendations: best first.
+        combined_speedup: what all of them buy together: expected, low, high.
+        notes: what the reader should know about the figures.
+        summary: what was measured.
+
+    """
+
+    verdict: str
+    explanation: str
+    breakdown: Mapping[str, float]
+    recommendations: tuple[Recommendation, ...]
+    combined_speedup: tuple[float, float, float]
+    notes: tuple[str, ...]
+    summary: Summary = field(repr=False)
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row a part: `part`, `ms_per_step`, `share` of the step (0 to 1)."""
+        step = self.breakdown["step"]
+        rows = [(p, self.breakdown[p], self.breakdown[p] / step if step else 0.0) for p in PARTS]
+        return pd.DataFrame(rows, columns=["part", "ms_per_step", "share"])
+
+    def to_markdown(self) -> str:
+        """For TensorBoard's Text tab, an issue, a chat."""
+        lines = [f"## {self.verdict}", "", _sentence(self.explanation), ""]
+        lines += [markdown_table(*self._parts_table()), ""]
+        for place, advice in enumerate(self.recommendations, 1):
+            lines += [
+                f"### {place}. {advice.title} (`{advice.id}`): {_speedup(advice)}",
+                "",
+                advice.reason,
+                "",
+                "```python",
+                advice.action,
+                "```",
+                "",
+            ]
+        lines += [self._closing(), ""]
+        lines += [f"- {note}" for note in self.notes]
+        return "\n".join(lines).rstrip() + "\n"
+
+    def __str__(self) -> str:
+        """For a terminal."""
+        lines = [f"{self.verdict}: {self.explanation}", "", text_table(*self._parts_table()), ""]
+        for place, advice in enumerate(self.recommendations, 1):
+            lines += [
+                f"{place}. {advice.title} [{advice.id}]  {_speedup(advice)}",
+                f"   {advice.reason}",
+                *(f"       {line}" for line in advice.action.splitlines()),
+                "",
+            ]
+        lines += [self._closing(), *(f"* {note}" for note in self.notes)]
+        return "\n".join(lines).rstrip() + "\n"
+
+    def _parts_table(self) -> tuple[list[str], list[list[str]]]:
+        unmeasured = {p for p in PARTS if p not in self.summary.parts}
+        rows = [
+            [
+                row.part.replace("_", " "),
+                "in compute" if row.part in unmeasured else f"{row.ms_per_step:.3f}",
+                "" if row.part in unmeasured else f"{row.share:.0%}",
+            ]
+            for row in self.to_frame().itertuples()
+        ]
+        step = self.breakdown["step"]
+        rows.append(["step", f"{step:.3f}", "100%" if step else ""])
+        return ["part of a step", "ms", "share"], rows
+
+    def _closing(self) -> str:
+        if not self.recommendations:
+            return "No change is predicted to buy 2 % or more."
+        if len(self.recommendations) == 1:
+            return "Change it, train again, and compare: keras-perf compare BEFORE AFTER."
+        expected, low, high = self.combined_speedup
+        return (
+            f"All together: {expected:.2f}× ({low:.2f}–{high:.2f}), which is not the product of "
+            "the single ones. Change, train again, and compare: keras-perf compare BEFORE AFTER."
+        )
+
+
+def diagnose(log_dir: str | os.PathLike[str]) -> Diagnosis:
+    """The diagnosis of the newest `fit` logged under `log_dir`.
+
+    Returns:
+        A `Diagnosis`; print it, or use `.verdict`, `.breakdown`, `.recommendations`.
+
+    Arguments:
+        log_dir: the directory given to the callbacks.
+
+    Raises:
+        NoRunError: (a FileNotFoundError) nothing of ours is there.
+        ValueError: several runs are there; name one.
+
+    Source of the predictions: the model in `keras_perf.advise.step_model`. What they cannot
+    see: what a change does to caches, memory bandwidth and thread contention.
+
+    """
+    _, (scalars, context) = newest_run(log_dir)
+    return diagnosis_of(summarize(scalars, context))
+
+
+def newest_run(
+    log_dir: str | os.PathLike[str],
+) -> tuple[str, tuple[pd.DataFrame, dict[str, Any]]]:
+    """The one run under a log directory: its name, scalars and context."""
+    runs = load_newest(log_dir)
+    own = [run for run in runs if run in ("perf", ".")]
+    if not own and len(runs) > 1:
+        raise ValueError(
+            f"log_dir must hold one run, {os.fspath(log_dir)!r} holds {len(runs)}: "
+            f"{', '.join(sorted(runs))}. Give the directory of one of them."
+        )
+    run = own[0] if own else next(iter(runs))
+    return run, runs[run]
+
+
+def diagnosis_of(summary: Summary) -> Diagnosis:
+    """The diagnosis of what was measured."""
+    if not summary.steps:
+        step = {**dict.fromkeys(PARTS, 0.0), "step": 0.0}
+        why = (
+            "no step was measured: training ended within the warm-up, or StepGapDetector "
+            "was not among the callbacks."
+        )
+        return Diagnosis("inconclusive", why, step, (), (1.0, 1.0, 1.0), (), summary)
+    situation = situation_of(summary)
+    verdict, explanation = verdict_of(situation)
+    advice = () if verdict == "inconclusive" else recommendations(situation)
+    breakdown = {part: summary.parts.get(part, 0.0) for part in PARTS}
+    breakdown["step"] = sum(breakdown.values())
+    return Diagnosis(
+        verdict,
+        explanation,
+        breakdown,
+        advice,
+        combined_speedup(situation.model, advice),
+        tuple(_notes(summary)),
+        summary,
+    )
+
+
+def _notes(summary: Summary) -> list[str]:
+    notes = [
+        f"Means over {summary.steps} steps after warm-up; profiled and trial steps, validation "
+        "and epoch boundaries are left out."
+    ]
+    if "input_wait" not in summary.parts:
+        notes.append("Input wait could not be measured and is inside compute.")
+    if "dispatch" not in summary.parts:
+        trial = summary.context.get("steps_per_execution_trial") or {}
+        why = f" ({trial['reason'].rstrip('.')})" if "reason" in trial else ""
+        notes.append(f"Dispatch was not measured{why} and is inside compute.")
+    return notes
+
+
+def _speedup(advice: Recommendation) -> str:
+    return f"{advice.predicted_speedup:.2f}× ({advice.low:.2f}–{advice.high:.2f})"
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]

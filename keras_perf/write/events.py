@@ -1,0 +1,112 @@
+"""Few, full events in a run of our own."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
+from tensorboard.compat.proto.tensor_pb2 import TensorProto
+from tensorboard.compat.proto.types_pb2 import DT_STRING
+from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+from keras_perf.write.layout import layout_bytes
+
+RUN = "perf"
+"""The run's name under a log directory."""
+
+CONTEXT_TAG = "perf/context"
+CONTEXT_PLUGIN = "keras_perf"
+"""TensorBoard has no such plugin and passes over these values; they are for our reader."""
+
+
+def writable_log_dir(log_dir: str | os.PathLike[str]) -> str:
+    """`log_dir` as a string, after making sure that it can be written.
+
+    Raises:
+        TypeError: not a str or os.PathLike.
+        ValueError: empty.
+        OSError: the directory cannot be made or written.
+
+    """
+    if not isinstance(log_dir, str | os.PathLike):
+        raise TypeError(
+            f"log_dir must be a str or os.PathLike, got {type(log_dir).__name__} {log_dir!r}. "
+            "Give the directory that TensorBoard is started on, such as 'logs/run1'."
+        )
+    path = os.fspath(log_dir)
+    if not isinstance(path, str) or not path:
+        raise ValueError(
+            f"log_dir must name a directory, got {log_dir!r}. "
+            "Give the directory that TensorBoard is started on, such as 'logs/run1'."
+        )
+    if "://" in path:
+        return path
+    run = Path(path) / RUN
+    probe = run / f".writable.{os.getpid()}"
+    try:
+        run.mkdir(parents=True, exist_ok=True)
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise type(error)(
+            error.errno,
+            f"log_dir must be writable, got {path!r} ({error.strerror}). "
+            "Choose another directory or change its permissions",
+        ) from error
+    return path
+
+
+class RunWriter:
+    """Writes one run: scalars, Markdown text, the context record and a dashboard layout."""
+
+    def __init__(self, log_dir: str) -> None:
+        self._events = EventFileWriter(os.path.join(log_dir, RUN))
+        self._tags: set[str] = set()
+        self._text_tags: set[str] = set()
+
+    def scalars(self, step: int, values: Mapping[str, float], wall_time: float) -> None:
+        """One event with all values at one step; tags unknown so far get into the layout."""
+        if not values:
+            return
+        if new := values.keys() - self._tags:
+            self._tags |= new
+            self._layout()
+        summary = Summary(value=[Summary.Value(tag=t, simple_value=v) for t, v in values.items()])
+        self._events.add_event(Event(step=step, wall_time=wall_time, summary=summary))
+
+    def text(self, step: int, tag: str, markdown: str) -> None:
+        """Markdown for the Text tab."""
+        self._string(step, tag, markdown.encode(), "text", first=tag not in self._text_tags)
+        self._text_tags.add(tag)
+
+    def context(self, step: int, context: Mapping[str, Any]) -> None:
+        """What the figures cannot tell about the run; the newest one counts."""
+        self._string(step, CONTEXT_TAG, json.dumps(context).encode(), CONTEXT_PLUGIN)
+
+    def flush(self) -> None:
+        """Hands everything to the file system."""
+        self._events.flush()
+
+    def close(self) -> None:
+        """Flushes and closes the file."""
+        self._events.close()
+
+    def _layout(self) -> None:
+        content = layout_bytes(self._tags)
+        self._string(0, "custom_scalars__config__", content, "custom_scalars")
+
+    def _string(
+        self, step: int, tag: str, content: bytes, plugin: str, *, first: bool = True
+    ) -> None:
+        value = Summary.Value(tag=tag, tensor=TensorProto(dtype=DT_STRING, string_val=[content]))
+        if first:
+            data = SummaryMetadata.PluginData(plugin_name=plugin)
+            value.metadata.CopyFrom(SummaryMetadata(plugin_data=data))
+        event = Event(step=step, wall_time=time.time(), summary=Summary(value=[value]))
+        self._events.add_event(event)

@@ -1,0 +1,37 @@
+"""The Custom Scalars tab: charts that are there without anyone configuring them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tensorboard.plugins.custom_scalar import layout_pb2
+
+_CHARTS = (
+    ("Step time", "Parts of a step (ms)", r"^perf/(input_wait|compute|dispatch|callbacks|other_host|compile)_ms$"),
+    ("Step time", "Step time (ms)", r"^perf/step_time_ms$"),
+    ("Step time", "Callbacks (ms per step)", r"^callbacks/"),
+    ("Throughput", "Steps per second", r"^perf/steps_per_sec$"),
+    ("Throughput", "Examples per second", r"^perf/examples_per_sec$"),
+    ("GPU", "Activity (%)", r"^gpu/\d+/.*_pct$"),
+    ("GPU", "Memory used (MiB)", r"^gpu/\d+/memory_used_mib$"),
+    ("GPU", "Power (W)", r"^gpu/\d+/power_w$"),
+    ("Host", "CPU (%)", r"^host/.*_pct$"),
+    ("Host", "Memory (MiB)", r"^host/.*_mib$"),
+)  # fmt: skip
+
+
+def layout_bytes(tags: Iterable[str]) -> bytes:
+    """A serialized layout of the charts for which there are tags."""
+    import re
+
+    tags = list(tags)
+    layout = layout_pb2.Layout()
+    categories: dict[str, layout_pb2.Category] = {}
+    for category, title, pattern in _CHARTS:
+        if not any(re.match(pattern, tag) for tag in tags):
+            continue
+        if category not in categories:
+            categories[category] = layout.category.add(title=category)
+        chart = categories[category].chart.add(title=title)
+        chart.multiline.tag.append(pattern)
+    return layout.SerializeToString()
