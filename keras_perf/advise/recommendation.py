@@ -35,6 +35,7 @@ class Recommendation:
     low: float
     high: float
     evidence: Mapping[str, Any] = field(default_factory=dict)
+    speedup_after_others: float | None = None
     change: Change = field(default=lambda model, _: model, repr=False, compare=False)
 
 
@@ -52,4 +53,4 @@ def predicted(
     low, expected, high = sorted(
         max(1.0, model.step_ms / max(1e-9, change(model, o).step_ms)) for o in (-1.0, 0.0, 1.0)
     )
-    return Recommendation(id, title, reason, action, expected, low, high, evidence, change)
+    return Recommendation(id, title, reason, action, expected, low, high, evidence, change=change)

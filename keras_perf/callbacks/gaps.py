@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import Any
-
 import keras
 
 from keras_perf.callbacks.iterators import PipelineModel
 from keras_perf.callbacks.listening import ListeningCallback
 from keras_perf.callbacks.observation import Observation
-from keras_perf.observers.input_pipeline import stages_from_model
+from keras_perf.observers.input_pipeline import Stage, stages_from_model
 from keras_perf.observers.split import Splitter
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.interval import Interval
-
-ENOUGH_BATCHES = 20
-"""A pipeline's own figures mean little before so many batches; the epoch before says more."""
 
 
 class StepGapDetector(ListeningCallback):
@@ -48,14 +43,13 @@ class StepGapDetector(ListeningCallback):
     def __init__(self, log_dir: str | os.PathLike[str]) -> None:
         super().__init__(log_dir)
         self._splitter = Splitter()
-        self._stages: tuple[Any, ...] = ()
-        self._model: Any = None
+        self._stages: tuple[Stage, ...] = ()
         self._examples_per_step: float | None = None
 
     def observation_begins(self, observation: Observation) -> None:
         """Starts anew: nothing of an earlier `fit` is carried over."""
         self._splitter = Splitter()
-        self._stages, self._model, self._examples_per_step = (), None, None
+        self._stages, self._examples_per_step = (), None
         observation.recording.diagnose_at_end(self.log_dir)
 
     def execution(self, execution: Execution) -> None:
@@ -65,11 +59,13 @@ class StepGapDetector(ListeningCallback):
 
     def stretch_ends(self, pipeline: PipelineModel | None, pending_gaps: int | None) -> None:
         """Asks tf.data for the gaps."""
-        self._model = pipeline.read() if pipeline is not None else None
-        if self._model is None or pending_gaps is None:
+        model = pipeline.read() if pipeline is not None else None
+        if model is None or pending_gaps is None:
             self._splitter.close_stretch(None)
-        else:
-            self._splitter.close_stretch(self._model.gap_times, pending_gaps)
+            return
+        self._splitter.close_stretch(model.gap_times, pending_gaps)
+        if stages := stages_from_model(model):
+            self._stages = stages
 
     def interval_ends(self, step: int, wall_time: float, final: bool) -> None:
         """Writes the interval."""
@@ -78,7 +74,6 @@ class StepGapDetector(ListeningCallback):
         interval = self._splitter.take(observation.dispatch_ns, final=final)
         if interval is None:
             return
-        self._describe_pipeline(observation)
         self._count_examples(observation)
         self.writer.scalars(
             interval.last_step, scalars_of(interval, self._examples_per_step), wall_time
@@ -93,11 +88,6 @@ class StepGapDetector(ListeningCallback):
             "stages": [stage._asdict() for stage in self._stages],
             "examples_per_step": self._examples_per_step,
         }
-
-    def _describe_pipeline(self, observation: Observation) -> None:
-        if self._model is not None and (not self._stages or observation.batch >= ENOUGH_BATCHES):
-            self._stages = stages_from_model(self._model)
-        self._model = None
 
     def _count_examples(self, observation: Observation) -> None:
         """Examples per step from the loss metric, which counts them; the device is idle now."""

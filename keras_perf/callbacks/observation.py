@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
+import threading
 import time
 import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, NamedTuple
 
 import keras
@@ -105,12 +108,14 @@ class Observation:
         self.recording = Recording()
         self.armed = callbacks is None
         self.closed = False
+        self._closing = threading.Lock()
         self._warmup = max(WARMUP_EXECUTIONS, -(-WARMUP_STEPS // self.steps_per_execution))
         self._interval_ns = round(INTERVAL_S * 1e9)
         self._interval_begin = _clock()
         self._listeners: list[Listener] = []
         self._directors: list[Director] = []
         self._executions = self._held_steps = self._stretch_steps = 0
+        self._epochs_done = 0
         self._epoch_open = self._exhausted = False
         self._answers_left = 0
         self._answer: Any = None
@@ -122,7 +127,7 @@ class Observation:
         self._list = weakref.ref(callbacks) if callbacks is not None else lambda: None
         self._relay = CallbackRelay(callbacks, self) if callbacks is not None else None
         if callbacks is not None:
-            weakref.finalize(callbacks, self.close, aborted=True)
+            weakref.finalize(callbacks, _close_elsewhere, self).atexit = False
 
     # -- joining -------------------------------------------------------------------------
 
@@ -212,7 +217,7 @@ class Observation:
             self._interval_begin = now
         if now - self._interval_begin > self._interval_ns:
             self._end_interval(self._held_steps, now)
-        elif self._stretch_steps > GAP_HISTORY - 3 * self.steps_per_execution:
+        elif self._stretch_steps >= self._longest_stretch():
             self._end_stretch(self._held_steps)
         warm = self._executions >= self._warmup
         plan = Plan(
@@ -228,6 +233,12 @@ class Observation:
         if plan.kind is not Kind.STEADY:
             self._end_stretch(self._held_steps)
         return plan
+
+    def _longest_stretch(self) -> int:
+        """Steps after which tf.data is asked: before it forgets, and once within an epoch."""
+        steps = 3 * self.steps_per_execution
+        longest = max(GAP_HISTORY - steps, steps)
+        return min(longest, max(steps, self.epoch_steps // 2)) if self.epoch_steps else longest
 
     # -- what happens between executions -------------------------------------------------
 
@@ -282,7 +293,11 @@ class Observation:
         self.step -= missing
         self.batch -= missing
         self.epoch_steps = self.batch
-        self.timeline.flush(missing)
+        # XLA compiles for the smaller last batch the first time it comes, without a new trace.
+        self.timeline.flush(
+            missing, may_have_compiled=bool(self.model.jit_compile) and not self._epochs_done
+        )
+        self._epochs_done += 1
         # tf.data's count of gaps after the end of the data is known for single steps only.
         reliable = not self._exhausted or self.steps_per_execution == 1
         self._end_stretch(int(self._exhausted) if reliable else None)
@@ -298,9 +313,10 @@ class Observation:
 
     def close(self, *, aborted: bool = False) -> None:
         """Gives model and callback list back, writes what is left; again calls do nothing."""
-        if self.closed:
-            return
-        self.closed = True
+        with self._closing:
+            if self.closed:
+                return
+            self.closed = True
         if self.model.train_function is self._wrapper:
             self.model.train_function = self._function
         if self._relay is not None:
@@ -313,6 +329,23 @@ class Observation:
 
 
 _running: weakref.WeakKeyDictionary[keras.Model, Observation] = weakref.WeakKeyDictionary()
+
+
+def _close_elsewhere(observation: Observation) -> None:
+    """The callback list has died: `fit` raised in a place that only Keras saw.
+
+    That may be noticed by the garbage collector at any point, also while TensorFlow holds a
+    lock of its own, so that closing here and now could wait for itself.
+    """
+    if not observation.closed:
+        closing = partial(observation.close, aborted=True)
+        threading.Thread(target=closing, name="keras_perf-closing").start()
+
+
+@atexit.register
+def _close_all() -> None:
+    for observation in list(_running.values()):
+        observation.close(aborted=True)
 
 
 def optimizer_iterations(model: keras.Model) -> int | None:

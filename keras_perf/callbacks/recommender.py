@@ -203,14 +203,14 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
                 # Keras reads the attribute when the function is traced, at its first call.
                 model.steps_per_execution = steps
                 try:
-                    return function(iterator)
+                    return run(iterator)
                 finally:
                     model.steps_per_execution = usual
 
             try:
                 model.steps_per_execution = steps
                 model.make_train_function(force=True)
-                function = model.train_function
+                run = model.train_function
             finally:
                 model.steps_per_execution = usual
                 model.train_function = current

@@ -29,6 +29,9 @@ def stages_from_model(model: Any) -> tuple[Stage, ...]:
         model: a `tensorflow.data.model.ModelProto`, as from
             `tf.data.experimental.get_model_proto(iterator)`.
 
+    Returns:
+        () if the pipeline has let go of its first stages, as it does at the end of the data.
+
     What it cannot see: the user's own stages after tf.data fused or replaced them (map and
     batch become `MapAndBatch`), and anything behind a Python generator.
 
@@ -63,5 +66,8 @@ def stages_from_model(model: Any) -> tuple[Stage, ...]:
                     bytes_per_batch=node.bytes_produced / made * per_batch,
                 )
             )
+        is_source = node.ratio == 0 or "Cache" in node.name
+        if not node.inputs and not is_source:
+            return ()
         pending.extend((k, per_batch * node.ratio) for k in reversed(node.inputs))
     return tuple(reversed(stages))

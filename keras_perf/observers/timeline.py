@@ -64,16 +64,21 @@ class Timeline:
         self._open = False
         self._owners.clear()
 
-    def flush(self, missing_steps: int = 0) -> None:
-        """The epoch's loop has ended; the last execution ran `missing_steps` fewer steps."""
+    def flush(self, missing_steps: int = 0, *, may_have_compiled: bool = False) -> None:
+        """The epoch's loop has ended.
+
+        Arguments:
+            missing_steps: how many fewer steps the last execution ran.
+            may_have_compiled: the last execution, if steady, may have compiled for its shape.
+        """
         if self._open:
             self._finish(self._last)
-        if self._finished is not None:
-            record = self._finished
-            self._finished = None
-            if missing_steps:
-                record = record._replace(steps=record.steps - missing_steps)
-            self._emit(record)
+        if self._finished is None:
+            return
+        record, self._finished = self._finished, None
+        if may_have_compiled and record.kind is Kind.STEADY:
+            record = record._replace(kind=Kind.TRACED)
+        self._emit(record._replace(steps=record.steps - missing_steps))
 
     def _finish(self, now: int) -> None:
         ready = self._ready or self._returned

@@ -64,7 +64,7 @@ def _read(path: Path, run: str) -> tuple[pd.DataFrame, dict[str, Any]]:
                 context = json.loads(value.tensor.string_val[0])
     frame = pd.DataFrame(
         {
-            "run": pd.Categorical.from_codes([0] * len(tags), [run]),
+            "run": pd.Categorical([run] * len(tags), categories=[run]),
             "tag": pd.Categorical(tags),
             "step": pd.array(steps, dtype="int64"),
             "wall_time": pd.array(times, dtype="float64"),

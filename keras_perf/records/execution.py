@@ -14,7 +14,7 @@ class Kind(str, Enum):
     WARMUP = "warmup"
     """One of the first of a `fit`: tracing, compiling, autotuning, filling buffers."""
     TRACED = "traced"
-    """After warm-up, yet the train function was traced or compiled again."""
+    """After warm-up, yet the train function was, or may have been, traced or compiled again."""
     PROFILED = "profiled"
     """Inside a profiler window, whose cost it carries."""
     TRIAL = "trial"

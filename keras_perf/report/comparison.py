@@ -52,9 +52,11 @@ class Comparison:
         )
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
+        frame = self.to_frame()
+        figures = zip(frame["before_ms"], frame["after_ms"], frame["saved_ms"], strict=True)
         rows = [
-            [row.part.replace("_", " "), *(f"{ms:.3f}" for ms in row[2:])]
-            for row in self.to_frame().itertuples()
+            [str(part).replace("_", " "), *(f"{ms:.3f}" for ms in row)]
+            for part, row in zip(frame["part"], figures, strict=True)
         ]
         return ["part of a step", "before ms", "after ms", "saved ms"], rows
 

@@ -83,15 +83,13 @@ class Diagnosis:
         return "\n".join(lines).rstrip() + "\n"
 
     def _parts_table(self) -> tuple[list[str], list[list[str]]]:
-        unmeasured = {p for p in PARTS if p not in self.summary.parts}
-        rows = [
-            [
-                row.part.replace("_", " "),
-                "in compute" if row.part in unmeasured else f"{row.ms_per_step:.3f}",
-                "" if row.part in unmeasured else f"{row.share:.0%}",
-            ]
-            for row in self.to_frame().itertuples()
-        ]
+        rows = []
+        for part in PARTS:
+            ms = self.breakdown[part]
+            share = ms / self.breakdown["step"] if self.breakdown["step"] else 0.0
+            measured = part in self.summary.parts
+            figures = [f"{ms:.3f}", f"{share:.0%}"] if measured else ["in compute", ""]
+            rows.append([part.replace("_", " "), *figures])
         step = self.breakdown["step"]
         rows.append(["step", f"{step:.3f}", "100%" if step else ""])
         return ["part of a step", "ms", "share"], rows
@@ -184,6 +182,8 @@ def _notes(summary: Summary) -> list[str]:
 
 
 def _speedup(advice: Recommendation) -> str:
+    if advice.speedup_after_others is not None:
+        return f"{advice.speedup_after_others:.2f}× once those above are done, nothing alone"
     return f"{advice.predicted_speedup:.2f}× ({advice.low:.2f}–{advice.high:.2f})"
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from tensorboard.plugins.custom_scalar import layout_pb2
 
+from keras_perf.records.interval import PARTS
+
+_PARTS = "|".join(PARTS)
+
 _CHARTS = (
-    ("Step time", "Parts of a step (ms)", r"^perf/(input_wait|compute|dispatch|callbacks|other_host|compile)_ms$"),
+    ("Step time", "Parts of a step (ms)", rf"^perf/({_PARTS})_ms$"),
     ("Step time", "Step time (ms)", r"^perf/step_time_ms$"),
     ("Step time", "Callbacks (ms per step)", r"^callbacks/"),
     ("Throughput", "Steps per second", r"^perf/steps_per_sec$"),
@@ -17,13 +22,11 @@ _CHARTS = (
     ("GPU", "Power (W)", r"^gpu/\d+/power_w$"),
     ("Host", "CPU (%)", r"^host/.*_pct$"),
     ("Host", "Memory (MiB)", r"^host/.*_mib$"),
-)  # fmt: skip
+)
 
 
 def layout_bytes(tags: Iterable[str]) -> bytes:
     """A serialized layout of the charts for which there are tags."""
-    import re
-
     tags = list(tags)
     layout = layout_pb2.Layout()
     categories: dict[str, layout_pb2.Category] = {}
@@ -34,4 +37,5 @@ def layout_bytes(tags: Iterable[str]) -> bytes:
             categories[category] = layout.category.add(title=category)
         chart = categories[category].chart.add(title=title)
         chart.multiline.tag.append(pattern)
-    return layout.SerializeToString()
+    content: bytes = layout.SerializeToString()
+    return content

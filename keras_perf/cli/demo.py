@@ -1,0 +1,75 @@
+"""keras-perf demo: find out why a training is slow, change it, and see that it was true."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import keras
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from keras_perf.callbacks.suite import perf_callbacks
+from keras_perf.cli.digits import Choices, train, write_images
+from keras_perf.report.comparison import Comparison, compare
+from keras_perf.report.diagnosis import diagnose
+from keras_perf.report.tables import text_table
+
+EPOCHS = 8
+
+
+class _EpochProgress(keras.callbacks.Callback):
+    """Moves a progress bar once an epoch."""
+
+    def __init__(self, progress: Progress, title: str, epochs: int) -> None:
+        super().__init__()
+        self._progress = progress
+        self._task = progress.add_task(title, total=epochs)
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        self._progress.update(self._task, completed=epoch + 1)
+
+
+def run(log_dir: Path, console: Console) -> Comparison:
+    """Trains twice and compares; prints as it goes."""
+    before, after = log_dir / "before", log_dir / "after"
+    for old in (before, after):
+        shutil.rmtree(old, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="keras_perf_demo_") as folder:
+        console.print("Writing 1,797 handwritten digits as PNG files …")
+        paths = write_images(Path(folder))
+        log = Path(folder) / "weights.csv"
+        accuracy = [_train("as a beginner does", paths, Choices(), before, log, console)]
+        diagnosis = diagnose(before)
+        console.print(f"\n{escape(str(diagnosis))}", highlight=False)
+        console.print("Following these recommendations, with the same seed …")
+        choices = Choices.following(diagnosis.recommendations)
+        accuracy.append(_train("as recommended", paths, choices, after, log, console))
+    comparison = compare(before, after)
+    console.print(f"\n{_summary(comparison, accuracy)}\n", highlight=False)
+    console.print(f"See it: tensorboard --logdir {log_dir}", highlight=False)
+    return comparison
+
+
+def _train(
+    title: str, paths: list[str], choices: Choices, log_dir: Path, log: Path, console: Console
+) -> float:
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console) as progress:
+        watching = _EpochProgress(progress, f"Training {title}", EPOCHS)
+        return train(paths, choices, EPOCHS, [watching, *perf_callbacks(log_dir)], log)
+
+
+def _summary(comparison: Comparison, accuracy: list[float]) -> str:
+    before, after = (d.summary.step_ms for d in (comparison.before, comparison.after))
+    expected, low, high = comparison.before.combined_speedup
+    rows = [
+        ["step, ms", f"{before:.2f}", f"{before / expected:.2f}", f"{after:.2f}"],
+        ["speed-up", "", f"{expected:.2f}× ({low:.2f}–{high:.2f})", f"{comparison.speedup:.2f}×"],
+        ["test accuracy", f"{accuracy[0]:.1%}", "the same", f"{accuracy[1]:.1%}"],
+        ["verdict", comparison.before.verdict, "", comparison.after.verdict],
+    ]
+    return text_table(["", "before", "predicted", "after"], rows)

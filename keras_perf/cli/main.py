@@ -1,0 +1,98 @@
+"""The command keras-perf."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from keras_perf.read.event_files import NoRunError
+
+
+def _report(arguments: argparse.Namespace) -> None:
+    from keras_perf.report.diagnosis import diagnose
+
+    diagnosis = diagnose(arguments.logdir)
+    print(diagnosis.to_markdown() if arguments.markdown else diagnosis, end="")
+
+
+def _compare(arguments: argparse.Namespace) -> None:
+    from keras_perf.report.comparison import compare
+
+    comparison = compare(arguments.before, arguments.after)
+    print(comparison.to_markdown() if arguments.markdown else comparison, end="")
+
+
+@contextlib.contextmanager
+def _quiet_stderr() -> Iterator[None]:
+    """Keeps what TensorFlow prints while it is imported; shown only if the import fails.
+
+    It announces CPU features and the lack of CUDA, and no setting of its own prevents that.
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    stderr = os.dup(2)
+    with tempfile.TemporaryFile() as kept:
+        os.dup2(kept.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            kept.seek(0)
+            os.write(stderr, kept.read())
+            raise
+        finally:
+            os.dup2(stderr, 2)
+            os.close(stderr)
+
+
+def _demo(arguments: argparse.Namespace) -> None:
+    from rich.console import Console
+
+    from keras_perf.write.events import writable_log_dir
+
+    with _quiet_stderr():
+        from keras_perf.cli.demo import run
+
+    run(Path(writable_log_dir(arguments.logdir)), Console())
+
+
+def parser() -> argparse.ArgumentParser:
+    """The arguments of every command."""
+    main_parser = argparse.ArgumentParser(
+        prog="keras-perf",
+        description="Where every millisecond of a Keras training step goes, and what to change.",
+    )
+    commands = main_parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    demo = commands.add_parser("demo", help="diagnose and mend a slow training on real digits")
+    demo.add_argument("logdir", nargs="?", default="logs/demo", help="default: %(default)s")
+    demo.set_defaults(work=_demo)
+
+    report = commands.add_parser("report", help="the diagnosis of a run")
+    report.add_argument("logdir", metavar="LOGDIR")
+    report.set_defaults(work=_report)
+
+    compare = commands.add_parser("compare", help="what a change bought")
+    compare.add_argument("before", metavar="BEFORE")
+    compare.add_argument("after", metavar="AFTER")
+    compare.set_defaults(work=_compare)
+
+    for command in (report, compare):
+        command.add_argument("--markdown", action="store_true", help="as Markdown")
+    return main_parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs a command; returns its exit code: 0 done, 1 the work failed, 2 wrong use."""
+    arguments = parser().parse_args(argv)
+    try:
+        arguments.work(arguments)
+    except (NoRunError, ValueError, OSError) as error:
+        print(f"keras-perf {arguments.command}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 1
+    return 0

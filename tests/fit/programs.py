@@ -1,0 +1,102 @@
+"""Small models and data for real fits."""
+
+import time
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+
+def arrays(batches=40, batch_size=8, features=8):
+    random = np.random.default_rng(0)
+    x = random.normal(size=(batches * batch_size, features)).astype("float32")
+    return x, x.sum(axis=1, keepdims=True)
+
+
+def dataset(batches=40, batch_size=8, *, input_ms=0.0, shuffle=False):
+    """Batches of 8 examples; `input_ms` is slept for each batch in a stage of its own."""
+    data = tf.data.Dataset.from_tensor_slices(arrays(batches, batch_size))
+    if shuffle:
+        data = data.shuffle(64, seed=3)
+    data = data.batch(batch_size)
+    if input_ms:
+
+        def sleep(x, y):
+            def wait(values):
+                time.sleep(input_ms / 1e3)
+                return values
+
+            slept = tf.numpy_function(wait, [x], tf.float32)
+            return tf.ensure_shape(slept, x.shape), y
+
+        data = data.map(sleep)
+    return data
+
+
+def model(*, dropout=False, optimizer="adam", **compile_arguments):
+    """A tiny MLP from a fixed seed."""
+    keras.utils.set_random_seed(1)
+    layers = [keras.layers.Input((8,)), keras.layers.Dense(16, activation="relu")]
+    if dropout:
+        layers.append(keras.layers.Dropout(0.5, seed=5))
+    network = keras.Sequential([*layers, keras.layers.Dense(1)])
+    compile_arguments.setdefault("jit_compile", False)
+    network.compile(optimizer, "mse", **compile_arguments)
+    return network
+
+
+class Sleeper(keras.callbacks.Callback):
+    """Sleeps in its batch hook."""
+
+    def __init__(self, ms):
+        super().__init__()
+        self.ms = ms
+
+    def on_train_batch_end(self, batch, logs=None):
+        time.sleep(self.ms / 1e3)
+
+
+class Diary(keras.callbacks.Callback):
+    """Writes down every hook it is given; declares that it only looks."""
+
+    async_safe = True
+
+    def __init__(self):
+        super().__init__()
+        self.entries = []
+
+    def on_train_batch_begin(self, batch, logs=None):
+        self.entries.append(("begin", batch))
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.entries.append(("end", batch))
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.entries.append(("epoch", epoch))
+
+    def on_test_begin(self, logs=None):
+        self.entries.append(("test", None))
+
+
+class Batches(keras.utils.PyDataset):
+    """The same data as a PyDataset."""
+
+    def __init__(self, batches=40, batch_size=8):
+        super().__init__()
+        self.x, self.y = arrays(batches, batch_size)
+        self.batch_size = batch_size
+
+    def __len__(self):
+        return len(self.x) // self.batch_size
+
+    def __getitem__(self, index):
+        rows = slice(index * self.batch_size, (index + 1) * self.batch_size)
+        return self.x[rows], self.y[rows]
+
+
+def generator(batches=40, batch_size=8):
+    """The same data, without end, from a Python generator."""
+    source = Batches(batches, batch_size)
+    while True:
+        for index in range(len(source)):
+            yield source[index]

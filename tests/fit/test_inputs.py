@@ -1,0 +1,118 @@
+"""Every kind of input and every way to compile goes through a real fit."""
+
+import numpy as np
+import programs
+import pytest
+
+import keras_perf as kp
+
+INPUTS = {
+    "tf.data": lambda: {"x": programs.dataset()},
+    "tf.data of unknown length": lambda: {"x": programs.dataset().filter(lambda x, y: True)},
+    "tf.data without end": lambda: {"x": programs.dataset().repeat(), "steps_per_epoch": 40},
+    "NumPy": lambda: dict(zip("xy", programs.arrays(), strict=True), batch_size=8),
+    "PyDataset": lambda: {"x": programs.Batches()},
+    "generator": lambda: {"x": programs.generator(), "steps_per_epoch": 40},
+    "tf.data with validation": lambda: {
+        "x": programs.dataset(),
+        "validation_data": programs.dataset(5),
+    },
+    "NumPy, ragged last batch, validation split": lambda: dict(
+        zip("xy", programs.arrays(41), strict=True), batch_size=10, validation_split=0.25
+    ),
+}
+COMPILED = {
+    "N=1": {},
+    "N=7": {"steps_per_execution": 7},
+    "eager": {"run_eagerly": True},
+    "XLA": {"jit_compile": True},
+}
+
+STEPS_PER_EPOCH = {
+    # Keras rounds steps_per_epoch up to whole executions where the data allow it.
+    ("tf.data without end", 7): 42,
+    ("generator", 7): 42,
+    ("NumPy, ragged last batch, validation split", 1): 25,
+    ("NumPy, ragged last batch, validation split", 7): 25,
+}
+# They are steps that were run. The optimizer's own count is higher where the end of the data
+# comes unannounced: Keras 3.15 then adds one in every epoch without updating a weight.
+
+
+def train(arguments, compiled, callbacks, epochs=3):
+    network = programs.model(**compiled)
+    history = network.fit(**arguments, epochs=epochs, verbose=0, shuffle=False, callbacks=callbacks)
+    return network, history.history
+
+
+@pytest.mark.filterwarnings("ignore:Your input ran out of data")
+@pytest.mark.parametrize("compiled", COMPILED.values(), ids=COMPILED)
+@pytest.mark.parametrize("name", INPUTS)
+def test_weights_and_history_are_bit_identical_with_and_without(name, compiled, tmp_path):
+    data = INPUTS[name]
+    plain, plain_history = train(data(), compiled, [])
+    watched, history = train(data(), compiled, kp.perf_callbacks(tmp_path, profiler=False))
+
+    for mine, theirs in zip(watched.weights, plain.weights, strict=True):
+        np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
+    for mine, theirs in zip(watched.optimizer.variables, plain.optimizer.variables, strict=True):
+        np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
+    assert history == plain_history
+    steps = 3 * STEPS_PER_EPOCH.get((name, compiled.get("steps_per_execution", 1)), 40)
+    scalars = kp.load_scalars(tmp_path)
+    assert scalars["step"].max() == steps
+    wide = scalars.pivot_table(index="step", columns="tag", values="value", observed=True)
+    parts = ["input_wait", "compute", "dispatch", "callbacks", "other_host", "compile"]
+    tags = [f"perf/{part}_ms" for part in parts if f"perf/{part}_ms" in wide]
+    measured = wide.dropna(subset="perf/step_time_ms")
+    np.testing.assert_allclose(
+        measured[tags].fillna(0).sum(axis=1), measured["perf/step_time_ms"], rtol=1e-5
+    )
+    assert 0 < measured["perf/interval_steps"].sum() <= steps
+
+
+def test_the_optimizer_step_goes_on_over_several_fits_with_the_same_callbacks(tmp_path):
+    network, callbacks = programs.model(), kp.perf_callbacks(tmp_path, profiler=False)
+    for _ in range(2):
+        network.fit(programs.dataset(), epochs=2, verbose=0, shuffle=False, callbacks=callbacks)
+    steps = kp.load_scalars(tmp_path).query("tag == 'perf/step_time_ms'")["step"]
+    assert steps.max() == 160
+    assert steps.is_monotonic_increasing
+
+
+def test_a_resumed_training_counts_from_the_optimizers_step(tmp_path):
+    network = programs.model()
+    network.fit(programs.dataset(), verbose=0, shuffle=False)
+    network.fit(
+        programs.dataset(),
+        initial_epoch=1,
+        epochs=3,
+        verbose=0,
+        shuffle=False,
+        callbacks=[kp.StepGapDetector(tmp_path)],
+    )
+    assert kp.load_scalars(tmp_path)["step"].max() == 120
+
+
+@pytest.mark.filterwarnings("ignore:Your input ran out of data")
+@pytest.mark.parametrize("n", [3, 7, 16])
+def test_a_short_last_execution_is_counted_as_it_was(n, tmp_path):
+    network = programs.model(steps_per_execution=n)
+    data = programs.dataset(41).filter(lambda x, y: True)
+    network.fit(data, epochs=6, verbose=0, shuffle=False, callbacks=[kp.StepGapDetector(tmp_path)])
+    scalars = kp.load_scalars(tmp_path)
+    assert scalars["step"].max() == int(network.optimizer.iterations.numpy()) == 6 * 41
+
+
+def test_examples_per_second_follow_the_batch_size(tmp_path):
+    programs.model().fit(
+        programs.dataset(60, 4),
+        epochs=2,
+        verbose=0,
+        shuffle=False,
+        callbacks=[kp.StepGapDetector(tmp_path)],
+    )
+    wide = kp.load_scalars(tmp_path).pivot_table(
+        index="step", columns="tag", values="value", observed=True
+    )
+    np.testing.assert_allclose(wide["perf/examples_per_sec"], 4 * wide["perf/steps_per_sec"])
