@@ -24,7 +24,6 @@ class Recommendation:
         predicted_speedup: of the step alone, from this change alone; at least 1.
         low, high: bounds of it, from the model's pessimistic and optimistic ends.
         evidence: the figures it rests on.
-
     """
 
     id: str

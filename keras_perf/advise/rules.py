@@ -11,8 +11,6 @@ from keras_perf.advise.step_model import Situation, StepModel
 WORTH_SAYING = 1.02
 """Below this predicted speed-up a recommendation is left out."""
 
-SOURCES = ("TensorSlice", "Tensor", "Range", "Generator", "TFRecord", "TextLine", "FlatMap")
-
 AMORTIZED_OVER = 20
 
 
@@ -24,8 +22,7 @@ def prefetch(situation: Situation) -> Recommendation | None:
 
     def change(model: StepModel, optimism: float) -> StepModel:
         hidden = min(model.produce_ms, model.rest_ms) * (0.9 + 0.1 * optimism)
-        left = max(0.0, model.produce_ms + model.rest_ms - hidden - model.rest_ms)
-        factor = left / model.produce_ms if model.produce_ms else 1.0
+        factor = 1 - hidden / model.produce_ms if model.produce_ms else 1.0
         names = dict.fromkeys(model.stages, factor)
         return model.with_stages(names, less_cpu=False)
 
@@ -245,13 +242,18 @@ def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
     """All that is worth saying, best first.
 
     What buys nothing alone may buy much once another change is made: behind a slow input
-    pipeline a slow callback costs nothing, until the pipeline is mended. So the changes are
-    also tried one after the other, each time the best of those that are left.
+    pipeline a slow callback costs nothing, until the pipeline is mended. So what is left is
+    tried again with the others done, each time the best first.
     """
     found = [advice for rule in RULES if (advice := rule(situation)) is not None]
-    worth = [advice for advice in found if advice.predicted_speedup >= WORTH_SAYING]
+    chosen = sorted(
+        (advice for advice in found if advice.predicted_speedup >= WORTH_SAYING),
+        key=lambda advice: -advice.predicted_speedup,
+    )
+    left = [advice for advice in found if advice not in chosen]
     model = situation.model
-    left = list(found)
+    for advice in chosen:
+        model = advice.change(model, 0.0)
     while left:
         best = min(left, key=lambda advice: advice.change(model, 0.0).step_ms)
         left.remove(best)
@@ -260,9 +262,8 @@ def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
         if gain < WORTH_SAYING:
             break
         model = changed
-        if best not in worth:
-            worth.append(replace(best, speedup_after_others=gain))
-    return tuple(sorted(worth, key=lambda advice: -advice.predicted_speedup))
+        chosen.append(replace(best, speedup_after_others=gain))
+    return tuple(chosen)
 
 
 def combined_speedup(

@@ -7,11 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from keras_perf.analyse.summary import Summary
 
-BOUND_BY_INPUT = 0.05
-GET_NEXT_MS = 0.05
-"""With prefetching, an input wait above this share of the step, and longer than it takes to
-fetch a batch that lies ready, means that the pipeline sets the pace. Below, it keeps up, and
-its own time is known from its stages only."""
+NEARLY_BUSY = 0.5
+"""With prefetching, a pipeline whose stages are busy for less than this share of a step keeps
+up; what a step still waits is the price of fetching a batch, or a stall now and then."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +25,6 @@ class StepModel:
         rest: milliseconds per step of everything else, by part.
         cpu_ms: CPU time per step, over all cores; 0 where it was not sampled.
         cores: logical CPUs.
-
     """
 
     stages: Mapping[str, float]
@@ -94,13 +91,12 @@ def situation_of(summary: Summary) -> Situation:
     known = sum(costs.values())
     if not prefetched:
         produce = wait
-    elif wait > max(BOUND_BY_INPUT * summary.step_ms, GET_NEXT_MS):
+    elif wait and known > NEARLY_BUSY * summary.step_ms:
         produce = summary.step_ms
     else:
         parts["get_next"] = wait
         produce = min(known, summary.step_ms)
-    scale = produce / known if known else 0.0
-    stages = {name: ms * scale for name, ms in costs.items()} or {"input": produce}
+    stages = {n: ms * produce / known for n, ms in costs.items()} if known else {"input": produce}
     cores = int(summary.context.get("cpu_count") or 1)
     return Situation(
         summary,

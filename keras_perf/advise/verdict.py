@@ -24,7 +24,8 @@ def gains(model: StepModel) -> dict[str, float]:
     def gain(without: StepModel) -> float:
         return model.step_ms / max(1e-9, without.step_ms)
 
-    found = {"input-bound": gain(replace(model, stages={}, cpu_ms=0.0))}
+    no_input = model.with_rest({"get_next": 0.0})
+    found = {"input-bound": gain(replace(no_input, stages={}, cpu_ms=0.0))}
     for verdict, parts in PARTS_OF.items():
         without = replace(model.with_rest(dict.fromkeys(parts, 0.0)), cpu_ms=0.0)
         found[verdict] = gain(without)

@@ -19,7 +19,6 @@ def resampled_step_ms(intervals: pd.DataFrame, seed: int) -> np.ndarray:
 
     Intervals are drawn whole, since steps close in time resemble each other; what it cannot see
     is what differs from run to run.
-
     """
     steps = intervals["steps"].to_numpy(dtype=float)
     total = steps * intervals["step"].to_numpy(dtype=float)

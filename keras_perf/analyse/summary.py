@@ -44,14 +44,14 @@ def summarize(scalars: pd.DataFrame, context: Mapping[str, Any]) -> Summary:
     Arguments:
         scalars: its scalars, as `load_scalars` returns them.
         context: its context record.
-
     """
     wide = scalars.pivot_table(
         index="step", columns="tag", values="value", aggfunc="last", observed=True
     )
     tags = ["perf/interval_steps", "perf/step_time_ms"]
-    measured = wide.dropna(subset=tags) if set(tags) <= set(wide.columns) else wide.iloc[:0]
-    intervals = pd.DataFrame({"steps": measured.get(tags[0]), "step": measured.get(tags[1])})
+    wide = wide.reindex(columns=sorted({*wide.columns, *tags}))
+    measured = wide.dropna(subset=tags)
+    intervals = pd.DataFrame({"steps": measured[tags[0]], "step": measured[tags[1]]})
     for part in PARTS:
         if f"perf/{part}_ms" in measured:
             intervals[part] = measured[f"perf/{part}_ms"]
@@ -64,7 +64,9 @@ def summarize(scalars: pd.DataFrame, context: Mapping[str, Any]) -> Summary:
         if tag.startswith("callbacks/")
     }
     sensors = {
-        tag: float(wide[tag].mean()) for tag in wide.columns if tag.startswith(("gpu/", "host/"))
+        str(tag): _over_time(points)
+        for tag, points in scalars.groupby("tag", observed=True)
+        if str(tag).startswith(("gpu/", "host/"))
     }
     return Summary(
         steps=int(intervals["steps"].sum()) if len(intervals) else 0,
@@ -86,13 +88,27 @@ def _mean_parts(intervals: pd.DataFrame) -> dict[str, float]:
     if not len(intervals):
         return {}
     steps = intervals["steps"]
+    left = _weighted(intervals["step"], steps)
     parts = {}
-    for part in PARTS:
-        if part in intervals and part != "compute" and intervals[part].notna().any():
-            known = intervals[part].notna()
-            parts[part] = _weighted(intervals.loc[known, part], steps[known])
-    parts["compute"] = max(0.0, _weighted(intervals["step"], steps) - sum(parts.values()))
+    measured = [p for p in PARTS if p != "compute" and p in intervals]
+    for part in sorted(measured, key=lambda name: intervals[name].isna().sum()):
+        known = intervals[part].notna()
+        if known.any():
+            parts[part] = min(_weighted(intervals.loc[known, part], steps[known]), left)
+            left -= parts[part]
+    parts["compute"] = left
     return {part: parts[part] for part in PARTS if part in parts}
+
+
+def _over_time(points: pd.DataFrame) -> float:
+    """Mean of a sensor, each point weighted by the time it stands for.
+
+    The first one stands for the time since training began, with tracing and warm-up, and counts
+    only where there is no other.
+    """
+    if len(points) == 1:
+        return float(points["value"].iloc[0])
+    return _weighted(points["value"].iloc[1:], points["wall_time"].diff().iloc[1:] + 1e-9)
 
 
 def _weighted(values: pd.Series, weights: pd.Series) -> float:

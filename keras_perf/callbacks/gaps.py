@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+
 import keras
 
 from keras_perf.callbacks.iterators import PipelineModel
@@ -37,7 +38,6 @@ class StepGapDetector(ListeningCallback):
 
     >>> import keras_perf as kp
     >>> gaps = kp.StepGapDetector("logs/run1")  # model.fit(..., callbacks=[gaps])
-
     """
 
     def __init__(self, log_dir: str | os.PathLike[str]) -> None:

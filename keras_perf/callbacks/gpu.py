@@ -33,7 +33,6 @@ class GPUUtilizationSampler(ListeningCallback):
 
     >>> import keras_perf as kp
     >>> gpu = kp.GPUUtilizationSampler("logs/run1", interval_s=0.5)
-
     """
 
     def __init__(self, log_dir: str | os.PathLike[str], *, interval_s: float = 0.2) -> None:
@@ -48,13 +47,13 @@ class GPUUtilizationSampler(ListeningCallback):
         readers: list[Reader] = [HostReader()]
         try:
             gpus = NvmlReader()
+            observation.recording.context["gpus"] = gpus.describe()
         except SensorError as error:
             logger.warning(
-                "keras_perf: %s: GPU figures are missing, CPU and memory are sampled.", error
+                "keras_perf: %s: GPU figures are missing, CPU and memory are sampled.", str(error)
             )
         else:
             readers.append(gpus)
-            observation.recording.context["gpus"] = gpus.describe()
         self._sampler = BackgroundSampler(readers, self.interval_s, logger.warning)
         self._sampler.start()
 

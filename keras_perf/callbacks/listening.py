@@ -61,7 +61,6 @@ def require_number(name: str, value: object, *, above: float, remedy: str) -> fl
     Raises:
         TypeError: not a number.
         ValueError: not above.
-
     """
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{name} must be a number, got {type(value).__name__} {value!r}. {remedy}")
@@ -75,7 +74,6 @@ def require_bool(name: str, value: object) -> bool:
 
     Raises:
         TypeError: it is neither.
-
     """
     if not isinstance(value, bool):
         raise TypeError(f"{name} must be True or False, got {type(value).__name__} {value!r}.")

@@ -60,7 +60,6 @@ class Listener:
             pipeline: tf.data's model behind the iterator.
             pending_gaps: how many of its newest gap times came after the last execution that
                 was told of; None if that is not known.
-
         """
 
     def interval_ends(self, step: int, wall_time: float, final: bool) -> None:
@@ -91,7 +90,6 @@ class Observation:
         epoch_steps: steps of a whole epoch; None until Keras or the first epoch has told.
         dispatch_ns: cost of entering and leaving the train function, once a trial has told.
         recording: where listeners write.
-
     """
 
     def __init__(self, model: keras.Model, callbacks: keras.callbacks.CallbackList | None) -> None:
@@ -194,6 +192,7 @@ class Observation:
             self._exhausted = True
             raise
         except BaseException:
+            self.timeline.discard()
             self.close(aborted=True)
             raise
         self.timeline.returned(_clock())
@@ -269,14 +268,8 @@ class Observation:
         self._listeners.remove(listener)
         if isinstance(listener, Director):
             self._directors.remove(listener)
-        logger.warning(
-            "keras_perf: %s failed (%s: %s) and is off for the rest of this fit; "
-            "its values are missing from now on.",
-            type(listener).__name__,
-            type(error).__name__,
-            error,
-            exc_info=logger.isEnabledFor(logging.DEBUG),
-        )
+        name = type(listener).__name__
+        _warn_of(error, name, "it is off for the rest of this fit and its values are missing")
 
     def epoch_begins(self) -> None:
         """Called before the first execution of an epoch."""
@@ -325,10 +318,24 @@ class Observation:
         self.timeline.flush()
         self._end_interval(None, _clock())
         self._tell("observation_ends", aborted)
-        self.recording.finish(self)
+        try:
+            self.recording.finish(self)
+        except Exception as error:  # noqa: BLE001  monitoring never kills training
+            _warn_of(error, "writing the end of the run", "what was logged before remains")
 
 
 _running: weakref.WeakKeyDictionary[keras.Model, Observation] = weakref.WeakKeyDictionary()
+
+
+def _warn_of(error: Exception, what: str, consequence: str) -> None:
+    logger.warning(
+        "keras_perf: %s failed (%s: %s); %s.",
+        what,
+        type(error).__name__,
+        str(error),
+        consequence,
+        exc_info=logger.isEnabledFor(logging.DEBUG),
+    )
 
 
 def _close_elsewhere(observation: Observation) -> None:

@@ -40,7 +40,6 @@ class WindowedProfiler(ListeningCallback, Director):
 
     >>> import keras_perf as kp
     >>> profiler = kp.WindowedProfiler("logs/run1", warmup_steps=50, active_steps=10)
-
     """
 
     def __init__(
@@ -103,7 +102,7 @@ class WindowedProfiler(ListeningCallback, Director):
             profiler_door.start(os.path.join(self.log_dir, RUN))
         except profiler_door.CaptureError as error:
             self._refused = window
-            logger.warning("keras_perf: no trace of this window: %s.", error)
+            logger.warning("keras_perf: no trace of this window: %s.", str(error))
             return
         self._window, self._window_begin = window, observation.step
 
@@ -116,7 +115,7 @@ class WindowedProfiler(ListeningCallback, Director):
             profiler_door.stop()
         except profiler_door.CaptureError as error:
             self._refused = self.schedule.repeat
-            logger.warning("keras_perf: the trace was lost: %s.", error)
+            logger.warning("keras_perf: the trace was lost: %s.", str(error))
             return
         self._captures.append(
             {

@@ -33,7 +33,6 @@ def start(log_dir: str) -> None:
 
     Raises:
         CaptureError: another profiler is running, or the profiler refuses.
-
     """
     global _last_capture_second
     # The profiler names folders to the second; two in one second would overwrite each other.
@@ -60,7 +59,6 @@ def stop() -> None:
 
     Raises:
         CaptureError: there is none, or it cannot be written.
-
     """
     global _last_capture_second
     _last_capture_second = int(time.time())

@@ -84,7 +84,6 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
 
     >>> import keras_perf as kp
     >>> recommender = kp.StepsPerExecutionRecommender("logs/run1", limit=64)
-
     """
 
     def __init__(
@@ -275,6 +274,7 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
             self.recommendation = StepsPerExecution(
                 current, 1.0, 1.0, 1.0, f"not tried: {why}.", {}
             )
+        self._functions.clear()
         assert self.recommendation is not None
         record = self.recommendation
         observation.recording.context["steps_per_execution_trial"] = {

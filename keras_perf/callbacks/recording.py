@@ -34,6 +34,7 @@ class Recording:
 
     def diagnose_at_end(self, log_dir: str) -> None:
         """Asks for the diagnosis in the Text tab."""
+        self.writer(log_dir)
         self._diagnosed.append(log_dir)
 
     def write_context(self, observation: Observation) -> None:
@@ -44,14 +45,16 @@ class Recording:
             writer.flush()
 
     def finish(self, observation: Observation) -> None:
-        """Writes context and diagnosis, and closes the files."""
-        self.write_context(observation)
-        for log_dir in self._diagnosed:
-            markdown = diagnose(log_dir).to_markdown()
-            self._writers[log_dir].text(observation.step, "perf/diagnosis", markdown)
-        for writer in self._writers.values():
-            writer.close()
-        self._writers.clear()
+        """Writes context and diagnosis, and closes the files, whatever fails on the way."""
+        try:
+            self.write_context(observation)
+            for log_dir in self._diagnosed:
+                markdown = diagnose(log_dir).to_markdown()
+                self._writers[log_dir].text(observation.step, "perf/diagnosis", markdown)
+        finally:
+            for writer in self._writers.values():
+                writer.close()
+            self._writers.clear()
 
 
 def describe_fit(observation: Observation) -> dict[str, Any]:

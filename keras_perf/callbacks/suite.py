@@ -38,7 +38,6 @@ def perf_callbacks(
     >>> import keras_perf as kp
     >>> len(kp.perf_callbacks("logs/run1", profiler=False, gpu={"interval_s": 1.0}))
     3
-
     """
     wanted: list[tuple[str, Choice, type[ListeningCallback]]] = [
         ("profiler", profiler, WindowedProfiler),

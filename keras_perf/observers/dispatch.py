@@ -56,7 +56,6 @@ def fit_curve(
         many_ms: times of executions of `many` steps, likewise.
         many: their steps, more than `few`.
         host_ms: time on the host after each execution, the same for both.
-
     """
     short, long = median(few_ms), median(many_ms)
     in_graph = min(max(0.0, (long - short) / (many - few)), long / many, short / few)
@@ -113,7 +112,6 @@ def recommend(
         current: steps per execution now.
         limit: the largest N that makes sense: the steps of an epoch, or the user's bound.
         max_execution_s: no execution is to be longer.
-
     """
     chosen = max(choose_steps(curve, limit=limit, max_execution_s=max_execution_s), current)
     speedups = sorted(c.step_ms(current) / c.step_ms(chosen) for c in resampled)

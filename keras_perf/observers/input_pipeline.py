@@ -34,7 +34,6 @@ def stages_from_model(model: Any) -> tuple[Stage, ...]:
 
     What it cannot see: the user's own stages after tf.data fused or replaced them (map and
     batch become `MapAndBatch`), and anything behind a Python generator.
-
     """
     nodes = model.nodes
     stages: list[Stage] = []

@@ -79,7 +79,6 @@ class NvmlReader:
 
     Raises:
         SensorError: no driver, no GPU, or none visible to this process.
-
     """
 
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
@@ -88,6 +87,7 @@ class NvmlReader:
         except ImportError as error:
             raise SensorError("the package nvidia-ml-py is not installed") from error
         self._nvml = pynvml
+        self._closed = False
         try:
             pynvml.nvmlInit()
         except pynvml.NVMLError as error:
@@ -133,19 +133,25 @@ class NvmlReader:
                 self._gpm[index] = _Gpm(self._nvml, handle)
 
     def describe(self) -> dict[str, str]:
-        """Name and UUID by tag prefix, for the run's text."""
+        """Name and UUID by tag prefix, for the run's text.
+
+        Raises:
+            SensorError: NVML does not tell.
+        """
         nvml = self._nvml
-        return {
-            f"gpu/{i}": f"{_text(nvml.nvmlDeviceGetName(h))} {_text(nvml.nvmlDeviceGetUUID(h))}"
-            for i, h in enumerate(self._handles)
-        }
+        try:
+            return {
+                f"gpu/{i}": f"{_text(nvml.nvmlDeviceGetName(h))} {_text(nvml.nvmlDeviceGetUUID(h))}"
+                for i, h in enumerate(self._handles)
+            }
+        except nvml.NVMLError as error:
+            raise SensorError(f"NVML cannot name the GPUs ({error})") from error
 
     def read(self) -> dict[str, float]:
         """One sample: tag → value. What a device does not support is absent.
 
         Raises:
             SensorError: NVML failed for another reason (driver reset, GPU lost, permission).
-
         """
         nvml = self._nvml
         values: dict[str, float] = {}
@@ -170,8 +176,11 @@ class NvmlReader:
         for gpm in self._gpm.values():
             gpm.close()
         self._gpm.clear()
-        with contextlib.suppress(self._nvml.NVMLError):
-            self._nvml.nvmlShutdown()
+        if not self._closed:
+            # NVML counts who started it: once each, or another's use would end.
+            self._closed = True
+            with contextlib.suppress(self._nvml.NVMLError):
+                self._nvml.nvmlShutdown()
 
 
 def _text(value: str | bytes) -> str:

@@ -51,12 +51,17 @@ class BackgroundSampler:
         readers: sensors; closed by `stop`.
         interval_s: seconds between two samples.
         warn: told once, in one line, when a sensor fails; its values are missing from then on.
-
+        clock: monotonic seconds.
     """
 
     def __init__(
-        self, readers: Sequence[Reader], interval_s: float, warn: Callable[[str], None]
+        self,
+        readers: Sequence[Reader],
+        interval_s: float,
+        warn: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._clock = clock
         self._readers = list(readers)
         self._interval_s = interval_s
         self._warn = warn
@@ -84,10 +89,10 @@ class BackgroundSampler:
         self._readers.clear()
 
     def _run(self) -> None:
-        last = time.monotonic()
+        last = self._clock()
         due = last + self._interval_s
-        while not self._stop.wait(max(0.0, due - time.monotonic())):
-            now = time.monotonic()
+        while not self._stop.wait(max(0.0, due - self._clock())):
+            now = self._clock()
             self.sample(now - last)
             last = now
             # The next multiple of the interval after now: no drift, no catching up.
@@ -98,10 +103,11 @@ class BackgroundSampler:
         for reader in list(self._readers):
             try:
                 values = reader.read()
-            except SensorError as error:
+            except Exception as error:  # noqa: BLE001  one sensor's end is not the others'
                 self._readers.remove(reader)
                 reader.close()
-                self._warn(f"keras_perf: {error}; its values are missing from now on.")
+                what = str(error) if isinstance(error, SensorError) else repr(error)
+                self._warn(f"keras_perf: {what}; its values are missing from now on.")
                 continue
             with self._lock:
                 self._mean.add(values, seconds)

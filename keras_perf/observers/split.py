@@ -58,7 +58,8 @@ class Splitter:
         """
         compile_ns = 0
         if execution.kind is Kind.TRACED:
-            compile_ns = max(0, execution.inside_ns - self._usual_inside(execution.steps))
+            usual = self._usual_inside(execution.steps)
+            compile_ns = max(0, execution.inside_ns - usual) if usual else 0
         else:
             self._recent.append(execution)
         inside = execution.inside_ns - compile_ns
@@ -91,7 +92,6 @@ class Splitter:
             pending_gaps: how many of the newest came after the last `GetNext` of this stretch.
 
         A stretch too short to be measured takes the share of the others in its interval.
-
         """
         if self._recent:
             self._usual_inside(1)
@@ -144,8 +144,11 @@ class Splitter:
         (or spent on entering and leaving, which is little per step of a long execution).
         """
         last = self._recent[-1]
-        inner = gaps[-min(pending or last.steps, last.steps) + 1 :] if last.steps > 1 else []
-        if len(inner) < LONG_EXECUTION:
+        if pending > LONG_EXECUTION:
+            inner = gaps[-(pending - 1) :]
+        else:
+            inner = gaps[: len(gaps) - pending][-(last.steps - 1) :]
+        if last.steps <= LONG_EXECUTION or len(inner) < LONG_EXECUTION:
             return None
         in_graph = sum(inner) / len(inner) * last.steps
         return max(0.0, 1 - in_graph / last.inside_ns)
@@ -160,8 +163,9 @@ class Splitter:
         Arguments:
             dispatch_ns: cost of dispatch per execution as known from elsewhere, for intervals
                 whose own gaps do not show it.
-            final: no more will come; what was not measured takes the last share known.
+            final: no more will come.
 
+        What was not measured takes the last share known.
         """
         if not self._steps or (self._gaps_known and not self._measured_inside and not final):
             return None

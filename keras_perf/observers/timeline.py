@@ -60,7 +60,7 @@ class Timeline:
             self._finish(now)
 
     def discard(self) -> None:
-        """The open execution found no data: it never was."""
+        """The open execution raised, or found no data: it never was."""
         self._open = False
         self._owners.clear()
 

@@ -23,17 +23,14 @@ def run_files(log_dir: str | os.PathLike[str]) -> dict[str, list[Path]]:
 
     Raises:
         NoRunError: there is no such directory or no such run.
-
     """
     root = Path(log_dir)
     if not root.is_dir():
         raise NoRunError(f"there is no directory {str(root)!r}")
     runs: dict[str, list[Path]] = {}
     for path in sorted(root.rglob("events.out.tfevents.*"), key=_age):
-        run = path.parent.relative_to(root).as_posix()
-        parts = (root.name, *path.parent.relative_to(root).parts)
-        if "perf" in parts:
-            runs.setdefault(run, []).append(path)
+        if _is_ours(path.parent.resolve()):
+            runs.setdefault(path.parent.relative_to(root).as_posix(), []).append(path)
     if not runs:
         raise NoRunError(
             f"{str(root)!r} holds no run of keras_perf; "
@@ -42,11 +39,15 @@ def run_files(log_dir: str | os.PathLike[str]) -> dict[str, list[Path]]:
     return runs
 
 
-def _age(path: Path) -> tuple[str, str, int]:
+def _is_ours(run: Path) -> bool:
+    """`…/perf`, or of several workers `…/perf/worker_<k>`."""
+    return run.name == "perf" or (run.parent.name == "perf" and run.name.startswith("worker_"))
+
+
+def _age(path: Path) -> tuple[str, int]:
     """Sorts TensorBoard's names: …tfevents.<seconds>.<host>.<process>.<number of the writer>."""
     head, _, number = path.name.rpartition(".")
-    seconds = path.name.split(".")[3]
-    return seconds, head, int(number) if number.isdigit() else 0
+    return head, int(number) if number.isdigit() else 0
 
 
 def events(path: Path) -> Iterator[Event]:
@@ -61,7 +62,7 @@ def events(path: Path) -> Iterator[Event]:
     while position + _HEADER.size <= end:
         length, _ = _HEADER.unpack_from(data, position)
         start = position + _HEADER.size
-        if start + length + _FOOTER_BYTES > end:
+        if not length or start + length + _FOOTER_BYTES > end:
             break
         try:
             yield Event.FromString(data[start : start + length])

@@ -10,8 +10,7 @@ from typing import Any
 import pandas as pd
 
 from keras_perf.read.event_files import events, run_files
-
-CONTEXT_TAG = "perf/context"
+from keras_perf.records.metrics import CONTEXT_TAG
 
 
 def load_scalars(log_dir: str | os.PathLike[str]) -> pd.DataFrame:
@@ -29,7 +28,6 @@ def load_scalars(log_dir: str | os.PathLike[str]) -> pd.DataFrame:
         NoRunError: (a FileNotFoundError) nothing of ours is there.
 
     A file cut off by a killed process is read up to its last whole record, with a warning.
-
     """
     parts = [_read(path, run)[0] for run, files in run_files(log_dir).items() for path in files]
     frame = pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+CONTEXT_TAG = "perf/context"
+"""Where the record of all that is not a scalar is kept."""
+
 
 class Metric(NamedTuple):
     """One logged quantity. `<i>` in a tag stands for a GPU's index, `<owner>` for `Class.hook`."""

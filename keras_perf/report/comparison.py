@@ -22,7 +22,6 @@ class Comparison:
             batch size, else per step.
         low, high: 90 % interval of it, from resampling the runs' intervals.
         before, after: their diagnoses.
-
     """
 
     speedup: float
@@ -86,7 +85,6 @@ def compare(before: str | os.PathLike[str], after: str | os.PathLike[str]) -> Co
         ValueError: a directory holds several runs, or a run measured no step.
 
     What it cannot see: whether the machine was equally busy in both.
-
     """
     first, second = diagnose(before), diagnose(after)
     for name, path, diagnosis in (("before", before, first), ("after", after, second)):

@@ -33,7 +33,6 @@ class Diagnosis:
         combined_speedup: what all of them buy together: expected, low, high.
         notes: what the reader should know about the figures.
         summary: what was measured.
-
     """
 
     verdict: str
@@ -87,7 +86,7 @@ class Diagnosis:
         for part in PARTS:
             ms = self.breakdown[part]
             share = ms / self.breakdown["step"] if self.breakdown["step"] else 0.0
-            measured = part in self.summary.parts
+            measured = part in self.summary.parts or not self.summary.parts
             figures = [f"{ms:.3f}", f"{share:.0%}"] if measured else ["in compute", ""]
             rows.append([part.replace("_", " "), *figures])
         step = self.breakdown["step"]
@@ -95,6 +94,8 @@ class Diagnosis:
         return ["part of a step", "ms", "share"], rows
 
     def _closing(self) -> str:
+        if self.verdict == "inconclusive":
+            return "No recommendation is given on so little evidence."
         if not self.recommendations:
             return "No change is predicted to buy 2 % or more."
         if len(self.recommendations) == 1:
@@ -121,7 +122,6 @@ def diagnose(log_dir: str | os.PathLike[str]) -> Diagnosis:
 
     Source of the predictions: the model in `keras_perf.advise.step_model`. What they cannot
     see: what a change does to caches, memory bandwidth and thread contention.
-
     """
     _, (scalars, context) = newest_run(log_dir)
     return diagnosis_of(summarize(scalars, context))

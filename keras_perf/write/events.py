@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,12 @@ from tensorboard.compat.proto.tensor_pb2 import TensorProto
 from tensorboard.compat.proto.types_pb2 import DT_STRING
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
+from keras_perf.records.metrics import CONTEXT_TAG
 from keras_perf.write.layout import layout_bytes
 
 RUN = "perf"
 """The run's name under a log directory."""
 
-CONTEXT_TAG = "perf/context"
 CONTEXT_PLUGIN = "keras_perf"
 """TensorBoard has no such plugin and passes over these values; they are for our reader."""
 
@@ -32,7 +32,6 @@ def writable_log_dir(log_dir: str | os.PathLike[str]) -> str:
         TypeError: not a str or os.PathLike.
         ValueError: empty.
         OSError: the directory cannot be made or written.
-
     """
     if not isinstance(log_dir, str | os.PathLike):
         raise TypeError(
@@ -65,7 +64,8 @@ def writable_log_dir(log_dir: str | os.PathLike[str]) -> str:
 class RunWriter:
     """Writes one run: scalars, Markdown text, the context record and a dashboard layout."""
 
-    def __init__(self, log_dir: str) -> None:
+    def __init__(self, log_dir: str, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
         self._events = EventFileWriter(os.path.join(log_dir, RUN))
         self._tags: set[str] = set()
         self._text_tags: set[str] = set()
@@ -108,5 +108,5 @@ class RunWriter:
         if first:
             data = SummaryMetadata.PluginData(plugin_name=plugin)
             value.metadata.CopyFrom(SummaryMetadata(plugin_data=data))
-        event = Event(step=step, wall_time=time.time(), summary=Summary(value=[value]))
+        event = Event(step=step, wall_time=self._clock(), summary=Summary(value=[value]))
         self._events.add_event(event)

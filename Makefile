@@ -1,0 +1,36 @@
+# Each target does all of its own set-up in $(VENV), from nothing; the second time it is quick.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test check test-matrix build clean
+
+demo: $(READY)
+	$(BIN)/keras-perf demo
+
+test: $(READY)
+	$(BIN)/python -m pytest -n 2
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --config setup.cfg
+
+build: $(READY)
+	$(BIN)/python -m build
+
+# The lowest and the newest TensorFlow, each in an environment of its own.
+test-matrix:
+	$(MAKE) test VENV=.venv-lowest CONSTRAINTS=tests/lowest.txt
+	$(MAKE) test VENV=.venv-newest PIP_FLAGS=--upgrade
+
+$(READY): pyproject.toml $(CONSTRAINTS)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet $(PIP_FLAGS) $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.[dev]'
+	touch $@
+
+clean:
+	rm -rf .venv .venv-lowest .venv-newest build dist *.egg-info

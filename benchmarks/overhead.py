@@ -1,0 +1,162 @@
+"""Microseconds that each callback adds to a training step.
+
+    python benchmarks/overhead.py [--repeats 15] [--steps 250]
+
+What: `fit` on a tiny model (a step of well under a millisecond: the worst case for whoever adds
+work per step) without callbacks, with a callback whose batch hook does nothing, with Keras's
+`TensorBoard(update_freq="batch")`, with each callback of keras_perf and with the four together.
+The figure that counts is what is added over the do-nothing batch hook.
+
+How: a run is one `fit` of 3 epochs on the same compiled model and the same data; each repeat
+runs every variant once, in an order of its own, and "added" is the difference within a repeat.
+A step's time is the wall time of epochs 2 and 3 over their steps. It is
+taken by a callback with epoch hooks only, so nothing is added to any step, and it is a mean, not
+a median of steps, so that what happens only now and then (a point written twice a second, a
+sample of the sensors, tf.data's model every hundred steps) is in it.
+
+Not in it: what happens once a `fit`. The first epoch holds warm-up and the recommender's trials
+(which replace single steps; the script stops if they are not over by its end), and TensorBoard
+writes no graph. The profiler's window is out of reach: captured steps carry the profiler's cost.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import gc
+import logging
+import os
+import platform
+import random
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+import keras_perf as kp
+
+EPOCHS = 3
+OUT_OF_REACH = 10**9
+
+
+class DoNothing(keras.callbacks.Callback):
+    """Has a batch hook."""
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Does nothing."""
+
+
+class Stopwatch(keras.callbacks.Callback):
+    """Times every epoch but the first."""
+
+    def __init__(self, others: list[keras.callbacks.Callback]) -> None:
+        super().__init__()
+        self.seconds = self._begin = 0.0
+        self._trying = [c for c in others if isinstance(c, kp.StepsPerExecutionRecommender)]
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        """Starts; refuses to time trials."""
+        if epoch and not all(c.recommendation and c.recommendation.evidence for c in self._trying):
+            raise SystemExit("the first epoch was too short for the trials: raise --steps")
+        self._begin = time.perf_counter()
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Stops."""
+        if epoch:
+            self.seconds += time.perf_counter() - self._begin
+
+
+VARIANTS: dict[str, Callable[[str], list[keras.callbacks.Callback]]] = {
+    "no callback": lambda d: [],
+    "do-nothing batch hook": lambda d: [DoNothing()],
+    "WindowedProfiler, outside its window": lambda d: [
+        kp.WindowedProfiler(d, skip_first=OUT_OF_REACH)
+    ],
+    "GPUUtilizationSampler": lambda d: [kp.GPUUtilizationSampler(d)],
+    "StepGapDetector": lambda d: [kp.StepGapDetector(d)],
+    "StepsPerExecutionRecommender, trials over": lambda d: [kp.StepsPerExecutionRecommender(d)],
+    "perf_callbacks, all four": lambda d: [
+        *kp.perf_callbacks(d, profiler={"skip_first": OUT_OF_REACH})
+    ],
+    'TensorBoard(update_freq="batch")': lambda d: [
+        keras.callbacks.TensorBoard(d, update_freq="batch", write_graph=False)
+    ],
+}
+BASE = "do-nothing batch hook"
+
+
+def model_and_data() -> tuple[keras.Model, tf.data.Dataset]:
+    """A small Dense network and an endless dataset of batches of 32."""
+    keras.utils.set_random_seed(0)
+    layers = [keras.layers.Dense(64, activation="relu") for _ in range(2)]
+    model = keras.Sequential([keras.Input((32,)), *layers, keras.layers.Dense(1)])
+    model.compile("adam", "mse", jit_compile=False)
+    x = np.random.default_rng(0).normal(size=(1024, 32)).astype("float32")
+    data = tf.data.Dataset.from_tensor_slices((x, x[:, :1])).batch(32).cache().repeat()
+    return model, data.prefetch(2)
+
+
+def fit(model: keras.Model, data: tf.data.Dataset, steps: int, callbacks: list[Any]) -> None:
+    """Trains without a word."""
+    options = {"epochs": EPOCHS, "steps_per_epoch": steps, "verbose": 0, "shuffle": False}
+    model.fit(data, callbacks=callbacks, **options)
+
+
+def step_us(model: keras.Model, data: tf.data.Dataset, steps: int, variant: str) -> float:
+    """One run: microseconds a step."""
+    gc.collect()
+    with tempfile.TemporaryDirectory() as log_dir:
+        callbacks = VARIANTS[variant](log_dir)
+        watch = Stopwatch(callbacks)
+        fit(model, data, steps, [watch, *callbacks])
+    return watch.seconds / (EPOCHS - 1) / steps * 1e6
+
+
+def measure(repeats: int, steps: int) -> dict[str, np.ndarray]:
+    """Microseconds a step by variant, one value a repeat."""
+    model, data = model_and_data()
+    order = list(VARIANTS)
+    fit(model, data, steps, [])  # traces, warms up
+    times: dict[str, list[float]] = {name: [] for name in VARIANTS}
+    for repeat in range(repeats):
+        random.Random(repeat).shuffle(order)
+        for name in order:
+            times[name].append(step_us(model, data, steps, name))
+    return {name: np.array(values) for name, values in times.items()}
+
+
+def table(times: dict[str, np.ndarray]) -> str:
+    """Medians, and quartiles of what is added."""
+    lines = [f"{'variant':<42}{'µs/step':>9}{'added':>9}{'quartiles':>18}{'repeats':>9}"]
+    for name, values in times.items():
+        low, middle, high = np.percentile(values - times[BASE], [25, 50, 75])
+        added = "" if name == BASE else f"{middle:+.1f}"
+        spread = "" if name == BASE else f"{low:+.1f} to {high:+.1f}"
+        step = float(np.median(values))
+        lines.append(f"{name:<42}{step:>9.1f}{added:>9}{spread:>18}{len(values):>9}")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measures and prints."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=15, help="runs of each variant")
+    parser.add_argument("--steps", type=int, default=250, help="steps an epoch, at least 250")
+    arguments = parser.parse_args()
+    logging.getLogger("keras_perf").setLevel(logging.ERROR)
+    print(
+        f"{datetime.date.today()}, {platform.platform()}, {os.cpu_count()} CPUs, "
+        f"python {platform.python_version()}, tensorflow {tf.__version__}, "
+        f"keras {keras.__version__}"
+    )
+    print(table(measure(arguments.repeats, arguments.steps)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,211 @@
+"""What holds for each of our callbacks, and for all of them together."""
+
+import copy
+import gc
+import pickle
+import threading
+
+import keras
+import numpy as np
+import programs
+import pytest
+import tensorflow as tf
+
+import keras_perf as kp
+from keras_perf.callbacks import observation
+
+CALLBACKS = {
+    "WindowedProfiler": lambda d: [kp.WindowedProfiler(d, warmup_steps=5, active_steps=5)],
+    "GPUUtilizationSampler": lambda d: [kp.GPUUtilizationSampler(d, interval_s=0.01)],
+    "StepGapDetector": lambda d: [kp.StepGapDetector(d)],
+    "StepsPerExecutionRecommender": lambda d: [kp.StepsPerExecutionRecommender(d)],
+    "perf_callbacks": kp.perf_callbacks,
+}
+
+
+@pytest.fixture(params=CALLBACKS.values(), ids=CALLBACKS)
+def callbacks(request, tmp_path):
+    return request.param(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def profiler_is_free():
+    yield
+    with pytest.raises(tf.errors.UnavailableError):
+        tf.profiler.experimental.stop(save=False)
+
+
+def fit(network, callbacks, **arguments):
+    return network.fit(
+        programs.dataset(), verbose=0, shuffle=False, callbacks=callbacks, **arguments
+    )
+
+
+def nothing_is_left(network):
+    gc.collect()
+    for thread in threading.enumerate():
+        if thread.name.startswith("keras_perf"):
+            thread.join(timeout=20)
+    assert [t.name for t in threading.enumerate() if t.name.startswith("keras_perf")] == []
+    assert not isinstance(
+        getattr(network.train_function, "__self__", None), observation.Observation
+    )
+    assert not observation._running
+
+
+def test_trains_twice_and_leaves_nothing_behind(callbacks, said):
+    network = programs.model()
+    for _ in range(2):
+        fit(network, callbacks)
+        nothing_is_left(network)
+    assert not [line for line in said() if "failed" in line]
+
+
+def test_sees_the_same_hooks_in_the_same_order_with_and_without(callbacks):
+    diaries = []
+    for ours in ([], callbacks):
+        diary = programs.Diary()
+        # Trials are of another steps_per_execution, and shown as such: not with only 40 steps.
+        fit(programs.model(), [diary, *ours], validation_data=programs.dataset(3))
+        diaries.append(diary.entries)
+    plain, watched = diaries
+    begins = [entry for entry in watched if entry[0] == "begin"]
+    assert [e for e in watched if e[0] in ("epoch", "test")] == [
+        e for e in plain if e[0] in ("epoch", "test")
+    ]
+    assert watched == plain or len(begins) < 40
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+@pytest.mark.parametrize("hook", ["on_train_batch_begin", "on_train_batch_end", "on_epoch_end"])
+def test_a_raising_callback_ends_training_and_leaves_nothing_behind(callbacks, hook, error):
+    class Raises(keras.callbacks.Callback):
+        async_safe = True
+
+    def fail(self, index, logs=None):
+        if hook == "on_epoch_end" or index >= 25:
+            raise error("on purpose")
+
+    setattr(Raises, hook, fail)
+    network = programs.model()
+    with pytest.raises(error, match="on purpose"):
+        fit(network, [*callbacks, Raises()])
+    nothing_is_left(network)
+    fit(network, callbacks)
+    nothing_is_left(network)
+
+
+def test_a_raising_train_step_leaves_nothing_behind(callbacks):
+    def fail(x, y):
+        def check(values):
+            if values > 30:
+                raise ValueError("bad record")
+            return values
+
+        checked = tf.ensure_shape(tf.numpy_function(check, [x], tf.float32), ())
+        return checked * tf.ones((8, 8)), tf.ones((8, 1))
+
+    data = tf.data.Dataset.range(40).map(lambda i: (tf.cast(i, tf.float32), i)).map(fail)
+    network = programs.model()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="bad record"):
+        network.fit(data, verbose=0, shuffle=False, callbacks=callbacks)
+    nothing_is_left(network)
+
+
+def test_an_interrupt_in_keras_own_loop_leaves_nothing_behind(callbacks, monkeypatch):
+    network = programs.model()
+    monkeypatch.setattr(
+        type(network), "reset_metrics", lambda self: (_ for _ in ()).throw(KeyboardInterrupt)
+    )
+    with pytest.raises(KeyboardInterrupt):
+        fit(network, callbacks)
+    nothing_is_left(network)
+
+
+def test_a_later_fit_without_our_callbacks_is_not_observed(callbacks):
+    network = programs.model()
+    fit(network, callbacks)
+    function = network.train_function
+    fit(network, [])
+    assert network.train_function is function
+    nothing_is_left(network)
+
+
+def test_can_be_pickled_and_copied_before_and_after_a_fit(callbacks):
+    network = programs.model()
+    for _ in range(2):
+        for callback in callbacks:
+            if callback.model is None:
+                assert type(pickle.loads(pickle.dumps(callback))) is type(callback)
+                copy.deepcopy(callback)
+        fit(network, callbacks)
+        for callback in callbacks:
+            callback.set_model(None)
+
+
+def test_works_inside_a_callback_list_inside_the_list(callbacks):
+    diary = programs.Diary()
+    inner = keras.callbacks.CallbackList([*callbacks, diary])
+    network = programs.model()
+    fit(network, [inner])
+    nothing_is_left(network)
+    assert diary.entries[-1] == ("epoch", 0)
+
+
+@pytest.mark.parametrize("wrong", [None, 3, b"logs", ""])
+def test_refuses_what_is_no_log_directory(wrong):
+    for kind in (
+        kp.WindowedProfiler,
+        kp.GPUUtilizationSampler,
+        kp.StepGapDetector,
+        kp.StepsPerExecutionRecommender,
+        kp.perf_callbacks,
+    ):
+        with pytest.raises((TypeError, ValueError), match=r"log_dir must .*, got"):
+            kind(wrong)
+
+
+def test_refuses_a_log_directory_that_cannot_be_written(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    for make in CALLBACKS.values():
+        with pytest.raises(OSError, match="log_dir must be writable"):
+            make(blocked / "logs")
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments", "error", "words"),
+    [
+        (kp.WindowedProfiler, {"active_steps": 0}, ValueError, "active_steps must be at least 1"),
+        (kp.WindowedProfiler, {"warmup_steps": 1.5}, TypeError, "warmup_steps must be an int"),
+        (kp.WindowedProfiler, {"repeat": True}, TypeError, "repeat must be an int"),
+        (kp.GPUUtilizationSampler, {"interval_s": 0}, ValueError, "interval_s must be above 0"),
+        (kp.GPUUtilizationSampler, {"interval_s": "1"}, TypeError, "interval_s must be a number"),
+        (kp.StepsPerExecutionRecommender, {"apply": 1}, TypeError, "apply must be True or False"),
+        (kp.StepsPerExecutionRecommender, {"limit": 0}, ValueError, "limit must be above 0"),
+        (kp.perf_callbacks, {"gpu": "yes"}, TypeError, "gpu must be True, False or a dict"),
+    ],
+)
+def test_wrong_arguments_are_refused_at_construction(kind, arguments, error, words, tmp_path):
+    with pytest.raises(error, match=words):
+        kind(tmp_path, **arguments)
+
+
+def test_a_failing_callback_of_ours_is_dropped_and_training_goes_on(tmp_path, said, monkeypatch):
+    detector = kp.StepGapDetector(tmp_path)
+    monkeypatch.setattr(detector, "stretch_ends", lambda *_: 1 / 0)
+    network, plain = programs.model(), programs.model()
+    fit(network, [detector])
+    fit(plain, [])
+    for mine, theirs in zip(network.weights, plain.weights, strict=True):
+        np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
+    [line] = [line for line in said() if "StepGapDetector failed" in line]
+    assert "ZeroDivisionError" in line
+    nothing_is_left(network)
+
+
+def test_another_backend_is_refused_in_one_line(tmp_path, said, monkeypatch):
+    monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
+    kp.StepGapDetector(tmp_path).on_train_begin()
+    assert len(said()) == 1
+    assert "TensorFlow backend only" in said()[0]

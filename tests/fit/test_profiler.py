@@ -1,0 +1,101 @@
+"""Captures during a real fit."""
+
+import json
+
+import keras
+import programs
+import pytest
+import tensorflow as tf
+from xprof.convert import raw_to_tool_data
+
+import keras_perf as kp
+from keras_perf.callbacks import profiler_door
+
+
+def traces(log_dir):
+    return sorted((log_dir / "perf/plugins/profile").glob("*/*.xplane.pb"))
+
+
+def fit(callbacks, batches=80, epochs=1, **compile_arguments):
+    network = programs.model(**compile_arguments)
+    data = programs.dataset(batches)
+    network.fit(data, epochs=epochs, verbose=0, shuffle=False, callbacks=callbacks)
+    return network
+
+
+def test_one_window_after_warm_up_has_step_times_that_xprof_shows(tmp_path):
+    fit([kp.WindowedProfiler(tmp_path, warmup_steps=20, active_steps=12)])
+    [path] = traces(tmp_path)
+    content, _ = raw_to_tool_data.xspace_to_tool_data(
+        [str(path)], "overview_page", {"use_saved_result": False}
+    )
+    text = content.decode() if isinstance(content, bytes) else content
+    assert "No step marker observed" not in text
+    steps = [
+        row["c"][0]["v"]
+        for table in json.loads(text)
+        if any(column["id"] == "stepnum" for column in table.get("cols", []))
+        for row in table["rows"]
+    ]
+    # xprof drops the first and the last marked step.
+    assert steps == [f"train {step}" for step in range(21, 31)]
+
+
+def test_windows_repeat_across_epochs_and_overwrite_nothing(tmp_path):
+    fit(
+        [kp.WindowedProfiler(tmp_path, warmup_steps=10, active_steps=5, repeat=3)],
+        batches=20,
+        epochs=3,
+    )
+    assert len(traces(tmp_path)) == 3
+
+
+def test_a_window_that_is_never_reached_is_said(tmp_path, said):
+    fit([kp.WindowedProfiler(tmp_path, warmup_steps=500)])
+    [line] = said()
+    assert "begins at step 500" in line
+    assert "had 80" in line
+    assert not traces(tmp_path)
+
+
+def test_training_that_ends_inside_a_window_keeps_what_was_captured(tmp_path):
+    fit([kp.WindowedProfiler(tmp_path, warmup_steps=20, active_steps=500)])
+    assert len(traces(tmp_path)) == 1
+
+
+def test_training_that_raises_inside_a_window_keeps_what_was_captured(tmp_path):
+    class Raises(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            if batch == 30:
+                raise RuntimeError("on purpose")
+
+    with pytest.raises(RuntimeError, match="on purpose"):
+        fit([kp.WindowedProfiler(tmp_path, warmup_steps=20, active_steps=500), Raises()])
+    assert len(traces(tmp_path)) == 1
+
+
+def test_another_profiler_is_left_alone_and_said(tmp_path, said):
+    tf.profiler.experimental.start(str(tmp_path / "theirs"))
+    try:
+        fit([kp.WindowedProfiler(tmp_path / "ours")])
+    finally:
+        tf.profiler.experimental.stop()
+    assert any("another profiler is running" in line for line in said())
+    assert list((tmp_path / "theirs").rglob("*.xplane.pb"))
+
+
+def test_the_profilers_options_take_effect(tmp_path, capfd):
+    profiler_door.start(str(tmp_path))
+    profiler_door.stop()
+    assert "expects an i value" not in capfd.readouterr().err
+
+
+def test_a_capture_that_was_not_started_cannot_be_saved():
+    with pytest.raises(profiler_door.CaptureError):
+        profiler_door.stop()
+
+
+def test_captured_steps_are_left_out_of_the_figures(tmp_path):
+    fit([kp.WindowedProfiler(tmp_path, active_steps=40), kp.StepGapDetector(tmp_path)])
+    scalars = kp.load_scalars(tmp_path).query("tag == 'perf/interval_steps'")
+    assert 0 < scalars["value"].sum() <= 80 - 10 - 40

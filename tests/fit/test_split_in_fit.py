@@ -1,0 +1,133 @@
+"""The split of a real fit against what was injected."""
+
+import time
+
+import keras
+import programs
+import pytest
+import tensorflow as tf
+
+import keras_perf as kp
+from keras_perf.callbacks.iterators import PipelineModel
+from keras_perf.callbacks.observation import trace_counter
+
+
+def diagnose(tmp_path, callbacks=(), *, data=None, epochs=2, **compile_arguments):
+    network = programs.model(**compile_arguments)
+    network.fit(
+        programs.dataset(60) if data is None else data,
+        epochs=epochs,
+        verbose=0,
+        shuffle=False,
+        callbacks=[*callbacks, *kp.perf_callbacks(tmp_path, profiler=False, gpu=False)],
+    )
+    return kp.diagnose(tmp_path)
+
+
+@pytest.mark.parametrize("n", [1, 8])
+@pytest.mark.parametrize("injected_ms", [5.0, 20.0])
+def test_input_wait_is_what_was_injected(injected_ms, n, tmp_path):
+    data = programs.dataset(60, input_ms=injected_ms)
+    found = diagnose(tmp_path, data=data, steps_per_execution=n)
+    assert found.verdict == "input-bound"
+    parts = found.breakdown
+    # The pipeline runs ahead during the rest of the step, which shortens the wait by so much.
+    rest = parts["step"] - parts["input_wait"]
+    assert parts["input_wait"] + rest == pytest.approx(parts["step"])
+    assert parts["step"] >= injected_ms
+    assert parts["input_wait"] >= 0.7 * (injected_ms - rest)
+
+
+@pytest.mark.parametrize("n", [1, 8])
+def test_a_callbacks_time_is_its_own(n, tmp_path):
+    found = diagnose(tmp_path, [programs.Sleeper(8.0 * n)], steps_per_execution=n)
+    assert found.verdict == "callback-bound"
+    assert found.breakdown["callbacks"] >= 8.0
+    assert found.recommendations[0].id == "amortize-callback"
+    assert found.recommendations[0].evidence["owner"] == "Sleeper.on_train_batch_end"
+    share = found.breakdown["callbacks"] / found.breakdown["step"]
+    assert share > 0.6
+
+
+def test_a_tiny_model_is_bound_by_dispatch(tmp_path):
+    found = diagnose(tmp_path, data=programs.dataset(300), epochs=3)
+    assert found.verdict == "dispatch-bound"
+    assert found.recommendations[0].id == "raise-steps-per-execution"
+
+
+def test_a_short_run_is_inconclusive(tmp_path):
+    found = diagnose(tmp_path, data=programs.dataset(15), epochs=1)
+    assert found.verdict == "inconclusive"
+    assert found.recommendations == ()
+
+
+def test_the_parts_add_up_to_the_step(tmp_path):
+    parts = dict(diagnose(tmp_path, [programs.Sleeper(1)]).breakdown)
+    assert sum(parts.values()) - parts["step"] == pytest.approx(parts["step"])
+
+
+def test_validation_and_epoch_ends_are_outside_of_every_step(tmp_path):
+    class SlowEpochEnd(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            time.sleep(0.3)
+
+    network = programs.model()
+    network.fit(
+        programs.dataset(60),
+        validation_data=programs.dataset(10, input_ms=30),
+        epochs=3,
+        verbose=0,
+        shuffle=False,
+        callbacks=[SlowEpochEnd(), kp.StepGapDetector(tmp_path)],
+    )
+    found = kp.diagnose(tmp_path)
+    assert found.breakdown["step"] < 30
+
+
+def test_without_autotune_the_input_wait_is_missing_and_said(tmp_path):
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    found = diagnose(tmp_path, data=programs.dataset(300).with_options(options))
+    assert "perf/input_wait_ms" not in set(kp.load_scalars(tmp_path)["tag"])
+    assert any("Input wait could not be measured" in note for note in found.notes)
+
+
+def test_xla_compiling_for_the_smaller_last_batch_is_compile_time(tmp_path):
+    x, y = programs.arrays(50)
+    network = programs.model(jit_compile=True)
+    network.fit(
+        x[:-3], y[:-3], batch_size=8, epochs=2, verbose=0, callbacks=[kp.StepGapDetector(tmp_path)]
+    )
+    found = kp.diagnose(tmp_path)
+    assert found.breakdown["compile"] > found.breakdown["compute"]
+    assert found.verdict == "compile-bound"
+    assert found.recommendations[0].id == "stable-shapes"
+
+
+def test_the_trace_counter_is_found_in_keras_train_function():
+    """Canary for `trace_counter`: the tf.function lies in the train function's closure."""
+    network = programs.model()
+    network.make_train_function()
+    count = trace_counter(network.train_function)
+    assert count() == 0
+    network.fit(programs.dataset(3), verbose=0, shuffle=False)
+    assert trace_counter(network.train_function)() == 1
+
+
+def test_mirrored_replicas_iterators_are_found(tmp_path):
+    """Canary for `PipelineModel`: the device iterators behind a DistributedIterator."""
+    iterators = []
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    with strategy.scope():
+        network = programs.model()
+    network.make_train_function()
+    function = network.train_function
+
+    def note(iterator):
+        iterators.append(iterator)
+        return function(iterator)
+
+    network.train_function = note
+    network.fit(programs.dataset(5), verbose=0, shuffle=False)
+    assert isinstance(iterators[0], tf.distribute.DistributedIterator)
+    assert PipelineModel(iterators[0]).read().gap_times

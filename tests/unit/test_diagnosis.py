@@ -1,0 +1,291 @@
+"""What a person reads of one run, to the letter, on hand-built summaries."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from hand_built import situation, stage, summary, write_fit
+
+from keras_perf.read.event_files import NoRunError
+from keras_perf.records.interval import PARTS
+from keras_perf.report.diagnosis import diagnose, diagnosis_of
+from keras_perf.write.events import RunWriter
+
+SLOW_INPUT = {
+    "input_wait": 8.0,
+    "compute": 1.0,
+    "callbacks": 0.4,
+    "other_host": 0.6,
+    "compile": 0.0,
+    "owners": {"Mine.on_train_batch_end": 0.4},
+    "stages": [stage("TensorSlice", 1.0), stage("Map", 6.0), stage("Batch", 1.0)],
+}
+
+FAST = {
+    "input_wait": 0.0,
+    "compute": 9.9,
+    "dispatch": 0.05,
+    "callbacks": 0.03,
+    "other_host": 0.02,
+    "compile": 0.0,
+}
+
+SLOW_INPUT_TEXT = """\
+input-bound: input wait: 8 ms of each step; without, training would be 5.00× as fast.
+
+part of a step          ms  share
+--------------  ----------  -----
+input wait           8.000    80%
+compute              1.000    10%
+dispatch        in compute
+callbacks            0.400     4%
+other host           0.600     6%
+compile              0.000     0%
+step                10.000   100%
+
+1. Run the map in parallel: stage Map (2) [parallel-map]  2.03× (1.90–2.11)
+   The sequential stage Map (2) takes 6 ms of the 8 ms that a batch needs (75%); \
+8 logical CPUs are there to share it.
+       dataset = dataset.map(your_function, num_parallel_calls=tf.data.AUTOTUNE)
+
+2. Prepare the next batch while the current one trains [prefetch]  1.22× (1.19–1.25)
+   Each step waits 8 ms for input and then works 2 ms; \
+with prefetching the shorter of the two disappears behind the longer.
+       dataset = dataset.prefetch(tf.data.AUTOTUNE)  # last in the pipeline
+
+3. Do the work of Mine.on_train_batch_end every 20 steps [amortize-callback]  1.04× (1.04–1.04)
+   Mine.on_train_batch_end takes 0.4 ms of every step of 10 ms; every 20 steps it leaves 0.02 ms.
+       class Mine(keras.callbacks.Callback):
+           def on_train_batch_end(self, batch, logs=None):
+               if batch % 20:
+                   return
+               ...  # as before
+
+All together: 3.63× (3.04–4.26), which is not the product of the single ones. \
+Change, train again, and compare: keras-perf compare BEFORE AFTER.
+* Means over 200 steps after warm-up; profiled and trial steps, \
+validation and epoch boundaries are left out.
+* Dispatch was not measured and is inside compute.
+"""
+
+SLOW_CALLBACK_MARKDOWN = """\
+## callback-bound
+
+Callbacks: 4 ms of each step; without, training would be 1.67× as fast.
+
+| part of a step | ms | share |
+| --- | ---: | ---: |
+| input wait | 0.000 | 0% |
+| compute | 6.000 | 60% |
+| dispatch | in compute |  |
+| callbacks | 4.000 | 40% |
+| other host | 0.000 | 0% |
+| compile | 0.000 | 0% |
+| step | 10.000 | 100% |
+
+### 1. Do the work of Mine.on_train_batch_end every 20 steps (`amortize-callback`): \
+1.61× (1.56–1.67)
+
+Mine.on_train_batch_end takes 4 ms of every step of 10 ms; every 20 steps it leaves 0.2 ms.
+
+```python
+class Mine(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        if batch % 20:
+            return
+        ...  # as before
+```
+
+Change it, train again, and compare: keras-perf compare BEFORE AFTER.
+
+- Means over 200 steps after warm-up; profiled and trial steps, \
+validation and epoch boundaries are left out.
+- Dispatch was not measured (not tried: run_eagerly=True runs every step from Python) \
+and is inside compute.
+"""
+
+FAST_TEXT = """\
+compute-bound: no other part is worth 5%: what remains is the model's own computation.
+
+part of a step      ms  share
+--------------  ------  -----
+input wait       0.000     0%
+compute          9.900    99%
+dispatch         0.050     0%
+callbacks        0.030     0%
+other host       0.020     0%
+compile          0.000     0%
+step            10.000   100%
+
+No change is predicted to buy 2 % or more.
+* Means over 200 steps after warm-up; profiled and trial steps, \
+validation and epoch boundaries are left out.
+"""
+
+
+# -- to the letter -----------------------------------------------------------------------
+
+
+def test_an_input_bound_run_reads_like_this_in_a_terminal():
+    assert str(diagnosis_of(summary(**SLOW_INPUT))) == SLOW_INPUT_TEXT
+
+
+def test_a_callback_bound_run_reads_like_this_in_the_text_tab():
+    trial = {"reason": "not tried: run_eagerly=True runs every step from Python."}
+    found = diagnosis_of(
+        summary(
+            input_wait=0.0,
+            compute=6.0,
+            callbacks=4.0,
+            other_host=0.0,
+            compile=0.0,
+            owners={"Mine.on_train_batch_end": 4.0},
+            context={"steps_per_execution_trial": trial},
+        )
+    )
+    assert found.to_markdown() == SLOW_CALLBACK_MARKDOWN
+
+
+def test_a_compute_bound_run_reads_like_this_in_a_terminal():
+    assert str(diagnosis_of(summary(**FAST))) == FAST_TEXT
+
+
+def test_what_pays_only_after_another_change_says_so():
+    found = diagnosis_of(
+        summary(
+            input_wait=3.0,
+            compute=3.0,
+            callbacks=4.0,
+            owners={"Mine.on_train_batch_end": 4.0},
+            stages=[stage("Map", 7.5), stage("Batch", 2.5), stage("Prefetch", 0.0)],
+        )
+    )
+    line = next(line for line in str(found).splitlines() if "[amortize-callback]" in line)
+    assert line.endswith("[amortize-callback]  1.91× once those above are done, nothing alone")
+
+
+# -- figures -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arguments", [SLOW_INPUT, FAST, {"compute": 10.0}])
+def test_the_breakdown_adds_up_to_the_step(arguments):
+    breakdown = diagnosis_of(summary(**arguments)).breakdown
+    assert tuple(breakdown) == (*PARTS, "step")
+    assert sum(breakdown[part] for part in PARTS) == breakdown["step"] == pytest.approx(10.0)
+
+
+def test_the_frame_has_a_row_a_part_with_its_share():
+    frame = diagnosis_of(summary(**SLOW_INPUT)).to_frame()
+    expected = pd.DataFrame(
+        {
+            "part": PARTS,
+            "ms_per_step": [8.0, 1.0, 0.0, 0.4, 0.6, 0.0],
+            "share": [0.8, 0.1, 0.0, 0.04, 0.06, 0.0],
+        }
+    )
+    pd.testing.assert_frame_equal(frame, expected)
+
+
+def test_what_all_recommendations_buy_is_told_with_bounds():
+    expected, low, high = diagnosis_of(summary(**SLOW_INPUT)).combined_speedup
+    # Map over 4.8, 6.4, 8 cores; 80, 90, 100 % overlap; a tenth, a twentieth, none of 0.4 ms.
+    assert low == pytest.approx(10 / ((2 + 6 / 4.8 - 1.6) + 1.64))
+    assert expected == pytest.approx(10 / ((2 + 6 / 6.4 - 1.8) + 1.62))
+    assert high == pytest.approx(10 / ((2 + 6 / 8 - 2.0) + 1.6))
+
+
+# -- what is not known -------------------------------------------------------------------
+
+
+def test_thin_data_give_figures_but_no_advice():
+    found = diagnosis_of(summary(10, **SLOW_INPUT))
+    assert found.verdict == "inconclusive"
+    assert found.recommendations == ()
+    assert found.breakdown["input_wait"] == 8.0
+
+
+def test_without_a_measured_wait_the_notes_say_where_it_is():
+    notes = diagnosis_of(summary(compute=6.0, callbacks=4.0)).notes
+    assert "Input wait could not be measured and is inside compute." in notes
+
+
+def test_a_run_without_steps_is_inconclusive_and_says_why():
+    found = diagnosis_of(summary(0))
+    assert found.verdict == "inconclusive"
+    assert "no step was measured" in found.explanation
+    assert set(found.breakdown.values()) == {0.0}
+    assert list(found.to_frame()["share"]) == [0.0] * len(PARTS)
+
+
+@pytest.mark.parametrize("steps", [0, 10])
+def test_an_inconclusive_run_does_not_say_that_no_change_would_pay(steps):
+    found = diagnosis_of(summary(steps, input_wait=8.0, compute=2.0))
+    assert found.verdict == "inconclusive"
+    assert "No change is predicted" not in str(found)
+    assert "No change is predicted" not in found.to_markdown()
+
+
+def test_a_run_without_steps_does_not_say_that_its_parts_are_in_compute():
+    assert "in compute" not in str(diagnosis_of(summary(0)))
+
+
+# -- from a directory --------------------------------------------------------------------
+
+
+def test_a_log_directory_is_diagnosed_from_what_was_logged(tmp_path):
+    write_fit(tmp_path, step_ms=4.0, context={"cpu_count": 8})
+    found = diagnose(tmp_path)
+    assert found.verdict == "input-bound"
+    assert found.summary.steps == 100
+    assert found.breakdown == {
+        "input_wait": 2.0,
+        "compute": 2.0,
+        "dispatch": 0.0,
+        "callbacks": 0.0,
+        "other_host": 0.0,
+        "compile": 0.0,
+        "step": 4.0,
+    }
+
+
+def test_of_several_fits_the_newest_is_diagnosed(tmp_path):
+    write_fit(tmp_path, step_ms=4.0)
+    write_fit(tmp_path, step_ms=2.0)
+    assert diagnose(tmp_path).breakdown["step"] == 2.0
+
+
+def test_a_run_is_diagnosed_from_its_own_directory_too(tmp_path):
+    write_fit(tmp_path, step_ms=4.0)
+    assert diagnose(tmp_path / "perf").breakdown["step"] == 4.0
+
+
+def test_the_only_run_below_a_directory_is_diagnosed_from_above(tmp_path):
+    write_fit(tmp_path / "run1", step_ms=4.0)
+    assert diagnose(tmp_path).breakdown["step"] == 4.0
+
+
+def test_of_several_runs_one_must_be_named(tmp_path):
+    write_fit(tmp_path / "run2", step_ms=4.0)
+    write_fit(tmp_path / "run1", step_ms=2.0)
+    with pytest.raises(ValueError, match=r"holds 2: run1/perf, run2/perf\. Give the directory"):
+        diagnose(tmp_path)
+
+
+@pytest.mark.parametrize("values", [{}, {"host/cpu_pct": 20.0}])
+def test_a_run_that_ended_within_its_warmup_is_inconclusive(tmp_path, values):
+    writer = RunWriter(str(tmp_path))
+    writer.scalars(3, values, wall_time=1.0)
+    writer.context(3, {"epochs": 1})
+    writer.close()
+    found = diagnose(tmp_path)
+    assert found.verdict == "inconclusive"
+    assert "no step was measured" in found.explanation
+
+
+def test_a_directory_without_a_run_is_no_diagnosis(tmp_path):
+    with pytest.raises(NoRunError):
+        diagnose(tmp_path)
+
+
+def test_the_model_that_advice_rests_on_is_as_long_as_the_step():
+    assert situation(**SLOW_INPUT).model.step_ms == pytest.approx(10.0)

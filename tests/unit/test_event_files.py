@@ -1,0 +1,360 @@
+"""Written, cut off, still being written: what is read back."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+import tempfile
+import warnings
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keras_perf.read.event_files import NoRunError, events, run_files
+from keras_perf.read.scalars import load_newest, load_scalars
+from keras_perf.write.events import CONTEXT_TAG, RunWriter, writable_log_dir
+
+
+def rows(log_dir: Path) -> list[tuple[str, str, int, float, float]]:
+    return [tuple(row) for row in load_scalars(log_dir).itertuples(index=False)]
+
+
+def only_file(log_dir: Path) -> Path:
+    (path,) = (log_dir / "perf").iterdir()
+    return path
+
+
+def record_ends(data: bytes) -> list[int]:
+    """Where each whole record of a file ends."""
+    ends, position = [], 0
+    while position < len(data):
+        (length,) = struct.unpack_from("<Q", data, position)
+        position += 8 + 4 + length + 4
+        ends.append(position)
+    return ends
+
+
+def fit_in_its_own_file(log_dir: Path, name: str, value: float) -> Path:
+    """A `fit` that logged one value, in a file of that name."""
+    writer = RunWriter(str(log_dir))
+    writer.scalars(1, {"perf/step_time_ms": value}, wall_time=1.0)
+    writer.context(1, {"value": value})
+    writer.close()
+    newest = max((log_dir / "perf").iterdir(), key=lambda path: path.stat().st_mtime_ns)
+    return newest.rename(newest.with_name(name))
+
+
+# -- there and back ----------------------------------------------------------------------
+
+
+def test_what_is_written_is_read_in_its_order(tmp_path):
+    writer = RunWriter(str(tmp_path))
+    writer.scalars(10, {"perf/step_time_ms": 1.5, "perf/compute_ms": 1.25}, wall_time=100.125)
+    writer.scalars(20, {"perf/step_time_ms": 2.5}, wall_time=100.5)
+    writer.close()
+    assert rows(tmp_path) == [
+        ("perf", "perf/step_time_ms", 10, 100.125, 1.5),
+        ("perf", "perf/compute_ms", 10, 100.125, 1.25),
+        ("perf", "perf/step_time_ms", 20, 100.5, 2.5),
+    ]
+    assert list(load_scalars(tmp_path).columns) == ["run", "tag", "step", "wall_time", "value"]
+
+
+def test_nothing_is_written_for_no_values(tmp_path):
+    writer = RunWriter(str(tmp_path))
+    writer.scalars(10, {}, wall_time=1.0)
+    writer.close()
+    assert rows(tmp_path) == []
+
+
+def test_a_missing_value_comes_back_as_missing(tmp_path):
+    writer = RunWriter(str(tmp_path))
+    writer.scalars(10, {"gpu/0/power_w": math.nan}, wall_time=1.0)
+    writer.close()
+    assert math.isnan(load_scalars(tmp_path)["value"].item())
+
+
+@given(
+    written=st.lists(
+        st.tuples(
+            st.integers(0, 2**62),
+            st.floats(0, 4e9),
+            st.dictionaries(st.text(min_size=1), st.floats(width=32, allow_nan=False)),
+        ),
+        max_size=8,
+    )
+)
+@settings(max_examples=100, deadline=None)
+def test_writing_and_reading_is_the_identity(written):
+    with tempfile.TemporaryDirectory() as log_dir:
+        writer = RunWriter(log_dir)
+        for step, wall_time, values in written:
+            writer.scalars(step, values, wall_time)
+        writer.close()
+        assert rows(Path(log_dir)) == [
+            ("perf", tag, step, wall_time, value)
+            for step, wall_time, values in written
+            for tag, value in values.items()
+        ]
+
+
+@given(value=st.floats(-(2.0**127), 2.0**127))
+@settings(max_examples=100, deadline=None)
+def test_a_value_is_read_with_the_precision_of_a_float32(value):
+    with tempfile.TemporaryDirectory() as log_dir:
+        writer = RunWriter(log_dir)
+        writer.scalars(1, {"perf/step_time_ms": value}, 1.0)
+        writer.close()
+        (float32,) = struct.unpack("f", struct.pack("f", value))
+        assert load_scalars(log_dir)["value"].item() == float32
+
+
+def test_the_newest_context_of_a_fit_counts(tmp_path):
+    writer = RunWriter(str(tmp_path))
+    writer.context(1, {"epochs": 1, "gpus": {"gpu/0": "H200 µ"}})
+    writer.context(2, {"epochs": 2, "stages": None})
+    writer.close()
+    (_, context) = load_newest(tmp_path)["perf"]
+    assert context == {"epochs": 2, "stages": None}
+
+
+def test_without_a_context_there_is_an_empty_one(tmp_path):
+    writer = RunWriter(str(tmp_path))
+    writer.scalars(1, {"perf/step_time_ms": 1.0}, 1.0)
+    writer.close()
+    assert load_newest(tmp_path)["perf"][1] == {}
+
+
+def test_text_and_layout_are_no_scalars_and_name_their_plugins(tmp_path):
+    writer = RunWriter(str(tmp_path))
+    writer.text(1, "perf/diagnosis", "## compute-bound")
+    writer.scalars(1, {"perf/step_time_ms": 1.0}, 1.0)
+    writer.context(1, {"epochs": 1})
+    writer.close()
+    assert [row[1] for row in rows(tmp_path)] == ["perf/step_time_ms"]
+    values = [v for event in events(only_file(tmp_path)) for v in event.summary.value]
+    plugins = {v.tag: v.metadata.plugin_data.plugin_name for v in values if v.HasField("metadata")}
+    assert plugins == {
+        "perf/diagnosis": "text",
+        "custom_scalars__config__": "custom_scalars",
+        CONTEXT_TAG: "keras_perf",
+    }
+    texts = {v.tag: v.tensor.string_val[0] for v in values if v.HasField("tensor")}
+    assert texts["perf/diagnosis"] == b"## compute-bound"
+    assert json.loads(texts[CONTEXT_TAG]) == {"epochs": 1}
+
+
+def test_the_layout_is_written_again_only_for_a_new_tag(tmp_path):
+    writer = RunWriter(str(tmp_path))
+    for step, tag in enumerate(["host/cpu_pct", "host/cpu_pct", "perf/step_time_ms"]):
+        writer.scalars(step, {tag: 1.0}, 1.0)
+    writer.close()
+    values = [v for event in events(only_file(tmp_path)) for v in event.summary.value]
+    assert [v.tag for v in values] == [
+        "custom_scalars__config__",
+        "host/cpu_pct",
+        "host/cpu_pct",
+        "custom_scalars__config__",
+        "perf/step_time_ms",
+    ]
+
+
+# -- cut off, damaged, not finished ------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> bytes:
+    """A file of a version record, a layout and three scalar events."""
+    log_dir = tmp_path_factory.mktemp("whole")
+    writer = RunWriter(str(log_dir))
+    for step in range(3):
+        writer.scalars(step, {"host/cpu_pct": float(step)}, 1.0)
+    writer.close()
+    return only_file(log_dir).read_bytes()
+
+
+def test_a_file_cut_off_anywhere_is_read_up_to_its_last_whole_event(whole, tmp_path):
+    path = tmp_path / "events.out.tfevents.1.host.1.0"
+    path.write_bytes(whole)
+    complete, ends = list(events(path)), record_ends(whole)
+    assert len(complete) == len(ends) == 5
+    for cut in range(len(whole)):
+        path.write_bytes(whole[:cut])
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = list(events(path))
+        before = [end for end in ends if end <= cut]
+        assert found == complete[: len(before)]
+        dropped = cut - max(before, default=0)
+        assert len(caught) == (dropped > 0)
+        if dropped:
+            assert f"({dropped} bytes dropped)" in str(caught[0].message)
+
+
+def test_the_warning_of_a_cut_off_file_names_it_and_the_cause(whole, tmp_path):
+    path = tmp_path / "perf" / "events.out.tfevents.1.host.1.0"
+    path.parent.mkdir()
+    path.write_bytes(whole[:-1])
+    with pytest.warns(UserWarning, match="killed or is still writing") as caught:
+        frame = load_scalars(tmp_path)
+    assert "events.out.tfevents.1.host.1.0 ends in the middle of a record" in str(caught[0].message)
+    assert list(frame["value"]) == [0.0, 1.0]
+
+
+def test_bytes_that_are_no_event_end_the_reading_with_a_warning(whole, tmp_path):
+    path = tmp_path / "events.out.tfevents.1.host.1.0"
+    bad = struct.pack("<QI", 3, 0) + b"\xff\xff\xff" + bytes(4)
+    path.write_bytes(whole + bad)
+    with pytest.warns(UserWarning, match="19 bytes dropped"):
+        assert len(list(events(path))) == 5
+
+
+def test_an_empty_file_is_an_empty_run(tmp_path):
+    (tmp_path / "perf").mkdir()
+    (tmp_path / "perf" / "events.out.tfevents.1.host.1.0").touch()
+    assert rows(tmp_path) == []
+
+
+def test_a_run_still_being_written_is_read_as_far_as_it_is(tmp_path):
+    writer = RunWriter(str(tmp_path))
+    writer.scalars(10, {"perf/step_time_ms": 1.5}, wall_time=1.0)
+    writer.flush()
+    assert [row[2] for row in rows(tmp_path)] == [10]
+    writer.scalars(20, {"perf/step_time_ms": 2.5}, wall_time=2.0)
+    writer.flush()
+    assert [row[2] for row in rows(tmp_path)] == [10, 20]
+    writer.close()
+
+
+# -- which runs, which files -------------------------------------------------------------
+
+
+def test_a_directory_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(NoRunError, match=r"no directory .*nowhere"):
+        run_files(tmp_path / "nowhere")
+
+
+def test_a_directory_without_a_run_of_ours_says_how_to_make_one(tmp_path):
+    (tmp_path / "train").mkdir()
+    (tmp_path / "train" / "events.out.tfevents.1.host.1.0").touch()
+    with pytest.raises(FileNotFoundError, match=r"perf_callbacks\(log_dir\)") as raised:
+        load_scalars(tmp_path)
+    assert type(raised.value) is NoRunError
+
+
+def test_other_peoples_runs_beside_ours_are_passed_over(tmp_path):
+    RunWriter(str(tmp_path)).close()
+    (tmp_path / "train").mkdir()
+    (tmp_path / "train" / "events.out.tfevents.1.host.1.0").touch()
+    assert list(run_files(tmp_path)) == ["perf"]
+
+
+def test_other_peoples_runs_in_a_log_directory_named_perf_are_passed_over(tmp_path):
+    log_dir = tmp_path / "perf"
+    RunWriter(str(log_dir)).close()
+    (log_dir / "train").mkdir()
+    (log_dir / "train" / "events.out.tfevents.1.host.1.0").touch()
+    assert list(run_files(log_dir)) == ["perf"]
+
+
+@pytest.mark.parametrize(
+    ("below", "runs"),
+    [
+        ("", ["run1/perf", "run2/perf"]),
+        ("run1", ["perf"]),
+        ("run1/perf", ["."]),
+    ],
+)
+def test_a_run_is_found_from_above_from_its_log_directory_and_from_its_own(tmp_path, below, runs):
+    RunWriter(str(tmp_path / "run1")).close()
+    RunWriter(str(tmp_path / "run2")).close()
+    assert sorted(run_files(tmp_path / below)) == runs
+
+
+@pytest.mark.parametrize(
+    ("below", "runs"),
+    [
+        ("", ["perf/worker_0", "perf/worker_1"]),
+        ("perf", ["worker_0", "worker_1"]),
+        ("perf/worker_1", ["."]),
+    ],
+)
+def test_workers_are_found_from_above_and_one_by_one(tmp_path, below, runs):
+    for worker in range(2):
+        path = tmp_path / "perf" / f"worker_{worker}" / "events.out.tfevents.1.host.1.0"
+        path.parent.mkdir(parents=True)
+        path.touch()
+    assert sorted(run_files(tmp_path / below)) == runs
+
+
+def test_all_fits_of_a_directory_are_loaded_the_oldest_first(tmp_path):
+    for value in (1.0, 2.0, 3.0):
+        writer = RunWriter(str(tmp_path))
+        writer.scalars(5, {"perf/step_time_ms": value}, 1.0)
+        writer.close()
+    assert list(load_scalars(tmp_path)["value"]) == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("0000000007.host.41.3", "0000000008.host.9.0"),
+        ("0000000007.host.41.9", "0000000007.host.41.10"),
+        ("0000000007.host.example.org.41.9", "0000000007.host.example.org.41.10"),
+    ],
+)
+@pytest.mark.parametrize("written_first", ["older", "newer"])
+def test_of_several_fits_the_newest_wins_whichever_file_was_touched_last(
+    tmp_path, older, newer, written_first
+):
+    fits = [(f"events.out.tfevents.{older}", 1.0), (f"events.out.tfevents.{newer}", 2.0)]
+    for name, value in fits if written_first == "older" else fits[::-1]:
+        fit_in_its_own_file(tmp_path, name, value)
+    frame, context = load_newest(tmp_path)["perf"]
+    assert list(frame["value"]) == [2.0]
+    assert context == {"value": 2.0}
+    assert list(load_scalars(tmp_path)["value"]) == [1.0, 2.0]
+
+
+def test_an_empty_fit_beside_others_does_not_disturb_them(tmp_path):
+    RunWriter(str(tmp_path)).close()
+    writer = RunWriter(str(tmp_path))
+    writer.scalars(5, {"perf/step_time_ms": 1.0}, 1.0)
+    writer.close()
+    RunWriter(str(tmp_path)).close()
+    assert list(load_scalars(tmp_path)["value"]) == [1.0]
+    assert list(load_newest(tmp_path)["perf"][0]["value"]) == []
+
+
+# -- the log directory -------------------------------------------------------------------
+
+
+def test_a_log_directory_is_made_and_left_empty(tmp_path):
+    path = writable_log_dir(tmp_path / "logs" / "run1")
+    assert path == str(tmp_path / "logs" / "run1")
+    assert list((tmp_path / "logs" / "run1" / "perf").iterdir()) == []
+
+
+def test_a_log_directory_elsewhere_is_not_looked_at():
+    assert writable_log_dir("gs://bucket/run1") == "gs://bucket/run1"
+
+
+@pytest.mark.parametrize("wrong", [None, 3, b"logs"])
+def test_a_log_directory_that_is_no_path_is_refused_with_the_remedy(wrong):
+    with pytest.raises(TypeError, match=r"log_dir must be a str or os\.PathLike, got .*logs/run1"):
+        writable_log_dir(wrong)
+
+
+def test_an_empty_log_directory_is_refused():
+    with pytest.raises(ValueError, match="log_dir must name a directory, got ''"):
+        writable_log_dir("")
+
+
+def test_a_log_directory_that_cannot_be_made_is_refused_with_its_name(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match=r"log_dir must be writable, got .*file") as raised:
+        writable_log_dir(tmp_path / "file")
+    assert raised.value.errno is not None

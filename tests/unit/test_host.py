@@ -1,0 +1,58 @@
+"""CPU and memory, from a scripted psutil."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from keras_perf.observers import host
+from keras_perf.observers.host import HostReader
+from keras_perf.records.metrics import HOST_METRICS
+
+MIB = 1024 * 1024
+
+
+class ScriptedPsutil(SimpleNamespace):
+    """The machine is at 30 %, this process at 250 %; the first answers mean nothing."""
+
+    def __init__(self) -> None:
+        self._machine, self._own = [0.0, 30.0], [0.0, 250.0]
+
+    def cpu_percent(self) -> float:
+        return self._machine.pop(0)
+
+    def virtual_memory(self) -> SimpleNamespace:
+        return SimpleNamespace(used=3 * MIB)
+
+    def Process(self) -> SimpleNamespace:  # noqa: N802  psutil's name
+        return SimpleNamespace(
+            cpu_percent=lambda: self._own.pop(0),
+            memory_info=lambda: SimpleNamespace(rss=MIB // 2),
+        )
+
+
+@pytest.fixture
+def reader(monkeypatch) -> HostReader:
+    monkeypatch.setattr(host, "psutil", ScriptedPsutil())
+    return HostReader()
+
+
+def test_a_sample_has_the_units_of_its_tags(reader):
+    assert reader.read() == {
+        "host/cpu_pct": 30.0,
+        "host/process_cpu_pct": 250.0,
+        "host/memory_used_mib": 3.0,
+        "host/process_memory_mib": 0.5,
+    }
+
+
+def test_every_host_metric_is_read(reader):
+    assert list(reader.read()) == [metric.tag for metric in HOST_METRICS]
+
+
+def test_a_real_machine_answers():
+    reader = HostReader()
+    assert min(reader.read().values()) >= 0
+    reader.close()
+    reader.close()

@@ -1,0 +1,88 @@
+"""Reading, diagnosing and writing go without TensorFlow; each in a Python of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+UNIT = Path(__file__).parent
+
+LOADED = """
+import sys
+frameworks = {"tensorflow", "keras", "jax", "torch"}
+def loaded():
+    return sorted(frameworks & sys.modules.keys())
+"""
+
+# What `import tensorflow` meets where it is not installed.
+BLOCKED = """
+import sys
+sys.modules["tensorflow"] = None
+sys.modules["keras"] = None
+"""
+
+
+def run(script: str, *arguments: str) -> str:
+    """What a script prints; the folder of this test is on its path."""
+    path = f"import sys; sys.path.insert(0, {str(UNIT)!r})\n"
+    command = [sys.executable, "-W", "error", "-c", path + script, *arguments]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert found.returncode == 0, found.stderr
+    return found.stdout.strip()
+
+
+def test_importing_the_package_imports_no_framework():
+    assert run(LOADED + "import keras_perf; print(loaded())") == "[]"
+
+
+def test_listing_the_public_names_imports_nothing():
+    script = "import keras_perf; print('diagnose' in dir(keras_perf), 'pandas' in sys.modules)"
+    assert run(script) == "True False"
+
+
+def test_reading_and_diagnosing_import_no_framework():
+    script = """
+import keras_perf
+keras_perf.diagnose, keras_perf.load_scalars, keras_perf.compare
+print(loaded())
+"""
+    assert run(LOADED + script) == "[]"
+
+
+def test_reading_a_log_directory_imports_no_framework(tmp_path):
+    # TensorBoard's writer does import TensorFlow where it is installed; its protos do not.
+    run(BLOCKED + WRITE, str(tmp_path))
+    script = """
+import keras_perf
+keras_perf.load_scalars(sys.argv[1])
+print(keras_perf.diagnose(sys.argv[1]).verdict, loaded())
+"""
+    assert run(LOADED + script, str(tmp_path)) == "input-bound []"
+
+
+WRITE = """
+from pathlib import Path
+from hand_built import write_fit
+write_fit(Path(sys.argv[1]), step_ms=4.0, context={"cpu_count": 8})
+"""
+
+
+def test_a_log_directory_is_written_and_diagnosed_where_tensorflow_is_not_installed(tmp_path):
+    script = """
+import keras_perf
+found = keras_perf.diagnose(sys.argv[1])
+print(found.verdict, found.breakdown["step"], len(keras_perf.load_scalars(sys.argv[1])))
+"""
+    assert run(BLOCKED + WRITE + script, str(tmp_path)) == "input-bound 4.0 70"
+
+
+def test_a_name_that_is_not_there_is_no_import_error():
+    script = """
+import keras_perf
+try:
+    keras_perf.nonsense
+except AttributeError as error:
+    print(error)
+"""
+    assert run(script) == "module 'keras_perf' has no attribute 'nonsense'"

@@ -1,0 +1,462 @@
+"""Scripted executions and gap times in, the injected times out to the nanosecond."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keras_perf.observers.split import GAP_HISTORY, Splitter
+from keras_perf.records.execution import Execution, Kind
+from keras_perf.records.interval import PARTS, Interval
+
+US = 1000
+"""Nanoseconds."""
+
+
+class ScriptedLoop:
+    """A training loop on one iterator, and the gaps that tf.data would keep of it.
+
+    Times are in microseconds, because tf.data's are. Of an execution: `entry`, then for each
+    step `wait` in GetNext and `compute`, then `leave`; then the `device`, then the `host`, of
+    which `callback` is a callback's.
+    """
+
+    def __init__(self) -> None:
+        self._now = 5_000 * US
+        self._step = 0
+        self._got_next: int | None = None
+        self._gaps: list[int] = []
+
+    def run(
+        self,
+        steps: int = 1,
+        *,
+        kind: Kind = Kind.STEADY,
+        entry: int = 0,
+        wait: int = 0,
+        compute: int = 100,
+        leave: int = 0,
+        device: int = 0,
+        host: int = 0,
+        callback: int = 0,
+    ) -> Execution:
+        begin = self._now
+        now = begin + entry * US
+        for _ in range(steps):
+            self._get_next(now)
+            self._got_next = now = now + wait * US
+            now += compute * US
+        returned = now + leave * US
+        ready = returned + device * US
+        self._now = ready + host * US
+        first, self._step = self._step, self._step + steps
+        owners = (("Mine.on_train_batch_end", callback * US),) if callback else ()
+        return Execution(first, steps, kind, begin, returned, ready, self._now, owners)
+
+    def find_no_data(self) -> None:
+        """The call of GetNext that ends an epoch."""
+        self._get_next(self._now)
+
+    def _get_next(self, now: int) -> None:
+        if self._got_next is not None:
+            self._gaps.append((now - self._got_next) // US)
+
+    @property
+    def gaps(self) -> list[int]:
+        """What tf.data remembers."""
+        return self._gaps[-GAP_HISTORY:]
+
+
+def parts_of(interval: Interval | None) -> dict[str, int | None]:
+    """The parts in microseconds."""
+    assert interval is not None
+    times = {part: getattr(interval, f"{part}_ns") for part in PARTS}
+    return {part: None if ns is None else ns / US for part, ns in times.items()}
+
+
+def split(splitter: Splitter, loop: ScriptedLoop, *, pending: int = 0) -> dict[str, int | None]:
+    splitter.close_stretch(loop.gaps, pending)
+    return parts_of(splitter.take())
+
+
+STEP = {"entry": 30, "wait": 10, "compute": 100, "leave": 20, "device": 7, "host": 40}
+
+
+# -- single steps ------------------------------------------------------------------------
+
+
+def test_single_steps_show_the_wait_and_leave_dispatch_inside_compute():
+    loop, splitter = ScriptedLoop(), Splitter()
+    for _ in range(10):
+        splitter.add(loop.run(1, **STEP, callback=25))
+    assert split(splitter, loop) == {
+        "input_wait": 10 * 10,
+        "compute": 10 * (30 + 100 + 20 + 7),
+        "dispatch": None,
+        "callbacks": 10 * 25,
+        "other_host": 10 * 15,
+        "compile": 0,
+    }
+
+
+def test_a_dispatch_known_from_trials_comes_out_of_compute():
+    loop, splitter = ScriptedLoop(), Splitter()
+    for _ in range(10):
+        splitter.add(loop.run(1, **STEP))
+    splitter.close_stretch(loop.gaps)
+    parts = parts_of(splitter.take(dispatch_ns=50 * US))
+    assert (parts["dispatch"], parts["compute"]) == (10 * 50, 10 * 107)
+
+
+def test_dispatch_never_takes_more_than_what_the_wait_has_left():
+    loop, splitter = ScriptedLoop(), Splitter()
+    for _ in range(10):
+        splitter.add(loop.run(1, wait=60, compute=40))
+    splitter.close_stretch(loop.gaps)
+    parts = parts_of(splitter.take(dispatch_ns=70 * US))
+    assert (parts["input_wait"], parts["dispatch"], parts["compute"]) == (600, 400, 0)
+
+
+# -- several steps per execution ---------------------------------------------------------
+
+
+def test_eight_steps_per_execution_show_wait_and_dispatch():
+    loop, splitter = ScriptedLoop(), Splitter()
+    for _ in range(6):
+        splitter.add(loop.run(8, **STEP, callback=25))
+    assert split(splitter, loop) == {
+        "input_wait": 6 * 8 * 10,
+        "compute": 6 * (8 * 100 + 7),
+        "dispatch": 6 * (30 + 20),
+        "callbacks": 6 * 25,
+        "other_host": 6 * 15,
+        "compile": 0,
+    }
+
+
+def test_two_steps_per_execution_are_enough_to_see_dispatch():
+    loop, splitter = ScriptedLoop(), Splitter()
+    for _ in range(6):
+        splitter.add(loop.run(2, **STEP))
+    parts = split(splitter, loop)
+    assert (parts["input_wait"], parts["dispatch"]) == (6 * 2 * 10, 6 * 50)
+
+
+def test_gaps_of_the_executions_own_beat_a_dispatch_known_from_trials():
+    loop, splitter = ScriptedLoop(), Splitter()
+    for _ in range(6):
+        splitter.add(loop.run(8, **STEP))
+    splitter.close_stretch(loop.gaps)
+    assert parts_of(splitter.take(dispatch_ns=999 * US))["dispatch"] == 6 * 50
+
+
+def test_the_host_time_between_executions_is_no_dispatch():
+    loop, splitter = ScriptedLoop(), Splitter()
+    for place in range(6):
+        splitter.add(loop.run(8, **(STEP | {"host": 1000 * place})))
+    assert split(splitter, loop)["dispatch"] == 6 * 50
+
+
+# -- which gaps belong to which execution ------------------------------------------------
+
+
+@pytest.mark.parametrize("steps", [1, 8])
+def test_gaps_of_an_execution_not_told_yet_are_passed_over(steps):
+    loop, splitter = ScriptedLoop(), Splitter()
+    for _ in range(6):
+        splitter.add(loop.run(steps, **STEP))
+    loop.run(steps, **(STEP | {"wait": 5000, "compute": 3}))
+    assert split(splitter, loop, pending=steps)["input_wait"] == 6 * steps * 10
+
+
+def test_the_gap_before_the_end_of_the_data_is_passed_over():
+    loop, splitter = ScriptedLoop(), Splitter()
+    for _ in range(6):
+        splitter.add(loop.run(1, **STEP))
+    loop.find_no_data()
+    assert split(splitter, loop, pending=1)["input_wait"] == 6 * 10
+
+
+def test_a_trial_in_the_middle_is_counted_neither_as_wait_nor_as_compute():
+    loop, splitter = ScriptedLoop(), Splitter()
+    for _ in range(5):
+        splitter.add(loop.run(1, **STEP))
+    loop.run(16, kind=Kind.TRIAL, wait=3000, compute=7)
+    for _ in range(5):
+        splitter.add(loop.run(1, **STEP))
+    parts = split(splitter, loop)
+    assert parts["input_wait"] == 10 * 10
+    assert parts["compute"] == 10 * 157
+
+
+def test_before_a_trial_in_the_middle_the_share_after_it_is_assumed():
+    loop, splitter = ScriptedLoop(), Splitter()
+    for _ in range(5):
+        splitter.add(loop.run(1, wait=90, compute=10))
+    loop.run(16, kind=Kind.TRIAL)
+    for _ in range(5):
+        splitter.add(loop.run(1, wait=20, compute=80))
+    assert split(splitter, loop)["input_wait"] == 10 * 20
+
+
+def test_a_stretch_longer_than_tf_datas_memory_takes_the_share_that_is_remembered():
+    loop, splitter = ScriptedLoop(), Splitter()
+    for _ in range(199):
+        splitter.add(loop.run(1, wait=60, compute=40))
+    for _ in range(101):
+        splitter.add(loop.run(1, wait=20, compute=80))
+    assert split(splitter, loop)["input_wait"] == 300 * 20
+
+
+def test_a_new_iterator_remembers_nothing_of_the_one_before():
+    splitter = Splitter()
+    for wait in (10, 30):
+        loop = ScriptedLoop()
+        for _ in range(5):
+            splitter.add(loop.run(1, wait=wait, compute=100 - wait))
+        splitter.close_stretch(loop.gaps)
+    assert parts_of(splitter.take())["input_wait"] == 5 * 10 + 5 * 30
+
+
+def test_gaps_longer_than_the_time_there_was_make_no_negative_wait():
+    splitter, loop = Splitter(), ScriptedLoop()
+    for _ in range(5):
+        splitter.add(loop.run(1, compute=100))
+    splitter.close_stretch([500] * 10)
+    assert parts_of(splitter.take())["input_wait"] == 0
+
+
+def test_a_gap_history_that_is_all_pending_measures_nothing():
+    splitter, loop = Splitter(), ScriptedLoop()
+    for _ in range(5):
+        splitter.add(loop.run(1, **STEP))
+    splitter.close_stretch(loop.gaps, pending_gaps=GAP_HISTORY)
+    assert splitter.take() is None
+
+
+# -- executions longer than tf.data's memory ---------------------------------------------
+
+
+@pytest.mark.parametrize("pending", [True, False])
+def test_an_execution_of_more_than_100_steps_is_measured_from_inside(pending):
+    loop, splitter = ScriptedLoop(), Splitter()
+    for _ in range(3):
+        splitter.add(loop.run(128, wait=10, compute=90, host=40))
+    if pending:
+        loop.run(128, wait=10, compute=90)
+    parts = split(splitter, loop, pending=128 if pending else 0)
+    assert parts["input_wait"] == 3 * 128 * 10
+    assert parts["compute"] == 3 * 128 * 90
+    assert parts["dispatch"] is None
+
+
+def test_executions_too_long_for_two_in_memory_are_measured_from_inside():
+    loop, splitter = ScriptedLoop(), Splitter()
+    for _ in range(3):
+        splitter.add(loop.run(64, wait=10, compute=90, host=40))
+    loop.run(64, wait=10, compute=90)
+    assert split(splitter, loop, pending=64)["input_wait"] == 3 * 64 * 10
+
+
+def test_the_way_out_of_a_long_execution_is_not_taken_for_a_step_inside_it():
+    loop, splitter = ScriptedLoop(), Splitter()
+    for _ in range(3):
+        splitter.add(loop.run(128, wait=10, compute=90, host=50_000))
+    loop.find_no_data()
+    assert split(splitter, loop, pending=1)["input_wait"] == 3 * 128 * 10
+
+
+# -- what cannot be measured -------------------------------------------------------------
+
+
+def test_without_gap_times_the_wait_is_missing_and_inside_compute():
+    loop, splitter = ScriptedLoop(), Splitter()
+    for _ in range(10):
+        splitter.add(loop.run(1, **STEP))
+    splitter.close_stretch(None)
+    parts = parts_of(splitter.take())
+    assert (parts["input_wait"], parts["compute"]) == (None, 10 * 167)
+
+
+def test_a_stretch_too_short_waits_for_the_next_one():
+    loop, splitter = ScriptedLoop(), Splitter()
+    splitter.add(loop.run(1, **STEP))
+    splitter.close_stretch(loop.gaps)
+    assert splitter.take() is None
+    assert splitter.steps == 1
+    loop.run(16, kind=Kind.TRIAL)
+    for _ in range(4):
+        splitter.add(loop.run(1, **STEP))
+    assert split(splitter, loop)["input_wait"] == 5 * 10
+
+
+def test_a_stretch_too_short_takes_the_share_of_the_others_in_its_interval():
+    loop, splitter = ScriptedLoop(), Splitter()
+    for _ in range(5):
+        splitter.add(loop.run(1, wait=20, compute=80))
+    splitter.close_stretch(loop.gaps)
+    splitter.add(loop.run(1, wait=70, compute=30))
+    assert split(splitter, loop)["input_wait"] == 6 * 20
+
+
+def test_the_last_interval_takes_the_last_share_that_is_known():
+    loop, splitter = ScriptedLoop(), Splitter()
+    for _ in range(5):
+        splitter.add(loop.run(1, wait=20, compute=80))
+    split(splitter, loop)
+    splitter.add(loop.run(1, wait=70, compute=30))
+    splitter.close_stretch(loop.gaps)
+    assert parts_of(splitter.take(final=True))["input_wait"] == 20
+
+
+def test_a_last_interval_of_which_nothing_is_known_says_so():
+    loop, splitter = ScriptedLoop(), Splitter()
+    splitter.add(loop.run(1, wait=20, compute=80))
+    splitter.close_stretch(loop.gaps)
+    parts = parts_of(splitter.take(final=True))
+    assert (parts["input_wait"], parts["compute"]) == (None, 100)
+
+
+def test_there_is_no_interval_without_steps():
+    splitter = Splitter()
+    splitter.close_stretch([100] * 100)
+    assert splitter.take() is None
+    assert splitter.take(final=True) is None
+
+
+# -- retracing ---------------------------------------------------------------------------
+
+
+def test_what_a_retraced_execution_takes_longer_than_usual_is_compiling():
+    loop, splitter = ScriptedLoop(), Splitter()
+    for _ in range(9):
+        splitter.add(loop.run(1, compute=100))
+    splitter.add(loop.run(1, kind=Kind.TRACED, compute=5100, host=3))
+    splitter.close_stretch(None)
+    parts = parts_of(splitter.take())
+    assert (parts["compile"], parts["compute"], parts["other_host"]) == (5000, 1000, 3)
+
+
+def test_what_is_usual_is_remembered_from_the_stretch_before():
+    loop, splitter = ScriptedLoop(), Splitter()
+    for _ in range(9):
+        splitter.add(loop.run(1, compute=100))
+    splitter.close_stretch(None)
+    splitter.take()
+    splitter.add(loop.run(1, kind=Kind.TRACED, compute=5100))
+    splitter.close_stretch(None)
+    parts = parts_of(splitter.take())
+    assert (parts["compile"], parts["compute"]) == (5000, 100)
+
+
+def test_a_retrace_of_a_shorter_execution_is_measured_by_its_steps():
+    loop, splitter = ScriptedLoop(), Splitter()
+    for _ in range(9):
+        splitter.add(loop.run(8, compute=100))
+    splitter.add(loop.run(3, kind=Kind.TRACED, compute=1000))
+    splitter.close_stretch(None)
+    assert parts_of(splitter.take())["compile"] == 3000 - 300
+
+
+def test_a_retrace_faster_than_usual_is_no_negative_compiling():
+    loop, splitter = ScriptedLoop(), Splitter()
+    for _ in range(9):
+        splitter.add(loop.run(1, compute=100))
+    splitter.add(loop.run(1, kind=Kind.TRACED, compute=60))
+    splitter.close_stretch(None)
+    assert parts_of(splitter.take())["compile"] == 0
+
+
+# -- the interval ------------------------------------------------------------------------
+
+
+def test_an_interval_tells_its_steps_and_owners():
+    loop, splitter = ScriptedLoop(), Splitter()
+    for _ in range(3):
+        splitter.add(loop.run(8, compute=100, host=40, callback=25))
+    splitter.close_stretch(None)
+    interval = splitter.take()
+    assert (interval.last_step, interval.steps, interval.executions) == (24, 24, 3)
+    assert interval.owners == {"Mine.on_train_batch_end": 3 * 25 * US}
+    assert interval.total_ns == 3 * 840 * US
+    assert interval.step_ms == 0.105
+
+
+def test_per_step_times_leave_out_what_was_not_measured():
+    interval = Interval(
+        last_step=20,
+        steps=10,
+        executions=10,
+        total_ns=50_000_000,
+        input_wait_ns=None,
+        compute_ns=30_000_000,
+        dispatch_ns=None,
+        callbacks_ns=10_000_000,
+        other_host_ns=10_000_000,
+        compile_ns=0,
+    )
+    expected = {"compute": 3.0, "callbacks": 1.0, "other_host": 1.0, "compile": 0.0}
+    assert interval.per_step_ms() == expected
+    assert interval.step_ms == 5.0
+
+
+def test_nothing_of_an_interval_is_left_for_the_next():
+    loop, splitter = ScriptedLoop(), Splitter()
+    splitter.add(loop.run(1, compute=900, host=40, callback=25))
+    splitter.close_stretch(None)
+    splitter.take()
+    splitter.add(loop.run(1, compute=100))
+    splitter.close_stretch(None)
+    interval = splitter.take()
+    assert (interval.steps, interval.total_ns, interval.owners) == (1, 100 * US, {})
+
+
+@st.composite
+def stretches(draw: st.DrawFn) -> list[tuple[list[Execution], list[int] | None, int]]:
+    """Executions in their order, with gap times that need not fit to them."""
+    now, step = draw(st.integers(1, 10**12)), 0
+    short = st.integers(0, 10**7)
+    found = []
+    for _ in range(draw(st.integers(1, 4))):
+        executions = []
+        for _ in range(draw(st.integers(0, 8))):
+            kind = draw(st.sampled_from([Kind.STEADY, Kind.STEADY, Kind.TRACED]))
+            steps = draw(st.sampled_from([1, 1, 2, 8, 128]))
+            step += draw(st.sampled_from([0, 0, 0, 16]))
+            returned = now + draw(short)
+            ready = returned + draw(short)
+            owners = tuple((f"A.{i}", draw(st.integers(0, 1000))) for i in range(draw(short) % 3))
+            end = ready + sum(spent for _, spent in owners) + draw(short)
+            executions.append(Execution(step, steps, kind, now, returned, ready, end, owners))
+            now, step = end, step + steps
+        gaps = draw(st.none() | st.lists(st.integers(0, 20_000), max_size=GAP_HISTORY))
+        found.append((executions, gaps, draw(st.integers(0, 130))))
+    return found
+
+
+@given(
+    stretches=stretches(),
+    dispatch_ns=st.none() | st.integers(0, 10**7),
+    take_often=st.booleans(),
+)
+@settings(max_examples=100, deadline=None)
+def test_the_parts_tile_whatever_was_executed(stretches, dispatch_ns, take_often):
+    splitter = Splitter()
+    intervals = []
+    for executions, gaps, pending in stretches:
+        for execution in executions:
+            splitter.add(execution)
+        splitter.close_stretch(gaps, pending)
+        if take_often:
+            intervals.append(splitter.take(dispatch_ns))
+    intervals.append(splitter.take(dispatch_ns, final=True))
+    taken = [interval for interval in intervals if interval is not None]
+    for interval in taken:
+        parts = [getattr(interval, f"{part}_ns") or 0 for part in PARTS]
+        assert sum(parts) == interval.total_ns
+        assert min(parts) >= 0
+        assert sum(interval.owners.values()) == interval.callbacks_ns
+    executed = [execution for executions, _, _ in stretches for execution in executions]
+    assert sum(i.steps for i in taken) == sum(e.steps for e in executed)
+    assert sum(i.total_ns for i in taken) == sum(e.cycle_ns for e in executed)

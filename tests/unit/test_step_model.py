@@ -1,0 +1,177 @@
+"""The model of a step, and how it is fitted to what was measured."""
+
+from __future__ import annotations
+
+import pytest
+from hand_built import situation, stage, summary
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keras_perf.advise.step_model import StepModel, situation_of
+
+PIPELINE = [stage("TensorSlice", 1.0), stage("Map", 6.0), stage("Batch", 1.0)]
+
+
+def model(*, prefetched: bool, cpu_ms: float = 0.0, cores: int = 1) -> StepModel:
+    """Six milliseconds of input, four of the rest."""
+    return StepModel(
+        {"Map (1)": 5.0, "Batch (2)": 1.0},
+        prefetched,
+        {"compute": 3.0, "callbacks": 1.0},
+        cpu_ms,
+        cores,
+    )
+
+
+# -- the model ---------------------------------------------------------------------------
+
+
+def test_without_prefetching_input_and_the_rest_take_turns():
+    assert model(prefetched=False).step_ms == 10.0
+
+
+def test_with_prefetching_the_longer_of_the_two_counts():
+    assert model(prefetched=True).step_ms == 6.0
+    assert model(prefetched=True).with_stages({"Map (1)": 0.2}, less_cpu=False).step_ms == 4.0
+
+
+def test_a_step_is_never_shorter_than_its_cpu_time_on_all_cores():
+    assert model(prefetched=True, cpu_ms=80.0, cores=8).step_ms == 10.0
+
+
+def test_spreading_work_over_threads_leaves_its_cpu_time():
+    spread = model(prefetched=True, cpu_ms=12.0, cores=2).with_stages(
+        {"Map (1)": 0.2}, less_cpu=False
+    )
+    assert (spread.cpu_ms, spread.step_ms) == (12.0, 6.0)
+
+
+def test_saving_work_saves_its_cpu_time():
+    saved = model(prefetched=True, cpu_ms=12.0, cores=2).with_stages(
+        {"Map (1)": 0.2}, less_cpu=True
+    )
+    assert (saved.cpu_ms, saved.step_ms) == (8.0, 4.0)
+
+
+def test_less_of_the_rest_takes_less_time_and_cpu():
+    less = model(prefetched=False, cpu_ms=9.0).with_rest({"callbacks": 0.5, "unknown": 0.0})
+    assert (less.rest_ms, less.cpu_ms, less.step_ms) == (3.5, 8.5, 9.5)
+
+
+def test_no_more_cpu_time_is_saved_than_there_is():
+    assert model(prefetched=False, cpu_ms=2.0).with_rest({"compute": 0.0}).cpu_ms == 0.0
+
+
+times = st.floats(0, 100)
+factors = st.floats(0, 1)
+names = st.sampled_from(["a", "b", "c"])
+models = st.builds(
+    StepModel,
+    st.dictionaries(names, times),
+    st.booleans(),
+    st.dictionaries(names, times),
+    st.floats(0, 1000),
+    st.integers(1, 64),
+)
+
+
+@given(model=models, factors=st.dictionaries(names, factors), less_cpu=st.booleans())
+@settings(max_examples=100, deadline=None)
+def test_shorter_stages_never_make_a_longer_step(model, factors, less_cpu):
+    assert model.with_stages(factors, less_cpu=less_cpu).step_ms <= model.step_ms * (1 + 1e-9)
+
+
+@given(model=models, factors=st.dictionaries(names, factors))
+@settings(max_examples=100, deadline=None)
+def test_a_shorter_rest_never_makes_a_longer_step(model, factors):
+    assert model.with_rest(factors).step_ms <= model.step_ms * (1 + 1e-9)
+
+
+# -- fitting it --------------------------------------------------------------------------
+
+
+def test_without_prefetching_the_stages_share_the_measured_wait():
+    found = situation(input_wait=4.0, compute=6.0, stages=PIPELINE).model
+    assert not found.prefetched
+    assert found.stages == {"TensorSlice (1)": 0.5, "Map (2)": 3.0, "Batch (3)": 0.5}
+    assert found.rest == {"compute": 6.0}
+    assert found.step_ms == 10.0
+
+
+def test_a_pipeline_that_sets_the_pace_needs_a_step_for_a_batch():
+    stages = [*PIPELINE, stage("Prefetch", 0.0)]
+    found = situation(input_wait=4.0, compute=8.0, stages=stages).model
+    assert found.prefetched
+    assert found.produce_ms == found.step_ms == 12.0
+    assert found.stages["Map (2)"] == 9.0
+
+
+def test_a_pipeline_that_keeps_up_needs_what_its_stages_need():
+    stages = [*PIPELINE, stage("Prefetch", 0.0)]
+    found = situation(input_wait=0.5, compute=15.5, stages=stages).model
+    assert found.produce_ms == 8.0
+    assert found.rest == {"compute": 15.5, "get_next": 0.5}
+    assert found.step_ms == 16.0
+
+
+def test_a_short_step_may_wait_as_long_as_fetching_a_ready_batch_takes():
+    stages = [stage("Map", 0.0625), stage("Prefetch", 0.0)]
+    found = situation(input_wait=0.25, compute=0.25, stages=stages).model
+    assert found.rest == {"compute": 0.25, "get_next": 0.25}
+    assert found.produce_ms == 0.0625
+
+
+def test_stages_that_keep_up_cannot_need_longer_than_the_step():
+    stages = [stage("Map", 50.0), stage("Prefetch", 0.0)]
+    found = situation(input_wait=0.0, compute=10.0, stages=stages).model
+    assert found.produce_ms == 10.0
+
+
+def test_a_stages_time_is_shared_by_its_threads():
+    stages = [stage("TensorSlice", 1.0), stage("ParallelMap", 24.0, parallelism=8)]
+    found = situation(input_wait=8.0, compute=2.0, stages=stages)
+    assert found.model.stages == {"TensorSlice (1)": 2.0, "ParallelMap (2)": 6.0}
+    assert found.parallelism == {"TensorSlice (1)": 1, "ParallelMap (2)": 8}
+
+
+def test_two_stages_of_one_name_are_told_apart():
+    stages = [stage("Map", 1.0), stage("Map", 3.0)]
+    found = situation(input_wait=4.0, compute=1.0, stages=stages).model
+    assert found.stages == {"Map (1)": 1.0, "Map (2)": 3.0}
+
+
+def test_without_known_stages_the_wait_is_one_stage():
+    found = situation(input_wait=4.0, compute=6.0).model
+    assert (found.stages, found.step_ms) == ({"input": 4.0}, 10.0)
+
+
+def test_a_wait_is_kept_where_the_stages_cost_nothing():
+    found = situation(input_wait=4.0, compute=6.0, stages=[stage("Generator", 0.0)]).model
+    assert (found.produce_ms, found.step_ms) == (4.0, 10.0)
+
+
+def test_a_wait_that_was_not_measured_is_told_from_one_of_zero():
+    assert not situation(compute=6.0).input_measured
+    assert situation(input_wait=0.0, compute=6.0).input_measured
+
+
+def test_cpu_time_comes_from_the_process_and_the_cores_from_the_context():
+    found = situation(compute=10.0, process_cpu_pct=250.0, context={"cpu_count": 4}).model
+    assert (found.cpu_ms, found.cores) == (25.0, 4)
+
+
+@given(
+    wait=st.none() | st.floats(0, 50),
+    rest=st.fixed_dictionaries({part: st.floats(0.01, 50) for part in ("compute", "callbacks")}),
+    costs=st.lists(st.floats(0.001, 100), max_size=4),
+    prefetched=st.booleans(),
+    busy=st.floats(0, 1),
+)
+@settings(max_examples=100, deadline=None)
+def test_the_model_of_a_step_is_as_long_as_the_measured_one(wait, rest, costs, prefetched, busy):
+    stages = [stage("Map", cost, parallelism=1 + i) for i, cost in enumerate(costs)]
+    if prefetched:
+        stages.append(stage("Prefetch", 0.001))
+    parts = rest if wait is None else {"input_wait": wait, **rest}
+    measured = summary(stages=stages, process_cpu_pct=busy * 800, **parts)
+    assert situation_of(measured).model.step_ms == pytest.approx(measured.step_ms)

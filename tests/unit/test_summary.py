@@ -1,0 +1,155 @@
+"""From a frame of scalars to means over a run."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keras_perf.analyse.summary import Summary, summarize
+from keras_perf.records.interval import PARTS
+
+
+def frame(*points: tuple[int, dict[str, float]]) -> pd.DataFrame:
+    """Scalars as `load_scalars` returns them."""
+    rows = [
+        ("perf", tag, step, float(step), value)
+        for step, values in points
+        for tag, value in values.items()
+    ]
+    scalars = pd.DataFrame(rows, columns=["run", "tag", "step", "wall_time", "value"])
+    scalars = scalars.astype({"step": "int64", "wall_time": "float64", "value": "float64"})
+    return scalars.astype({"run": "category", "tag": "category"})
+
+
+def point(last_step: int, steps: int, step: float, **parts: float) -> tuple[int, dict[str, float]]:
+    """An interval's scalars."""
+    values = {"perf/interval_steps": float(steps), "perf/step_time_ms": step}
+    return last_step, values | {f"perf/{part}_ms": ms for part, ms in parts.items()}
+
+
+def summary_of(*points: tuple[int, dict[str, float]], **context: object) -> Summary:
+    return summarize(frame(*points), context)
+
+
+def test_intervals_weigh_as_many_steps_as_they_have():
+    found = summary_of(
+        point(30, 30, 4.0, input_wait=1.0, compute=3.0),
+        point(40, 10, 8.0, input_wait=5.0, compute=3.0),
+    )
+    assert (found.steps, found.step_ms) == (40, 5.0)
+    assert found.parts == {"input_wait": 2.0, "compute": 3.0}
+
+
+def test_a_part_measured_in_some_intervals_only_is_taken_out_of_compute_in_the_others():
+    found = summary_of(
+        point(10, 10, 4.0, compute=4.0),
+        point(20, 10, 4.0, compute=3.0, dispatch=1.0),
+    )
+    assert found.parts == {"compute": 3.0, "dispatch": 1.0}
+
+
+def test_parts_known_in_different_intervals_are_no_more_than_the_step():
+    found = summary_of(
+        point(10, 10, 10.0, compute=1.0, callbacks=9.0),
+        point(20, 10, 10.0, input_wait=9.0, compute=1.0, callbacks=0.0),
+    )
+    assert sum(found.parts.values()) == found.step_ms == 10.0
+
+
+def test_a_part_that_was_never_measured_is_absent_and_no_zero():
+    found = summary_of(point(10, 10, 4.0, compute=3.0, callbacks=1.0))
+    assert set(found.parts) == {"compute", "callbacks"}
+
+
+def test_a_part_logged_as_missing_is_absent_and_no_zero():
+    found = summary_of(point(10, 10, 4.0, compute=4.0, input_wait=math.nan))
+    assert found.parts == {"compute": 4.0}
+
+
+def test_the_parts_come_in_the_order_in_which_they_are_shown():
+    found = summary_of(point(10, 10, 6.0, **dict.fromkeys(reversed(PARTS), 1.0)))
+    assert tuple(found.parts) == PARTS
+
+
+def test_a_callback_that_was_silent_in_an_interval_took_no_time_there():
+    found = summary_of(
+        (10, point(10, 10, 4.0, compute=4.0)[1] | {"callbacks/A.on_train_batch_end_ms": 1.0}),
+        point(40, 30, 4.0, compute=4.0),
+    )
+    assert found.owners == {"A.on_train_batch_end": 0.25}
+
+
+def test_sensors_are_means_of_what_was_sampled():
+    found = summary_of(
+        point(10, 10, 4.0, compute=4.0),
+        (12, {"host/cpu_pct": 90.0, "gpu/0/power_w": 300.0}),
+        (24, {"host/cpu_pct": 40.0}),
+        (36, {"host/cpu_pct": 20.0}),
+    )
+    # The first point of a sensor stands for the time of tracing and warm-up.
+    assert found.sensors == {
+        "host/cpu_pct": pytest.approx(30.0),
+        "gpu/0/power_w": 300.0,
+    }
+    assert found.steps == 10
+
+
+def test_an_interval_without_its_number_of_steps_does_not_count():
+    found = summary_of(point(10, 10, 4.0, compute=4.0), (20, {"perf/step_time_ms": 99.0}))
+    assert (found.steps, found.step_ms) == (10, 4.0)
+
+
+def test_intervals_are_kept_for_resampling():
+    found = summary_of(
+        point(10, 10, 4.0, compute=4.0), point(20, 10, 6.0, compute=5.0, input_wait=1.0)
+    )
+    assert list(found.intervals["steps"]) == [10.0, 10.0]
+    assert list(found.intervals["step"]) == [4.0, 6.0]
+    assert list(found.intervals["compute"]) == [4.0, 5.0]
+
+
+@pytest.mark.parametrize("points", [[], [(5, {"host/cpu_pct": 20.0})]])
+def test_a_run_that_measured_no_step_has_a_summary_that_says_so(points):
+    found = summary_of(*points)
+    assert found.steps == 0
+    assert math.isnan(found.step_ms)
+    assert found.parts == {}
+    assert len(found.intervals) == 0
+
+
+@pytest.mark.parametrize(
+    ("context", "examples"),
+    [({}, None), ({"examples_per_step": None}, None), ({"examples_per_step": 32}, 32.0)],
+)
+def test_the_batch_size_is_known_where_it_was_recorded(context, examples):
+    found = summary_of(point(10, 10, 4.0, compute=4.0), **context)
+    assert found.examples_per_step == examples
+
+
+@st.composite
+def intervals(draw: st.DrawFn) -> list[tuple[int, dict[str, float]]]:
+    """Points whose parts add up to their step; some parts are not measured everywhere."""
+    points, last = [], 0
+    for _ in range(draw(st.integers(1, 6))):
+        steps = draw(st.integers(1, 200))
+        parts = {part: draw(st.floats(0.01, 50)) for part in PARTS}
+        total = sum(parts.values())
+        for part in ("input_wait", "dispatch"):
+            if draw(st.booleans()):
+                parts["compute"] += parts.pop(part)
+        last += steps
+        points.append(point(last, steps, total, **parts))
+    return points
+
+
+@given(points=intervals())
+@settings(max_examples=100, deadline=None)
+def test_the_parts_add_up_to_the_step(points):
+    found = summary_of(*points)
+    assert sum(found.parts.values()) == pytest.approx(found.step_ms)
+    assert min(found.parts.values()) >= 0
+    assert found.steps == sum(int(values["perf/interval_steps"]) for _, values in points)

@@ -1,0 +1,101 @@
+"""One verdict a situation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hand_built import situation, stage
+
+from keras_perf.advise.verdict import gains, verdict_of
+from keras_perf.analyse.summary import ENOUGH_STEPS
+
+SEQUENTIAL = [stage("TensorSlice", 1.0), stage("Map", 7.0)]
+PREFETCHED = [*SEQUENTIAL, stage("Prefetch", 0.0)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "verdict", "because"),
+    [
+        (
+            {"input_wait": 8.0, "compute": 2.0, "stages": SEQUENTIAL},
+            "input-bound",
+            "input wait: 8 ms of each step; without, training would be 5.00× as fast.",
+        ),
+        (
+            {"input_wait": 6.0, "compute": 4.0, "stages": PREFETCHED},
+            "input-bound",
+            "input wait: 6 ms of each step; without, training would be 2.50× as fast.",
+        ),
+        (
+            {"input_wait": 1.0, "compute": 5.0, "callbacks": 4.0, "stages": SEQUENTIAL},
+            "callback-bound",
+            "callbacks: 4 ms of each step; without, training would be 1.67× as fast.",
+        ),
+        (
+            {"input_wait": 0.0, "compute": 6.0, "dispatch": 3.0, "other_host": 1.0},
+            "dispatch-bound",
+            "dispatch and other host: 4 ms of each step; without, training would be 1.67× as fast.",
+        ),
+        (
+            {"input_wait": 0.0, "compute": 6.0, "compile": 3.0, "callbacks": 1.0},
+            "compile-bound",
+            "compile: 3 ms of each step; without, training would be 1.43× as fast.",
+        ),
+        (
+            {"input_wait": 0.0, "compute": 10.0},
+            "compute-bound",
+            "no other part is worth 5%: what remains is the model's own computation.",
+        ),
+    ],
+)
+def test_the_part_whose_removal_buys_most_is_the_verdict(arguments, verdict, because):
+    assert verdict_of(situation(**arguments)) == (verdict, because)
+
+
+def test_a_slow_callback_behind_a_slower_pipeline_is_not_the_bottleneck():
+    found = situation(input_wait=3.0, compute=3.0, callbacks=4.0, stages=PREFETCHED)
+    assert gains(found.model)["callback-bound"] == 1.0
+    assert verdict_of(found)[0] == "input-bound"
+
+
+def test_a_pipeline_that_keeps_up_is_not_the_bottleneck():
+    found = situation(input_wait=0.4, compute=9.6, stages=PREFETCHED)
+    assert gains(found.model)["input-bound"] == pytest.approx(10.0 / 9.6)
+    assert verdict_of(found)[0] == "compute-bound"
+
+
+@pytest.mark.parametrize(
+    ("compute", "verdict"), [(20.0, "callback-bound"), (20.1, "compute-bound")]
+)
+def test_a_part_is_a_bottleneck_from_five_percent_on(compute, verdict):
+    assert verdict_of(situation(input_wait=0.0, compute=compute, callbacks=1.0))[0] == verdict
+
+
+def test_thin_data_are_inconclusive_and_say_what_is_missing():
+    verdict, because = verdict_of(situation(ENOUGH_STEPS - 1, input_wait=8.0, compute=2.0))
+    assert verdict == "inconclusive"
+    assert because == (
+        "only 19 steps were measured after warm-up, at least 20 are needed: train longer."
+    )
+
+
+def test_enough_data_are_conclusive():
+    assert verdict_of(situation(ENOUGH_STEPS, input_wait=8.0, compute=2.0))[0] == "input-bound"
+
+
+def test_a_wait_that_was_not_measured_leaves_the_rest_inconclusive():
+    verdict, because = verdict_of(situation(compute=10.0))
+    assert verdict == "inconclusive"
+    assert "options.autotune.enabled" in because
+
+
+@pytest.mark.parametrize("part", ["callbacks", "other_host", "compile"])
+def test_what_is_plain_without_the_wait_is_said_without_it(part):
+    parts: dict[str, Any] = {"compute": 6.0, part: 4.0}
+    assert verdict_of(situation(**parts))[0] not in ("inconclusive", "compute-bound")
+
+
+def test_a_busy_cpu_hides_no_bottleneck():
+    busy = situation(input_wait=8.0, compute=2.0, stages=SEQUENTIAL, process_cpu_pct=800.0)
+    assert verdict_of(busy)[0] == "input-bound"
