@@ -2,17 +2,15 @@
 
     python benchmarks/overhead.py [--repeats 15] [--steps 250]
 
-What: `fit` on a tiny model (a step of well under a millisecond: the worst case for whoever adds
-work per step) without callbacks, with a callback whose batch hook does nothing, with Keras's
-`TensorBoard(update_freq="batch")`, with each callback of keras_perf and with the four together.
-The figure that counts is what is added over the do-nothing batch hook.
+What: `fit` on a tiny model (steps of well under a millisecond) with nothing, with a do-nothing
+batch hook, with each callback of keras_perf, with the four together and with Keras's TensorBoard
+at every batch. The figure that counts is what is added over the do-nothing batch hook.
 
-How: a run is one `fit` of 3 epochs on the same compiled model and the same data; each repeat
-runs every variant once, in an order of its own, and "added" is the difference within a repeat.
-A step's time is the wall time of epochs 2 and 3 over their steps. It is
-taken by a callback with epoch hooks only, so nothing is added to any step, and it is a mean, not
-a median of steps, so that what happens only now and then (a point written twice a second, a
-sample of the sensors, tf.data's model every hundred steps) is in it.
+How: a run is one `fit` of 3 epochs on the same compiled model and data; each repeat runs every
+variant once, shuffled, and "added" is the difference within a repeat. A step's time is the wall
+time of epochs 2 and 3 over their steps, taken by a callback with epoch hooks only: nothing is
+added to any step, and as it is a mean, what happens only now and then (a point twice a second,
+a sample of the sensors, a look at tf.data's model) is in it.
 
 Not in it: what happens once a `fit`. The first epoch holds warm-up and the recommender's trials
 (which replace single steps; the script stops if they are not over by its end), and TensorBoard

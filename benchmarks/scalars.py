@@ -9,8 +9,8 @@ beside TensorBoard's `EventAccumulator`, told to keep everything, without and wi
 of what it read.
 
 How: everybody writes the same tags and values, and everybody reads the file that `RunWriter`
-wrote, which has just been written and lies in the page cache. Wall time, median over repeats, without
-imports. Figures per value make the rows comparable.
+wrote, which has just been written and lies in the page cache. Wall time without imports, median
+over repeats; figures per value make the rows comparable.
 """
 
 from __future__ import annotations

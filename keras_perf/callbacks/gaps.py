@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import Any
 
 import keras
 
@@ -44,28 +46,31 @@ class StepGapDetector(ListeningCallback):
         super().__init__(log_dir)
         self._splitter = Splitter()
         self._stages: tuple[Stage, ...] = ()
+        self._model: Any = None
         self._examples_per_step: float | None = None
 
     def observation_begins(self, observation: Observation) -> None:
         """Starts anew: nothing of an earlier `fit` is carried over."""
         self._splitter = Splitter()
-        self._stages, self._examples_per_step = (), None
+        self._stages, self._model, self._examples_per_step = (), None, None
         observation.recording.diagnose_at_end(self.log_dir)
 
-    def execution(self, execution: Execution) -> None:
-        """Adds it to the split."""
-        if execution.kind in (Kind.STEADY, Kind.TRACED):
-            self._splitter.add(execution)
+    def executions(self, executions: Sequence[Execution]) -> None:
+        """Adds them to the split."""
+        for execution in executions:
+            if execution.kind is Kind.STEADY or execution.kind is Kind.TRACED:
+                self._splitter.add(execution)
 
     def stretch_ends(self, pipeline: PipelineModel | None, pending_gaps: int | None) -> None:
         """Asks tf.data for the gaps."""
+        assert self.observation is not None
         model = pipeline.read() if pipeline is not None else None
         if model is None or pending_gaps is None:
             self._splitter.close_stretch(None)
             return
         self._splitter.close_stretch(model.gap_times, pending_gaps)
-        if stages := stages_from_model(model):
-            self._stages = stages
+        if self.observation.mid_epoch:
+            self._model = model
 
     def interval_ends(self, step: int, wall_time: float, final: bool) -> None:
         """Writes the interval."""
@@ -74,7 +79,10 @@ class StepGapDetector(ListeningCallback):
         interval = self._splitter.take(observation.dispatch_ns, final=final)
         if interval is None:
             return
-        self._count_examples(observation)
+        if self._model is not None:
+            self._stages = stages_from_model(self._model) or self._stages
+        if self._examples_per_step is None or not observation.mid_epoch:
+            self._count_examples(observation)
         self.writer.scalars(
             interval.last_step, scalars_of(interval, self._examples_per_step), wall_time
         )
@@ -82,6 +90,11 @@ class StepGapDetector(ListeningCallback):
             self._record_stages(observation)
             observation.recording.write_context(observation)
         self._record_stages(observation)
+
+    def observation_ends(self, aborted: bool) -> None:
+        """Lets go of tf.data's model too."""
+        self._model = None
+        super().observation_ends(aborted)
 
     def _record_stages(self, observation: Observation) -> None:
         observation.recording.context |= {

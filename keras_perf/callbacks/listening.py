@@ -8,7 +8,8 @@ from typing import Any
 
 import keras
 
-from keras_perf.callbacks.observation import Listener, Observation
+from keras_perf.callbacks.listener import Listener
+from keras_perf.callbacks.observation import Observation
 from keras_perf.write.events import RunWriter, writable_log_dir
 
 logger = logging.getLogger("keras_perf")

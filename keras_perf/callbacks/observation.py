@@ -8,19 +8,19 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import keras
 import tensorflow as tf
 
 from keras_perf.callbacks.iterators import PipelineModel
+from keras_perf.callbacks.listener import Director, Listener, Plan, TrainFunction
 from keras_perf.callbacks.recording import Recording
 from keras_perf.callbacks.relay import CallbackRelay, calling_list
 from keras_perf.observers.split import GAP_HISTORY
 from keras_perf.observers.timeline import Timeline
-from keras_perf.records.execution import Execution, Kind
+from keras_perf.records.execution import Kind
 
 logger = logging.getLogger("keras_perf")
 
@@ -33,48 +33,7 @@ INTERVAL_S = 0.5
 
 _clock = time.perf_counter_ns
 
-TrainFunction = Callable[[Any], Any]
-
-
-class Plan(NamedTuple):
-    """How the next execution will be run."""
-
-    function: TrainFunction
-    steps: int
-    kind: Kind
-    around: AbstractContextManager[Any] | None = None
-    answers: int = 0
-    """How many of Keras's next calls it runs ahead of; they get the same logs."""
-
-
-class Listener:
-    """What an observation tells, always between two executions; each may be left as it is."""
-
-    def execution(self, execution: Execution) -> None:
-        """An execution is complete."""
-
-    def stretch_ends(self, pipeline: PipelineModel | None, pending_gaps: int | None) -> None:
-        """A run of consecutive steady executions on one iterator has ended.
-
-        Arguments:
-            pipeline: tf.data's model behind the iterator.
-            pending_gaps: how many of its newest gap times came after the last execution that
-                was told of; None if that is not known.
-        """
-
-    def interval_ends(self, step: int, wall_time: float, final: bool) -> None:
-        """It is time to write a point; the last one if `final`."""
-
-    def observation_ends(self, aborted: bool) -> None:
-        """Training has ended, or has raised."""
-
-
-class Director(Listener):
-    """A listener that also decides how the next execution is run."""
-
-    def direct(self, plan: Plan) -> Plan:
-        """The plan, or another in its place."""
-        raise NotImplementedError
+_STEADY, _TRACED, _WARMUP = Kind.STEADY, Kind.TRACED, Kind.WARMUP
 
 
 class Observation:
@@ -94,7 +53,7 @@ class Observation:
 
     def __init__(self, model: keras.Model, callbacks: keras.callbacks.CallbackList | None) -> None:
         self.model = model
-        self.timeline = Timeline(self._completed)
+        self.timeline = Timeline()
         self.steps_per_execution = int(model.steps_per_execution)
         self.first_step = self.step = optimizer_iterations(model) or 0
         self.batch = 0
@@ -111,13 +70,15 @@ class Observation:
         self._interval_ns = round(INTERVAL_S * 1e9)
         self._interval_begin = _clock()
         self._listeners: list[Listener] = []
-        self._directors: list[Director] = []
+        self._directors: tuple[Director, ...] = ()
         self._executions = self._held_steps = self._stretch_steps = 0
         self._epochs_done = 0
         self._epoch_open = self._exhausted = False
         self._answers_left = 0
         self._answer: Any = None
+        self._stretch_limit = 0
         self._function: TrainFunction = model.train_function
+        self._ordinary = Plan(self._function, self.steps_per_execution, _STEADY)
         self._count_traces = trace_counter(self._function)
         self._traces = self._count_traces()
         self._wrapper: TrainFunction = self._execute
@@ -147,8 +108,13 @@ class Observation:
             _running[model] = current
         current._listeners.append(listener)
         if isinstance(listener, Director):
-            current._directors.append(listener)
+            current._directors += (listener,)
         return current
+
+    @property
+    def mid_epoch(self) -> bool:
+        """More executions of the epoch may follow."""
+        return self._epoch_open
 
     @property
     def answering(self) -> bool:
@@ -177,10 +143,9 @@ class Observation:
             # Called by a loop that our relay is not in: that `fit` is not ours to observe.
             self.close(aborted=True)
             return self._function(iterator)
-        self.timeline.end(entry)
         plan = self._plan(iterator, entry)
         begin = _clock()
-        self.timeline.begin(begin, self.step, plan.steps, plan.kind)
+        self.timeline.begin(entry, begin, self.step, plan.steps, plan.kind)
         try:
             if plan.around is None:
                 logs = plan.function(iterator)
@@ -200,12 +165,14 @@ class Observation:
         self.step += plan.steps
         self.batch += plan.steps
         self._held_steps = plan.steps
+        if plan.kind is _STEADY:
+            self._stretch_steps += plan.steps
         if plan.answers:
             self._answer, self._answers_left = logs, plan.answers
         if (traces := self._count_traces()) != self._traces:
             self._traces = traces
-            if plan.kind is Kind.STEADY:
-                self.timeline.retag(Kind.TRACED)
+            if plan.kind is _STEADY:
+                self.timeline.retag(_TRACED)
         return logs
 
     def _plan(self, iterator: Any, now: int) -> Plan:
@@ -216,20 +183,17 @@ class Observation:
             self._interval_begin = now
         if now - self._interval_begin > self._interval_ns:
             self._end_interval(self._held_steps, now)
-        elif self._stretch_steps >= self._longest_stretch():
+        elif self._stretch_steps >= self._stretch_limit:
             self._end_stretch(self._held_steps)
-        warm = self._executions >= self._warmup
-        plan = Plan(
-            self._function,
-            self.steps_per_execution,
-            Kind.STEADY if warm else Kind.WARMUP,
-        )
-        for director in tuple(self._directors):
+        plan = self._ordinary
+        if self._executions < self._warmup:
+            plan = plan._replace(kind=_WARMUP)
+        for director in self._directors:
             try:
                 plan = director.direct(plan)
             except Exception as error:  # noqa: BLE001  monitoring never kills training
                 self._drop(director, error)
-        if plan.kind is not Kind.STEADY:
+        if plan.kind is not _STEADY:
             self._end_stretch(self._held_steps)
         return plan
 
@@ -241,12 +205,13 @@ class Observation:
 
     # -- what happens between executions -------------------------------------------------
 
-    def _completed(self, execution: Execution) -> None:
-        if execution.kind in (Kind.STEADY, Kind.TRACED):
-            self._stretch_steps += execution.steps
-        self._tell("execution", execution)
+    def tell_executions(self) -> None:
+        """Tells of the executions completed since the last time."""
+        if completed := self.timeline.take():
+            self._tell("executions", completed)
 
     def _end_stretch(self, pending_gaps: int | None) -> None:
+        self.tell_executions()
         if self._stretch_steps:
             self._stretch_steps = 0
             self._tell("stretch_ends", self.pipeline, pending_gaps)
@@ -266,16 +231,20 @@ class Observation:
 
     def _drop(self, listener: Listener, error: Exception) -> None:
         self._listeners.remove(listener)
-        if isinstance(listener, Director):
-            self._directors.remove(listener)
+        self.stop_directing(listener)
         name = type(listener).__name__
         _warn_of(error, name, "it is off for the rest of this fit and its values are missing")
+
+    def stop_directing(self, listener: Listener) -> None:
+        """It is not asked about executions any more, only told."""
+        self._directors = tuple(d for d in self._directors if d is not listener)
 
     def epoch_begins(self) -> None:
         """Called before the first execution of an epoch."""
         self.batch = 0
         self._epoch_open = True
         self._exhausted = False
+        self._stretch_limit = self._longest_stretch()
 
     def epoch_ends(self) -> None:
         """Called when an epoch's last execution is over; again calls do nothing."""

@@ -7,8 +7,9 @@ import os
 import time
 
 from keras_perf.callbacks import profiler_door
+from keras_perf.callbacks.listener import Director, Plan
 from keras_perf.callbacks.listening import ListeningCallback
-from keras_perf.callbacks.observation import Director, Observation, Plan
+from keras_perf.callbacks.observation import Observation
 from keras_perf.observers.schedule import CaptureSchedule
 from keras_perf.records.execution import Kind
 from keras_perf.write.events import RUN
@@ -70,12 +71,17 @@ class WindowedProfiler(ListeningCallback, Director):
         """Starts and stops the capture; marks the steps inside."""
         observation = self.observation
         assert observation is not None
-        window = self.schedule.window(observation.step - observation.first_step, plan.steps)
+        step = observation.step - observation.first_step
+        if step + plan.steps <= self.schedule.first_active:
+            return plan
+        window = self.schedule.window(step, plan.steps)
         if self._window is not None and window != self._window:
             self._stop()
         if window is not None and self._window is None and window != self._refused:
             self._start(window)
         if self._window is None:
+            if self.schedule.is_over(step):
+                observation.stop_directing(self)
             return plan
         marker = profiler_door.step_marker(observation.step)
         return plan._replace(kind=Kind.PROFILED, around=marker)

@@ -5,20 +5,16 @@ from __future__ import annotations
 import logging
 import os
 from collections import deque
+from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
 import keras
 import tensorflow as tf
 
+from keras_perf.callbacks.listener import Director, Plan, TrainFunction
 from keras_perf.callbacks.listening import ListeningCallback, require_bool, require_number
-from keras_perf.callbacks.observation import (
-    Director,
-    Observation,
-    Plan,
-    TrainFunction,
-    optimizer_iterations,
-)
+from keras_perf.callbacks.observation import Observation, optimizer_iterations
 from keras_perf.observers.dispatch import (
     StepsPerExecution,
     fit_curve,
@@ -126,18 +122,18 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         else:
             self._refusal = self._reason_not_to_try(observation)
 
-    def execution(self, execution: Execution) -> None:
+    def executions(self, executions: Sequence[Execution]) -> None:
         """Collects times of both lengths."""
+        if self._finished:
+            return
         if not self._first_ns:
-            self._first_ns = execution.inside_ns
-        if execution.kind is Kind.TRIAL:
-            self._trials += 1
-            if self._trials > 1:
+            self._first_ns = executions[0].inside_ns
+        for execution in executions:
+            if execution.kind is Kind.TRIAL:
                 self._many_ms.append(execution.inside_ns / 1e6)
-        elif execution.kind is Kind.STEADY and not self._finished:
-            self._since_trial += 1
-            self._few_ms.append(execution.inside_ns / 1e6)
-            self._host_ms.append(execution.host_ns / 1e6)
+            elif execution.kind is Kind.STEADY:
+                self._few_ms.append(execution.inside_ns / 1e6)
+                self._host_ms.append(execution.host_ns / 1e6)
 
     def direct(self, plan: Plan) -> Plan:
         """Puts a trial, or once applied an execution of the recommended length, in its place."""
@@ -145,23 +141,34 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
             return plan
         if self._finished:
             return self._applied(plan)
-        if self._refusal is not None or self._since_trial < BETWEEN:
+        self._since_trial += 1
+        if self._since_trial <= BETWEEN:
             return plan
         if self._trials > TRIALS:
             self._conclude()
             return plan
         steps = self._trial_steps or self._choose_trial_steps(plan)
+        if self._refusal is not None:
+            self._stop_directing()
         if not steps or not self._fits(steps):
             return plan
         self._trial_steps = steps
         self._since_trial = 0
+        self._trials += 1
         return self._longer(plan, steps, Kind.TRIAL)
+
+    def _stop_directing(self) -> None:
+        assert self.observation is not None
+        self.observation.stop_directing(self)
 
     def _choose_trial_steps(self, plan: Plan) -> int:
         """Steps of a trial, 0 while or if there is none to be made."""
         observation = self.observation
         assert observation is not None
-        if observation.epoch_steps is None:
+        if self._refusal is not None or observation.epoch_steps is None:
+            return 0
+        observation.tell_executions()
+        if not self._few_ms:
             return 0
         step_ms = median(self._few_ms) / plan.steps
         if step_ms > LONG_STEP_MS:
@@ -246,27 +253,30 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
     def _conclude(self) -> None:
         observation = self.observation
         assert observation is not None
+        observation.tell_executions()
         self._finished = True
+        if not self.apply:
+            self._stop_directing()
         few, many = observation.steps_per_execution, self._trial_steps
+        # The first trial has traced and compiled.
+        many_ms = self._many_ms[1:]
         few_ms, host_ms = list(self._few_ms), median(self._host_ms)
-        curve = fit_curve(few_ms, few, self._many_ms, many, host_ms)
+        curve = fit_curve(few_ms, few, many_ms, many, host_ms)
         self.recommendation = recommend(
             curve,
-            resampled_curves(few_ms, few, self._many_ms, many, host_ms),
+            resampled_curves(few_ms, few, many_ms, many, host_ms),
             few,
             limit=min(self.limit, observation.epoch_steps or self.limit),
             max_execution_s=self.max_execution_s,
         )
-        self.recommendation.evidence.update(
-            trial_steps=many, trials=len(self._many_ms), host_ms=host_ms
-        )
+        self.recommendation.evidence.update(trial_steps=many, trials=len(many_ms), host_ms=host_ms)
         observation.dispatch_ns = max(0, round((curve.per_execution_ms - host_ms) * 1e6))
 
     def observation_ends(self, aborted: bool) -> None:
         """Leaves a recommendation, if only the reason why there is none."""
         observation = self.observation
         assert observation is not None
-        if not self._finished and len(self._many_ms) > 2:
+        if not self._finished and len(self._many_ms) > 3:
             self._conclude()
         if not self._finished:
             current = observation.steps_per_execution

@@ -49,6 +49,10 @@ class CaptureSchedule:
         """The first step that is captured."""
         return self.skip_first + self.wait_steps + self.warmup_steps
 
+    def is_over(self, step: int) -> bool:
+        """No window follows at or after this step."""
+        return bool(self.repeat) and step >= self._start(self.repeat - 1) + self.active_steps
+
     @property
     def _length(self) -> int:
         return self.wait_steps + self.warmup_steps + self.active_steps

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from itertools import pairwise
 from statistics import median
 
 from keras_perf.records.execution import Execution, Kind
@@ -57,11 +58,14 @@ class Splitter:
         Of a traced one, what exceeds the usual execution is counted as compile time.
         """
         compile_ns = 0
+        recent = self._recent
         if execution.kind is Kind.TRACED:
-            usual = self._usual_inside(execution.steps)
+            usual = round(self._usual_inside() * execution.steps)
             compile_ns = max(0, execution.inside_ns - usual) if usual else 0
         else:
-            self._recent.append(execution)
+            if recent and recent[-1].first_step + recent[-1].steps != execution.first_step:
+                recent.clear()
+            recent.append(execution)
         inside = execution.inside_ns - compile_ns
         callbacks = 0
         for owner, spent in execution.owners:
@@ -78,10 +82,12 @@ class Splitter:
         self._stretch_inside += inside
         self._stretch_executions += 1
 
-    def _usual_inside(self, steps: int) -> int:
+    def _usual_inside(self) -> float:
+        """Nanoseconds inside the train function per step, in this stretch or the last."""
         if self._recent:
-            self._usual_ns = median(e.inside_ns / e.steps for e in self._recent)
-        return round(self._usual_ns * steps)
+            inside = sum(e.inside_ns for e in self._recent)
+            return inside / sum(e.steps for e in self._recent)
+        return self._usual_ns
 
     def close_stretch(self, gaps_us: Sequence[int] | None, pending_gaps: int = 0) -> None:
         """Ends a stretch.
@@ -93,11 +99,10 @@ class Splitter:
 
         A stretch too short to be measured takes the share of the others in its interval.
         """
-        if self._recent:
-            self._usual_inside(1)
+        self._usual_ns = self._usual_inside()
         if self._stretch_executions and gaps_us is not None:
             self._gaps_known = True
-            measured = self._measure([1000 * g for g in gaps_us], pending_gaps)
+            measured = self._measure(list(gaps_us), pending_gaps)
             if measured is not None:
                 wait, dispatch = measured
                 self._measured_inside += self._stretch_inside
@@ -111,31 +116,31 @@ class Splitter:
 
     def _measure(self, gaps: list[int], pending: int) -> tuple[float, float | None] | None:
         """Input wait as a share of the time inside, and dispatch per execution (ns)."""
-        if not self._recent:
+        executions = list(self._recent)
+        if not executions:
             return None
-        newest = list(gaps)
-        successor = self._recent[-1]
         # Nobody follows the last execution yet, so its own way out is not over.
-        del gaps[max(0, len(gaps) - pending - (successor.steps - 1)) :]
-        insides = waits = 0
-        dispatches: list[float] = []
-        for execution in list(self._recent)[-2::-1]:
-            steps = execution.steps
-            if len(gaps) < steps or execution.first_step + steps != successor.first_step:
-                break
-            own = gaps[-steps:]
-            del gaps[-steps:]
-            wait = successor.begin_ns - execution.begin_ns - sum(own)
-            waits += min(max(0, wait), execution.inside_ns)
-            insides += execution.inside_ns
-            if steps > 1:
-                outside = successor.begin_ns - execution.returned_ns
-                dispatches.append(own[-1] - median(own[:-1]) - outside)
-            successor = execution
-        if not insides:
-            share = self._share_of_long_execution(newest, pending)
+        known = gaps[: max(0, len(gaps) - pending - (executions[-1].steps - 1))]
+        first, used = len(executions) - 1, 0
+        while first and used + executions[first - 1].steps <= len(known):
+            first -= 1
+            used += executions[first].steps
+        if not used:
+            share = self._share_of_long_execution(gaps, pending)
             return None if share is None else (share, None)
-        return waits / insides, max(0.0, median(dispatches)) if dispatches else None
+        measured = executions[first:]
+        own = [1000 * gap for gap in known[-used:]]
+        inside = sum(e.inside_ns for e in measured[:-1])
+        wait = measured[-1].begin_ns - measured[0].begin_ns - sum(own)
+        share = min(1.0, max(0.0, wait / inside))
+        dispatches = []
+        for execution, successor in pairwise(measured):
+            if execution.steps > 1:
+                *inner, outer = own[: execution.steps]
+                outside = successor.begin_ns - execution.returned_ns
+                dispatches.append(outer - median(inner) - outside)
+            del own[: execution.steps]
+        return share, max(0.0, median(dispatches)) if dispatches else None
 
     def _share_of_long_execution(self, gaps: list[int], pending: int) -> float | None:
         """Input wait where an execution is longer than tf.data's memory of gaps.
@@ -150,7 +155,7 @@ class Splitter:
             inner = gaps[: len(gaps) - pending][-(last.steps - 1) :]
         if last.steps <= LONG_EXECUTION or len(inner) < LONG_EXECUTION:
             return None
-        in_graph = sum(inner) / len(inner) * last.steps
+        in_graph = 1000 * sum(inner) / len(inner) * last.steps
         return max(0.0, 1 - in_graph / last.inside_ns)
 
     def take(self, dispatch_ns: int | None = None, *, final: bool = False) -> Interval | None:

@@ -6,7 +6,7 @@ import programs
 import pytest
 
 import keras_perf as kp
-from keras_perf.callbacks.observation import Observation
+from keras_perf.observers.timeline import Timeline
 
 
 def train(callbacks, *, epochs=4, batches=200, **compile_arguments):
@@ -51,13 +51,14 @@ def test_the_limit_is_kept(tmp_path):
 
 def test_apply_runs_the_rest_at_the_recommended_number_bit_exactly(tmp_path, monkeypatch):
     seen = []
-    original = Observation._completed
+    original = Timeline.take
 
-    def note(self, execution):
-        seen.append(execution)
-        original(self, execution)
+    def note(self):
+        taken = original(self)
+        seen.extend(taken)
+        return taken
 
-    monkeypatch.setattr(Observation, "_completed", note)
+    monkeypatch.setattr(Timeline, "take", note)
     recommender = kp.StepsPerExecutionRecommender(tmp_path, apply=True, limit=32)
     applied = train([recommender])
     chosen = recommender.recommendation.steps_per_execution

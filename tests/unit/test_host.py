@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from types import SimpleNamespace
 
 import pytest
@@ -27,18 +28,25 @@ class ScriptedPsutil(SimpleNamespace):
 
     def Process(self) -> SimpleNamespace:  # noqa: N802  psutil's name
         return SimpleNamespace(
+            oneshot=contextlib.nullcontext,
             cpu_percent=lambda: self._own.pop(0),
             memory_info=lambda: SimpleNamespace(rss=MIB // 2),
         )
 
 
 @pytest.fixture
-def reader(monkeypatch) -> HostReader:
+def now() -> list[float]:
+    return [100.0]
+
+
+@pytest.fixture
+def reader(monkeypatch, now) -> HostReader:
     monkeypatch.setattr(host, "psutil", ScriptedPsutil())
-    return HostReader()
+    return HostReader(lambda: now[0])
 
 
-def test_a_sample_has_the_units_of_its_tags(reader):
+def test_a_sample_has_the_units_of_its_tags(reader, now):
+    now[0] += 1.0
     assert reader.read() == {
         "host/cpu_pct": 30.0,
         "host/process_cpu_pct": 250.0,
@@ -47,12 +55,19 @@ def test_a_sample_has_the_units_of_its_tags(reader):
     }
 
 
-def test_every_host_metric_is_read(reader):
+def test_every_host_metric_is_read(reader, now):
+    now[0] += 1.0
     assert list(reader.read()) == [metric.tag for metric in HOST_METRICS]
 
 
+def test_asked_again_at_once_it_has_nothing_new(reader, now):
+    now[0] += host.EVERY_S / 2
+    assert reader.read() == {}
+
+
 def test_a_real_machine_answers():
-    reader = HostReader()
+    times = iter((0.0, 1.0))
+    reader = HostReader(lambda: next(times))
     assert min(reader.read().values()) >= 0
     reader.close()
     reader.close()

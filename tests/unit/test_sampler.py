@@ -113,7 +113,7 @@ def test_stopping_closes_the_sensors_once():
 
 
 class ScriptedThreads:
-    """In place of `threading` and the clock: waiting moves the clock, a thread runs in its start."""
+    """In place of `threading` and the clock: waiting moves it, a thread runs in its start."""
 
     def __init__(self, until: float) -> None:
         self.now, self.until = 100.0, 100.0 + until

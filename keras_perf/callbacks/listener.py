@@ -1,0 +1,53 @@
+"""What an observation tells, and who may say how the next execution is run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
+
+from keras_perf.callbacks.iterators import PipelineModel
+from keras_perf.records.execution import Execution, Kind
+
+TrainFunction = Callable[[Any], Any]
+
+
+class Plan(NamedTuple):
+    """How the next execution will be run."""
+
+    function: TrainFunction
+    steps: int
+    kind: Kind
+    around: AbstractContextManager[Any] | None = None
+    answers: int = 0
+    """How many of Keras's next calls it runs ahead of; they get the same logs."""
+
+
+class Listener:
+    """What an observation tells, always between two executions; each may be left as it is."""
+
+    def executions(self, executions: Sequence[Execution]) -> None:
+        """These executions are complete, in their order; told at the end of a stretch."""
+
+    def stretch_ends(self, pipeline: PipelineModel | None, pending_gaps: int | None) -> None:
+        """A run of consecutive steady executions on one iterator has ended.
+
+        Arguments:
+            pipeline: tf.data's model behind the iterator.
+            pending_gaps: how many of its newest gap times came after the last execution that
+                was told of; None if that is not known.
+        """
+
+    def interval_ends(self, step: int, wall_time: float, final: bool) -> None:
+        """It is time to write a point; the last one if `final`."""
+
+    def observation_ends(self, aborted: bool) -> None:
+        """Training has ended, or has raised."""
+
+
+class Director(Listener):
+    """A listener that also decides how the next execution is run."""
+
+    def direct(self, plan: Plan) -> Plan:
+        """The plan, or another in its place."""
+        raise NotImplementedError

@@ -1,0 +1,94 @@
+"""The command line, and the demo that is the package's main job."""
+
+import re
+
+import programs
+import pytest
+from rich.console import Console
+
+import keras_perf as kp
+from keras_perf.cli import demo, digits
+from keras_perf.cli.main import main
+from keras_perf.read.event_files import events, run_files
+
+
+@pytest.fixture
+def run(tmp_path):
+    def train(name, *callbacks):
+        programs.model().fit(
+            programs.dataset(60),
+            epochs=2,
+            verbose=0,
+            shuffle=False,
+            callbacks=[*callbacks, *kp.perf_callbacks(tmp_path / name, profiler=False)],
+        )
+        return str(tmp_path / name)
+
+    return train
+
+
+def test_report_prints_the_diagnosis(run, capsys):
+    log_dir = run("slow", programs.Sleeper(5))
+    assert main(["report", log_dir]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("callback-bound: ")
+    assert "class Sleeper(keras.callbacks.Callback):" in text
+    assert main(["report", log_dir, "--markdown"]) == 0
+    assert capsys.readouterr().out.startswith("## callback-bound")
+
+
+def test_compare_prints_the_speed_up(run, capsys):
+    slow, quick = run("slow", programs.Sleeper(5)), run("quick")
+    assert main(["compare", slow, quick]) == 0
+    [speedup] = re.findall(r"^([\d.]+)× as fast", capsys.readouterr().out)
+    assert float(speedup) > 2
+    assert main(["compare", quick, slow, "--markdown"]) == 0
+
+
+def test_a_directory_without_a_run_is_one_line_and_exit_code_2(tmp_path, capsys):
+    for where in (tmp_path, tmp_path / "none"):
+        assert main(["report", str(where)]) == 2
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1
+        assert str(where) in error
+
+
+@pytest.mark.parametrize("wrong", [[], ["report"], ["compare", "a"], ["no-such-command"]])
+def test_wrong_use_is_exit_code_2(wrong, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        main(wrong)
+    assert exit_.value.code == 2
+
+
+def test_the_run_holds_layout_diagnosis_and_context(run):
+    log_dir = run("one", programs.Sleeper(2))
+    [files] = run_files(log_dir).values()
+    values = [value for event in events(files[0]) for value in event.summary.value]
+    tags = {value.tag: value for value in values}
+    assert b"input_wait" in tags["custom_scalars__config__"].tensor.string_val[0]
+    assert b"callback-bound" in tags["perf/diagnosis"].tensor.string_val[0]
+    assert tags["perf/diagnosis"].metadata.plugin_data.plugin_name == "text"
+    assert b'"cpu_count"' in tags["perf/context"].tensor.string_val[0]
+
+
+def test_the_digits_are_those_of_their_source(tmp_path):
+    paths = digits.write_images(tmp_path)
+    assert len(paths) == 1797
+    image, label = digits.decode(paths[0])
+    assert image.shape == (digits.IMAGE_SIZE, digits.IMAGE_SIZE, 1)
+    assert 0.9 < float(image.numpy().max()) <= 1
+    assert int(label) == 0
+
+
+def test_the_demo_finds_changes_and_shows(tmp_path):
+    console = Console(record=True, width=100)
+    comparison = demo.run(tmp_path, console)
+    text = console.export_text()
+    assert comparison.before.verdict in ("input-bound", "callback-bound")
+    found = {advice.id for advice in comparison.before.recommendations}
+    assert {"parallel-map", "cache", "prefetch", "amortize-callback"} & found
+    assert comparison.speedup > 1.3
+    accuracies = [float(a) for a in re.findall(r"([\d.]+)%", text.split("test accuracy")[1])][:2]
+    assert abs(accuracies[0] - accuracies[1]) < 3
+    assert f"tensorboard --logdir {tmp_path}" in text
+    assert (tmp_path / "before/perf/plugins/profile").is_dir()
