@@ -22,9 +22,7 @@ def prefetch(situation: Situation) -> Recommendation | None:
 
     def change(model: StepModel, optimism: float) -> StepModel:
         hidden = min(model.produce_ms, model.rest_ms) * (0.9 + 0.1 * optimism)
-        factor = 1 - hidden / model.produce_ms if model.produce_ms else 1.0
-        names = dict.fromkeys(model.stages, factor)
-        return model.with_stages(names, less_cpu=False)
+        return model.hidden(1 - hidden / model.produce_ms if model.produce_ms else 1.0)
 
     return predicted(
         model,
@@ -46,7 +44,7 @@ def parallel_map(situation: Situation) -> Recommendation | None:
     candidates = {
         name: ms
         for name, ms in model.stages.items()
-        if name.startswith("Map") and situation.parallelism.get(name, 1) == 1
+        if name.startswith("Map") and model.threads.get(name, 1) == 1
     }
     if not candidates or model.cores < 2:
         return None
@@ -54,7 +52,7 @@ def parallel_map(situation: Situation) -> Recommendation | None:
 
     def change(model: StepModel, optimism: float) -> StepModel:
         usable = max(1.0, model.cores * (0.8 + 0.2 * optimism))
-        return model.with_stages({stage: 1 / usable}, less_cpu=False)
+        return model.with_threads(stage, usable)
 
     share = candidates[stage] / model.produce_ms if model.produce_ms else 0.0
     return predicted(
@@ -89,14 +87,17 @@ def cache(situation: Situation) -> Recommendation | None:
         * float(context.get("epoch_steps") or 0)
         / 2**20
     )
+    epoch_steps = int(context.get("epoch_steps") or 0)
+    left_out = epochs * epoch_steps - situation.summary.steps
+    first_epoch = max(0, epoch_steps - left_out) / situation.summary.steps
     available = float(context.get("memory_available_mib") or 0.0)
     if not size_mib or size_mib > available / 2:
         return None
 
     def change(model: StepModel, optimism: float) -> StepModel:
-        # The first epoch still pays; reading back costs a few percent.
-        left = min(1.0, 1 / epochs + 0.05 * (1 - optimism))
-        return model.with_stages(dict.fromkeys(saved, left), less_cpu=True)
+        # What a report counts of the first epoch still pays; reading back costs a few percent.
+        left = min(1.0, first_epoch + 0.02 * (1 - optimism))
+        return model.with_less_work(dict.fromkeys(saved, left), optimism)
 
     saved_ms = sum(model.stages[name] for name in saved)
     return predicted(

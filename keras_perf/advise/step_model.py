@@ -25,6 +25,8 @@ class StepModel:
         rest: milliseconds per step of everything else, by part.
         cpu_ms: CPU time per step, over all cores; 0 where it was not sampled.
         cores: logical CPUs.
+        threads: how many threads each stage keeps busy; one where it is not named.
+        on_gpu: the compute part does not need the CPU.
     """
 
     stages: Mapping[str, float]
@@ -32,6 +34,8 @@ class StepModel:
     rest: Mapping[str, float]
     cpu_ms: float = 0.0
     cores: int = 1
+    threads: Mapping[str, int] = field(default_factory=dict)
+    on_gpu: bool = False
 
     @property
     def produce_ms(self) -> float:
@@ -50,11 +54,30 @@ class StepModel:
         flow = max(both) if self.prefetched else sum(both)
         return max(flow, self.cpu_ms / self.cores)
 
-    def with_stages(self, factors: Mapping[str, float], *, less_cpu: bool) -> StepModel:
-        """Some stages take their time times a factor; if it is work saved, so does their CPU."""
+    def with_threads(self, stage: str, threads: float) -> StepModel:
+        """One stage's work is shared by so many threads; the work stays."""
+        shared = {**self.stages, stage: self.stages[stage] / threads}
+        now = {**self.threads, stage: round(self.threads.get(stage, 1) * threads)}
+        return replace(self, stages=shared, threads=now)
+
+    def hidden(self, factor: float) -> StepModel:
+        """Only this part of the input's time is left to be seen; the work stays."""
+        return replace(self, stages={name: ms * factor for name, ms in self.stages.items()})
+
+    def with_less_work(self, factors: Mapping[str, float], optimism: float) -> StepModel:
+        """Some stages do only a part of their work.
+
+        On a CPU the threads of the pipeline and those of the training share the cores, and
+        compute shrinks too when the pipeline lets go of some. By how much depends on caches and
+        on the scheduler: between nothing and the whole share that becomes free.
+        """
         stages = {name: ms * factors.get(name, 1.0) for name, ms in self.stages.items()}
-        saved = self.produce_ms - sum(stages.values()) if less_cpu else 0.0
-        return replace(self, stages=stages, cpu_ms=max(0.0, self.cpu_ms - saved))
+        saved = sum((self.stages[n] - stages[n]) * self.threads.get(n, 1) for n in stages)
+        rest = dict(self.rest)
+        if not self.on_gpu and self.prefetched and self.step_ms:
+            freed = min(1.0, saved / self.step_ms / self.cores)
+            rest["compute"] = rest.get("compute", 0.0) * (1 - freed * (1 + optimism) / 2)
+        return replace(self, stages=stages, rest=rest, cpu_ms=max(0.0, self.cpu_ms - saved))
 
     def with_rest(self, factors: Mapping[str, float]) -> StepModel:
         """Some parts of the rest take their time times a factor."""
@@ -69,7 +92,6 @@ class Situation:
 
     summary: Summary
     model: StepModel
-    parallelism: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def input_measured(self) -> bool:
@@ -106,6 +128,7 @@ def situation_of(summary: Summary) -> Situation:
             rest=parts,
             cpu_ms=summary.sensors.get("host/process_cpu_pct", 0.0) / 100 * summary.step_ms,
             cores=cores,
+            threads={n: int(s["parallelism"]) for n, s in zip(names, recorded, strict=True)},
+            on_gpu=bool(summary.context.get("gpus")),
         ),
-        {n: int(s["parallelism"]) for n, s in zip(names, recorded, strict=True)},
     )

@@ -44,13 +44,13 @@ def run(log_dir: Path, console: Console) -> Comparison:
         log = Path(folder) / "weights.csv"
         accuracy = [_train("as a beginner does", paths, Choices(), before, log, console)]
         diagnosis = diagnose(before)
-        console.print(f"\n{escape(str(diagnosis))}", highlight=False)
+        console.print(f"\n{escape(str(diagnosis))}", highlight=False, soft_wrap=True)
         console.print("Following these recommendations, with the same seed …")
         choices = Choices.following(diagnosis.recommendations)
         accuracy.append(_train("as recommended", paths, choices, after, log, console))
     comparison = compare(before, after)
-    console.print(f"\n{_summary(comparison, accuracy)}\n", highlight=False)
-    console.print(f"See it: tensorboard --logdir {log_dir}", highlight=False)
+    console.print(f"\n{_summary(comparison, accuracy)}\n", highlight=False, soft_wrap=True)
+    console.print(f"See it: tensorboard --logdir {log_dir}", highlight=False, soft_wrap=True)
     return comparison
 
 

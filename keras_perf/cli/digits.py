@@ -17,6 +17,7 @@ import tensorflow as tf
 
 BATCH_SIZE = 32
 TRAINING_EXAMPLES = 1440
+SCAN_SIZE = 128
 IMAGE_SIZE = 32
 
 
@@ -56,7 +57,7 @@ def write_images(folder: Path) -> list[str]:
     paths = []
     for place, (image, label) in enumerate(zip(images, labels, strict=True)):
         path = folder / f"{place:04d}_{label}.png"
-        scan = np.kron(image, np.ones((16, 16)))[..., None] * (255 / 16)
+        scan = np.kron(image, np.ones((SCAN_SIZE // 8, SCAN_SIZE // 8)))[..., None] * (255 / 16)
         png = tf.io.encode_png(scan.astype("uint8"))
         tf.io.write_file(str(path), png)
         paths.append(str(path))
@@ -64,11 +65,15 @@ def write_images(folder: Path) -> list[str]:
 
 
 def decode(path: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Image (32, 32, 1) in 0…1, and label, from a file whose name ends in `_<label>.png`."""
+    """Image (32, 32, 1) in 0…1, and label, from a file whose name ends in `_<label>.png`.
+
+    The label is found in Python, as is easily done. It also keeps tf.data from running the map
+    in parallel by itself, which it does where a function is all graph.
+    """
     image = tf.io.decode_png(tf.io.read_file(path), channels=1)
     image = tf.image.resize(image, (IMAGE_SIZE, IMAGE_SIZE), antialias=True) / 255.0
-    label = tf.strings.to_number(tf.strings.substr(path, -5, 1), tf.int32)
-    return image, label
+    label = tf.numpy_function(lambda name: np.int32(name[-5:-4]), [path], tf.int32)
+    return image, tf.ensure_shape(label, ())
 
 
 def training_data(paths: list[str], choices: Choices) -> tf.data.Dataset:

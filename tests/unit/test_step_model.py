@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hand_built import situation, stage, summary
 from hypothesis import given, settings
@@ -32,7 +34,7 @@ def test_without_prefetching_input_and_the_rest_take_turns():
 
 def test_with_prefetching_the_longer_of_the_two_counts():
     assert model(prefetched=True).step_ms == 6.0
-    assert model(prefetched=True).with_stages({"Map (1)": 0.2}, less_cpu=False).step_ms == 4.0
+    assert model(prefetched=True).hidden(0.2).step_ms == 4.0
 
 
 def test_a_step_is_never_shorter_than_its_cpu_time_on_all_cores():
@@ -40,17 +42,31 @@ def test_a_step_is_never_shorter_than_its_cpu_time_on_all_cores():
 
 
 def test_spreading_work_over_threads_leaves_its_cpu_time():
-    spread = model(prefetched=True, cpu_ms=12.0, cores=2).with_stages(
-        {"Map (1)": 0.2}, less_cpu=False
-    )
+    spread = model(prefetched=True, cpu_ms=12.0, cores=2).with_threads("Map (1)", 5)
     assert (spread.cpu_ms, spread.step_ms) == (12.0, 6.0)
+    assert spread.threads == {"Map (1)": 5}
 
 
 def test_saving_work_saves_its_cpu_time():
-    saved = model(prefetched=True, cpu_ms=12.0, cores=2).with_stages(
-        {"Map (1)": 0.2}, less_cpu=True
-    )
+    whole = model(prefetched=True, cpu_ms=12.0, cores=2)
+    saved = whole.with_less_work({"Map (1)": 0.2}, -1.0)
     assert (saved.cpu_ms, saved.step_ms) == (8.0, 4.0)
+
+
+def test_work_saved_is_that_of_all_its_threads():
+    shared = model(prefetched=True, cpu_ms=12.0, cores=2).with_threads("Map (1)", 2)
+    assert shared.with_less_work({"Map (1)": 0.0}, -1.0).cpu_ms == 12.0 - 5.0
+
+
+def test_compute_on_the_cpu_gets_the_cores_that_the_pipeline_lets_go():
+    whole = model(prefetched=True, cores=2)
+    freed = (whole.stages["Map (1)"] - 1.0) / whole.step_ms / 2
+    factors = {"Map (1)": 1.0 / whole.stages["Map (1)"]}
+    for optimism, share in ((-1.0, 0.0), (0.0, 0.5), (1.0, 1.0)):
+        rest = whole.with_less_work(factors, optimism).rest
+        assert rest["compute"] == pytest.approx(whole.rest["compute"] * (1 - share * freed))
+    on_gpu = replace(whole, on_gpu=True).with_less_work(factors, 1.0)
+    assert on_gpu.rest == whole.rest
 
 
 def test_less_of_the_rest_takes_less_time_and_cpu():
@@ -75,10 +91,11 @@ models = st.builds(
 )
 
 
-@given(model=models, factors=st.dictionaries(names, factors), less_cpu=st.booleans())
+@given(model=models, factors=st.dictionaries(names, factors), optimism=st.floats(-1, 1))
 @settings(max_examples=100, deadline=None)
-def test_shorter_stages_never_make_a_longer_step(model, factors, less_cpu):
-    assert model.with_stages(factors, less_cpu=less_cpu).step_ms <= model.step_ms * (1 + 1e-9)
+def test_less_work_never_makes_a_longer_step(model, factors, optimism):
+    changed = model.with_less_work(factors, optimism)
+    assert changed.step_ms <= model.step_ms * (1 + 1e-9)
 
 
 @given(model=models, factors=st.dictionaries(names, factors))
@@ -131,7 +148,7 @@ def test_a_stages_time_is_shared_by_its_threads():
     stages = [stage("TensorSlice", 1.0), stage("ParallelMap", 24.0, parallelism=8)]
     found = situation(input_wait=8.0, compute=2.0, stages=stages)
     assert found.model.stages == {"TensorSlice (1)": 2.0, "ParallelMap (2)": 6.0}
-    assert found.parallelism == {"TensorSlice (1)": 1, "ParallelMap (2)": 8}
+    assert found.model.threads == {"TensorSlice (1)": 1, "ParallelMap (2)": 8}
 
 
 def test_two_stages_of_one_name_are_told_apart():
