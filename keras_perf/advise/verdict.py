@@ -47,7 +47,8 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
     if not situation.input_measured:
         return "inconclusive", (
             "the input wait could not be measured, because tf.data kept no model of this "
-            "pipeline: leave options.autotune.enabled at its default."
+            "pipeline: leave options.autotune.enabled at its default, and use TensorFlow 2.18 "
+            "or newer."
         )
     return "compute-bound", (
         f"no other part is worth {WORTHWHILE - 1:.0%}: what remains is the model's own computation."

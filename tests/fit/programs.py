@@ -4,7 +4,14 @@ import time
 
 import keras
 import numpy as np
+import pytest
 import tensorflow as tf
+
+
+needs_gap_times = pytest.mark.skipif(
+    not hasattr(tf.data.experimental, "get_model_proto"),
+    reason="this TensorFlow does not tell tf.data's gap times",
+)
 
 
 def arrays(batches=40, batch_size=8, features=8):

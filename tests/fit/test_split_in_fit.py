@@ -24,6 +24,7 @@ def diagnose(tmp_path, callbacks=(), *, data=None, epochs=2, **compile_arguments
     return kp.diagnose(tmp_path)
 
 
+@programs.needs_gap_times
 @pytest.mark.parametrize("n", [1, 8])
 @pytest.mark.parametrize("injected_ms", [5.0, 20.0])
 def test_input_wait_is_what_was_injected(injected_ms, n, tmp_path):
@@ -114,6 +115,7 @@ def test_the_trace_counter_is_found_in_keras_train_function():
     assert trace_counter(network.train_function)() == 1
 
 
+@programs.needs_gap_times
 def test_mirrored_replicas_iterators_are_found(tmp_path):
     """Canary for `PipelineModel`: the device iterators behind a DistributedIterator."""
     iterators = []
