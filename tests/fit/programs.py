@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-
 needs_gap_times = pytest.mark.skipif(
     not hasattr(tf.data.experimental, "get_model_proto"),
     reason="this TensorFlow does not tell tf.data's gap times",
