@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from keras_perf.read.scalars import load_scalars
     from keras_perf.report.comparison import Comparison, compare
     from keras_perf.report.diagnosis import Diagnosis, diagnose
+    from keras_perf.trials.sweep import sweep_steps_per_execution
 
 __version__ = version("keras-perf")
 
@@ -33,6 +34,7 @@ _HOMES = {
     "diagnose": "report.diagnosis",
     "load_scalars": "read.scalars",
     "perf_callbacks": "callbacks.suite",
+    "sweep_steps_per_execution": "trials.sweep",
 }
 
 __all__ = [
@@ -46,6 +48,7 @@ __all__ = [
     "diagnose",
     "load_scalars",
     "perf_callbacks",
+    "sweep_steps_per_execution",
 ]
 
 

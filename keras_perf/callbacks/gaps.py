@@ -108,7 +108,7 @@ class StepGapDetector(ListeningCallback):
             return
         for metric in observation.model.metrics[:1]:
             if isinstance(metric, keras.metrics.Mean) and metric.name == "loss":
-                count = float(metric.count)
+                count = float(keras.ops.convert_to_numpy(metric.count))
                 if count > 0:
                     self._examples_per_step = count / observation.batch
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 from keras_perf.callbacks.iterators import PipelineModel
 from keras_perf.records.execution import Execution, Kind
-
-TrainFunction = Callable[[Any], Any]
+from keras_perf.trials.train_function import TrainFunction
 
 
 class Plan(NamedTuple):

@@ -15,12 +15,13 @@ import keras
 import tensorflow as tf
 
 from keras_perf.callbacks.iterators import PipelineModel
-from keras_perf.callbacks.listener import Director, Listener, Plan, TrainFunction
+from keras_perf.callbacks.listener import Director, Listener, Plan
 from keras_perf.callbacks.recording import Recording
-from keras_perf.callbacks.relay import CallbackRelay, calling_list
+from keras_perf.callbacks.relay import CallbackRelay, asked_steps_per_epoch, calling_list
 from keras_perf.observers.split import GAP_HISTORY
 from keras_perf.observers.timeline import Timeline
 from keras_perf.records.execution import Kind
+from keras_perf.trials.train_function import TrainFunction
 
 logger = logging.getLogger("keras_perf")
 
@@ -47,6 +48,7 @@ class Observation:
         batch: index in the epoch of the next execution's first step.
         epochs: number of epochs asked for, where Keras tells.
         epoch_steps: steps of a whole epoch; None until Keras or the first epoch has told.
+        whole_executions: Keras rounds an epoch up to whole executions, where the data allow it.
         dispatch_ns: cost of entering and leaving the train function, once a trial has told.
         recording: where listeners write.
     """
@@ -60,6 +62,7 @@ class Observation:
         params = callbacks.params if callbacks is not None else {}
         self.epochs: int | None = params.get("epochs")
         self.epoch_steps: int | None = params.get("steps")
+        self.whole_executions = asked_steps_per_epoch() is not None
         self.pipeline: PipelineModel | None = None
         self.dispatch_ns: int | None = None
         self.recording = Recording()
@@ -327,10 +330,7 @@ def _close_all() -> None:
 def optimizer_iterations(model: keras.Model) -> int | None:
     """The optimizer's step counter; a device read, so only for an epoch's end."""
     iterations = getattr(getattr(model, "optimizer", None), "iterations", None)
-    try:
-        return None if iterations is None else int(iterations)
-    except (TypeError, ValueError):
-        return None
+    return None if iterations is None else int(keras.ops.convert_to_numpy(iterations))
 
 
 def trace_counter(function: Any) -> Callable[[], int]:

@@ -4,39 +4,48 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import median
-from typing import Any
 
 import keras
 import tensorflow as tf
 
-from keras_perf.callbacks.listener import Director, Plan, TrainFunction
+from keras_perf.callbacks.listener import Director, Plan
 from keras_perf.callbacks.listening import ListeningCallback, require_bool, require_number
 from keras_perf.callbacks.observation import Observation, optimizer_iterations
-from keras_perf.observers.dispatch import (
-    StepsPerExecution,
-    fit_curve,
-    recommend,
-    resampled_curves,
-)
+from keras_perf.observers.cost_curve import CostCurve, fit_curve, resampled_curves
+from keras_perf.observers.steps_choice import Bounds, StepsPerExecution, recommend
 from keras_perf.records.execution import Execution, Kind
+from keras_perf.report.tables import markdown_table
+from keras_perf.trials.train_function import TrainFunction, train_function_at
 
 logger = logging.getLogger("keras_perf")
 
-TRIALS = 6
-"""Executions of the other length that are measured, after one that traces."""
+TRIALS = 5
+"""Executions of each other length that are measured, after one that traces."""
 
 BETWEEN = 4
 """Ordinary executions before each trial, so that a drifting machine drifts for both."""
 
+FACTORS = (32, 16, 8, 4, 2)
+"""Lengths to try, as multiples of the present one: the longest that fits, and a quarter of it."""
+
+CHEAP_TRACE_S = 2.0
+"""Where the first execution took longer to trace and compile, one other length has to do."""
+
 LONG_STEP_MS = 100.0
 """A step this long cannot gain 5 %: entering and leaving a function costs a few ms at most."""
 
-MAX_FIRST_EXECUTION_S = 20.0
-"""A trial traces and compiles the train function once more; where that took longer than this
-the first time, it is not done unasked."""
+LONG_TRIAL_MS = 500.0
+"""No trial is meant to take longer."""
+
+SMALL_COST_S = 5.0
+COST_SHARE = 0.1
+"""Tracing and compiling for the trials may take so many seconds, or this share of the time that
+training has left."""
 
 _ONLY_LOOK = (
     keras.callbacks.ProgbarLogger,
@@ -76,7 +85,11 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
 
     It does not try, and says why, where that could change training or could not pay: a callback
     with batch hooks that may steer training, `run_eagerly`, an epoch too short, long steps,
-    a train function that took long to compile, several workers.
+    a train function that takes long to compile against the steps left, several replicas
+    or workers.
+
+    What it cannot see: with `apply`, the steps at an epoch's end that are fewer than N run as
+    they would without it, one execution of the old length after the other.
 
     >>> import keras_perf as kp
     >>> recommender = kp.StepsPerExecutionRecommender("logs/run1", limit=64)
@@ -103,12 +116,12 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
     def _forget(self) -> None:
         self._refusal: str | None = None
         self._finished = False
-        self._trial_steps = 0
+        self._lengths: tuple[int, ...] = ()
         self._since_trial = self._trials = 0
-        self._first_ns = 0
-        self._few_ms: deque[float] = deque(maxlen=TRIALS * BETWEEN)
-        self._host_ms: deque[float] = deque(maxlen=TRIALS * BETWEEN)
-        self._many_ms: list[float] = []
+        self._first_ns = self._trial_ns = 0
+        self._few_ms: deque[float] = deque(maxlen=2 * TRIALS * BETWEEN)
+        self._host_ms: deque[float] = deque(maxlen=2 * TRIALS * BETWEEN)
+        self._many_ms: dict[int, list[float]] = {}
         self._functions: dict[int, TrainFunction] = {}
 
     # -- during training -----------------------------------------------------------------
@@ -123,16 +136,18 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
             self._refusal = self._reason_not_to_try(observation)
 
     def executions(self, executions: Sequence[Execution]) -> None:
-        """Collects times of both lengths."""
+        """Collects times of all lengths."""
         if self._finished:
             return
         if not self._first_ns:
             self._first_ns = executions[0].inside_ns
         for execution in executions:
+            inside_ms = execution.inside_ns / 1e6
             if execution.kind is Kind.TRIAL:
-                self._many_ms.append(execution.inside_ns / 1e6)
+                self._trial_ns += execution.inside_ns
+                self._many_ms.setdefault(execution.steps, []).append(inside_ms)
             elif execution.kind is Kind.STEADY:
-                self._few_ms.append(execution.inside_ns / 1e6)
+                self._few_ms.append(inside_ms)
                 self._host_ms.append(execution.host_ns / 1e6)
 
     def direct(self, plan: Plan) -> Plan:
@@ -144,15 +159,17 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         self._since_trial += 1
         if self._since_trial <= BETWEEN:
             return plan
-        if self._trials > TRIALS:
+        if self._lengths and self._trials > TRIALS * len(self._lengths):
             self._conclude()
             return plan
-        steps = self._trial_steps or self._choose_trial_steps(plan)
+        self._lengths = self._lengths or self._choose_lengths(plan)
         if self._refusal is not None:
             self._stop_directing()
-        if not steps or not self._fits(steps):
+        if not self._lengths:
             return plan
-        self._trial_steps = steps
+        steps = self._lengths[self._trials % len(self._lengths)]
+        if not self._fits(steps):
+            return plan
         self._since_trial = 0
         self._trials += 1
         return self._longer(plan, steps, Kind.TRIAL)
@@ -161,30 +178,37 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         assert self.observation is not None
         self.observation.stop_directing(self)
 
-    def _choose_trial_steps(self, plan: Plan) -> int:
-        """Steps of a trial, 0 while or if there is none to be made."""
+    def _choose_lengths(self, plan: Plan) -> tuple[int, ...]:
+        """Steps of the trials; none while or if there are none to be made."""
         observation = self.observation
         assert observation is not None
         if self._refusal is not None or observation.epoch_steps is None:
-            return 0
+            return ()
         observation.tell_executions()
         if not self._few_ms:
-            return 0
+            return ()
         step_ms = median(self._few_ms) / plan.steps
+        room = min(observation.epoch_steps // 3, LONG_TRIAL_MS / step_ms)
+        fitting = [f * plan.steps for f in FACTORS if f * plan.steps <= room]
+        first_s = self._first_ns / 1e9
+        lengths = fitting[:1] if first_s > CHEAP_TRACE_S else fitting[:3:2]
+        cost_s = first_s * len(lengths)
         if step_ms > LONG_STEP_MS:
             self._refusal = f"steps of {step_ms:.0f} ms are too long for the cost per execution"
-        elif self._first_ns > MAX_FIRST_EXECUTION_S * 1e9:
-            self._refusal = (
-                f"the first execution took {self._first_ns / 1e9:.0f} s to trace and compile, "
-                "which a trial would have to do again"
-            )
-        else:
-            for factor in (16, 8, 4, 2):
-                steps = factor * plan.steps
-                if steps <= observation.epoch_steps // 3 and steps * step_ms < 1e3:
-                    return steps
+        elif not lengths:
             self._refusal = f"an epoch of {observation.epoch_steps} steps is too short to try"
-        return 0
+        elif cost_s > max(SMALL_COST_S, COST_SHARE * self._seconds_left(step_ms)):
+            self._refusal = (
+                f"the first execution took {first_s:.0f} s to trace and compile; to do that "
+                "again would not pay in the steps that are left"
+            )
+        return () if self._refusal is not None else tuple(sorted(lengths))
+
+    def _seconds_left(self, step_ms: float) -> float:
+        observation = self.observation
+        assert observation is not None
+        steps = (observation.epochs or 1) * (observation.epoch_steps or 0)
+        return max(0, steps - (observation.step - observation.first_step)) * step_ms / 1e3
 
     def _fits(self, steps: int) -> bool:
         """So many steps are left in the epoch."""
@@ -199,28 +223,9 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         )
 
     def _function(self, steps: int) -> TrainFunction:
-        """Keras's own train function for so many steps per execution."""
         assert self.observation is not None
         if steps not in self._functions:
-            model = self.observation.model
-            current, usual = model.train_function, model.steps_per_execution
-
-            def at_that_length(iterator: Any) -> Any:
-                # Keras reads the attribute when the function is traced, at its first call.
-                model.steps_per_execution = steps
-                try:
-                    return run(iterator)
-                finally:
-                    model.steps_per_execution = usual
-
-            try:
-                model.steps_per_execution = steps
-                model.make_train_function(force=True)
-                run = model.train_function
-            finally:
-                model.steps_per_execution = usual
-                model.train_function = current
-            self._functions[steps] = at_that_length
+            self._functions[steps] = train_function_at(self.observation.model, steps)
         return self._functions[steps]
 
     def _applied(self, plan: Plan) -> Plan:
@@ -238,6 +243,12 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
             return "run_eagerly=True runs every step from Python"
         if isinstance(model.distribute_strategy, tf.distribute.MultiWorkerMirroredStrategy):
             return "several workers would have to try at the same steps"
+        replicas = model.distribute_strategy.num_replicas_in_sync
+        if replicas > 1:
+            return (
+                f"with {replicas} replicas Keras's own steps_per_execution fails in TensorFlow "
+                "(seen on 2.21 with logical CPUs), and a trial would end the training"
+            )
         if type(model).make_train_function is not keras.Model.make_train_function:
             return f"{type(model).__name__} has a make_train_function of its own"
         if optimizer_iterations(model) is None:
@@ -257,26 +268,74 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         self._finished = True
         if not self.apply:
             self._stop_directing()
-        few, many = observation.steps_per_execution, self._trial_steps
-        # The first trial has traced and compiled.
-        many_ms = self._many_ms[1:]
-        few_ms, host_ms = list(self._few_ms), median(self._host_ms)
-        curve = fit_curve(few_ms, few, many_ms, many, host_ms)
-        self.recommendation = recommend(
-            curve,
-            resampled_curves(few_ms, few, many_ms, many, host_ms),
-            few,
-            limit=min(self.limit, observation.epoch_steps or self.limit),
-            max_execution_s=self.max_execution_s,
+        few = observation.steps_per_execution
+        host_ms = median(self._host_ms)
+        # The first trial of each length has traced and compiled.
+        samples = {n: found[1:] for n, found in self._many_ms.items() if len(found) > 1}
+        samples[few] = list(self._few_ms)
+        curve = fit_curve(samples, host_ms)
+        bounds = Bounds(
+            self.limit,
+            self.max_execution_s,
+            observation.epoch_steps,
+            observation.whole_executions,
         )
-        self.recommendation.evidence.update(trial_steps=many, trials=len(many_ms), host_ms=host_ms)
+        record = recommend(curve, resampled_curves(samples, host_ms), few, bounds)
+        record.evidence.update(
+            trials={n: median(found) / n for n, found in sorted(samples.items())},
+            trial_executions=sum(map(len, self._many_ms.values())),
+            extra_traces=len(self._many_ms),
+            trial_s=self._trial_ns / 1e9,
+            host_ms=host_ms,
+        )
+        if record.steps_per_execution > few:
+            record = replace(record, reason=record.reason + self._about_callbacks(record))
+        self.recommendation = record
         observation.dispatch_ns = max(0, round((curve.per_execution_ms - host_ms) * 1e6))
+        self._write(curve, record)
+
+    def _about_callbacks(self, record: StepsPerExecution) -> str:
+        """Which of the user's callbacks would be called less often."""
+        assert self.observation is not None
+        hooks = sorted(
+            owner
+            for callback, owner in self.observation.batch_hooks
+            if not isinstance(callback, ListeningCallback) and works_in_batches(callback)
+        )
+        record.evidence["called_less_often"] = hooks
+        if not hooks:
+            return ""
+        return f" Called once per {record.steps_per_execution} steps then: {', '.join(hooks)}."
+
+    def _write(self, curve: CostCurve, record: StepsPerExecution) -> None:
+        """The curve as scalars, at the number of steps per execution, and as a table."""
+        now, trials = time.time(), record.evidence["trials"]
+        rows = []
+        for n in sorted({1, 2, 4, 8, 16, 32, 64, 128, 256, *trials, record.steps_per_execution}):
+            values = {"steps_per_execution/predicted_ms": curve.step_ms(n)}
+            measured = ""
+            if n in trials:
+                ms = trials[n] + record.evidence["host_ms"] / n
+                values["steps_per_execution/measured_ms"] = ms
+                measured = f"{ms:.3f}"
+            self.writer.scalars(n, values, now)
+            mark = " ←" if n == record.steps_per_execution else ""
+            rows.append([f"{n}{mark}", f"{curve.step_ms(n):.3f}", measured])
+        table = markdown_table(["steps_per_execution", "predicted ms", "measured ms"], rows)
+        cost = record.evidence
+        markdown = (
+            f"{record.reason}\n\n{table}\n\nMeasured in {cost['trial_executions']} executions of "
+            f"other lengths, {cost['extra_traces']} of them tracing, in {cost['trial_s']:.2f} s of "
+            "training steps.\n"
+        )
+        assert self.observation is not None
+        self.writer.text(self.observation.step, "perf/steps_per_execution", markdown)
 
     def observation_ends(self, aborted: bool) -> None:
         """Leaves a recommendation, if only the reason why there is none."""
         observation = self.observation
         assert observation is not None
-        if not self._finished and len(self._many_ms) > 3:
+        if not self._finished and any(len(found) > 3 for found in self._many_ms.values()):
             self._conclude()
         if not self._finished:
             current = observation.steps_per_execution
@@ -297,3 +356,13 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
             "evidence": record.evidence,
         }
         super().observation_ends(aborted)
+
+
+def works_in_batches(callback: keras.callbacks.Callback) -> bool:
+    """Its batch hooks do something that the user would miss if they came less often."""
+    if isinstance(callback, keras.callbacks.ProgbarLogger):
+        return False
+    for name in ("save_freq", "update_freq"):
+        if hasattr(callback, name):
+            return bool(getattr(callback, name) != "epoch")
+    return True

@@ -36,6 +36,17 @@ def calling_list() -> keras.callbacks.CallbackList | None:
     return found
 
 
+def asked_steps_per_epoch() -> int | None:
+    """The `steps_per_epoch` argument of the `fit` that is calling; None without one."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name == "fit" and "steps_per_epoch" in frame.f_locals:
+            asked = frame.f_locals["steps_per_epoch"]
+            return None if asked is None else int(asked)
+        frame = frame.f_back
+    return None
+
+
 class CallbackRelay(keras.callbacks.Callback):
     """Forwards every hook to the callbacks it stands for, in their order.
 

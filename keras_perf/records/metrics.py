@@ -154,7 +154,23 @@ GPU_METRICS = (
     ),
 )
 
-METRICS = STEP_METRICS + OWNER_METRICS + HOST_METRICS + GPU_METRICS
+CURVE_METRICS = (
+    Metric(
+        "steps_per_execution/predicted_ms",
+        "ms",
+        "Step time that the recommender's curve predicts, by number of steps per execution, "
+        "which is the TensorBoard step here.",
+        "Holds for the machine and the load at the time of the trials.",
+    ),
+    Metric(
+        "steps_per_execution/measured_ms",
+        "ms",
+        "Median step time in the recommender's trials, by number of steps per execution.",
+        "A few executions of each length.",
+    ),
+)
+
+METRICS = STEP_METRICS + OWNER_METRICS + CURVE_METRICS + HOST_METRICS + GPU_METRICS
 
 
 def metrics_markdown() -> str:

@@ -1,12 +1,18 @@
 """Trials inside a real fit."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import keras
 import numpy as np
 import programs
 import pytest
+import tensorflow as tf
 
 import keras_perf as kp
 from keras_perf.observers.timeline import Timeline
+from keras_perf.read.event_files import events
 
 
 def train(callbacks, *, epochs=4, batches=200, **compile_arguments):
@@ -30,7 +36,9 @@ def test_trials_change_neither_weights_nor_history(optimizer, dropout, tmp_path)
     recommender = kp.StepsPerExecutionRecommender(tmp_path)
     arguments = {"optimizer": optimizer, "dropout": dropout}
     assert_equal_training(train([recommender], **arguments), train([], **arguments))
-    assert recommender.recommendation.evidence["trials"] == 6
+    evidence = recommender.recommendation.evidence
+    assert set(evidence["trials"]) == {1, 8, 32}
+    assert (evidence["trial_executions"], evidence["extra_traces"]) == (11, 2)
 
 
 def test_a_tiny_model_is_told_to_run_more_steps_per_execution(tmp_path):
@@ -79,7 +87,7 @@ def test_callbacks_see_during_a_trial_what_that_number_of_steps_would_show(tmp_p
     begins = [index for what, index in diary.entries if what == "begin"]
     ends = [index for what, index in diary.entries if what == "end"]
     lengths = {end - begin + 1 for begin, end in zip(begins, ends, strict=True)}
-    assert lengths == {1, 16}
+    assert lengths == {1, 8, 32}
     assert ends.count(199) == 2
 
 
@@ -123,5 +131,181 @@ def test_a_model_with_a_train_function_of_its_own_is_not_tried(tmp_path):
 def test_with_more_steps_per_execution_it_looks_further_up(tmp_path):
     recommender = kp.StepsPerExecutionRecommender(tmp_path)
     train([recommender], steps_per_execution=2)
-    assert recommender.recommendation.evidence["trial_steps"] == 32
+    assert set(recommender.recommendation.evidence["trials"]) == {2, 16, 64}
     assert recommender.recommendation.steps_per_execution >= 2
+
+
+INPUTS = {
+    "PyDataset": lambda: {"x": programs.Batches(100)},
+    "NumPy": lambda: dict(zip("xy", programs.arrays(100), strict=True), batch_size=8),
+    "without end": lambda: {"x": programs.dataset(100).repeat(), "steps_per_epoch": 100},
+    "unknown length": lambda: {"x": programs.dataset(100).filter(lambda x, y: True)},
+    "no length divides it": lambda: {"x": programs.dataset(101)},
+    "validation": lambda: {"x": programs.dataset(100), "validation_data": programs.dataset(7)},
+    "class weights": lambda: {"x": programs.labelled(100), "class_weight": {0: 1.0, 1: 3.0}},
+}
+
+
+@pytest.mark.filterwarnings("ignore:Your input ran out of data")
+@pytest.mark.parametrize("apply", [False, True])
+@pytest.mark.parametrize("name", INPUTS)
+def test_no_input_is_trained_on_otherwise(name, apply, tmp_path):
+    results = []
+    recommender = kp.StepsPerExecutionRecommender(tmp_path, apply=apply)
+    for callbacks in ([], [recommender]):
+        network = programs.model()
+        history = network.fit(
+            **INPUTS[name](), epochs=3, verbose=0, shuffle=False, callbacks=callbacks
+        )
+        results.append((network, history.history))
+    assert_equal_training(*results)
+    assert recommender.recommendation.evidence["trial_executions"] > 3
+
+
+@pytest.mark.parametrize("compiled", [{"jit_compile": True}, {"steps_per_execution": 3}])
+def test_no_way_to_compile_is_trained_otherwise(compiled, tmp_path):
+    recommender = kp.StepsPerExecutionRecommender(tmp_path, apply=True)
+    assert_equal_training(train([recommender], **compiled), train([], **compiled))
+    assert recommender.recommendation.evidence["trial_executions"] > 3
+
+
+@pytest.mark.parametrize("poison", [False, True])
+def test_loss_scaling_skips_and_counts_the_same_steps(poison, tmp_path):
+    keras.config.set_dtype_policy("mixed_float16")
+    try:
+        results = []
+        for callbacks in ([], [kp.StepsPerExecutionRecommender(tmp_path, apply=True)]):
+            network = programs.model()
+            x, y = programs.arrays(150)
+            if poison:
+                x[160:168] = np.inf
+            history = network.fit(
+                x, y, batch_size=8, epochs=2, verbose=0, shuffle=False, callbacks=callbacks
+            )
+            results.append((network, history.history))
+    finally:
+        keras.config.set_dtype_policy("float32")
+    assert isinstance(results[0][0].optimizer, keras.optimizers.LossScaleOptimizer)
+    for mine, theirs in zip(results[1][0].weights, results[0][0].weights, strict=True):
+        np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
+    for mine, theirs in zip(
+        results[1][0].optimizer.variables, results[0][0].optimizer.variables, strict=True
+    ):
+        np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
+
+
+def test_a_resumed_training_is_tried_from_where_it_is(tmp_path):
+    recommender = kp.StepsPerExecutionRecommender(tmp_path)
+    network = programs.model()
+    data = programs.dataset(100)
+    network.fit(data, verbose=0, shuffle=False)
+    network.fit(data, initial_epoch=1, epochs=4, verbose=0, shuffle=False, callbacks=[recommender])
+    assert recommender.recommendation.evidence["trial_executions"] > 3
+    assert int(network.optimizer.iterations.numpy()) == 400
+
+
+def test_early_stopping_between_trials_stops_at_the_same_step(tmp_path):
+    def stop():
+        return keras.callbacks.EarlyStopping("loss", min_delta=1e9, patience=1)
+
+    recommender = kp.StepsPerExecutionRecommender(tmp_path)
+    stopped = train([stop(), recommender], batches=60)
+    assert_equal_training(stopped, train([stop()], batches=60))
+    assert int(stopped[0].optimizer.iterations.numpy()) < 240
+
+
+def test_data_that_fail_inside_a_trial_leave_the_weights_of_a_plain_run(tmp_path):
+    def failing(x, y):
+        def check(values):
+            failing.seen += 1
+            if failing.seen > 45:
+                raise ValueError("bad record")
+            return values
+
+        return tf.ensure_shape(tf.numpy_function(check, [x], tf.float32), (None, 8)), y
+
+    networks = []
+    recommender = kp.StepsPerExecutionRecommender(tmp_path)
+    for callbacks in ([], [recommender]):
+        failing.seen = 0
+        network = programs.model()
+        options = tf.data.Options()
+        options.experimental_optimization.inject_prefetch = False
+        data = programs.dataset(100).map(failing).with_options(options)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="bad record"):
+            network.fit(data, verbose=0, shuffle=False, callbacks=callbacks)
+        networks.append(network)
+    for mine, theirs in zip(networks[1].weights, networks[0].weights, strict=True):
+        np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
+
+
+def test_callbacks_that_would_be_called_less_often_are_named(tmp_path):
+    checkpoint = keras.callbacks.ModelCheckpoint(tmp_path / "m.keras", save_freq=10_000)
+    every_epoch = keras.callbacks.TensorBoard(tmp_path / "tb", update_freq="epoch")
+    recommender = kp.StepsPerExecutionRecommender(tmp_path)
+    train([checkpoint, every_epoch, programs.Diary(), recommender])
+    record = recommender.recommendation
+    assert record.evidence["called_less_often"] == [
+        "Diary.on_train_batch_begin",
+        "Diary.on_train_batch_end",
+        "ModelCheckpoint.on_train_batch_end",
+    ]
+    assert "ModelCheckpoint.on_train_batch_end" in record.reason
+
+
+def test_compiling_that_would_not_pay_is_not_done(tmp_path, monkeypatch):
+    recommender = kp.StepsPerExecutionRecommender(tmp_path)
+    original = recommender.executions
+
+    def slow_start(executions):
+        original(executions)
+        recommender._first_ns = 60 * 10**9
+
+    monkeypatch.setattr(recommender, "executions", slow_start)
+    train([recommender], epochs=1)
+    assert "would not pay" in recommender.recommendation.reason
+
+
+def test_a_costly_trace_is_repeated_for_one_length_only(tmp_path, monkeypatch):
+    recommender = kp.StepsPerExecutionRecommender(tmp_path)
+    original = recommender.executions
+
+    def slow_start(executions):
+        original(executions)
+        recommender._first_ns = 3 * 10**9
+
+    monkeypatch.setattr(recommender, "executions", slow_start)
+    train([recommender])
+    assert recommender.recommendation.evidence["extra_traces"] == 1
+
+
+def test_the_curve_is_logged_as_scalars_and_as_a_table(tmp_path):
+    recommender = kp.StepsPerExecutionRecommender(tmp_path)
+    train([recommender])
+    scalars = kp.load_scalars(tmp_path)
+    predicted = scalars[scalars["tag"] == "steps_per_execution/predicted_ms"]
+    measured = scalars[scalars["tag"] == "steps_per_execution/measured_ms"]
+    assert {1, 8, 32, 256} <= set(predicted["step"])
+    assert set(measured["step"]) == {1, 8, 32}
+    [path] = (tmp_path / "perf").glob("events*")
+    tables = [
+        value.tensor.string_val[0].decode()
+        for event in events(path)
+        for value in event.summary.value
+        if value.tag == "perf/steps_per_execution"
+    ]
+    assert len(tables) == 1
+    assert f"| {recommender.recommendation.steps_per_execution} ← |" in tables[0]
+
+
+def test_mirrored_replicas_are_trained_the_same(tmp_path):
+    script = Path(__file__).with_name("mirrored_trials.py")
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "equal" in done.stdout

@@ -1,0 +1,1 @@
+"""Training steps run on purpose, to measure what they cost."""

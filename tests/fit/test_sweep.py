@@ -1,0 +1,83 @@
+"""The curve measured offline."""
+
+import matplotlib as mpl
+import numpy as np
+import programs
+import pytest
+from matplotlib import pyplot
+
+import keras_perf as kp
+
+mpl.use("agg")
+
+
+def state(network):
+    metrics = [v for metric in network.metrics for v in metric.variables]
+    return [v.numpy() for v in (*network.variables, *network.optimizer.variables, *metrics)]
+
+
+def sweep(network, data, candidates=(1, 8), **arguments):
+    arguments = {"repeats": 3, "steps": 16, "plot": False} | arguments
+    return kp.sweep_steps_per_execution(network, data, candidates, **arguments)
+
+
+def test_a_tiny_model_gets_faster_and_the_curve_fits():
+    frame = sweep(programs.model(), programs.dataset(), (1, 4, 16), repeats=5, steps=64)
+    assert list(frame["steps_per_execution"]) == [1, 4, 16]
+    assert frame["speedup"].iloc[0] == 1.0
+    assert frame["speedup"].iloc[-1] > 1.3
+    assert (frame["low_ms"] <= frame["step_ms"]).all()
+    assert (frame["step_ms"] <= frame["high_ms"]).all()
+    assert frame["predicted_ms"].is_monotonic_decreasing
+
+
+@pytest.mark.parametrize("trained", [False, True])
+def test_everything_is_as_it_was(trained):
+    network, data = programs.model(dropout=True), programs.dataset()
+    if trained:
+        network.fit(data, verbose=0, shuffle=False)
+    else:
+        network.optimizer.build(network.trainable_variables)
+    before, function = state(network), network.train_function
+    sweep(network, data)
+    after = state(network)
+    for mine, theirs in zip(after, before, strict=False):
+        np.testing.assert_array_equal(mine, theirs)
+    assert all(not np.any(extra) for extra in after[len(before) :])
+    assert network.train_function is function
+    assert network.steps_per_execution == 1
+
+
+def test_training_after_a_sweep_is_the_training_without_it():
+    weights = []
+    for sweeping in (False, True):
+        network = programs.model(dropout=True)
+        if sweeping:
+            sweep(network, programs.dataset())
+        network.fit(programs.dataset(), verbose=0, shuffle=False)
+        weights.append([w.numpy() for w in network.weights])
+    for mine, theirs in zip(*weights, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_a_plot_is_drawn_on_the_current_figure():
+    pyplot.figure()
+    sweep(programs.model(), programs.dataset(), plot=True)
+    assert pyplot.gca().get_xlabel() == "steps_per_execution"
+    pyplot.close("all")
+
+
+def test_one_candidate_predicts_itself():
+    frame = sweep(programs.model(), programs.dataset(), (4,))
+    assert frame["predicted_ms"].iloc[0] == frame["step_ms"].iloc[0]
+
+
+def test_wrong_use_is_refused_in_words():
+    with pytest.raises(TypeError, match=r"dataset must be a tf\.data\.Dataset"):
+        sweep(programs.model(), programs.arrays())
+    with pytest.raises(ValueError, match="candidates must be at least 1, got 0"):
+        sweep(programs.model(), programs.dataset(), (0,))
+    with pytest.raises(ValueError, match="candidates must hold a number"):
+        sweep(programs.model(), programs.dataset(), ())
+    with pytest.raises(ValueError, match="must not run eagerly"):
+        sweep(programs.model(run_eagerly=True), programs.dataset())
