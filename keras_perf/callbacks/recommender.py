@@ -10,16 +10,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
 
-import keras
-import tensorflow as tf
-
 from keras_perf.callbacks.listener import Director, Plan
 from keras_perf.callbacks.listening import ListeningCallback, require_bool, require_number
-from keras_perf.callbacks.observation import Observation, optimizer_iterations
+from keras_perf.callbacks.observation import Observation
+from keras_perf.callbacks.trial_conditions import called_less_often, reason_not_to_try
 from keras_perf.observers.cost_curve import CostCurve, fit_curve, resampled_curves
 from keras_perf.observers.steps_choice import Bounds, StepsPerExecution, recommend
 from keras_perf.records.execution import Execution, Kind
-from keras_perf.report.tables import markdown_table
+from keras_perf.report.cost_curve import curve_markdown, curve_points
 from keras_perf.trials.train_function import TrainFunction, train_function_at
 
 logger = logging.getLogger("keras_perf")
@@ -46,18 +44,6 @@ SMALL_COST_S = 5.0
 COST_SHARE = 0.1
 """Tracing and compiling for the trials may take so many seconds, or this share of the time that
 training has left."""
-
-_ONLY_LOOK = (
-    keras.callbacks.ProgbarLogger,
-    keras.callbacks.History,
-    keras.callbacks.CSVLogger,
-    keras.callbacks.TensorBoard,
-    keras.callbacks.ModelCheckpoint,
-    keras.callbacks.BackupAndRestore,
-    ListeningCallback,
-)
-"""Callbacks whose batch hooks do not steer training. Others can say so with Keras's own
-`async_safe = True`: a callback that may be called late cannot steer."""
 
 
 class StepsPerExecutionRecommender(ListeningCallback, Director):
@@ -133,7 +119,7 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         if self.apply and known is not None and known.evidence:
             self._finished = True
         else:
-            self._refusal = self._reason_not_to_try(observation)
+            self._refusal = reason_not_to_try(observation)
 
     def executions(self, executions: Sequence[Execution]) -> None:
         """Collects times of all lengths."""
@@ -237,30 +223,6 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
 
     # -- at the end ----------------------------------------------------------------------
 
-    def _reason_not_to_try(self, observation: Observation) -> str | None:
-        model = observation.model
-        if model.run_eagerly:
-            return "run_eagerly=True runs every step from Python"
-        if isinstance(model.distribute_strategy, tf.distribute.MultiWorkerMirroredStrategy):
-            return "several workers would have to try at the same steps"
-        replicas = model.distribute_strategy.num_replicas_in_sync
-        if replicas > 1:
-            return (
-                f"with {replicas} replicas Keras's own steps_per_execution fails in TensorFlow "
-                "(seen on 2.21 with logical CPUs), and a trial would end the training"
-            )
-        if type(model).make_train_function is not keras.Model.make_train_function:
-            return f"{type(model).__name__} has a make_train_function of its own"
-        if optimizer_iterations(model) is None:
-            return "the model's optimizer does not count its steps"
-        for callback, owner in observation.batch_hooks:
-            if not isinstance(callback, _ONLY_LOOK) and not getattr(callback, "async_safe", False):
-                return (
-                    f"{owner} may steer training step by step; if it only looks, say so with "
-                    "async_safe = True on the callback"
-                )
-        return None
-
     def _conclude(self) -> None:
         observation = self.observation
         assert observation is not None
@@ -297,11 +259,7 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
     def _about_callbacks(self, record: StepsPerExecution) -> str:
         """Which of the user's callbacks would be called less often."""
         assert self.observation is not None
-        hooks = sorted(
-            owner
-            for callback, owner in self.observation.batch_hooks
-            if not isinstance(callback, ListeningCallback) and works_in_batches(callback)
-        )
+        hooks = called_less_often(self.observation)
         record.evidence["called_less_often"] = hooks
         if not hooks:
             return ""
@@ -309,26 +267,12 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
 
     def _write(self, curve: CostCurve, record: StepsPerExecution) -> None:
         """The curve as scalars, at the number of steps per execution, and as a table."""
-        now, trials = time.time(), record.evidence["trials"]
-        rows = []
-        for n in sorted({1, 2, 4, 8, 16, 32, 64, 128, 256, *trials, record.steps_per_execution}):
-            values = {"steps_per_execution/predicted_ms": curve.step_ms(n)}
-            measured = ""
-            if n in trials:
-                ms = trials[n] + record.evidence["host_ms"] / n
-                values["steps_per_execution/measured_ms"] = ms
-                measured = f"{ms:.3f}"
-            self.writer.scalars(n, values, now)
-            mark = " ←" if n == record.steps_per_execution else ""
-            rows.append([f"{n}{mark}", f"{curve.step_ms(n):.3f}", measured])
-        table = markdown_table(["steps_per_execution", "predicted ms", "measured ms"], rows)
-        cost = record.evidence
-        markdown = (
-            f"{record.reason}\n\n{table}\n\nMeasured in {cost['trial_executions']} executions of "
-            f"other lengths, {cost['extra_traces']} of them tracing, in {cost['trial_s']:.2f} s of "
-            "training steps.\n"
-        )
+        points = curve_points(curve, record)
+        now = time.time()
+        for point in points:
+            self.writer.scalars(point.steps_per_execution, point.scalars(), now)
         assert self.observation is not None
+        markdown = curve_markdown(points, record)
         self.writer.text(self.observation.step, "perf/steps_per_execution", markdown)
 
     def observation_ends(self, aborted: bool) -> None:
@@ -356,13 +300,3 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
             "evidence": record.evidence,
         }
         super().observation_ends(aborted)
-
-
-def works_in_batches(callback: keras.callbacks.Callback) -> bool:
-    """Its batch hooks do something that the user would miss if they came less often."""
-    if isinstance(callback, keras.callbacks.ProgbarLogger):
-        return False
-    for name in ("save_freq", "update_freq"):
-        if hasattr(callback, name):
-            return bool(getattr(callback, name) != "epoch")
-    return True

@@ -1,0 +1,66 @@
+"""Around which models and callbacks another number of steps per execution can be tried."""
+
+from __future__ import annotations
+
+import keras
+import tensorflow as tf
+
+from keras_perf.callbacks.listening import ListeningCallback
+from keras_perf.callbacks.observation import Observation, optimizer_iterations
+
+_ONLY_LOOK = (
+    keras.callbacks.ProgbarLogger,
+    keras.callbacks.History,
+    keras.callbacks.CSVLogger,
+    keras.callbacks.TensorBoard,
+    keras.callbacks.ModelCheckpoint,
+    keras.callbacks.BackupAndRestore,
+    ListeningCallback,
+)
+"""Callbacks whose batch hooks do not steer training. Others can say so with Keras's own
+`async_safe = True`: a callback that may be called late cannot steer."""
+
+
+def reason_not_to_try(observation: Observation) -> str | None:
+    """Why no other number of steps per execution can be tried in this `fit`, or None."""
+    model = observation.model
+    if model.run_eagerly:
+        return "run_eagerly=True runs every step from Python"
+    if isinstance(model.distribute_strategy, tf.distribute.MultiWorkerMirroredStrategy):
+        return "several workers would have to try at the same steps"
+    replicas = model.distribute_strategy.num_replicas_in_sync
+    if replicas > 1:
+        return (
+            f"with {replicas} replicas Keras's own steps_per_execution fails in TensorFlow "
+            "(seen on 2.21 with logical CPUs), and a trial would end the training"
+        )
+    if type(model).make_train_function is not keras.Model.make_train_function:
+        return f"{type(model).__name__} has a make_train_function of its own"
+    if optimizer_iterations(model) is None:
+        return "the model's optimizer does not count its steps"
+    for callback, owner in observation.batch_hooks:
+        if not isinstance(callback, _ONLY_LOOK) and not getattr(callback, "async_safe", False):
+            return (
+                f"{owner} may steer training step by step; if it only looks, say so with "
+                "async_safe = True on the callback"
+            )
+    return None
+
+
+def called_less_often(observation: Observation) -> list[str]:
+    """The user's batch hooks (`Class.hook`) that more steps per execution would call less."""
+    return sorted(
+        owner
+        for callback, owner in observation.batch_hooks
+        if not isinstance(callback, ListeningCallback) and works_in_batches(callback)
+    )
+
+
+def works_in_batches(callback: keras.callbacks.Callback) -> bool:
+    """Its batch hooks do something that the user would miss if they came less often."""
+    if isinstance(callback, keras.callbacks.ProgbarLogger):
+        return False
+    for name in ("save_freq", "update_freq"):
+        if hasattr(callback, name):
+            return bool(getattr(callback, name) != "epoch")
+    return True
