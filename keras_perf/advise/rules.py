@@ -17,7 +17,7 @@ AMORTIZED_OVER = 20
 def prefetch(situation: Situation) -> Recommendation | None:
     """The pipeline and training take turns."""
     model, wait = situation.model, situation.summary.parts.get("input_wait", 0.0)
-    if model.prefetched or not wait:
+    if model.prefetched or not wait or not situation.own_dataset:
         return None
 
     def change(model: StepModel, optimism: float) -> StepModel:
@@ -46,7 +46,7 @@ def parallel_map(situation: Situation) -> Recommendation | None:
         for name, ms in model.stages.items()
         if name.startswith("Map") and model.threads.get(name, 1) == 1
     }
-    if not candidates or model.cores < 2:
+    if not candidates or model.cores < 2 or not situation.own_dataset:
         return None
     stage = max(candidates, key=lambda name: candidates[name])
 
@@ -75,7 +75,8 @@ def cache(situation: Situation) -> Recommendation | None:
     context, model = situation.summary.context, situation.model
     recorded = context.get("stages") or []
     epochs = int(context.get("epochs") or 0)
-    if epochs < 2 or any("Cache" in stage["name"] for stage in recorded):
+    cached = any("Cache" in stage["name"] for stage in recorded)
+    if cached or epochs < 2 or not situation.own_dataset:
         return None
     maps = [name for name in model.stages if "Map" in name and not name.startswith("FlatMap")]
     if not maps:

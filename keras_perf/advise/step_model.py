@@ -94,6 +94,11 @@ class Situation:
     model: StepModel
 
     @property
+    def own_dataset(self) -> bool:
+        """The pipeline is the user's own, not one that Keras made of arrays or of Python."""
+        return self.summary.context.get("input_kind", "tf.data") in ("tf.data", None)
+
+    @property
     def input_measured(self) -> bool:
         """The input wait is known."""
         return "input_wait" in self.summary.parts

@@ -50,8 +50,10 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
             "pipeline: leave options.autotune.enabled at its default, and use TensorFlow 2.18 "
             "or newer."
         )
+    unknown = "" if "dispatch" in summary.parts else " and dispatch, which was not measured"
     return "compute-bound", (
-        f"no other part is worth {WORTHWHILE - 1:.0%}: what remains is the model's own computation."
+        f"no other part is worth {WORTHWHILE - 1:.0%}: what remains is the model's own "
+        f"computation{unknown}."
     )
 
 

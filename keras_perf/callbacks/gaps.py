@@ -46,13 +46,13 @@ class StepGapDetector(ListeningCallback):
         super().__init__(log_dir)
         self._splitter = Splitter()
         self._stages: tuple[Stage, ...] = ()
-        self._model: Any = None
+        self._pipeline_model: Any = None
         self._examples_per_step: float | None = None
 
     def observation_begins(self, observation: Observation) -> None:
         """Starts anew: nothing of an earlier `fit` is carried over."""
         self._splitter = Splitter()
-        self._stages, self._model, self._examples_per_step = (), None, None
+        self._stages, self._pipeline_model, self._examples_per_step = (), None, None
         observation.recording.diagnose_at_end(self.log_dir)
 
     def executions(self, executions: Sequence[Execution]) -> None:
@@ -70,7 +70,7 @@ class StepGapDetector(ListeningCallback):
             return
         self._splitter.close_stretch(model.gap_times, pending_gaps)
         if self.observation.mid_epoch:
-            self._model = model
+            self._pipeline_model = model
 
     def interval_ends(self, step: int, wall_time: float, final: bool) -> None:
         """Writes the interval."""
@@ -79,9 +79,9 @@ class StepGapDetector(ListeningCallback):
         interval = self._splitter.take(observation.dispatch_ns, final=final)
         if interval is None:
             return
-        if self._model is not None:
-            self._stages = stages_from_model(self._model) or self._stages
-        if self._examples_per_step is None or not observation.mid_epoch:
+        if self._pipeline_model is not None:
+            self._stages = stages_from_model(self._pipeline_model) or self._stages
+        if self._examples_per_step is None and observation.mid_epoch:
             self._count_examples(observation)
         self.writer.scalars(
             interval.last_step, scalars_of(interval, self._examples_per_step), wall_time
@@ -91,10 +91,14 @@ class StepGapDetector(ListeningCallback):
             observation.recording.write_context(observation)
         self._record_stages(observation)
 
-    def observation_ends(self, aborted: bool) -> None:
-        """Lets go of tf.data's model too."""
-        self._model = None
-        super().observation_ends(aborted)
+    def epoch_ends(self, *, validates: bool) -> None:
+        """Counts the examples of the whole epoch, before validation begins to count its own."""
+        assert self.observation is not None
+        self._count_examples(self.observation)
+
+    def leaves(self, aborted: bool) -> None:
+        """Lets go of tf.data's model."""
+        self._pipeline_model = None
 
     def _record_stages(self, observation: Observation) -> None:
         observation.recording.context |= {
@@ -103,10 +107,14 @@ class StepGapDetector(ListeningCallback):
         }
 
     def _count_examples(self, observation: Observation) -> None:
-        """Examples per step from the loss metric, which counts them; the device is idle now."""
-        if not observation.batch:
+        """Examples per step from the loss metric, which counts them; the device is idle now.
+
+        Only Keras's own train step is known to give it the number of examples as weight.
+        """
+        model = observation.model
+        if not observation.batch or type(model).train_step is not keras.Model.train_step:
             return
-        for metric in observation.model.metrics[:1]:
+        for metric in model.metrics[:1]:
             if isinstance(metric, keras.metrics.Mean) and metric.name == "loss":
                 count = float(keras.ops.convert_to_numpy(metric.count))
                 if count > 0:

@@ -62,9 +62,8 @@ class GPUUtilizationSampler(ListeningCallback):
         if self._sampler is not None:
             self.writer.scalars(step, self._sampler.take(), wall_time)
 
-    def observation_ends(self, aborted: bool) -> None:
+    def leaves(self, aborted: bool) -> None:
         """Ends the thread and gives NVML back."""
         if self._sampler is not None:
             self._sampler.stop()
             self._sampler = None
-        super().observation_ends(aborted)

@@ -40,6 +40,9 @@ class Listener:
     def interval_ends(self, step: int, wall_time: float, final: bool) -> None:
         """It is time to write a point; the last one if `final`."""
 
+    def epoch_ends(self, *, validates: bool) -> None:
+        """The epoch's last execution is over; if `validates`, validation begins now."""
+
     def observation_ends(self, aborted: bool) -> None:
         """Training has ended, or has raised."""
 

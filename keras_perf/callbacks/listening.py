@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 from typing import Any
 
 import keras
 
 from keras_perf.callbacks.listener import Listener
-from keras_perf.callbacks.observation import Observation
+from keras_perf.callbacks.observation import Observation, warn_of
 from keras_perf.write.events import RunWriter, writable_log_dir
 
 logger = logging.getLogger("keras_perf")
@@ -34,8 +35,17 @@ class ListeningCallback(keras.callbacks.Callback, Listener):
                 keras.backend.backend(),
             )
             return
-        self.observation = Observation.join(self.model, self)
-        self.observation_begins(self.observation)
+        if self.observation is not None:
+            # Of a training that raised, and was not told of its end yet.
+            self.observation.close(aborted=True)
+        try:
+            self.observation = Observation.join(self.model, self)
+            self.observation_begins(self.observation)
+        except Exception as error:  # noqa: BLE001  monitoring never kills training
+            if self.observation is not None:
+                self.observation.drop(self, error)
+            else:
+                warn_of(error, type(self).__name__, "this fit is not observed")
 
     def on_train_end(self, logs: Any = None) -> None:
         """Needed only where no CallbackList was found to tell the end."""
@@ -45,9 +55,15 @@ class ListeningCallback(keras.callbacks.Callback, Listener):
     def observation_begins(self, observation: Observation) -> None:
         """The observation has been joined."""
 
+    def leaves(self, aborted: bool) -> None:
+        """The observation ends; gives back what is held."""
+
     def observation_ends(self, aborted: bool) -> None:
         """Lets go: a callback that is not in a `fit` can be pickled and used again."""
-        self.observation = None
+        try:
+            self.leaves(aborted)
+        finally:
+            self.observation = None
 
     @property
     def writer(self) -> RunWriter:
@@ -65,8 +81,8 @@ def require_number(name: str, value: object, *, above: float, remedy: str) -> fl
     """
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{name} must be a number, got {type(value).__name__} {value!r}. {remedy}")
-    if not value > above:
-        raise ValueError(f"{name} must be above {above:g}, got {value!r}. {remedy}")
+    if not above < value < math.inf:
+        raise ValueError(f"{name} must be above {above:g} and finite, got {value!r}. {remedy}")
     return float(value)
 
 

@@ -7,8 +7,7 @@ import logging
 import threading
 import time
 import weakref
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Generator
 from typing import Any
 
 import keras
@@ -17,11 +16,11 @@ import tensorflow as tf
 from keras_perf.callbacks.iterators import PipelineModel
 from keras_perf.callbacks.listener import Director, Listener, Plan
 from keras_perf.callbacks.recording import Recording
-from keras_perf.callbacks.relay import CallbackRelay, asked_steps_per_epoch, calling_list
+from keras_perf.callbacks.relay import CallbackRelay, calling_list, fit_arguments
 from keras_perf.observers.split import GAP_HISTORY
 from keras_perf.observers.timeline import Timeline
 from keras_perf.records.execution import Kind
-from keras_perf.trials.train_function import TrainFunction
+from keras_perf.trials.train_function import TrainFunction, inner_function
 
 logger = logging.getLogger("keras_perf")
 
@@ -48,6 +47,8 @@ class Observation:
         batch: index in the epoch of the next execution's first step.
         epochs: number of epochs asked for, where Keras tells.
         epoch_steps: steps of a whole epoch; None until Keras or the first epoch has told.
+        epochs_differ: epochs were not all of one length.
+        input_kind: `tf.data`, `arrays`, `PyDataset`, `generator`, or None if it is not known.
         whole_executions: Keras rounds an epoch up to whole executions, where the data allow it.
         dispatch_ns: cost of entering and leaving the train function, once a trial has told.
         recording: where listeners write.
@@ -60,9 +61,16 @@ class Observation:
         self.first_step = self.step = optimizer_iterations(model) or 0
         self.batch = 0
         params = callbacks.params if callbacks is not None else {}
-        self.epochs: int | None = params.get("epochs")
-        self.epoch_steps: int | None = params.get("steps")
-        self.whole_executions = asked_steps_per_epoch() is not None
+        epochs = params.get("epochs")
+        self.epochs: int | None = None if epochs is None else int(epochs)
+        steps = params.get("steps")
+        self.epoch_steps: int | None = None if steps is None else int(steps)
+        self._known_steps = self.epoch_steps
+        self._epoch_iterations: int | None = None
+        self.epochs_differ = False
+        arguments = fit_arguments()
+        self.whole_executions = arguments.get("steps_per_epoch") is not None
+        self.input_kind = kind_of_input(arguments.get("x"))
         self.pipeline: PipelineModel | None = None
         self.dispatch_ns: int | None = None
         self.recording = Recording()
@@ -96,6 +104,8 @@ class Observation:
     @classmethod
     def join(cls, model: keras.Model, listener: Listener) -> Observation:
         """The observation of the `fit` that is beginning on `model`, with `listener` on it."""
+        for thread in list(_closing):
+            thread.join()
         callbacks = calling_list()
         current = _running.get(model)
         if current is not None and current._list() is not callbacks:
@@ -138,14 +148,15 @@ class Observation:
 
     def _execute(self, iterator: Any) -> Any:
         """In place of the model's train function."""
+        if not self.armed:
+            # Not called by the loop that our relay is in, but by train_on_batch in somebody's
+            # callback, say, or by another `fit` after this one was interrupted.
+            return self._function(iterator)
+        self.armed = not self.relayed
         if self._answers_left:
             self._answers_left -= 1
             return self._answer
         entry = _clock()
-        if not self.armed:
-            # Called by a loop that our relay is not in: that `fit` is not ours to observe.
-            self.close(aborted=True)
-            return self._function(iterator)
         plan = self._plan(iterator, entry)
         begin = _clock()
         self.timeline.begin(entry, begin, self.step, plan.steps, plan.kind)
@@ -195,7 +206,7 @@ class Observation:
             try:
                 plan = director.direct(plan)
             except Exception as error:  # noqa: BLE001  monitoring never kills training
-                self._drop(director, error)
+                self.drop(director, error)
         if plan.kind is not _STEADY:
             self._end_stretch(self._held_steps)
         return plan
@@ -224,19 +235,26 @@ class Observation:
         self._interval_begin = now
         self._tell("interval_ends", self.step, time.time(), self.closed)
 
-    def _tell(self, what: str, *arguments: Any) -> None:
+    def _tell(self, what: str, *arguments: Any, **named: Any) -> None:
         """Tells every listener; one that fails is told no more, and training goes on."""
         for listener in tuple(self._listeners):
             try:
-                getattr(listener, what)(*arguments)
+                getattr(listener, what)(*arguments, **named)
             except Exception as error:  # noqa: BLE001  monitoring never kills training
-                self._drop(listener, error)
+                self.drop(listener, error)
 
-    def _drop(self, listener: Listener, error: Exception) -> None:
+    def drop(self, listener: Listener, error: Exception) -> None:
+        """A listener has failed: it is told no more, and gives back what it holds."""
+        if listener not in self._listeners:
+            return
         self._listeners.remove(listener)
         self.stop_directing(listener)
         name = type(listener).__name__
-        _warn_of(error, name, "it is off for the rest of this fit and its values are missing")
+        warn_of(error, name, "it is off for the rest of this fit and its values are missing")
+        try:
+            listener.observation_ends(True)
+        except Exception as second:  # noqa: BLE001
+            warn_of(second, f"ending {name}", "it may hold on to something")
 
     def stop_directing(self, listener: Listener) -> None:
         """It is not asked about executions any more, only told."""
@@ -244,19 +262,25 @@ class Observation:
 
     def epoch_begins(self) -> None:
         """Called before the first execution of an epoch."""
-        self.batch = 0
+        if not self._epochs_done:
+            # Another callback may have restored a checkpoint when training began.
+            self.first_step = self.step = optimizer_iterations(self.model) or 0
+        self.batch = self._answers_left = 0
+        self._epoch_iterations = optimizer_iterations(self.model)
         self._epoch_open = True
         self._exhausted = False
         self._stretch_limit = self._longest_stretch()
 
-    def epoch_ends(self) -> None:
+    def epoch_ends(self, *, validates: bool = False) -> None:
         """Called when an epoch's last execution is over; again calls do nothing."""
         if not self._epoch_open:
             return
         self._epoch_open = False
+        self._answers_left = 0
         missing = self._missing_steps()
         self.step -= missing
         self.batch -= missing
+        self.epochs_differ |= bool(self._epochs_done) and self.batch != self.epoch_steps
         self.epoch_steps = self.batch
         # XLA compiles for the smaller last batch the first time it comes, without a new trace.
         self.timeline.flush(
@@ -266,14 +290,23 @@ class Observation:
         # tf.data's count of gaps after the end of the data is known for single steps only.
         reliable = not self._exhausted or self.steps_per_execution == 1
         self._end_stretch(int(self._exhausted) if reliable else None)
+        self._tell("epoch_ends", validates=validates)
         self.pipeline = None
 
     def _missing_steps(self) -> int:
-        """Steps that the epoch's last execution ran fewer than steps_per_execution."""
-        iterations = optimizer_iterations(self.model)
-        if iterations is None or self.steps_per_execution == 1:
+        """Steps that the epoch's last execution ran fewer than steps_per_execution.
+
+        Where Keras knows the length of the data, that tells. Else the optimizer does, if it
+        counts every step: with loss scaling or gradient accumulation it does not.
+        """
+        if self.steps_per_execution == 1:
             return 0
-        missing = self.step - iterations
+        expected = self.batch
+        if self._known_steps is not None:
+            expected = self.batch if self.whole_executions else self._known_steps
+        elif self._epoch_iterations is not None and _counts_every_step(self.model.optimizer):
+            expected = (optimizer_iterations(self.model) or 0) - self._epoch_iterations
+        missing = self.batch - expected
         return missing if 0 < missing < self.steps_per_execution else 0
 
     def close(self, *, aborted: bool = False) -> None:
@@ -293,13 +326,15 @@ class Observation:
         try:
             self.recording.finish(self)
         except Exception as error:  # noqa: BLE001  monitoring never kills training
-            _warn_of(error, "writing the end of the run", "what was logged before remains")
+            warn_of(error, "writing the end of the run", "what was logged before remains")
 
 
+_closing: set[threading.Thread] = set()
 _running: weakref.WeakKeyDictionary[keras.Model, Observation] = weakref.WeakKeyDictionary()
 
 
-def _warn_of(error: Exception, what: str, consequence: str) -> None:
+def warn_of(error: Exception, what: str, consequence: str) -> None:
+    """One line: what failed, why, and what is lost."""
     logger.warning(
         "keras_perf: %s failed (%s: %s); %s.",
         what,
@@ -316,9 +351,17 @@ def _close_elsewhere(observation: Observation) -> None:
     That may be noticed by the garbage collector at any point, also while TensorFlow holds a
     lock of its own, so that closing here and now could wait for itself.
     """
+
+    def close() -> None:
+        try:
+            observation.close(aborted=True)
+        finally:
+            _closing.discard(threading.current_thread())
+
     if not observation.closed:
-        closing = partial(observation.close, aborted=True)
-        threading.Thread(target=closing, name="keras_perf-closing").start()
+        thread = threading.Thread(target=close, name="keras_perf-closing")
+        _closing.add(thread)
+        thread.start()
 
 
 @atexit.register
@@ -333,14 +376,29 @@ def optimizer_iterations(model: keras.Model) -> int | None:
     return None if iterations is None else int(keras.ops.convert_to_numpy(iterations))
 
 
+def _counts_every_step(optimizer: Any) -> bool:
+    scaled = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
+    return not scaled and not getattr(optimizer, "gradient_accumulation_steps", None)
+
+
+def kind_of_input(x: Any) -> str | None:
+    """What `fit` was given, in a word."""
+    if x is None:
+        return None
+    if isinstance(x, tf.data.Dataset | tf.distribute.DistributedDataset):
+        return "tf.data"
+    if isinstance(x, keras.utils.PyDataset):
+        return "PyDataset"
+    if isinstance(x, Generator):
+        return "generator"
+    return "arrays"
+
+
 def trace_counter(function: Any) -> Callable[[], int]:
     """Counts traces of the `tf.function` inside Keras's train function.
 
-    It lies in the closure, which is private to Keras; where it is not found (another version,
-    `run_eagerly`), the count stays 0 and retracing is not recognised.
+    Where that is not found (another version, `run_eagerly`), the count stays 0 and retracing is
+    not recognised.
     """
-    for cell in getattr(function, "__closure__", None) or ():
-        count = getattr(cell.cell_contents, "experimental_get_tracing_count", None)
-        if count is not None:
-            return count  # type: ignore[no-any-return]
-    return lambda: 0
+    found = inner_function(function)
+    return (lambda: 0) if found is None else found.experimental_get_tracing_count

@@ -86,7 +86,26 @@ class WindowedProfiler(ListeningCallback, Director):
         marker = profiler_door.step_marker(observation.step)
         return plan._replace(kind=Kind.PROFILED, around=marker)
 
-    def observation_ends(self, aborted: bool) -> None:
+    def epoch_ends(self, *, validates: bool) -> None:
+        """Closes a window that is complete, or would be filled with validation."""
+        observation = self.observation
+        assert observation is not None
+        if self._window is None:
+            return
+        next_step = observation.step - observation.first_step
+        going_on = self.schedule.window(next_step, 1) == self._window
+        if validates or not going_on:
+            self._refused = self._window
+            self._stop()
+        if validates and going_on:
+            logger.warning(
+                "keras_perf: the window of WindowedProfiler ends at step %d, %d steps early, "
+                "because validation begins.",
+                next_step,
+                self.schedule.end_of(self._refused or 0) - next_step,
+            )
+
+    def leaves(self, aborted: bool) -> None:
         """Saves what was captured; says if nothing was."""
         observation = self.observation
         assert observation is not None
@@ -99,7 +118,6 @@ class WindowedProfiler(ListeningCallback, Director):
                 self.schedule.first_active,
                 observation.step - observation.first_step,
             )
-        super().observation_ends(aborted)
 
     def _start(self, window: int) -> None:
         observation = self.observation

@@ -44,7 +44,7 @@ def start(log_dir: str) -> None:
     try:
         tf.profiler.experimental.start(log_dir, options)
     except tf.errors.AlreadyExistsError as error:
-        if error.__context__ is not None:
+        if isinstance(error.__context__, tf.errors.OpError):
             # Refused by the runtime, not by Python: a session that Python knows nothing of is
             # running, unharmed, and Python now believes in one of its own that never began.
             with contextlib.suppress(tf.errors.OpError):

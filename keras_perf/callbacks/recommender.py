@@ -5,20 +5,25 @@ from __future__ import annotations
 import logging
 import os
 import time
+import weakref
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from statistics import median
+from typing import Any
+
+import keras
 
 from keras_perf.callbacks.listener import Director, Plan
 from keras_perf.callbacks.listening import ListeningCallback, require_bool, require_number
 from keras_perf.callbacks.observation import Observation
 from keras_perf.callbacks.trial_conditions import called_less_often, reason_not_to_try
 from keras_perf.observers.cost_curve import CostCurve, fit_curve, resampled_curves
+from keras_perf.observers.schedule import require_int
 from keras_perf.observers.steps_choice import Bounds, StepsPerExecution, recommend
 from keras_perf.records.execution import Execution, Kind
-from keras_perf.report.cost_curve import curve_markdown, curve_points
-from keras_perf.trials.train_function import TrainFunction, train_function_at
+from keras_perf.report.cost_curve import curve_markdown, recommendation_scalars
+from keras_perf.trials.train_function import TrainFunctionAt
 
 logger = logging.getLogger("keras_perf")
 
@@ -44,6 +49,10 @@ SMALL_COST_S = 5.0
 COST_SHARE = 0.1
 """Tracing and compiling for the trials may take so many seconds, or this share of the time that
 training has left."""
+
+
+def _nothing() -> None:
+    """In place of a reference to a model."""
 
 
 class StepsPerExecutionRecommender(ListeningCallback, Director):
@@ -92,12 +101,17 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         super().__init__(log_dir)
         self.apply = require_bool("apply", apply)
         remedy = "To forbid any change, leave StepsPerExecutionRecommender out."
-        self.limit = int(require_number("limit", limit, above=0, remedy=remedy))
+        self.limit = require_int("limit", limit, 1, f" {remedy}")
         self.max_execution_s = require_number(
             "max_execution_s", max_execution_s, above=0, remedy="The default is 1.0."
         )
         self.recommendation: StepsPerExecution | None = None
+        self._measured_on: Callable[[], keras.Model | None] = _nothing
         self._forget()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What can be pickled: not the reference to a model."""
+        return {**self.__dict__, "_measured_on": _nothing}
 
     def _forget(self) -> None:
         self._refusal: str | None = None
@@ -108,18 +122,19 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         self._few_ms: deque[float] = deque(maxlen=2 * TRIALS * BETWEEN)
         self._host_ms: deque[float] = deque(maxlen=2 * TRIALS * BETWEEN)
         self._many_ms: dict[int, list[float]] = {}
-        self._functions: dict[int, TrainFunction] = {}
+        self._functions: dict[int, TrainFunctionAt] = {}
 
     # -- during training -----------------------------------------------------------------
 
     def observation_begins(self, observation: Observation) -> None:
         """Checks what can be checked before the first step."""
-        known = self.recommendation
+        known, model = self.recommendation, self._measured_on()
         self._forget()
-        if self.apply and known is not None and known.evidence:
+        self._refusal = reason_not_to_try(observation)
+        if self._refusal is not None:
+            observation.stop_directing(self)
+        elif self.apply and known is not None and known.evidence and model is observation.model:
             self._finished = True
-        else:
-            self._refusal = reason_not_to_try(observation)
 
     def executions(self, executions: Sequence[Execution]) -> None:
         """Collects times of all lengths."""
@@ -154,7 +169,7 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         if not self._lengths:
             return plan
         steps = self._lengths[self._trials % len(self._lengths)]
-        if not self._fits(steps):
+        if not self._fits(steps) or not self._prepared(steps):
             return plan
         self._since_trial = 0
         self._trials += 1
@@ -174,7 +189,8 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         if not self._few_ms:
             return ()
         step_ms = median(self._few_ms) / plan.steps
-        room = min(observation.epoch_steps // 3, LONG_TRIAL_MS / step_ms)
+        longest_ms = min(LONG_TRIAL_MS, self.max_execution_s * 1e3)
+        room = min(observation.epoch_steps // 3, longest_ms / step_ms)
         fitting = [f * plan.steps for f in FACTORS if f * plan.steps <= room]
         first_s = self._first_ns / 1e9
         lengths = fitting[:1] if first_s > CHEAP_TRACE_S else fitting[:3:2]
@@ -200,24 +216,43 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         """So many steps are left in the epoch."""
         observation = self.observation
         assert observation is not None
-        return observation.batch + steps <= (observation.epoch_steps or 0)
+        whole = observation.batch + steps <= (observation.epoch_steps or 0)
+        return whole and not observation.epochs_differ
 
     def _longer(self, plan: Plan, steps: int, kind: Kind) -> Plan:
-        function = self._function(steps)
+        function = self._functions[steps].run
         return plan._replace(
             function=function, steps=steps, kind=kind, answers=steps // plan.steps - 1
         )
 
-    def _function(self, steps: int) -> TrainFunction:
-        assert self.observation is not None
+    def _prepared(self, steps: int) -> bool:
+        """The function for so many steps is there, traced ahead; if it cannot be, why not."""
+        observation = self.observation
+        assert observation is not None
+        assert observation.pipeline is not None
         if steps not in self._functions:
-            self._functions[steps] = train_function_at(self.observation.model, steps)
-        return self._functions[steps]
+            try:
+                function = TrainFunctionAt(observation.model, steps)
+                function.trace(observation.pipeline.iterator)
+            except Exception as error:  # noqa: BLE001  monitoring never kills training
+                self._refusal = f"tracing the train function again failed ({error!r})"
+                self._stop_directing()
+                return False
+            if function.draws_random_numbers:
+                self._refusal = (
+                    "the train step draws tf.random numbers, whose sequence a second function "
+                    "would not continue; keras.random continues it"
+                )
+                self._stop_directing()
+                return False
+            self._functions[steps] = function
+        return True
 
     def _applied(self, plan: Plan) -> Plan:
         chosen = self.recommendation.steps_per_execution if self.recommendation else 1
         chosen -= chosen % plan.steps
-        if self.apply and chosen > plan.steps and self._fits(chosen):
+        fits = self.apply and chosen > plan.steps and self._fits(chosen)
+        if fits and self._prepared(chosen):
             return self._longer(plan, chosen, Kind.STEADY)
         return plan
 
@@ -253,6 +288,7 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         if record.steps_per_execution > few:
             record = replace(record, reason=record.reason + self._about_callbacks(record))
         self.recommendation = record
+        self._measured_on = weakref.ref(observation.model)
         observation.dispatch_ns = max(0, round((curve.per_execution_ms - host_ms) * 1e6))
         self._write(curve, record)
 
@@ -266,16 +302,13 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         return f" Called once per {record.steps_per_execution} steps then: {', '.join(hooks)}."
 
     def _write(self, curve: CostCurve, record: StepsPerExecution) -> None:
-        """The curve as scalars, at the number of steps per execution, and as a table."""
-        points = curve_points(curve, record)
-        now = time.time()
-        for point in points:
-            self.writer.scalars(point.steps_per_execution, point.scalars(), now)
+        """What was found as scalars, and the curve as a table."""
         assert self.observation is not None
-        markdown = curve_markdown(points, record)
-        self.writer.text(self.observation.step, "perf/steps_per_execution", markdown)
+        step = self.observation.step
+        self.writer.scalars(step, recommendation_scalars(curve, record), time.time())
+        self.writer.text(step, "perf/steps_per_execution", curve_markdown(curve, record))
 
-    def observation_ends(self, aborted: bool) -> None:
+    def leaves(self, aborted: bool) -> None:
         """Leaves a recommendation, if only the reason why there is none."""
         observation = self.observation
         assert observation is not None
@@ -299,4 +332,3 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
             "applied": self.apply and self._finished,
             "evidence": record.evidence,
         }
-        super().observation_ends(aborted)

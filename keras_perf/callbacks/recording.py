@@ -79,6 +79,7 @@ def describe_fit(observation: Observation) -> dict[str, Any]:
         "optimizer": type(model.optimizer).__name__,
         "parameters": int(model.count_params()) if model.built else None,
         "strategy": type(strategy).__name__,
+        "input_kind": observation.input_kind,
         "replicas": int(strategy.num_replicas_in_sync),
         "first_step": observation.first_step,
         "last_step": observation.step,

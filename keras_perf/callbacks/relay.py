@@ -20,14 +20,14 @@ _Hooks = list[tuple[keras.callbacks.Callback, str]]
 
 
 def calling_list() -> keras.callbacks.CallbackList | None:
-    """The outermost CallbackList whose `on_train_begin` is being run, or None.
+    """The outermost CallbackList of this `fit` whose `on_train_begin` is being run, or None.
 
     Nothing public leads from a callback to the list that holds it; the list is `self` of the
     frame that calls.
     """
     found = None
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
+    while frame is not None and frame.f_code.co_name != "fit":
         if frame.f_code.co_name == "on_train_begin":
             owner = frame.f_locals.get("self")
             if isinstance(owner, keras.callbacks.CallbackList):
@@ -36,15 +36,14 @@ def calling_list() -> keras.callbacks.CallbackList | None:
     return found
 
 
-def asked_steps_per_epoch() -> int | None:
-    """The `steps_per_epoch` argument of the `fit` that is calling; None without one."""
+def fit_arguments() -> dict[str, Any]:
+    """The arguments of the `fit` that is calling; {} where none is found."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_name == "fit" and "steps_per_epoch" in frame.f_locals:
-            asked = frame.f_locals["steps_per_epoch"]
-            return None if asked is None else int(asked)
+            return {name: frame.f_locals[name] for name in ("x", "steps_per_epoch")}
         frame = frame.f_back
-    return None
+    return {}
 
 
 class CallbackRelay(keras.callbacks.Callback):
@@ -122,7 +121,7 @@ class CallbackRelay(keras.callbacks.Callback):
     def on_test_begin(self, logs: Any = None) -> None:
         """Forwards, after the epoch's last execution has been closed."""
         if self._observation is not None:
-            self._observation.epoch_ends()
+            self._observation.epoch_ends(validates=True)
         self._forward("on_test_begin", logs)
 
     def on_train_end(self, logs: Any = None) -> None:
@@ -162,7 +161,7 @@ def _overridden(callbacks: list[keras.callbacks.Callback], hook: str, alias: str
 
     def is_default(callback: keras.callbacks.Callback, name: str) -> bool:
         own = name in getattr(callback, "__dict__", {})
-        return not own and getattr(type(callback), name) is getattr(base, name)
+        return not own and getattr(type(callback), name, None) in (None, getattr(base, name))
 
     return [
         (callback, f"{type(callback).__name__}.{hook}")

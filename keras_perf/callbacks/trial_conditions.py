@@ -15,7 +15,6 @@ _ONLY_LOOK = (
     keras.callbacks.TensorBoard,
     keras.callbacks.ModelCheckpoint,
     keras.callbacks.BackupAndRestore,
-    ListeningCallback,
 )
 """Callbacks whose batch hooks do not steer training. Others can say so with Keras's own
 `async_safe = True`: a callback that may be called late cannot steer."""
@@ -39,7 +38,8 @@ def reason_not_to_try(observation: Observation) -> str | None:
     if optimizer_iterations(model) is None:
         return "the model's optimizer does not count its steps"
     for callback, owner in observation.batch_hooks:
-        if not isinstance(callback, _ONLY_LOOK) and not getattr(callback, "async_safe", False):
+        only_looks = isinstance(callback, ListeningCallback) or type(callback) in _ONLY_LOOK
+        if not only_looks and not getattr(callback, "async_safe", False):
             return (
                 f"{owner} may steer training step by step; if it only looks, say so with "
                 "async_safe = True on the callback"

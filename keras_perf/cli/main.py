@@ -13,17 +13,31 @@ from pathlib import Path
 from keras_perf.read.event_files import NoRunError
 
 
+class _WrongUseError(Exception):
+    """An argument that cannot be meant; the message names it."""
+
+
+@contextlib.contextmanager
+def _arguments_at_fault(*errors: type[Exception]) -> Iterator[None]:
+    try:
+        yield
+    except errors as error:
+        raise _WrongUseError(str(error)) from error
+
+
 def _report(arguments: argparse.Namespace) -> None:
     from keras_perf.report.diagnosis import diagnose
 
-    diagnosis = diagnose(arguments.logdir)
+    with _arguments_at_fault(ValueError):
+        diagnosis = diagnose(arguments.logdir)
     print(diagnosis.to_markdown() if arguments.markdown else diagnosis, end="")
 
 
 def _compare(arguments: argparse.Namespace) -> None:
     from keras_perf.report.comparison import compare
 
-    comparison = compare(arguments.before, arguments.after)
+    with _arguments_at_fault(ValueError):
+        comparison = compare(arguments.before, arguments.after)
     print(comparison.to_markdown() if arguments.markdown else comparison, end="")
 
 
@@ -53,10 +67,12 @@ def _demo(arguments: argparse.Namespace) -> None:
 
     from keras_perf.write.events import writable_log_dir
 
+    with _arguments_at_fault(ValueError, OSError):
+        log_dir = Path(writable_log_dir(arguments.logdir))
     with _quiet_stderr():
         from keras_perf.cli.demo import run
 
-    run(Path(writable_log_dir(arguments.logdir)), Console())
+    run(log_dir, Console())
 
 
 def parser() -> argparse.ArgumentParser:
@@ -90,9 +106,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser().parse_args(argv)
     try:
         arguments.work(arguments)
-    except (NoRunError, ValueError, OSError) as error:
+    except (NoRunError, _WrongUseError) as error:
         print(f"keras-perf {arguments.command}: {error}", file=sys.stderr)
         return 2
+    except Exception as error:  # noqa: BLE001  the command line's last word
+        what = f"{type(error).__name__}: {error}"
+        print(f"keras-perf {arguments.command} failed: {what}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         return 1
     return 0

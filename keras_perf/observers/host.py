@@ -23,14 +23,20 @@ class HostReader:
         self._clock = clock
         self._process = psutil.Process()
         self._due = 0.0
-        self.read()
+        self._primed = False
 
     def read(self) -> dict[str, float]:
-        """Tag → value in the tag's unit; nothing if asked again within EVERY_S."""
+        """Tag → value in the tag's unit; nothing at first, or if asked again within EVERY_S."""
         now = self._clock()
         if now < self._due:
             return {}
         self._due = now + EVERY_S
+        if not self._primed:
+            # psutil compares with the last call of the same thread: the first says nothing.
+            self._primed = True
+            psutil.cpu_percent()
+            self._process.cpu_percent()
+            return {}
         with self._process.oneshot():
             return {
                 "host/cpu_pct": psutil.cpu_percent(),

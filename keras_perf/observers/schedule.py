@@ -22,8 +22,8 @@ class CaptureSchedule:
     def __post_init__(self) -> None:
         """Refuses what cannot be meant."""
         for name in ("skip_first", "wait_steps", "warmup_steps", "repeat"):
-            _require_int(name, getattr(self, name), 0, "")
-        _require_int(
+            require_int(name, getattr(self, name), 0, "")
+        require_int(
             "active_steps",
             self.active_steps,
             1,
@@ -49,9 +49,13 @@ class CaptureSchedule:
         """The first step that is captured."""
         return self.skip_first + self.wait_steps + self.warmup_steps
 
+    def end_of(self, cycle: int) -> int:
+        """The first step after a cycle's window."""
+        return self._start(cycle) + self.active_steps
+
     def is_over(self, step: int) -> bool:
         """No window follows at or after this step."""
-        return bool(self.repeat) and step >= self._start(self.repeat - 1) + self.active_steps
+        return bool(self.repeat) and step >= self.end_of(self.repeat - 1)
 
     @property
     def _length(self) -> int:
@@ -61,8 +65,15 @@ class CaptureSchedule:
         return self.first_active + cycle * self._length
 
 
-def _require_int(name: str, value: object, least: int, remedy: str) -> None:
+def require_int(name: str, value: object, least: int, remedy: str) -> int:
+    """`value`, if it is an int of at least `least`.
+
+    Raises:
+        TypeError: no int.
+        ValueError: too small.
+    """
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{name} must be an int, got {type(value).__name__} {value!r}.{remedy}")
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {value}.{remedy}")
+    return value

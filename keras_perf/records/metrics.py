@@ -154,23 +154,34 @@ GPU_METRICS = (
     ),
 )
 
-CURVE_METRICS = (
+TRIAL_METRICS = (
     Metric(
-        "steps_per_execution/predicted_ms",
-        "ms",
-        "Step time that the recommender's curve predicts, by number of steps per execution, "
-        "which is the TensorBoard step here.",
-        "Holds for the machine and the load at the time of the trials.",
+        "steps_per_execution/recommended_steps",
+        "steps",
+        "The number that the recommender's trials lead to.",
+        "Holds for the machine and its load at the time of the trials.",
     ),
     Metric(
-        "steps_per_execution/measured_ms",
+        "steps_per_execution/predicted_speedup_ratio",
+        "ratio",
+        "What setting it buys: step time now over step time then.",
+        "As steps_per_execution/recommended_steps.",
+    ),
+    Metric(
+        "steps_per_execution/in_graph_ms",
         "ms",
-        "Median step time in the recommender's trials, by number of steps per execution.",
-        "A few executions of each length.",
+        "c of T(N) = c + h / N: a step inside the graph.",
+        "Includes input wait.",
+    ),
+    Metric(
+        "steps_per_execution/per_execution_ms",
+        "ms",
+        "h of T(N) = c + h / N: what each execution costs once.",
+        "Includes callbacks and Keras's loop.",
     ),
 )
 
-METRICS = STEP_METRICS + OWNER_METRICS + CURVE_METRICS + HOST_METRICS + GPU_METRICS
+METRICS = STEP_METRICS + OWNER_METRICS + TRIAL_METRICS + HOST_METRICS + GPU_METRICS
 
 
 def metrics_markdown() -> str:

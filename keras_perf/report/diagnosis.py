@@ -174,6 +174,11 @@ def _notes(summary: Summary) -> list[str]:
     ]
     if "input_wait" not in summary.parts:
         notes.append("Input wait could not be measured and is inside compute.")
+    if (kind := summary.context.get("input_kind")) in ("PyDataset", "generator"):
+        notes.append(
+            f"Input comes from a {kind}, behind which tf.data sees nothing: what workers, or a "
+            "tf.data pipeline in its place, would buy cannot be predicted."
+        )
     if "dispatch" not in summary.parts:
         trial = summary.context.get("steps_per_execution_trial") or {}
         why = f" ({trial['reason'].rstrip('.')})" if "reason" in trial else ""

@@ -14,7 +14,7 @@ import pandas as pd
 import tensorflow as tf
 
 from keras_perf.observers.cost_curve import fit_curve
-from keras_perf.trials.train_function import TrainFunction, train_function_at
+from keras_perf.trials.train_function import TrainFunction, TrainFunctionAt
 
 
 def sweep_steps_per_execution(
@@ -55,7 +55,7 @@ def sweep_steps_per_execution(
     with _restored(model, dataset):
         strategy = model.distribute_strategy
         iterator = iter(strategy.experimental_distribute_dataset(dataset.repeat()))
-        functions = {n: train_function_at(model, n) for n in candidates}
+        functions = {n: TrainFunctionAt(model, n).run for n in candidates}
         for function in functions.values():
             _run(function, iterator)
         order = list(candidates)

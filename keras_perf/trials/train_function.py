@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import keras
@@ -10,27 +11,82 @@ import keras
 TrainFunction = Callable[[Any], Any]
 
 
-def train_function_at(model: keras.Model, steps: int) -> TrainFunction:
+class TrainFunctionAt:
     """The function that `fit` would call with `steps_per_execution=steps`.
 
-    The model keeps its own. Each call with an iterator runs that many training steps, fewer at
-    the end of the data, and returns the logs; the first one traces, and compiles with XLA.
+    The model keeps its own. Each `run` with an iterator does that many training steps, fewer at
+    the end of the data, and returns the logs.
     """
-    kept_function, kept_steps = model.train_function, model.steps_per_execution
-    try:
-        model.steps_per_execution = steps
-        model.make_train_function(force=True)
-        run = model.train_function
-    finally:
-        model.steps_per_execution, model.train_function = kept_steps, kept_function
 
-    def at_that_length(iterator: Any) -> Any:
-        # Keras reads the attribute when the function is traced, at its first call.
-        usual = model.steps_per_execution
-        model.steps_per_execution = steps
+    def __init__(self, model: keras.Model, steps: int) -> None:
+        self._model, self._steps = model, steps
+        self._graph: Any = None
+        kept = model.train_function
+        with self._at_that_length():
+            try:
+                model.make_train_function(force=True)
+                self._function: TrainFunction = model.train_function
+            finally:
+                model.train_function = kept
+
+    def run(self, iterator: Any) -> Any:
+        """One execution; the first one compiles, with XLA, and traces if nobody did before."""
+        with self._at_that_length():
+            return self._function(iterator)
+
+    def trace(self, iterator: Any) -> None:
+        """Traces for such iterators, without running a step.
+
+        Raises:
+            LookupError: the `tf.function` in Keras's train function is not found; it lies in
+                the closure, which is private to Keras.
+        """
+        graph_function = inner_function(self._function)
+        if graph_function is None:
+            raise LookupError("no tf.function in Keras's train function")
+        with self._at_that_length():
+            self._graph = graph_function.get_concrete_function(iterator).graph
+
+    @property
+    def draws_random_numbers(self) -> bool:
+        """The traced steps hold random operations with a state of their own (`tf.random.*`)."""
+        if self._graph is None:
+            return False
+        definition = self._graph.as_graph_def()
+        nodes = [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
+        return any(node.op in _RANDOM_OPERATIONS for node in nodes)
+
+    @contextmanager
+    def _at_that_length(self) -> Iterator[None]:
+        # Keras reads the attribute when the function is made and when it is traced.
+        usual = self._model.steps_per_execution
+        self._model.steps_per_execution = self._steps
         try:
-            return run(iterator)
+            yield
         finally:
-            model.steps_per_execution = usual
+            self._model.steps_per_execution = usual
 
-    return at_that_length
+
+_RANDOM_OPERATIONS = frozenset(
+    {
+        "Multinomial",
+        "ParameterizedTruncatedNormal",
+        "RandomGamma",
+        "RandomPoisson",
+        "RandomPoissonV2",
+        "RandomShuffle",
+        "RandomStandardNormal",
+        "RandomUniform",
+        "RandomUniformInt",
+        "TruncatedNormal",
+    }
+)
+"""TensorFlow's operations that keep the state of their sequence in themselves."""
+
+
+def inner_function(function: Any) -> Any | None:
+    """The `tf.function` in the closure of Keras's train function, or None."""
+    for cell in getattr(function, "__closure__", None) or ():
+        if hasattr(cell.cell_contents, "experimental_get_tracing_count"):
+            return cell.cell_contents
+    return None

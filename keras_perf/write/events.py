@@ -87,7 +87,7 @@ class RunWriter:
 
     def context(self, step: int, context: Mapping[str, Any]) -> None:
         """What the figures cannot tell about the run; the newest one counts."""
-        self._string(step, CONTEXT_TAG, json.dumps(context).encode(), CONTEXT_PLUGIN)
+        self._string(step, CONTEXT_TAG, json.dumps(context, default=str).encode(), CONTEXT_PLUGIN)
 
     def flush(self) -> None:
         """Hands everything to the file system."""

@@ -15,7 +15,6 @@ _CHARTS = (
     ("Step time", "Parts of a step (ms)", rf"^perf/({_PARTS})_ms$"),
     ("Step time", "Step time (ms)", r"^perf/step_time_ms$"),
     ("Step time", "Callbacks (ms per step)", r"^callbacks/"),
-    ("Steps per execution", "Step time (ms) by steps per execution", r"^steps_per_execution/"),
     ("Throughput", "Steps per second", r"^perf/steps_per_sec$"),
     ("Throughput", "Examples per second", r"^perf/examples_per_sec$"),
     ("GPU", "Activity (%)", r"^gpu/\d+/.*_pct$"),

@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 import keras_perf as kp
-from keras_perf.callbacks import observation
+from keras_perf.callbacks import observation, profiler_door
 
 CALLBACKS = {
     "WindowedProfiler": lambda d: [kp.WindowedProfiler(d, warmup_steps=5, active_steps=5)],
@@ -182,7 +182,9 @@ def test_refuses_a_log_directory_that_cannot_be_written(tmp_path):
         (kp.GPUUtilizationSampler, {"interval_s": 0}, ValueError, "interval_s must be above 0"),
         (kp.GPUUtilizationSampler, {"interval_s": "1"}, TypeError, "interval_s must be a number"),
         (kp.StepsPerExecutionRecommender, {"apply": 1}, TypeError, "apply must be True or False"),
-        (kp.StepsPerExecutionRecommender, {"limit": 0}, ValueError, "limit must be above 0"),
+        (kp.StepsPerExecutionRecommender, {"limit": 0}, ValueError, "limit must be at least 1"),
+        (kp.StepsPerExecutionRecommender, {"limit": 2.5}, TypeError, "limit must be an int"),
+        (kp.GPUUtilizationSampler, {"interval_s": float("inf")}, ValueError, "and finite"),
         (kp.perf_callbacks, {"gpu": "yes"}, TypeError, "gpu must be True, False or a dict"),
     ],
 )
@@ -209,3 +211,136 @@ def test_another_backend_is_refused_in_one_line(tmp_path, said, monkeypatch):
     kp.StepGapDetector(tmp_path).on_train_begin()
     assert len(said()) == 1
     assert "TensorFlow backend only" in said()[0]
+
+
+def test_the_model_stays_reachable_for_every_callback(callbacks):
+    network = programs.model()
+    seen = []
+
+    class Look(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            seen.extend(callback.model is network for callback in callbacks)
+
+    fit(network, [*callbacks, Look()])
+    assert seen
+    assert all(seen)
+    assert all(callback.model is network for callback in callbacks)
+
+
+def test_a_callback_list_of_the_users_own_serves_several_fits(callbacks):
+    network = programs.model()
+    own = keras.callbacks.CallbackList(callbacks, add_history=True, model=network, steps=40)
+    for _ in range(2):
+        fit(network, own)
+        nothing_is_left(network)
+
+
+def raising_in_keras_own_loop(patch, network):
+    patch.setattr(
+        type(network), "reset_metrics", lambda self: (_ for _ in ()).throw(RuntimeError("theirs"))
+    )
+    return pytest.raises(RuntimeError, match="theirs")
+
+
+def test_a_retry_after_an_error_in_keras_own_loop_is_observed_anew(callbacks, monkeypatch, said):
+    network = programs.model()
+    for _ in range(3):
+        with monkeypatch.context() as patch, raising_in_keras_own_loop(patch, network):
+            fit(network, callbacks)
+        fit(network, callbacks)
+        nothing_is_left(network)
+    assert not [line for line in said() if "failed" in line]
+
+
+class RateByBatch(keras.callbacks.Callback):
+    def on_train_batch_begin(self, batch, logs=None):
+        self.model.optimizer.learning_rate = 0.001 * (1 + batch % 7)
+
+
+def test_after_an_interrupt_that_is_kept_a_fit_without_us_is_left_alone(callbacks, monkeypatch):
+    weights = []
+    for ours in (callbacks, []):
+        network = programs.model()
+        with monkeypatch.context() as patch, raising_in_keras_own_loop(patch, network) as kept:
+            fit(network, ours)
+        network.fit(programs.dataset(150), verbose=0, shuffle=False, callbacks=[RateByBatch()])
+        weights.append([w.numpy() for w in network.weights])
+        del kept
+        nothing_is_left(network)
+    for mine, theirs in zip(*weights, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_training_inside_a_hook_is_not_counted_as_ours(tmp_path):
+    class Trains(keras.callbacks.Callback):
+        async_safe = True
+
+        def on_train_batch_end(self, batch, logs=None):
+            x, y = programs.arrays(1)
+            self.model.train_on_batch(x, y)
+
+    fit(programs.model(), [Trains(), kp.StepGapDetector(tmp_path)])
+    scalars = kp.load_scalars(tmp_path)
+    assert scalars["step"].max() == 40
+    assert (scalars.query("tag == 'perf/other_host_ms'")["value"] >= 0).all()
+
+
+def test_a_log_directory_that_vanishes_costs_the_figures_only(callbacks, tmp_path, said):
+    network, plain = programs.model(), programs.model()
+    (tmp_path / "perf").rmdir()
+    (tmp_path / "perf").write_text("")
+    fit(network, callbacks)
+    fit(plain, [])
+    for mine, theirs in zip(network.weights, plain.weights, strict=True):
+        np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
+    nothing_is_left(network)
+    assert all(callback.observation is None for callback in callbacks)
+
+
+def test_a_failing_profiler_of_ours_leaves_no_trace_open(tmp_path, said, monkeypatch):
+    profiler = kp.WindowedProfiler(tmp_path, warmup_steps=5, active_steps=20)
+    marker = profiler_door.step_marker
+
+    def fails(step):
+        return marker(step) if step < 12 else 1 / 0
+
+    monkeypatch.setattr(profiler_door, "step_marker", fails)
+    fit(programs.model(), [profiler])
+    assert any("WindowedProfiler failed" in line for line in said())
+
+
+def test_numbers_from_numpy_do_as_well(tmp_path):
+    programs.model().fit(
+        programs.dataset().repeat(),
+        epochs=np.int64(2),
+        steps_per_epoch=np.int64(40),
+        verbose=0,
+        shuffle=False,
+        callbacks=[kp.StepGapDetector(tmp_path)],
+    )
+    assert kp.diagnose(tmp_path).summary.steps > 20
+
+
+def test_examples_are_those_of_training_not_of_validation(tmp_path):
+    programs.model().fit(
+        programs.dataset(60),
+        validation_data=programs.dataset(3, 2),
+        epochs=2,
+        verbose=0,
+        shuffle=False,
+        callbacks=[kp.StepGapDetector(tmp_path)],
+    )
+    assert kp.diagnose(tmp_path).summary.examples_per_step == 8
+
+
+@pytest.mark.parametrize("accumulate", [None, 4])
+def test_steps_are_counted_by_the_data_where_their_length_is_known(accumulate, tmp_path):
+    optimizer = keras.optimizers.Adam(gradient_accumulation_steps=accumulate)
+    programs.model(optimizer=optimizer, steps_per_execution=8).fit(
+        programs.dataset(41),
+        epochs=3,
+        verbose=0,
+        shuffle=False,
+        callbacks=[kp.StepGapDetector(tmp_path)],
+    )
+    assert kp.load_scalars(tmp_path)["step"].max() == 123

@@ -99,3 +99,37 @@ def test_captured_steps_are_left_out_of_the_figures(tmp_path):
     fit([kp.WindowedProfiler(tmp_path, active_steps=40), kp.StepGapDetector(tmp_path)])
     scalars = kp.load_scalars(tmp_path).query("tag == 'perf/interval_steps'")
     assert 0 < scalars["value"].sum() <= 80 - 10 - 40
+
+
+def with_validation(callbacks, batches):
+    programs.model().fit(
+        programs.dataset(40),
+        validation_data=programs.dataset(batches),
+        epochs=2,
+        verbose=0,
+        shuffle=False,
+        callbacks=callbacks,
+    )
+
+
+def test_a_window_that_ends_with_the_epoch_holds_no_validation(tmp_path):
+    with_validation([kp.WindowedProfiler(tmp_path, warmup_steps=20, active_steps=20)], 400)
+    [path] = traces(tmp_path)
+    assert path.stat().st_size < 1_000_000
+
+
+def test_a_window_that_validation_would_fill_ends_there_and_says_so(tmp_path, said):
+    with_validation([kp.WindowedProfiler(tmp_path, warmup_steps=30, active_steps=20)], 5)
+    assert len(traces(tmp_path)) == 1
+    assert any("ends at step 40, 10 steps early" in line for line in said())
+
+
+def test_a_users_trace_is_left_alone_in_a_retry(tmp_path):
+    tf.profiler.experimental.start(str(tmp_path / "theirs"))
+    try:
+        raise MemoryError
+    except MemoryError:
+        fit([kp.WindowedProfiler(tmp_path / "ours")])
+    finally:
+        tf.profiler.experimental.stop()
+    assert list((tmp_path / "theirs").rglob("*.xplane.pb"))

@@ -282,11 +282,12 @@ def test_a_costly_trace_is_repeated_for_one_length_only(tmp_path, monkeypatch):
 def test_the_curve_is_logged_as_scalars_and_as_a_table(tmp_path):
     recommender = kp.StepsPerExecutionRecommender(tmp_path)
     train([recommender])
-    scalars = kp.load_scalars(tmp_path)
-    predicted = scalars[scalars["tag"] == "steps_per_execution/predicted_ms"]
-    measured = scalars[scalars["tag"] == "steps_per_execution/measured_ms"]
-    assert {1, 8, 32, 256} <= set(predicted["step"])
-    assert set(measured["step"]) == {1, 8, 32}
+    scalars = kp.load_scalars(tmp_path).set_index("tag")["value"]
+    record = recommender.recommendation
+    assert scalars["steps_per_execution/recommended_steps"] == record.steps_per_execution
+    assert scalars["steps_per_execution/in_graph_ms"] == pytest.approx(
+        record.evidence["in_graph_ms"]
+    )
     [path] = (tmp_path / "perf").glob("events*")
     tables = [
         value.tensor.string_val[0].decode()
@@ -309,3 +310,87 @@ def test_mirrored_replicas_are_trained_the_same(tmp_path):
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert "equal" in done.stdout
+
+
+@pytest.mark.filterwarnings("ignore:Your input ran out of data")
+@pytest.mark.parametrize("apply", [False, True])
+def test_epochs_that_end_before_a_trials_answers_do_lose_no_step(apply, tmp_path):
+    results = []
+    for callbacks in ([], [kp.StepsPerExecutionRecommender(tmp_path, apply=apply)]):
+        network = programs.model()
+        history = network.fit(
+            programs.dataset(45),
+            steps_per_epoch=30,
+            epochs=6,
+            verbose=0,
+            shuffle=False,
+            callbacks=callbacks,
+        )
+        results.append((network, history.history))
+    assert_equal_training(*results)
+
+
+class RateByBatch(keras.callbacks.Callback):
+    def on_train_batch_begin(self, batch, logs=None):
+        self.model.optimizer.learning_rate = 0.001 * (1 + batch % 7)
+
+
+def test_a_later_fit_that_must_not_be_steered_is_not(tmp_path):
+    results = []
+    for callbacks in ([], [kp.StepsPerExecutionRecommender(tmp_path, apply=True)]):
+        network, _ = train(callbacks)
+        history = network.fit(
+            programs.dataset(100), verbose=0, shuffle=False, callbacks=[RateByBatch(), *callbacks]
+        )
+        results.append((network, history.history))
+    assert_equal_training(*results)
+
+
+def test_a_subclass_of_a_callback_that_only_looks_may_steer(tmp_path):
+    class Steers(keras.callbacks.CSVLogger):
+        def on_train_batch_begin(self, batch, logs=None):
+            self.model.optimizer.learning_rate = 0.1
+
+    recommender = kp.StepsPerExecutionRecommender(tmp_path)
+    train([Steers(tmp_path / "log.csv"), recommender], epochs=1)
+    assert "Steers.on_train_batch_begin may steer" in recommender.recommendation.reason
+
+
+def own(train_step):
+    class Own(keras.Sequential):
+        pass
+
+    Own.train_step = train_step
+    network = Own([keras.layers.Input((8,)), keras.layers.Dense(1)])
+    network.compile("sgd", "mse", jit_compile=False)
+    return network
+
+
+def test_a_train_step_that_draws_tf_random_numbers_is_not_tried(tmp_path):
+    def noisy(self, data):
+        x, y = data
+        return keras.Model.train_step(self, (x + tf.random.normal(tf.shape(x)), y))
+
+    recommender = kp.StepsPerExecutionRecommender(tmp_path)
+    own(noisy).fit(programs.dataset(200), verbose=0, shuffle=False, callbacks=[recommender])
+    assert "draws tf.random numbers" in recommender.recommendation.reason
+
+
+def test_a_train_step_that_cannot_be_traced_again_is_not_tried(tmp_path):
+    traces = []
+
+    def once(self, data):
+        traces.append(data)
+        if len(traces) > 1:
+            raise RuntimeError("once only")
+        return keras.Model.train_step(self, data)
+
+    recommender = kp.StepsPerExecutionRecommender(tmp_path)
+    own(once).fit(programs.dataset(200), verbose=0, shuffle=False, callbacks=[recommender])
+    assert "tracing the train function again failed" in recommender.recommendation.reason
+
+
+def test_no_trial_is_longer_than_an_execution_may_be(tmp_path):
+    recommender = kp.StepsPerExecutionRecommender(tmp_path, max_execution_s=0.008)
+    train([recommender])
+    assert max(recommender.recommendation.evidence.get("trials", {1: 0})) < 32

@@ -42,7 +42,10 @@ def now() -> list[float]:
 @pytest.fixture
 def reader(monkeypatch, now) -> HostReader:
     monkeypatch.setattr(host, "psutil", ScriptedPsutil())
-    return HostReader(lambda: now[0])
+    reader = HostReader(lambda: now[0])
+    # What psutil says first compares with nothing.
+    assert reader.read() == {}
+    return reader
 
 
 def test_a_sample_has_the_units_of_its_tags(reader, now):
@@ -68,6 +71,7 @@ def test_asked_again_at_once_it_has_nothing_new(reader, now):
 def test_a_real_machine_answers():
     times = iter((0.0, 1.0))
     reader = HostReader(lambda: next(times))
+    reader.read()
     assert min(reader.read().values()) >= 0
     reader.close()
     reader.close()

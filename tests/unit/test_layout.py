@@ -26,7 +26,6 @@ def test_all_tags_make_all_charts():
     found = {category: list(titles) for category, titles in charts(EVERY_TAG).items()}
     assert found == {
         "Step time": ["Parts of a step (ms)", "Step time (ms)", "Callbacks (ms per step)"],
-        "Steps per execution": ["Step time (ms) by steps per execution"],
         "Throughput": ["Steps per second", "Examples per second"],
         "GPU": ["Activity (%)", "Memory used (MiB)", "Power (W)"],
         "Host": ["CPU (%)", "Memory (MiB)"],

@@ -12,6 +12,7 @@ from keras_perf.records.metrics import METRICS, STEP_METRICS, metrics_markdown
 SUFFIXES = {
     "ms": "_ms",
     "%": "_pct",
+    "ratio": "_ratio",
     "MiB": "_mib",
     "W": "_w",
     "°C": "_c",

@@ -45,7 +45,8 @@ PREFETCHED = [*SEQUENTIAL, stage("Prefetch", 0.0)]
         (
             {"input_wait": 0.0, "compute": 10.0},
             "compute-bound",
-            "no other part is worth 5%: what remains is the model's own computation.",
+            "no other part is worth 5%: what remains is the model's own computation and "
+            "dispatch, which was not measured.",
         ),
     ],
 )
