@@ -1,6 +1,6 @@
 """Microseconds that each callback adds to a training step.
 
-    python benchmarks/overhead.py [--repeats 15] [--steps 250]
+    python benchmarks/overhead.py [--repeats 10] [--steps 600]
 
 What: `fit` on a tiny model (steps of well under a millisecond) with nothing, with a do-nothing
 batch hook, with each callback of keras_perf, with the four together and with Keras's TensorBoard
@@ -144,8 +144,8 @@ def table(times: dict[str, np.ndarray]) -> str:
 def main() -> None:
     """Measures and prints."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=15, help="runs of each variant")
-    parser.add_argument("--steps", type=int, default=250, help="steps an epoch, at least 250")
+    parser.add_argument("--repeats", type=int, default=10, help="runs of each variant")
+    parser.add_argument("--steps", type=int, default=600, help="steps an epoch, at least 250")
     arguments = parser.parse_args()
     logging.getLogger("keras_perf").setLevel(logging.ERROR)
     print(

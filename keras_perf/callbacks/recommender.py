@@ -28,7 +28,11 @@ from keras_perf.trials.train_function import TrainFunctionAt
 logger = logging.getLogger("keras_perf")
 
 TRIALS = 5
-"""Executions of each other length that are measured, after one that traces."""
+"""Executions of each other length that are measured."""
+
+RUN_UP = 1
+"""Executions of the other length right before each measured one: after another function caches
+are cold, and the first also compiles."""
 
 BETWEEN = 4
 """Ordinary executions before each trial, so that a drifting machine drifts for both."""
@@ -60,7 +64,7 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
 
     After warm-up it runs a few executions of several steps in place of single ones: real steps
     in their real order, so that data, losses and final weights are bit for bit those of a run
-    without it; Keras's next calls are answered with their logs. From both lengths it fits
+    without it; Keras's next calls are answered with their logs. From the lengths it fits
     T(N) = c + h / N and picks the smallest N within 3 % of the floor c. Batch hooks of other
     callbacks see during a trial what they would see with that N.
 
@@ -158,9 +162,11 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         if self._finished:
             return self._applied(plan)
         self._since_trial += 1
-        if self._since_trial <= BETWEEN:
+        running_up = self._trials % (1 + RUN_UP) > 0
+        if self._since_trial <= BETWEEN and not running_up:
             return plan
-        if self._lengths and self._trials > TRIALS * len(self._lengths):
+        trials = self._trials // (1 + RUN_UP)
+        if self._lengths and trials >= TRIALS * len(self._lengths):
             self._conclude()
             return plan
         self._lengths = self._lengths or self._choose_lengths(plan)
@@ -168,8 +174,9 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
             self._stop_directing()
         if not self._lengths:
             return plan
-        steps = self._lengths[self._trials % len(self._lengths)]
-        if not self._fits(steps) or not self._prepared(steps):
+        steps = self._lengths[trials % len(self._lengths)]
+        room = steps if running_up else steps * (1 + RUN_UP)
+        if not self._fits(room) or not self._prepared(steps):
             return plan
         self._since_trial = 0
         self._trials += 1
@@ -258,6 +265,11 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
 
     # -- at the end ----------------------------------------------------------------------
 
+    def _enough_trials(self) -> bool:
+        """Training ended before all trials were made, but there are some of each length."""
+        counts = [len(self._many_ms.get(n, ())) // (1 + RUN_UP) for n in self._lengths]
+        return bool(counts) and min(counts) >= 2
+
     def _conclude(self) -> None:
         observation = self.observation
         assert observation is not None
@@ -267,8 +279,8 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
             self._stop_directing()
         few = observation.steps_per_execution
         host_ms = median(self._host_ms)
-        # The first trial of each length has traced and compiled.
-        samples = {n: found[1:] for n, found in self._many_ms.items() if len(found) > 1}
+        every = 1 + RUN_UP
+        samples = {n: found[RUN_UP::every] for n, found in self._many_ms.items()}
         samples[few] = list(self._few_ms)
         curve = fit_curve(samples, host_ms)
         bounds = Bounds(
@@ -312,7 +324,7 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         """Leaves a recommendation, if only the reason why there is none."""
         observation = self.observation
         assert observation is not None
-        if not self._finished and any(len(found) > 3 for found in self._many_ms.values()):
+        if not self._finished and self._enough_trials():
             self._conclude()
         if not self._finished:
             current = observation.steps_per_execution

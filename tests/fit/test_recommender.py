@@ -38,7 +38,7 @@ def test_trials_change_neither_weights_nor_history(optimizer, dropout, tmp_path)
     assert_equal_training(train([recommender], **arguments), train([], **arguments))
     evidence = recommender.recommendation.evidence
     assert set(evidence["trials"]) == {1, 8, 32}
-    assert (evidence["trial_executions"], evidence["extra_traces"]) == (11, 2)
+    assert (evidence["trial_executions"], evidence["extra_traces"]) == (20, 2)
 
 
 def test_a_tiny_model_is_told_to_run_more_steps_per_execution(tmp_path):
@@ -212,6 +212,18 @@ def test_early_stopping_between_trials_stops_at_the_same_step(tmp_path):
     stopped = train([stop(), recommender], batches=60)
     assert_equal_training(stopped, train([stop()], batches=60))
     assert int(stopped[0].optimizer.iterations.numpy()) < 240
+
+
+def test_stopping_at_a_batch_is_not_tried_around_and_stops_there(tmp_path):
+    class StopsAt(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            self.model.stop_training = batch >= 45
+
+    recommender = kp.StepsPerExecutionRecommender(tmp_path, apply=True)
+    stopped = train([StopsAt(), recommender], batches=60)
+    assert_equal_training(stopped, train([StopsAt()], batches=60))
+    assert int(stopped[0].optimizer.iterations.numpy()) == 46
+    assert "StopsAt.on_train_batch_end may steer" in recommender.recommendation.reason
 
 
 def test_data_that_fail_inside_a_trial_leave_the_weights_of_a_plain_run(tmp_path):
