@@ -7,7 +7,6 @@ import logging
 import threading
 import time
 import weakref
-from collections.abc import Callable, Generator
 from typing import Any
 
 import keras
@@ -15,12 +14,18 @@ import tensorflow as tf
 
 from keras_perf.callbacks.iterators import PipelineModel
 from keras_perf.callbacks.listener import Director, Listener, Plan
+from keras_perf.callbacks.model_facts import (
+    counts_every_step,
+    kind_of_input,
+    optimizer_iterations,
+    trace_counter,
+)
 from keras_perf.callbacks.recording import Recording
 from keras_perf.callbacks.relay import CallbackRelay, calling_list, fit_arguments
 from keras_perf.observers.split import GAP_HISTORY
 from keras_perf.observers.timeline import Timeline
 from keras_perf.records.execution import Kind
-from keras_perf.trials.train_function import TrainFunction, inner_function
+from keras_perf.trials.train_function import TrainFunction
 
 logger = logging.getLogger("keras_perf")
 
@@ -304,7 +309,7 @@ class Observation:
         expected = self.batch
         if self._known_steps is not None:
             expected = self.batch if self.whole_executions else self._known_steps
-        elif self._epoch_iterations is not None and _counts_every_step(self.model.optimizer):
+        elif self._epoch_iterations is not None and counts_every_step(self.model.optimizer):
             expected = (optimizer_iterations(self.model) or 0) - self._epoch_iterations
         missing = self.batch - expected
         return missing if 0 < missing < self.steps_per_execution else 0
@@ -368,37 +373,3 @@ def _close_elsewhere(observation: Observation) -> None:
 def _close_all() -> None:
     for observation in list(_running.values()):
         observation.close(aborted=True)
-
-
-def optimizer_iterations(model: keras.Model) -> int | None:
-    """The optimizer's step counter; a device read, so only for an epoch's end."""
-    iterations = getattr(getattr(model, "optimizer", None), "iterations", None)
-    return None if iterations is None else int(keras.ops.convert_to_numpy(iterations))
-
-
-def _counts_every_step(optimizer: Any) -> bool:
-    scaled = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
-    return not scaled and not getattr(optimizer, "gradient_accumulation_steps", None)
-
-
-def kind_of_input(x: Any) -> str | None:
-    """What `fit` was given, in a word."""
-    if x is None:
-        return None
-    if isinstance(x, tf.data.Dataset | tf.distribute.DistributedDataset):
-        return "tf.data"
-    if isinstance(x, keras.utils.PyDataset):
-        return "PyDataset"
-    if isinstance(x, Generator):
-        return "generator"
-    return "arrays"
-
-
-def trace_counter(function: Any) -> Callable[[], int]:
-    """Counts traces of the `tf.function` inside Keras's train function.
-
-    Where that is not found (another version, `run_eagerly`), the count stays 0 and retracing is
-    not recognised.
-    """
-    found = inner_function(function)
-    return (lambda: 0) if found is None else found.experimental_get_tracing_count

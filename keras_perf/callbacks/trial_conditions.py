@@ -6,7 +6,8 @@ import keras
 import tensorflow as tf
 
 from keras_perf.callbacks.listening import ListeningCallback
-from keras_perf.callbacks.observation import Observation, optimizer_iterations
+from keras_perf.callbacks.model_facts import optimizer_iterations
+from keras_perf.callbacks.observation import Observation
 
 _ONLY_LOOK = (
     keras.callbacks.ProgbarLogger,

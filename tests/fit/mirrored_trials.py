@@ -31,7 +31,7 @@ for devices in (["CPU:0"], ["CPU:0", "CPU:1"]):
     for mine, theirs in zip(weights, plain, strict=True):
         np.testing.assert_array_equal(mine, theirs)
     summary = kp.diagnose(log_dir).summary
-    assert "input_wait" in summary.parts
+    assert "input_wait" in summary.parts or not hasattr(tf.data.experimental, "get_model_proto")
     assert summary.examples_per_step == 8
     if len(devices) == 1:
         assert record.evidence["trial_executions"] > 3, record.reason

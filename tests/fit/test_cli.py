@@ -81,6 +81,7 @@ def test_the_digits_are_those_of_their_source(tmp_path):
     assert int(label) == 0
 
 
+@programs.needs_gap_times
 def test_the_demo_finds_changes_and_shows(tmp_path):
     console = Console(record=True, width=100)
     comparison = demo.run(tmp_path, console)

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 import keras_perf as kp
 from keras_perf.callbacks.iterators import PipelineModel
-from keras_perf.callbacks.observation import trace_counter
+from keras_perf.callbacks.model_facts import trace_counter
 
 
 def diagnose(tmp_path, callbacks=(), *, data=None, epochs=2, **compile_arguments):
@@ -100,7 +100,8 @@ def test_xla_compiling_for_the_smaller_last_batch_is_compile_time(tmp_path):
         x[:-3], y[:-3], batch_size=8, epochs=2, verbose=0, callbacks=[kp.StepGapDetector(tmp_path)]
     )
     found = kp.diagnose(tmp_path)
-    assert found.breakdown["compile"] > found.breakdown["compute"]
+    # One execution of some hundred compiled, which takes as long as dozens of steps.
+    assert found.breakdown["compile"] > 0.2 * found.breakdown["step"]
     assert found.verdict == "compile-bound"
     assert found.recommendations[0].id == "stable-shapes"
 

@@ -1,0 +1,46 @@
+"""What a model and the input of a `fit` tell about themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from keras_perf.trials.train_function import inner_function
+
+
+def optimizer_iterations(model: keras.Model) -> int | None:
+    """The optimizer's step counter; a device read, so only for an epoch's end."""
+    iterations = getattr(getattr(model, "optimizer", None), "iterations", None)
+    return None if iterations is None else int(keras.ops.convert_to_numpy(iterations))
+
+
+def counts_every_step(optimizer: Any) -> bool:
+    """Its counter advances by one with every step: not where steps are skipped or gathered."""
+    scaled = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
+    return not scaled and not getattr(optimizer, "gradient_accumulation_steps", None)
+
+
+def kind_of_input(x: Any) -> str | None:
+    """What `fit` was given, in a word."""
+    if x is None:
+        return None
+    if isinstance(x, tf.data.Dataset | tf.distribute.DistributedDataset):
+        return "tf.data"
+    if isinstance(x, keras.utils.PyDataset):
+        return "PyDataset"
+    if isinstance(x, Generator):
+        return "generator"
+    return "arrays"
+
+
+def trace_counter(function: Any) -> Callable[[], int]:
+    """Counts traces of the `tf.function` inside Keras's train function.
+
+    Where that is not found (another version, `run_eagerly`), the count stays 0 and retracing is
+    not recognised.
+    """
+    found = inner_function(function)
+    return (lambda: 0) if found is None else found.experimental_get_tracing_count
