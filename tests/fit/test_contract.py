@@ -345,3 +345,28 @@ def test_steps_are_counted_by_the_data_where_their_length_is_known(accumulate, t
         callbacks=[kp.StepGapDetector(tmp_path)],
     )
     assert kp.load_scalars(tmp_path)["step"].max() == 123
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments"),
+    [
+        ("tf.data", lambda: {"x": programs.dataset().repeat(), "steps_per_epoch": 40}),
+        ("arrays", lambda: dict(zip("xy", programs.arrays(), strict=True), batch_size=8)),
+        ("PyDataset", lambda: {"x": programs.Batches()}),
+        ("generator", lambda: {"x": programs.generator(), "steps_per_epoch": 40}),
+    ],
+)
+def test_the_arguments_of_the_calling_fit_are_found(kind, arguments, tmp_path):
+    """Canary for `relay.fit_arguments`, which reads them from the frame of `fit`."""
+    seen = []
+
+    class Look(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            seen.append(detector.observation)
+
+    detector = kp.StepGapDetector(tmp_path)
+    given = arguments()
+    programs.model().fit(**given, verbose=0, shuffle=False, callbacks=[detector, Look()])
+    assert seen[0].relayed
+    assert seen[0].input_kind == kind
+    assert seen[0].whole_executions == ("steps_per_epoch" in given)
