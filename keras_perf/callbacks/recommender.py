@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 import weakref
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from statistics import median
@@ -18,21 +16,19 @@ from keras_perf.callbacks.listener import Director, Plan
 from keras_perf.callbacks.listening import ListeningCallback, require_bool, require_number
 from keras_perf.callbacks.observation import Observation
 from keras_perf.callbacks.trial_conditions import called_less_often, reason_not_to_try
-from keras_perf.observers.cost_curve import CostCurve, fit_curve, resampled_curves
+from keras_perf.observers.cost_curve import CostCurve, resampled_curves
 from keras_perf.observers.schedule import require_int
-from keras_perf.observers.steps_choice import Bounds, StepsPerExecution, recommend
+from keras_perf.observers.steps_choice import Bounds, StepsPerExecution, choose_steps, recommend
+from keras_perf.observers.trial_times import RUN_UP, TrialTimes
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.report.cost_curve import curve_markdown, recommendation_scalars
 from keras_perf.trials.train_function import TrainFunctionAt
 
-logger = logging.getLogger("keras_perf")
-
 TRIALS = 5
 """Executions of each other length that are measured."""
 
-RUN_UP = 1
-"""Executions of the other length right before each measured one: after another function caches
-are cold, and the first also compiles."""
+CONFIRMATIONS = 3
+"""Executions of the length that the first trials lead to, where none was as long."""
 
 BETWEEN = 4
 """Ordinary executions before each trial, so that a drifting machine drifts for both."""
@@ -65,7 +61,7 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
     After warm-up it runs a few executions of several steps in place of single ones: real steps
     in their real order, so that data, losses and final weights are bit for bit those of a run
     without it; Keras's next calls are answered with their logs. From the lengths it fits
-    T(N) = c + h / N and picks the smallest N within 3 % of the floor c. Batch hooks of other
+    T(N) = c + h / N and picks the smallest N within 2 % of the floor c. Batch hooks of other
     callbacks see during a trial what they would see with that N.
 
     Arguments:
@@ -119,14 +115,16 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
 
     def _forget(self) -> None:
         self._refusal: str | None = None
-        self._finished = False
-        self._lengths: tuple[int, ...] = ()
-        self._since_trial = self._trials = 0
-        self._first_ns = self._trial_ns = 0
-        self._few_ms: deque[float] = deque(maxlen=2 * TRIALS * BETWEEN)
-        self._host_ms: deque[float] = deque(maxlen=2 * TRIALS * BETWEEN)
-        self._many_ms: dict[int, list[float]] = {}
+        self._finished = self._confirmed = False
+        self._due: list[int] = []
+        self._since_trial = 0
+        self._times = TrialTimes()
         self._functions: dict[int, TrainFunctionAt] = {}
+
+    @property
+    def _fit(self) -> Observation:
+        assert self.observation is not None
+        return self.observation
 
     # -- during training -----------------------------------------------------------------
 
@@ -142,18 +140,8 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
 
     def executions(self, executions: Sequence[Execution]) -> None:
         """Collects times of all lengths."""
-        if self._finished:
-            return
-        if not self._first_ns:
-            self._first_ns = executions[0].inside_ns
-        for execution in executions:
-            inside_ms = execution.inside_ns / 1e6
-            if execution.kind is Kind.TRIAL:
-                self._trial_ns += execution.inside_ns
-                self._many_ms.setdefault(execution.steps, []).append(inside_ms)
-            elif execution.kind is Kind.STEADY:
-                self._few_ms.append(inside_ms)
-                self._host_ms.append(execution.host_ns / 1e6)
+        if not self._finished:
+            self._times.add(executions)
 
     def direct(self, plan: Plan) -> Plan:
         """Puts a trial, or once applied an execution of the recommended length, in its place."""
@@ -162,69 +150,82 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         if self._finished:
             return self._applied(plan)
         self._since_trial += 1
-        running_up = self._trials % (1 + RUN_UP) > 0
+        running_up = len(self._due) % (1 + RUN_UP) > 0
         if self._since_trial <= BETWEEN and not running_up:
             return plan
-        trials = self._trials // (1 + RUN_UP)
-        if self._lengths and trials >= TRIALS * len(self._lengths):
-            self._conclude()
+        self._due = self._due or self._next_trials(plan)
+        if not self._due:
             return plan
-        self._lengths = self._lengths or self._choose_lengths(plan)
-        if self._refusal is not None:
-            self._stop_directing()
-        if not self._lengths:
-            return plan
-        steps = self._lengths[trials % len(self._lengths)]
+        steps = self._due[0]
         room = steps if running_up else steps * (1 + RUN_UP)
         if not self._fits(room) or not self._prepared(steps):
             return plan
         self._since_trial = 0
-        self._trials += 1
+        del self._due[0]
         return self._longer(plan, steps, Kind.TRIAL)
 
-    def _stop_directing(self) -> None:
-        assert self.observation is not None
-        self.observation.stop_directing(self)
+    def _next_trials(self, plan: Plan) -> list[int]:
+        """Lengths of the executions to run now, in their order; none yet, or none any more.
 
-    def _choose_lengths(self, plan: Plan) -> tuple[int, ...]:
-        """Steps of the trials; none while or if there are none to be made."""
-        observation = self.observation
-        assert observation is not None
-        if self._refusal is not None or observation.epoch_steps is None:
-            return ()
-        observation.tell_executions()
-        if not self._few_ms:
-            return ()
-        step_ms = median(self._few_ms) / plan.steps
+        First come two lengths in turn. Where they lead to a longer one that is tried too: what
+        a step costs in the graph shows best in long executions.
+        """
+        if self._fit.epoch_steps is None:
+            return []
+        self._fit.tell_executions()
+        if self._times.ordinary_ms is None:
+            return []
+        if not self._times.lengths:
+            lengths, self._refusal = self._first_lengths(plan)
+            if self._refusal is not None:
+                self._fit.stop_directing(self)
+            return _in_turn(lengths, TRIALS)
+        chosen = min(self._chosen_so_far(), self._longest(plan))
+        if self._cheap_to_trace and not self._confirmed and chosen > max(self._times.lengths):
+            self._confirmed = True
+            return _in_turn([chosen - chosen % plan.steps], CONFIRMATIONS)
+        self._conclude()
+        return []
+
+    def _longest(self, plan: Plan) -> int:
+        """The longest execution that may be tried."""
+        assert self._times.ordinary_ms is not None
+        step_ms = self._times.ordinary_ms / plan.steps
         longest_ms = min(LONG_TRIAL_MS, self.max_execution_s * 1e3)
-        room = min(observation.epoch_steps // 3, longest_ms / step_ms)
-        fitting = [f * plan.steps for f in FACTORS if f * plan.steps <= room]
-        first_s = self._first_ns / 1e9
-        lengths = fitting[:1] if first_s > CHEAP_TRACE_S else fitting[:3:2]
+        return min(self.limit, (self._fit.epoch_steps or 0) // 3, int(longest_ms / step_ms))
+
+    @property
+    def _cheap_to_trace(self) -> bool:
+        return self._times.first_ns < CHEAP_TRACE_S * 1e9
+
+    def _first_lengths(self, plan: Plan) -> tuple[list[int], str | None]:
+        """Steps of the first trials, or why there are none to be made."""
+        assert self._times.ordinary_ms is not None
+        step_ms = self._times.ordinary_ms / plan.steps
+        longest = self._longest(plan)
+        fitting = [f * plan.steps for f in FACTORS if f * plan.steps <= longest]
+        first_s = self._times.first_ns / 1e9
+        lengths = fitting[:3:2] if self._cheap_to_trace else fitting[:1]
         cost_s = first_s * len(lengths)
         if step_ms > LONG_STEP_MS:
-            self._refusal = f"steps of {step_ms:.0f} ms are too long for the cost per execution"
-        elif not lengths:
-            self._refusal = f"an epoch of {observation.epoch_steps} steps is too short to try"
-        elif cost_s > max(SMALL_COST_S, COST_SHARE * self._seconds_left(step_ms)):
-            self._refusal = (
+            return [], f"steps of {step_ms:.0f} ms are too long for the cost per execution"
+        if not lengths:
+            return [], f"an epoch of {self._fit.epoch_steps} steps is too short to try"
+        if cost_s > max(SMALL_COST_S, COST_SHARE * self._seconds_left(step_ms)):
+            return [], (
                 f"the first execution took {first_s:.0f} s to trace and compile; to do that "
                 "again would not pay in the steps that are left"
             )
-        return () if self._refusal is not None else tuple(sorted(lengths))
+        return sorted(lengths), None
 
     def _seconds_left(self, step_ms: float) -> float:
-        observation = self.observation
-        assert observation is not None
-        steps = (observation.epochs or 1) * (observation.epoch_steps or 0)
-        return max(0, steps - (observation.step - observation.first_step)) * step_ms / 1e3
+        steps = (self._fit.epochs or 1) * (self._fit.epoch_steps or 0)
+        return max(0, steps - (self._fit.step - self._fit.first_step)) * step_ms / 1e3
 
     def _fits(self, steps: int) -> bool:
         """So many steps are left in the epoch."""
-        observation = self.observation
-        assert observation is not None
-        whole = observation.batch + steps <= (observation.epoch_steps or 0)
-        return whole and not observation.epochs_differ
+        whole = self._fit.batch + steps <= (self._fit.epoch_steps or 0)
+        return whole and not self._fit.epochs_differ
 
     def _longer(self, plan: Plan, steps: int, kind: Kind) -> Plan:
         function = self._functions[steps].run
@@ -234,23 +235,21 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
 
     def _prepared(self, steps: int) -> bool:
         """The function for so many steps is there, traced ahead; if it cannot be, why not."""
-        observation = self.observation
-        assert observation is not None
-        assert observation.pipeline is not None
         if steps not in self._functions:
+            assert self._fit.pipeline is not None
             try:
-                function = TrainFunctionAt(observation.model, steps)
-                function.trace(observation.pipeline.iterator)
+                function = TrainFunctionAt(self._fit.model, steps)
+                function.trace(self._fit.pipeline.iterator)
             except Exception as error:  # noqa: BLE001  monitoring never kills training
                 self._refusal = f"tracing the train function again failed ({error!r})"
-                self._stop_directing()
+                self._fit.stop_directing(self)
                 return False
             if function.draws_random_numbers:
                 self._refusal = (
                     "the train step draws tf.random numbers, whose sequence a second function "
                     "would not continue; keras.random continues it"
                 )
-                self._stop_directing()
+                self._fit.stop_directing(self)
                 return False
             self._functions[steps] = function
         return True
@@ -265,49 +264,53 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
 
     # -- at the end ----------------------------------------------------------------------
 
-    def _enough_trials(self) -> bool:
-        """Training ended before all trials were made, but there are some of each length."""
-        counts = [len(self._many_ms.get(n, ())) // (1 + RUN_UP) for n in self._lengths]
-        return bool(counts) and min(counts) >= 2
+    def _bounds(self) -> Bounds:
+        fit = self._fit
+        return Bounds(self.limit, self.max_execution_s, fit.epoch_steps, fit.whole_executions)
+
+    def _chosen_so_far(self) -> int:
+        return choose_steps(self._times.curve(self._fit.steps_per_execution), self._bounds())
 
     def _conclude(self) -> None:
-        observation = self.observation
-        assert observation is not None
-        observation.tell_executions()
+        fit = self._fit
+        fit.tell_executions()
         self._finished = True
         if not self.apply:
-            self._stop_directing()
-        few = observation.steps_per_execution
-        host_ms = median(self._host_ms)
-        every = 1 + RUN_UP
-        samples = {n: found[RUN_UP::every] for n, found in self._many_ms.items()}
-        samples[few] = list(self._few_ms)
-        curve = fit_curve(samples, host_ms)
-        bounds = Bounds(
-            self.limit,
-            self.max_execution_s,
-            observation.epoch_steps,
-            observation.whole_executions,
+            fit.stop_directing(self)
+        present, host_ms = fit.steps_per_execution, self._times.host_ms
+        samples, curve = self._times.samples(present), self._times.curve(present)
+        wait_ms = self._input_wait_ms(curve)
+        record = recommend(
+            curve, resampled_curves(samples, host_ms), present, self._bounds(), wait_ms
         )
-        record = recommend(curve, resampled_curves(samples, host_ms), few, bounds)
         record.evidence.update(
             trials={n: median(found) / n for n, found in sorted(samples.items())},
-            trial_executions=sum(map(len, self._many_ms.values())),
-            extra_traces=len(self._many_ms),
-            trial_s=self._trial_ns / 1e9,
+            trial_executions=self._times.executions,
+            extra_traces=len(self._times.lengths),
+            trial_s=self._times.trial_ns / 1e9,
             host_ms=host_ms,
         )
-        if record.steps_per_execution > few:
+        if record.steps_per_execution > present:
             record = replace(record, reason=record.reason + self._about_callbacks(record))
         self.recommendation = record
-        self._measured_on = weakref.ref(observation.model)
-        observation.dispatch_ns = max(0, round((curve.per_execution_ms - host_ms) * 1e6))
+        self._measured_on = weakref.ref(fit.model)
+        fit.dispatch_ns = max(0, round((curve.per_execution_ms - host_ms) * 1e6))
         self._write(curve, record)
+
+    def _input_wait_ms(self, curve: CostCurve) -> float:
+        """How much of a step in the graph is waiting for input; 0 where tf.data does not tell.
+
+        Most of the newest gaps between two `GetNext` lie inside the trials' executions: they
+        are the step without the wait.
+        """
+        model = self._fit.pipeline.read() if self._fit.pipeline is not None else None
+        if model is None or not model.gap_times:
+            return 0.0
+        return max(0.0, curve.in_graph_ms - float(median(model.gap_times)) / 1e3)
 
     def _about_callbacks(self, record: StepsPerExecution) -> str:
         """Which of the user's callbacks would be called less often."""
-        assert self.observation is not None
-        hooks = called_less_often(self.observation)
+        hooks = called_less_often(self._fit)
         record.evidence["called_less_often"] = hooks
         if not hooks:
             return ""
@@ -315,19 +318,16 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
 
     def _write(self, curve: CostCurve, record: StepsPerExecution) -> None:
         """What was found as scalars, and the curve as a table."""
-        assert self.observation is not None
-        step = self.observation.step
+        step = self._fit.step
         self.writer.scalars(step, recommendation_scalars(curve, record), time.time())
         self.writer.text(step, "perf/steps_per_execution", curve_markdown(curve, record))
 
     def leaves(self, aborted: bool) -> None:
         """Leaves a recommendation, if only the reason why there is none."""
-        observation = self.observation
-        assert observation is not None
-        if not self._finished and self._enough_trials():
+        if not self._finished and len(self._times.samples(self._fit.steps_per_execution)) > 1:
             self._conclude()
         if not self._finished:
-            current = observation.steps_per_execution
+            current = self._fit.steps_per_execution
             why = self._refusal or "too few steps after warm-up to try another number"
             self.recommendation = StepsPerExecution(
                 current, 1.0, 1.0, 1.0, f"not tried: {why}.", {}
@@ -335,7 +335,7 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         self._functions.clear()
         assert self.recommendation is not None
         record = self.recommendation
-        observation.recording.context["steps_per_execution_trial"] = {
+        self._fit.recording.context["steps_per_execution_trial"] = {
             "recommended": record.steps_per_execution,
             "predicted_speedup": record.predicted_speedup,
             "low": record.low,
@@ -344,3 +344,8 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
             "applied": self.apply and self._finished,
             "evidence": record.evidence,
         }
+
+
+def _in_turn(lengths: Sequence[int], trials: int) -> list[int]:
+    """Each length in turn, each time with its run-up."""
+    return [n for _ in range(trials) for n in lengths for _ in range(1 + RUN_UP)]

@@ -9,8 +9,11 @@ from typing import Any
 
 from keras_perf.observers.cost_curve import CostCurve
 
-NEAR_FLOOR = 0.03
-"""A step within 3 % of the floor c is as good as there: larger N only lengthens executions."""
+NEAR_FLOOR = 0.02
+"""A step within 2 % of the floor c is as good as there: larger N only lengthens executions."""
+
+MOSTLY_INPUT = 0.5
+"""A step in the graph that waits for input for more than this share of it is bound by it."""
 
 WORTHWHILE = 1.05
 """Below this predicted speed-up a change is not worth advising."""
@@ -75,7 +78,11 @@ def choose_steps(curve: CostCurve, bounds: Bounds) -> int:
 
 
 def recommend(
-    curve: CostCurve, resampled: Sequence[CostCurve], current: int, bounds: Bounds
+    curve: CostCurve,
+    resampled: Sequence[CostCurve],
+    current: int,
+    bounds: Bounds,
+    input_wait_ms: float = 0.0,
 ) -> StepsPerExecution:
     """The number to set, what it buys, and why.
 
@@ -84,6 +91,7 @@ def recommend(
         resampled: its bootstrap samples, for the interval (5th to 95th percentile).
         current: steps per execution now; no smaller number is recommended.
         bounds: what limits the choice.
+        input_wait_ms: how much of a step in the graph is waiting for input.
     """
     chosen = max(choose_steps(curve, bounds), current)
     speedups = sorted(c.step_ms(current) / max(1e-9, c.step_ms(chosen)) for c in resampled)
@@ -101,6 +109,12 @@ def recommend(
     )
     if speedup < WORTHWHILE:
         reason = f"no change: {figures}, too little to matter."
+        if input_wait_ms > MOSTLY_INPUT * curve.in_graph_ms:
+            reason = (
+                f"no change: input-bound. {_sentence(figures)}; {input_wait_ms:.3g} ms of the "
+                "step are waiting for input, which stays whatever the number."
+            )
+            evidence["input_wait_ms"] = input_wait_ms
         return StepsPerExecution(current, 1.0, 1.0, 1.0, reason, evidence)
     reason = f"{figures}: steps_per_execution={chosen} shares that among {chosen} steps."
     return StepsPerExecution(
@@ -111,6 +125,10 @@ def recommend(
         reason + _about_remainder(chosen, bounds),
         evidence,
     )
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _about_remainder(chosen: int, bounds: Bounds) -> str:

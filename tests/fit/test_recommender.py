@@ -44,8 +44,12 @@ def test_trials_change_neither_weights_nor_history(optimizer, dropout, tmp_path)
     arguments = {"optimizer": optimizer, "dropout": dropout}
     assert_equal_training(train([recommender], **arguments), train([], **arguments))
     evidence = recommender.recommendation.evidence
-    assert set(evidence["trials"]) == {1, 8, 32}
-    assert (evidence["trial_executions"], evidence["extra_traces"]) == (20, 2)
+    first, *confirmed = [n for n in evidence["trials"] if n > 8]
+    assert {1, 8, 32} <= set(evidence["trials"])
+    assert first == 32
+    # Two lengths, five times each with its run-up; where they lead further, that up to three times.
+    assert evidence["extra_traces"] == 2 + len(confirmed) <= 3
+    assert 20 <= evidence["trial_executions"] <= 20 + 6 * len(confirmed)
 
 
 def test_a_tiny_model_is_told_to_run_more_steps_per_execution(tmp_path):
@@ -138,7 +142,7 @@ def test_a_model_with_a_train_function_of_its_own_is_not_tried(tmp_path):
 def test_with_more_steps_per_execution_it_looks_further_up(tmp_path):
     recommender = kp.StepsPerExecutionRecommender(tmp_path)
     train([recommender], steps_per_execution=2)
-    assert set(recommender.recommendation.evidence["trials"]) == {2, 16, 64}
+    assert set(recommender.recommendation.evidence["trials"]) >= {2, 16, 64}
     assert recommender.recommendation.steps_per_execution >= 2
 
 
@@ -278,7 +282,7 @@ def test_compiling_that_would_not_pay_is_not_done(tmp_path, monkeypatch):
 
     def slow_start(executions):
         original(executions)
-        recommender._first_ns = 200 * 10**9
+        recommender._times.first_ns = 200 * 10**9
 
     monkeypatch.setattr(recommender, "executions", slow_start)
     train([recommender], epochs=1)
@@ -291,7 +295,7 @@ def test_a_costly_trace_is_repeated_for_one_length_only(tmp_path, monkeypatch):
 
     def slow_start(executions):
         original(executions)
-        recommender._first_ns = 40 * 10**9
+        recommender._times.first_ns = 40 * 10**9
 
     monkeypatch.setattr(recommender, "executions", slow_start)
     train([recommender])

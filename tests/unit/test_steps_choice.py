@@ -21,9 +21,9 @@ USUAL = Bounds(limit=256, max_execution_s=1.0, epoch_steps=None)
 @pytest.mark.parametrize(
     ("curve", "chosen"),
     [
-        (CostCurve(10.0, 0.2), 1),  # 10.2 is within 3 % of 10
+        (CostCurve(10.0, 0.2), 1),  # 10.2 is within 2 % of 10
         (CostCurve(10.0, 0.4), 2),
-        (CostCurve(1.0, 1.0), 64),  # 1 + 1/64 is the first within 3 %
+        (CostCurve(1.0, 1.0), 64),  # 1 + 1/64 is the first within 2 %
         (CostCurve(0.0, 1.0), 256),
         (CostCurve(0.0, 0.0), 1),
     ],
@@ -32,9 +32,9 @@ def test_the_smallest_number_near_the_floor_is_chosen(curve, chosen):
     assert choose_steps(curve, FREE) == chosen
 
 
-@pytest.mark.parametrize(("epoch_steps", "chosen"), [(100, 50), (45, 45), (97, 64), (120, 40)])
+@pytest.mark.parametrize(("epoch_steps", "chosen"), [(100, 50), (45, 45), (113, 64), (120, 60)])
 def test_a_divisor_of_the_epoch_is_preferred_up_to_twice_what_is_needed(epoch_steps, chosen):
-    # 34 steps are needed.
+    # 50 steps are needed.
     assert choose_steps(CostCurve(1.0, 1.0), Bounds(256, math.inf, epoch_steps)) == chosen
 
 
@@ -102,10 +102,10 @@ def test_what_pays_is_recommended_with_its_figures():
 
 def test_what_becomes_of_the_remainder_is_said():
     curve = CostCurve(1.0, 1.0)
-    found = recommend(curve, [curve] * 20, 1, Bounds(256, 1.0, 97))
-    assert found.reason.endswith("each epoch runs the 33 steps that are left.")
-    found = recommend(curve, [curve] * 20, 1, Bounds(256, 1.0, 97, whole_executions=True))
-    assert found.reason.endswith("each epoch gets 31 steps more.")
+    found = recommend(curve, [curve] * 20, 1, Bounds(256, 1.0, 113))
+    assert found.reason.endswith("each epoch runs the 49 steps that are left.")
+    found = recommend(curve, [curve] * 20, 1, Bounds(256, 1.0, 113, whole_executions=True))
+    assert found.reason.endswith("each epoch gets 15 steps more.")
     found = recommend(curve, [curve] * 20, 1, Bounds(256, 1.0, 100))
     assert found.reason.endswith("among 50 steps.")
 
@@ -146,3 +146,14 @@ def test_no_recommendation_lowers_the_number_or_predicts_a_loss(curve, resampled
     found = recommend(curve, resampled, current, bounds)
     assert found.steps_per_execution >= current
     assert 1.0 <= found.low <= found.predicted_speedup <= found.high
+
+
+def test_a_step_that_mostly_waits_for_input_is_told_from_one_with_little_to_gain():
+    curve = CostCurve(5.0, 0.1)
+    bounds = Bounds(256, 1.0, 100)
+    waiting = recommend(curve, [curve] * 20, 1, bounds, input_wait_ms=4.5)
+    assert waiting.steps_per_execution == 1
+    assert waiting.reason.startswith("no change: input-bound.")
+    assert "4.5 ms" in waiting.reason
+    computing = recommend(curve, [curve] * 20, 1, bounds, input_wait_ms=0.2)
+    assert "too little to matter" in computing.reason

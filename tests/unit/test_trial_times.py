@@ -1,0 +1,40 @@
+from keras_perf.observers.trial_times import TrialTimes
+from keras_perf.records.execution import Execution, Kind
+
+MS = 1_000_000
+
+
+def executed(steps, inside_ms, kind=Kind.STEADY, host_ms=1):
+    end = (inside_ms + host_ms) * MS
+    return Execution(0, steps, kind, 0, inside_ms * MS, inside_ms * MS, end)
+
+
+def test_run_ups_are_no_samples():
+    times = TrialTimes()
+    times.add([executed(1, 5)] * 3)
+    times.add([executed(8, ms, Kind.TRIAL) for ms in (900, 40, 80, 42)])
+    assert times.samples(1) == {1: [5, 5, 5], 8: [40, 42]}
+    assert times.executions == 4
+    assert times.trial_ns == 1062 * MS
+
+
+def test_a_length_measured_once_is_left_out():
+    times = TrialTimes()
+    times.add([executed(1, 5), executed(8, 90, Kind.TRIAL), executed(8, 40, Kind.TRIAL)])
+    assert times.samples(1) == {1: [5]}
+    assert times.lengths == (8,)
+
+
+def test_the_first_execution_tells_what_tracing_costs():
+    times = TrialTimes()
+    times.add([executed(1, 700, Kind.WARMUP), executed(1, 5)])
+    assert times.first_ns == 700 * MS
+    assert times.ordinary_ms == 5
+
+
+def test_the_host_comes_on_top_of_each_execution():
+    times = TrialTimes()
+    times.add([executed(1, 3)] * 4)
+    times.add([executed(10, 12, Kind.TRIAL)] * 8)
+    curve = times.curve(1)
+    assert (round(curve.in_graph_ms, 6), round(curve.per_execution_ms, 6)) == (1.0, 3.0)
