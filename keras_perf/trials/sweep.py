@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from statistics import quantiles
 from typing import Any
 
@@ -14,7 +13,9 @@ import pandas as pd
 import tensorflow as tf
 
 from keras_perf.observers.cost_curve import fit_curve
-from keras_perf.trials.train_function import TrainFunction, TrainFunctionAt
+from keras_perf.trials.arguments import check_compiled, check_count, check_dataset
+from keras_perf.trials.restored import build, restored
+from keras_perf.trials.train_function import TrainFunctionAt
 
 
 def sweep_steps_per_execution(
@@ -52,12 +53,13 @@ def sweep_steps_per_execution(
     """
     _check(model, dataset, candidates, repeats, steps)
     times: dict[int, list[float]] = {n: [] for n in candidates}
-    with _restored(model, dataset):
-        strategy = model.distribute_strategy
-        iterator = iter(strategy.experimental_distribute_dataset(dataset.repeat()))
-        functions = {n: TrainFunctionAt(model, n).run for n in candidates}
+    build(model, dataset)
+    strategy = model.distribute_strategy
+    iterator = iter(strategy.experimental_distribute_dataset(dataset.repeat()))
+    functions = {n: TrainFunctionAt(model, n) for n in candidates}
+    with restored(model, functions[candidates[0]], iterator):
         for function in functions.values():
-            _run(function, iterator)
+            function.run_to_its_end(iterator)
         order = list(candidates)
         for _ in range(repeats):
             random.Random(len(times[order[0]])).shuffle(order)
@@ -69,69 +71,30 @@ def sweep_steps_per_execution(
     return frame
 
 
-def _run(function: TrainFunction, iterator: Any) -> None:
-    """One execution, and its logs read as Keras reads them."""
-    for value in function(iterator).values():
-        tf.nest.map_structure(float, value)
-
-
-def _timed(function: TrainFunction, iterator: Any, executions: int) -> float:
+def _timed(function: TrainFunctionAt, iterator: Any, executions: int) -> float:
     """Milliseconds per execution."""
     begin = time.perf_counter()
     for _ in range(executions):
-        _run(function, iterator)
+        function.run_to_its_end(iterator)
     return (time.perf_counter() - begin) / executions * 1e3
 
 
 def _check(
     model: keras.Model, dataset: Any, candidates: Sequence[int], repeats: int, steps: int
 ) -> None:
-    if not isinstance(dataset, tf.data.Dataset):
-        raise TypeError(
-            f"dataset must be a tf.data.Dataset of batches, got {type(dataset).__name__}. "
-            "For arrays: tf.data.Dataset.from_tensor_slices((x, y)).batch(batch_size)."
-        )
-    if not model.compiled:
-        raise ValueError("model must be compiled, got one that is not. Call model.compile first.")
+    check_dataset(dataset)
+    check_compiled(model)
     if model.run_eagerly:
         raise ValueError(
             "model must not run eagerly, got run_eagerly=True, where steps_per_execution has "
             "nothing to share. Compile without it."
         )
-    named = [("candidates", n) for n in candidates] + [("repeats", repeats), ("steps", steps)]
-    for name, value in named:
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value!r}. Give whole numbers.")
+    for n in candidates:
+        check_count("candidates", n)
+    check_count("repeats", repeats)
+    check_count("steps", steps)
     if not candidates:
         raise ValueError("candidates must hold a number, got none. The default is 1 to 64.")
-
-
-@contextmanager
-def _restored(model: keras.Model, dataset: tf.data.Dataset) -> Iterator[None]:
-    """Puts every variable of the model, its optimizer and its metrics back afterwards."""
-    if not model.built:
-        # A forward pass makes the weights; nothing is trained.
-        inputs, _, _ = keras.utils.unpack_x_y_sample_weight(next(iter(dataset)))
-        model(inputs, training=False)
-    if not model.optimizer.built:
-        model.optimizer.build(model.trainable_variables)
-    function = model.train_function
-    values = {id(v): (v, keras.ops.convert_to_numpy(v)) for v in _variables(model)}
-    try:
-        yield
-    finally:
-        model.train_function = function
-        for variable in _variables(model):
-            if id(variable) not in values:
-                # Metrics make theirs in the first step: at its beginning they are zero.
-                variable.assign(keras.ops.zeros_like(variable))
-        for variable, value in values.values():
-            variable.assign(value)
-
-
-def _variables(model: keras.Model) -> list[Any]:
-    metrics = [v for metric in model.metrics for v in metric.variables]
-    return [*model.variables, *model.optimizer.variables, *metrics]
 
 
 def _frame(times: dict[int, list[float]]) -> pd.DataFrame:

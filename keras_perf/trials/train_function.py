@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import keras
+import numpy as np
+import tensorflow as tf
 
 TrainFunction = Callable[[Any], Any]
 
@@ -34,6 +36,11 @@ class TrainFunctionAt:
         with self._at_that_length():
             return self._function(iterator)
 
+    def run_to_its_end(self, iterator: Any) -> None:
+        """One execution, and its logs read as Keras reads them, which waits for the device."""
+        for value in tf.nest.flatten(self.run(iterator)):
+            np.asarray(value)
+
     def trace(self, iterator: Any) -> None:
         """Traces for such iterators, without running a step.
 
@@ -46,6 +53,11 @@ class TrainFunctionAt:
             raise LookupError("no tf.function in Keras's train function")
         with self._at_that_length():
             self._graph = graph_function.get_concrete_function(iterator).graph
+
+    @property
+    def variables(self) -> tuple[tf.Variable, ...]:
+        """Every variable that the traced steps use, whoever made it; none before `trace`."""
+        return () if self._graph is None else tuple(self._graph.variables)
 
     @property
     def draws_random_numbers(self) -> bool:

@@ -1,0 +1,66 @@
+"""What every trial demands of its arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+
+def check_count(name: str, value: Any) -> None:
+    """Raises ValueError unless `value` is a whole number of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"{name} must be at least 1, got {value!r}. Give whole numbers.")
+
+
+def check_compiled(model: keras.Model) -> None:
+    """Raises ValueError unless `model` can be trained."""
+    if not model.compiled:
+        raise ValueError("model must be compiled, got one that is not. Call model.compile first.")
+
+
+def check_dataset(dataset: Any) -> None:
+    """Raises TypeError or ValueError unless `dataset` is a `tf.data.Dataset` of batches."""
+    if not isinstance(dataset, tf.data.Dataset):
+        raise TypeError(
+            f"dataset must be a tf.data.Dataset of batches, got {type(dataset).__name__}. "
+            "For arrays: tf.data.Dataset.from_tensor_slices((x, y)).batch(batch_size). What a "
+            "PyDataset or a generator costs, StepGapDetector measures in fit."
+        )
+    if _holds_scalars(dataset):
+        raise ValueError(
+            "dataset must yield batches, got single values among "
+            f"{dataset.element_spec}. Call dataset.batch(batch_size)."
+        )
+
+
+def dataset_of(batch: Any) -> tf.data.Dataset:
+    """A dataset of this one batch.
+
+    Raises:
+        TypeError: `batch` is nothing that a dataset yields.
+        ValueError: it has no axis of examples.
+    """
+    if not isinstance(batch, tuple | dict) and not tf.is_tensor(batch) and not _is_array(batch):
+        raise TypeError(
+            "batch must be what a dataset yields, a tuple (x, y), a dict or a tensor, got "
+            f"{type(batch).__name__}. From a dataset: next(iter(dataset))."
+        )
+    dataset = tf.data.Dataset.from_tensors(batch)
+    if _holds_scalars(dataset):
+        raise ValueError(
+            f"batch must have an axis of examples, got single values among "
+            f"{dataset.element_spec}. From a dataset of batches: next(iter(dataset))."
+        )
+    return dataset
+
+
+def _is_array(value: Any) -> bool:
+    return hasattr(value, "__array__") and hasattr(value, "shape")
+
+
+def _holds_scalars(dataset: tf.data.Dataset) -> bool:
+    # None, as in (x, None), has a specification without a shape.
+    shapes = [getattr(spec, "shape", None) for spec in tf.nest.flatten(dataset.element_spec)]
+    return any(shape is not None and shape.rank == 0 for shape in shapes)

@@ -1,0 +1,75 @@
+"""The train step alone, without input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import pandas as pd
+
+from keras_perf.trials.arguments import check_compiled, check_count, dataset_of
+from keras_perf.trials.restored import build, restored
+from keras_perf.trials.rounds import examples_in, timed_rounds
+from keras_perf.trials.train_function import TrainFunctionAt
+
+
+def benchmark_train_step(
+    model: keras.Model, batch: Any, *, steps: int = 100, repeats: int = 3
+) -> pd.DataFrame:
+    """Time of a training step that always finds its batch ready: the model's bound on throughput.
+
+    Trains on the same batch again and again, in Keras's own train function (with the model's
+    `jit_compile`, `steps_per_execution`, `run_eagerly` and precision), and puts weights,
+    optimizer, metrics and random seeds back as they were, bit for bit, also when a step raises.
+    A model that is not built yet is built.
+
+    The other one of the pair is `benchmark_input_pipeline`. With both medians, of `step_ms` here
+    and `batch_ms` there, a step that prefetches takes about the larger, one that does not about
+    the sum. `input-bound` is confirmed if the input takes longer than the step, and refuted if a
+    prefetching input takes less.
+
+    Returns:
+        A frame with a row a round: `round`, `steps`, `step_ms` (mean of the round),
+        `steps_per_sec`, `examples_per_sec`. One round before them traces and compiles, and is
+        not counted.
+
+    Arguments:
+        model: compiled.
+        batch: what the dataset yields: a tuple (x, y) or (x, y, sample_weight), a dict, a tensor.
+        steps: steps in a round, rounded up to whole executions of `steps_per_execution`.
+        repeats: rounds.
+
+    Raises:
+        TypeError: `batch` is nothing that a dataset yields.
+        ValueError: it has no axis of examples, the model is not compiled, or a number is below 1.
+
+    What it cannot see: Keras's loop and callbacks; batches of other shapes; the input's use of
+    the processors that training needs. The copy of the batch to a GPU is part of every step, as
+    in `fit`. State that a `train_step` keeps in Python is not put back, nor, with `run_eagerly`,
+    state outside of model, optimizer and metrics, such as the seed of `keras.random`.
+
+    Example:
+    >>> batch = next(iter(dataset))
+    >>> step_ms = keras_perf.benchmark_train_step(model, batch)["step_ms"].median()
+    >>> input_ms = keras_perf.benchmark_input_pipeline(dataset)["batch_ms"].median()
+    >>> input_bound = input_ms > step_ms
+    """
+    check_compiled(model)
+    check_count("steps", steps)
+    check_count("repeats", repeats)
+    dataset = dataset_of(batch)
+    build(model, dataset)
+    strategy = model.distribute_strategy
+    iterator = iter(strategy.experimental_distribute_dataset(dataset.repeat()))
+    function = TrainFunctionAt(model, model.steps_per_execution)
+    executions = -(-steps // model.steps_per_execution)
+    steps = executions * model.steps_per_execution
+    examples = steps * int(examples_in(next(iter(dataset))))
+
+    def run() -> int:
+        for _ in range(executions):
+            function.run_to_its_end(iterator)
+        return examples
+
+    with restored(model, function, iterator):
+        return timed_rounds("step", "steps", steps, repeats, run)
