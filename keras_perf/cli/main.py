@@ -26,11 +26,35 @@ def _arguments_at_fault(*errors: type[Exception]) -> Iterator[None]:
 
 
 def _report(arguments: argparse.Namespace) -> None:
-    from keras_perf.report.diagnosis import diagnose
+    from keras_perf.report.run_report import run_reports
+    from keras_perf.report.run_table import runs_markdown, runs_text
 
-    with _arguments_at_fault(ValueError):
-        diagnosis = diagnose(arguments.logdir)
-    print(diagnosis.to_markdown() if arguments.markdown else diagnosis, end="")
+    reports = run_reports(arguments.logdirs)
+    if arguments.html is not None:
+        from keras_perf.report.page import page_html
+
+        _write(arguments.html, page_html(reports))
+    elif arguments.json:
+        from keras_perf.report.as_json import reports_json
+
+        print(reports_json(reports), end="")
+    elif len(reports) == 1:
+        [diagnosis] = (report.diagnosis for report in reports)
+        print(diagnosis.to_markdown() if arguments.markdown else diagnosis, end="")
+    else:
+        print(runs_markdown(reports) if arguments.markdown else runs_text(reports), end="")
+
+
+def _write(file: str, page: str) -> None:
+    try:
+        # A directory's name need not be valid Unicode.
+        Path(file).write_text(page, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise _WrongUseError(
+            f"FILE of --html must be writable, got {file!r} ({error.strerror}). "
+            "Give a file in a directory that exists."
+        ) from error
+    print(f"Written: {file}")
 
 
 def _compare(arguments: argparse.Namespace) -> None:
@@ -87,17 +111,19 @@ def parser() -> argparse.ArgumentParser:
     demo.add_argument("logdir", nargs="?", default="logs/demo", help="default: %(default)s")
     demo.set_defaults(work=_demo)
 
-    report = commands.add_parser("report", help="the diagnosis of a run")
-    report.add_argument("logdir", metavar="LOGDIR")
+    report = commands.add_parser("report", help="the diagnosis of a run, or several side by side")
+    report.add_argument("logdirs", metavar="LOGDIR", nargs="+")
+    forms = report.add_mutually_exclusive_group()
+    forms.add_argument("--markdown", action="store_true", help="as Markdown")
+    forms.add_argument("--json", action="store_true", help="as JSON")
+    forms.add_argument("--html", metavar="FILE", help="as one page with plots, without network")
     report.set_defaults(work=_report)
 
     compare = commands.add_parser("compare", help="what a change bought")
     compare.add_argument("before", metavar="BEFORE")
     compare.add_argument("after", metavar="AFTER")
+    compare.add_argument("--markdown", action="store_true", help="as Markdown")
     compare.set_defaults(work=_compare)
-
-    for command in (report, compare):
-        command.add_argument("--markdown", action="store_true", help="as Markdown")
     return main_parser
 
 

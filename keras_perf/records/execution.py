@@ -14,7 +14,9 @@ class Kind(str, Enum):
     WARMUP = "warmup"
     """One of the first of a `fit`: tracing, compiling, autotuning, filling buffers."""
     TRACED = "traced"
-    """After warm-up, yet the train function was, or may have been, traced or compiled again."""
+    """After warm-up, yet TensorFlow traced the train function again."""
+    RECOMPILED = "recompiled"
+    """After warm-up, yet XLA may have compiled for a shape that it had not seen."""
     PROFILED = "profiled"
     """Inside a profiler window, whose cost it carries."""
     TRIAL = "trial"
@@ -42,6 +44,8 @@ class Execution(NamedTuple):
     end_ns: int
     owners: tuple[tuple[str, int], ...] = ()
     """Host time by callback and hook: (`Class.hook`, nanoseconds)."""
+    collector_ns: int = 0
+    """Pauses of Python's garbage collector in the training thread; they lie in the parts."""
 
     @property
     def cycle_ns(self) -> int:

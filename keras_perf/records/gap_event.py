@@ -7,28 +7,32 @@ from typing import NamedTuple
 
 
 class Cause(str, Enum):
-    """Why a step or a pause was long."""
+    """Why a step or a pause was long; `CAUSES` says what each means."""
 
     RETRACE = "retrace"
-    """TensorFlow traced the train function again."""
     RECOMPILE = "xla-recompile"
-    """XLA compiled for a shape that it had not seen: the last, partial batch."""
     GARBAGE = "garbage-collection"
-    """Python's garbage collector ran."""
     CALLBACK = "callback"
-    """One callback's hook took most of it."""
     CHECKPOINT = "checkpoint"
-    """A callback that writes checkpoints took most of it."""
     VALIDATION = "validation"
-    """Keras evaluated the model between two epochs."""
     SHUFFLE = "shuffle-refill"
-    """An epoch began, and its shuffle buffer had to be filled first."""
     ITERATOR = "new-iterator"
-    """An epoch began, and its input pipeline had to start anew."""
     INPUT = "input-stall"
-    """The input pipeline had no batch ready."""
     UNKNOWN = "unknown"
-    """None of the above accounts for most of it."""
+
+
+CAUSES = {
+    Cause.RETRACE: "TensorFlow traced the train function again.",
+    Cause.RECOMPILE: "XLA compiled for a shape that it had not seen.",
+    Cause.GARBAGE: "Python's garbage collector ran.",
+    Cause.CALLBACK: "One callback's hook took most of it.",
+    Cause.CHECKPOINT: "A callback that writes checkpoints took most of it.",
+    Cause.VALIDATION: "Keras evaluated the model between two epochs.",
+    Cause.SHUFFLE: "An epoch began, and its shuffle buffer had to be filled.",
+    Cause.ITERATOR: "An epoch began, and its input pipeline with it.",
+    Cause.INPUT: "The input pipeline had no batch ready.",
+    Cause.UNKNOWN: "None of the other causes accounts for most of it.",
+}
 
 
 class GapEvent(NamedTuple):

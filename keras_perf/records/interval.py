@@ -28,6 +28,8 @@ class Interval:
     other_host_ns: int
     compile_ns: int
     owners: Mapping[str, int] = field(default_factory=dict)
+    collector_ns: int = 0
+    """Pauses of Python's garbage collector; they lie inside the parts."""
 
     def per_step_ms(self) -> dict[str, float]:
         """Milliseconds per step, by part, without the parts that were not measured."""

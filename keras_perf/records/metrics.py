@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from keras_perf.records.gap_event import CAUSES
+
 CONTEXT_TAG = "perf/context"
 """Where the record of all that is not a scalar is kept."""
 
@@ -64,7 +66,14 @@ STEP_METRICS = (
         "perf/compile_ms",
         "ms",
         "Part of a step spent on tracing and compiling after warm-up, spread over the interval.",
-        "XLA compilations without a retrace are not recognised.",
+        "What XLA compiles without a retrace is inferred from the time it takes, where shapes "
+        "can differ.",
+    ),
+    Metric(
+        "perf/garbage_collection_ms",
+        "ms",
+        "Pauses of Python's garbage collector per step; they lie inside the other parts.",
+        "Only those that the training thread had to wait for.",
     ),
     Metric(
         "perf/steps_per_sec",
@@ -93,6 +102,37 @@ OWNER_METRICS = (
         "Time per step in one callback's hook.",
         "As perf/callbacks_ms.",
     ),
+)
+
+OUTSIDE_METRICS = (
+    Metric(
+        "between_epochs/validation_ms",
+        "ms",
+        "Validation after an epoch, with its callbacks and the making of its input pipeline.",
+        "",
+    ),
+    Metric(
+        "between_epochs/callbacks_ms",
+        "ms",
+        "Callbacks' epoch hooks between two epochs.",
+        "As perf/callbacks_ms.",
+    ),
+    Metric(
+        "between_epochs/rest_ms",
+        "ms",
+        "The rest of the time between two epochs' executions: Keras's own work, a new iterator.",
+        "The new iterator's first batch counts as input wait.",
+    ),
+)
+
+EVENT_METRICS = tuple(
+    Metric(
+        f"events/{cause.value.replace('-', '_')}_ms",
+        "ms",
+        f"An execution or a pause far longer than usual, by so much. {meaning}",
+        "Judged by median and MAD of the executions before it.",
+    )
+    for cause, meaning in CAUSES.items()
 )
 
 HOST_METRICS = (
@@ -181,7 +221,15 @@ TRIAL_METRICS = (
     ),
 )
 
-METRICS = STEP_METRICS + OWNER_METRICS + TRIAL_METRICS + HOST_METRICS + GPU_METRICS
+METRICS = (
+    STEP_METRICS
+    + OWNER_METRICS
+    + OUTSIDE_METRICS
+    + EVENT_METRICS
+    + TRIAL_METRICS
+    + HOST_METRICS
+    + GPU_METRICS
+)
 
 
 def metrics_markdown() -> str:

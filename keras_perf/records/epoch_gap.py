@@ -1,0 +1,32 @@
+"""What lies between the executions of two epochs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+VALIDATION = "validation"
+"""The owner of the time that Keras evaluates the model."""
+
+
+class EpochGap(NamedTuple):
+    """From the end of an epoch's last execution to the begin of the next epoch's first one.
+
+    After the last epoch it ends where training does. Nanoseconds of the executions' clock.
+    """
+
+    step: int
+    """Optimizer steps before it."""
+    begin_ns: int
+    end_ns: int
+    owners: tuple[tuple[str, int], ...] = ()
+    """Whose time it was: (`Class.hook` or `validation`, nanoseconds)."""
+
+    @property
+    def total_ns(self) -> int:
+        """All of it."""
+        return self.end_ns - self.begin_ns
+
+    @property
+    def rest_ns(self) -> int:
+        """What has no owner: Keras's own work, and making the next epoch's iterator."""
+        return self.total_ns - sum(spent for _, spent in self.owners)

@@ -1,0 +1,73 @@
+"""The report for programs."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from keras_perf.advise.recommendation import Recommendation
+from keras_perf.report.run_report import RunReport
+
+SCHEMA = 1
+"""Raised when a key is renamed, removed or changes its meaning; new keys may come without."""
+
+
+def reports_json(reports: Sequence[RunReport]) -> str:
+    """The runs as JSON, with the same keys whether there is one or several.
+
+    What was not measured, NaN and infinity are null. Times are in milliseconds, per step unless
+    an event's or, among the stages, per batch.
+    """
+    runs = [_run(report, reports[0]) for report in reports]
+    return json.dumps({"schema": SCHEMA, "runs": _plain(runs)}, indent=2, allow_nan=False) + "\n"
+
+
+def _run(report: RunReport, first: RunReport) -> dict[str, Any]:
+    diagnosis = report.diagnosis
+    expected, low, high = diagnosis.combined_speedup
+    return {
+        "run": report.name,
+        "verdict": diagnosis.verdict,
+        "explanation": diagnosis.explanation,
+        "steps": report.summary.steps,
+        "breakdown": {**report.parts, "step": report.step_ms},
+        "steps_per_sec": report.steps_per_sec,
+        "examples_per_sec": report.examples_per_sec,
+        "times_as_fast_as_first": report.times_as_fast_as(first),
+        "recommendations": [_recommendation(advice) for advice in diagnosis.recommendations],
+        "combined_speedup": {"expected": expected, "low": low, "high": high},
+        "notes": diagnosis.notes,
+        "stages": report.stages,
+        "events": [{**event._asdict(), "cause": event.cause.value} for event in report.events],
+    }
+
+
+def _recommendation(advice: Recommendation) -> dict[str, Any]:
+    return {
+        "id": advice.id,
+        "title": advice.title,
+        "reason": advice.reason,
+        "action": advice.action,
+        "predicted_speedup": advice.predicted_speedup,
+        "low": advice.low,
+        "high": advice.high,
+        "speedup_after_others": advice.speedup_after_others,
+        "evidence": advice.evidence,
+    }
+
+
+def _plain(value: Any) -> Any:
+    """The value in types that JSON has."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

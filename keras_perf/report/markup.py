@@ -1,0 +1,57 @@
+"""Elements of a page. What they hold is escaped when the page is written, by the library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from xml.etree.ElementTree import Element, tostring
+
+
+def element(tag: str, *children: str | Element, **attributes: str) -> Element:
+    """An element with text and elements in it.
+
+    Arguments:
+        tag: such as `td`.
+        children: in their order; strings are text, never markup.
+        attributes: `class_` stands for `class`, `aria_label` for `aria-label`.
+    """
+    names = {name.rstrip("_").replace("_", "-"): value for name, value in attributes.items()}
+    made = Element(tag, names)
+    for child in children:
+        if isinstance(child, Element):
+            made.append(child)
+        elif len(made):
+            made[-1].tail = (made[-1].tail or "") + child
+        else:
+            made.text = (made.text or "") + child
+    return made
+
+
+def card(title: str, *content: Element) -> Element:
+    """A section with a heading."""
+    return element("section", element("h3", title), *content, class_="card")
+
+
+def table(
+    header: Iterable[str], rows: Iterable[Sequence[str | Element]], caption: str, class_: str = ""
+) -> Element:
+    """A table whose first column heads its rows; it scrolls by itself where it is too wide."""
+    body = [
+        element("tr", element("th", first, scope="row"), *(element("td", cell) for cell in cells))
+        for first, *cells in rows
+    ]
+    return element(
+        "div",
+        element(
+            "table",
+            element("caption", caption),
+            element("thead", element("tr", *(element("th", h, scope="col") for h in header))),
+            element("tbody", *body),
+            class_=class_,
+        ),
+        class_="scroll",
+    )
+
+
+def document(page: Element) -> str:
+    """The page as a string."""
+    return "<!DOCTYPE html>\n" + tostring(page, encoding="unicode", method="html") + "\n"

@@ -1,0 +1,102 @@
+"""A run as it is reported: what every form of the report is made of."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from keras_perf.analyse.summary import Summary, summarize
+from keras_perf.read.scalars import load_newest
+from keras_perf.records.gap_event import GapEvent
+from keras_perf.records.interval import PARTS
+from keras_perf.report.diagnosis import Diagnosis, diagnosis_of
+from keras_perf.report.events import events_of
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """One run's name, diagnosis and scalars; None is what the run could not tell.
+
+    Attributes:
+        name: its log directory; `keras-perf report` takes it.
+        diagnosis: where its time goes, why, and what to do.
+        scalars: as `load_scalars` returns them.
+    """
+
+    name: str
+    diagnosis: Diagnosis
+    scalars: pd.DataFrame = field(repr=False)
+
+    @property
+    def summary(self) -> Summary:
+        """What was measured."""
+        return self.diagnosis.summary
+
+    @property
+    def step_ms(self) -> float | None:
+        """Milliseconds per step."""
+        return self.summary.step_ms if self.summary.steps else None
+
+    @property
+    def parts(self) -> dict[str, float | None]:
+        """Milliseconds per step by part."""
+        return {part: self.summary.parts.get(part) for part in PARTS}
+
+    @property
+    def steps_per_sec(self) -> float | None:
+        """Optimizer steps per second of training time."""
+        return 1e3 / self.step_ms if self.step_ms else None
+
+    @property
+    def examples_per_sec(self) -> float | None:
+        """Training examples per second of training time."""
+        examples, pace = self.summary.examples_per_step, self.steps_per_sec
+        return examples * pace if examples and pace else None
+
+    @property
+    def stages(self) -> Sequence[Mapping[str, Any]]:
+        """The input pipeline's stages, from the source to the last one."""
+        return self.summary.context.get("stages") or ()
+
+    @property
+    def events(self) -> tuple[GapEvent, ...]:
+        """The longest steps and pauses, worst first."""
+        return events_of(self.summary.context)
+
+    def times_as_fast_as(self, first: RunReport) -> float | None:
+        """Per example where both know their batch size, else per step, as `compare` has it."""
+        if not self.steps_per_sec or not first.steps_per_sec:
+            return None
+        if self.examples_per_sec and first.examples_per_sec:
+            return self.examples_per_sec / first.examples_per_sec
+        return self.steps_per_sec / first.steps_per_sec
+
+
+def run_reports(log_dirs: Iterable[str | os.PathLike[str]]) -> tuple[RunReport, ...]:
+    """The newest `fit` of each run.
+
+    Returns:
+        The runs of the first directory, then those of the next; below one directory in the order
+        in which they were trained.
+
+    Arguments:
+        log_dirs: directories given to the callbacks, each reported alone as `diagnose` does, or
+            directories above several of them.
+
+    Raises:
+        NoRunError: (a FileNotFoundError) nothing of ours is in one of them.
+    """
+    reports = []
+    for log_dir in log_dirs:
+        runs = load_newest(log_dir)
+        own = [run for run in runs if run in ("perf", ".")]
+        for run in own or runs:
+            scalars, context = runs[run]
+            name = str(Path(log_dir, run.removesuffix("perf")))
+            reports.append(RunReport(name, diagnosis_of(summarize(scalars, context)), scalars))
+    return tuple(reports)

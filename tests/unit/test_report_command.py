@@ -1,0 +1,76 @@
+"""keras-perf report: every form of it, and every way to use it wrongly."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hand_built import write_fit
+
+from keras_perf.cli.main import main
+
+
+@pytest.fixture
+def log_dirs(tmp_path):
+    for name, step_ms in {"a": 4.0, "b": 2.0}.items():
+        write_fit(tmp_path / name, step_ms=step_ms, context={"cpu_count": 8})
+    return [str(tmp_path / name) for name in "ab"]
+
+
+def told(capsys, *arguments):
+    assert main(["report", *arguments]) == 0
+    return capsys.readouterr().out
+
+
+def test_one_run_is_a_diagnosis(log_dirs, capsys):
+    assert told(capsys, log_dirs[0]).startswith("input-bound: ")
+    assert told(capsys, log_dirs[0], "--markdown").startswith("## input-bound")
+
+
+def test_several_directories_are_a_table(log_dirs, capsys):
+    assert [line.split()[0] for line in told(capsys, *log_dirs).splitlines()[2:4]] == log_dirs
+    assert told(capsys, *log_dirs, "--markdown").startswith("| run | verdict |")
+
+
+def test_a_directory_above_several_runs_is_a_table(log_dirs, tmp_path, capsys):
+    assert told(capsys, str(tmp_path)) == told(capsys, *log_dirs)
+
+
+def test_json_is_read_back(log_dirs, capsys):
+    runs = json.loads(told(capsys, *log_dirs, "--json"))["runs"]
+    assert [(run["run"], run["breakdown"]["step"]) for run in runs] == [
+        (log_dirs[0], 4.0),
+        (log_dirs[1], 2.0),
+    ]
+
+
+def test_the_page_is_written_where_it_was_asked_for(log_dirs, tmp_path, capsys):
+    file = tmp_path / "page.html"
+    assert told(capsys, log_dirs[0], "--html", str(file)) == f"Written: {file}\n"
+    assert file.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+@pytest.mark.parametrize("name", ["", "none/page.html", "a"])
+def test_a_page_that_cannot_be_written_is_one_line_and_exit_code_2(
+    log_dirs, tmp_path, monkeypatch, capsys, name
+):
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", log_dirs[0], "--html", name]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert f"FILE of --html must be writable, got {name!r} (" in error
+
+
+def test_of_several_directories_the_one_without_a_run_is_named(log_dirs, tmp_path, capsys):
+    assert main(["report", *log_dirs, str(tmp_path / "none")]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert str(tmp_path / "none") in error
+
+
+@pytest.mark.parametrize("wrong", [["--json", "--markdown"], ["--json", "--html", "p"], ["--html"]])
+def test_two_forms_at_once_or_no_file_is_exit_code_2(log_dirs, wrong, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        main(["report", log_dirs[0], *wrong])
+    assert exit_.value.code == 2
+    assert "argument --" in capsys.readouterr().err

@@ -1,0 +1,223 @@
+"""The page: all there, nothing from elsewhere, nothing that a name could smuggle in."""
+
+from __future__ import annotations
+
+from collections import Counter
+from html.parser import HTMLParser
+
+import pytest
+from hand_built import stage, write_fit
+
+from keras_perf.records.gap_event import CAUSES, Cause, GapEvent
+from keras_perf.records.interval import PARTS
+from keras_perf.records.metrics import METRICS
+from keras_perf.report.page import POLICY, page_html
+from keras_perf.report.page_style import STYLE
+from keras_perf.report.plots import CAUSE_MARKS, PART_COLOURS
+from keras_perf.report.run_report import run_reports
+from keras_perf.write.events import RunWriter
+
+NASTY = '<script>alert("&amp;")</script>'
+
+CONTEXT = {
+    "first_step": 0,
+    "cpu_count": 8,
+    "examples_per_step": 32.0,
+    "versions": {"tensorflow": "2.21.0"},
+    "gpus": {"gpu/0": "H200 GPU-1"},
+    "jit_compile": False,
+    "stages": [stage("TensorSlice", 0.5), stage("Map", 3.0), stage("Shuffle", 0.5)],
+    "events": [
+        GapEvent(40, Cause.CALLBACK, f"{NASTY}.on_train_batch_end", 900.0, 4.0)._asdict(),
+        GapEvent(60, Cause.GARBAGE, "", 30.0, 4.0)._asdict(),
+    ],
+}
+
+
+class Page(HTMLParser):
+    """What a browser would see: the tags, their attributes, and the text by its tag."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags = Counter()
+        self.attributes = []
+        self.said = []
+        self._open = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags[tag] += 1
+        self.attributes += [(tag, *attribute) for attribute in attrs]
+        self._open.append(tag)
+
+    def handle_endtag(self, tag):
+        while self._open.pop() != tag:
+            pass
+
+    def handle_data(self, data):
+        self.said.append((self._open[-1] if self._open else "", data.strip()))
+
+    def of(self, attribute):
+        return [value for _, name, value in self.attributes if name == attribute]
+
+    def texts(self, tag):
+        return [text for where, text in self.said if where == tag and text]
+
+
+@pytest.fixture
+def page(tmp_path):
+    def make(*names, context=CONTEXT):
+        for name in names:
+            write_fit(tmp_path / name, step_ms=4.0, context=context)
+        return page_html(run_reports([tmp_path / name for name in names]))
+
+    return make
+
+
+# -- nothing from elsewhere --------------------------------------------------------------
+
+
+def test_the_page_refers_to_nothing_outside_itself(page):
+    text = page("a", "b")
+    seen = Page(text)
+    assert "http" not in text.replace("http-equiv", "")
+    assert not {"script", "link", "img", "iframe", "object"} & seen.tags.keys()
+    assert not seen.of("src")
+    assert "@import" not in text
+    assert text.count("url(") == text.count("url(#")
+    assert all(target.startswith("#") for target in seen.of("href"))
+
+
+def test_the_browser_is_told_to_load_nothing(page):
+    assert POLICY in Page(page("a")).of("content")
+
+
+def test_every_reference_within_the_page_leads_somewhere_and_no_id_is_there_twice(page):
+    text = page("a", "b")
+    seen = Page(text)
+    ids = seen.of("id")
+    assert len(ids) == len(set(ids))
+    clips = [value[5:-1] for value in seen.of("clip-path")]
+    assert clips
+    assert {target[1:] for target in seen.of("href")} | set(clips) <= set(ids)
+
+
+# -- names -------------------------------------------------------------------------------
+
+
+def test_a_name_with_markup_in_it_is_shown_as_it_is(page):
+    text = page(NASTY)
+    assert "<script" not in text
+    seen = Page(text)
+    assert f"{NASTY}.on_train_batch_end" in seen.texts("td")
+    assert any("<script>" in heading for heading in seen.texts("h1"))
+
+
+# -- colours -----------------------------------------------------------------------------
+
+
+def luminance(colour):
+    """WCAG 2's relative luminance of `#rrggbb`."""
+    shares = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [s / 12.92 if s <= 0.04045 else ((s + 0.055) / 1.055) ** 2.4 for s in shares]
+    return sum(w * s for w, s in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+@pytest.mark.parametrize("card", ["#ffffff", "#181c23"])
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_stands_out_from_the_page_light_or_dark(part, card):
+    assert f"--card: {card}" in STYLE
+    dark, light = sorted(luminance(colour) + 0.05 for colour in (PART_COLOURS[part], card))
+    assert light / dark >= 3
+
+
+def test_no_two_causes_look_the_same():
+    assert len(set(CAUSE_MARKS.values())) == len(CAUSE_MARKS) == len(Cause)
+
+
+# -- all there ---------------------------------------------------------------------------
+
+
+def test_a_run_is_told_from_verdict_to_versions(page):
+    seen = Page(page("a"))
+    assert "input-bound" in seen.texts("p")
+    assert seen.texts("h3") == [
+        "Where a step goes",
+        "What to change, best first",
+        "Over the training",
+        "Input pipeline",
+        "Longest steps and pauses",
+        "Notes",
+        "The run",
+    ]
+    assert "dataset = dataset.prefetch(tf.data.AUTOTUNE)  # last in the pipeline" in seen.texts(
+        "code"
+    )
+    assert "1.82× (1.67–2.00)" in seen.texts("span")
+    assert CAUSES[Cause.CALLBACK] in seen.texts("td")
+    assert {"2.21.0", "no", "32", "H200 GPU-1"} <= set(seen.texts("dd"))
+
+
+def test_every_plot_says_what_it_shows_to_those_who_cannot_see_it(page):
+    seen = Page(page("a"))
+    assert seen.tags["svg"] == seen.of("role").count("img") == 2
+    assert seen.texts("title")[1:] == [
+        "Parts of a step, in milliseconds, over the steps",
+        "Longest steps and pauses over the steps, by cause",
+    ]
+    assert seen.tags["caption"] == seen.tags["table"]
+
+
+def test_every_metric_is_explained(page):
+    assert {metric.tag for metric in METRICS} <= set(Page(page("a")).texts("code"))
+
+
+def test_the_stage_that_takes_longest_is_marked(page):
+    seen = Page(page("a"))
+    told = [text for text in seen.texts("span") if text.startswith(("Map", "sets"))]
+    assert told == ["Map (2)", "sets the pace"]
+
+
+def test_stages_that_took_no_time_set_no_pace(page):
+    seen = Page(page("a", context={"stages": [stage("Map", 0.0)]}))
+    assert "Map (1)" in seen.texts("span")
+    assert "sets the pace" not in seen.texts("span")
+
+
+def test_gpus_are_plotted_and_the_cpus_where_there_is_none(tmp_path):
+    for name, values in {
+        "gpus": {f"gpu/{i}/utilization_pct": 50.0 for i in range(2)} | {"host/cpu_pct": 1.0},
+        "cpus": {"host/cpu_pct": 50.0},
+    }.items():
+        writer = RunWriter(str(tmp_path / name))
+        for step in (10, 20):
+            writer.scalars(step, values, wall_time=float(step))
+        writer.close()
+    gpus, cpus = (page_html(run_reports([tmp_path / name])) for name in ("gpus", "cpus"))
+    assert "Utilization of GPU 0, GPU 1 over the steps" in gpus
+    assert "Utilization of all CPUs over the steps" in cpus
+
+
+def test_a_run_that_ended_within_its_warmup_has_a_page_without_plots(tmp_path):
+    writer = RunWriter(str(tmp_path))
+    writer.context(3, {"epochs": 1})
+    writer.close()
+    seen = Page(page_html(run_reports([tmp_path])))
+    assert "inconclusive" in seen.texts("p")
+    assert seen.texts("h3") == ["The run"]
+    assert not seen.tags["svg"]
+
+
+def test_several_runs_are_compared_first_and_then_told_one_by_one(page):
+    seen = Page(page("a", "b"))
+    assert seen.texts("h1") == ["2 runs compared"]
+    assert seen.texts("h3")[0] == "Side by side"
+    assert seen.texts("h3").count("Where a step goes") == 2
+    assert [
+        target for target in seen.of("href") if target.startswith("#run") and "-" not in target
+    ] == ["#run1", "#run2"]
+    assert "1.00×" in seen.texts("td")
+
+
+def test_the_same_run_gives_the_same_page(page, tmp_path):
+    assert page("a") == page_html(run_reports([tmp_path / "a"]))
