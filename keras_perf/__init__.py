@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from keras_perf.read.scalars import load_scalars
     from keras_perf.report.comparison import Comparison, compare
     from keras_perf.report.diagnosis import Diagnosis, diagnose
+    from keras_perf.trials.input_benchmark import benchmark_input_pipeline
     from keras_perf.trials.sweep import sweep_steps_per_execution
+    from keras_perf.trials.train_step_benchmark import benchmark_train_step
 
 __version__ = version("keras-perf")
 
@@ -30,6 +32,8 @@ _HOMES = {
     "StepGapDetector": "callbacks.gaps",
     "StepsPerExecutionRecommender": "callbacks.recommender",
     "WindowedProfiler": "callbacks.profiler",
+    "benchmark_input_pipeline": "trials.input_benchmark",
+    "benchmark_train_step": "trials.train_step_benchmark",
     "compare": "report.comparison",
     "diagnose": "report.diagnosis",
     "load_scalars": "read.scalars",
@@ -44,6 +48,8 @@ __all__ = [
     "StepGapDetector",
     "StepsPerExecutionRecommender",
     "WindowedProfiler",
+    "benchmark_input_pipeline",
+    "benchmark_train_step",
     "compare",
     "diagnose",
     "load_scalars",

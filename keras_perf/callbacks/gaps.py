@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
 
 from keras_perf.callbacks.iterators import PipelineModel
 from keras_perf.callbacks.listening import ListeningCallback
+from keras_perf.callbacks.model_facts import shapes_differ
 from keras_perf.callbacks.observation import Observation
+from keras_perf.observers.gap_events import EventLog, GapEvents, tag_of
 from keras_perf.observers.input_pipeline import Stage, stages_from_model
+from keras_perf.observers.outside import Outside
+from keras_perf.observers.recompiling import RecompileGuess
 from keras_perf.observers.split import Splitter
+from keras_perf.records.epoch_gap import EpochGap
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.interval import Interval
+
+_COUNTED = (Kind.STEADY, Kind.TRACED, Kind.RECOMPILED)
 
 
 class StepGapDetector(ListeningCallback):
@@ -44,22 +52,37 @@ class StepGapDetector(ListeningCallback):
 
     def __init__(self, log_dir: str | os.PathLike[str]) -> None:
         super().__init__(log_dir)
-        self._splitter = Splitter()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._splitter, self._outside, self._events = Splitter(), Outside(), GapEvents()
+        self._log = EventLog()
+        self._unjudged: list[Execution] = []
+        self._recompiling = RecompileGuess()
         self._stages: tuple[Stage, ...] = ()
         self._pipeline_model: Any = None
+        self._shuffles: bool | None = None
         self._examples_per_step: float | None = None
 
     def observation_begins(self, observation: Observation) -> None:
         """Starts anew: nothing of an earlier `fit` is carried over."""
-        self._splitter = Splitter()
-        self._stages, self._pipeline_model, self._examples_per_step = (), None, None
+        self._forget()
         observation.recording.diagnose_at_end(self.log_dir)
 
     def executions(self, executions: Sequence[Execution]) -> None:
-        """Adds them to the split."""
+        """Adds them to the split, or to what lies outside of it."""
         for execution in executions:
-            if execution.kind is Kind.STEADY or execution.kind is Kind.TRACED:
+            if execution.kind in _COUNTED:
                 self._splitter.add(execution)
+                self._unjudged.append(execution)
+            else:
+                self._outside.add(execution)
+
+    def epoch_gap_ends(self, gap: EpochGap) -> None:
+        """Adds it to what lies outside of the steps."""
+        self._judge({})
+        self._events.add_gap(gap)
+        self.writer.scalars(gap.step, self._outside.add_gap(gap), time.time())
 
     def stretch_ends(self, pipeline: PipelineModel | None, pending_gaps: int | None) -> None:
         """Asks tf.data for the gaps."""
@@ -67,15 +90,40 @@ class StepGapDetector(ListeningCallback):
         model = pipeline.read() if pipeline is not None else None
         if model is None or pending_gaps is None:
             self._splitter.close_stretch(None)
-            return
-        self._splitter.close_stretch(model.gap_times, pending_gaps)
-        if self.observation.mid_epoch:
-            self._pipeline_model = model
+        else:
+            self._splitter.close_stretch(model.gap_times, pending_gaps)
+            if self.observation.mid_epoch:
+                self._pipeline_model = model
+            if self._shuffles is None:
+                names = (node.name for node in model.nodes.values())
+                self._shuffles = any(name.startswith("Shuffle") for name in names)
+        self._judge(self._splitter.waits)
+
+    def _judge(self, waits: Mapping[int, int]) -> None:
+        """Looks for what took far longer than usual since the last time."""
+        executions, self._unjudged = self._unjudged, []
+        if self._shapes_differ():
+            found = self._recompiling.excesses(executions, waits)
+            self._splitter.count_as_compile(sum(found.values()))
+            executions = [
+                e._replace(kind=Kind.RECOMPILED) if e.first_step in found else e for e in executions
+            ]
+        self._events.add(executions)
+        self._events.close_stretch(waits, bool(self._shuffles))
+        for event in self._events.take():
+            self._log.add(event)
+            self.writer.scalars(event.step, {tag_of(event): event.excess_ms}, time.time())
+
+    def _shapes_differ(self) -> bool:
+        assert self.observation is not None
+        return shapes_differ(self.observation.model, self.observation.pipeline)
 
     def interval_ends(self, step: int, wall_time: float, final: bool) -> None:
         """Writes the interval."""
         observation = self.observation
         assert observation is not None
+        if final:
+            self._judge({})
         interval = self._splitter.take(observation.dispatch_ns, final=final)
         if interval is None:
             return
@@ -97,7 +145,13 @@ class StepGapDetector(ListeningCallback):
         self._count_examples(self.observation)
 
     def leaves(self, aborted: bool) -> None:
-        """Lets go of tf.data's model."""
+        """Records events and what lay outside, and lets go of tf.data's model."""
+        assert self.observation is not None
+        self.observation.recording.context |= {
+            "events": [event._asdict() for event in self._log.worst()],
+            "event_totals": self._log.totals(),
+            "outside": self._outside.record(),
+        }
         self._pipeline_model = None
 
     def _record_stages(self, observation: Observation) -> None:
@@ -129,6 +183,7 @@ def scalars_of(interval: Interval, examples_per_step: float | None) -> dict[str,
     values["perf/steps_per_sec"] = per_sec
     if examples_per_step is not None:
         values["perf/examples_per_sec"] = per_sec * examples_per_step
+    values["perf/garbage_collection_ms"] = interval.collector_ns / interval.steps / 1e6
     values["perf/interval_steps"] = float(interval.steps)
     for owner, spent in interval.owners.items():
         values[f"callbacks/{owner}_ms"] = spent / interval.steps / 1e6

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 from keras_perf.callbacks.iterators import PipelineModel
+from keras_perf.records.epoch_gap import EpochGap
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.trials.train_function import TrainFunction
 
@@ -27,6 +28,9 @@ class Listener:
 
     def executions(self, executions: Sequence[Execution]) -> None:
         """These executions are complete, in their order; told at the end of a stretch."""
+
+    def epoch_gap_ends(self, gap: EpochGap) -> None:
+        """What lay between two epochs, or after the last one, is over."""
 
     def stretch_ends(self, pipeline: PipelineModel | None, pending_gaps: int | None) -> None:
         """A run of consecutive steady executions on one iterator has ended.

@@ -9,8 +9,10 @@ from typing import Any
 
 import keras
 
+from keras_perf.callbacks.joining import join
 from keras_perf.callbacks.listener import Listener
-from keras_perf.callbacks.observation import Observation, warn_of
+from keras_perf.callbacks.observation import Observation
+from keras_perf.callbacks.warning import warn_of
 from keras_perf.write.events import RunWriter, writable_log_dir
 
 logger = logging.getLogger("keras_perf")
@@ -39,7 +41,7 @@ class ListeningCallback(keras.callbacks.Callback, Listener):
             # Of a training that raised, and was not told of its end yet.
             self.observation.close(aborted=True)
         try:
-            self.observation = Observation.join(self.model, self)
+            self.observation = join(self.model, self)
             self.observation_begins(self.observation)
         except Exception as error:  # noqa: BLE001  monitoring never kills training
             if self.observation is not None:

@@ -8,6 +8,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from keras_perf.callbacks.iterators import PipelineModel
 from keras_perf.trials.train_function import inner_function
 
 
@@ -44,3 +45,15 @@ def trace_counter(function: Any) -> Callable[[], int]:
     """
     found = inner_function(function)
     return (lambda: 0) if found is None else found.experimental_get_tracing_count
+
+
+def shapes_differ(model: keras.Model, pipeline: PipelineModel | None) -> bool:
+    """XLA compiles the train function, and batches may differ in more than their number of rows.
+
+    For these it compiles again and again. A last, smaller batch is known by its place.
+    """
+    if not model.jit_compile or pipeline is None:
+        return False
+    specs = tf.nest.flatten(getattr(pipeline.iterator, "element_spec", ()))
+    shapes = [getattr(spec, "shape", None) for spec in specs]
+    return any(s is None or s.rank is None or None in s.as_list()[1:] for s in shapes)

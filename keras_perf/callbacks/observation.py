@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import atexit
-import logging
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -21,13 +20,13 @@ from keras_perf.callbacks.model_facts import (
     trace_counter,
 )
 from keras_perf.callbacks.recording import Recording
-from keras_perf.callbacks.relay import CallbackRelay, calling_list, fit_arguments
+from keras_perf.callbacks.relay import CallbackRelay, fit_arguments
+from keras_perf.callbacks.warning import warn_of
+from keras_perf.observers.garbage import GarbageWatch
 from keras_perf.observers.split import GAP_HISTORY
 from keras_perf.observers.timeline import Timeline
 from keras_perf.records.execution import Kind
 from keras_perf.trials.train_function import TrainFunction
-
-logger = logging.getLogger("keras_perf")
 
 WARMUP_STEPS = 10
 WARMUP_EXECUTIONS = 3
@@ -59,8 +58,14 @@ class Observation:
         recording: where listeners write.
     """
 
-    def __init__(self, model: keras.Model, callbacks: keras.callbacks.CallbackList | None) -> None:
+    def __init__(
+        self,
+        model: keras.Model,
+        callbacks: keras.callbacks.CallbackList | None,
+        when_closed: Callable[[Observation], None],
+    ) -> None:
         self.model = model
+        self._when_closed = when_closed
         self.timeline = Timeline()
         self.steps_per_execution = int(model.steps_per_execution)
         self.first_step = self.step = optimizer_iterations(model) or 0
@@ -101,33 +106,19 @@ class Observation:
         model.train_function = self._wrapper
         self._list = weakref.ref(callbacks) if callbacks is not None else lambda: None
         self._relay = CallbackRelay(callbacks, self) if callbacks is not None else None
-        if callbacks is not None:
-            weakref.finalize(callbacks, _close_elsewhere, self).atexit = False
+        self._garbage = GarbageWatch(_clock, self.timeline.collected)
 
-    # -- joining -------------------------------------------------------------------------
+    # -- who listens ---------------------------------------------------------------------
 
-    @classmethod
-    def join(cls, model: keras.Model, listener: Listener) -> Observation:
-        """The observation of the `fit` that is beginning on `model`, with `listener` on it."""
-        for thread in list(_closing):
-            thread.join()
-        callbacks = calling_list()
-        current = _running.get(model)
-        if current is not None and current._list() is not callbacks:
-            current.close(aborted=True)
-            current = None
-        if current is None:
-            if callbacks is None:
-                logger.warning(
-                    "keras_perf: on_train_begin was not called by a keras CallbackList; "
-                    "callbacks' times are missing and count as other host time."
-                )
-            current = cls(model, callbacks)
-            _running[model] = current
-        current._listeners.append(listener)
+    def add(self, listener: Listener) -> None:
+        """Tells `listener` from now on."""
+        self._listeners.append(listener)
         if isinstance(listener, Director):
-            current._directors += (listener,)
-        return current
+            self._directors += (listener,)
+
+    def is_of(self, callbacks: keras.callbacks.CallbackList | None) -> bool:
+        """It observes the `fit` that these callbacks are called from."""
+        return self._list() is callbacks
 
     @property
     def mid_epoch(self) -> bool:
@@ -225,7 +216,12 @@ class Observation:
     # -- what happens between executions -------------------------------------------------
 
     def tell_executions(self) -> None:
-        """Tells of the executions completed since the last time."""
+        """Tells of the executions and epoch gaps completed since the last time.
+
+        No execution of the next epoch is complete when the gap before it ends.
+        """
+        for gap in self.timeline.take_gaps():
+            self._tell("epoch_gap_ends", gap)
         if completed := self.timeline.take():
             self._tell("executions", completed)
 
@@ -324,52 +320,13 @@ class Observation:
             self.model.train_function = self._function
         if self._relay is not None:
             self._relay.restore()
-        _running.pop(self.model, None)
+        self._garbage.stop()
+        self._when_closed(self)
         self.timeline.flush()
+        self.timeline.close(_clock())
         self._end_interval(None, _clock())
         self._tell("observation_ends", aborted)
         try:
             self.recording.finish(self)
         except Exception as error:  # noqa: BLE001  monitoring never kills training
             warn_of(error, "writing the end of the run", "what was logged before remains")
-
-
-_closing: set[threading.Thread] = set()
-_running: weakref.WeakKeyDictionary[keras.Model, Observation] = weakref.WeakKeyDictionary()
-
-
-def warn_of(error: Exception, what: str, consequence: str) -> None:
-    """One line: what failed, why, and what is lost."""
-    logger.warning(
-        "keras_perf: %s failed (%s: %s); %s.",
-        what,
-        type(error).__name__,
-        str(error),
-        consequence,
-        exc_info=logger.isEnabledFor(logging.DEBUG),
-    )
-
-
-def _close_elsewhere(observation: Observation) -> None:
-    """The callback list has died: `fit` raised in a place that only Keras saw.
-
-    That may be noticed by the garbage collector at any point, also while TensorFlow holds a
-    lock of its own, so that closing here and now could wait for itself.
-    """
-
-    def close() -> None:
-        try:
-            observation.close(aborted=True)
-        finally:
-            _closing.discard(threading.current_thread())
-
-    if not observation.closed:
-        thread = threading.Thread(target=close, name="keras_perf-closing")
-        _closing.add(thread)
-        thread.start()
-
-
-@atexit.register
-def _close_all() -> None:
-    for observation in list(_running.values()):
-        observation.close(aborted=True)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 
+from keras_perf.records.epoch_gap import VALIDATION
+
 if TYPE_CHECKING:
     from keras_perf.callbacks.observation import Observation
 
@@ -107,16 +109,16 @@ class CallbackRelay(keras.callbacks.Callback):
             raise
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Forwards."""
-        self._forward("on_epoch_begin", epoch, logs)
+        """Times each callback's hook."""
+        self._between("on_epoch_begin", epoch, logs)
         if self._observation is not None:
             self._observation.epoch_begins()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Forwards, after the epoch's last execution has been closed."""
+        """Times each callback's hook, after the epoch's last execution has been closed."""
         if self._observation is not None:
             self._observation.epoch_ends()
-        self._forward("on_epoch_end", epoch, logs)
+        self._between("on_epoch_end", epoch, logs)
 
     def on_test_begin(self, logs: Any = None) -> None:
         """Forwards, after the epoch's last execution has been closed."""
@@ -126,13 +128,15 @@ class CallbackRelay(keras.callbacks.Callback):
 
     def on_train_end(self, logs: Any = None) -> None:
         """Forwards, then ends the observation."""
+        self._timeline.close(_clock())
         self._forward("on_train_end", logs)
         if self._observation is not None:
             self._observation.close()
 
     def on_test_end(self, logs: Any = None) -> None:
-        """Forwards."""
+        """Forwards; all since the epoch's last execution was for validation."""
         self._forward("on_test_end", logs)
+        self._timeline.outside(VALIDATION, None, _clock())
 
     def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Forwards."""
@@ -141,6 +145,18 @@ class CallbackRelay(keras.callbacks.Callback):
     def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
         """Forwards."""
         self._forward("on_test_batch_end", batch, logs)
+
+    def _between(self, hook: str, epoch: int, logs: Any) -> None:
+        begin = _clock()
+        try:
+            for callback in self._leaves:
+                getattr(callback, hook)(epoch, logs)
+                end = _clock()
+                self._timeline.outside(f"{type(callback).__name__}.{hook}", begin, end)
+                begin = end
+        except BaseException:
+            self._abort()
+            raise
 
     def _forward(self, hook: str, *arguments: Any) -> None:
         try:

@@ -29,6 +29,10 @@ class Splitter:
     With several steps per execution the gaps inside an execution are the pure in-graph step,
     and the last gap of each holds the way out to Python and back too: the difference, less the
     host's own time, is the cost of dispatch.
+
+    Attributes:
+        waits: first step → input wait in nanoseconds, of the executions of the stretch that was
+            closed last, as far as they are known one by one.
     """
 
     def __init__(self) -> None:
@@ -37,11 +41,13 @@ class Splitter:
         self._stretch_executions = 0
         self._usual_ns = 0.0
         self._share: float | None = None
+        self.waits: dict[int, int] = {}
         self._reset()
 
     def _reset(self) -> None:
         self._last_step = self._steps = self._executions = 0
         self._total = self._inside = self._callbacks = self._host = self._compile = 0
+        self._collector = 0
         self._gaps_known = False
         self._measured_inside = self._measured_executions = 0
         self._wait = self._dispatch = 0.0
@@ -53,13 +59,13 @@ class Splitter:
         return self._steps
 
     def add(self, execution: Execution) -> None:
-        """Adds a steady or traced execution.
+        """Adds a steady, traced or recompiled execution.
 
-        Of a traced one, what exceeds the usual execution is counted as compile time.
+        Of the latter two, what exceeds the usual execution is counted as compile time.
         """
         compile_ns = 0
         recent = self._recent
-        if execution.kind is Kind.TRACED:
+        if execution.kind is not Kind.STEADY:
             usual = round(self._usual_inside() * execution.steps)
             compile_ns = max(0, execution.inside_ns - usual) if usual else 0
         else:
@@ -79,8 +85,17 @@ class Splitter:
         self._callbacks += callbacks
         self._host += execution.host_ns
         self._compile += compile_ns
+        self._collector += execution.collector_ns
         self._stretch_inside += inside
         self._stretch_executions += 1
+
+    def count_as_compile(self, spent_ns: int) -> None:
+        """Of the stretch that was closed last, so much turned out to be compiling."""
+        self._inside -= spent_ns
+        self._compile += spent_ns
+        if self._measured_inside:
+            self._measured_inside -= spent_ns
+            self._share = self._wait / max(1, self._measured_inside)
 
     def _usual_inside(self) -> float:
         """Nanoseconds inside the train function per step, in this stretch or the last."""
@@ -100,6 +115,7 @@ class Splitter:
         A stretch too short to be measured takes the share of the others in its interval.
         """
         self._usual_ns = self._usual_inside()
+        self.waits = {}
         if self._stretch_executions and gaps_us is not None:
             self._gaps_known = True
             measured = self._measure(list(gaps_us), pending_gaps)
@@ -135,8 +151,10 @@ class Splitter:
         share = min(1.0, max(0.0, wait / inside))
         dispatches = []
         for execution, successor in pairwise(measured):
-            if execution.steps > 1:
-                *inner, outer = own[: execution.steps]
+            *inner, outer = own[: execution.steps]
+            cycle = successor.begin_ns - execution.begin_ns
+            self.waits[execution.first_step] = max(0, cycle - sum(inner) - outer)
+            if inner:
                 outside = successor.begin_ns - execution.returned_ns
                 dispatches.append(outer - median(inner) - outside)
             del own[: execution.steps]
@@ -194,6 +212,7 @@ class Splitter:
             other_host_ns=self._host - self._callbacks,
             compile_ns=self._compile,
             owners=dict(self._owners),
+            collector_ns=self._collector,
         )
         self._reset()
         return interval

@@ -1,40 +1,63 @@
-"""Times of a training loop in, executions out."""
+"""Times of a training loop in, executions and epoch gaps out."""
 
 from __future__ import annotations
 
+from keras_perf.records.epoch_gap import EpochGap
 from keras_perf.records.execution import Execution, Kind
 
 
 class _Row:
     """An execution while its times come in."""
 
-    __slots__ = ("begin", "end", "kind", "owners", "ready", "returned", "step", "steps")
+    __slots__ = (
+        "begin",
+        "collected",
+        "end",
+        "kind",
+        "owners",
+        "ready",
+        "returned",
+        "step",
+        "steps",
+    )
 
     def __init__(self, begin: int, step: int, steps: int, kind: Kind) -> None:
         self.begin, self.step, self.steps, self.kind = begin, step, steps, kind
-        self.returned = self.ready = self.end = 0
+        self.returned = self.ready = self.end = self.collected = 0
         self.owners: list[tuple[str, int]] = []
 
     def execution(self) -> Execution:
         ready = self.ready or self.returned
         owners = tuple(self.owners)
         times = self.begin, self.returned, ready, self.end
-        return Execution(self.step, self.steps, self.kind, *times, owners)
+        return Execution(self.step, self.steps, self.kind, *times, owners, self.collected)
+
+
+class _Gap:
+    """An epoch gap while its times come in."""
+
+    __slots__ = ("begin", "owners", "step")
+
+    def __init__(self, step: int, begin: int) -> None:
+        self.step, self.begin = step, begin
+        self.owners: list[tuple[str, int]] = []
 
 
 class Timeline:
     """Builds `Execution` records from times in nanoseconds.
 
     Whoever drives the loop (a Keras callback, a custom loop) calls, for each execution,
-    `begin`, `returned`, `ready` and any number of `host`; and `flush` when an epoch's loop has
-    ended. Records are made in `take`, many at once: between two executions every microsecond is
-    the training's.
+    `begin`, `returned`, `ready` and any number of `host`; `flush` when an epoch's loop has
+    ended, any number of `outside` until the next `begin`, and `close` at the end. Records are
+    made in `take`, many at once: between two executions every microsecond is the training's.
     """
 
     def __init__(self) -> None:
         self._row: _Row | None = None
         self._rows: list[_Row] = []
         self._last = 0
+        self._gap: _Gap | None = None
+        self._gaps: list[EpochGap] = []
 
     def begin(self, entry: int, now: int, step: int, steps: int, kind: Kind) -> None:
         """The train function is about to be called.
@@ -50,6 +73,8 @@ class Timeline:
         if row is not None:
             row.end = entry
             self._rows.append(row)
+        elif self._gap is not None:
+            self.close(entry)
         self._row = _Row(now, step, steps, kind)
 
     def returned(self, now: int) -> None:
@@ -74,6 +99,17 @@ class Timeline:
             self._row.owners.append((owner, end - begin))
             self._last = end
 
+    def collected(self, begin: int, end: int) -> None:
+        """Python's garbage collector ran from `begin` to `end`, whatever else did."""
+        if self._row is not None:
+            self._row.collected += end - begin
+
+    def outside(self, owner: str, begin: int | None, end: int) -> None:
+        """Between two epochs, `owner` had the time from `begin`, or from the gap's, to `end`."""
+        if self._gap is not None:
+            since = self._gap.begin if begin is None else begin
+            self._gap.owners.append((owner, end - since))
+
     def discard(self) -> None:
         """The execution raised, or found no data: it never was."""
         self._row = None
@@ -93,9 +129,21 @@ class Timeline:
             last = self._rows[-1]
             last.steps -= missing_steps
             if may_have_compiled and last.kind is Kind.STEADY:
-                last.kind = Kind.TRACED
+                last.kind = Kind.RECOMPILED
+            self._gap = self._gap or _Gap(last.step + last.steps, last.end)
+
+    def close(self, now: int) -> None:
+        """An epoch gap, if there is one, ends."""
+        gap, self._gap = self._gap, None
+        if gap is not None:
+            self._gaps.append(EpochGap(gap.step, gap.begin, now, tuple(gap.owners)))
 
     def take(self) -> list[Execution]:
         """The executions that have ended since the last time, oldest first."""
         rows, self._rows = self._rows, []
         return [row.execution() for row in rows]
+
+    def take_gaps(self) -> list[EpochGap]:
+        """The epoch gaps that have ended since the last time, oldest first."""
+        gaps, self._gaps = self._gaps, []
+        return gaps

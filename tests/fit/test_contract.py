@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 import keras_perf as kp
-from keras_perf.callbacks import observation, profiler_door
+from keras_perf.callbacks import joining, observation, profiler_door
 
 CALLBACKS = {
     "WindowedProfiler": lambda d: [kp.WindowedProfiler(d, warmup_steps=5, active_steps=5)],
@@ -50,7 +50,7 @@ def nothing_is_left(network):
     assert not isinstance(
         getattr(network.train_function, "__self__", None), observation.Observation
     )
-    assert not observation._running
+    assert not joining._running
 
 
 def test_trains_twice_and_leaves_nothing_behind(callbacks, said):

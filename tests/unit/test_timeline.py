@@ -161,7 +161,7 @@ def test_an_epochs_last_execution_that_may_have_compiled_is_no_steady_one(timeli
     execute(timeline, 120, step=1)
     timeline.flush(may_have_compiled=True)
     told = timeline.take()
-    assert [execution.kind for execution in told] == [Kind.STEADY, Kind.TRACED]
+    assert [execution.kind for execution in told] == [Kind.STEADY, Kind.RECOMPILED]
 
 
 @pytest.mark.parametrize("kind", [Kind.WARMUP, Kind.TRIAL, Kind.PROFILED])

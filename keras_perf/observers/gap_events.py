@@ -1,0 +1,204 @@
+"""Finds executions and pauses far longer than usual, and what made them so."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from statistics import median
+from typing import Any, NamedTuple
+
+from keras_perf.records.epoch_gap import VALIDATION, EpochGap
+from keras_perf.records.execution import Execution, Kind
+from keras_perf.records.gap_event import Cause, GapEvent
+
+WINDOW = 128
+"""So many executions, the newest, tell what is usual."""
+
+PATIENCE = 16
+"""With fewer nothing is judged yet."""
+
+FAR = 8.0
+"""Standard deviations from the median; one is 1.4826 MAD (Rousseeuw and Croux, 1993)."""
+
+SIGMAS_PER_MAD = 1.4826
+
+NOTICEABLE = 0.5
+"""What exceeds the usual by less than this share of an execution's cycle is no event."""
+
+MOST = 0.5
+"""A cause must account for this share of what is too long."""
+
+KEPT = 50
+"""Events that a run's record names one by one."""
+
+REMEMBERED = 1000
+"""Executions that may wait until enough is known to judge them."""
+
+WRITES_CHECKPOINTS = ("ModelCheckpoint", "BackupAndRestore")
+
+
+class _Usual:
+    """Median and spread of the newest values."""
+
+    def __init__(self) -> None:
+        self._values: deque[float] = deque(maxlen=WINDOW)
+
+    def learn(self, values: Iterable[float]) -> None:
+        self._values.extend(values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def middle_and_limit(self) -> tuple[float, float]:
+        """What is usual, and by how much it has to be exceeded."""
+        middle = median(self._values)
+        mad = median(abs(value - middle) for value in self._values)
+        return middle, FAR * SIGMAS_PER_MAD * mad
+
+
+class _Suspect(NamedTuple):
+    """An execution that waits to be judged."""
+
+    execution: Execution
+    wait_ns: int | None
+    begins_epoch: bool
+
+
+class GapEvents:
+    """Judges executions against their own recent past, by median and MAD.
+
+    Told of executions in their order, of each stretch's end with the input waits found there,
+    and of epoch gaps. A single long execution does not move what is usual.
+    """
+
+    def __init__(self) -> None:
+        self._inside, self._host = _Usual(), _Usual()
+        self._told: list[tuple[Execution, bool]] = []
+        self._suspects: deque[_Suspect] = deque(maxlen=REMEMBERED)
+        self._cycle_ns = 0.0
+        self._events: list[GapEvent] = []
+        self._epoch_begins = False
+
+    def add(self, executions: Iterable[Execution]) -> None:
+        """Steady, traced and recompiled executions, in their order."""
+        for execution in executions:
+            self._told.append((execution, self._epoch_begins))
+            self._epoch_begins = False
+
+    def close_stretch(self, waits: Mapping[int, int], shuffles: bool) -> None:
+        """Judges the executions told of since the last time.
+
+        Arguments:
+            waits: first step → input wait in nanoseconds, where it is known.
+            shuffles: the input pipeline holds a shuffle buffer.
+        """
+        steady = [e for e, _ in self._told if e.kind is Kind.STEADY]
+        self._inside.learn(e.inside_ns / e.steps for e in steady)
+        self._host.learn(e.host_ns for e in steady)
+        self._suspects.extend(_Suspect(e, waits.get(e.first_step), b) for e, b in self._told)
+        self._told = []
+        if len(self._inside) >= PATIENCE and self._suspects:
+            inside, host = self._inside.middle_and_limit(), self._host.middle_and_limit()
+            for suspect in self._suspects:
+                self._judge(suspect, inside, host, shuffles)
+            self._suspects.clear()
+
+    def _judge(
+        self,
+        suspect: _Suspect,
+        inside: tuple[float, float],
+        host: tuple[float, float],
+        shuffles: bool,
+    ) -> None:
+        execution = suspect.execution
+        usual_ns = inside[0] * execution.steps
+        self._cycle_ns = usual_ns + host[0]
+        excess_ns = execution.inside_ns - usual_ns
+        if excess_ns > max(inside[1] * execution.steps, NOTICEABLE * self._cycle_ns):
+            cause, owner = _cause_inside(suspect, excess_ns, shuffles), ""
+            self._found(execution.first_step, cause, owner, excess_ns, usual_ns)
+        excess_ns = execution.host_ns - host[0]
+        if excess_ns > max(host[1], NOTICEABLE * self._cycle_ns):
+            cause, owner = _cause_on_host(execution, excess_ns)
+            self._found(execution.first_step, cause, owner, excess_ns, host[0])
+
+    def add_gap(self, gap: EpochGap) -> None:
+        """An epoch gap: each of its parts that is long against a step is an event."""
+        self._epoch_begins = True
+        limit_ns = NOTICEABLE * self._cycle_ns
+        parts = [(_cause_of(owner), owner, spent) for owner, spent in gap.owners]
+        for cause, owner, spent in [*parts, (Cause.ITERATOR, "", gap.rest_ns)]:
+            if limit_ns and spent > limit_ns:
+                self._found(gap.step, cause, "" if owner == VALIDATION else owner, spent, 0.0)
+
+    def _found(self, step: int, cause: Cause, owner: str, excess: float, usual: float) -> None:
+        self._events.append(GapEvent(step, cause, owner, excess / 1e6, usual / 1e6))
+
+    def take(self) -> list[GapEvent]:
+        """The events found since the last time."""
+        events, self._events = self._events, []
+        return events
+
+
+def _cause_inside(suspect: _Suspect, excess_ns: float, shuffles: bool) -> Cause:
+    execution = suspect.execution
+    if execution.kind is Kind.TRACED:
+        return Cause.RETRACE
+    if suspect.wait_ns is not None and suspect.wait_ns > MOST * excess_ns:
+        if not suspect.begins_epoch:
+            return Cause.INPUT
+        return Cause.SHUFFLE if shuffles else Cause.ITERATOR
+    if execution.kind is Kind.RECOMPILED:
+        return Cause.RECOMPILE
+    if execution.collector_ns > MOST * excess_ns:
+        return Cause.GARBAGE
+    return Cause.UNKNOWN
+
+
+def _cause_on_host(execution: Execution, excess_ns: float) -> tuple[Cause, str]:
+    if execution.collector_ns > MOST * excess_ns:
+        return Cause.GARBAGE, ""
+    owner, spent = max(execution.owners, key=lambda item: item[1], default=("", 0))
+    return (_cause_of(owner), owner) if spent > MOST * excess_ns else (Cause.UNKNOWN, "")
+
+
+def _cause_of(owner: str) -> Cause:
+    if owner == VALIDATION:
+        return Cause.VALIDATION
+    name, _, _ = owner.partition(".")
+    writes = name in WRITES_CHECKPOINTS or "Checkpoint" in name
+    return Cause.CHECKPOINT if writes else Cause.CALLBACK
+
+
+def tag_of(event: GapEvent) -> str:
+    """The scalar that shows it."""
+    return f"events/{event.cause.value.replace('-', '_')}_ms"
+
+
+class EventLog:
+    """The worst events, and sums by cause and owner over all of them."""
+
+    def __init__(self) -> None:
+        self._worst: list[GapEvent] = []
+        self._totals: dict[tuple[str, str], tuple[int, float]] = {}
+
+    def add(self, event: GapEvent) -> None:
+        """One more."""
+        self._worst.append(event)
+        if len(self._worst) > 2 * KEPT:
+            self._worst = self.worst()
+        key = event.cause.value, event.owner
+        count, total = self._totals.get(key, (0, 0.0))
+        self._totals[key] = count + 1, total + event.excess_ms
+
+    def worst(self) -> list[GapEvent]:
+        """The longest `KEPT`, longest first."""
+        return sorted(self._worst, key=lambda event: -event.excess_ms)[:KEPT]
+
+    def totals(self) -> list[dict[str, Any]]:
+        """Cause, owner, count and sum in ms; the largest sum first."""
+        ordered = sorted(self._totals.items(), key=lambda item: -item[1][1])
+        return [
+            {"cause": cause, "owner": owner, "count": count, "total_ms": total}
+            for (cause, owner), (count, total) in ordered
+        ]

@@ -1,0 +1,53 @@
+"""Sums what lies outside of the reported steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from keras_perf.records.epoch_gap import VALIDATION, EpochGap
+from keras_perf.records.execution import Execution, Kind
+
+
+class Outside:
+    """Time of a `fit` that is in no interval: between epochs, warm-up, windows and trials."""
+
+    def __init__(self) -> None:
+        self._gaps = 0
+        self._owners: dict[str, int] = {}
+        self._rest = 0
+        self._first = 0
+        self._kinds = {Kind.WARMUP: 0, Kind.PROFILED: 0, Kind.TRIAL: 0}
+
+    def add(self, execution: Execution) -> None:
+        """An execution that no interval counts."""
+        self._first = self._first or execution.cycle_ns
+        self._kinds[execution.kind] += execution.cycle_ns
+
+    def add_gap(self, gap: EpochGap) -> dict[str, float]:
+        """An epoch gap; returns its parts as tag → milliseconds."""
+        self._gaps += 1
+        self._rest += gap.rest_ns
+        validation = callbacks = 0
+        for owner, spent in gap.owners:
+            self._owners[owner] = self._owners.get(owner, 0) + spent
+            if owner == VALIDATION:
+                validation += spent
+            else:
+                callbacks += spent
+        return {
+            "between_epochs/validation_ms": validation / 1e6,
+            "between_epochs/callbacks_ms": callbacks / 1e6,
+            "between_epochs/rest_ms": gap.rest_ns / 1e6,
+        }
+
+    def record(self) -> dict[str, Any]:
+        """The sums in seconds, and how many epoch gaps there were."""
+        owners = {name: ns / 1e9 for name, ns in self._owners.items() if name != VALIDATION}
+        return {
+            "epoch_gaps": self._gaps,
+            "validation_s": self._owners.get(VALIDATION, 0) / 1e9,
+            "epoch_callbacks_s": owners,
+            "epoch_rest_s": self._rest / 1e9,
+            "first_execution_s": self._first / 1e9,
+            **{f"{kind.value}_s": ns / 1e9 for kind, ns in self._kinds.items()},
+        }
