@@ -47,6 +47,9 @@ class Listener:
     def epoch_ends(self, *, validates: bool) -> None:
         """The epoch's last execution is over; if `validates`, validation begins now."""
 
+    def executions_end(self) -> None:
+        """No execution follows; the last interval is still to be written."""
+
     def observation_ends(self, aborted: bool) -> None:
         """Training has ended, or has raised."""
 

@@ -324,6 +324,8 @@ class Observation:
         self._when_closed(self)
         self.timeline.flush()
         self.timeline.close(_clock())
+        self._end_stretch(None)
+        self._tell("executions_end")
         self._end_interval(None, _clock())
         self._tell("observation_ends", aborted)
         try:

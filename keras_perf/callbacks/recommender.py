@@ -180,7 +180,9 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
             if self._refusal is not None:
                 self._fit.stop_directing(self)
             return _in_turn(lengths, TRIALS)
-        chosen = min(self._chosen_so_far(), self._longest(plan))
+        # No more than half of the steps that are left.
+        affordable = self._steps_left // (2 * CONFIRMATIONS * (1 + RUN_UP))
+        chosen = min(self._chosen_so_far(), self._longest(plan), affordable)
         if self._cheap_to_trace and not self._confirmed and chosen > max(self._times.lengths):
             self._confirmed = True
             return _in_turn([chosen - chosen % plan.steps], CONFIRMATIONS)
@@ -211,16 +213,17 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
             return [], f"steps of {step_ms:.0f} ms are too long for the cost per execution"
         if not lengths:
             return [], f"an epoch of {self._fit.epoch_steps} steps is too short to try"
-        if cost_s > max(SMALL_COST_S, COST_SHARE * self._seconds_left(step_ms)):
+        if cost_s > max(SMALL_COST_S, COST_SHARE * self._steps_left * step_ms / 1e3):
             return [], (
                 f"the first execution took {first_s:.0f} s to trace and compile; to do that "
                 "again would not pay in the steps that are left"
             )
         return sorted(lengths), None
 
-    def _seconds_left(self, step_ms: float) -> float:
+    @property
+    def _steps_left(self) -> int:
         steps = (self._fit.epochs or 1) * (self._fit.epoch_steps or 0)
-        return max(0, steps - (self._fit.step - self._fit.first_step)) * step_ms / 1e3
+        return max(0, steps - (self._fit.step - self._fit.first_step))
 
     def _fits(self, steps: int) -> bool:
         """So many steps are left in the epoch."""
@@ -322,10 +325,13 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         self.writer.scalars(step, recommendation_scalars(curve, record), time.time())
         self.writer.text(step, "perf/steps_per_execution", curve_markdown(curve, record))
 
-    def leaves(self, aborted: bool) -> None:
-        """Leaves a recommendation, if only the reason why there is none."""
+    def executions_end(self) -> None:
+        """Concludes from as many trials as there were."""
         if not self._finished and len(self._times.samples(self._fit.steps_per_execution)) > 1:
             self._conclude()
+
+    def leaves(self, aborted: bool) -> None:
+        """Leaves a recommendation, if only the reason why there is none."""
         if not self._finished:
             current = self._fit.steps_per_execution
             why = self._refusal or "too few steps after warm-up to try another number"
