@@ -38,6 +38,7 @@ import keras_perf as kp
 
 CANDIDATES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 EPOCH = 512
+EPOCHS = 10
 layers = keras.layers
 Built = tuple[keras.Model, tuple[int, ...], str, int]
 
@@ -131,7 +132,7 @@ def measure(name: str, seconds: float) -> list[str]:
     data = dataset(shape, dtype, highest)
     with tempfile.TemporaryDirectory() as log_dir:
         recommender = kp.StepsPerExecutionRecommender(log_dir)
-        model.fit(data, epochs=1, verbose=0, shuffle=False, callbacks=[recommender])
+        model.fit(data, epochs=EPOCHS, verbose=0, shuffle=False, callbacks=[recommender])
     record = recommender.recommendation
     assert record is not None
     chosen, cost = record.steps_per_execution, record.evidence

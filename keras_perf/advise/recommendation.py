@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from keras_perf.advise.step_model import StepModel
 
@@ -24,6 +24,9 @@ class Recommendation:
         predicted_speedup: of the step alone, from this change alone; at least 1.
         low, high: bounds of it, from the model's pessimistic and optimistic ends.
         evidence: the figures it rests on.
+        speedup_after_others: where it buys nothing alone, what it does once those before it
+            are done.
+        of: what gets faster: the `step`, or the `whole` training with what lies between epochs.
     """
 
     id: str
@@ -35,7 +38,13 @@ class Recommendation:
     high: float
     evidence: Mapping[str, Any] = field(default_factory=dict)
     speedup_after_others: float | None = None
+    of: Literal["step", "whole"] = "step"
     change: Change = field(default=lambda model, _: model, repr=False, compare=False)
+
+
+def cost_ms(model: StepModel, of: Literal["step", "whole"]) -> float:
+    """What a recommendation makes smaller; never 0."""
+    return max(1e-9, model.step_ms if of == "step" else model.whole_ms)
 
 
 def predicted(
@@ -47,9 +56,12 @@ def predicted(
     reason: str,
     action: str,
     evidence: Mapping[str, Any],
+    of: Literal["step", "whole"] = "step",
 ) -> Recommendation:
     """A recommendation with its speed-up as the model predicts it."""
     low, expected, high = sorted(
-        max(1.0, model.step_ms / max(1e-9, change(model, o).step_ms)) for o in (-1.0, 0.0, 1.0)
+        max(1.0, cost_ms(model, of) / cost_ms(change(model, o), of)) for o in (-1.0, 0.0, 1.0)
     )
-    return Recommendation(id, title, reason, action, expected, low, high, evidence, change=change)
+    return Recommendation(
+        id, title, reason, action, expected, low, high, evidence, of=of, change=change
+    )

@@ -27,6 +27,7 @@ class StepModel:
         cores: logical CPUs.
         threads: how many threads each stage keeps busy; one where it is not named.
         on_gpu: the compute part does not need the CPU.
+        outside: milliseconds per step of what lies between epochs.
     """
 
     stages: Mapping[str, float]
@@ -36,6 +37,7 @@ class StepModel:
     cores: int = 1
     threads: Mapping[str, int] = field(default_factory=dict)
     on_gpu: bool = False
+    outside: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def produce_ms(self) -> float:
@@ -53,6 +55,11 @@ class StepModel:
         both = self.produce_ms, self.rest_ms
         flow = max(both) if self.prefetched else sum(both)
         return max(flow, self.cpu_ms / self.cores)
+
+    @property
+    def whole_ms(self) -> float:
+        """A step with its share of what lies between epochs."""
+        return self.step_ms + sum(self.outside.values())
 
     def with_threads(self, stage: str, threads: float) -> StepModel:
         """One stage's work is shared by so many threads; the work stays."""
@@ -84,6 +91,16 @@ class StepModel:
         rest = {part: ms * factors.get(part, 1.0) for part, ms in self.rest.items()}
         saved = self.rest_ms - sum(rest.values())
         return replace(self, rest=rest, cpu_ms=max(0.0, self.cpu_ms - saved))
+
+    def with_rest_less(self, saved_ms: float) -> StepModel:
+        """So much of the rest is gone, wherever in it that lies."""
+        left = max(0.0, 1 - saved_ms / self.rest_ms) if self.rest_ms else 1.0
+        return self.with_rest(dict.fromkeys(self.rest, left))
+
+    def with_outside(self, factors: Mapping[str, float]) -> StepModel:
+        """Some of what lies between epochs takes its time times a factor."""
+        outside = {name: ms * factors.get(name, 1.0) for name, ms in self.outside.items()}
+        return replace(self, outside=outside)
 
 
 @dataclass(frozen=True)
@@ -134,6 +151,7 @@ def situation_of(summary: Summary) -> Situation:
             cpu_ms=summary.sensors.get("host/process_cpu_pct", 0.0) / 100 * summary.step_ms,
             cores=cores,
             threads={n: int(s["parallelism"]) for n, s in zip(names, recorded, strict=True)},
-            on_gpu=bool(summary.context.get("gpus")),
+            on_gpu=bool(summary.context.get("training_gpus")),
+            outside=summary.outside,
         ),
     )

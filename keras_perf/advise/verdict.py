@@ -32,6 +32,12 @@ def gains(model: StepModel) -> dict[str, float]:
     return found
 
 
+def gain_between_epochs(model: StepModel) -> float:
+    """Speed-up of the whole training if callbacks took no time between epochs."""
+    without = model.with_outside({"epoch_callbacks": 0.0})
+    return model.whole_ms / max(1e-9, without.whole_ms)
+
+
 def verdict_of(situation: Situation) -> tuple[str, str]:
     """The verdict, and a sentence that says why."""
     summary = situation.summary
@@ -42,6 +48,13 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
         )
     found = gains(situation.model)
     verdict = max(found, key=lambda name: found[name])
+    between = gain_between_epochs(situation.model)
+    if between >= WORTHWHILE and between > found[verdict]:
+        spent = situation.model.outside["epoch_callbacks"]
+        return "callback-bound", (
+            f"between epochs callbacks take {spent:.3g} ms for each step of "
+            f"{summary.step_ms:.3g} ms; without, training would be {between:.2f}× as fast."
+        )
     if found[verdict] >= WORTHWHILE:
         return verdict, _because(verdict, found[verdict], summary.parts)
     if not situation.input_measured:

@@ -21,6 +21,7 @@ class Summary:
 
     `parts` lacks what was not measured: `input_wait` and `dispatch` are then inside `compute`.
     `intervals` has a row an interval, with `steps`, `step` and the parts as columns.
+    `garbage_ms` lies inside the parts.
     """
 
     steps: int
@@ -30,6 +31,26 @@ class Summary:
     sensors: Mapping[str, float]
     context: Mapping[str, Any]
     intervals: pd.DataFrame = field(repr=False)
+    garbage_ms: float = 0.0
+
+    @property
+    def outside(self) -> Mapping[str, float]:
+        """What lies between epochs, in milliseconds per step of the whole `fit`."""
+        recorded = self.context.get("outside") or {}
+        steps = self.context.get("last_step", 0) - self.context.get("first_step", 0)
+        if not recorded or steps <= 0:
+            return {}
+        seconds = {
+            "validation": recorded["validation_s"],
+            "epoch_callbacks": sum(recorded["epoch_callbacks_s"].values()),
+            "epoch_rest": recorded["epoch_rest_s"],
+        }
+        return {name: 1e3 * spent / steps for name, spent in seconds.items()}
+
+    @property
+    def whole_ms(self) -> float:
+        """A step with its share of what lies between epochs."""
+        return self.step_ms + sum(self.outside.values())
 
     @property
     def examples_per_step(self) -> float | None:
@@ -76,7 +97,15 @@ def summarize(scalars: pd.DataFrame, context: Mapping[str, Any]) -> Summary:
         sensors=sensors,
         context=context,
         intervals=intervals,
+        garbage_ms=_mean(measured, "perf/garbage_collection_ms"),
     )
+
+
+def _mean(measured: pd.DataFrame, tag: str) -> float:
+    """Per step; 0 where it was never logged."""
+    if tag not in measured or not len(measured):
+        return 0.0
+    return _weighted(measured[tag].fillna(0.0), measured["perf/interval_steps"])
 
 
 def _mean_parts(intervals: pd.DataFrame) -> dict[str, float]:

@@ -48,6 +48,7 @@ class GPUUtilizationSampler(ListeningCallback):
         try:
             gpus = NvmlReader()
             observation.recording.context["gpus"] = gpus.describe()
+            observation.recording.context["gpu_memory_total_mib"] = gpus.memory_total_mib()
         except SensorError as error:
             logger.warning(
                 "keras_perf: %s: GPU figures are missing, CPU and memory are sampled.", str(error)

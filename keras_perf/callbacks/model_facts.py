@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import keras
@@ -57,3 +57,35 @@ def shapes_differ(model: keras.Model, pipeline: PipelineModel | None) -> bool:
     specs = tf.nest.flatten(getattr(pipeline.iterator, "element_spec", ()))
     shapes = [getattr(spec, "shape", None) for spec in specs]
     return any(s is None or s.rank is None or None in s.as_list()[1:] for s in shapes)
+
+
+def training_gpus() -> list[dict[str, Any]]:
+    """Name, compute capability and memory of each GPU that TensorFlow trains on."""
+    found = []
+    for device in tf.config.get_visible_devices("GPU"):
+        details = tf.config.experimental.get_device_details(device)
+        name, capability = details.get("device_name"), details.get("compute_capability")
+        if capability is not None:
+            found.append({"name": name, "compute_capability": list(capability)})
+    return found
+
+
+def layer_widths(model: keras.Model) -> list[int]:
+    """The different numbers of units and filters of a model's layers."""
+
+    def found(layer: Any) -> Iterator[int]:
+        for name in ("units", "filters"):
+            width = getattr(layer, name, None)
+            if isinstance(width, int):
+                yield width
+        for inner in getattr(layer, "layers", ()):
+            yield from found(inner)
+
+    return sorted(set(found(model)))
+
+
+def peak_memory_mib() -> float | None:
+    """The most that TensorFlow used of the first GPU's memory; None without a GPU."""
+    if not tf.config.get_visible_devices("GPU"):
+        return None
+    return float(tf.config.experimental.get_memory_info("GPU:0")["peak"] / 2**20)

@@ -11,6 +11,12 @@ import psutil
 import tensorflow as tf
 
 import keras_perf
+from keras_perf.callbacks.model_facts import (
+    layer_widths,
+    peak_memory_mib,
+    shapes_differ,
+    training_gpus,
+)
 from keras_perf.report.diagnosis import diagnose
 from keras_perf.write.events import RunWriter
 
@@ -80,6 +86,11 @@ def describe_fit(observation: Observation) -> dict[str, Any]:
         "parameters": int(model.count_params()) if model.built else None,
         "strategy": type(strategy).__name__,
         "input_kind": observation.input_kind,
+        "shapes_differ": shapes_differ(model, observation.pipeline),
+        "training_gpus": training_gpus(),
+        "gpu_memory_peak_mib": peak_memory_mib(),
+        "gpu_thread_mode": os.environ.get("TF_GPU_THREAD_MODE"),
+        "layer_widths": layer_widths(model),
         "replicas": int(strategy.num_replicas_in_sync),
         "first_step": observation.first_step,
         "last_step": observation.step,

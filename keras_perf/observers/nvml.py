@@ -147,6 +147,17 @@ class NvmlReader:
         except nvml.NVMLError as error:
             raise SensorError(f"NVML cannot name the GPUs ({error})") from error
 
+    def memory_total_mib(self) -> float:
+        """Memory of the first GPU.
+
+        Raises:
+            SensorError: NVML does not tell.
+        """
+        try:
+            return float(self._nvml.nvmlDeviceGetMemoryInfo(self._handles[0]).total / 2**20)
+        except self._nvml.NVMLError as error:
+            raise SensorError(f"NVML does not tell the GPU's memory ({error})") from error
+
     def read(self) -> dict[str, float]:
         """One sample: tag → value. What a device does not support is absent.
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from keras_perf.records.epoch_gap import EpochGap
 from keras_perf.records.execution import Execution, Kind
+from keras_perf.records.owners import COLLECTOR
 
 
 class _Row:
     """An execution while its times come in."""
 
     __slots__ = (
+        "attributed",
         "begin",
         "collected",
         "end",
@@ -23,7 +25,7 @@ class _Row:
 
     def __init__(self, begin: int, step: int, steps: int, kind: Kind) -> None:
         self.begin, self.step, self.steps, self.kind = begin, step, steps, kind
-        self.returned = self.ready = self.end = self.collected = 0
+        self.returned = self.ready = self.end = self.collected = self.attributed = 0
         self.owners: list[tuple[str, int]] = []
 
     def execution(self) -> Execution:
@@ -92,11 +94,17 @@ class Timeline:
         row = self._row
         if row is not None and not row.ready:
             row.ready = self._last = now
+            row.attributed = row.collected
 
     def host(self, owner: str, begin: int, end: int) -> None:
-        """A callback ran from `begin` to `end`."""
-        if self._row is not None:
-            self._row.owners.append((owner, end - begin))
+        """A callback ran from `begin` to `end`; the collector's pauses in it are not its own."""
+        row = self._row
+        if row is not None:
+            spent = end - begin
+            if pause := min(row.collected - row.attributed, spent):
+                row.owners.append((COLLECTOR, pause))
+                row.attributed = row.collected
+            row.owners.append((owner, spent - pause))
             self._last = end
 
     def collected(self, begin: int, end: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pandas as pd
@@ -21,28 +22,40 @@ class Comparison:
         speedup: how many times as fast `after` is, per example where both runs know their
             batch size, else per step.
         low, high: 90 % interval of it, from resampling the runs' intervals.
+        whole_speedup: the same with what lies between epochs (validation, callbacks' epoch
+            hooks); equal to `speedup` where that is not known.
         before, after: their diagnoses.
     """
 
     speedup: float
     low: float
     high: float
+    whole_speedup: float
     before: Diagnosis = field(repr=False)
     after: Diagnosis = field(repr=False)
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a part and one for the step: `part`, `before_ms`, `after_ms`, `saved_ms`."""
+        """A row a part: `part`, `before_ms`, `after_ms`, `saved_ms`, per step.
+
+        After those of the step come the step itself and what lies between epochs, per step too.
+        """
         rows = [(p, self.before.breakdown[p], self.after.breakdown[p]) for p in (*PARTS, "step")]
+        first, second = self.before.summary.outside, self.after.summary.outside
+        rows += [(p, first[p], second[p]) for p in first if p in second]
         frame = pd.DataFrame(rows, columns=["part", "before_ms", "after_ms"])
         return frame.assign(saved_ms=frame["before_ms"] - frame["after_ms"])
 
     def to_markdown(self) -> str:
         """For TensorBoard, an issue, a chat."""
-        return f"## {self._headline()}\n\n{markdown_table(*self._table())}\n\n{self._taken()}\n"
+        return self._joined(f"## {self._headline()}", markdown_table)
 
     def __str__(self) -> str:
         """For a terminal."""
-        return f"{self._headline()}\n\n{text_table(*self._table())}\n\n{self._taken()}\n"
+        return self._joined(self._headline(), text_table)
+
+    def _joined(self, headline: str, table: Callable[..., str]) -> str:
+        taken = [table(*self._taken())] if self.before.recommendations else []
+        return "\n\n".join([headline, table(*self._table()), *taken, self._closing()]) + "\n"
 
     def _headline(self) -> str:
         return (
@@ -59,18 +72,56 @@ class Comparison:
         ]
         return ["part of a step", "before ms", "after ms", "saved ms"], rows
 
-    def _taken(self) -> str:
-        """Predicted beside measured, if the advice of `before` is no longer given."""
+    def advice_frame(self) -> pd.DataFrame:
+        """A row a recommendation of `before`.
+
+        Columns: `id`, `title`, `taken` (`after` no longer gives it), `predicted` (alone, or once
+        those above are done), `of` (`step` or `whole`), `measured` (of everything that changed).
+        """
+        still = {(advice.id, advice.title) for advice in self.after.recommendations}
+        measured = {"step": self.speedup, "whole": self.whole_speedup}
+        rows = [
+            (
+                advice.id,
+                advice.title,
+                (advice.id, advice.title) not in still,
+                advice.speedup_after_others or advice.predicted_speedup,
+                advice.of,
+                measured[advice.of],
+            )
+            for advice in self.before.recommendations
+        ]
+        columns = ["id", "title", "taken", "predicted", "of", "measured"]
+        return pd.DataFrame(rows, columns=columns)
+
+    def _taken(self) -> tuple[list[str], list[list[str]]]:
+        rows = [
+            [
+                str(row.title),
+                "taken" if row.taken else "still recommended",
+                f"{row.predicted:.2f}×",
+                str(row.of),
+            ]
+            for row in self.advice_frame().itertuples()
+        ]
+        return ["recommended before", "after", "predicted", "of"], rows
+
+    def _closing(self) -> str:
+        """What was predicted of all beside what was measured."""
         if not self.before.recommendations:
             return "No change had been recommended."
-        still = {advice.id for advice in self.after.recommendations}
-        left = [a.id for a in self.before.recommendations if a.id in still]
         expected, low, high = self.before.combined_speedup
         text = (
             f"Predicted for all recommendations together: {expected:.2f}× "
-            f"({low:.2f}–{high:.2f}); measured: {self.speedup:.2f}×."
+            f"({low:.2f}–{high:.2f}) a step; measured: {self.speedup:.2f}×."
         )
-        return text + (f" Still recommended: {', '.join(left)}." if left else "")
+        if any(advice.of == "whole" for advice in self.before.recommendations):
+            expected, low, high = self.before.combined_whole_speedup
+            text += (
+                f" The whole training: {expected:.2f}× ({low:.2f}–{high:.2f}) predicted, "
+                f"{self.whole_speedup:.2f}× measured."
+            )
+        return text
 
 
 def compare(before: str | os.PathLike[str], after: str | os.PathLike[str]) -> Comparison:
@@ -99,4 +150,14 @@ def compare(before: str | os.PathLike[str], after: str | os.PathLike[str]) -> Co
         per_example = examples[1] / examples[0]
     low, high = speedup_interval(first.summary.intervals, second.summary.intervals)
     speedup = first.summary.step_ms / second.summary.step_ms
-    return Comparison(speedup * per_example, low * per_example, high * per_example, first, second)
+    whole = speedup
+    if first.summary.outside and second.summary.outside:
+        whole = first.summary.whole_ms / second.summary.whole_ms
+    return Comparison(
+        speedup * per_example,
+        low * per_example,
+        high * per_example,
+        whole * per_example,
+        first,
+        second,
+    )

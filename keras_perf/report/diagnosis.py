@@ -15,7 +15,10 @@ from keras_perf.advise.step_model import situation_of
 from keras_perf.advise.verdict import verdict_of
 from keras_perf.analyse.summary import Summary, summarize
 from keras_perf.read.scalars import load_newest
+from keras_perf.records.gap_event import GapEvent
 from keras_perf.records.interval import PARTS
+from keras_perf.report.events import events_of
+from keras_perf.report.measured import measured_tables
 from keras_perf.report.tables import markdown_table, text_table
 
 
@@ -30,7 +33,8 @@ class Diagnosis:
         breakdown: milliseconds per step by part; the parts add up to `step`. A part that could
             not be measured is 0 here, is named in `notes`, and lies in `compute`.
         recommendations: best first.
-        combined_speedup: what all of them buy together: expected, low, high.
+        combined_speedup: what all of them buy a step together: expected, low, high.
+        combined_whole_speedup: the same for the whole training, with what lies between epochs.
         notes: what the reader should know about the figures.
         summary: what was measured.
     """
@@ -42,6 +46,12 @@ class Diagnosis:
     combined_speedup: tuple[float, float, float]
     notes: tuple[str, ...]
     summary: Summary = field(repr=False)
+    combined_whole_speedup: tuple[float, float, float] = (1.0, 1.0, 1.0)
+
+    @property
+    def events(self) -> tuple[GapEvent, ...]:
+        """The longest steps and pauses, worst first."""
+        return events_of(self.summary.context)
 
     def to_frame(self) -> pd.DataFrame:
         """A row a part: `part`, `ms_per_step`, `share` of the step (0 to 1)."""
@@ -65,6 +75,8 @@ class Diagnosis:
                 "",
             ]
         lines += [self._closing(), ""]
+        for title, header, rows in measured_tables(self.summary):
+            lines += [f"### {title}", "", markdown_table(header, rows), ""]
         lines += [f"- {note}" for note in self.notes]
         return "\n".join(lines).rstrip() + "\n"
 
@@ -78,7 +90,10 @@ class Diagnosis:
                 *(f"       {line}" for line in advice.action.splitlines()),
                 "",
             ]
-        lines += [self._closing(), *(f"* {note}" for note in self.notes)]
+        lines += [self._closing(), ""]
+        for title, header, rows in measured_tables(self.summary):
+            lines += [title, text_table(header, rows), ""]
+        lines += [f"* {note}" for note in self.notes]
         return "\n".join(lines).rstrip() + "\n"
 
     def _parts_table(self) -> tuple[list[str], list[list[str]]]:
@@ -98,13 +113,15 @@ class Diagnosis:
             return "No recommendation is given on so little evidence."
         if not self.recommendations:
             return "No change is predicted to buy 2 % or more."
+        advice = "Change it, train again, and compare: keras-perf compare BEFORE AFTER."
         if len(self.recommendations) == 1:
-            return "Change it, train again, and compare: keras-perf compare BEFORE AFTER."
+            return advice
         expected, low, high = self.combined_speedup
-        return (
-            f"All together: {expected:.2f}× ({low:.2f}–{high:.2f}), which is not the product of "
-            "the single ones. Change, train again, and compare: keras-perf compare BEFORE AFTER."
-        )
+        together = f"All together: {expected:.2f}× ({low:.2f}–{high:.2f}) a step"
+        if any(each.of == "whole" for each in self.recommendations):
+            expected, low, high = self.combined_whole_speedup
+            together += f", {expected:.2f}× ({low:.2f}–{high:.2f}) the whole training"
+        return f"{together}, which is not the product of the single ones. {advice}"
 
 
 def diagnose(log_dir: str | os.PathLike[str]) -> Diagnosis:
@@ -164,6 +181,7 @@ def diagnosis_of(summary: Summary) -> Diagnosis:
         combined_speedup(situation.model, advice),
         tuple(_notes(summary)),
         summary,
+        combined_speedup(situation.model, advice, "whole"),
     )
 
 
@@ -172,6 +190,18 @@ def _notes(summary: Summary) -> list[str]:
         f"Means over {summary.steps} steps after warm-up; profiled and trial steps, validation "
         "and epoch boundaries are left out."
     ]
+    if outside := summary.outside:
+        share = {name: ms / summary.whole_ms for name, ms in outside.items()}
+        notes.append(
+            f"Beside the steps, between epochs: validation {share['validation']:.0%} of the "
+            f"training, callbacks {share['epoch_callbacks']:.0%}, the rest "
+            f"{share['epoch_rest']:.0%}."
+        )
+    if summary.context.get("shapes_differ"):
+        notes.append(
+            "XLA compiles for each new shape of a batch, and shapes can differ here. Compiling is "
+            "told from computing by its length, which fails if nearly every step compiles."
+        )
     if "input_wait" not in summary.parts:
         notes.append("Input wait could not be measured and is inside compute.")
     if (kind := summary.context.get("input_kind")) in ("PyDataset", "generator"):
@@ -189,7 +219,8 @@ def _notes(summary: Summary) -> list[str]:
 def _speedup(advice: Recommendation) -> str:
     if advice.speedup_after_others is not None:
         return f"{advice.speedup_after_others:.2f}× once those above are done, nothing alone"
-    return f"{advice.predicted_speedup:.2f}× ({advice.low:.2f}–{advice.high:.2f})"
+    what = " of the whole training" if advice.of == "whole" else ""
+    return f"{advice.predicted_speedup:.2f}× ({advice.low:.2f}–{advice.high:.2f}){what}"
 
 
 def _sentence(text: str) -> str:

@@ -1,0 +1,183 @@
+"""Advice on the train function itself."""
+
+from __future__ import annotations
+
+from keras_perf.advise.recommendation import Change, Recommendation, predicted
+from keras_perf.advise.step_model import Situation, StepModel
+
+TENSOR_CORES = (7, 0)
+BFLOAT16 = (8, 0)
+"""Compute capabilities from which on a GPU has them (CUDA C++ Programming Guide)."""
+
+MOSTLY_ACTIVE_PCT = 50.0
+BUSY_PCT = 80.0
+
+
+def stable_shapes(situation: Situation) -> Recommendation | None:
+    """The train function is traced again and again."""
+    spent = situation.model.rest.get("compile", 0.0)
+    if not spent:
+        return None
+
+    def change(model: StepModel, optimism: float) -> StepModel:
+        return model.with_rest({"compile": 0.05 * (1 - optimism)})
+
+    return predicted(
+        situation.model,
+        change,
+        id="stable-shapes",
+        title="Give the train function batches of one shape",
+        reason=(
+            f"Tracing and compiling after warm-up takes {spent:.3g} ms per step on average: "
+            "input shapes or Python arguments change."
+        ),
+        action="dataset = dataset.batch(batch_size, drop_remainder=True)  # and pad other axes",
+        evidence={"compile_ms": spent},
+    )
+
+
+def disable_run_eagerly(situation: Situation) -> Recommendation | None:
+    """Every operation is run from Python."""
+    if not situation.summary.context.get("run_eagerly"):
+        return None
+
+    def change(model: StepModel, optimism: float) -> StepModel:
+        # How much of an eager step is Python depends on the size of its operations; small ones
+        # were measured at a tenth, large ones barely change.
+        return model.with_rest({"compute": 0.5 - 0.4 * optimism})
+
+    return predicted(
+        situation.model,
+        change,
+        id="disable-run-eagerly",
+        title="Compile the train step",
+        reason="run_eagerly=True runs every operation from Python; it is meant for debugging.",
+        action="model.compile(..., run_eagerly=False)",
+        evidence={"compute_ms": situation.summary.parts.get("compute")},
+    )
+
+
+def _on_compute(least: float, expected: float, most: float) -> Change:
+    """What is left of compute: pessimistic, expected, optimistic."""
+
+    def change(model: StepModel, optimism: float) -> StepModel:
+        other = most if optimism > 0 else least
+        left = expected + abs(optimism) * (other - expected)
+        return model.with_rest({"compute": left})
+
+    return change
+
+
+def _gpu(situation: Situation) -> tuple[float, float] | None:
+    """Compute capability of the GPU that trains; None where there is none."""
+    found = situation.summary.context.get("training_gpus") or []
+    return tuple(found[0]["compute_capability"]) if found else None
+
+
+def enable_xla(situation: Situation) -> Recommendation | None:
+    """The train function is not compiled by XLA, on a GPU."""
+    if _gpu(situation) is None or situation.summary.context.get("jit_compile", True):
+        return None
+    return predicted(
+        situation.model,
+        _on_compute(1.0, 0.87, 0.6),
+        id="enable-xla",
+        title="Compile the train function with XLA",
+        reason=(
+            "XLA fuses operations into fewer kernels. What that buys was not measured here: "
+            "a range seen on others' models (tensorflow.org/xla)."
+        ),
+        action="model.compile(..., jit_compile=True)",
+        evidence={"jit_compile": False},
+    )
+
+
+def mixed_precision(situation: Situation) -> Recommendation | None:
+    """Tensor cores are there and the model computes in float32."""
+    gpu, context = _gpu(situation), situation.summary.context
+    if gpu is None or gpu < TENSOR_CORES or context.get("dtype_policy") != "float32":
+        return None
+    policy = "mixed_bfloat16" if gpu >= BFLOAT16 else "mixed_float16"
+    return predicted(
+        situation.model,
+        _on_compute(1.0, 0.7, 0.35),
+        id="mixed-precision",
+        title=f"Compute in {policy.removeprefix('mixed_')}",
+        reason=(
+            "The GPU has tensor cores and half the bytes take half the bandwidth. What that buys "
+            "was not measured here: a range seen on others' models (NVIDIA's guide to mixed "
+            "precision)."
+        ),
+        action=f'keras.mixed_precision.set_global_policy("{policy}")  # before building the model',
+        evidence={"dtype_policy": "float32", "compute_capability": list(gpu)},
+    )
+
+
+def multiples_of_8(situation: Situation) -> Recommendation | None:
+    """Tensor cores work on tiles of eight, and layers or batches do not fit."""
+    gpu, context = _gpu(situation), situation.summary.context
+    policy = str(context.get("dtype_policy"))
+    if gpu is None or gpu < TENSOR_CORES or not policy.startswith("mixed_"):
+        return None
+    odd = sorted({int(w) for w in context.get("layer_widths") or () if w >= 8 and w % 8})
+    batch = situation.summary.examples_per_step
+    if batch is not None and batch >= 8 and batch % 8 == int(batch % 8) != 0:
+        odd.append(int(batch))
+    if not odd:
+        return None
+    return predicted(
+        situation.model,
+        _on_compute(1.0, 0.92, 0.7),
+        id="multiples-of-8",
+        title="Make widths and batch multiples of 8",
+        reason=(
+            f"Not divisible by 8: {', '.join(map(str, odd))}. Tensor cores work on tiles of "
+            "eight. What that buys was not measured here."
+        ),
+        action="units = -(-units // 8) * 8",
+        evidence={"sizes": odd},
+    )
+
+
+def larger_batch(situation: Situation) -> Recommendation | None:
+    """Kernels leave most of the GPU idle and memory is free."""
+    summary = situation.summary
+    active, batch = summary.sensors.get("gpu/0/sm_active_pct"), summary.examples_per_step
+    total, peak = (summary.context.get(f"gpu_memory_{what}_mib") for what in ("total", "peak"))
+    if _gpu(situation) is None or active is None or not (total and peak and batch):
+        return None
+    free = 1 - peak / total
+    if active > MOSTLY_ACTIVE_PCT or free < 0.5:
+        return None
+    return predicted(
+        situation.model,
+        _on_compute(1.0, 0.7, 0.5),
+        id="larger-batch",
+        title=f"Double the batch to {2 * batch:.0f}",
+        reason=(
+            f"SMs are active for {active:.0f} % of the time and {free:.0%} of the memory was never "
+            "used. The speed-up is per example; the learning rate may have to follow."
+        ),
+        action=f"dataset = dataset.batch({2 * batch:.0f})",
+        evidence={"sm_active_pct": active, "memory_free_share": free, "batch": batch},
+    )
+
+
+def gpu_thread_mode(situation: Situation) -> Recommendation | None:
+    """The input pipeline's threads keep those that launch kernels waiting."""
+    summary = situation.summary
+    busy = summary.sensors.get("host/cpu_pct", 0.0)
+    if _gpu(situation) is None or summary.context.get("gpu_thread_mode") or busy < BUSY_PCT:
+        return None
+    return predicted(
+        situation.model,
+        _on_compute(1.0, 0.95, 0.85),
+        id="gpu-thread-mode",
+        title="Give the GPU's kernels threads of their own",
+        reason=(
+            f"The CPUs are {busy:.0f} % busy, and the threads that launch kernels share them with "
+            "the input pipeline. What that buys was not measured here."
+        ),
+        action='os.environ["TF_GPU_THREAD_MODE"] = "gpu_private"  # before importing TensorFlow',
+        evidence={"cpu_pct": busy},
+    )

@@ -1,0 +1,267 @@
+"""Advice on the input pipeline."""
+
+from __future__ import annotations
+
+from keras_perf.advise.recommendation import Recommendation, predicted
+from keras_perf.advise.step_model import Situation, StepModel
+
+
+def prefetch(situation: Situation) -> Recommendation | None:
+    """The pipeline and training take turns."""
+    model, wait = situation.model, situation.summary.parts.get("input_wait", 0.0)
+    if model.prefetched or not wait or not situation.own_dataset:
+        return None
+
+    def change(model: StepModel, optimism: float) -> StepModel:
+        hidden = min(model.produce_ms, model.rest_ms) * (0.9 + 0.1 * optimism)
+        return model.hidden(1 - hidden / model.produce_ms if model.produce_ms else 1.0)
+
+    return predicted(
+        model,
+        change,
+        id="prefetch",
+        title="Prepare the next batch while the current one trains",
+        reason=(
+            f"Each step waits {wait:.3g} ms for input and then works {model.rest_ms:.3g} ms; "
+            "with prefetching the shorter of the two disappears behind the longer."
+        ),
+        action="dataset = dataset.prefetch(tf.data.AUTOTUNE)  # last in the pipeline",
+        evidence={"input_wait_ms": wait, "rest_ms": model.rest_ms},
+    )
+
+
+def parallel_map(situation: Situation) -> Recommendation | None:
+    """A sequential map sets the pipeline's pace."""
+    model = situation.model
+    candidates = {
+        name: ms
+        for name, ms in model.stages.items()
+        if name.startswith("Map") and model.threads.get(name, 1) == 1
+    }
+    if not candidates or model.cores < 2 or not situation.own_dataset:
+        return None
+    stage = max(candidates, key=lambda name: candidates[name])
+
+    def change(model: StepModel, optimism: float) -> StepModel:
+        usable = max(1.0, model.cores * (0.8 + 0.2 * optimism))
+        return model.with_threads(stage, usable)
+
+    share = candidates[stage] / model.produce_ms if model.produce_ms else 0.0
+    return predicted(
+        model,
+        change,
+        id="parallel-map",
+        title=f"Run the map in parallel: stage {stage}",
+        reason=(
+            f"The sequential stage {stage} takes {candidates[stage]:.3g} ms of the "
+            f"{model.produce_ms:.3g} ms that a batch needs ({share:.0%}); {model.cores} logical "
+            "CPUs are there to share it."
+        ),
+        action="dataset = dataset.map(your_function, num_parallel_calls=tf.data.AUTOTUNE)",
+        evidence={"stage": stage, "stage_ms": candidates[stage], "cores": model.cores},
+    )
+
+
+def cache(situation: Situation) -> Recommendation | None:
+    """Every epoch does the same preparation again."""
+    context, model = situation.summary.context, situation.model
+    recorded = context.get("stages") or []
+    epochs = int(context.get("epochs") or 0)
+    cached = any("Cache" in stage["name"] for stage in recorded)
+    if cached or epochs < 2 or not situation.own_dataset:
+        return None
+    maps = [name for name in model.stages if "Map" in name and not name.startswith("FlatMap")]
+    if not maps:
+        return None
+    order = list(model.stages)
+    saved = order[: order.index(maps[-1]) + 1]
+    size_mib = (
+        recorded[order.index(maps[-1])]["bytes_per_batch"]
+        * float(context.get("epoch_steps") or 0)
+        / 2**20
+    )
+    epoch_steps = int(context.get("epoch_steps") or 0)
+    left_out = epochs * epoch_steps - situation.summary.steps
+    first_epoch = max(0, epoch_steps - left_out) / situation.summary.steps
+    available = float(context.get("memory_available_mib") or 0.0)
+    if not size_mib or size_mib > available / 2:
+        return None
+
+    def change(model: StepModel, optimism: float) -> StepModel:
+        # What a report counts of the first epoch still pays; reading back costs a few percent.
+        left = min(1.0, first_epoch + 0.02 * (1 - optimism))
+        return model.with_less_work(dict.fromkeys(saved, left), optimism)
+
+    saved_ms = sum(model.stages[name] for name in saved)
+    return predicted(
+        model,
+        change,
+        id="cache",
+        title="Keep prepared examples in memory after the first epoch",
+        reason=(
+            f"Stages up to {maps[-1]} take {saved_ms:.3g} ms a batch in each of {epochs} epochs; "
+            f"their result is about {size_mib:.3g} MiB and fits into memory."
+        ),
+        action=(
+            "dataset = dataset.map(your_function).cache()  "
+            "# before shuffle and batch; random augmentation goes after it"
+        ),
+        evidence={"saved_ms": saved_ms, "epochs": epochs, "size_mib": size_mib},
+    )
+
+
+CALL_MS = 0.006
+"""What a map's function costs per call beyond its work: an identity map over 100,000 elements,
+measured on one core of a shared server CPU."""
+
+
+def batch_before_map(situation: Situation) -> Recommendation | None:
+    """A cheap map runs once per example, where once per batch would do."""
+    model, recorded = situation.model, situation.summary.context.get("stages") or []
+    found = [
+        (name, stage)
+        for name, stage in zip(model.stages, recorded, strict=False)
+        if "Map" in stage["name"] and stage.get("elements_per_batch", 1.0) > 1.5
+    ]
+    if not found or not situation.own_dataset:
+        return None
+    name, stage = max(found, key=lambda item: model.stages[item[0]])
+    calls = stage["elements_per_batch"]
+    call_ms = stage["cost_ms"] / calls
+    if not call_ms or call_ms > MOSTLY_CALLS * CALL_MS:
+        return None
+    overhead = min(1.0, CALL_MS / call_ms)
+
+    def change(model: StepModel, optimism: float) -> StepModel:
+        saved = overhead * (0.75 + 0.25 * optimism) * (1 - 1 / calls)
+        return model.with_less_work({name: 1 - saved}, optimism)
+
+    return predicted(
+        model,
+        change,
+        id="batch-before-map",
+        title=f"Batch first, then map whole batches: stage {name}",
+        reason=(
+            f"Stage {name} is called {calls:.0f} times per batch, {1e3 * call_ms:.2g} µs each, "
+            f"of which calling alone takes about {1e3 * CALL_MS:.2g} µs."
+        ),
+        action=(
+            "dataset = dataset.batch(batch_size).map(your_function_on_batches, "
+            "num_parallel_calls=tf.data.AUTOTUNE)"
+        ),
+        evidence={"stage": name, "calls_per_batch": calls, "call_ms": call_ms},
+    )
+
+
+MOSTLY_CALLS = 4.0
+"""A map that takes more than so many times the cost of a call is mostly work."""
+
+FILE_READERS = ("TFRecord", "TextLine", "FixedLengthRecord", "CSV")
+
+
+def interleave(situation: Situation) -> Recommendation | None:
+    """Files are read one after the other."""
+    model = situation.model
+    readers = {
+        name: ms
+        for name, ms in model.stages.items()
+        if name.startswith(FILE_READERS) and model.threads.get(name, 1) == 1
+    }
+    if not readers or model.cores < 2 or not situation.own_dataset:
+        return None
+    stage = max(readers, key=lambda name: readers[name])
+    kind = stage.partition(" ")[0].removesuffix("V2")
+
+    def change(model: StepModel, optimism: float) -> StepModel:
+        # Reading waits for storage as much as it computes: more than the cores can be of use.
+        return model.with_threads(stage, max(1.0, model.cores * (1 + 0.5 * optimism)))
+
+    return predicted(
+        model,
+        change,
+        id="interleave",
+        title=f"Read several files at a time: stage {stage}",
+        reason=(
+            f"Reading takes {readers[stage]:.3g} ms of the {model.produce_ms:.3g} ms that a "
+            "batch needs, one file after the other."
+        ),
+        action=(
+            "files = tf.data.Dataset.list_files(pattern)\n"
+            f"dataset = files.interleave(tf.data.{kind}Dataset, "
+            "num_parallel_calls=tf.data.AUTOTUNE)"
+        ),
+        evidence={"stage": stage, "stage_ms": readers[stage]},
+    )
+
+
+IN_ORDER_LOSS = 0.7
+"""If a pipeline's parallel stages could make a batch in less than this share of the time that it
+takes, something but their work sets the pace."""
+
+
+def nondeterministic_order(situation: Situation) -> Recommendation | None:
+    """Parallel stages wait for their slowest element, to keep the order."""
+    model, summary = situation.model, situation.summary
+    recorded = summary.context.get("stages") or []
+    parallel = [stage for stage in recorded if stage["parallelism"] > 1]
+    busy_pct = summary.sensors.get("host/cpu_pct")
+    wait = summary.parts.get("input_wait", 0.0)
+    if not parallel or not situation.own_dataset or busy_pct is None or busy_pct > IDLE_PCT:
+        return None
+    able_ms = sum(stage["cost_ms"] / max(1, stage["parallelism"]) for stage in recorded)
+    if not wait or able_ms > IN_ORDER_LOSS * summary.step_ms or model.produce_ms <= able_ms:
+        return None
+
+    def change(model: StepModel, optimism: float) -> StepModel:
+        gained = (model.produce_ms - able_ms) * (0.5 + 0.5 * optimism)
+        return model.hidden(1 - gained / model.produce_ms)
+
+    return predicted(
+        model,
+        change,
+        id="nondeterministic-order",
+        title="Let elements overtake each other",
+        reason=(
+            f"The stages' work would allow a batch every {able_ms:.3g} ms and the CPUs are not "
+            f"busy, yet steps wait {wait:.3g} ms: elements of uneven cost, held back to keep "
+            "their order."
+        ),
+        action=(
+            "options = tf.data.Options()\n"
+            "options.deterministic = False  # the order of examples then differs between runs\n"
+            "dataset = dataset.with_options(options)"
+        ),
+        evidence={"able_ms": able_ms, "input_wait_ms": wait, "cpu_pct": busy_pct},
+    )
+
+
+IDLE_PCT = 70.0
+
+
+def parallel_input(situation: Situation) -> Recommendation | None:
+    """One Python thread makes the batches."""
+    summary, model = situation.summary, situation.model
+    kind, wait = summary.context.get("input_kind"), summary.parts.get("input_wait", 0.0)
+    if kind not in ("PyDataset", "generator") or not wait or model.cores < 2:
+        return None
+
+    def change(model: StepModel, optimism: float) -> StepModel:
+        workers = max(1.0, model.cores * (0.75 + 0.25 * optimism))
+        return model.hidden(1 / workers)
+
+    made_of = "class Batches(keras.utils.PyDataset): ...  # __len__ and __getitem__\n"
+    return predicted(
+        model,
+        change,
+        id="parallel-input",
+        title="Make batches in several processes",
+        reason=(
+            f"Each step waits {wait:.3g} ms for a {kind} that one thread of Python runs; "
+            f"{model.cores} logical CPUs are there to share it."
+        ),
+        action=(
+            f"{made_of if kind == 'generator' else ''}"
+            f"batches = Batches(..., workers={model.cores}, use_multiprocessing=True)"
+        ),
+        evidence={"input_wait_ms": wait, "input_kind": kind, "cores": model.cores},
+    )

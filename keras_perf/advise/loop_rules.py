@@ -1,0 +1,126 @@
+"""Advice on what the host does around the steps."""
+
+from __future__ import annotations
+
+from keras_perf.advise.recommendation import Recommendation, predicted
+from keras_perf.advise.step_model import Situation, StepModel
+from keras_perf.records.owners import COLLECTOR
+
+AMORTIZED_OVER = 20
+"""Callbacks are advised to do their work so many times less often."""
+
+FREQUENCY_ARGUMENTS = {"ModelCheckpoint": "save_freq", "TensorBoard": "update_freq"}
+"""Keras's own callbacks that can be told how often."""
+
+
+def amortize_callback(situation: Situation) -> Recommendation | None:
+    """A callback's batch hook takes a noticeable part of every step."""
+    owners, model = situation.summary.owners, situation.model
+    if not owners:
+        return None
+    owner = max(owners, key=lambda name: owners[name] if name != COLLECTOR else 0.0)
+    spent, (name, _, hook) = owners[owner], owner.partition(".")
+    period, epoch_steps = _period(situation, owner), situation.summary.context.get("epoch_steps")
+    every = AMORTIZED_OVER * period
+    if epoch_steps:
+        # A batch index starts anew in each epoch.
+        every = max(min(every, int(epoch_steps)), period)
+    left_of_it = period / every
+    callbacks_ms = model.rest.get("callbacks", 0.0)
+    if not callbacks_ms:
+        return None
+    share = min(1.0, spent / callbacks_ms)
+
+    def change(model: StepModel, optimism: float) -> StepModel:
+        left = (1 - optimism) * left_of_it
+        return model.with_rest({"callbacks": 1 - share * (1 - left)})
+
+    if name == "ProgbarLogger":
+        action = "model.fit(..., verbose=2)  # a line per epoch in place of the progress bar"
+    elif name in FREQUENCY_ARGUMENTS:
+        action = f"keras.callbacks.{name}(..., {FREQUENCY_ARGUMENTS[name]}={every})"
+    else:
+        action = (
+            f"class {name}(keras.callbacks.Callback):\n"
+            f"    def {hook}(self, batch, logs=None):\n"
+            f"        if batch % {every}:\n"
+            "            return\n"
+            "        ...  # as before"
+        )
+    return predicted(
+        model,
+        change,
+        id="amortize-callback",
+        title=f"Do the work of {name}.{hook} every {every} steps",
+        reason=(
+            f"{owner} takes {spent:.3g} ms of every step of {situation.summary.step_ms:.3g} ms; "
+            f"every {every} steps it leaves {spent * left_of_it:.2g} ms."
+        ),
+        action=action,
+        evidence={"owner": owner, "callback_ms": spent, "every": every},
+    )
+
+
+def raise_steps_per_execution(situation: Situation) -> Recommendation | None:
+    """What each execution costs is worth sharing among more steps."""
+    model, context = situation.model, situation.summary.context
+    trial = context.get("steps_per_execution_trial") or {}
+    current = int(context.get("steps_per_execution") or 1)
+    recommended = int(trial.get("recommended") or current)
+    if recommended <= current or trial.get("applied"):
+        return None
+    spread = max(0.0, trial["high"] / trial["low"] - 1) / 2 if trial["low"] else 0.0
+
+    def change(model: StepModel, optimism: float) -> StepModel:
+        left = current / recommended * (1 - optimism * spread)
+        floor = (1 - optimism) * 0.05
+        factor = min(1.0, max(0.0, left) + floor)
+        return model.with_rest(dict.fromkeys(("dispatch", "callbacks", "other_host"), factor))
+
+    return predicted(
+        model,
+        change,
+        id="raise-steps-per-execution",
+        title=f"Run {recommended} steps per execution",
+        reason=f"Measured during training: {trial['reason']}",
+        action=f"model.compile(..., steps_per_execution={recommended})",
+        evidence=dict(trial.get("evidence") or {}) | {"recommended": recommended},
+    )
+
+
+def _period(situation: Situation, owner: str) -> int:
+    """Every how many steps the callback does its work already; 1 if in each."""
+    summary = situation.summary
+    for total in summary.context.get("event_totals") or ():
+        if total["owner"] == owner and total["count"]:
+            mostly = total["total_ms"] > 0.5 * summary.owners[owner] * summary.steps
+            return max(1, round(summary.steps / total["count"])) if mostly else 1
+    return 1
+
+
+def tune_gc(situation: Situation) -> Recommendation | None:
+    """Python's garbage collector interrupts training."""
+    spent = situation.summary.garbage_ms
+    if not spent:
+        return None
+
+    def change(model: StepModel, optimism: float) -> StepModel:
+        return model.with_rest_less(spent * (0.9 + 0.1 * optimism))
+
+    return predicted(
+        situation.model,
+        change,
+        id="tune-gc",
+        title="Let Python's garbage collector run less often",
+        reason=(
+            f"Its pauses take {spent:.3g} ms of every step of {situation.summary.step_ms:.3g} ms: "
+            "it searches all living objects again and again."
+        ),
+        action=(
+            "import gc\n"
+            "gc.collect()\n"
+            "gc.freeze()  # before fit: what lives now is not searched again\n"
+            "gc.set_threshold(100_000, 50, 100)  # Python's own: 700, 10, 10"
+        ),
+        evidence={"garbage_collection_ms": spent},
+    )

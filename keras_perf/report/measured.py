@@ -1,0 +1,57 @@
+"""Tables of what was measured beside the parts of a step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from keras_perf.analyse.summary import Summary
+
+Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]
+"""Title, header, rows."""
+
+SHOWN_EVENTS = 8
+
+
+def measured_tables(summary: Summary) -> Iterator[Table]:
+    """Those for which there are figures."""
+    if owners := summary.owners:
+        rows = [
+            [owner, f"{ms:.3f}", f"{ms / summary.step_ms:.0%}"]
+            for owner, ms in sorted(owners.items(), key=lambda item: -item[1])
+            if ms > 0.01 * summary.step_ms
+        ]
+        if rows:
+            yield "Host time by owner, per step", ["owner", "ms", "share"], rows
+    if summary.context.get("stages"):
+        yield _stages(summary)
+    if totals := summary.context.get("event_totals"):
+        rows = [
+            [
+                " ".join(filter(None, (total["cause"], total["owner"]))),
+                str(total["count"]),
+                f"{total['total_ms']:.1f}",
+            ]
+            for total in totals[:SHOWN_EVENTS]
+        ]
+        yield "Steps and pauses far longer than usual", ["cause", "times", "longer by, ms"], rows
+
+
+def _stages(summary: Summary) -> Table:
+    """From the source to the last one; the slowest sets the pace."""
+    recorded = summary.context["stages"]
+    times = [stage["cost_ms"] / max(1, stage["parallelism"]) for stage in recorded]
+    whole = sum(times)
+    rows = []
+    for place, (stage, ms) in enumerate(zip(recorded, times, strict=True), 1):
+        pace = " ← sets the pace" if ms == max(times) > 0 else ""
+        size = stage.get("buffer_size") or 0
+        rows.append(
+            [
+                f"{stage['name']} ({place}){pace}",
+                f"{ms:.3f}",
+                str(stage["parallelism"]),
+                f"{stage.get('buffered', 0)}/{size}" if size else "",
+                f"{ms / whole:.0%}" if whole else "",
+            ]
+        )
+    return "Input pipeline, per batch", ["stage", "ms", "threads", "buffer", "share"], rows
