@@ -9,6 +9,7 @@ TENSOR_CORES = (7, 0)
 BFLOAT16 = (8, 0)
 """Compute capabilities from which on a GPU has them (CUDA C++ Programming Guide)."""
 
+MOSTLY_PYTHON_CORES = 1.3
 MOSTLY_ACTIVE_PCT = 50.0
 BUSY_PCT = 80.0
 
@@ -20,7 +21,7 @@ def stable_shapes(situation: Situation) -> Recommendation | None:
         return None
 
     def change(model: StepModel, optimism: float) -> StepModel:
-        return model.with_rest({"compile": 0.05 * (1 - optimism)})
+        return model.with_rest({"compile": 0.1 * max(0.0, -optimism)})
 
     return predicted(
         situation.model,
@@ -41,10 +42,10 @@ def disable_run_eagerly(situation: Situation) -> Recommendation | None:
     if not situation.summary.context.get("run_eagerly"):
         return None
 
-    def change(model: StepModel, optimism: float) -> StepModel:
-        # How much of an eager step is Python depends on the size of its operations; small ones
-        # were measured at a tenth, large ones barely change.
-        return model.with_rest({"compute": 0.5 - 0.4 * optimism})
+    # Operations large enough to matter use several cores; Python uses one.
+    cores_used = situation.summary.sensors.get("host/process_cpu_pct", 200.0) / 100
+    mostly_python = cores_used < MOSTLY_PYTHON_CORES
+    change = _on_compute(0.3, 0.1, 0.05) if mostly_python else _on_compute(0.95, 0.6, 0.3)
 
     return predicted(
         situation.model,
@@ -53,7 +54,10 @@ def disable_run_eagerly(situation: Situation) -> Recommendation | None:
         title="Compile the train step",
         reason="run_eagerly=True runs every operation from Python; it is meant for debugging.",
         action="model.compile(..., run_eagerly=False)",
-        evidence={"compute_ms": situation.summary.parts.get("compute")},
+        evidence={
+            "compute_ms": situation.summary.parts.get("compute"),
+            "cores_used": cores_used,
+        },
     )
 
 

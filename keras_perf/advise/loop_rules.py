@@ -69,13 +69,19 @@ def raise_steps_per_execution(situation: Situation) -> Recommendation | None:
     recommended = int(trial.get("recommended") or current)
     if recommended <= current or trial.get("applied"):
         return None
+    # A callback that would do its work less often is another matter: amortize-callback.
+    owners, evidence = situation.summary.owners, trial.get("evidence") or {}
+    own_work = sum(owners.get(name, 0.0) for name in evidence.get("called_less_often") or ())
+    callbacks_ms = model.rest.get("callbacks", 0.0)
+    shared = max(0.0, 1 - own_work / callbacks_ms) if callbacks_ms else 0.0
     spread = max(0.0, trial["high"] / trial["low"] - 1) / 2 if trial["low"] else 0.0
 
     def change(model: StepModel, optimism: float) -> StepModel:
         left = current / recommended * (1 - optimism * spread)
         floor = (1 - optimism) * 0.05
         factor = min(1.0, max(0.0, left) + floor)
-        return model.with_rest(dict.fromkeys(("dispatch", "callbacks", "other_host"), factor))
+        callbacks = 1 - shared * (1 - factor)
+        return model.with_rest({"dispatch": factor, "other_host": factor, "callbacks": callbacks})
 
     return predicted(
         model,
@@ -84,7 +90,7 @@ def raise_steps_per_execution(situation: Situation) -> Recommendation | None:
         title=f"Run {recommended} steps per execution",
         reason=f"Measured during training: {trial['reason']}",
         action=f"model.compile(..., steps_per_execution={recommended})",
-        evidence=dict(trial.get("evidence") or {}) | {"recommended": recommended},
+        evidence={**evidence, "recommended": recommended},
     )
 
 
@@ -105,7 +111,7 @@ def tune_gc(situation: Situation) -> Recommendation | None:
         return None
 
     def change(model: StepModel, optimism: float) -> StepModel:
-        return model.with_rest_less(spent * (0.9 + 0.1 * optimism))
+        return model.with_rest_less(spent * (0.95 + 0.05 * optimism))
 
     return predicted(
         situation.model,

@@ -11,6 +11,16 @@ NEARLY_BUSY = 0.5
 """With prefetching, a pipeline whose stages are busy for less than this share of a step keeps
 up; what a step still waits is the price of fetching a batch, or a stall now and then."""
 
+NEARLY_EMPTY = 0.25
+"""A prefetch buffer that is less full than this on average belongs to a pipeline that does not
+keep up, whatever its stages are known to do."""
+
+NOTICED = 0.1
+"""Waiting for less than this share of a step tells nothing of who is behind."""
+
+UNSEEN_INSIDE = ("FlatMap", "Interleave")
+"""Stages that run other pipelines, whose work tf.data forgets when they end."""
+
 
 @dataclass(frozen=True)
 class StepModel:
@@ -61,6 +71,17 @@ class StepModel:
         """A step with its share of what lies between epochs."""
         return self.step_ms + sum(self.outside.values())
 
+    @property
+    def idle_share(self) -> float:
+        """How much of the cores' time nobody uses (0 to 1)."""
+        busy = self.cpu_ms / self.cores / self.step_ms if self.step_ms else 0.0
+        return max(0.0, 1 - busy)
+
+    def usable_threads(self, optimism: float) -> float:
+        """Threads' worth of work that a parallel stage gets: all cores where they are idle."""
+        share = 0.8 + 0.2 * self.idle_share
+        return max(1.0, self.cores * min(1.0, share + 0.15 * optimism))
+
     def with_threads(self, stage: str, threads: float) -> StepModel:
         """One stage's work is shared by so many threads; the work stays."""
         shared = {**self.stages, stage: self.stages[stage] / threads}
@@ -80,6 +101,10 @@ class StepModel:
         """
         stages = {name: ms * factors.get(name, 1.0) for name, ms in self.stages.items()}
         saved = sum((self.stages[n] - stages[n]) * self.threads.get(n, 1) for n in stages)
+        if self.produce_ms:
+            # What the rest cannot have used was the pipeline's, counted by tf.data or not.
+            surely_its_own = self.cpu_ms - self.cores * self.rest_ms
+            saved = max(saved, surely_its_own * (1 - sum(stages.values()) / self.produce_ms))
         rest = dict(self.rest)
         if not self.on_gpu and self.prefetched and self.step_ms:
             freed = min(1.0, saved / self.step_ms / self.cores)
@@ -87,9 +112,11 @@ class StepModel:
         return replace(self, stages=stages, rest=rest, cpu_ms=max(0.0, self.cpu_ms - saved))
 
     def with_rest(self, factors: Mapping[str, float]) -> StepModel:
-        """Some parts of the rest take their time times a factor."""
+        """Some parts of the rest take their time times a factor; compiling uses all cores."""
         rest = {part: ms * factors.get(part, 1.0) for part, ms in self.rest.items()}
         saved = self.rest_ms - sum(rest.values())
+        compiling = self.rest.get("compile", 0.0) - rest.get("compile", 0.0)
+        saved += (self.cores - 1) * compiling
         return replace(self, rest=rest, cpu_ms=max(0.0, self.cpu_ms - saved))
 
     def with_rest_less(self, saved_ms: float) -> StepModel:
@@ -133,10 +160,16 @@ def situation_of(summary: Summary) -> Situation:
     }
     prefetched = any(stage["name"].startswith("Prefetch") for stage in recorded)
     known = sum(costs.values())
+    fill = summary.context.get("prefetch_fill")
+    behind = fill is not None and fill < NEARLY_EMPTY and wait > NOTICED * summary.step_ms
     if not prefetched:
         produce = wait
-    elif wait and known > NEARLY_BUSY * summary.step_ms:
+    elif wait and (behind or known > NEARLY_BUSY * summary.step_ms):
         produce = summary.step_ms
+        unseen = next((name for name in names if name.startswith(UNSEEN_INSIDE)), None)
+        if unseen is not None and known < NEARLY_BUSY * summary.step_ms:
+            costs[unseen] += produce - known
+            known = produce
     else:
         parts["get_next"] = wait
         produce = min(known, summary.step_ms)

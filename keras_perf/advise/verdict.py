@@ -38,6 +38,11 @@ def gain_between_epochs(model: StepModel) -> float:
     return model.whole_ms / max(1e-9, without.whole_ms)
 
 
+def _of_the_whole(gain: float, model: StepModel) -> float:
+    """A step's speed-up as one of the whole training."""
+    return model.whole_ms / max(1e-9, model.whole_ms - model.step_ms * (1 - 1 / gain))
+
+
 def verdict_of(situation: Situation) -> tuple[str, str]:
     """The verdict, and a sentence that says why."""
     summary = situation.summary
@@ -49,7 +54,7 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
     found = gains(situation.model)
     verdict = max(found, key=lambda name: found[name])
     between = gain_between_epochs(situation.model)
-    if between >= WORTHWHILE and between > found[verdict]:
+    if between >= WORTHWHILE and between > _of_the_whole(found[verdict], situation.model):
         spent = situation.model.outside["epoch_callbacks"]
         return "callback-bound", (
             f"between epochs callbacks take {spent:.3g} ms for each step of "
@@ -60,14 +65,19 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
     if not situation.input_measured:
         return "inconclusive", (
             "the input wait could not be measured, because tf.data kept no model of this "
-            "pipeline: leave options.autotune.enabled at its default, and use TensorFlow 2.18 "
-            "or newer."
+            f"pipeline: {_why_no_model(summary.context.get('input_kind'))}."
         )
     unknown = "" if "dispatch" in summary.parts else " and dispatch, which was not measured"
     return "compute-bound", (
         f"no other part is worth {WORTHWHILE - 1:.0%}: what remains is the model's own "
         f"computation{unknown}."
     )
+
+
+def _why_no_model(input_kind: str | None) -> str:
+    if input_kind == "PyDataset":
+        return "Keras turns that off for a PyDataset with workers"
+    return "leave options.autotune.enabled at its default, and use TensorFlow 2.18 or newer"
 
 
 def _because(verdict: str, gain: float, parts: Mapping[str, float]) -> str:

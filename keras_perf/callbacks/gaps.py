@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
 import keras
@@ -14,7 +15,7 @@ from keras_perf.callbacks.listening import ListeningCallback
 from keras_perf.callbacks.model_facts import shapes_differ
 from keras_perf.callbacks.observation import Observation
 from keras_perf.observers.gap_events import EventLog, GapEvents, tag_of
-from keras_perf.observers.input_pipeline import Stage, stages_from_model
+from keras_perf.observers.input_pipeline import Stage, buffer_fill, stages_from_model
 from keras_perf.observers.outside import Outside
 from keras_perf.observers.recompiling import RecompileGuess
 from keras_perf.observers.split import Splitter
@@ -62,6 +63,7 @@ class StepGapDetector(ListeningCallback):
         self._stages: tuple[Stage, ...] = ()
         self._pipeline_model: Any = None
         self._shuffles: bool | None = None
+        self._fills: list[float] = []
         self._examples_per_step: float | None = None
 
     def observation_begins(self, observation: Observation) -> None:
@@ -94,6 +96,7 @@ class StepGapDetector(ListeningCallback):
             self._splitter.close_stretch(model.gap_times, pending_gaps)
             if self.observation.mid_epoch:
                 self._pipeline_model = model
+                self._fills.extend(buffer_fill(model))
             if self._shuffles is None:
                 names = (node.name for node in model.nodes.values())
                 self._shuffles = any(name.startswith("Shuffle") for name in names)
@@ -157,6 +160,7 @@ class StepGapDetector(ListeningCallback):
     def _record_stages(self, observation: Observation) -> None:
         observation.recording.context |= {
             "stages": [stage._asdict() for stage in self._stages],
+            "prefetch_fill": fmean(self._fills) if self._fills else None,
             "examples_per_step": self._examples_per_step,
         }
 

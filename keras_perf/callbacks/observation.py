@@ -208,10 +208,14 @@ class Observation:
         return plan
 
     def _longest_stretch(self) -> int:
-        """Steps after which tf.data is asked: before it forgets, and once within an epoch."""
+        """Steps after which tf.data is asked: before it forgets, and once within an epoch.
+
+        An epoch whose end is not known may end soon after each time it was asked.
+        """
         steps = 3 * self.steps_per_execution
         longest = max(GAP_HISTORY - steps, steps)
-        return min(longest, max(steps, self.epoch_steps // 2)) if self.epoch_steps else longest
+        within = self.epoch_steps // 2 if self.epoch_steps else self.batch
+        return min(longest, max(steps, within))
 
     # -- what happens between executions -------------------------------------------------
 
@@ -229,6 +233,7 @@ class Observation:
         self.tell_executions()
         if self._stretch_steps:
             self._stretch_steps = 0
+            self._stretch_limit = self._longest_stretch()
             self._tell("stretch_ends", self.pipeline, pending_gaps)
 
     def _end_interval(self, pending_gaps: int | None, now: int) -> None:

@@ -18,7 +18,13 @@ from keras_perf.callbacks.observation import Observation
 from keras_perf.callbacks.trial_conditions import called_less_often, reason_not_to_try
 from keras_perf.observers.cost_curve import CostCurve, resampled_curves
 from keras_perf.observers.schedule import require_int
-from keras_perf.observers.steps_choice import Bounds, StepsPerExecution, choose_steps, recommend
+from keras_perf.observers.steps_choice import (
+    MOSTLY_INPUT,
+    Bounds,
+    StepsPerExecution,
+    choose_steps,
+    recommend,
+)
 from keras_perf.observers.trial_times import RUN_UP, TrialTimes
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.report.cost_curve import curve_markdown, recommendation_scalars
@@ -180,14 +186,26 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
             if self._refusal is not None:
                 self._fit.stop_directing(self)
             return _in_turn(lengths, TRIALS)
-        # No more than half of the steps that are left.
-        affordable = self._steps_left // (2 * CONFIRMATIONS * (1 + RUN_UP))
-        chosen = min(self._chosen_so_far(), self._longest(plan), affordable)
+        chosen = min(self._chosen_so_far(), self._longest(plan), self._affordable(CONFIRMATIONS))
         if self._cheap_to_trace and not self._confirmed and chosen > max(self._times.lengths):
             self._confirmed = True
             return _in_turn([chosen - chosen % plan.steps], CONFIRMATIONS)
-        self._conclude()
+        self._conclude(self._from_gaps(plan))
         return []
+
+    def _from_gaps(self, plan: Plan) -> tuple[float, float] | None:
+        """What tf.data's gap times say: a step in the graph and an execution's cost, in ms.
+
+        Both without the wait for input, whose noise would hide them. The newest gaps are the
+        ordinary executions' since the last trial; those before lie inside the trial's.
+        """
+        model = self._fit.pipeline.read() if self._fit.pipeline is not None else None
+        gaps = [gap / 1e3 for gap in model.gap_times] if model is not None else []
+        ordinary, inner = gaps[-BETWEEN:], gaps[: -BETWEEN - 1]
+        if plan.steps > 1 or len(inner) < BETWEEN:
+            return None
+        step_ms = float(median(inner))
+        return step_ms, max(0.0, float(median(ordinary)) - step_ms)
 
     def _longest(self, plan: Plan) -> int:
         """The longest execution that may be tried."""
@@ -195,6 +213,10 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         step_ms = self._times.ordinary_ms / plan.steps
         longest_ms = min(LONG_TRIAL_MS, self.max_execution_s * 1e3)
         return min(self.limit, (self._fit.epoch_steps or 0) // 3, int(longest_ms / step_ms))
+
+    def _affordable(self, executions: float) -> int:
+        """Steps of so many executions, if they may have half of the steps that are left."""
+        return int(self._steps_left / (2 * executions * (1 + RUN_UP)))
 
     @property
     def _cheap_to_trace(self) -> bool:
@@ -204,7 +226,8 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         """Steps of the first trials, or why there are none to be made."""
         assert self._times.ordinary_ms is not None
         step_ms = self._times.ordinary_ms / plan.steps
-        longest = self._longest(plan)
+        # Beside each trial comes one of a quarter of its length.
+        longest = min(self._longest(plan), self._affordable(1.25 * TRIALS))
         fitting = [f * plan.steps for f in FACTORS if f * plan.steps <= longest]
         first_s = self._times.first_ns / 1e9
         lengths = fitting[:3:2] if self._cheap_to_trace else fitting[:1]
@@ -212,7 +235,10 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         if step_ms > LONG_STEP_MS:
             return [], f"steps of {step_ms:.0f} ms are too long for the cost per execution"
         if not lengths:
-            return [], f"an epoch of {self._fit.epoch_steps} steps is too short to try"
+            return [], (
+                f"epochs of {self._fit.epoch_steps} steps and {self._steps_left} steps to go are "
+                "too few to try"
+            )
         if cost_s > max(SMALL_COST_S, COST_SHARE * self._steps_left * step_ms / 1e3):
             return [], (
                 f"the first execution took {first_s:.0f} s to trace and compile; to do that "
@@ -274,7 +300,7 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
     def _chosen_so_far(self) -> int:
         return choose_steps(self._times.curve(self._fit.steps_per_execution), self._bounds())
 
-    def _conclude(self) -> None:
+    def _conclude(self, from_gaps: tuple[float, float] | None = None) -> None:
         fit = self._fit
         fit.tell_executions()
         self._finished = True
@@ -282,10 +308,16 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
             fit.stop_directing(self)
         present, host_ms = fit.steps_per_execution, self._times.host_ms
         samples, curve = self._times.samples(present), self._times.curve(present)
-        wait_ms = self._input_wait_ms(curve)
-        record = recommend(
-            curve, resampled_curves(samples, host_ms), present, self._bounds(), wait_ms
-        )
+        resampled = resampled_curves(samples, host_ms)
+        wait_ms = 0.0
+        if from_gaps is not None:
+            step_ms, per_execution_ms = from_gaps
+            wait_ms = max(0.0, curve.in_graph_ms - step_ms)
+            if wait_ms > MOSTLY_INPUT * curve.in_graph_ms:
+                # Times of executions are mostly waiting; the gaps know better.
+                curve = curve.at_most(per_execution_ms, present)
+                resampled = [each.at_most(per_execution_ms, present) for each in resampled]
+        record = recommend(curve, resampled, present, self._bounds(), wait_ms)
         record.evidence.update(
             trials={n: median(found) / n for n, found in sorted(samples.items())},
             trial_executions=self._times.executions,
@@ -297,19 +329,13 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
             record = replace(record, reason=record.reason + self._about_callbacks(record))
         self.recommendation = record
         self._measured_on = weakref.ref(fit.model)
-        fit.dispatch_ns = max(0, round((curve.per_execution_ms - host_ms) * 1e6))
+        per_execution_ms = curve.per_execution_ms
+        if record.steps_per_execution == present:
+            # Nothing certain: no more than is sure is called dispatch.
+            costs = sorted(each.per_execution_ms for each in resampled)
+            per_execution_ms = costs[len(costs) * 5 // 100]
+        fit.dispatch_ns = max(0, round((per_execution_ms - host_ms) * 1e6))
         self._write(curve, record)
-
-    def _input_wait_ms(self, curve: CostCurve) -> float:
-        """How much of a step in the graph is waiting for input; 0 where tf.data does not tell.
-
-        Most of the newest gaps between two `GetNext` lie inside the trials' executions: they
-        are the step without the wait.
-        """
-        model = self._fit.pipeline.read() if self._fit.pipeline is not None else None
-        if model is None or not model.gap_times:
-            return 0.0
-        return max(0.0, curve.in_graph_ms - float(median(model.gap_times)) / 1e3)
 
     def _about_callbacks(self, record: StepsPerExecution) -> str:
         """Which of the user's callbacks would be called less often."""

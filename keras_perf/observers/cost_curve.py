@@ -26,6 +26,13 @@ class CostCurve:
         """Predicted time of a step."""
         return self.in_graph_ms + self.per_execution_ms / steps_per_execution
 
+    def at_most(self, per_execution_ms: float, steps_per_execution: int) -> CostCurve:
+        """A curve whose cost per execution is no larger, through the same time at one N."""
+        if self.per_execution_ms <= per_execution_ms:
+            return self
+        rest = self.step_ms(steps_per_execution) - per_execution_ms / steps_per_execution
+        return CostCurve(rest, per_execution_ms)
+
 
 def fit_curve(samples: Samples, host_ms: float) -> CostCurve:
     """The curve that fits executions of several lengths best.

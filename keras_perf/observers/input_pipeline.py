@@ -32,15 +32,18 @@ def stages_from_model(model: Any) -> tuple[Stage, ...]:
     Returns:
         () if the pipeline has let go of its first stages, as it does at the end of the data.
 
+    A stage that makes a pipeline for each of its elements (flat_map, interleave) shows one of
+    those, the one that has run longest, as if it made everything.
+
     What it cannot see: the user's own stages after tf.data fused or replaced them (map and
     batch become `MapAndBatch`), and anything behind a Python generator.
     """
     nodes = model.nodes
     stages: list[Stage] = []
-    pending = [(model.output, 1.0)]
+    pending = [(model.output, 1.0, 1)]
     batches = 0
     while pending:
-        key, per_batch = pending.pop()
+        key, per_batch, threads = pending.pop()
         if key not in nodes:
             continue
         node = nodes[key]
@@ -50,16 +53,18 @@ def stages_from_model(model: Any) -> tuple[Stage, ...]:
         # one (0, as for flat_map), what was produced so far has to do: it includes what lies
         # in buffers.
         per_batch = per_batch or made / batches
-        parameters = {p.name: p for p in node.parameters}
-        parallelism, buffer = parameters.get("parallelism"), parameters.get("buffer_size")
+        parameters = {p.name: int(p.value) for p in node.parameters}
+        own = parameters.get("parallelism", 1)
+        if node.node_class == ASYNC_INTERLEAVE:
+            own = parameters.get("parallelism", parameters.get("cycle_length", 1))
         if node.name != "Root":
             stages.append(
                 Stage(
                     name=node.name,
                     cost_ms=node.processing_time / made * per_batch / 1e6,
                     elements_per_batch=per_batch,
-                    parallelism=int(parallelism.value) if parallelism else 1,
-                    buffer_size=int(buffer.value) if buffer else 0,
+                    parallelism=max(threads, own),
+                    buffer_size=parameters.get("buffer_size", 0),
                     buffered=int(node.buffered_elements),
                     ratio=float(node.ratio),
                     bytes_per_batch=node.bytes_produced / made * per_batch,
@@ -68,5 +73,41 @@ def stages_from_model(model: Any) -> tuple[Stage, ...]:
         is_source = node.ratio == 0 or "Cache" in node.name
         if not node.inputs and not is_source:
             return ()
-        pending.extend((k, per_batch * node.ratio) for k in reversed(node.inputs))
+        if node.node_class in (INTERLEAVE, ASYNC_INTERLEAVE):
+            if not node.inputs:
+                return ()
+            source, *running = node.inputs
+            longest = max(
+                (k for k in running if k in nodes),
+                key=lambda k: nodes[k].num_elements,
+                default=None,
+            )
+            pending.append((source, 0.0, 1))
+            if longest is not None and nodes[longest].num_elements:
+                inside = own if node.node_class == ASYNC_INTERLEAVE else threads
+                pending.append((longest, per_batch, inside))
+        else:
+            pending.extend((k, per_batch * node.ratio, threads) for k in reversed(node.inputs))
     return tuple(reversed(stages))
+
+
+INTERLEAVE, ASYNC_INTERLEAVE = 1, 2
+"""Classes of nodes that run a pipeline for each of their elements: one after the other, or
+several at a time (tensorflow/core/framework/model.proto)."""
+
+
+def buffer_fill(model: Any) -> tuple[float, ...]:
+    """How full the last prefetch buffer is (0 to 1); () where there is none.
+
+    Nearly empty whenever one looks, the pipeline does not keep up; full, it waits for training.
+    """
+    key = model.output
+    while key in model.nodes:
+        node = model.nodes[key]
+        size = {p.name: p.value for p in node.parameters}.get("buffer_size", 0)
+        if node.name == "Prefetch" and size:
+            return (min(1.0, node.buffered_elements / size),)
+        if node.name != "Root" or not node.inputs:
+            break
+        key = node.inputs[0]
+    return ()

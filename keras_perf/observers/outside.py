@@ -17,11 +17,14 @@ class Outside:
         self._rest = 0
         self._first = 0
         self._kinds = {Kind.WARMUP: 0, Kind.PROFILED: 0, Kind.TRIAL: 0}
+        self._warmup_steps = 0
 
     def add(self, execution: Execution) -> None:
         """An execution that no interval counts."""
         self._first = self._first or execution.cycle_ns
         self._kinds[execution.kind] += execution.cycle_ns
+        if execution.kind is Kind.WARMUP:
+            self._warmup_steps += execution.steps
 
     def add_gap(self, gap: EpochGap) -> dict[str, float]:
         """An epoch gap; returns its parts as tag → milliseconds."""
@@ -49,5 +52,6 @@ class Outside:
             "epoch_callbacks_s": owners,
             "epoch_rest_s": self._rest / 1e9,
             "first_execution_s": self._first / 1e9,
+            "warmup_steps": self._warmup_steps,
             **{f"{kind.value}_s": ns / 1e9 for kind, ns in self._kinds.items()},
         }

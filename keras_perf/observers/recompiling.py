@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
+from statistics import median
 
 from keras_perf.records.execution import Execution, Kind
 
@@ -25,19 +26,25 @@ class RecompileGuess:
 
     def __init__(self) -> None:
         self._newest: deque[float] = deque(maxlen=WINDOW)
+        self._waits: deque[int] = deque(maxlen=WINDOW)
 
     def excesses(self, executions: Iterable[Execution], waits: Mapping[int, int]) -> dict[int, int]:
         """First step → nanoseconds spent on compiling.
 
         Arguments:
             executions: in their order.
-            waits: first step → input wait; an execution whose wait is not known is left alone.
+            waits: first step → input wait. Where it is not known it is taken to be the usual one;
+                as long as none is known nothing is found.
         """
-        found = {}
+        found: dict[int, int] = {}
+        self._waits.extend(waits.values())
+        if not self._waits:
+            return found
+        usual = round(median(self._waits))
         for execution in executions:
-            if execution.kind is not Kind.STEADY or execution.first_step not in waits:
+            if execution.kind is not Kind.STEADY:
                 continue
-            computing = execution.inside_ns - waits[execution.first_step]
+            computing = execution.inside_ns - waits.get(execution.first_step, usual)
             self._newest.append(computing / execution.steps)
             fast = sorted(self._newest)[len(self._newest) // 10] * execution.steps
             if len(self._newest) >= ENOUGH and computing > MANY_TIMES * fast:

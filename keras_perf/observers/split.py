@@ -39,6 +39,7 @@ class Splitter:
         self._recent: deque[Execution] = deque(maxlen=GAP_HISTORY + 1)
         self._stretch_inside = 0
         self._stretch_executions = 0
+        self._unmeasured_steps = 0
         self._usual_ns = 0.0
         self._share: float | None = None
         self.waits: dict[int, int] = {}
@@ -66,12 +67,14 @@ class Splitter:
         compile_ns = 0
         recent = self._recent
         if execution.kind is not Kind.STEADY:
+            self._unmeasured_steps += execution.steps
             usual = round(self._usual_inside() * execution.steps)
             compile_ns = max(0, execution.inside_ns - usual) if usual else 0
         else:
             if recent and recent[-1].first_step + recent[-1].steps != execution.first_step:
                 recent.clear()
             recent.append(execution)
+            self._unmeasured_steps = 0
         inside = execution.inside_ns - compile_ns
         callbacks = 0
         for owner, spent in execution.owners:
@@ -118,7 +121,7 @@ class Splitter:
         self.waits = {}
         if self._stretch_executions and gaps_us is not None:
             self._gaps_known = True
-            measured = self._measure(list(gaps_us), pending_gaps)
+            measured = self._measure(list(gaps_us), pending_gaps + self._unmeasured_steps)
             if measured is not None:
                 wait, dispatch = measured
                 self._measured_inside += self._stretch_inside
@@ -128,7 +131,7 @@ class Splitter:
                     self._measured_executions += self._stretch_executions
                     self._dispatch += dispatch * self._stretch_executions
         self._recent.clear()
-        self._stretch_inside = self._stretch_executions = 0
+        self._stretch_inside = self._stretch_executions = self._unmeasured_steps = 0
 
     def _measure(self, gaps: list[int], pending: int) -> tuple[float, float | None] | None:
         """Input wait as a share of the time inside, and dispatch per execution (ns)."""

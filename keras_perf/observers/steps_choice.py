@@ -15,6 +15,9 @@ NEAR_FLOOR = 0.02
 MOSTLY_INPUT = 0.5
 """A step in the graph that waits for input for more than this share of it is bound by it."""
 
+CERTAIN = 1.02
+"""If the speed-up's lower bound is below this, it cannot be told from noise."""
+
 WORTHWHILE = 1.05
 """Below this predicted speed-up a change is not worth advising."""
 
@@ -107,8 +110,10 @@ def recommend(
         f"a step costs {curve.in_graph_ms:.3g} ms inside the graph, "
         f"an execution {curve.per_execution_ms:.3g} ms more"
     )
-    if speedup < WORTHWHILE:
+    if min(speedup / WORTHWHILE, low / CERTAIN) < 1:
         reason = f"no change: {figures}, too little to matter."
+        if speedup >= WORTHWHILE:
+            reason = f"no change: {figures}, too little to be told from noise."
         if input_wait_ms > MOSTLY_INPUT * curve.in_graph_ms:
             reason = (
                 f"no change: input-bound. {_sentence(figures)}; {input_wait_ms:.3g} ms of the "

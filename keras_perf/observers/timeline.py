@@ -17,6 +17,7 @@ class _Row:
         "end",
         "kind",
         "owners",
+        "pauses",
         "ready",
         "returned",
         "step",
@@ -27,6 +28,13 @@ class _Row:
         self.begin, self.step, self.steps, self.kind = begin, step, steps, kind
         self.returned = self.ready = self.end = self.collected = self.attributed = 0
         self.owners: list[tuple[str, int]] = []
+        self.pauses: list[tuple[int, int]] = []
+
+    def forget_pauses_after(self, end: int) -> None:
+        """What the collector did later was in nobody's execution."""
+        for begun, ended in self.pauses:
+            if begun >= end:
+                self.collected -= ended - begun
 
     def execution(self) -> Execution:
         ready = self.ready or self.returned
@@ -74,6 +82,7 @@ class Timeline:
         row = self._row
         if row is not None:
             row.end = entry
+            row.forget_pauses_after(entry)
             self._rows.append(row)
         elif self._gap is not None:
             self.close(entry)
@@ -110,6 +119,7 @@ class Timeline:
     def collected(self, begin: int, end: int) -> None:
         """Python's garbage collector ran from `begin` to `end`, whatever else did."""
         if self._row is not None:
+            self._row.pauses.append((begin, end))
             self._row.collected += end - begin
 
     def outside(self, owner: str, begin: int | None, end: int) -> None:

@@ -1,0 +1,407 @@
+"""Small training programs, each with one bottleneck that was put there, and the way to mend it.
+
+`benchmarks/diagnosis.py` runs them too, as they are and mended as advised.
+"""
+
+from __future__ import annotations
+
+import gc
+import io
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+Callbacks = list[keras.callbacks.Callback]
+layers = keras.layers
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One program.
+
+    Attributes:
+        train: runs it with these callbacks; mended if told so.
+        verdicts: those that are right.
+        top: the id that must come first; None if nothing must be advised.
+        part: where the injected time has to be found, a part of the step or one outside of it.
+        injected_ms: how much of it per step, at least; 0 where it is not a sleep.
+        never: ids that would be wrong.
+    """
+
+    name: str
+    train: Callable[[Callbacks, bool], None]
+    verdicts: tuple[str, ...]
+    top: str | None
+    part: str | None = None
+    injected_ms: float = 0.0
+    never: tuple[str, ...] = ()
+
+
+SCENARIOS: list[Scenario] = []
+
+
+def scenario(**expected: Any) -> Callable[[Callable[[Callbacks, bool], None]], None]:
+    """Adds the function as a scenario of its name."""
+
+    def add(train: Callable[[Callbacks, bool], None]) -> None:
+        SCENARIOS.append(Scenario(train.__name__, train, **expected))
+
+    return add
+
+
+# -- what the programs are made of -------------------------------------------------------
+
+
+def mlp(width: int = 16, *, features: int = 8, **arguments: Any) -> keras.Model:
+    """Compiled; `width` sets how long a step computes."""
+    keras.utils.set_random_seed(1)
+    hidden = [layers.Dense(width, "relu") for _ in range(2)]
+    model = keras.Sequential([layers.Input((features,)), *hidden, layers.Dense(1)])
+    model.compile("sgd", "mse", **{"jit_compile": False, **arguments})
+    return model
+
+
+def batches(steps: int, rows: int = 8, features: int = 8) -> tf.data.Dataset:
+    """Cheap batches."""
+    x = np.random.default_rng(0).normal(size=(steps * rows, features)).astype("float32")
+    return tf.data.Dataset.from_tensor_slices((x, x[:, :1])).batch(rows, drop_remainder=True)
+
+
+def slept(ms: float) -> Callable[[Any, Any], Any]:
+    """A map's function that waits, as for storage, and is as stateful as reading is."""
+
+    def wait(x: np.ndarray) -> np.ndarray:
+        time.sleep(ms / 1e3)
+        return x
+
+    def mapped(x: Any, y: Any) -> Any:
+        return tf.ensure_shape(tf.numpy_function(wait, [x], x.dtype), x.shape), y
+
+    return mapped
+
+
+def computed(times: int) -> Callable[[Any, Any], Any]:
+    """A map's function that keeps one core busy."""
+
+    def mapped(x: Any, y: Any) -> Any:
+        start = tf.ones((64, 64)) * x[0, 0]
+        result = tf.foldl(lambda a, _: tf.tanh(tf.matmul(a, a)), tf.range(times), start)
+        return x + 0.0 * result[0, 0], y
+
+    return mapped
+
+
+def unbuffered(data: tf.data.Dataset) -> tf.data.Dataset:
+    """Without the prefetch that tf.data adds by itself."""
+    options = tf.data.Options()
+    options.experimental_optimization.inject_prefetch = False
+    return data.with_options(options)
+
+
+def busy(ms: float) -> None:
+    """Works for so long."""
+    end = time.perf_counter() + ms / 1e3
+    while time.perf_counter() < end:
+        pass
+
+
+class Hook(keras.callbacks.Callback):
+    """Works so many milliseconds every so many batches."""
+
+    def __init__(self, ms: float, every: int = 1) -> None:
+        super().__init__()
+        self.ms, self.every = ms, every
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        if batch % self.every == 0:
+            busy(self.ms)
+
+
+class Pause(Hook):
+    """Waits, with the CPUs free for the input pipeline."""
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        time.sleep(self.ms / 1e3)
+
+
+class EpochHook(keras.callbacks.Callback):
+    """Works so many milliseconds every so many epochs."""
+
+    def __init__(self, ms: float, every: int = 1) -> None:
+        super().__init__()
+        self.ms, self.every = ms, every
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        if epoch % self.every == 0:
+            busy(self.ms)
+
+
+# -- the input pipeline ------------------------------------------------------------------
+
+
+@scenario(verdicts=("input-bound",), top="parallel-map", part="input_wait", injected_ms=6.0)
+def slow_sequential_map(callbacks: Callbacks, mended: bool) -> None:
+    """A map waits for storage, one batch after the other."""
+    calls = {"num_parallel_calls": 2} if mended else {}
+    data = batches(150).map(slept(6.0), **calls).prefetch(2)
+    mlp().fit(data, verbose=0, shuffle=False, callbacks=callbacks)
+
+
+@scenario(
+    verdicts=("input-bound",), top=None, part="input_wait", never=("parallel-map", "prefetch")
+)
+def parallel_map_that_fills_the_cores(callbacks: Callbacks, mended: bool) -> None:
+    """More threads would not help, and nothing is repeated: there is nothing to advise."""
+    data = batches(150).map(computed(600), num_parallel_calls=tf.data.AUTOTUNE).prefetch(2)
+    mlp().fit(data, verbose=0, shuffle=False, callbacks=callbacks)
+
+
+@scenario(verdicts=("input-bound",), top="interleave", part="input_wait", injected_ms=6.0)
+def many_small_files(callbacks: Callbacks, mended: bool) -> None:
+    """Each file holds one batch and takes a while to open; they are read one after the other."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = [str(Path(folder, f"{place:03}.tfrecord")) for place in range(150)]
+        for file in files:
+            with tf.io.TFRecordWriter(file) as out:
+                for _ in range(8):
+                    out.write(bytes(8))
+
+        def opened(file: Any, label: Any = 0) -> Any:
+            return slept(6.0)(file, label)[0]
+
+        def read(file: Any) -> tf.data.Dataset:
+            return tf.data.Dataset.from_tensors(file).map(opened).flat_map(tf.data.TFRecordDataset)
+
+        names = tf.data.Dataset.from_tensor_slices(files)
+        calls = {"num_parallel_calls": 2, "cycle_length": 2} if mended else {}
+        records = names.interleave(read, **calls) if mended else names.flat_map(read)
+
+        def parse(record: Any) -> Any:
+            x = tf.ensure_shape(tf.cast(tf.io.decode_raw(record, tf.uint8), tf.float32), (8,))
+            return x, x[:1]
+
+        data = records.map(parse).batch(8, drop_remainder=True).prefetch(2)
+        mlp().fit(data, verbose=0, shuffle=False, callbacks=callbacks)
+
+
+@scenario(verdicts=("input-bound",), top="prefetch", part="input_wait", injected_ms=6.0)
+def no_prefetch(callbacks: Callbacks, mended: bool) -> None:
+    """Input and training take turns, each about as long."""
+    data = batches(150).map(slept(6.0))
+    data = data.prefetch(2) if mended else unbuffered(data)
+    mlp().fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, Pause(4.0)])
+
+
+@scenario(verdicts=("input-bound",), top="cache", part="input_wait", injected_ms=6.0)
+def the_same_work_in_each_epoch(callbacks: Callbacks, mended: bool) -> None:
+    """Preparation is repeated in each of many epochs."""
+    data = batches(30).map(slept(6.0), num_parallel_calls=1)
+    data = data.cache() if mended else data
+    mlp().fit(data.prefetch(2), epochs=8, verbose=0, shuffle=False, callbacks=callbacks)
+
+
+class Batches(keras.utils.PyDataset):
+    """Batches that take time to make."""
+
+    def __init__(self, ms: float, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.ms = ms
+
+    def __len__(self) -> int:
+        return 150
+
+    def __getitem__(self, index: int) -> Any:
+        time.sleep(self.ms / 1e3)
+        return np.ones((8, 8), "float32"), np.ones((8, 1), "float32")
+
+
+@scenario(verdicts=("input-bound",), top="parallel-input", part="input_wait", injected_ms=6.0)
+def python_generator(callbacks: Callbacks, mended: bool) -> None:
+    """One Python thread makes the batches."""
+    source = Batches(6.0, workers=2) if mended else Batches(6.0)
+    data = source if mended else (source[place] for place in range(len(source)))
+    mlp().fit(data, verbose=0, shuffle=False, callbacks=callbacks)
+
+
+@scenario(verdicts=("input-bound",), top="batch-before-map", part="input_wait")
+def a_cheap_map_for_each_example(callbacks: Callbacks, mended: bool) -> None:
+    """The map's function is called for every example, and calling it is most of its cost."""
+    rows, steps = 2048, 80
+    x = np.ones((rows * steps, 2), "float32")
+    data = tf.data.Dataset.from_tensor_slices((x, x[:, :1]))
+
+    def scaled(x: Any, y: Any) -> Any:
+        return 2.0 * x, y
+
+    if mended:
+        data = data.batch(rows, drop_remainder=True).map(scaled)
+    else:
+        data = data.map(scaled).batch(rows, drop_remainder=True)
+    mlp(features=2).fit(data.prefetch(2), verbose=0, shuffle=False, callbacks=callbacks)
+
+
+# -- callbacks ---------------------------------------------------------------------------
+
+
+@scenario(verdicts=("callback-bound",), top="amortize-callback", part="callbacks", injected_ms=5.0)
+def slow_batch_callback(callbacks: Callbacks, mended: bool) -> None:
+    """A callback works after every batch."""
+    mlp().fit(
+        batches(150),
+        verbose=0,
+        shuffle=False,
+        callbacks=[*callbacks, Hook(5.0, 20 if mended else 1)],
+    )
+
+
+@scenario(
+    verdicts=("callback-bound",), top="amortize-callback", part="epoch_callbacks", injected_ms=5.0
+)
+def slow_epoch_callback(callbacks: Callbacks, mended: bool) -> None:
+    """A callback works after every epoch, for longer than the epoch."""
+    hook = EpochHook(300.0, 5 if mended else 1)
+    mlp().fit(batches(60), epochs=10, verbose=0, shuffle=False, callbacks=[*callbacks, hook])
+
+
+@scenario(verdicts=("callback-bound",), top="amortize-callback", part="callbacks")
+def checkpoint_every_few_batches(callbacks: Callbacks, mended: bool) -> None:
+    """Keras's own ModelCheckpoint, too often."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder, "{batch}.weights.h5"))
+        often = keras.callbacks.ModelCheckpoint(
+            path, save_weights_only=True, save_freq=40 if mended else 2
+        )
+        mlp(256).fit(batches(200), verbose=0, shuffle=False, callbacks=[*callbacks, often])
+
+
+class Chatter(keras.callbacks.Callback):
+    """Formats a line for every batch, as progress bars do."""
+
+    def __init__(self, every: int) -> None:
+        super().__init__()
+        self.every, self.out = every, io.StringIO()
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        if batch % self.every == 0:
+            for width in range(2000):
+                self.out.write(f"\r{batch}: {width} {logs}")
+            self.out.seek(0)
+
+
+@scenario(verdicts=("callback-bound",), top="amortize-callback", part="callbacks")
+def chatter(callbacks: Callbacks, mended: bool) -> None:
+    """A line is written for every batch."""
+    mlp().fit(
+        batches(200), verbose=0, shuffle=False, callbacks=[*callbacks, Chatter(20 if mended else 1)]
+    )
+
+
+# -- compiling and dispatch --------------------------------------------------------------
+
+
+@scenario(verdicts=("compile-bound",), top="stable-shapes", part="compile")
+def shapes_that_change(callbacks: Callbacks, mended: bool) -> None:
+    """XLA compiles for every new length of a sequence."""
+    keras.utils.set_random_seed(1)
+    model = keras.Sequential([layers.Input((None, 4)), layers.Dense(8), layers.Dense(1)])
+    model.compile("sgd", "mse", jit_compile=True)
+
+    def ones(place: Any) -> Any:
+        longer = tf.where(place % 20 == 0, place // 20, 0)
+        length = 16 if mended else 16 + longer
+        return tf.ones((8, length, 4)), tf.ones((8, length, 1))
+
+    data = tf.data.Dataset.range(200).map(ones)
+    model.fit(data, verbose=0, shuffle=False, callbacks=callbacks)
+
+
+@scenario(verdicts=("compile-bound",), top="stable-shapes", part="compile")
+def partial_last_batch_under_xla(callbacks: Callbacks, mended: bool) -> None:
+    """The last batch is smaller, and XLA compiles again for it."""
+    x = np.ones((120 * 8 + 3, 8), "float32")
+    data = tf.data.Dataset.from_tensor_slices((x, x[:, :1])).batch(8, drop_remainder=mended)
+    mlp(jit_compile=True).fit(data, epochs=2, verbose=0, shuffle=False, callbacks=callbacks)
+
+
+@scenario(verdicts=("dispatch-bound",), top="raise-steps-per-execution")
+def tiny_model(callbacks: Callbacks, mended: bool) -> None:
+    """A step is cheaper than entering and leaving the train function."""
+    arguments = {"steps_per_execution": 64} if mended else {}
+    mlp(**arguments).fit(batches(640), epochs=4, verbose=0, shuffle=False, callbacks=callbacks)
+
+
+@scenario(verdicts=("compute-bound", "dispatch-bound"), top="disable-run-eagerly")
+def eager(callbacks: Callbacks, mended: bool) -> None:
+    """Every operation is run from Python."""
+    mlp(run_eagerly=not mended).fit(batches(100), verbose=0, shuffle=False, callbacks=callbacks)
+
+
+# -- the host, and what lies between epochs ----------------------------------------------
+
+
+class Litter(keras.callbacks.Callback):
+    """Makes many objects that live on for some batches."""
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        self.living: deque[Any] = deque(maxlen=20)
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        self.living.append([[] for _ in range(10_000)])
+
+
+@scenario(verdicts=("callback-bound",), top="tune-gc", part="callbacks")
+def garbage_storm(callbacks: Callbacks, mended: bool) -> None:
+    """Python's collector searches many living objects again and again."""
+    usual = gc.get_threshold()
+    gc.collect()
+    if mended:
+        gc.freeze()
+        gc.set_threshold(100_000, 50, 100)
+    try:
+        mlp().fit(batches(150), verbose=0, shuffle=False, callbacks=[*callbacks, Litter()])
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*usual)
+        gc.collect()
+
+
+@scenario(
+    verdicts=("compute-bound", "dispatch-bound", "input-bound"),
+    top="rarer-validation",
+    part="validation",
+)
+def large_validation(callbacks: Callbacks, mended: bool) -> None:
+    """Validation takes longer than the epoch that it follows."""
+    mlp(256).fit(
+        batches(60),
+        epochs=6,
+        validation_data=batches(400),
+        validation_freq=5 if mended else 1,
+        verbose=0,
+        shuffle=False,
+        callbacks=callbacks,
+    )
+
+
+# -- nothing to mend ---------------------------------------------------------------------
+
+
+@scenario(verdicts=("compute-bound",), top=None, part="compute")
+def healthy(callbacks: Callbacks, mended: bool) -> None:
+    """The model's own computation takes nearly all of the step."""
+    data = batches(120, rows=256, features=512).cache().prefetch(2)
+    mlp(1024, features=512).fit(data, verbose=0, shuffle=False, callbacks=callbacks)
+
+
+@scenario(verdicts=("inconclusive",), top=None)
+def too_short(callbacks: Callbacks, mended: bool) -> None:
+    """Training ends within the warm-up."""
+    mlp().fit(batches(15).map(slept(6.0)), verbose=0, shuffle=False, callbacks=callbacks)
