@@ -1,0 +1,168 @@
+"""Events and what lies between epochs, in a real fit against what was put there."""
+
+import gc
+import time
+
+import keras
+import numpy as np
+import programs
+import pytest
+import tensorflow as tf
+
+import keras_perf as kp
+from keras_perf.read.scalars import load_newest
+
+STALL_S = 0.06
+
+
+def trained(log_dir, callbacks=(), *, data=None, model=None, **arguments):
+    network = programs.model() if model is None else model
+    network.fit(
+        programs.dataset(60) if data is None else data,
+        verbose=0,
+        shuffle=False,
+        callbacks=[kp.StepGapDetector(log_dir), *callbacks],
+        **arguments,
+    )
+    return load_newest(log_dir)["perf"]
+
+
+def events(context, cause):
+    return [event for event in context["events"] if event["cause"] == cause]
+
+
+class Now(keras.callbacks.Callback):
+    """Does something at one batch of one epoch."""
+
+    def __init__(self, batch, epoch, what):
+        super().__init__()
+        self.when, self.what, self.epoch = (epoch, batch), what, 0
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.epoch = epoch
+
+    def on_train_batch_end(self, batch, logs=None):
+        if (self.epoch, batch) == self.when:
+            self.what()
+
+
+def test_a_callback_that_is_slow_once_is_named_with_its_step(tmp_path):
+    slow = Now(30, 1, lambda: time.sleep(STALL_S))
+    scalars, context = trained(tmp_path, [slow], epochs=2)
+    found = [e for e in events(context, "callback") if e["excess_ms"] > 0.8e3 * STALL_S]
+    assert [event["owner"] for event in found] == ["Now.on_train_batch_end"]
+    assert found[0]["step"] == 90
+    logged = scalars[(scalars["tag"] == "events/callback_ms") & (scalars["step"] == 90)]
+    assert logged["value"].iloc[0] == pytest.approx(found[0]["excess_ms"], rel=1e-3)
+
+
+def test_a_hook_in_a_list_inside_the_list_is_named(tmp_path):
+    slow = Now(30, 1, lambda: time.sleep(STALL_S))
+    network = programs.model()
+    inner = keras.callbacks.CallbackList([slow], model=network)
+    _, context = trained(tmp_path, [inner], model=network, epochs=2)
+    assert "Now.on_train_batch_end" in {event["owner"] for event in context["events"]}
+
+
+@programs.needs_gap_times
+@pytest.mark.parametrize("n", [1, 4])
+def test_one_slow_batch_is_an_input_stall(n, tmp_path):
+    def wait(place):
+        if place == 44:
+            time.sleep(STALL_S)
+        return place
+
+    places = tf.data.Dataset.range(60).map(lambda i: tf.numpy_function(wait, [i], tf.int64))
+    data = tf.data.Dataset.zip(programs.dataset(60), places).map(lambda batch, _: batch)
+    model = programs.model(steps_per_execution=n)
+    _, context = trained(tmp_path, data=data, model=model, epochs=2)
+    found = [e for e in events(context, "input-stall") if e["excess_ms"] > 0.5e3 * STALL_S]
+    assert {44 // n * n, 60 + 44 // n * n} & {event["step"] for event in found}
+
+
+@programs.needs_gap_times
+def test_filling_the_shuffle_buffer_is_told_from_a_stall(tmp_path):
+    def wait(x):
+        time.sleep(0.002)
+        return x
+
+    slow = programs.dataset(40).map(
+        lambda x, y: (tf.ensure_shape(tf.numpy_function(wait, [x], tf.float32), x.shape), y)
+    )
+    options = tf.data.Options()
+    options.experimental_optimization.inject_prefetch = False
+    data = slow.shuffle(40).with_options(options)
+    _, context = trained(tmp_path, data=data, epochs=3)
+    assert {40, 80} <= {event["step"] for event in events(context, "shuffle-refill")}
+
+
+def test_the_collector_is_named_where_it_stops_training(tmp_path):
+    living = [[] for _ in range(2_000_000)]
+    _, context = trained(tmp_path, [Now(30, 1, gc.collect)], epochs=2)
+    assert living
+    assert 90 in {event["step"] for event in events(context, "garbage-collection")}
+
+
+@programs.needs_gap_times
+def test_xla_compiling_for_the_last_smaller_batch_is_an_event(tmp_path):
+    x, y = programs.arrays(60)
+    data = tf.data.Dataset.from_tensor_slices((x[:-3], y[:-3])).batch(8)
+    _, context = trained(tmp_path, data=data, model=programs.model(jit_compile=True), epochs=2)
+    assert [event["step"] for event in events(context, "xla-recompile")] == [59]
+
+
+def test_validation_checkpoints_and_callbacks_between_epochs_have_owners(tmp_path):
+    class Pause(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            time.sleep(0.03)
+
+    checkpoint = keras.callbacks.ModelCheckpoint(tmp_path / "model.keras")
+    scalars, context = trained(
+        tmp_path,
+        [Pause(), checkpoint],
+        epochs=3,
+        validation_data=programs.dataset(20),
+        validation_freq=2,
+    )
+    outside = context["outside"]
+    assert outside["epoch_gaps"] == 3
+    assert outside["epoch_callbacks_s"]["Pause.on_epoch_end"] >= 0.09
+    assert outside["epoch_callbacks_s"]["ModelCheckpoint.on_epoch_end"] > 0
+    assert outside["validation_s"] > 0
+    assert {"validation", "checkpoint", "callback"} <= {e["cause"] for e in context["events"]}
+    validated = scalars[scalars["tag"] == "between_epochs/validation_ms"].set_index("step")
+    assert (validated["value"] > 0).tolist() == [False, True, False]
+
+
+def test_what_lies_between_epochs_and_the_steps_is_the_whole_training(tmp_path):
+    begin = time.perf_counter()
+    trained(tmp_path, [programs.Sleeper(2.0)], epochs=3, validation_data=programs.dataset(20))
+    whole_s = time.perf_counter() - begin
+    summary = kp.diagnose(tmp_path).summary
+    outside = summary.context["outside"]
+    told_s = summary.step_ms * summary.steps / 1e3 + outside["warmup_s"] + outside["validation_s"]
+    told_s += outside["epoch_rest_s"] + sum(outside["epoch_callbacks_s"].values())
+    assert summary.steps == 180 - outside["warmup_steps"]
+    assert 0.6 * whole_s < told_s < whole_s
+
+
+def test_training_that_stops_early_keeps_its_events(tmp_path):
+    stop = keras.callbacks.EarlyStopping("loss", patience=0, min_delta=np.inf, mode="min")
+    slow = Now(30, 0, lambda: time.sleep(STALL_S))
+    _, context = trained(tmp_path, [slow, stop], epochs=5)
+    assert 30 in {event["step"] for event in context["events"]}
+    assert context["outside"]["epoch_gaps"] == 2
+
+
+def test_an_exception_keeps_the_events_before_it(tmp_path):
+    class StoppedError(Exception):
+        pass
+
+    def stop():
+        raise StoppedError
+
+    slow = Now(30, 0, lambda: time.sleep(STALL_S))
+    with pytest.raises(StoppedError):
+        trained(tmp_path, [slow, Now(50, 0, stop)])
+    _, context = load_newest(tmp_path)["perf"]
+    assert 30 in {event["step"] for event in context["events"]}
