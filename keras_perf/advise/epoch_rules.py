@@ -8,6 +8,9 @@ from keras_perf.advise.step_model import Situation, StepModel
 RARER = 5
 """Work between epochs is advised to be done so many times less often."""
 
+SAVE_FREQUENCY = ("BackupAndRestore", "ModelCheckpoint")
+"""Keras's own callbacks that can be told how often to save, in batches."""
+
 
 def rarer_validation(situation: Situation) -> Recommendation | None:
     """Validation takes a noticeable part of training."""
@@ -15,61 +18,82 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
     spent = model.outside.get("validation", 0.0)
     if not spent:
         return None
-    epochs = int(context.get("epochs") or 0)
+    recorded = context["outside"]
+    present = _period(recorded.get("validations", 0), recorded["epoch_gaps"])
+    advised = RARER * present
 
     def change(model: StepModel, optimism: float) -> StepModel:
         return model.with_outside({"validation": 1 / RARER * (1 - 0.2 * optimism)})
 
-    if epochs >= RARER:
-        action = f"model.fit(..., validation_freq={RARER})"
+    if int(context.get("epochs") or 0) >= advised:
+        action = f"model.fit(..., validation_freq={advised})"
     else:
         action = f"model.fit(..., validation_data=validation.shard({RARER}, 0))  # a part of it"
     return predicted(
         model,
         change,
         id="rarer-validation",
-        title=f"Validate less: every {RARER} epochs, or on a part of the data",
+        title=f"Validate less: every {advised} epochs, or on a part of the data",
         reason=(
             f"Validation takes {spent:.3g} ms for every step of {model.step_ms:.3g} ms, "
             f"{spent / model.whole_ms:.0%} of the training."
         ),
         action=action,
-        evidence={"validation_ms": spent, "share": spent / model.whole_ms},
+        evidence={
+            "validation_ms": spent,
+            "share": spent / model.whole_ms,
+            "present": present,
+            "advised": advised,
+        },
         of="whole",
     )
 
 
 def amortize_epoch_callback(situation: Situation) -> Recommendation | None:
     """A callback's epoch hook takes a noticeable part of training."""
-    summary, model = situation.summary, situation.model
-    recorded = (summary.context.get("outside") or {}).get("epoch_callbacks_s") or {}
-    total = sum(recorded.values())
+    context, model = situation.summary.context, situation.model
+    recorded = context.get("outside") or {}
+    owners = recorded.get("epoch_callbacks_s") or {}
+    total = sum(owners.values())
     if not total or not model.outside:
         return None
-    owner = max(recorded, key=lambda name: recorded[name])
-    share = recorded[owner] / total
+    owner = max(owners, key=lambda name: owners[name])
+    share = owners[owner] / total
     spent, (name, _, hook) = share * model.outside["epoch_callbacks"], owner.partition(".")
+    seen = [t["count"] for t in context.get("event_totals") or () if t["owner"] == owner]
+    present = _period(sum(seen), recorded["epoch_gaps"])
+    advised = RARER * present
 
     def change(model: StepModel, optimism: float) -> StepModel:
         left = 1 / RARER * (1 - 0.2 * optimism)
         return model.with_outside({"epoch_callbacks": 1 - share * (1 - left)})
 
+    epoch_steps = context.get("epoch_steps")
+    if name in SAVE_FREQUENCY and epoch_steps:
+        action = f"keras.callbacks.{name}(..., save_freq={advised * int(epoch_steps)})"
+    else:
+        action = (
+            f"class {name}(keras.callbacks.Callback):\n"
+            f"    def {hook}(self, epoch, logs=None):\n"
+            f"        if epoch % {advised}:\n"
+            "            return\n"
+            "        ...  # as before"
+        )
     return predicted(
         model,
         change,
         id="amortize-callback",
-        title=f"Do the work of {name}.{hook} every {RARER} epochs",
+        title=f"Do the work of {name}.{hook} every {advised} epochs",
         reason=(
             f"{owner} takes {spent:.3g} ms for every step of {model.step_ms:.3g} ms, "
             f"{spent / model.whole_ms:.0%} of the training."
         ),
-        action=(
-            f"class {name}(keras.callbacks.Callback):\n"
-            f"    def {hook}(self, epoch, logs=None):\n"
-            f"        if epoch % {RARER}:\n"
-            "            return\n"
-            "        ...  # as before"
-        ),
-        evidence={"owner": owner, "callback_ms": spent, "every_epochs": RARER},
+        action=action,
+        evidence={"owner": owner, "callback_ms": spent, "present": present, "advised": advised},
         of="whole",
     )
+
+
+def _period(times: int, epochs: int) -> int:
+    """Every how many epochs something was done; 1 where that is not known."""
+    return max(1, round(epochs / times)) if times else 1

@@ -18,6 +18,8 @@ def prefetch(situation: Situation) -> Recommendation | None:
         return None
 
     def change(model: StepModel, optimism: float) -> StepModel:
+        if model.prefetched:
+            return model
         hidden = min(model.produce_ms, model.rest_ms) * (0.9 + 0.1 * optimism)
         return model.hidden(1 - hidden / model.produce_ms if model.produce_ms else 1.0)
 
@@ -162,7 +164,7 @@ def batch_before_map(situation: Situation) -> Recommendation | None:
         title=f"Batch first, then map whole batches: stage {name}",
         reason=(
             f"Stage {name} is called {calls:.0f} times per batch, {1e3 * call_ms:.2g} µs each, "
-            f"of which calling alone takes about {1e3 * CALL_MS:.2g} µs."
+            f"of which calling alone takes about {1e3 * min(CALL_MS, call_ms):.2g} µs."
         ),
         action=(
             "dataset = dataset.batch(batch_size).map(your_function_on_batches, "
@@ -175,8 +177,12 @@ def batch_before_map(situation: Situation) -> Recommendation | None:
 MOSTLY_CALLS = 4.0
 """A map that takes more than so many times the cost of a call is mostly work."""
 
-FILE_READERS = ("TFRecord", "TextLine", "FixedLengthRecord", "CSV", "FlatMap", "Interleave")
+RECORDS = ("TFRecord", "TextLine", "FixedLengthRecord")
+FILE_READERS = (*RECORDS, "CSV", "FlatMap", "Interleave")
 """Stages that read files, or run a pipeline for each file."""
+
+NO_FILES = ("Generator", "Window", "ParallelInterleave", "LegacyParallelInterleave")
+"""Where one of these is, what runs pipelines runs them for something else, or in parallel."""
 
 
 def interleave(situation: Situation) -> Recommendation | None:
@@ -187,12 +193,11 @@ def interleave(situation: Situation) -> Recommendation | None:
         for name, ms in model.stages.items()
         if name.startswith(FILE_READERS) and model.threads.get(name, 1) == 1
     }
-    made_in_python = any(name.startswith("Generator") for name in model.stages)
-    if not readers or made_in_python or model.cores < 2 or not situation.own_dataset:
+    other = any(name.startswith(NO_FILES) for name in model.stages)
+    if not readers or other or model.cores < 2 or not situation.own_dataset:
         return None
     stage = max(readers, key=lambda name: readers[name])
-    kind = stage.partition(" ")[0].removesuffix("V2")
-    kind = kind if kind in FILE_READERS[:3] else "TFRecord"
+    kind = next((kind for kind in RECORDS if stage.startswith(kind)), None)
 
     def change(model: StepModel, optimism: float) -> StepModel:
         # Reading waits for storage as much as it computes: more than the cores can be of use.
@@ -209,7 +214,7 @@ def interleave(situation: Situation) -> Recommendation | None:
         ),
         action=(
             "files = tf.data.Dataset.list_files(pattern)\n"
-            f"dataset = files.interleave(tf.data.{kind}Dataset, "
+            f"dataset = files.interleave({f'tf.data.{kind}Dataset' if kind else 'your_reader'}, "
             "num_parallel_calls=tf.data.AUTOTUNE)"
         ),
         evidence={"stage": stage, "stage_ms": readers[stage]},
@@ -236,7 +241,7 @@ def nondeterministic_order(situation: Situation) -> Recommendation | None:
 
     def change(model: StepModel, optimism: float) -> StepModel:
         gained = (model.produce_ms - able_ms) * (0.5 + 0.5 * optimism)
-        return model.hidden(1 - gained / model.produce_ms)
+        return model.hidden(1 - gained / model.produce_ms) if gained > 0 else model
 
     return predicted(
         model,

@@ -9,16 +9,21 @@ from keras_perf.records.owners import COLLECTOR
 AMORTIZED_OVER = 20
 """Callbacks are advised to do their work so many times less often."""
 
-FREQUENCY_ARGUMENTS = {"ModelCheckpoint": "save_freq", "TensorBoard": "update_freq"}
+FREQUENCY_ARGUMENTS = {
+    "BackupAndRestore": "save_freq",
+    "ModelCheckpoint": "save_freq",
+    "TensorBoard": "update_freq",
+}
 """Keras's own callbacks that can be told how often."""
 
 
 def amortize_callback(situation: Situation) -> Recommendation | None:
     """A callback's batch hook takes a noticeable part of every step."""
-    owners, model = situation.summary.owners, situation.model
+    model = situation.model
+    owners = {name: ms for name, ms in situation.summary.owners.items() if name != COLLECTOR}
     if not owners:
         return None
-    owner = max(owners, key=lambda name: owners[name] if name != COLLECTOR else 0.0)
+    owner = max(owners, key=lambda name: owners[name])
     spent, (name, _, hook) = owners[owner], owner.partition(".")
     period, epoch_steps = _period(situation, owner), situation.summary.context.get("epoch_steps")
     every = AMORTIZED_OVER * period
@@ -57,7 +62,7 @@ def amortize_callback(situation: Situation) -> Recommendation | None:
             f"every {every} steps it leaves {spent * left_of_it:.2g} ms."
         ),
         action=action,
-        evidence={"owner": owner, "callback_ms": spent, "every": every},
+        evidence={"owner": owner, "callback_ms": spent, "present": period, "advised": every},
     )
 
 
@@ -90,7 +95,7 @@ def raise_steps_per_execution(situation: Situation) -> Recommendation | None:
         title=f"Run {recommended} steps per execution",
         reason=f"Measured during training: {trial['reason']}",
         action=f"model.compile(..., steps_per_execution={recommended})",
-        evidence={**evidence, "recommended": recommended},
+        evidence={**evidence, "present": current, "advised": recommended},
     )
 
 
@@ -106,12 +111,14 @@ def _period(situation: Situation, owner: str) -> int:
 
 def tune_gc(situation: Situation) -> Recommendation | None:
     """Python's garbage collector interrupts training."""
-    spent = situation.summary.garbage_ms
-    if not spent:
+    spent, rest_ms = situation.summary.garbage_ms, situation.model.rest_ms
+    if not spent or not rest_ms:
         return None
+    share = min(1.0, spent / rest_ms)
 
     def change(model: StepModel, optimism: float) -> StepModel:
-        return model.with_rest_less(spent * (0.95 + 0.05 * optimism))
+        # Wherever in the rest the pauses lie, they shrink with it.
+        return model.with_rest(dict.fromkeys(model.rest, 1 - share * (0.95 + 0.05 * optimism)))
 
     return predicted(
         situation.model,

@@ -23,7 +23,8 @@ class Recommendation:
         action: code to paste.
         predicted_speedup: of the step alone, from this change alone; at least 1.
         low, high: bounds of it, from the model's pessimistic and optimistic ends.
-        evidence: the figures it rests on.
+        evidence: the figures it rests on; of a number to set also what is `present` and what is
+            `advised`.
         speedup_after_others: where it buys nothing alone, what it does once those before it
             are done.
         of: what gets faster: the `step`, or the `whole` training with what lies between epochs.

@@ -119,11 +119,6 @@ class StepModel:
         saved += (self.cores - 1) * compiling
         return replace(self, rest=rest, cpu_ms=max(0.0, self.cpu_ms - saved))
 
-    def with_rest_less(self, saved_ms: float) -> StepModel:
-        """So much of the rest is gone, wherever in it that lies."""
-        left = max(0.0, 1 - saved_ms / self.rest_ms) if self.rest_ms else 1.0
-        return self.with_rest(dict.fromkeys(self.rest, left))
-
     def with_outside(self, factors: Mapping[str, float]) -> StepModel:
         """Some of what lies between epochs takes its time times a factor."""
         outside = {name: ms * factors.get(name, 1.0) for name, ms in self.outside.items()}

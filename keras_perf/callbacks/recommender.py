@@ -34,7 +34,7 @@ TRIALS = 5
 """Executions of each other length that are measured."""
 
 CONFIRMATIONS = 3
-"""Executions of the length that the first trials lead to, where none was as long."""
+"""Executions of twice the length that the first trials lead to, where none was as long."""
 
 BETWEEN = 4
 """Ordinary executions before each trial, so that a drifting machine drifts for both."""
@@ -173,8 +173,8 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
     def _next_trials(self, plan: Plan) -> list[int]:
         """Lengths of the executions to run now, in their order; none yet, or none any more.
 
-        First come two lengths in turn. Where they lead to a longer one that is tried too: what
-        a step costs in the graph shows best in long executions.
+        First come two lengths in turn, then one beyond what they lead to: what a step costs in
+        the graph shows best in long executions.
         """
         if self._fit.epoch_steps is None:
             return []
@@ -186,10 +186,11 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
             if self._refusal is not None:
                 self._fit.stop_directing(self)
             return _in_turn(lengths, TRIALS)
-        chosen = min(self._chosen_so_far(), self._longest(plan), self._affordable(CONFIRMATIONS))
-        if self._cheap_to_trace and not self._confirmed and chosen > max(self._times.lengths):
+        beyond = 2 * self._chosen_so_far()
+        beyond = min(beyond, self._longest(plan), self._affordable(CONFIRMATIONS))
+        if self._cheap_to_trace and not self._confirmed and beyond > max(self._times.lengths):
             self._confirmed = True
-            return _in_turn([chosen - chosen % plan.steps], CONFIRMATIONS)
+            return _in_turn([beyond - beyond % plan.steps], CONFIRMATIONS)
         self._conclude(self._from_gaps(plan))
         return []
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from keras_perf.records.epoch_gap import VALIDATION, EpochGap
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.gap_event import Cause, GapEvent
+from keras_perf.records.owners import COLLECTOR
 
 WINDOW = 128
 """So many executions, the newest, tell what is usual."""
@@ -77,13 +78,11 @@ class GapEvents:
         self._suspects: deque[_Suspect] = deque(maxlen=REMEMBERED)
         self._cycle_ns = 0.0
         self._events: list[GapEvent] = []
-        self._epoch_begins = False
+        self._epoch_begin: int | None = None
 
     def add(self, executions: Iterable[Execution]) -> None:
         """Steady, traced and recompiled executions, in their order."""
-        for execution in executions:
-            self._told.append((execution, self._epoch_begins))
-            self._epoch_begins = False
+        self._told += [(e, e.first_step == self._epoch_begin) for e in executions]
 
     def close_stretch(self, waits: Mapping[int, int], shuffles: bool) -> None:
         """Judges the executions told of since the last time.
@@ -99,6 +98,7 @@ class GapEvents:
         self._told = []
         if len(self._inside) >= PATIENCE and self._suspects:
             inside, host = self._inside.middle_and_limit(), self._host.middle_and_limit()
+            self._cycle_ns = inside[0] + host[0]
             for suspect in self._suspects:
                 self._judge(suspect, inside, host, shuffles)
             self._suspects.clear()
@@ -112,22 +112,24 @@ class GapEvents:
     ) -> None:
         execution = suspect.execution
         usual_ns = inside[0] * execution.steps
-        self._cycle_ns = usual_ns + host[0]
+        cycle_ns = usual_ns + host[0]
         excess_ns = execution.inside_ns - usual_ns
-        if excess_ns > max(inside[1] * execution.steps, NOTICEABLE * self._cycle_ns):
+        if excess_ns > max(inside[1] * execution.steps, NOTICEABLE * cycle_ns):
             cause, owner = _cause_inside(suspect, excess_ns, shuffles), ""
             self._found(execution.first_step, cause, owner, excess_ns, usual_ns)
         excess_ns = execution.host_ns - host[0]
-        if excess_ns > max(host[1], NOTICEABLE * self._cycle_ns):
+        if excess_ns > max(host[1], NOTICEABLE * cycle_ns):
             cause, owner = _cause_on_host(execution, excess_ns)
             self._found(execution.first_step, cause, owner, excess_ns, host[0])
 
     def add_gap(self, gap: EpochGap) -> None:
         """An epoch gap: each of its parts that is long against a step is an event."""
-        self._epoch_begins = True
+        self._epoch_begin = gap.step
         limit_ns = NOTICEABLE * self._cycle_ns
         parts = [(_cause_of(owner), owner, spent) for owner, spent in gap.owners]
-        for cause, owner, spent in [*parts, (Cause.ITERATOR, "", gap.rest_ns)]:
+        if gap.followed:
+            parts.append((Cause.ITERATOR, "", gap.rest_ns))
+        for cause, owner, spent in parts:
             if limit_ns and spent > limit_ns:
                 self._found(gap.step, cause, "" if owner == VALIDATION else owner, spent, 0.0)
 
@@ -150,16 +152,22 @@ def _cause_inside(suspect: _Suspect, excess_ns: float, shuffles: bool) -> Cause:
         return Cause.SHUFFLE if shuffles else Cause.ITERATOR
     if execution.kind is Kind.RECOMPILED:
         return Cause.RECOMPILE
-    if execution.collector_ns > MOST * excess_ns:
+    if _collected_outside_hooks(execution) > MOST * excess_ns:
         return Cause.GARBAGE
     return Cause.UNKNOWN
 
 
+def _collected_outside_hooks(execution: Execution) -> int:
+    return execution.collector_ns - sum(ns for o, ns in execution.owners if o == COLLECTOR)
+
+
 def _cause_on_host(execution: Execution, excess_ns: float) -> tuple[Cause, str]:
-    if execution.collector_ns > MOST * excess_ns:
-        return Cause.GARBAGE, ""
     owner, spent = max(execution.owners, key=lambda item: item[1], default=("", 0))
-    return (_cause_of(owner), owner) if spent > MOST * excess_ns else (Cause.UNKNOWN, "")
+    if spent > MOST * excess_ns:
+        return (Cause.GARBAGE, "") if owner == COLLECTOR else (_cause_of(owner), owner)
+    if _collected_outside_hooks(execution) > MOST * excess_ns:
+        return Cause.GARBAGE, ""
+    return Cause.UNKNOWN, ""
 
 
 def _cause_of(owner: str) -> Cause:

@@ -12,7 +12,7 @@ class Outside:
     """Time of a `fit` that is in no interval: between epochs, warm-up, windows and trials."""
 
     def __init__(self) -> None:
-        self._gaps = 0
+        self._gaps = self._validations = 0
         self._owners: dict[str, int] = {}
         self._rest = 0
         self._first = 0
@@ -34,6 +34,7 @@ class Outside:
         for owner, spent in gap.owners:
             self._owners[owner] = self._owners.get(owner, 0) + spent
             if owner == VALIDATION:
+                self._validations += 1
                 validation += spent
             else:
                 callbacks += spent
@@ -48,6 +49,7 @@ class Outside:
         owners = {name: ns / 1e9 for name, ns in self._owners.items() if name != VALIDATION}
         return {
             "epoch_gaps": self._gaps,
+            "validations": self._validations,
             "validation_s": self._owners.get(VALIDATION, 0) / 1e9,
             "epoch_callbacks_s": owners,
             "epoch_rest_s": self._rest / 1e9,

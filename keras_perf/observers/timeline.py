@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from keras_perf.records.epoch_gap import EpochGap
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.owners import COLLECTOR
@@ -10,37 +12,31 @@ from keras_perf.records.owners import COLLECTOR
 class _Row:
     """An execution while its times come in."""
 
-    __slots__ = (
-        "attributed",
-        "begin",
-        "collected",
-        "end",
-        "kind",
-        "owners",
-        "pauses",
-        "ready",
-        "returned",
-        "step",
-        "steps",
-    )
+    __slots__ = ("begin", "end", "hooks", "kind", "pauses", "ready", "returned", "step", "steps")
 
     def __init__(self, begin: int, step: int, steps: int, kind: Kind) -> None:
         self.begin, self.step, self.steps, self.kind = begin, step, steps, kind
-        self.returned = self.ready = self.end = self.collected = self.attributed = 0
-        self.owners: list[tuple[str, int]] = []
+        self.returned = self.ready = self.end = 0
+        self.hooks: list[tuple[str, int, int]] = []
         self.pauses: list[tuple[int, int]] = []
-
-    def forget_pauses_after(self, end: int) -> None:
-        """What the collector did later was in nobody's execution."""
-        for begun, ended in self.pauses:
-            if begun >= end:
-                self.collected -= ended - begun
 
     def execution(self) -> Execution:
         ready = self.ready or self.returned
-        owners = tuple(self.owners)
         times = self.begin, self.returned, ready, self.end
-        return Execution(self.step, self.steps, self.kind, *times, owners, self.collected)
+        collected = self._paused(self.begin, self.end)
+        owners = tuple(self._owners()) if collected else tuple((o, e - b) for o, b, e in self.hooks)
+        return Execution(self.step, self.steps, self.kind, *times, owners, collected)
+
+    def _owners(self) -> Iterator[tuple[str, int]]:
+        """The collector's pauses in a hook are not the hook's own time."""
+        for owner, begin, end in self.hooks:
+            if pause := self._paused(begin, end):
+                yield COLLECTOR, pause
+            yield owner, end - begin - pause
+
+    def _paused(self, begin: int, end: int) -> int:
+        """Time from `begin` to `end` in which Python's garbage collector ran."""
+        return sum(max(0, min(e, end) - max(b, begin)) for b, e in self.pauses)
 
 
 class _Gap:
@@ -82,10 +78,9 @@ class Timeline:
         row = self._row
         if row is not None:
             row.end = entry
-            row.forget_pauses_after(entry)
             self._rows.append(row)
-        elif self._gap is not None:
-            self.close(entry)
+        else:
+            self._close_gap(entry, followed=True)
         self._row = _Row(now, step, steps, kind)
 
     def returned(self, now: int) -> None:
@@ -103,24 +98,17 @@ class Timeline:
         row = self._row
         if row is not None and not row.ready:
             row.ready = self._last = now
-            row.attributed = row.collected
 
     def host(self, owner: str, begin: int, end: int) -> None:
-        """A callback ran from `begin` to `end`; the collector's pauses in it are not its own."""
-        row = self._row
-        if row is not None:
-            spent = end - begin
-            if pause := min(row.collected - row.attributed, spent):
-                row.owners.append((COLLECTOR, pause))
-                row.attributed = row.collected
-            row.owners.append((owner, spent - pause))
+        """A callback ran from `begin` to `end`."""
+        if self._row is not None:
+            self._row.hooks.append((owner, begin, end))
             self._last = end
 
     def collected(self, begin: int, end: int) -> None:
         """Python's garbage collector ran from `begin` to `end`, whatever else did."""
         if self._row is not None:
             self._row.pauses.append((begin, end))
-            self._row.collected += end - begin
 
     def outside(self, owner: str, begin: int | None, end: int) -> None:
         """Between two epochs, `owner` had the time from `begin`, or from the gap's, to `end`."""
@@ -151,10 +139,13 @@ class Timeline:
             self._gap = self._gap or _Gap(last.step + last.steps, last.end)
 
     def close(self, now: int) -> None:
-        """An epoch gap, if there is one, ends."""
+        """No epoch follows; an epoch gap, if there is one, ends."""
+        self._close_gap(now, followed=False)
+
+    def _close_gap(self, now: int, *, followed: bool) -> None:
         gap, self._gap = self._gap, None
         if gap is not None:
-            self._gaps.append(EpochGap(gap.step, gap.begin, now, tuple(gap.owners)))
+            self._gaps.append(EpochGap(gap.step, gap.begin, now, tuple(gap.owners), followed))
 
     def take(self) -> list[Execution]:
         """The executions that have ended since the last time, oldest first."""

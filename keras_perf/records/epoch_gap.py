@@ -20,6 +20,8 @@ class EpochGap(NamedTuple):
     end_ns: int
     owners: tuple[tuple[str, int], ...] = ()
     """Whose time it was: (`Class.hook` or `validation`, nanoseconds)."""
+    followed: bool = True
+    """Another epoch came after it."""
 
     @property
     def total_ns(self) -> int:

@@ -130,7 +130,7 @@ EVENT_METRICS = tuple(
         f"events/{cause.value.replace('-', '_')}_ms",
         "ms",
         f"An execution or a pause far longer than usual, by so much. {meaning}",
-        "Judged by median and MAD of the executions before it.",
+        "Judged by median and MAD of the executions around it.",
     )
     for cause, meaning in CAUSES.items()
 )

@@ -8,10 +8,17 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
+from keras_perf.advise.recommendation import Recommendation
 from keras_perf.analyse.resampling import speedup_interval
 from keras_perf.records.interval import PARTS
 from keras_perf.report.diagnosis import Diagnosis, diagnose
 from keras_perf.report.tables import markdown_table, text_table
+
+LABELS = {
+    "validation": "between epochs: validation",
+    "epoch_callbacks": "between epochs: callbacks",
+    "epoch_rest": "between epochs: the rest",
+}
 
 
 @dataclass(frozen=True)
@@ -67,44 +74,54 @@ class Comparison:
         frame = self.to_frame()
         figures = zip(frame["before_ms"], frame["after_ms"], frame["saved_ms"], strict=True)
         rows = [
-            [str(part).replace("_", " "), *(f"{ms:.3f}" for ms in row)]
-            for part, row in zip(frame["part"], figures, strict=True)
+            [LABELS.get(part, part.replace("_", " ")), *(f"{ms:.3f}" for ms in row)]
+            for part, row in zip(map(str, frame["part"]), figures, strict=True)
         ]
         return ["part of a step", "before ms", "after ms", "saved ms"], rows
 
     def advice_frame(self) -> pd.DataFrame:
         """A row a recommendation of `before`.
 
-        Columns: `id`, `title`, `taken` (`after` no longer gives it), `predicted` (alone, or once
-        those above are done), `of` (`step` or `whole`), `measured` (of everything that changed).
+        Columns: `id`, `title`, `taken` (`after` no longer gives it, or shows the number that was
+        advised; None where `after` is inconclusive), `predicted` (alone, or once those above are
+        done), `of` (`step` or `whole`), `measured` (of everything that changed).
         """
-        still = {(advice.id, advice.title) for advice in self.after.recommendations}
         measured = {"step": self.speedup, "whole": self.whole_speedup}
-        rows = [
+        frame = pd.DataFrame(self._advice(), columns=["title", "taken", "predicted", "of"])
+        frame.insert(0, "id", [advice.id for advice in self.before.recommendations])
+        return frame.assign(measured=frame["of"].map(measured))
+
+    def _advice(self) -> list[tuple[str, bool | None, float, str]]:
+        return [
             (
-                advice.id,
                 advice.title,
-                (advice.id, advice.title) not in still,
+                self._is_taken(advice),
                 advice.speedup_after_others or advice.predicted_speedup,
                 advice.of,
-                measured[advice.of],
             )
             for advice in self.before.recommendations
         ]
-        columns = ["id", "title", "taken", "predicted", "of", "measured"]
-        return pd.DataFrame(rows, columns=columns)
+
+    def _is_taken(self, advice: Recommendation) -> bool | None:
+        if self.after.verdict == "inconclusive":
+            return None
+        again = [each for each in self.after.recommendations if _subject(each) == _subject(advice)]
+        advised = advice.evidence.get("advised")
+        if not again or advised is None:
+            return not again
+        return bool(again[0].evidence["present"] >= advised)
 
     def _taken(self) -> tuple[list[str], list[list[str]]]:
         rows = [
             [
-                str(row.title),
-                "taken" if row.taken else "still recommended",
-                f"{row.predicted:.2f}×",
-                str(row.of),
+                title,
+                {True: "taken", False: "still recommended", None: "unknown"}[taken],
+                f"{predicted:.2f}×",
+                {"step": "the step", "whole": "the whole training"}[of],
             ]
-            for row in self.advice_frame().itertuples()
+            for title, taken, predicted, of in self._advice()
         ]
-        return ["recommended before", "after", "predicted", "of"], rows
+        return ["recommended before", "after", "predicted", "faster"], rows
 
     def _closing(self) -> str:
         """What was predicted of all beside what was measured."""
@@ -122,6 +139,12 @@ class Comparison:
                 f"{self.whole_speedup:.2f}× measured."
             )
         return text
+
+
+def _subject(advice: Recommendation) -> tuple[str, str]:
+    """What advice is about, whatever the numbers in it: stages may change their place."""
+    about = advice.evidence.get("owner") or advice.evidence.get("stage") or ""
+    return advice.id, str(about).partition(" (")[0]
 
 
 def compare(before: str | os.PathLike[str], after: str | os.PathLike[str]) -> Comparison:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -116,12 +116,17 @@ class Diagnosis:
         advice = "Change it, train again, and compare: keras-perf compare BEFORE AFTER."
         if len(self.recommendations) == 1:
             return advice
-        expected, low, high = self.combined_speedup
-        together = f"All together: {expected:.2f}× ({low:.2f}–{high:.2f}) a step"
-        if any(each.of == "whole" for each in self.recommendations):
-            expected, low, high = self.combined_whole_speedup
-            together += f", {expected:.2f}× ({low:.2f}–{high:.2f}) the whole training"
-        return f"{together}, which is not the product of the single ones. {advice}"
+        of = {each.of for each in self.recommendations}
+        together = []
+        if "step" in of:
+            together.append("{:.2f}× ({:.2f}–{:.2f}) a step".format(*self.combined_speedup))
+        if "whole" in of:
+            whole = "{:.2f}× ({:.2f}–{:.2f}) the whole training"
+            together.append(whole.format(*self.combined_whole_speedup))
+        return (
+            f"All together: {', '.join(together)}, which is not the product of the single ones. "
+            f"{advice}"
+        )
 
 
 def diagnose(log_dir: str | os.PathLike[str]) -> Diagnosis:
@@ -179,13 +184,13 @@ def diagnosis_of(summary: Summary) -> Diagnosis:
         breakdown,
         advice,
         combined_speedup(situation.model, advice),
-        tuple(_notes(summary)),
+        tuple(_notes(summary, {each.id for each in advice})),
         summary,
         combined_speedup(situation.model, advice, "whole"),
     )
 
 
-def _notes(summary: Summary) -> list[str]:
+def _notes(summary: Summary, advised: Collection[str]) -> list[str]:
     notes = [
         f"Means over {summary.steps} steps after warm-up; profiled and trial steps, validation "
         "and epoch boundaries are left out."
@@ -204,7 +209,8 @@ def _notes(summary: Summary) -> list[str]:
         )
     if "input_wait" not in summary.parts:
         notes.append("Input wait could not be measured and is inside compute.")
-    if (kind := summary.context.get("input_kind")) in ("PyDataset", "generator"):
+    kind = summary.context.get("input_kind")
+    if kind in ("PyDataset", "generator") and "parallel-input" not in advised:
         notes.append(
             f"Input comes from a {kind}, behind which tf.data sees nothing: what workers, or a "
             "tf.data pipeline in its place, would buy cannot be predicted."

@@ -7,21 +7,66 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pytest
 
+from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.step_model import Situation, situation_of
 from keras_perf.analyse.summary import Summary
 from keras_perf.write.events import RunWriter
 
+FITS_IN_MEMORY = {
+    "epochs": 5,
+    "epoch_steps": 100,
+    "memory_available_mib": 1000.0,
+    "outside": {"warmup_steps": 100},
+}
+"""A context in which a cache pays: the first epoch, which fills it, is in no figure."""
+
+H200 = {"training_gpus": [{"name": "NVIDIA H200", "compute_capability": [9, 0]}]}
+"""The context of a training on a GPU."""
+
 
 def stage(
-    name: str, cost_ms: float, *, parallelism: int = 1, bytes_per_batch: float = 0.0
+    name: str,
+    cost_ms: float,
+    *,
+    parallelism: int = 1,
+    bytes_per_batch: float = 0.0,
+    elements_per_batch: float = 1.0,
+    **buffer: int,
 ) -> dict[str, Any]:
-    """A stage as the context record holds it."""
+    """A stage as the context record holds it; `buffer` is its size and what is in it."""
     return {
         "name": name,
         "cost_ms": cost_ms,
         "parallelism": parallelism,
         "bytes_per_batch": bytes_per_batch,
+        "elements_per_batch": elements_per_batch,
+        **buffer,
+    }
+
+
+def between_epochs(
+    validation: float = 0.0,
+    callbacks: Mapping[str, float] | None = None,
+    rest: float = 0.0,
+    *,
+    steps: int = 1000,
+    warmup_steps: int = 0,
+) -> dict[str, Any]:
+    """A context with so many milliseconds between epochs for each step of a `fit`."""
+    seconds = steps / 1e3
+    return {
+        "first_step": 50,
+        "last_step": 50 + steps,
+        "outside": {
+            "epoch_gaps": 5,
+            "validations": 5 if validation else 0,
+            "validation_s": validation * seconds,
+            "epoch_callbacks_s": {o: ms * seconds for o, ms in (callbacks or {}).items()},
+            "epoch_rest_s": rest * seconds,
+            "warmup_steps": warmup_steps,
+        },
     }
 
 
@@ -30,6 +75,8 @@ def summary(
     *,
     owners: Mapping[str, float] | None = None,
     process_cpu_pct: float = 0.0,
+    sensors: Mapping[str, float] | None = None,
+    garbage_ms: float = 0.0,
     stages: Sequence[Mapping[str, Any]] = (),
     context: Mapping[str, Any] | None = None,
     **parts: float,
@@ -38,20 +85,37 @@ def summary(
     step = sum(parts.values())
     count = steps // 10
     columns = {"steps": 10.0, "step": step, **parts}
+    cpu = {"host/process_cpu_pct": process_cpu_pct} if process_cpu_pct else {}
     return Summary(
         steps=steps,
         step_ms=step,
         parts=parts,
         owners=owners or {},
-        sensors={"host/process_cpu_pct": process_cpu_pct} if process_cpu_pct else {},
+        sensors=cpu | dict(sensors or {}),
         context={"stages": list(stages), "cpu_count": 8, **(context or {})},
         intervals=pd.DataFrame({name: [value] * count for name, value in columns.items()}),
+        garbage_ms=garbage_ms,
     )
 
 
 def situation(steps: int = 200, **arguments: Any) -> Situation:
     """The same, with the model fitted to it."""
     return situation_of(summary(steps, **arguments))
+
+
+def assert_predicts(
+    advice: Recommendation | None,
+    low: float,
+    expected: float,
+    high: float,
+    *,
+    before: float = 10.0,
+) -> None:
+    """The speed-up from `before` to each of three times, in milliseconds per step."""
+    assert advice is not None
+    assert advice.low == pytest.approx(before / low)
+    assert advice.predicted_speedup == pytest.approx(before / expected)
+    assert advice.high == pytest.approx(before / high)
 
 
 def write_fit(

@@ -7,13 +7,19 @@ from typing import Any
 
 import pytest
 
-from keras_perf.observers.input_pipeline import Stage, stages_from_model
+from keras_perf.observers.input_pipeline import (
+    ASYNC_INTERLEAVE,
+    INTERLEAVE,
+    Stage,
+    buffer_fill,
+    stages_from_model,
+)
 
 
 def node(name: str, *inputs: int, made: int, ms: float = 0.0, ratio: float = 1.0, **more: Any):
     """A node; `ms` is the processing time of all that it made."""
     parameters = more.pop("parameters", {})
-    rest = {"buffered_elements": 0, "bytes_produced": 0, **more}
+    rest = {"buffered_elements": 0, "bytes_produced": 0, "node_class": 0, **more}
     return SimpleNamespace(
         name=name,
         inputs=list(inputs),
@@ -94,3 +100,99 @@ def test_a_filled_cache_is_a_source():
 
 def test_a_model_without_its_output_has_no_stages():
     assert stages_from_model(model(7)) == ()
+
+
+# -- a pipeline for each element ---------------------------------------------------------
+
+
+def of_files(interleave: Any) -> SimpleNamespace:
+    """Files interleaved by the given node; the second of them has run longest."""
+    return model(
+        1,
+        n1=node("Batch", 2, made=10, ratio=32.0),
+        n2=interleave,
+        n3=node("TensorSlice", made=5, ratio=0.0),
+        n4=node("TFRecord", made=40, ms=4.0, ratio=0.0),
+        n5=node("TFRecord", made=160, ms=32.0, ratio=0.0),
+    )
+
+
+def test_of_the_pipelines_of_a_flat_map_the_longest_stands_for_all():
+    pipeline = of_files(node("FlatMap", 3, 4, 5, made=320, ratio=0.0, node_class=INTERLEAVE))
+    source, reader, flat_map, batch = stages_from_model(pipeline)
+    assert [s.name for s in (source, flat_map, batch)] == ["TensorSlice", "FlatMap", "Batch"]
+    # Each of the 32 elements of a batch costs 0.2 ms; of the files there are five for ten batches.
+    assert (reader.name, reader.elements_per_batch, reader.parallelism) == ("TFRecord", 32.0, 1)
+    assert reader.cost_ms == pytest.approx(6.4)
+    assert source.elements_per_batch == 0.5
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"parallelism": 4.0, "cycle_length": 8.0}, {"cycle_length": 4.0}]
+)
+def test_pipelines_that_run_several_at_a_time_have_a_thread_each(parameters):
+    interleave = node(
+        "ParallelInterleaveV4",
+        3,
+        4,
+        5,
+        made=320,
+        ratio=0.0,
+        node_class=ASYNC_INTERLEAVE,
+        parameters=parameters,
+    )
+    stages = stages_from_model(of_files(interleave))
+    assert [(stage.name, stage.parallelism) for stage in stages] == [
+        ("TensorSlice", 1),
+        ("TFRecord", 4),
+        ("ParallelInterleaveV4", 4),
+        ("Batch", 1),
+    ]
+
+
+def test_an_interleave_whose_pipelines_made_nothing_yet_shows_its_source():
+    pipeline = model(
+        1,
+        n1=node("Interleave", 2, 3, made=10, ratio=0.0, node_class=INTERLEAVE),
+        n2=node("TensorSlice", made=5, ratio=0.0),
+        n3=node("TFRecord", made=0, ratio=0.0),
+    )
+    assert [stage.name for stage in stages_from_model(pipeline)] == ["TensorSlice", "Interleave"]
+
+
+def test_a_flat_map_that_has_let_go_of_its_files_has_no_stages():
+    # files.flat_map(read_in_batches).prefetch(n), once the last file is read.
+    pipeline = model(
+        1,
+        n1=node("Prefetch", 2, made=10),
+        n2=node("FlatMap", made=10, ratio=0.0, node_class=INTERLEAVE),
+    )
+    assert stages_from_model(pipeline) == ()
+
+
+# -- the last prefetch buffer ------------------------------------------------------------
+
+
+def prefetch(buffered: int, size: float = 4.0) -> Any:
+    return node(
+        "Prefetch", 3, made=10, parameters={"buffer_size": size}, buffered_elements=buffered
+    )
+
+
+@pytest.mark.parametrize(("buffered", "fill"), [(0, 0.0), (1, 0.25), (4, 1.0), (5, 1.0)])
+def test_a_prefetch_buffer_tells_how_full_it_is(buffered, fill):
+    pipeline = model(1, n1=node("Root", 2, made=10), n2=prefetch(buffered))
+    assert buffer_fill(pipeline) == (fill,)
+
+
+@pytest.mark.parametrize(
+    "pipeline",
+    [
+        model(7),
+        model(1, n1=node("Root", made=10)),
+        model(1, n1=node("Batch", 2, made=10), n2=prefetch(1)),
+        model(1, n1=prefetch(0, size=0.0)),
+    ],
+)
+def test_without_a_prefetch_at_the_end_there_is_no_buffer_to_tell_of(pipeline):
+    assert buffer_fill(pipeline) == ()

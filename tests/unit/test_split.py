@@ -368,6 +368,171 @@ def test_a_retrace_faster_than_usual_is_no_negative_compiling():
     assert parts_of(splitter.take())["compile"] == 0
 
 
+# -- waits, one by one -------------------------------------------------------------------
+
+
+def test_the_wait_of_each_execution_is_known_but_for_the_last():
+    loop, splitter = ScriptedLoop(), Splitter()
+    for wait in (10, 70, 20, 40):
+        splitter.add(loop.run(1, **(STEP | {"wait": wait})))
+    splitter.close_stretch(loop.gaps)
+    assert splitter.waits == {0: 10 * US, 1: 70 * US, 2: 20 * US}
+
+
+def test_the_wait_of_an_execution_is_that_of_all_its_steps():
+    loop, splitter = ScriptedLoop(), Splitter()
+    for wait in (10, 70, 20):
+        splitter.add(loop.run(8, **(STEP | {"wait": wait})))
+    splitter.close_stretch(loop.gaps)
+    assert splitter.waits == {0: 80 * US, 8: 560 * US}
+
+
+def test_only_the_waits_that_tf_data_remembers_are_known():
+    loop, splitter = ScriptedLoop(), Splitter()
+    for _ in range(GAP_HISTORY + 50):
+        splitter.add(loop.run(1, **STEP))
+    splitter.close_stretch(loop.gaps)
+    assert set(splitter.waits) == set(range(50 - 1, GAP_HISTORY + 49))
+
+
+def test_waits_are_those_of_the_stretch_closed_last():
+    splitter = Splitter()
+    loop = ScriptedLoop()
+    for _ in range(5):
+        splitter.add(loop.run(1, **STEP))
+    splitter.close_stretch(loop.gaps)
+    assert len(splitter.waits) == 4
+    splitter.close_stretch(None)
+    assert splitter.waits == {}
+
+
+@given(waits=st.lists(st.integers(0, 500), min_size=2, max_size=20), steps=st.integers(1, 4))
+@settings(max_examples=100, deadline=None)
+def test_every_wait_that_was_is_found(waits, steps):
+    loop, splitter = ScriptedLoop(), Splitter()
+    for wait in waits:
+        splitter.add(loop.run(steps, **(STEP | {"wait": wait})))
+    splitter.close_stretch(loop.gaps)
+    expected = {steps * i: steps * wait * US for i, wait in enumerate(waits[:-1])}
+    assert splitter.waits == expected
+
+
+# -- recompiling -------------------------------------------------------------------------
+
+
+def test_what_a_recompiled_execution_takes_longer_than_usual_is_compiling():
+    loop, splitter = ScriptedLoop(), Splitter()
+    for _ in range(9):
+        splitter.add(loop.run(1, compute=100))
+    splitter.add(loop.run(1, kind=Kind.RECOMPILED, compute=5100))
+    splitter.close_stretch(None)
+    parts = parts_of(splitter.take())
+    assert (parts["compile"], parts["compute"]) == (5000, 1000)
+
+
+@pytest.mark.parametrize("kind", [Kind.TRACED, Kind.RECOMPILED])
+@pytest.mark.parametrize("steps", [1, 8])
+def test_the_gaps_of_a_last_execution_that_compiled_are_passed_over(kind, steps):
+    loop, splitter = ScriptedLoop(), Splitter()
+    for _ in range(6):
+        splitter.add(loop.run(steps, **STEP))
+    splitter.add(loop.run(steps, kind=kind, wait=3000, compute=5000))
+    splitter.close_stretch(loop.gaps)
+    assert splitter.waits == {steps * place: steps * 10 * US for place in range(5)}
+
+
+def test_what_turns_out_to_be_compiling_is_moved_out_of_compute():
+    loop, splitter = ScriptedLoop(), Splitter()
+    for compute in (100, 100, 5100, 100, 100):
+        splitter.add(loop.run(1, compute=compute))
+    splitter.close_stretch(loop.gaps)
+    splitter.count_as_compile(5000 * US)
+    parts = parts_of(splitter.take())
+    assert (parts["compile"], parts["compute"], parts["input_wait"]) == (5000, 500, 0)
+
+
+def test_the_input_wait_stays_what_it_was_when_some_of_the_rest_was_compiling():
+    loop, splitter = ScriptedLoop(), Splitter()
+    # Two executions that are alike: what is measured of the first holds for both.
+    for _ in range(2):
+        splitter.add(loop.run(1, wait=20, compute=2080))
+    splitter.close_stretch(loop.gaps)
+    splitter.count_as_compile(2 * 2000 * US)
+    parts = parts_of(splitter.take())
+    assert (parts["compile"], parts["compute"], parts["input_wait"]) == (4000, 160, 40)
+
+
+def test_the_share_of_waiting_is_that_of_steps_that_do_not_compile():
+    loop, splitter = ScriptedLoop(), Splitter()
+    for _ in range(2):
+        splitter.add(loop.run(1, wait=20, compute=2080))
+    splitter.close_stretch(loop.gaps)
+    splitter.count_as_compile(2 * 2000 * US)
+    splitter.take()
+    splitter.add(loop.run(1, wait=70, compute=30))
+    splitter.close_stretch(None)
+    # Too short to be measured: a fifth of 100, as without compiling before.
+    assert parts_of(splitter.take(final=True))["input_wait"] == 20
+
+
+def test_without_gap_times_compiling_is_moved_all_the_same():
+    loop, splitter = ScriptedLoop(), Splitter()
+    splitter.add(loop.run(1, compute=5100))
+    splitter.close_stretch(None)
+    splitter.count_as_compile(5000 * US)
+    parts = parts_of(splitter.take())
+    assert (parts["compile"], parts["compute"], parts["input_wait"]) == (5000, 100, None)
+
+
+@given(
+    steps=st.lists(
+        st.tuples(st.integers(0, 500), st.integers(1, 500), st.integers(0, 9000)),
+        min_size=1,
+        max_size=20,
+    ),
+    pending=st.booleans(),
+)
+@settings(max_examples=100, deadline=None)
+def test_the_parts_tile_also_where_some_of_the_steps_compiled(steps, pending):
+    loop, splitter = ScriptedLoop(), Splitter()
+    compiling = {}
+    for place, (wait, compute, spent) in enumerate(steps):
+        splitter.add(loop.run(1, wait=wait, compute=compute + spent))
+        compiling[place] = spent * US
+    if pending:
+        loop.run(1)
+    splitter.close_stretch(loop.gaps, int(pending))
+    found = sum(spent for place, spent in compiling.items() if place in splitter.waits)
+    splitter.count_as_compile(found)
+    interval = splitter.take(final=True)
+    parts = [getattr(interval, f"{part}_ns") or 0 for part in PARTS]
+    assert sum(parts) == interval.total_ns
+    assert min(parts) >= 0
+    assert interval.compile_ns == found
+
+
+# -- the garbage collector ---------------------------------------------------------------
+
+
+def test_pauses_of_the_collector_are_summed_beside_the_parts():
+    loop, splitter = ScriptedLoop(), Splitter()
+    for pause in (0, 30, 5):
+        splitter.add(loop.run(1, compute=100)._replace(collector_ns=pause * US))
+    splitter.close_stretch(None)
+    interval = splitter.take()
+    assert interval.collector_ns == 35 * US
+    assert sum(getattr(interval, f"{part}_ns") or 0 for part in PARTS) == 300 * US
+
+
+def test_pauses_of_one_interval_are_not_counted_for_the_next():
+    loop, splitter = ScriptedLoop(), Splitter()
+    for pause in (30, 0):
+        splitter.add(loop.run(1, compute=100)._replace(collector_ns=pause * US))
+        splitter.close_stretch(None)
+        interval = splitter.take()
+        assert interval.collector_ns == pause * US
+
+
 # -- the interval ------------------------------------------------------------------------
 
 

@@ -130,6 +130,76 @@ def test_the_batch_size_is_known_where_it_was_recorded(context, examples):
     assert found.examples_per_step == examples
 
 
+# -- between epochs ----------------------------------------------------------------------
+
+OUTSIDE = {
+    "epoch_gaps": 2,
+    "validation_s": 6.0,
+    "epoch_callbacks_s": {"A.on_epoch_end": 2.0, "B.on_epoch_begin": 1.0},
+    "epoch_rest_s": 0.5,
+}
+
+
+def test_what_lies_between_epochs_is_shared_by_all_steps_of_the_fit():
+    found = summary_of(
+        point(10, 10, 4.0, compute=4.0), outside=OUTSIDE, first_step=500, last_step=1500
+    )
+    # A thousand steps, of which ten are reported.
+    assert found.outside == {"validation": 6.0, "epoch_callbacks": 3.0, "epoch_rest": 0.5}
+    assert found.whole_ms == 4.0 + 9.5
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        {},
+        {"outside": None, "first_step": 0, "last_step": 10},
+        {"outside": {}, "first_step": 0, "last_step": 10},
+        {"outside": OUTSIDE},
+        {"outside": OUTSIDE, "first_step": 10, "last_step": 10},
+    ],
+)
+def test_where_it_is_not_known_the_whole_is_the_step(context):
+    found = summary_of(point(10, 10, 4.0, compute=4.0), **context)
+    assert found.outside == {}
+    assert found.whole_ms == 4.0
+
+
+def test_a_fit_without_validation_or_epoch_hooks_has_none_of_either():
+    nothing = {"validation_s": 0.0, "epoch_callbacks_s": {}, "epoch_rest_s": 0.0}
+    found = summary_of(point(10, 10, 4.0, compute=4.0), outside=nothing, first_step=0, last_step=10)
+    assert found.outside == {"validation": 0.0, "epoch_callbacks": 0.0, "epoch_rest": 0.0}
+    assert found.whole_ms == 4.0
+
+
+# -- the garbage collector ---------------------------------------------------------------
+
+
+def test_pauses_of_the_collector_are_a_mean_over_steps_and_no_part():
+    found = summary_of(
+        point(30, 30, 4.0, compute=4.0, garbage_collection=0.0),
+        point(40, 10, 8.0, compute=8.0, garbage_collection=2.0),
+    )
+    assert found.garbage_ms == 0.5
+    assert found.parts == {"compute": 5.0}
+
+
+def test_an_interval_that_logged_no_pauses_had_none():
+    found = summary_of(
+        point(10, 10, 4.0, compute=4.0),
+        point(20, 10, 4.0, compute=4.0, garbage_collection=2.0),
+    )
+    assert found.garbage_ms == 1.0
+
+
+@pytest.mark.parametrize("points", [[], [point(10, 10, 4.0, compute=4.0)]])
+def test_a_run_that_never_logged_pauses_had_none(points):
+    assert summary_of(*points).garbage_ms == 0.0
+
+
+# -- the parts ---------------------------------------------------------------------------
+
+
 @st.composite
 def intervals(draw: st.DrawFn) -> list[tuple[int, dict[str, float]]]:
     """Points whose parts add up to their step; some parts are not measured everywhere."""

@@ -1,11 +1,15 @@
-"""Times of a training loop in, executions out."""
+"""Times of a training loop in, executions and epoch gaps out."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from keras_perf.observers.timeline import Timeline
+from keras_perf.records.epoch_gap import VALIDATION, EpochGap
 from keras_perf.records.execution import Execution, Kind
+from keras_perf.records.owners import COLLECTOR
 
 
 @pytest.fixture
@@ -171,3 +175,239 @@ def test_what_was_no_steady_execution_stays_what_it_was(timeline, kind):
     timeline.flush(may_have_compiled=True)
     told = timeline.take()
     assert [execution.kind for execution in told] == [kind]
+
+
+# -- between epochs ----------------------------------------------------------------------
+
+
+def test_what_lies_between_two_epochs_is_told_with_its_owners(timeline):
+    execute(timeline, 100, step=7)
+    timeline.flush()
+    timeline.outside("Mine.on_epoch_end", 120, 125)
+    timeline.outside("Mine.on_epoch_begin", 131, 133)
+    assert timeline.take_gaps() == []
+    execute(timeline, 140, step=8)
+    owners = ("Mine.on_epoch_end", 5), ("Mine.on_epoch_begin", 2)
+    assert timeline.take_gaps() == [EpochGap(8, 118, 140, owners)]
+    assert timeline.take_gaps() == []
+
+
+def test_a_gap_ends_where_the_loop_comes_to_the_next_execution(timeline):
+    execute(timeline, 100)
+    timeline.flush()
+    timeline.begin(150, 170, 1, 1, Kind.STEADY)
+    assert [gap.end_ns for gap in timeline.take_gaps()] == [150]
+
+
+def test_validation_had_all_the_time_since_the_epochs_last_execution(timeline):
+    execute(timeline, 100)
+    timeline.flush()
+    timeline.outside(VALIDATION, None, 170)
+    timeline.outside("Mine.on_epoch_end", 171, 174)
+    timeline.begin(180, 180, 1, 1, Kind.STEADY)
+    [gap] = timeline.take_gaps()
+    assert gap.owners == ((VALIDATION, 52), ("Mine.on_epoch_end", 3))
+    assert (gap.total_ns, gap.rest_ns) == (62, 7)
+
+
+def test_after_an_execution_that_found_no_data_the_gap_begins_where_that_was_tried(timeline):
+    execute(timeline, 100)
+    timeline.begin(120, 121, 1, 1, Kind.STEADY)
+    timeline.discard()
+    timeline.flush()
+    timeline.outside(VALIDATION, None, 150)
+    timeline.begin(160, 160, 1, 1, Kind.STEADY)
+    assert timeline.take_gaps() == [EpochGap(1, 120, 160, ((VALIDATION, 30),))]
+
+
+def test_steps_that_the_data_did_not_last_for_are_not_before_the_gap(timeline):
+    execute(timeline, 100, step=0, steps=8)
+    timeline.flush(missing_steps=5)
+    timeline.close(130)
+    assert [gap.step for gap in timeline.take_gaps()] == [3]
+
+
+def test_taking_the_executions_of_an_epoch_leaves_its_gap_open(timeline):
+    execute(timeline, 100)
+    timeline.flush()
+    timeline.take()
+    timeline.flush()
+    timeline.outside("Mine.on_epoch_end", 120, 125)
+    timeline.close(130)
+    assert timeline.take_gaps() == [EpochGap(1, 118, 130, (("Mine.on_epoch_end", 5),), followed=False)]
+
+
+def test_after_the_last_epoch_the_gap_ends_where_training_does(timeline):
+    execute(timeline, 100)
+    timeline.flush()
+    timeline.close(130)
+    timeline.close(190)
+    assert timeline.take_gaps() == [EpochGap(1, 118, 130, followed=False)]
+
+
+def test_before_the_first_epoch_there_is_no_gap(timeline):
+    timeline.outside("Mine.on_epoch_begin", 50, 60)
+    execute(timeline, 100)
+    timeline.close(130)
+    assert timeline.take_gaps() == []
+
+
+def test_an_epoch_without_an_execution_makes_no_gap(timeline):
+    timeline.begin(100, 100, 0, 1, Kind.WARMUP)
+    timeline.discard()
+    timeline.flush()
+    timeline.outside("Mine.on_epoch_end", 120, 125)
+    timeline.close(130)
+    assert timeline.take_gaps() == []
+
+
+def test_two_epochs_have_two_gaps(timeline):
+    for step, begin in enumerate((100, 200)):
+        execute(timeline, begin, step=step)
+        timeline.flush()
+    timeline.close(230)
+    assert timeline.take_gaps() == [EpochGap(1, 118, 200), EpochGap(2, 218, 230, followed=False)]
+
+
+@given(
+    parts=st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), max_size=6),
+    validation=st.none() | st.integers(0, 1000),
+    more=st.integers(0, 50),
+)
+@settings(max_examples=100, deadline=None)
+def test_owners_and_rest_tile_the_gap(parts, validation, more):
+    timeline = Timeline()
+    execute(timeline, 100)
+    timeline.flush()
+    now = 118
+    if validation is not None:
+        now += validation
+        timeline.outside(VALIDATION, None, now)
+    for pause, spent in parts:
+        begin = now + pause
+        now = begin + spent
+        timeline.outside("Mine.on_epoch_end", begin, now)
+    timeline.close(now + more)
+    [gap] = timeline.take_gaps()
+    assert sum(spent for _, spent in gap.owners) + gap.rest_ns == gap.total_ns
+    assert gap.rest_ns == sum(pause for pause, _ in parts) + more
+
+
+# -- the garbage collector ---------------------------------------------------------------
+
+
+def test_a_pause_in_a_hook_is_the_collectors_and_not_the_hooks(timeline):
+    timeline.begin(100, 100, 0, 1, Kind.STEADY)
+    timeline.returned(110)
+    timeline.ready(115)
+    timeline.collected(116, 120)
+    timeline.host("Mine.on_train_batch_end", 115, 122)
+    timeline.host("Other.on_train_batch_end", 122, 125)
+    timeline.flush()
+    [execution] = timeline.take()
+    assert execution.collector_ns == 4
+    assert execution.owners == (
+        (COLLECTOR, 4),
+        ("Mine.on_train_batch_end", 3),
+        ("Other.on_train_batch_end", 3),
+    )
+
+
+@pytest.mark.parametrize("pause", [(103, 107), (111, 115)])
+def test_a_pause_inside_the_train_function_is_charged_to_no_hook(timeline, pause):
+    timeline.begin(100, 100, 0, 1, Kind.STEADY)
+    if pause[1] < 110:
+        timeline.collected(*pause)
+    timeline.returned(110)
+    if pause[0] > 110:
+        timeline.collected(*pause)
+    timeline.ready(115)
+    timeline.host("Mine.on_train_batch_end", 115, 122)
+    timeline.flush()
+    [execution] = timeline.take()
+    assert execution.collector_ns == 4
+    assert execution.owners == (("Mine.on_train_batch_end", 7),)
+
+
+def test_a_pause_before_logs_that_nobody_reads_is_charged_to_no_hook(timeline):
+    timeline.begin(100, 100, 0, 1, Kind.STEADY)
+    timeline.collected(103, 107)
+    timeline.returned(110)
+    timeline.host("Mine.on_train_batch_begin", 112, 118)
+    timeline.flush()
+    [execution] = timeline.take()
+    assert execution.owners == (("Mine.on_train_batch_begin", 6),)
+
+
+def test_a_pause_between_two_hooks_is_charged_to_neither(timeline):
+    execute(timeline, 100)
+    timeline.collected(119, 123)
+    timeline.host("Mine.on_train_batch_begin", 124, 130)
+    timeline.flush()
+    [execution] = timeline.take()
+    assert execution.collector_ns == 4
+    assert execution.owners == (("Mine.on_train_batch_end", 3), ("Mine.on_train_batch_begin", 6))
+
+
+def test_pauses_of_one_execution_are_not_counted_for_the_next(timeline):
+    execute(timeline, 100)
+    timeline.collected(118, 119)
+    execute(timeline, 120, step=1)
+    timeline.flush()
+    assert [execution.collector_ns for execution in timeline.take()] == [1, 0]
+
+
+def test_a_pause_while_the_observer_works_between_two_executions_is_neithers(timeline):
+    execute(timeline, 100)
+    timeline.collected(121, 128)
+    timeline.begin(120, 130, 1, 1, Kind.STEADY)
+    timeline.returned(140)
+    timeline.flush()
+    assert [execution.collector_ns for execution in timeline.take()] == [0, 0]
+
+
+def test_a_pause_after_an_epochs_last_hook_is_in_no_execution(timeline):
+    execute(timeline, 100)
+    timeline.collected(119, 129)
+    timeline.flush()
+    assert [execution.collector_ns for execution in timeline.take()] == [0]
+
+
+def test_pauses_outside_of_any_execution_are_not_counted(timeline):
+    timeline.collected(50, 60)
+    execute(timeline, 100)
+    timeline.flush()
+    timeline.collected(119, 129)
+    execute(timeline, 140, step=1)
+    timeline.flush()
+    assert [execution.collector_ns for execution in timeline.take()] == [0, 0]
+
+
+@given(
+    hooks=st.lists(
+        st.tuples(st.integers(0, 50), st.integers(0, 50), st.integers(0, 50)), max_size=6
+    ),
+    inside=st.integers(0, 10),
+)
+@settings(max_examples=100, deadline=None)
+def test_hooks_and_the_pauses_in_them_add_up_to_the_hooks_time(hooks, inside):
+    timeline = Timeline()
+    timeline.begin(100, 100, 0, 1, Kind.STEADY)
+    timeline.collected(100, 100 + inside)
+    timeline.returned(110)
+    timeline.ready(115)
+    now = 115
+    for before, pause, after in hooks:
+        if pause:
+            timeline.collected(now + before, now + before + pause)
+        end = now + before + pause + after
+        timeline.host("Mine.on_train_batch_end", now, end)
+        now = end
+    timeline.flush()
+    [execution] = timeline.take()
+    spent = {COLLECTOR: 0, "Mine.on_train_batch_end": 0}
+    for owner, ns in execution.owners:
+        spent[owner] += ns
+    assert spent[COLLECTOR] == sum(pause for _, pause, _ in hooks)
+    assert sum(spent.values()) == execution.host_ns
+    assert execution.collector_ns == spent[COLLECTOR] + inside

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hand_built import situation, stage
+from hand_built import between_epochs, situation, stage
 
-from keras_perf.advise.verdict import gains, verdict_of
+from keras_perf.advise.verdict import gain_between_epochs, gains, verdict_of
 from keras_perf.analyse.summary import ENOUGH_STEPS
 
 SEQUENTIAL = [stage("TensorSlice", 1.0), stage("Map", 7.0)]
@@ -100,3 +100,54 @@ def test_what_is_plain_without_the_wait_is_said_without_it(part):
 def test_a_busy_cpu_hides_no_bottleneck():
     busy = situation(input_wait=8.0, compute=2.0, stages=SEQUENTIAL, process_cpu_pct=800.0)
     assert verdict_of(busy)[0] == "input-bound"
+
+
+# -- between epochs ----------------------------------------------------------------------
+
+
+def hooks(ms: float) -> dict[str, Any]:
+    return between_epochs(callbacks={"Mine.on_epoch_end": ms})
+
+
+def test_callbacks_that_take_as_long_between_epochs_as_training_are_the_bottleneck():
+    found = situation(input_wait=0.0, compute=10.0, context=hooks(10.0))
+    assert verdict_of(found) == (
+        "callback-bound",
+        "between epochs callbacks take 10 ms for each step of 10 ms; "
+        "without, training would be 2.00× as fast.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("compute", "verdict"), [(20.0, "callback-bound"), (20.1, "compute-bound")]
+)
+def test_callbacks_between_epochs_count_from_five_percent_on(compute, verdict):
+    found = situation(input_wait=0.0, compute=compute, context=hooks(1.0))
+    assert verdict_of(found)[0] == verdict
+
+
+@pytest.mark.parametrize(("hook_ms", "verdict"), [(7.0, "input-bound"), (9.0, "callback-bound")])
+def test_the_part_that_takes_most_of_the_whole_training_is_the_bottleneck(hook_ms, verdict):
+    found = situation(input_wait=8.0, compute=2.0, stages=SEQUENTIAL, context=hooks(hook_ms))
+    assert verdict_of(found)[0] == verdict
+
+
+def test_callbacks_in_the_steps_are_named_where_they_take_longer_than_those_between_epochs():
+    found = situation(input_wait=0.0, compute=6.0, callbacks=4.0, context=hooks(2.0))
+    assert verdict_of(found)[0] == "callback-bound"
+    assert verdict_of(found)[1].startswith("callbacks: 4 ms of each step")
+
+
+def test_validation_is_what_the_user_asked_for_and_no_bottleneck():
+    found = situation(input_wait=0.0, compute=10.0, context=between_epochs(50.0, rest=9.0))
+    assert verdict_of(found)[0] == "compute-bound"
+
+
+def test_without_callbacks_between_epochs_there_is_nothing_to_gain_there():
+    assert gain_between_epochs(situation(compute=10.0).model) == 1.0
+    assert gain_between_epochs(situation(compute=10.0, context=between_epochs(5.0)).model) == 1.0
+
+
+def test_the_gain_between_epochs_is_of_the_whole_training():
+    context = between_epochs(5.0, {"Mine.on_epoch_end": 4.0}, 1.0)
+    assert gain_between_epochs(situation(compute=10.0, context=context).model) == 20 / 16

@@ -1,0 +1,218 @@
+"""Rules on the train function: when each speaks, what it predicts, when it is silent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hand_built import H200, assert_predicts, situation
+
+from keras_perf.advise.compute_rules import (
+    disable_run_eagerly,
+    enable_xla,
+    gpu_thread_mode,
+    larger_batch,
+    mixed_precision,
+    multiples_of_8,
+    stable_shapes,
+)
+from keras_perf.advise.recommendation import Recommendation
+from keras_perf.advise.step_model import Situation
+
+Rule = Callable[[Situation], Recommendation | None]
+
+
+def on_a_gpu(rule: Rule, *, sensors: dict[str, float] | None = None, **context: Any):
+    """Ten milliseconds of compute on a GPU."""
+    return rule(situation(compute=10.0, sensors=sensors, context=H200 | context))
+
+
+def gpu(*compute_capability: int) -> list[dict[str, Any]]:
+    return [{"name": "a GPU", "compute_capability": list(compute_capability)}]
+
+
+# -- stable-shapes, disable-run-eagerly --------------------------------------------------
+
+
+def test_retracing_is_told_to_stop():
+    advice = stable_shapes(situation(compute=6.0, compile=4.0))
+    # A tenth of the 4 ms is left at worst.
+    assert_predicts(advice, 6.4, 6.0, 6.0)
+    assert advice.evidence == {"compile_ms": 4.0}
+
+
+@pytest.mark.parametrize("spent", [{}, {"compile": 0.0}])
+def test_without_retracing_shapes_are_left_alone(spent):
+    assert stable_shapes(situation(compute=6.0, **spent)) is None
+
+
+@pytest.mark.parametrize(
+    ("cpu_pct", "left"),
+    [
+        (129.0, (3.0, 1.0, 0.5)),  # one thread: mostly Python
+        (131.0, (9.5, 6.0, 3.0)),  # several: operations that are large
+        (0.0, (9.5, 6.0, 3.0)),  # not sampled
+    ],
+)
+def test_an_eager_train_step_is_told_to_be_compiled(cpu_pct, left):
+    context = {"run_eagerly": True}
+    advice = disable_run_eagerly(situation(compute=10.0, process_cpu_pct=cpu_pct, context=context))
+    assert_predicts(advice, *left)
+    assert advice.id == "disable-run-eagerly"
+    assert advice.action == "model.compile(..., run_eagerly=False)"
+
+
+@pytest.mark.parametrize("context", [{}, {"run_eagerly": False}])
+def test_a_compiled_train_step_is_left_alone(context):
+    assert disable_run_eagerly(situation(compute=10.0, context=context)) is None
+
+
+# -- enable-xla --------------------------------------------------------------------------
+
+
+def test_a_train_function_on_a_gpu_is_told_of_xla():
+    advice = on_a_gpu(enable_xla, jit_compile=False)
+    assert_predicts(advice, 10.0, 8.7, 6.0)
+    assert (advice.id, advice.evidence) == ("enable-xla", {"jit_compile": False})
+    assert "was not measured here" in advice.reason
+    assert advice.action == "model.compile(..., jit_compile=True)"
+
+
+@pytest.mark.parametrize("context", [{"jit_compile": True}, {}])
+def test_what_xla_compiles_or_may_compile_is_not_told_of_xla(context):
+    assert on_a_gpu(enable_xla, **context) is None
+
+
+def test_xla_is_not_recommended_without_a_gpu():
+    assert on_a_gpu(enable_xla, jit_compile=False, training_gpus=[]) is None
+
+
+# -- mixed-precision ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("capability", "policy"),
+    [
+        ((9, 0), "mixed_bfloat16"),
+        ((8, 0), "mixed_bfloat16"),
+        ((7, 5), "mixed_float16"),
+        ((7, 0), "mixed_float16"),
+    ],
+)
+def test_tensor_cores_are_told_of_the_precision_that_they_have(capability, policy):
+    gpus = gpu(*capability)
+    advice = on_a_gpu(mixed_precision, training_gpus=gpus, dtype_policy="float32")
+    assert_predicts(advice, 10.0, 7.0, 3.5)
+    assert advice.id == "mixed-precision"
+    assert advice.title == f"Compute in {policy.removeprefix('mixed_')}"
+    assert f'set_global_policy("{policy}")' in advice.action
+    assert advice.evidence == {
+        "dtype_policy": "float32",
+        "compute_capability": list(capability),
+    }
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        {"training_gpus": []},
+        {"training_gpus": gpu(6, 1)},
+        {"dtype_policy": "mixed_float16"},
+        {"dtype_policy": None},
+    ],
+)
+def test_without_tensor_cores_or_float32_the_precision_is_left_alone(context):
+    assert on_a_gpu(mixed_precision, **({"dtype_policy": "float32"} | context)) is None
+
+
+# -- multiples-of-8 ----------------------------------------------------------------------
+
+
+MIXED = {"dtype_policy": "mixed_bfloat16"}
+
+
+def test_widths_that_do_not_fit_tensor_cores_are_named():
+    advice = on_a_gpu(multiples_of_8, **MIXED, layer_widths=[10, 64, 100], examples_per_step=30.0)
+    assert_predicts(advice, 10.0, 9.2, 7.0)
+    assert (advice.id, advice.evidence) == ("multiples-of-8", {"sizes": [10, 100, 30]})
+    assert advice.reason.startswith("Not divisible by 8: 10, 100, 30. Tensor cores work on")
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        {"layer_widths": [8, 64], "examples_per_step": 32.0},
+        {"layer_widths": [1, 7], "examples_per_step": 4.0},  # too small for a tile
+        {"layer_widths": [], "examples_per_step": 31.9},  # a mean of unequal batches
+        {"layer_widths": None, "examples_per_step": None},
+        {"layer_widths": [10], "dtype_policy": "float32"},
+        {"layer_widths": [10], "dtype_policy": None},
+        {"layer_widths": [10], "training_gpus": gpu(6, 1)},
+        {"layer_widths": [10], "training_gpus": []},
+    ],
+)
+def test_widths_that_fit_or_meet_no_tensor_core_are_left_alone(context):
+    assert on_a_gpu(multiples_of_8, **(MIXED | context)) is None
+
+
+# -- larger-batch ------------------------------------------------------------------------
+
+
+IDLE = {
+    "gpu_memory_total_mib": 1000.0,
+    "gpu_memory_peak_mib": 250.0,
+    "examples_per_step": 32.0,
+}
+
+
+def test_a_gpu_that_is_mostly_idle_and_empty_is_told_of_a_larger_batch():
+    advice = on_a_gpu(larger_batch, sensors={"gpu/0/sm_active_pct": 20.0}, **IDLE)
+    assert_predicts(advice, 10.0, 7.0, 5.0)
+    assert (advice.id, advice.title) == ("larger-batch", "Double the batch to 64")
+    assert advice.action == "dataset = dataset.batch(64)"
+    assert advice.reason.startswith(
+        "SMs are active for 20 % of the time and 75% of the memory was never used."
+    )
+    assert advice.evidence == {"sm_active_pct": 20.0, "memory_free_share": 0.75, "batch": 32.0}
+
+
+@pytest.mark.parametrize(
+    ("active", "context"),
+    [
+        (51.0, {}),
+        (None, {}),
+        (20.0, {"gpu_memory_peak_mib": 501.0}),
+        (20.0, {"gpu_memory_peak_mib": None}),
+        (20.0, {"gpu_memory_total_mib": None}),
+        (20.0, {"examples_per_step": None}),
+        (20.0, {"training_gpus": []}),
+    ],
+)
+def test_a_gpu_that_is_busy_full_or_unknown_is_not_told_of_a_larger_batch(active, context):
+    sensors = {} if active is None else {"gpu/0/sm_active_pct": active}
+    assert on_a_gpu(larger_batch, sensors=sensors, **(IDLE | context)) is None
+
+
+# -- gpu-thread-mode ---------------------------------------------------------------------
+
+
+def test_busy_cpus_are_told_to_leave_the_gpu_its_threads():
+    advice = on_a_gpu(gpu_thread_mode, sensors={"host/cpu_pct": 80.0})
+    assert_predicts(advice, 10.0, 9.5, 8.5)
+    assert (advice.id, advice.evidence) == ("gpu-thread-mode", {"cpu_pct": 80.0})
+    assert advice.reason.startswith("The CPUs are 80 % busy, and the threads that launch kernels")
+
+
+@pytest.mark.parametrize(
+    ("busy", "context"),
+    [
+        (79.9, {}),
+        (None, {}),
+        (80.0, {"gpu_thread_mode": "gpu_private"}),
+        (80.0, {"training_gpus": []}),
+    ],
+)
+def test_threads_that_are_not_kept_waiting_are_left_alone(busy, context):
+    sensors = {} if busy is None else {"host/cpu_pct": busy}
+    assert on_a_gpu(gpu_thread_mode, sensors=sensors, **context) is None

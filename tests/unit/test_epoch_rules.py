@@ -1,0 +1,111 @@
+"""Rules on what lies between epochs: when each speaks, what it predicts, when it is silent."""
+
+from __future__ import annotations
+
+import pytest
+from hand_built import assert_predicts, between_epochs, situation
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keras_perf.advise.epoch_rules import amortize_epoch_callback, rarer_validation
+from keras_perf.advise.recommendation import Recommendation
+
+# -- rarer-validation --------------------------------------------------------------------
+
+
+def rarer(validation: float, epochs: int | None = 5) -> Recommendation | None:
+    """Beside steps of 10 ms."""
+    context = between_epochs(validation) | {"epochs": epochs}
+    return rarer_validation(situation(compute=10.0, context=context))
+
+
+def test_validation_as_long_as_training_is_told_to_be_rarer():
+    advice = rarer(10.0)
+    # A fifth of 10 ms is left, and a fifth of that more or less.
+    assert_predicts(advice, 12.4, 12.0, 11.6, before=20.0)
+    assert (advice.id, advice.of) == ("rarer-validation", "whole")
+    assert advice.reason == ("Validation takes 10 ms for every step of 10 ms, 50% of the training.")
+    assert advice.evidence == {
+        "validation_ms": 10.0,
+        "share": 0.5,
+        "present": 1,
+        "advised": 5,
+    }
+
+
+def test_validation_that_is_rare_already_is_told_to_be_rarer_still():
+    context = between_epochs(10.0)
+    context["outside"] |= {"epoch_gaps": 50, "validations": 10}
+    advice = rarer_validation(situation(compute=10.0, context=context | {"epochs": 50}))
+    assert advice.action == "model.fit(..., validation_freq=25)"
+    assert (advice.evidence["present"], advice.evidence["advised"]) == (5, 25)
+
+
+@pytest.mark.parametrize(
+    ("epochs", "action"),
+    [
+        (5, "model.fit(..., validation_freq=5)"),
+        (4, "model.fit(..., validation_data=validation.shard(5, 0))  # a part of it"),
+        (None, "model.fit(..., validation_data=validation.shard(5, 0))  # a part of it"),
+    ],
+)
+def test_few_epochs_cannot_skip_validation_but_do_a_part_of_it(epochs, action):
+    assert rarer(10.0, epochs).action == action
+
+
+def test_without_validation_nothing_is_said_of_it():
+    assert rarer(0.0) is None
+    assert rarer_validation(situation(compute=10.0)) is None
+
+
+# -- amortize-callback, between epochs ---------------------------------------------------
+
+
+def amortized(**callbacks: float) -> Recommendation | None:
+    named = {owner.replace("__", "."): ms for owner, ms in callbacks.items()}
+    found = situation(compute=10.0, context=between_epochs(callbacks=named))
+    return amortize_epoch_callback(found)
+
+
+def test_the_dearest_epoch_hook_is_told_to_work_every_five_epochs():
+    advice = amortized(Mine__on_epoch_end=6.0, Other__on_epoch_begin=4.0)
+    # Of its 6 ms a fifth is left, and a fifth of that more or less; the other's 4 ms stay.
+    assert_predicts(advice, 14 + 1.44, 14 + 1.2, 14 + 0.96, before=20.0)
+    assert (advice.id, advice.of) == ("amortize-callback", "whole")
+    assert advice.title == "Do the work of Mine.on_epoch_end every 5 epochs"
+    assert advice.reason == (
+        "Mine.on_epoch_end takes 6 ms for every step of 10 ms, 30% of the training."
+    )
+    assert advice.evidence == {
+        "owner": "Mine.on_epoch_end",
+        "callback_ms": pytest.approx(6.0),
+        "present": 1,
+        "advised": 5,
+    }
+    compile(advice.action, "action", "exec")
+    assert "def on_epoch_end(self, epoch, logs=None):" in advice.action
+
+
+def test_a_checkpoint_of_keras_is_told_by_its_own_argument():
+    context = between_epochs(callbacks={"ModelCheckpoint.on_epoch_end": 6.0})
+    found = situation(compute=10.0, context=context | {"epoch_steps": 100})
+    action = amortize_epoch_callback(found).action
+    assert "save_freq=500" in action
+    assert "class ModelCheckpoint" not in action
+
+
+def test_without_epoch_hooks_nothing_is_said_of_them():
+    assert amortized() is None
+    assert amortized(Mine__on_epoch_end=0.0) is None
+    assert amortize_epoch_callback(situation(compute=10.0)) is None
+
+
+@given(pair=st.tuples(st.floats(0.01, 50), st.floats(0.01, 50)), compute=st.floats(0.1, 50))
+@settings(max_examples=100, deadline=None)
+def test_more_time_between_epochs_never_buys_less(pair, compute):
+    for rule in (rarer_validation, amortize_epoch_callback):
+        cheap, dear = (
+            rule(situation(compute=compute, context=between_epochs(ms, {"Mine.on_epoch_end": ms})))
+            for ms in sorted(pair)
+        )
+        assert cheap.predicted_speedup <= dear.predicted_speedup * (1 + 1e-9)

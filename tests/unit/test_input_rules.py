@@ -1,0 +1,462 @@
+"""Rules on the input pipeline: when each speaks, what it predicts, when it is silent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hand_built import FITS_IN_MEMORY, assert_predicts, situation, stage
+
+from keras_perf.advise.input_rules import (
+    CALL_MS,
+    batch_before_map,
+    cache,
+    interleave,
+    nondeterministic_order,
+    parallel_input,
+    parallel_map,
+    prefetch,
+)
+from keras_perf.advise.recommendation import Recommendation
+
+PIPELINE = [
+    stage("TensorSlice", 1.0),
+    stage("Map", 6.0, bytes_per_batch=2.0**20),
+    stage("Batch", 1.0, bytes_per_batch=2.0**20),
+]
+
+PREFETCHED = [*PIPELINE, stage("Prefetch", 0.0)]
+
+NOT_THE_USERS = ("arrays", "PyDataset", "generator")
+"""Pipelines that Keras makes: no line of the user's can be changed."""
+
+
+# -- prefetch ----------------------------------------------------------------------------
+
+
+def test_a_pipeline_without_prefetching_is_told_to_prefetch():
+    advice = prefetch(situation(input_wait=8.0, compute=2.0, stages=PIPELINE))
+    # Of the 2 ms that the two could overlap, 80, 90 or 100 % disappear.
+    assert_predicts(advice, 8.4, 8.2, 8.0)
+    assert advice.id == "prefetch"
+    assert advice.evidence == {"input_wait_ms": 8.0, "rest_ms": 2.0}
+    assert advice.reason == (
+        "Each step waits 8 ms for input and then works 2 ms; "
+        "with prefetching the shorter of the two disappears behind the longer."
+    )
+
+
+def test_a_pipeline_that_prefetches_is_not_told_to():
+    assert prefetch(situation(input_wait=8.0, compute=2.0, stages=PREFETCHED)) is None
+
+
+@pytest.mark.parametrize("wait", [{}, {"input_wait": 0.0}])
+def test_a_step_that_does_not_wait_is_not_told_to_prefetch(wait):
+    assert prefetch(situation(compute=10.0, stages=PIPELINE, **wait)) is None
+
+
+@pytest.mark.parametrize("kind", NOT_THE_USERS)
+def test_a_pipeline_that_keras_made_is_not_told_to_prefetch(kind):
+    found = situation(input_wait=8.0, compute=2.0, stages=PIPELINE, context={"input_kind": kind})
+    assert prefetch(found) is None
+
+
+# -- parallel-map ------------------------------------------------------------------------
+
+
+def test_a_sequential_map_is_told_to_share_the_cores():
+    advice = parallel_map(situation(input_wait=8.0, compute=2.0, stages=PIPELINE))
+    # Its 6 ms over 8 idle cores, of which 85 or 100 % help.
+    assert_predicts(advice, 4 + 6 / 6.8, 4 + 6 / 8, 4 + 6 / 8)
+    assert (advice.id, advice.evidence["stage"]) == ("parallel-map", "Map (2)")
+    assert advice.reason == (
+        "The sequential stage Map (2) takes 6 ms of the 8 ms that a batch needs (75%); "
+        "8 logical CPUs are there to share it."
+    )
+
+
+def test_the_slowest_sequential_map_is_named():
+    stages = [stage("Map", 1.0), stage("Map", 5.0), stage("ParallelMap", 2.0, parallelism=1)]
+    advice = parallel_map(situation(input_wait=8.0, compute=2.0, stages=stages))
+    assert advice.evidence["stage"] == "Map (2)"
+
+
+def test_cores_that_are_half_busy_share_less():
+    half_busy = situation(input_wait=8.0, compute=2.0, stages=PIPELINE, process_cpu_pct=400.0)
+    # Nine tenths of 8 cores help, and 15 % of all more or less; 40 ms of CPU time are 5 of each.
+    assert_predicts(parallel_map(half_busy), 5.0, 5.0, 5.0)
+    less_work = situation(input_wait=8.0, compute=2.0, stages=PIPELINE, process_cpu_pct=160.0)
+    assert_predicts(parallel_map(less_work), 4 + 6 / 6.48, 4 + 6 / 7.68, 4 + 6 / 8)
+
+
+def test_cores_that_are_busy_bound_what_a_parallel_map_buys():
+    busy = situation(input_wait=8.0, compute=2.0, stages=PIPELINE, process_cpu_pct=720.0)
+    # 90 % of 8 cores are busy: the step cannot be shorter than 9 ms.
+    assert_predicts(parallel_map(busy), 9.0, 9.0, 9.0)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"stages": [stage("ParallelMap", 8.0, parallelism=4)]},
+        {"stages": [stage("Batch", 8.0)]},
+        {"stages": []},
+        {"stages": PIPELINE, "context": {"cpu_count": 1}},
+        *({"stages": PIPELINE, "context": {"input_kind": kind}} for kind in NOT_THE_USERS),
+    ],
+)
+def test_without_a_sequential_map_or_a_core_to_share_it_nothing_is_said(arguments):
+    assert parallel_map(situation(input_wait=8.0, compute=2.0, **arguments)) is None
+
+
+# -- cache -------------------------------------------------------------------------------
+
+
+def cached(**arguments: Any) -> Recommendation | None:
+    defaults = {"stages": PIPELINE, "context": FITS_IN_MEMORY}
+    return cache(situation(input_wait=8.0, compute=2.0, **(defaults | arguments)))
+
+
+def test_preparation_repeated_in_each_epoch_is_told_to_be_cached():
+    advice = cached()
+    # Source and map, 7 ms, are left in no step that counts; reading back costs 4, 2 or 0 %.
+    assert_predicts(advice, 3 + 0.04 * 7, 3 + 0.02 * 7, 3.0)
+    assert advice.evidence == {"saved_ms": 7.0, "epochs": 5, "size_mib": 100.0}
+
+
+def test_what_is_counted_of_the_first_epoch_is_not_saved_by_a_cache():
+    # Of the 44 steps that fill the cache 20 are warm-up, and 24 are among the 200 that count.
+    advice = cached(context=FITS_IN_MEMORY | {"epoch_steps": 44, "outside": {"warmup_steps": 20}})
+    later = [3 + 7 * left for left in (0.04, 0.02, 0.0)]
+    assert_predicts(advice, *(ms + 24 / 200 * (10 - ms) for ms in later))
+
+
+def test_a_cache_that_nothing_but_the_first_epoch_would_use_buys_nothing():
+    advice = cached(context=FITS_IN_MEMORY | {"epoch_steps": 400, "outside": {}})
+    assert_predicts(advice, 10.0, 10.0, 10.0)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"epochs": 1},
+        {"epochs": None},
+        {"epoch_steps": None},
+        {"epoch_steps": 501},  # half of the memory is 500 MiB
+        {"memory_available_mib": None},
+        {"input_kind": "arrays"},
+    ],
+)
+def test_what_is_not_repeated_or_does_not_fit_is_not_cached(changed):
+    assert cached(context=FITS_IN_MEMORY | changed) is None
+
+
+@pytest.mark.parametrize(
+    "stages",
+    [
+        [],
+        [stage("TensorSlice", 8.0)],
+        [stage("FlatMap", 8.0, bytes_per_batch=2.0**20)],
+        [stage("Map", 4.0, bytes_per_batch=2.0**20), stage("MemoryCache", 4.0)],
+        [stage("Map", 8.0)],
+    ],
+)
+def test_without_a_map_of_known_size_before_a_cache_nothing_is_said(stages):
+    assert cached(stages=stages) is None
+
+
+# -- batch-before-map --------------------------------------------------------------------
+
+
+EXAMPLES = 32
+
+
+def batched_first(
+    calls: float = 2.0, explained_ms: float = 8.0, **changed: Any
+) -> Recommendation | None:
+    """A map of 32 examples a batch that takes so many times what a call alone does.
+
+    The stages' work explains so much of the 8 ms that a step waits.
+    """
+    cheap = EXAMPLES * calls * CALL_MS
+    found: dict[str, Any] = {
+        "input_wait": 8.0,
+        "compute": 2.0,
+        "stages": [
+            stage("TensorSlice", explained_ms - cheap),
+            stage("Map", cheap, elements_per_batch=float(EXAMPLES)),
+        ],
+    }
+    return batch_before_map(situation(**(found | changed)))
+
+
+def test_a_cheap_map_is_told_to_work_on_whole_batches():
+    advice = batched_first()
+    # Of 32 calls one is left, and of what they take three quarters, 95 % or all are saved.
+    saved = 31 * CALL_MS
+    assert_predicts(advice, *(10 - part * saved for part in (0.75, 0.95, 1.0)))
+    assert advice.id == "batch-before-map"
+    assert advice.title == "Batch first, then map whole batches: stage Map (2)"
+    assert advice.reason == (
+        f"Stage Map (2) is called 32 times per batch, {2e3 * CALL_MS:.2g} µs each, "
+        f"of which calling alone takes about {1e3 * CALL_MS:.2g} µs."
+    )
+    assert advice.evidence == {
+        "stage": "Map (2)",
+        "calls_per_batch": 32.0,
+        "call_ms": pytest.approx(2 * CALL_MS),
+    }
+
+
+def test_a_map_that_is_nothing_but_calls_saves_all_but_one():
+    saved = 31 * CALL_MS
+    assert_predicts(batched_first(1.0), *(10 - part * saved for part in (0.75, 0.95, 1.0)))
+
+
+def test_what_the_stages_do_not_explain_of_the_wait_is_counted_as_calling():
+    # Their 4 ms of work stand for the 8 of the wait: half of it is unexplained.
+    wait = [8 - part * 31 * CALL_MS * 2 for part in (0.75, 0.95, 1.0)]
+    advice = batched_first(explained_ms=4.0)
+    assert_predicts(advice, 2 + wait[0] * 0.75, 2 + wait[1] * 0.5, 2 + wait[2] * 0.5)
+
+
+def test_a_map_fused_with_its_batch_is_called_once_per_example():
+    fused = stage("MapAndBatch", EXAMPLES * CALL_MS, elements_per_batch=1.0) | {"ratio": 32.0}
+    advice = batched_first(stages=[stage("TensorSlice", 1.0), fused])
+    assert advice.evidence["calls_per_batch"] == 32.0
+
+
+def test_calling_never_takes_longer_than_the_call():
+    reason = batched_first(0.25).reason
+    assert f"{250 * CALL_MS:.2g} µs each" in reason
+    assert f"about {250 * CALL_MS:.2g} µs." in reason
+
+
+def test_of_two_maps_the_dearer_one_is_named():
+    stages = [stage("Map", 0.1, elements_per_batch=32.0), *[stage("Shuffle", 0.1)] * 2]
+    stages.append(stage("ParallelMap", 0.3, elements_per_batch=32.0))
+    assert batched_first(stages=stages).evidence["stage"] == "ParallelMap (4)"
+
+
+@pytest.mark.parametrize(("calls", "speaks"), [(3.9, True), (4.1, False)])
+def test_a_map_that_takes_more_than_four_times_a_call_is_mostly_work(calls, speaks):
+    assert (batched_first(calls) is not None) == speaks
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"stages": []},
+        {"stages": [stage("Map", 0.384)]},
+        {"stages": [stage("Map", 0.0, elements_per_batch=32.0)]},
+        {"stages": [stage("Shuffle", 0.384, elements_per_batch=32.0)]},
+        *({"context": {"input_kind": kind}} for kind in NOT_THE_USERS),
+    ],
+)
+def test_without_a_cheap_map_of_the_users_on_single_examples_nothing_is_said(changed):
+    assert batched_first(**changed) is None
+
+
+def test_the_flat_map_inside_of_reading_files_cannot_come_after_batching():
+    # What tf.data tells of TFRecordDataset(files).batch(32).map(...).
+    stages = [
+        stage("TFRecord", 0.4, elements_per_batch=32.0),
+        stage("FlatMap", 0.384, elements_per_batch=32.0),
+        stage("BatchV2", 0.1),
+        stage("Map", 0.2),
+    ]
+    assert batched_first(stages=stages) is None
+
+
+# -- interleave --------------------------------------------------------------------------
+
+
+def interleaved(reader: str = "TFRecord", **changed: Any) -> Recommendation | None:
+    """Reading takes six of the eight milliseconds of a batch."""
+    stages = [stage(reader, 6.0), stage("Batch", 2.0)]
+    found: dict[str, Any] = {"input_wait": 8.0, "compute": 2.0, "stages": stages}
+    return interleave(situation(**(found | changed)))
+
+
+def test_files_read_one_after_the_other_are_told_to_be_read_together():
+    advice = interleaved()
+    # The 6 ms of reading over half as many threads as cores, as many, and half as many more.
+    assert_predicts(advice, 4 + 6 / 4, 4 + 6 / 8, 4 + 6 / 12)
+    assert (advice.id, advice.evidence) == (
+        "interleave",
+        {"stage": "TFRecord (1)", "stage_ms": 6.0},
+    )
+    assert advice.reason == (
+        "Reading takes 6 ms of the 8 ms that a batch needs, one file after the other."
+    )
+
+
+@pytest.mark.parametrize(
+    ("reader", "dataset"),
+    [
+        ("TFRecord", "tf.data.TFRecordDataset"),
+        ("TFRecordV2", "tf.data.TFRecordDataset"),
+        ("TextLine", "tf.data.TextLineDataset"),
+        ("FixedLengthRecordV2", "tf.data.FixedLengthRecordDataset"),
+    ],
+)
+def test_the_code_to_paste_reads_what_was_read(reader, dataset):
+    action = interleaved(reader).action
+    assert f"files.interleave({dataset}, num_parallel_calls=" in action
+    compile(action, "action", "exec")
+
+
+@pytest.mark.parametrize("stage_name", ["FlatMap", "Interleave"])
+def test_a_pipeline_for_each_file_is_told_to_run_several_at_a_time(stage_name):
+    advice = interleaved(stage_name)
+    assert_predicts(advice, 4 + 6 / 4, 4 + 6 / 8, 4 + 6 / 12)
+    assert advice.evidence["stage"] == f"{stage_name} (1)"
+
+
+def test_what_a_generator_makes_comes_from_no_files():
+    stages = [stage("Generator", 1.0), stage("FlatMap", 6.0), stage("Batch", 1.0)]
+    assert interleaved(stages=stages) is None
+
+
+@pytest.mark.parametrize("reader", ["CSV", "CSVV2"])
+def test_a_reader_whose_class_is_not_known_is_left_to_the_user(reader):
+    assert "interleave(your_reader," in interleaved(reader).action
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"stages": []},
+        {"stages": [stage("TensorSlice", 6.0), stage("Batch", 2.0)]},
+        {"stages": [stage("TFRecord", 6.0, parallelism=4), stage("Batch", 2.0)]},
+        {"context": {"cpu_count": 1}},
+        *({"context": {"input_kind": kind}} for kind in NOT_THE_USERS),
+    ],
+)
+def test_without_files_of_the_users_or_a_core_to_share_nothing_is_said_of_reading(changed):
+    assert interleaved(**changed) is None
+
+
+def test_files_that_are_interleaved_already_are_left_alone():
+    # What tf.data tells of TFRecordDataset(files, num_parallel_reads=2).
+    stages = [
+        stage("TFRecord", 0.5, elements_per_batch=0.1),
+        stage("TFRecord", 5.0, parallelism=2),
+        stage("LegacyParallelInterleaveV2", 1.0, parallelism=2),
+        stage("BatchV2", 1.5),
+    ]
+    assert interleaved(stages=stages) is None
+
+
+def test_an_interleave_that_tf_data_gave_one_thread_is_one_already():
+    stages = [
+        stage("TFRecord", 6.0),
+        stage("ParallelInterleaveV4", 0.5),
+        stage("BatchV2", 1.5),
+    ]
+    assert interleaved(stages=stages) is None
+
+
+# -- nondeterministic-order --------------------------------------------------------------
+
+
+def overtaking(able_ms: float = 3.0, **changed: Any) -> Recommendation | None:
+    """Eight threads could make a batch in `able_ms`; steps of 10 ms wait eight for one."""
+    found: dict[str, Any] = {
+        "input_wait": 8.0,
+        "compute": 2.0,
+        "stages": [stage("ParallelMap", 8 * able_ms, parallelism=8)],
+        "sensors": {"host/cpu_pct": 50.0},
+    }
+    return nondeterministic_order(situation(**(found | changed)))
+
+
+def test_parallel_stages_held_back_by_their_order_are_told_to_let_go_of_it():
+    advice = overtaking()
+    # Of the 5 ms by which the pipeline misses what it could, none, half or all is gained.
+    assert_predicts(advice, 10.0, 7.5, 5.0)
+    assert advice.id == "nondeterministic-order"
+    assert advice.reason == (
+        "The stages' work would allow a batch every 3 ms and the CPUs are not busy, yet steps "
+        "wait 8 ms: elements of uneven cost, held back to keep their order."
+    )
+    assert advice.evidence == {"able_ms": 3.0, "input_wait_ms": 8.0, "cpu_pct": 50.0}
+    assert "deterministic = False" in advice.action
+
+
+def test_behind_a_prefetch_what_the_pipeline_could_do_shortens_the_step():
+    stages = [stage("ParallelMap", 48.0, parallelism=8), stage("Prefetch", 0.0)]
+    # It needs 10 ms a batch and could do with 6.
+    assert_predicts(overtaking(stages=stages), 10.0, 8.0, 6.0)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"sensors": {}},
+        {"sensors": {"host/cpu_pct": 70.1}},
+        {"input_wait": 0.0, "compute": 10.0},
+        {"stages": []},
+        {"stages": [stage("Map", 3.0)]},
+        {"stages": [stage("ParallelMap", 24.0, parallelism=8), stage("Prefetch", 0.0)]},
+        *({"context": {"input_kind": kind}} for kind in NOT_THE_USERS),
+    ],
+)
+def test_an_order_that_holds_nothing_back_is_kept(changed):
+    assert overtaking(**changed) is None
+
+
+@pytest.mark.parametrize(("able_ms", "speaks"), [(6.9, True), (7.1, False)])
+def test_stages_that_work_for_most_of_a_step_are_not_held_back_by_order(able_ms, speaks):
+    assert (overtaking(able_ms) is not None) == speaks
+
+
+# -- parallel-input ----------------------------------------------------------------------
+
+
+def in_processes(**changed: Any) -> Recommendation | None:
+    context = {"input_kind": "PyDataset", **changed.pop("context", {})}
+    found: dict[str, Any] = {"input_wait": 9.5, "compute": 0.5, "context": context}
+    return parallel_input(situation(**(found | changed)))
+
+
+def test_a_pydataset_is_told_to_use_processes():
+    advice = in_processes()
+    # The 9.5 ms over 85 or 100 % of eight idle cores; training hides behind them.
+    assert_predicts(advice, 9.5 / 6.8, 9.5 / 8, 9.5 / 8)
+    assert advice.id == "parallel-input"
+    assert advice.action == "batches = Batches(..., workers=8, use_multiprocessing=True)"
+    assert advice.reason == (
+        "Each step waits 9.5 ms for a PyDataset that one thread of Python runs; "
+        "8 logical CPUs are there to share it."
+    )
+    assert advice.evidence == {"input_wait_ms": 9.5, "input_kind": "PyDataset", "cores": 8}
+
+
+def test_a_generator_is_told_to_become_a_pydataset_first():
+    advice = in_processes(context={"input_kind": "generator"})
+    assert advice.action.startswith("class Batches(keras.utils.PyDataset): ...")
+    assert "for a generator that one thread" in advice.reason
+    compile(advice.action, "action", "exec")
+
+
+def test_workers_faster_than_training_leave_the_training():
+    assert_predicts(in_processes(input_wait=8.0, compute=2.0), 2.0, 2.0, 2.0)
+
+
+def test_cores_that_are_busy_already_bound_what_processes_buy():
+    assert_predicts(in_processes(process_cpu_pct=640.0), 8.0, 8.0, 8.0)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"context": {"input_kind": "tf.data"}},
+        {"context": {"input_kind": "arrays"}},
+        {"context": {"input_kind": None}},
+        {"context": {"cpu_count": 1}},
+        {"input_wait": 0.0, "compute": 10.0},
+    ],
+)
+def test_without_a_wait_for_one_python_thread_processes_are_not_recommended(changed):
+    assert in_processes(**changed) is None

@@ -1,0 +1,205 @@
+"""Rules on the host's work: when each speaks, what it predicts, when it is silent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hand_built import assert_predicts, situation, stage
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keras_perf.advise.loop_rules import amortize_callback, raise_steps_per_execution, tune_gc
+from keras_perf.advise.recommendation import Recommendation
+
+TRIAL = {
+    "recommended": 8,
+    "predicted_speedup": 1.5,
+    "low": 1.4,
+    "high": 1.4,
+    "reason": "a step costs 6 ms inside the graph, an execution 4 ms more.",
+    "applied": False,
+    "evidence": {"in_graph_ms": 6.0},
+}
+
+
+# -- amortize-callback -------------------------------------------------------------------
+
+
+HOOK = "Mine.on_train_batch_end"
+
+
+def amortized(context: dict[str, Any] | None = None, **owners: float) -> Recommendation | None:
+    named = {owner.replace("__", "."): spent for owner, spent in owners.items()}
+    found = situation(compute=6.0, callbacks=4.0, owners=named, context=context)
+    return amortize_callback(found)
+
+
+def test_the_dearest_callback_is_told_to_work_every_20_steps():
+    advice = amortized(Mine__on_train_batch_end=3.0, Other__on_train_batch_begin=1.0)
+    # Its 3 ms shrink to a tenth, a twentieth or nothing.
+    assert_predicts(advice, 7.3, 7.15, 7.0)
+    assert advice.title == "Do the work of Mine.on_train_batch_end every 20 steps"
+    assert advice.evidence["owner"] == "Mine.on_train_batch_end"
+    compile(advice.action, "action", "exec")
+    assert "def on_train_batch_end(self, batch, logs=None):" in advice.action
+
+
+def test_the_progress_bar_is_told_to_be_quieter():
+    assert amortized(ProgbarLogger__on_train_batch_end=4.0).action.startswith(
+        "model.fit(..., verbose=2)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("owner", "action"),
+    [
+        ("ModelCheckpoint", "keras.callbacks.ModelCheckpoint(..., save_freq=20)"),
+        ("TensorBoard", "keras.callbacks.TensorBoard(..., update_freq=20)"),
+    ],
+)
+def test_kerass_own_callbacks_are_told_by_the_argument_that_they_have(owner, action):
+    assert amortized(**{f"{owner}__on_train_batch_end": 4.0}).action == action
+
+
+def works_in(steps: int, *, total_ms: float, **context: Any) -> Recommendation | None:
+    """Of 200 steps the callback took long in so many; 4 ms per step are 800 ms in all."""
+    total = {"cause": "callback", "owner": HOOK, "count": steps, "total_ms": total_ms}
+    others = {"cause": "callback", "owner": "Other.on_train_batch_end", "count": 1, "total_ms": 9}
+    return amortized({"event_totals": [others, total], **context}, **{HOOK.replace(".", "__"): 4.0})
+
+
+def test_a_callback_that_works_every_tenth_step_already_is_told_every_200():
+    advice = works_in(20, total_ms=700.0)
+    assert advice.evidence["advised"] == 200
+    assert_predicts(advice, 6.4, 6.2, 6.0)
+
+
+def test_a_callback_that_works_in_every_step_is_not_taken_for_one_that_seldom_does():
+    assert works_in(20, total_ms=300.0).evidence["advised"] == 20
+
+
+def test_an_epoch_is_the_longest_period_that_a_batch_index_can_tell():
+    advice = works_in(20, total_ms=700.0, epoch_steps=40)
+    # Every 10 steps now, every 40 then: a quarter is left, and between none and twice of it.
+    assert advice.evidence["advised"] == 40
+    assert_predicts(advice, 8.0, 7.0, 6.0)
+    assert advice.reason == (
+        f"{HOOK} takes 4 ms of every step of 10 ms; every 40 steps it leaves 1 ms."
+    )
+
+
+def test_a_callback_that_works_once_an_epoch_cannot_be_told_to_work_less_often_than_that():
+    advice = works_in(5, total_ms=700.0, epoch_steps=40)
+    assert advice.evidence["advised"] == 40
+    assert advice.predicted_speedup == 1.0
+
+
+def test_pauses_of_the_garbage_collector_are_nobodys_hook():
+    advice = amortized(gc__collect=3.0, Mine__on_train_batch_end=1.0)
+    assert_predicts(advice, 9.1, 9.05, 9.0)
+    assert advice.evidence["owner"] == HOOK
+    assert amortized(gc__collect=4.0) is None
+
+
+def test_without_time_in_callbacks_nothing_is_said():
+    assert amortized() is None
+    idle = situation(compute=10.0, callbacks=0.0, owners={"Mine.on_train_batch_end": 0.0})
+    assert amortize_callback(idle) is None
+
+
+@given(pair=st.tuples(st.floats(0.01, 50), st.floats(0.01, 50)), compute=st.floats(0.01, 50))
+@settings(max_examples=100, deadline=None)
+def test_amortizing_more_never_buys_less(pair, compute):
+    cheap, dear = (
+        amortize_callback(
+            situation(compute=compute, callbacks=ms, owners={"Mine.on_train_batch_end": ms})
+        )
+        for ms in sorted(pair)
+    )
+    assert cheap.predicted_speedup <= dear.predicted_speedup * (1 + 1e-9)
+
+
+# -- raise-steps-per-execution -----------------------------------------------------------
+
+
+def raised(**changed: Any) -> Recommendation | None:
+    context = {"steps_per_execution": 1, "steps_per_execution_trial": TRIAL | changed}
+    return raise_steps_per_execution(
+        situation(compute=6.0, dispatch=2.0, callbacks=1.0, other_host=1.0, context=context)
+    )
+
+
+def test_a_trial_that_paid_is_recommended():
+    advice = raised()
+    # An eighth of 4 ms is left, and 10, 5 or 0 % of them.
+    assert_predicts(advice, 6 + 4 * 0.225, 6 + 4 * 0.175, 6 + 4 * 0.125)
+    assert advice.action == "model.compile(..., steps_per_execution=8)"
+    assert advice.reason == f"Measured during training: {TRIAL['reason']}"
+    assert advice.evidence == {"in_graph_ms": 6.0, "present": 1, "advised": 8}
+
+
+def test_the_spread_of_the_trial_widens_the_bounds():
+    advice = raised(low=1.0, high=1.2)
+    assert_predicts(advice, 6 + 4 * (0.1375 + 0.1), 6 + 4 * 0.175, 6 + 4 * 0.1125)
+
+
+def test_work_that_a_callback_would_only_do_less_often_is_not_counted_as_saved():
+    evidence = {"called_less_often": ["Mine.on_train_batch_end"]}
+    found = situation(
+        compute=6.0,
+        dispatch=2.0,
+        callbacks=2.0,
+        owners={"Mine.on_train_batch_end": 1.5, "Other.on_train_batch_end": 0.5},
+        context={
+            "steps_per_execution": 1,
+            "steps_per_execution_trial": TRIAL | {"evidence": evidence},
+        },
+    )
+    # Of dispatch and the other callback, 2.5 ms, an eighth is left, and 10, 5 or 0 % of them.
+    advice = raise_steps_per_execution(found)
+    assert_predicts(advice, 7.5 + 2.5 * 0.225, 7.5 + 2.5 * 0.175, 7.5 + 2.5 * 0.125)
+
+
+@pytest.mark.parametrize("changed", [{"recommended": 1}, {"applied": True}])
+def test_a_trial_that_did_not_pay_or_is_applied_is_not_recommended(changed):
+    assert raised(**changed) is None
+
+
+@pytest.mark.parametrize("context", [{}, {"steps_per_execution_trial": None}])
+def test_without_a_trial_no_number_is_recommended(context):
+    assert raise_steps_per_execution(situation(compute=6.0, dispatch=4.0, context=context)) is None
+
+
+# -- tune-gc -----------------------------------------------------------------------------
+
+
+def test_pauses_of_the_garbage_collector_are_told_to_be_rarer():
+    advice = tune_gc(situation(compute=8.0, callbacks=2.0, garbage_ms=2.0))
+    # Of 2 ms, 90, 95 or 100 % are gone.
+    assert_predicts(advice, 8.2, 8.1, 8.0)
+    assert advice.id == "tune-gc"
+    assert advice.evidence == {"garbage_collection_ms": 2.0}
+    assert advice.reason == (
+        "Its pauses take 2 ms of every step of 10 ms: "
+        "it searches all living objects again and again."
+    )
+    compile(advice.action, "action", "exec")
+
+
+def test_pauses_that_hide_behind_a_slow_pipeline_cost_nothing():
+    taking_turns = {"input_wait": 8.0, "compute": 2.0, "garbage_ms": 1.0}
+    assert_predicts(tune_gc(situation(**taking_turns)), 9.1, 9.05, 9.0)
+    overlapped = [stage("Map", 10.0), stage("Prefetch", 0.0)]
+    assert_predicts(tune_gc(situation(**taking_turns, stages=overlapped)), 10.0, 10.0, 10.0)
+
+
+def test_without_pauses_the_garbage_collector_is_left_alone():
+    assert tune_gc(situation(compute=10.0)) is None
+
+
+@given(pair=st.tuples(st.floats(0.01, 9.0), st.floats(0.01, 9.0)))
+@settings(max_examples=100, deadline=None)
+def test_longer_pauses_never_buy_less(pair):
+    short, long = (tune_gc(situation(compute=10.0, garbage_ms=ms)) for ms in sorted(pair))
+    assert short.predicted_speedup <= long.predicted_speedup * (1 + 1e-9)

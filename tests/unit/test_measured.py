@@ -1,0 +1,105 @@
+"""Tables of what was measured beside the parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hand_built import stage, summary
+
+from keras_perf.report.measured import SHOWN_EVENTS, Table, measured_tables
+
+
+def tables(**arguments: Any) -> list[Table]:
+    return list(measured_tables(summary(**({"compute": 10.0} | arguments))))
+
+
+def test_without_figures_there_are_no_tables():
+    assert tables() == []
+    assert tables(context={"event_totals": [], "stages": []}) == []
+
+
+def test_owners_of_host_time_come_in_the_order_of_their_share():
+    owners = {"A.on_train_batch_end": 0.5, "B.on_train_batch_end": 2.0, "gc.collect": 1.0}
+    assert tables(owners=owners) == [
+        (
+            "Host time by owner, per step",
+            ["owner", "ms", "share"],
+            [
+                ["B.on_train_batch_end", "2.000", "20%"],
+                ["gc.collect", "1.000", "10%"],
+                ["A.on_train_batch_end", "0.500", "5%"],
+            ],
+        )
+    ]
+
+
+def test_owners_of_no_more_than_a_hundredth_of_a_step_are_left_out():
+    [(_, _, rows)] = tables(owners={"A.on_train_batch_end": 0.1, "B.on_train_batch_end": 0.11})
+    assert [row[0] for row in rows] == ["B.on_train_batch_end"]
+    assert tables(owners={"A.on_train_batch_end": 0.1}) == []
+
+
+def test_the_stages_come_from_source_to_last_and_the_slowest_sets_the_pace():
+    stages = [
+        stage("TensorSlice", 1.0),
+        stage("ParallelMap", 24.0, parallelism=4),
+        stage("Batch", 2.0),
+        stage("Prefetch", 1.0, buffer_size=8, buffered=3),
+    ]
+    assert tables(stages=stages) == [
+        (
+            "Input pipeline, per batch",
+            ["stage", "ms", "threads", "buffer", "share"],
+            [
+                ["TensorSlice (1)", "1.000", "1", "", "10%"],
+                ["ParallelMap (2) ← sets the pace", "6.000", "4", "", "60%"],
+                ["Batch (3)", "2.000", "1", "", "20%"],
+                ["Prefetch (4)", "1.000", "1", "3/8", "10%"],
+            ],
+        )
+    ]
+
+
+def test_stages_that_cost_nothing_set_no_pace():
+    [(_, _, rows)] = tables(stages=[stage("Generator", 0.0), stage("Prefetch", 0.0)])
+    assert rows == [["Generator (1)", "0.000", "1", "", ""], ["Prefetch (2)", "0.000", "1", "", ""]]
+
+
+def total(cause: str, owner: str = "", *, count: int = 1, total_ms: float = 9.0) -> dict[str, Any]:
+    return {"cause": cause, "owner": owner, "count": count, "total_ms": total_ms}
+
+
+def test_events_are_told_by_cause_and_owner():
+    totals = [
+        total("checkpoint", "ModelCheckpoint.on_epoch_end", count=5, total_ms=1234.56),
+        total("input-stall", count=2, total_ms=70.0),
+    ]
+    assert tables(context={"event_totals": totals}) == [
+        (
+            "Steps and pauses far longer than usual",
+            ["cause", "times", "longer by, ms"],
+            [
+                ["checkpoint ModelCheckpoint.on_epoch_end", "5", "1234.6"],
+                ["input-stall", "2", "70.0"],
+            ],
+        )
+    ]
+
+
+def test_of_many_causes_the_first_are_shown():
+    totals = [total("callback", f"C{place}.on_epoch_end") for place in range(20)]
+    [(_, _, rows)] = tables(context={"event_totals": totals})
+    assert [row[0] for row in rows] == [f"callback C{p}.on_epoch_end" for p in range(SHOWN_EVENTS)]
+
+
+def test_all_three_come_in_one_order():
+    found = tables(
+        owners={"A.on_train_batch_end": 2.0},
+        stages=[stage("Map", 1.0)],
+        context={"event_totals": [total("unknown")]},
+    )
+    assert [title for title, _, _ in found] == [
+        "Host time by owner, per step",
+        "Input pipeline, per batch",
+        "Steps and pauses far longer than usual",
+    ]
