@@ -309,7 +309,7 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
             fit.stop_directing(self)
         present, host_ms = fit.steps_per_execution, self._times.host_ms
         samples, curve = self._times.samples(present), self._times.curve(present)
-        resampled = resampled_curves(samples, host_ms)
+        resampled = resampled_curves(samples, host_ms, present)
         wait_ms = 0.0
         if from_gaps is not None:
             step_ms, per_execution_ms = from_gaps
@@ -330,10 +330,10 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
             record = replace(record, reason=record.reason + self._about_callbacks(record))
         self.recommendation = record
         self._measured_on = weakref.ref(fit.model)
-        per_execution_ms = curve.per_execution_ms
+        per_execution_ms = curve.cost_at(present)
         if record.steps_per_execution == present:
             # Nothing certain: no more than is sure is called dispatch.
-            costs = sorted(each.per_execution_ms for each in resampled)
+            costs = sorted(each.cost_at(present) for each in resampled)
             per_execution_ms = costs[len(costs) * 5 // 100]
         fit.dispatch_ns = max(0, round((per_execution_ms - host_ms) * 1e6))
         self._write(curve, record)

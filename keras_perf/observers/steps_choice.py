@@ -103,12 +103,12 @@ def recommend(
     speedup = curve.step_ms(current) / max(1e-9, curve.step_ms(chosen))
     evidence = {
         "in_graph_ms": curve.in_graph_ms,
-        "per_execution_ms": curve.per_execution_ms,
+        "per_execution_ms": curve.cost_at(current),
         "steps_per_execution": current,
     }
     figures = (
         f"a step costs {curve.in_graph_ms:.3g} ms inside the graph, "
-        f"an execution {curve.per_execution_ms:.3g} ms more"
+        f"an execution {curve.cost_at(current):.3g} ms more"
     )
     if min(speedup / WORTHWHILE, low / CERTAIN) < 1:
         reason = f"no change: {figures}, too little to matter."

@@ -74,4 +74,4 @@ class TrialTimes:
 
     def curve(self, present: int) -> CostCurve:
         """The curve that fits the samples."""
-        return fit_curve(self.samples(present), self.host_ms)
+        return fit_curve(self.samples(present), self.host_ms, present)

@@ -15,7 +15,7 @@ def recommendation_scalars(curve: CostCurve, record: StepsPerExecution) -> dict[
         "steps_per_execution/recommended_steps": float(record.steps_per_execution),
         "steps_per_execution/predicted_speedup_ratio": record.predicted_speedup,
         "steps_per_execution/in_graph_ms": curve.in_graph_ms,
-        "steps_per_execution/per_execution_ms": curve.per_execution_ms,
+        "steps_per_execution/per_execution_ms": record.evidence["per_execution_ms"],
     }
 
 

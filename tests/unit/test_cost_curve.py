@@ -70,3 +70,23 @@ def test_noise_of_three_percent_moves_predictions_by_about_as_much(
     found = fit_curve(samples, host)
     for n in (1, 8, 32):
         assert found.step_ms(n) == pytest.approx(true.step_ms(n), rel=0.1)
+
+
+def test_the_present_length_keeps_its_own_time_and_does_not_bend_the_line():
+    samples = {1: [9.0], 10: [22.0], 20: [42.0]}
+    curve = fit_curve(samples, 1.0, present=1)
+    assert (round(curve.in_graph_ms, 9), round(curve.per_execution_ms, 9)) == (2.0, 3.0)
+    assert curve.step_ms(1) == 10.0
+    assert round(curve.cost_at(1), 9) == 8.0
+    assert round(curve.step_ms(30), 9) == 2.1
+
+
+def test_with_one_other_length_the_line_goes_through_both():
+    curve = fit_curve({1: [5.0], 10: [23.0]}, 0.0, present=1)
+    assert (round(curve.in_graph_ms, 9), round(curve.per_execution_ms, 9)) == (2.0, 3.0)
+
+
+def test_a_cost_that_cannot_be_is_lowered_at_the_same_time():
+    curve = CostCurve(10.0, 5.0, (1, 14.0)).at_most(1.0, 1)
+    assert (curve.step_ms(1), curve.in_graph_ms) == (14.0, 13.0)
+    assert CostCurve(10.0, 5.0).at_most(6.0, 1) == CostCurve(10.0, 5.0)

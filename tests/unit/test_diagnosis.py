@@ -243,9 +243,9 @@ def test_all_together_are_told_of_the_step_and_of_the_whole_training():
     expected = 20 / (11 + 9 * 0.2), 20 / (11 + 9 * 0.24), 20 / (11 + 9 * 0.16)
     assert found.combined_whole_speedup == pytest.approx(expected)
     assert found.combined_speedup == (1.0, 1.0, 1.0)
-    assert (
-        "All together: 1.56× (1.52–1.61) the whole training, which is not the product"
-    ) in str(found)
+    assert ("All together: 1.56× (1.52–1.61) the whole training, which is not the product") in str(
+        found
+    )
 
 
 def test_without_advice_on_it_the_whole_training_is_not_spoken_of():

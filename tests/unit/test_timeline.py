@@ -234,7 +234,9 @@ def test_taking_the_executions_of_an_epoch_leaves_its_gap_open(timeline):
     timeline.flush()
     timeline.outside("Mine.on_epoch_end", 120, 125)
     timeline.close(130)
-    assert timeline.take_gaps() == [EpochGap(1, 118, 130, (("Mine.on_epoch_end", 5),), followed=False)]
+    assert timeline.take_gaps() == [
+        EpochGap(1, 118, 130, (("Mine.on_epoch_end", 5),), followed=False)
+    ]
 
 
 def test_after_the_last_epoch_the_gap_ends_where_training_does(timeline):
