@@ -22,6 +22,7 @@ from keras_perf.observers.split import Splitter
 from keras_perf.records.epoch_gap import EpochGap
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.interval import Interval
+from keras_perf.report.events import events_markdown
 
 _COUNTED = (Kind.STEADY, Kind.TRACED, Kind.RECOMPILED)
 
@@ -155,6 +156,8 @@ class StepGapDetector(ListeningCallback):
             "event_totals": self._log.totals(),
             "outside": self._outside.record(),
         }
+        if table := events_markdown(self.observation.recording.context):
+            self.writer.text(self.observation.step, "perf/events", table)
         self._pipeline_model = None
 
     def _record_stages(self, observation: Observation) -> None:

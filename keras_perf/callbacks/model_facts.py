@@ -89,3 +89,11 @@ def peak_memory_mib() -> float | None:
     if not tf.config.get_visible_devices("GPU"):
         return None
     return float(tf.config.experimental.get_memory_info("GPU:0")["peak"] / 2**20)
+
+
+def ends_in_float16_softmax(model: keras.Model) -> bool:
+    """The last layer computes a softmax in float16, whose small probabilities become 0."""
+    last = model.layers[-1] if model.layers else None
+    softmax = isinstance(last, keras.layers.Softmax)
+    softmax |= getattr(last, "activation", None) is keras.activations.softmax
+    return bool(softmax and last.compute_dtype == "float16")

@@ -12,6 +12,7 @@ import tensorflow as tf
 
 import keras_perf
 from keras_perf.callbacks.model_facts import (
+    ends_in_float16_softmax,
     layer_widths,
     peak_memory_mib,
     shapes_differ,
@@ -90,6 +91,11 @@ def describe_fit(observation: Observation) -> dict[str, Any]:
         "training_gpus": training_gpus(),
         "gpu_memory_peak_mib": peak_memory_mib(),
         "gpu_thread_mode": os.environ.get("TF_GPU_THREAD_MODE"),
+        "threads": {
+            "intra_op": tf.config.threading.get_intra_op_parallelism_threads(),
+            "inter_op": tf.config.threading.get_inter_op_parallelism_threads(),
+        },
+        "float16_softmax": ends_in_float16_softmax(model),
         "layer_widths": layer_widths(model),
         "replicas": int(strategy.num_replicas_in_sync),
         "first_step": observation.first_step,

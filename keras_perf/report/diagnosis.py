@@ -19,6 +19,7 @@ from keras_perf.records.gap_event import GapEvent
 from keras_perf.records.interval import PARTS
 from keras_perf.report.events import events_of
 from keras_perf.report.measured import measured_tables
+from keras_perf.report.settings import settings_notes
 from keras_perf.report.tables import markdown_table, text_table
 
 
@@ -207,6 +208,7 @@ def _notes(summary: Summary, advised: Collection[str]) -> list[str]:
             "XLA compiles for each new shape of a batch, and shapes can differ here. Compiling is "
             "told from computing by its length, which fails if nearly every step compiles."
         )
+    notes += settings_notes(summary.context)
     if "input_wait" not in summary.parts:
         notes.append("Input wait could not be measured and is inside compute.")
     kind = summary.context.get("input_kind")

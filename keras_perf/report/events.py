@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from keras_perf.records.gap_event import Cause, GapEvent
+from keras_perf.records.gap_event import CAUSES, Cause, GapEvent
+from keras_perf.report.tables import markdown_table
+
+SHOWN = 20
 
 
 def events_of(context: Mapping[str, Any]) -> tuple[GapEvent, ...]:
@@ -20,3 +23,21 @@ def events_of(context: Mapping[str, Any]) -> tuple[GapEvent, ...]:
         )
         for event in context.get("events") or ()
     )
+
+
+def events_markdown(context: Mapping[str, Any]) -> str | None:
+    """The worst as a table for TensorBoard's Text tab; None where there is none."""
+    events = events_of(context)[:SHOWN]
+    if not events:
+        return None
+    rows = [
+        [
+            CAUSES[event.cause] + (f" {event.owner}" if event.owner else ""),
+            f"{event.step:,}",
+            f"{event.excess_ms:,.1f}",
+            f"{event.usual_ms:,.2f}",
+        ]
+        for event in events
+    ]
+    header = ["what happened", "step", "longer by, ms", "usual, ms"]
+    return f"The worst {len(rows)}:\n\n{markdown_table(header, rows)}\n"

@@ -15,6 +15,8 @@ _CHARTS = (
     ("Step time", "Parts of a step (ms)", rf"^perf/({_PARTS})_ms$"),
     ("Step time", "Step time (ms)", r"^perf/step_time_ms$"),
     ("Step time", "Callbacks (ms per step)", r"^callbacks/"),
+    ("Gaps", "Steps and pauses far longer than usual (ms)", r"^events/"),
+    ("Gaps", "Between epochs (ms)", r"^between_epochs/"),
     ("Throughput", "Steps per second", r"^perf/steps_per_sec$"),
     ("Throughput", "Examples per second", r"^perf/examples_per_sec$"),
     ("GPU", "Activity (%)", r"^gpu/\d+/.*_pct$"),

@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 import keras_perf as kp
+from keras_perf.read.event_files import events as read_events
 from keras_perf.read.scalars import load_newest
 
 STALL_S = 0.06
@@ -166,3 +167,61 @@ def test_an_exception_keeps_the_events_before_it(tmp_path):
         trained(tmp_path, [slow, Now(50, 0, stop)])
     _, context = load_newest(tmp_path)["perf"]
     assert 30 in {event["step"] for event in context["events"]}
+
+
+def test_the_progress_bar_has_its_own_time(tmp_path):
+    network = programs.model()
+    network.fit(
+        programs.dataset(60),
+        verbose=1,
+        shuffle=False,
+        callbacks=[kp.StepGapDetector(tmp_path)],
+    )
+    assert kp.diagnose(tmp_path).summary.owners["ProgbarLogger.on_train_batch_end"] > 0
+
+
+@pytest.mark.parametrize(
+    ("policy", "arguments"),
+    [
+        ("mixed_float16", {}),
+        ("mixed_bfloat16", {"steps_per_execution": 4}),
+        ("float32", {"run_eagerly": True}),
+        ("float32", {"jit_compile": True, "steps_per_execution": 4}),
+    ],
+)
+def test_parts_tile_the_step_and_events_are_found_whatever_the_settings(
+    policy, arguments, tmp_path
+):
+    slow = Now(35, 1, lambda: time.sleep(2 * STALL_S))
+    keras.mixed_precision.set_global_policy(policy)
+    try:
+        network = programs.model(optimizer="sgd", **arguments)
+    finally:
+        keras.mixed_precision.set_global_policy("float32")
+    network.compile("sgd", "binary_crossentropy", **{"jit_compile": False, **arguments})
+    network.fit(
+        programs.labelled(60),
+        epochs=2,
+        verbose=0,
+        shuffle=False,
+        class_weight={0: 1.0, 1: 3.0},
+        callbacks=[kp.StepGapDetector(tmp_path), slow],
+    )
+    found = kp.diagnose(tmp_path)
+    parts = [ms for part, ms in found.breakdown.items() if part != "step"]
+    assert sum(parts) == pytest.approx(found.breakdown["step"])
+    assert "Now.on_train_batch_end" in {event.owner for event in found.events}
+
+
+def test_the_worst_are_a_table_in_the_text_tab(tmp_path):
+    trained(tmp_path, [Now(30, 1, lambda: time.sleep(STALL_S))], epochs=2)
+    [path] = (tmp_path / "perf").glob("events.out.tfevents.*")
+    texts = {
+        value.tag: value.tensor.string_val[0].decode()
+        for event in read_events(path)
+        for value in event.summary.value
+        if value.metadata.plugin_data.plugin_name == "text"
+    }
+    assert "| One callback's hook took most of it. Now.on_train_batch_end | 90 |" in (
+        texts["perf/events"]
+    )
