@@ -66,8 +66,13 @@ def found(n: int, source: Sleep, hook: Sleep) -> dict[str, float]:
     model = keras.Sequential([keras.layers.Input((8,)), keras.layers.Dense(1)])
     model.compile("sgd", "mse", jit_compile=False, steps_per_execution=n)
     x = np.ones((8, 8), "float32")
-    data = tf.data.Dataset.range(STEPS).map(lambda i: tf.numpy_function(source, [i], tf.int64))
-    data = data.map(lambda _: (x, x[:, :1]))
+
+    def batch(place: Any) -> Any:
+        slept = tf.cast(tf.numpy_function(source, [place], tf.int64), tf.float32)
+        batch = tf.ensure_shape(x + 0.0 * slept, x.shape)
+        return batch, batch[:, :1]
+
+    data = tf.data.Dataset.range(STEPS).map(batch)
     options = tf.data.Options()
     options.experimental_optimization.inject_prefetch = False
     with tempfile.TemporaryDirectory() as log_dir:

@@ -45,7 +45,7 @@ def disable_run_eagerly(situation: Situation) -> Recommendation | None:
     # Operations large enough to matter use several cores; Python uses one.
     cores_used = situation.summary.sensors.get("host/process_cpu_pct", 200.0) / 100
     mostly_python = cores_used < MOSTLY_PYTHON_CORES
-    change = _on_compute(0.3, 0.1, 0.05) if mostly_python else _on_compute(0.95, 0.6, 0.3)
+    change = _on_compute(0.3, 0.08, 0.05) if mostly_python else _on_compute(0.95, 0.6, 0.3)
 
     return predicted(
         situation.model,

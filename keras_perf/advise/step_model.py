@@ -109,7 +109,9 @@ class StepModel:
         if not self.on_gpu and self.prefetched and self.step_ms:
             freed = min(1.0, saved / self.step_ms / self.cores)
             rest["compute"] = rest.get("compute", 0.0) * (1 - freed * (1 + optimism) / 2)
-        return replace(self, stages=stages, rest=rest, cpu_ms=max(0.0, self.cpu_ms - saved))
+        changed = replace(self, stages=stages, rest=rest, cpu_ms=max(0.0, self.cpu_ms - saved))
+        work = sum(ms * self.threads.get(name, 1) for name, ms in stages.items())
+        return replace(changed, cpu_ms=min(changed.cpu_ms, work + self.cores * changed.rest_ms))
 
     def with_rest(self, factors: Mapping[str, float]) -> StepModel:
         """Some parts of the rest take their time times a factor; compiling uses all cores."""

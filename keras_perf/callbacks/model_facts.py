@@ -93,7 +93,9 @@ def peak_memory_mib() -> float | None:
 
 def ends_in_float16_softmax(model: keras.Model) -> bool:
     """The last layer computes a softmax in float16, whose small probabilities become 0."""
-    last = model.layers[-1] if model.layers else None
+    if not model.layers:
+        return False
+    last = model.layers[-1]
     softmax = isinstance(last, keras.layers.Softmax)
     softmax |= getattr(last, "activation", None) is keras.activations.softmax
     return bool(softmax and last.compute_dtype == "float16")

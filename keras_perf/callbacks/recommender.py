@@ -318,7 +318,15 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
                 # Times of executions are mostly waiting; the gaps know better.
                 curve = curve.at_most(per_execution_ms, present)
                 resampled = [each.at_most(per_execution_ms, present) for each in resampled]
-        record = recommend(curve, resampled, present, self._bounds(), wait_ms)
+        certain = self._times.surely_cheaper(present)
+        record = recommend(
+            curve,
+            resampled,
+            present,
+            self._bounds(),
+            certain=certain,
+            input_wait_ms=wait_ms,
+        )
         record.evidence.update(
             trials={n: median(found) / n for n, found in sorted(samples.items())},
             trial_executions=self._times.executions,
@@ -330,12 +338,8 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
             record = replace(record, reason=record.reason + self._about_callbacks(record))
         self.recommendation = record
         self._measured_on = weakref.ref(fit.model)
-        per_execution_ms = curve.cost_at(present)
-        if record.steps_per_execution == present:
-            # Nothing certain: no more than is sure is called dispatch.
-            costs = sorted(each.cost_at(present) for each in resampled)
-            per_execution_ms = costs[len(costs) * 5 // 100]
-        fit.dispatch_ns = max(0, round((per_execution_ms - host_ms) * 1e6))
+        if certain:
+            fit.dispatch_ns = max(0, round((curve.cost_at(present) - host_ms) * 1e6))
         self._write(curve, record)
 
     def _about_callbacks(self, record: StepsPerExecution) -> str:

@@ -50,8 +50,9 @@ class CostCurve:
 def fit_curve(samples: Samples, host_ms: float, present: int | None = None) -> CostCurve:
     """The curve that fits executions of several lengths best.
 
-    An execution of n steps lasts n·c + h: a line through the medians, by least squares of the
-    relative errors, since noise grows with the time that it falls on.
+    An execution of n steps lasts n·c + h: a line by least squares of the relative errors, since
+    noise grows with the time that it falls on. It goes through the lower quartiles: between
+    others a longer execution is only ever slowed down, by cold caches and a busy machine.
 
     Arguments:
         samples: at least two lengths, each with at least one time.
@@ -60,9 +61,10 @@ def fit_curve(samples: Samples, host_ms: float, present: int | None = None) -> C
             there are two others the line goes through those: a single step is run without the
             loop that the others have, and costs something else.
     """
-    times = {steps: median(found) for steps, found in samples.items()}
+    times = {steps: sorted(found)[len(found) // 4] for steps, found in samples.items()}
     measured = None
     if present is not None:
+        times[present] = median(samples[present])
         measured = present, (times[present] + host_ms) / present
         if len(times) > 2:
             del times[present]

@@ -15,9 +15,6 @@ NEAR_FLOOR = 0.02
 MOSTLY_INPUT = 0.5
 """A step in the graph that waits for input for more than this share of it is bound by it."""
 
-CERTAIN = 1.02
-"""If the speed-up's lower bound is below this, it cannot be told from noise."""
-
 WORTHWHILE = 1.05
 """Below this predicted speed-up a change is not worth advising."""
 
@@ -85,6 +82,8 @@ def recommend(
     resampled: Sequence[CostCurve],
     current: int,
     bounds: Bounds,
+    *,
+    certain: bool = True,
     input_wait_ms: float = 0.0,
 ) -> StepsPerExecution:
     """The number to set, what it buys, and why.
@@ -94,6 +93,7 @@ def recommend(
         resampled: its bootstrap samples, for the interval (5th to 95th percentile).
         current: steps per execution now; no smaller number is recommended.
         bounds: what limits the choice.
+        certain: the measured times differ by more than their noise.
         input_wait_ms: how much of a step in the graph is waiting for input.
     """
     chosen = max(choose_steps(curve, bounds), current)
@@ -110,7 +110,7 @@ def recommend(
         f"a step costs {curve.in_graph_ms:.3g} ms inside the graph, "
         f"an execution {curve.cost_at(current):.3g} ms more"
     )
-    if min(speedup / WORTHWHILE, low / CERTAIN) < 1:
+    if speedup < WORTHWHILE or not certain:
         reason = f"no change: {figures}, too little to matter."
         if speedup >= WORTHWHILE:
             reason = f"no change: {figures}, too little to be told from noise."

@@ -205,7 +205,7 @@ def the_same_work_in_each_epoch(callbacks: Callbacks, mended: bool) -> None:
     """Preparation is repeated in each of many epochs."""
     data = batches(30).map(slept(6.0), num_parallel_calls=1)
     data = data.cache() if mended else data
-    mlp().fit(data.prefetch(2), epochs=8, verbose=0, shuffle=False, callbacks=callbacks)
+    mlp().fit(data.prefetch(2), epochs=16, verbose=0, shuffle=False, callbacks=callbacks)
 
 
 class Batches(keras.utils.PyDataset):
@@ -216,7 +216,7 @@ class Batches(keras.utils.PyDataset):
         self.ms = ms
 
     def __len__(self) -> int:
-        return 150
+        return 250
 
     def __getitem__(self, index: int) -> Any:
         time.sleep(self.ms / 1e3)
@@ -251,14 +251,14 @@ def a_cheap_map_for_each_example(callbacks: Callbacks, mended: bool) -> None:
 # -- callbacks ---------------------------------------------------------------------------
 
 
-@scenario(verdicts=("callback-bound",), top="amortize-callback", part="callbacks", injected_ms=5.0)
+@scenario(verdicts=("callback-bound",), top="amortize-callback", part="callbacks", injected_ms=10.0)
 def slow_batch_callback(callbacks: Callbacks, mended: bool) -> None:
     """A callback works after every batch."""
-    mlp().fit(
-        batches(150),
+    mlp(512).fit(
+        batches(150, rows=256),
         verbose=0,
         shuffle=False,
-        callbacks=[*callbacks, Hook(5.0, 20 if mended else 1)],
+        callbacks=[*callbacks, Hook(10.0, 20 if mended else 1)],
     )
 
 
@@ -277,9 +277,10 @@ def checkpoint_every_few_batches(callbacks: Callbacks, mended: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder, "{batch}.weights.h5"))
         often = keras.callbacks.ModelCheckpoint(
-            path, save_weights_only=True, save_freq=40 if mended else 2
+            path, save_weights_only=True, save_freq=20 if mended else 1
         )
-        mlp(256).fit(batches(200), verbose=0, shuffle=False, callbacks=[*callbacks, often])
+        data = batches(200, rows=256)
+        mlp(512).fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, often])
 
 
 class Chatter(keras.callbacks.Callback):
@@ -366,7 +367,8 @@ def garbage_storm(callbacks: Callbacks, mended: bool) -> None:
         gc.freeze()
         gc.set_threshold(100_000, 50, 100)
     try:
-        mlp().fit(batches(150), verbose=0, shuffle=False, callbacks=[*callbacks, Litter()])
+        data = batches(150, rows=256)
+        mlp(512).fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, Litter()])
     finally:
         gc.unfreeze()
         gc.set_threshold(*usual)
