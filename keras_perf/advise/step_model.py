@@ -9,11 +9,12 @@ from keras_perf.analyse.summary import Summary
 
 NEARLY_BUSY = 0.5
 """With prefetching, a pipeline whose stages are busy for less than this share of a step keeps
-up; what a step still waits is the price of fetching a batch, or a stall now and then."""
+up; what a step still waits is the price of fetching a batch, or a stall now and then. Only where
+the buffer's fill is not known."""
 
-NEARLY_EMPTY = 0.25
+HALF_EMPTY = 0.5
 """A prefetch buffer that is less full than this on average belongs to a pipeline that does not
-keep up, whatever its stages are known to do."""
+keep up, whatever its stages are known to do; a fuller one waits for training."""
 
 NOTICED = 0.1
 """Waiting for less than this share of a step tells nothing of who is behind."""
@@ -158,10 +159,13 @@ def situation_of(summary: Summary) -> Situation:
     prefetched = any(stage["name"].startswith("Prefetch") for stage in recorded)
     known = sum(costs.values())
     fill = summary.context.get("prefetch_fill")
-    behind = fill is not None and fill < NEARLY_EMPTY and wait > NOTICED * summary.step_ms
+    if fill is None:
+        behind = known > NEARLY_BUSY * summary.step_ms
+    else:
+        behind = fill < HALF_EMPTY and wait > NOTICED * summary.step_ms
     if not prefetched:
         produce = wait
-    elif wait and (behind or known > NEARLY_BUSY * summary.step_ms):
+    elif wait and behind:
         produce = summary.step_ms
         unseen = next((name for name in names if name.startswith(UNSEEN_INSIDE)), None)
         if unseen is not None and known < NEARLY_BUSY * summary.step_ms:

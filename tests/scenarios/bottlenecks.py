@@ -399,8 +399,8 @@ def large_validation(callbacks: Callbacks, mended: bool) -> None:
 @scenario(verdicts=("compute-bound",), top=None, part="compute")
 def healthy(callbacks: Callbacks, mended: bool) -> None:
     """The model's own computation takes nearly all of the step."""
-    data = batches(120, rows=256, features=512).cache().prefetch(2)
-    mlp(1024, features=512).fit(data, verbose=0, shuffle=False, callbacks=callbacks)
+    data = batches(80, rows=256, features=512).cache().prefetch(2)
+    mlp(1536, features=512).fit(data, verbose=0, shuffle=False, callbacks=callbacks)
 
 
 @scenario(verdicts=("inconclusive",), top=None)
