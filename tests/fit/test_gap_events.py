@@ -222,6 +222,7 @@ def test_the_worst_are_a_table_in_the_text_tab(tmp_path):
         for value in event.summary.value
         if value.metadata.plugin_data.plugin_name == "text"
     }
-    assert "| One callback's hook took most of it. Now.on_train_batch_end | 90 |" in (
-        texts["perf/events"]
+    assert (
+        "| One callback's hook took most of it. Now.on_train_batch_end | 90 |"
+        in (texts["perf/events"])
     )
