@@ -28,7 +28,6 @@ def reports_json(reports: Sequence[RunReport]) -> str:
 
 def _run(report: RunReport, first: RunReport) -> dict[str, Any]:
     diagnosis = report.diagnosis
-    expected, low, high = diagnosis.combined_speedup
     return {
         "run": report.name,
         "verdict": diagnosis.verdict,
@@ -39,11 +38,17 @@ def _run(report: RunReport, first: RunReport) -> dict[str, Any]:
         "examples_per_sec": report.examples_per_sec,
         "times_as_fast_as_first": report.times_as_fast_as(first),
         "recommendations": [_recommendation(advice) for advice in diagnosis.recommendations],
-        "combined_speedup": {"expected": expected, "low": low, "high": high},
+        "combined_speedup": _bounded(diagnosis.combined_speedup),
+        "combined_whole_speedup": _bounded(diagnosis.combined_whole_speedup),
+        "outside_ms": dict(report.summary.outside),
         "notes": diagnosis.notes,
         "stages": report.stages,
         "events": [{**event._asdict(), "cause": event.cause.value} for event in report.events],
     }
+
+
+def _bounded(speedup: tuple[float, float, float]) -> dict[str, float]:
+    return dict(zip(("expected", "low", "high"), speedup, strict=True))
 
 
 def _recommendation(advice: Recommendation) -> dict[str, Any]:
@@ -56,6 +61,7 @@ def _recommendation(advice: Recommendation) -> dict[str, Any]:
         "low": advice.low,
         "high": advice.high,
         "speedup_after_others": advice.speedup_after_others,
+        "of": advice.of,
         "evidence": advice.evidence,
     }
 

@@ -124,6 +124,8 @@ def _advice(report: RunReport) -> Element | None:
 def _recommendation(place: int, advice: Recommendation) -> Element:
     if advice.speedup_after_others is None:
         gain = f"{advice.predicted_speedup:.2f}× ({advice.low:.2f}–{advice.high:.2f})"
+        if advice.of == "whole":
+            gain += " of the whole training"
     else:
         gain = f"{advice.speedup_after_others:.2f}× after those above"
     title = element("h4", f"{place}. {advice.title}", element("span", advice.id, class_="tag"))
