@@ -22,6 +22,9 @@ NOTICED = 0.1
 UNSEEN_INSIDE = ("FlatMap", "Interleave")
 """Stages that run other pipelines, whose work tf.data forgets when they end."""
 
+STALLS = ("input-stall", "shuffle-refill")
+"""Causes of events that lie in the input pipeline."""
+
 
 @dataclass(frozen=True)
 class StepModel:
@@ -172,7 +175,11 @@ def situation_of(summary: Summary) -> Situation:
             costs[unseen] += produce - known
             known = produce
     else:
+        # Behind a full buffer only stalls are the input's; the rest is the price of fetching.
         parts["get_next"] = wait
+        if fill is not None:
+            parts["get_next"] = min(wait, _stalled_ms(summary))
+            parts["fetch"] = wait - parts["get_next"]
         produce = min(known, summary.step_ms)
     stages = {n: ms * produce / known for n, ms in costs.items()} if known else {"input": produce}
     cores = int(summary.context.get("cpu_count") or 1)
@@ -189,3 +196,10 @@ def situation_of(summary: Summary) -> Situation:
             outside=summary.outside,
         ),
     )
+
+
+def _stalled_ms(summary: Summary) -> float:
+    """Input stalls far longer than usual, in milliseconds per step."""
+    totals = summary.context.get("event_totals") or ()
+    stalled = [float(total["total_ms"]) for total in totals if total["cause"] in STALLS]
+    return sum(stalled) / max(1, summary.steps)

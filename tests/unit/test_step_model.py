@@ -192,3 +192,27 @@ def test_the_model_of_a_step_is_as_long_as_the_measured_one(wait, rest, costs, p
     parts = rest if wait is None else {"input_wait": wait, **rest}
     measured = summary(stages=stages, process_cpu_pct=busy * 800, **parts)
     assert situation_of(measured).model.step_ms == pytest.approx(measured.step_ms)
+
+
+@pytest.mark.parametrize(("stalled_ms", "input_ms"), [(0.0, 0.0), (200.0, 1.0), (9000.0, 2.0)])
+def test_behind_a_full_buffer_only_stalls_are_the_inputs(stalled_ms, input_ms):
+    totals = [{"cause": "input-stall", "owner": "", "count": 3, "total_ms": stalled_ms}]
+    found = situation(
+        input_wait=2.0,
+        compute=8.0,
+        stages=[stage("Map", 6.0), stage("Prefetch", 0.0)],
+        context={"prefetch_fill": 0.9, "event_totals": totals},
+    )
+    assert found.model.rest["get_next"] == input_ms
+    assert found.model.rest["fetch"] == 2.0 - input_ms
+    assert found.model.step_ms == 10.0
+
+
+def test_behind_an_empty_buffer_the_pipeline_sets_the_pace():
+    found = situation(
+        input_wait=2.0,
+        compute=8.0,
+        stages=[stage("Map", 1.0), stage("Prefetch", 0.0)],
+        context={"prefetch_fill": 0.1},
+    )
+    assert found.model.produce_ms == 10.0

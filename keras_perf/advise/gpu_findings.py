@@ -1,0 +1,217 @@
+"""What the sensors of the GPUs say about a run, beside where its time went."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from keras_perf.analyse.summary import Summary
+
+BUSY_PCT = 80.0
+HALF_BUSY_PCT = 50.0
+IDLE_PCT = 5.0
+FEW_SMS_PCT = 30.0
+NO_TENSOR_PCT = 2.0
+WAITS = 0.2
+"""Share of a step."""
+THROTTLED_PCT = 10.0
+FREE = 0.5
+"""Share of the memory."""
+
+_THROTTLES = {
+    "throttled_power_cap_pct": "to keep the power limit; `nvidia-smi -q -d POWER` shows it",
+    "throttled_thermal_pct": "against heat; look at the cooling",
+    "throttled_power_brake_pct": "because the power supply asked for it",
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One observation about one GPU.
+
+    Attributes:
+        id: a name for programs.
+        text: a sentence or two, with the figures.
+        evidence: the figures.
+    """
+
+    id: str
+    text: str
+    evidence: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """The sensors of one GPU, within their run."""
+
+    index: int
+    run: Summary
+
+    def get(self, name: str) -> float | None:
+        """Mean of a sensor; None where it was not sampled."""
+        return self.run.sensors.get(f"gpu/{self.index}/{name}")
+
+
+def gpu_findings(summary: Summary) -> tuple[Finding, ...]:
+    """All that the sensors give reason to say, GPU by GPU; () where no GPU was sampled.
+
+    What it cannot see: how much faster training would be without what it finds.
+    """
+    indices = {m[1] for tag in summary.sensors if (m := re.match(r"gpu/(\d+)/", tag))}
+    gpus = [Gpu(index, summary) for index in sorted(map(int, indices))]
+    found = [finding for gpu in gpus for look in _LOOKS if (finding := look(gpu)) is not None]
+    return tuple(found) + tuple(_idle(gpus))
+
+
+def starving(gpu: Gpu) -> Finding | None:
+    """It idles while the step waits for input."""
+    busy, run = gpu.get("utilization_pct"), gpu.run
+    if busy is None or not run.step_ms > 0:
+        return None
+    waits = run.parts.get("input_wait", 0.0) / run.step_ms
+    if busy >= HALF_BUSY_PCT or waits < WAITS:
+        return None
+    return Finding(
+        "gpu-starving",
+        f"GPU {gpu.index} starves: it is busy for {busy:.0f} % of the time, and a step waits for "
+        f"input for {waits:.0%} of its own.",
+        {"utilization_pct": busy, "input_wait_share": waits},
+    )
+
+
+def fluctuating(gpu: Gpu) -> Finding | None:
+    """It is busy at some times and idle at others."""
+    low, high = gpu.get("p5_utilization_pct"), gpu.get("p95_utilization_pct")
+    if low is None or high is None or low > IDLE_PCT or high < BUSY_PCT:
+        return None
+    return Finding(
+        "gpu-fluctuating",
+        f"GPU {gpu.index} is fully busy at times and idle at others (utilization: 5th percentile "
+        f"{low:.0f} %, 95th {high:.0f} %): work reaches it in bursts.",
+        {"p5_utilization_pct": low, "p95_utilization_pct": high},
+    )
+
+
+def launch_bound(gpu: Gpu) -> Finding | None:
+    """Some kernel always runs, on few of the SMs."""
+    busy, active = gpu.get("utilization_pct"), gpu.get("sm_active_pct")
+    if busy is None or active is None or busy < BUSY_PCT or active > FEW_SMS_PCT:
+        return None
+    return Finding(
+        "gpu-launch-bound",
+        f"GPU {gpu.index} looks busy ({busy:.0f} % utilization), yet its SMs are active for "
+        f"{active:.0f} % of the time: its kernels are short or small, and launching them takes "
+        "the time. Larger batches, XLA and more steps per execution help.",
+        {"utilization_pct": busy, "sm_active_pct": active},
+    )
+
+
+def tensor_cores_unused(gpu: Gpu) -> Finding | None:
+    """The model multiplies matrices, without tensor cores."""
+    active, tensor = gpu.get("sm_active_pct"), gpu.get("tensor_active_pct")
+    if active is None or tensor is None or not gpu.run.context.get("layer_widths"):
+        return None
+    if active < HALF_BUSY_PCT or tensor > NO_TENSOR_PCT:
+        return None
+    return Finding(
+        "gpu-tensor-cores-unused",
+        f"The SMs of GPU {gpu.index} are active for {active:.0f} % of the time, its tensor cores "
+        f"for {tensor:.1f} %, although the model multiplies matrices: look at the precision and "
+        "at sizes that are no multiples of 8.",
+        {"sm_active_pct": active, "tensor_active_pct": tensor},
+    )
+
+
+def memory_headroom(gpu: Gpu) -> Finding | None:
+    """Most of the memory was never needed. TensorFlow tells of the first GPU only."""
+    context = gpu.run.context
+    total, peak = context.get("gpu_memory_total_mib"), context.get("gpu_memory_peak_mib")
+    if gpu.index or not total or peak is None or 1 - peak / total < FREE:
+        return None
+    return Finding(
+        "gpu-memory-headroom",
+        f"Training needed {peak:.0f} MiB of the {total:.0f} MiB of GPU 0: there is room for "
+        "larger batches.",
+        {"peak_mib": float(peak), "total_mib": float(total)},
+    )
+
+
+def throttled(gpu: Gpu) -> Finding | None:
+    """The driver or the hardware lowered its clocks."""
+    shares = {name: gpu.get(name) or 0.0 for name in _THROTTLES}
+    worst = max(shares, key=lambda name: shares[name])
+    if shares[worst] < THROTTLED_PCT:
+        return None
+    return Finding(
+        "gpu-throttled",
+        f"GPU {gpu.index} ran with lowered clocks for {shares[worst]:.0f} % of the time "
+        f"{_THROTTLES[worst]}.",
+        shares,
+    )
+
+
+def slow_link(gpu: Gpu) -> Finding | None:
+    """Its PCIe link is narrower or older than it could be."""
+    link = {
+        name: gpu.get(f"pcie_{name}")
+        for name in ("lanes", "max_lanes", "generation", "max_generation")
+    }
+    known = {name: value for name, value in link.items() if value is not None}
+    if len(known) < len(link):
+        return None
+    narrow = known["lanes"] < known["max_lanes"] - 0.5
+    # An idle GPU lowers the generation to save power.
+    working = (gpu.get("utilization_pct") or 0.0) >= HALF_BUSY_PCT
+    slow = working and known["generation"] < known["max_generation"] - 0.5
+    if not narrow and not slow:
+        return None
+    return Finding(
+        "gpu-slow-link",
+        f"The PCIe link of GPU {gpu.index} has {known['lanes']:.0f} of {known['max_lanes']:.0f} "
+        f"lanes at generation {known['generation']:.0f} of {known['max_generation']:.0f}: look "
+        "at the slot and the BIOS.",
+        known,
+    )
+
+
+def shared(gpu: Gpu) -> Finding | None:
+    """Another process computes on it."""
+    others = gpu.get("other_processes")
+    if others is None or others < 0.1:
+        return None
+    return Finding(
+        "gpu-shared",
+        f"Other processes computed on GPU {gpu.index} ({others:.1f} on average): its figures are "
+        "theirs, too, and they took their part of its time.",
+        {"other_processes": others},
+    )
+
+
+def _idle(gpus: list[Gpu]) -> list[Finding]:
+    """Those that do nothing while another one works."""
+    busy = {gpu.index: b for gpu in gpus if (b := gpu.get("utilization_pct")) is not None}
+    if not busy or max(busy.values()) < HALF_BUSY_PCT:
+        return []
+    return [
+        Finding(
+            "gpu-idle",
+            f"GPU {index} is idle ({value:.0f} % utilization) while another one works: "
+            "tf.distribute.MirroredStrategy would use it.",
+            {"utilization_pct": value},
+        )
+        for index, value in busy.items()
+        if value < IDLE_PCT
+    ]
+
+
+_LOOKS: tuple[Callable[[Gpu], Finding | None], ...] = (
+    starving,
+    fluctuating,
+    launch_bound,
+    tensor_cores_unused,
+    memory_headroom,
+    throttled,
+    slow_link,
+    shared,
+)
