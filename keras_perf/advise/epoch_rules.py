@@ -8,8 +8,8 @@ from keras_perf.advise.step_model import Situation, StepModel
 RARER = 5
 """Work between epochs is advised to be done so many times less often."""
 
-SAVE_FREQUENCY = ("BackupAndRestore", "ModelCheckpoint")
-"""Keras's own callbacks that can be told how often to save, in batches."""
+KERAS_OWN = ("BackupAndRestore", "ModelCheckpoint", "TensorBoard", "CSVLogger")
+"""Callbacks of Keras's that work between epochs; a subclass can let some epochs pass."""
 
 
 def rarer_validation(situation: Situation) -> Recommendation | None:
@@ -28,7 +28,9 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
     if int(context.get("epochs") or 0) >= advised:
         action = f"model.fit(..., validation_freq={advised})"
     else:
-        action = f"model.fit(..., validation_data=validation.shard({RARER}, 0))  # a part of it"
+        action = (
+            f"model.fit(..., validation_steps=batches // {RARER})  # of your validation batches"
+        )
     return predicted(
         model,
         change,
@@ -36,7 +38,8 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
         title=f"Validate less: every {advised} epochs, or on a part of the data",
         reason=(
             f"Validation takes {spent:.3g} ms for every step of {model.step_ms:.3g} ms, "
-            f"{spent / model.whole_ms:.0%} of the training."
+            f"{spent / model.whole_ms:.0%} of the training. Callbacks that watch val_ metrics then "
+            "act as rarely."
         ),
         action=action,
         evidence={
@@ -68,14 +71,18 @@ def amortize_epoch_callback(situation: Situation) -> Recommendation | None:
         left = 1 / RARER * (1 - 0.2 * optimism)
         return model.with_outside({"epoch_callbacks": 1 - share * (1 - left)})
 
-    epoch_steps = context.get("epoch_steps")
-    if name in SAVE_FREQUENCY and epoch_steps:
-        action = f"keras.callbacks.{name}(..., save_freq={advised * int(epoch_steps)})"
+    if name in KERAS_OWN:
+        action = (
+            f"class Rarer{name}(keras.callbacks.{name}):\n"
+            f"    def {hook}(self, epoch, logs=None):\n"
+            f"        if (epoch + 1) % {advised} == 0:\n"
+            f"            super().{hook}(epoch, logs)"
+        )
     else:
         action = (
             f"class {name}(keras.callbacks.Callback):\n"
             f"    def {hook}(self, epoch, logs=None):\n"
-            f"        if epoch % {advised}:\n"
+            f"        if (epoch + 1) % {advised}:\n"
             "            return\n"
             "        ...  # as before"
         )

@@ -76,6 +76,9 @@ def cache(situation: Situation) -> Recommendation | None:
     cached = any("Cache" in stage["name"] for stage in recorded)
     if cached or epochs < 2 or not situation.own_dataset:
         return None
+    if any(stage["name"].startswith(("Repeat", "ForeverRepeat")) for stage in recorded):
+        # An endless stream would be kept without end.
+        return None
     maps = [name for name in model.stages if "Map" in name and not name.startswith("FlatMap")]
     if not maps:
         return None
@@ -107,7 +110,8 @@ def cache(situation: Situation) -> Recommendation | None:
         title="Keep prepared examples in memory after the first epoch",
         reason=(
             f"Stages up to {maps[-1]} take {saved_ms:.3g} ms a batch in each of {epochs} epochs; "
-            f"their result is about {size_mib:.3g} MiB and fits into memory."
+            f"their result is about {size_mib:.3g} MiB and fits into memory. "
+            "What a map draws at random would be the same in every epoch."
         ),
         action=(
             "dataset = dataset.map(your_function).cache()  "

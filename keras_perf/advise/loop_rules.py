@@ -25,12 +25,11 @@ def amortize_callback(situation: Situation) -> Recommendation | None:
         return None
     owner = max(owners, key=lambda name: owners[name])
     spent, (name, _, hook) = owners[owner], owner.partition(".")
-    period, epoch_steps = _period(situation, owner), situation.summary.context.get("epoch_steps")
+    period = _period(situation, owner)
     every = AMORTIZED_OVER * period
-    if epoch_steps:
-        # A batch index starts anew in each epoch.
-        every = max(min(every, int(epoch_steps)), period)
-    left_of_it = period / every
+    left_of_it = 1 / AMORTIZED_OVER
+    # Hooks are called once per execution, with the index of its last batch.
+    calls = every // int(situation.summary.context.get("steps_per_execution") or 1)
     callbacks_ms = model.rest.get("callbacks", 0.0)
     if not callbacks_ms:
         return None
@@ -44,11 +43,19 @@ def amortize_callback(situation: Situation) -> Recommendation | None:
         action = "model.fit(..., verbose=2)  # a line per epoch in place of the progress bar"
     elif name in FREQUENCY_ARGUMENTS:
         action = f"keras.callbacks.{name}(..., {FREQUENCY_ARGUMENTS[name]}={every})"
+    elif name == "LambdaCallback":
+        action = (
+            f"calls = itertools.count(1)\n"
+            f"keras.callbacks.LambdaCallback({hook}=lambda batch, logs: "
+            f"next(calls) % {calls} or your_function(batch, logs))"
+        )
     else:
         action = (
             f"class {name}(keras.callbacks.Callback):\n"
+            "    calls = 0\n\n"
             f"    def {hook}(self, batch, logs=None):\n"
-            f"        if batch % {every}:\n"
+            "        self.calls += 1\n"
+            f"        if self.calls % {calls}:\n"
             "            return\n"
             "        ...  # as before"
         )
@@ -102,11 +109,12 @@ def raise_steps_per_execution(situation: Situation) -> Recommendation | None:
 def _period(situation: Situation, owner: str) -> int:
     """Every how many steps the callback does its work already; 1 if in each."""
     summary = situation.summary
+    least = int(summary.context.get("steps_per_execution") or 1)
     for total in summary.context.get("event_totals") or ():
         if total["owner"] == owner and total["count"]:
             mostly = total["total_ms"] > 0.5 * summary.owners[owner] * summary.steps
-            return max(1, round(summary.steps / total["count"])) if mostly else 1
-    return 1
+            return max(least, round(summary.steps / total["count"])) if mostly else least
+    return least
 
 
 def tune_gc(situation: Situation) -> Recommendation | None:

@@ -6,10 +6,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from keras_perf.advise.step_model import Situation, StepModel
-from keras_perf.analyse.summary import ENOUGH_STEPS
+from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
 
 WORTHWHILE = 1.05
 """If removing a part whole buys less than this, the step is bound by its computation."""
+
+SHORT_STEP_MS = 5.0
+"""Entering and leaving a train function costs up to about a millisecond: in a shorter step it may
+be what matters."""
+
+SHORT_EPOCH = 4
+"""An epoch of fewer executions leaves none between whose begins the wait could be read."""
 
 PARTS_OF = {
     "callback-bound": ("callbacks",),
@@ -63,21 +70,40 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
     if found[verdict] >= WORTHWHILE:
         return verdict, _because(verdict, found[verdict], summary.parts)
     if not situation.input_measured:
-        return "inconclusive", (
-            "the input wait could not be measured, because tf.data kept no model of this "
-            f"pipeline: {_why_no_model(summary.context.get('input_kind'))}."
+        return "inconclusive", f"the input wait could not be measured: {_why_no_wait(summary)}."
+    if "dispatch" in summary.parts or summary.context.get("run_eagerly"):
+        return "compute-bound", (
+            f"no other part is worth {WORTHWHILE - 1:.0%}: what remains is the model's own "
+            "computation."
         )
-    unknown = "" if "dispatch" in summary.parts else " and dispatch, which was not measured"
+    if summary.step_ms < SHORT_STEP_MS:
+        trial = summary.context.get("steps_per_execution_trial") or {}
+        why = trial.get("reason", "StepsPerExecutionRecommender was not among the callbacks")
+        return "inconclusive", (
+            f"no other part is worth {WORTHWHILE - 1:.0%}, but a step of {summary.step_ms:.2g} ms "
+            "may mostly enter and leave the train function, and dispatch was not measured "
+            f"({why.rstrip('.')})."
+        )
     return "compute-bound", (
         f"no other part is worth {WORTHWHILE - 1:.0%}: what remains is the model's own "
-        f"computation{unknown}."
+        "computation and dispatch, which was not measured."
     )
 
 
-def _why_no_model(input_kind: str | None) -> str:
-    if input_kind == "PyDataset":
-        return "Keras turns that off for a PyDataset with workers"
-    return "leave options.autotune.enabled at its default, and use TensorFlow 2.18 or newer"
+def _why_no_wait(summary: Summary) -> str:
+    context = summary.context
+    epoch_steps = int(context.get("epoch_steps") or 0)
+    if 0 < epoch_steps < SHORT_EPOCH * int(context.get("steps_per_execution") or 1):
+        return (
+            f"epochs of {epoch_steps} steps are too short for it; dataset.repeat() with "
+            "steps_per_epoch makes fewer, longer ones"
+        )
+    if context.get("input_kind") == "PyDataset":
+        return "for a PyDataset with workers Keras turns off what tells it"
+    return (
+        "tf.data kept no model of this pipeline; leave options.autotune.enabled at its default, "
+        "and use TensorFlow 2.18 or newer"
+    )
 
 
 def _because(verdict: str, gain: float, parts: Mapping[str, float]) -> str:

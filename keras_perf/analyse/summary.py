@@ -40,8 +40,11 @@ class Summary:
         steps = self.context.get("last_step", 0) - self.context.get("first_step", 0)
         if not recorded or steps <= 0:
             return {}
+        # The first validation traces and compiles, which no later one does.
+        usual_s = recorded["usual_validation_s"] * recorded["validations"]
         seconds = {
-            "validation": recorded["validation_s"],
+            "validation": usual_s,
+            "validation_tracing": max(0.0, recorded["validation_s"] - usual_s),
             "epoch_callbacks": sum(recorded["epoch_callbacks_s"].values()),
             "epoch_rest": recorded["epoch_rest_s"],
         }

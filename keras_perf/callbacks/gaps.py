@@ -44,9 +44,9 @@ class StepGapDetector(ListeningCallback):
     Source of the split: tf.data's gap times (`tf.data.experimental.get_model_proto`), the time
     between two `GetNext`; see `keras_perf.observers.split`.
 
-    What it cannot see: the input wait where tf.data's autotune is off; compilations by XLA
-    that need no retrace; what a callback does in a thread of its own. Warm-up, profiled and
-    trial executions, validation and epoch boundaries are outside of every figure.
+    What it cannot see: the input wait where tf.data's autotune is off; XLA compiling where
+    nearly every step has a new shape; what a callback does in a thread of its own. Warm-up,
+    profiled and trial executions, validation and epoch boundaries are outside of every figure.
 
     >>> import keras_perf as kp
     >>> gaps = kp.StepGapDetector("logs/run1")  # model.fit(..., callbacks=[gaps])
@@ -128,7 +128,7 @@ class StepGapDetector(ListeningCallback):
         assert observation is not None
         if final:
             self._judge({})
-        interval = self._splitter.take(observation.dispatch_ns, final=final)
+        interval = self._splitter.take(observation.dispatch_share, final=final)
         if interval is None:
             return
         if self._pipeline_model is not None:

@@ -36,6 +36,7 @@ class ListeningCallback(keras.callbacks.Callback, Listener):
                 type(self).__name__,
                 keras.backend.backend(),
             )
+            self.not_observed("Keras runs on another backend than TensorFlow")
             return
         if self.observation is not None:
             # Of a training that raised, and was not told of its end yet.
@@ -53,6 +54,9 @@ class ListeningCallback(keras.callbacks.Callback, Listener):
         """Needed only where no CallbackList was found to tell the end."""
         if self.observation is not None and not self.observation.relayed:
             self.observation.close()
+
+    def not_observed(self, why: str) -> None:
+        """The `fit` that begins cannot be observed."""
 
     def observation_begins(self, observation: Observation) -> None:
         """The observation has been joined."""

@@ -54,8 +54,11 @@ class Observation:
         epochs_differ: epochs were not all of one length.
         input_kind: `tf.data`, `arrays`, `PyDataset`, `generator`, or None if it is not known.
         whole_executions: Keras rounds an epoch up to whole executions, where the data allow it.
-        dispatch_ns: cost of entering and leaving the train function, once a trial has told.
+        dispatch_share: how much of the train function's time is entering and leaving it, once a
+            trial has told.
+        known_steps: steps of an epoch as Keras told them before the first one, or None.
         recording: where listeners write.
+        traces: how often TensorFlow has traced the train function.
     """
 
     def __init__(
@@ -75,14 +78,14 @@ class Observation:
         self.epochs: int | None = None if epochs is None else int(epochs)
         steps = params.get("steps")
         self.epoch_steps: int | None = None if steps is None else int(steps)
-        self._known_steps = self.epoch_steps
+        self.known_steps = self.epoch_steps
         self._epoch_iterations: int | None = None
         self.epochs_differ = False
         arguments = fit_arguments()
         self.whole_executions = arguments.get("steps_per_epoch") is not None
         self.input_kind = kind_of_input(arguments.get("x"))
         self.pipeline: PipelineModel | None = None
-        self.dispatch_ns: int | None = None
+        self.dispatch_share: float | None = None
         self.recording = Recording()
         self.armed = callbacks is None
         self.closed = False
@@ -101,7 +104,7 @@ class Observation:
         self._function: TrainFunction = model.train_function
         self._ordinary = Plan(self._function, self.steps_per_execution, _STEADY)
         self._count_traces = trace_counter(self._function)
-        self._traces = self._count_traces()
+        self.traces = self._count_traces()
         self._wrapper: TrainFunction = self._execute
         model.train_function = self._wrapper
         self._list = weakref.ref(callbacks) if callbacks is not None else lambda: None
@@ -179,8 +182,8 @@ class Observation:
             self._stretch_steps += plan.steps
         if plan.answers:
             self._answer, self._answers_left = logs, plan.answers
-        if (traces := self._count_traces()) != self._traces:
-            self._traces = traces
+        if (traces := self._count_traces()) != self.traces:
+            self.traces = traces
             if plan.kind is _STEADY:
                 self.timeline.retag(_TRACED)
         return logs
@@ -308,8 +311,8 @@ class Observation:
         if self.steps_per_execution == 1:
             return 0
         expected = self.batch
-        if self._known_steps is not None:
-            expected = self.batch if self.whole_executions else self._known_steps
+        if self.known_steps is not None:
+            expected = self.batch if self.whole_executions else self.known_steps
         elif self._epoch_iterations is not None and counts_every_step(self.model.optimizer):
             expected = (optimizer_iterations(self.model) or 0) - self._epoch_iterations
         missing = self.batch - expected

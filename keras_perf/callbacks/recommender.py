@@ -126,6 +126,8 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         self._since_trial = 0
         self._times = TrialTimes()
         self._functions: dict[int, TrainFunctionAt] = {}
+        self._tracing_s = 0.0
+        self._has_applied = False
 
     @property
     def _fit(self) -> Observation:
@@ -176,8 +178,6 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         First come two lengths in turn, then one beyond what they lead to: what a step costs in
         the graph shows best in long executions.
         """
-        if self._fit.epoch_steps is None:
-            return []
         self._fit.tell_executions()
         if self._times.ordinary_ms is None:
             return []
@@ -237,8 +237,8 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
             return [], f"steps of {step_ms:.0f} ms are too long for the cost per execution"
         if not lengths:
             return [], (
-                f"epochs of {self._fit.epoch_steps} steps and {self._steps_left} steps to go are "
-                "too few to try"
+                f"epochs of {self._fit.epoch_steps} steps, with {self._steps_left} steps still to "
+                "go, leave no room to try"
             )
         if cost_s > max(SMALL_COST_S, COST_SHARE * self._steps_left * step_ms / 1e3):
             return [], (
@@ -267,9 +267,11 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         """The function for so many steps is there, traced ahead; if it cannot be, why not."""
         if steps not in self._functions:
             assert self._fit.pipeline is not None
+            begin = time.perf_counter()
             try:
                 function = TrainFunctionAt(self._fit.model, steps)
                 function.trace(self._fit.pipeline.iterator)
+                self._tracing_s += time.perf_counter() - begin
             except Exception as error:  # noqa: BLE001  monitoring never kills training
                 self._refusal = f"tracing the train function again failed ({error!r})"
                 self._fit.stop_directing(self)
@@ -289,6 +291,7 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         chosen -= chosen % plan.steps
         fits = self.apply and chosen > plan.steps and self._fits(chosen)
         if fits and self._prepared(chosen):
+            self._has_applied = True
             return self._longer(plan, chosen, Kind.STEADY)
         return plan
 
@@ -314,7 +317,9 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         if from_gaps is not None:
             step_ms, per_execution_ms = from_gaps
             wait_ms = max(0.0, curve.in_graph_ms - step_ms)
-            if wait_ms > MOSTLY_INPUT * curve.in_graph_ms:
+            longer_ms = min(sorted(ms)[0] / n for n, ms in samples.items() if n != present)
+            possible = curve.step_ms(present) - per_execution_ms / present <= 1.1 * longer_ms
+            if possible and wait_ms > MOSTLY_INPUT * curve.in_graph_ms:
                 # Times of executions are mostly waiting; the gaps know better.
                 curve = curve.at_most(per_execution_ms, present)
                 resampled = [each.at_most(per_execution_ms, present) for each in resampled]
@@ -332,6 +337,7 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
             trial_executions=self._times.executions,
             extra_traces=len(self._times.lengths),
             trial_s=self._times.trial_ns / 1e9,
+            tracing_s=self._tracing_s,
             host_ms=host_ms,
         )
         if record.steps_per_execution > present:
@@ -339,7 +345,8 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         self.recommendation = record
         self._measured_on = weakref.ref(fit.model)
         if certain:
-            fit.dispatch_ns = max(0, round((curve.cost_at(present) - host_ms) * 1e6))
+            inside_ms = median(samples[present])
+            fit.dispatch_share = max(0.0, curve.cost_at(present) - host_ms) / inside_ms
         self._write(curve, record)
 
     def _about_callbacks(self, record: StepsPerExecution) -> str:
@@ -356,6 +363,11 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         self.writer.scalars(step, recommendation_scalars(curve, record), time.time())
         self.writer.text(step, "perf/steps_per_execution", curve_markdown(curve, record))
 
+    def not_observed(self, why: str) -> None:
+        """Leaves the number as it is, and says why."""
+        present = int(self.model.steps_per_execution)
+        self.recommendation = StepsPerExecution(present, 1.0, 1.0, 1.0, f"not tried: {why}.", {})
+
     def executions_end(self) -> None:
         """Concludes from as many trials as there were."""
         if not self._finished and len(self._times.samples(self._fit.steps_per_execution)) > 1:
@@ -364,11 +376,7 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
     def leaves(self, aborted: bool) -> None:
         """Leaves a recommendation, if only the reason why there is none."""
         if not self._finished:
-            current = self._fit.steps_per_execution
-            why = self._refusal or "too few steps after warm-up to try another number"
-            self.recommendation = StepsPerExecution(
-                current, 1.0, 1.0, 1.0, f"not tried: {why}.", {}
-            )
+            self.not_observed(self._refusal or "too few steps after warm-up to try another number")
         self._functions.clear()
         assert self.recommendation is not None
         record = self.recommendation
@@ -378,7 +386,7 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
             "low": record.low,
             "high": record.high,
             "reason": record.reason,
-            "applied": self.apply and self._finished,
+            "applied": self._has_applied,
             "evidence": record.evidence,
         }
 

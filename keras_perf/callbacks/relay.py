@@ -81,11 +81,11 @@ class CallbackRelay(keras.callbacks.Callback):
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Times each callback's hook."""
         observation = self._observation
+        if observation is None or not observation.answering:
+            self._run("on_train_batch_begin", self._begin_hooks, batch, logs, _clock())
         if observation is not None:
+            # After the hooks: one of them may train on a batch itself.
             observation.armed = True
-            if observation.answering:
-                return
-        self._run("on_train_batch_begin", self._begin_hooks, batch, logs, _clock())
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Notes that the logs have been read, then times each callback's hook."""

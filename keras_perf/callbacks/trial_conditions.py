@@ -36,6 +36,12 @@ def reason_not_to_try(observation: Observation) -> str | None:
         )
     if type(model).make_train_function is not keras.Model.make_train_function:
         return f"{type(model).__name__} has a make_train_function of its own"
+    if observation.known_steps is None:
+        return (
+            "the length of an epoch is not known before its end, which a longer execution must "
+            "not cross; steps_per_epoch, or dataset.apply(tf.data.experimental.assert_cardinality"
+            "(batches)), tells it"
+        )
     if optimizer_iterations(model) is None:
         return "the model's optimizer does not count its steps"
     for callback, owner in observation.batch_hooks:

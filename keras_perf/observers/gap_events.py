@@ -73,7 +73,8 @@ class GapEvents:
     """
 
     def __init__(self) -> None:
-        self._inside, self._host = _Usual(), _Usual()
+        self._inside: dict[int, _Usual] = {}
+        self._host = _Usual()
         self._told: list[tuple[Execution, bool]] = []
         self._suspects: deque[_Suspect] = deque(maxlen=REMEMBERED)
         self._cycle_ns = 0.0
@@ -92,31 +93,37 @@ class GapEvents:
             shuffles: the input pipeline holds a shuffle buffer.
         """
         steady = [e for e, _ in self._told if e.kind is Kind.STEADY]
-        self._inside.learn(e.inside_ns / e.steps for e in steady)
+        for execution in steady:
+            self._inside.setdefault(execution.steps, _Usual()).learn([execution.inside_ns])
         self._host.learn(e.host_ns for e in steady)
         self._suspects.extend(_Suspect(e, waits.get(e.first_step), b) for e, b in self._told)
         self._told = []
-        if len(self._inside) >= PATIENCE and self._suspects:
-            inside, host = self._inside.middle_and_limit(), self._host.middle_and_limit()
-            self._cycle_ns = inside[0] + host[0]
-            for suspect in self._suspects:
-                self._judge(suspect, inside, host, shuffles)
-            self._suspects.clear()
+        if len(self._host) < PATIENCE or not self._suspects:
+            return
+        host = self._host.middle_and_limit()
+        lengths = {n: u.middle_and_limit() for n, u in self._inside.items() if len(u) >= PATIENCE}
+        self._cycle_ns = min((u[0] for u in lengths.values()), default=0.0) + host[0]
+        for suspect in self._suspects:
+            self._judge(suspect, lengths.get(suspect.execution.steps), host, shuffles)
+        self._suspects.clear()
 
     def _judge(
         self,
         suspect: _Suspect,
-        inside: tuple[float, float],
+        inside: tuple[float, float] | None,
         host: tuple[float, float],
         shuffles: bool,
     ) -> None:
         execution = suspect.execution
-        usual_ns = inside[0] * execution.steps
-        cycle_ns = usual_ns + host[0]
-        excess_ns = execution.inside_ns - usual_ns
-        if excess_ns > max(inside[1] * execution.steps, NOTICEABLE * cycle_ns):
-            cause, owner = _cause_inside(suspect, excess_ns, shuffles), ""
-            self._found(execution.first_step, cause, owner, excess_ns, usual_ns)
+        cycle_ns = self._cycle_ns
+        if inside is not None:
+            # Only beside executions of its own length can one be called long.
+            usual_ns, limit_ns = inside
+            cycle_ns = usual_ns + host[0]
+            excess_ns = execution.inside_ns - usual_ns
+            if excess_ns > max(limit_ns, NOTICEABLE * cycle_ns):
+                cause = _cause_inside(suspect, excess_ns, shuffles)
+                self._found(execution.first_step, cause, "", excess_ns, usual_ns)
         excess_ns = execution.host_ns - host[0]
         if excess_ns > max(host[1], NOTICEABLE * cycle_ns):
             cause, owner = _cause_on_host(execution, excess_ns)

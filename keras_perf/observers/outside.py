@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import median
 from typing import Any
 
 from keras_perf.records.epoch_gap import VALIDATION, EpochGap
@@ -12,7 +13,8 @@ class Outside:
     """Time of a `fit` that is in no interval: between epochs, warm-up, windows and trials."""
 
     def __init__(self) -> None:
-        self._gaps = self._validations = 0
+        self._gaps = 0
+        self._validations: list[int] = []
         self._owners: dict[str, int] = {}
         self._rest = 0
         self._first = 0
@@ -34,7 +36,7 @@ class Outside:
         for owner, spent in gap.owners:
             self._owners[owner] = self._owners.get(owner, 0) + spent
             if owner == VALIDATION:
-                self._validations += 1
+                self._validations.append(spent)
                 validation += spent
             else:
                 callbacks += spent
@@ -49,7 +51,8 @@ class Outside:
         owners = {name: ns / 1e9 for name, ns in self._owners.items() if name != VALIDATION}
         return {
             "epoch_gaps": self._gaps,
-            "validations": self._validations,
+            "validations": len(self._validations),
+            "usual_validation_s": median(self._validations[1:] or self._validations or [0]) / 1e9,
             "validation_s": self._owners.get(VALIDATION, 0) / 1e9,
             "epoch_callbacks_s": owners,
             "epoch_rest_s": self._rest / 1e9,

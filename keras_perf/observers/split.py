@@ -179,7 +179,7 @@ class Splitter:
         in_graph = 1000 * sum(inner) / len(inner) * last.steps
         return max(0.0, 1 - in_graph / last.inside_ns)
 
-    def take(self, dispatch_ns: int | None = None, *, final: bool = False) -> Interval | None:
+    def take(self, dispatch_share: float | None = None, *, final: bool = False) -> Interval | None:
         """The interval since the last one, and a new beginning.
 
         Returns:
@@ -187,8 +187,8 @@ class Splitter:
             enough yet: then the steps wait for the next call.
 
         Arguments:
-            dispatch_ns: cost of dispatch per execution as known from elsewhere, for intervals
-                whose own gaps do not show it.
+            dispatch_share: dispatch as a share of the time inside, as known from elsewhere, for
+                intervals whose own gaps do not show it.
             final: no more will come.
 
         What was not measured takes the last share known.
@@ -198,11 +198,13 @@ class Splitter:
         wait = None
         if self._share is not None:
             wait = round(self._share * self._inside)
-        if self._measured_executions:
-            dispatch_ns = round(self._dispatch / self._measured_executions)
         dispatch = None
-        if dispatch_ns is not None:
-            dispatch = min(dispatch_ns * self._executions, self._inside - (wait or 0))
+        if self._measured_executions:
+            dispatch = round(self._dispatch / self._measured_executions * self._executions)
+        elif dispatch_share is not None:
+            dispatch = round(dispatch_share * self._inside)
+        if dispatch is not None:
+            dispatch = min(dispatch, self._inside - (wait or 0))
         interval = Interval(
             last_step=self._last_step,
             steps=self._steps,

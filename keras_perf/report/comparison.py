@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import pandas as pd
 
@@ -16,9 +18,44 @@ from keras_perf.report.tables import markdown_table, text_table
 
 LABELS = {
     "validation": "between epochs: validation",
+    "validation_tracing": "between epochs: tracing of validation",
     "epoch_callbacks": "between epochs: callbacks",
     "epoch_rest": "between epochs: the rest",
 }
+
+Context = Mapping[str, Any]
+
+
+def _has_stage(*names: str) -> Callable[[Context, Recommendation], bool]:
+    def has(context: Context, _: Recommendation) -> bool:
+        return any(s["name"].startswith(names) for s in context.get("stages") or ())
+
+    return has
+
+
+def _maps_in_parallel(context: Context, _: Recommendation) -> bool:
+    stages = [s for s in context.get("stages") or () if "Map" in s["name"]]
+    return any(s["parallelism"] > 1 or s["name"].startswith("Parallel") for s in stages)
+
+
+def _runs_more_steps(context: Context, advice: Recommendation) -> bool:
+    applied = (context.get("steps_per_execution_trial") or {}).get("applied", False)
+    enough = int(context.get("steps_per_execution") or 1) >= advice.evidence["advised"]
+    return bool(applied or enough)
+
+
+SHOWN_BY: Mapping[str, Callable[[Context, Recommendation], bool]] = {
+    "prefetch": _has_stage("Prefetch"),
+    "cache": _has_stage("Cache", "MemoryCache", "FileCache"),
+    "interleave": _has_stage("ParallelInterleave", "LegacyParallelInterleave"),
+    "parallel-map": _maps_in_parallel,
+    "raise-steps-per-execution": _runs_more_steps,
+    "enable-xla": lambda context, _: bool(context.get("jit_compile")),
+    "disable-run-eagerly": lambda context, _: not context.get("run_eagerly"),
+    "mixed-precision": lambda context, _: str(context.get("dtype_policy")).startswith("mixed"),
+    "gpu-thread-mode": lambda context, _: bool(context.get("gpu_thread_mode")),
+}
+"""Advice whose following the settings and the pipeline of a run show."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +81,23 @@ class Comparison:
     def to_frame(self) -> pd.DataFrame:
         """A row a part: `part`, `before_ms`, `after_ms`, `saved_ms`, per step.
 
-        After those of the step come the step itself and what lies between epochs, per step too.
+        A part that only one of them measured is NaN, and inside compute in both. After those
+        of the step come the step itself and what lies between epochs, per step too.
         """
-        rows = [(p, self.before.breakdown[p], self.after.breakdown[p]) for p in (*PARTS, "step")]
+        runs = self.before, self.after
+        measured = [p for p in PARTS if all(p in run.summary.parts for run in runs)]
+        parts: list[tuple[str, float, float]] = []
+        for part in PARTS:
+            if part == "compute":
+                # What one of the two did not measure lies in its compute.
+                others = [p for p in measured if p != "compute"]
+                inside = [run.breakdown["step"] - _sum(run, others) for run in runs]
+                parts.append((part, inside[0], inside[1]))
+            elif part in measured:
+                parts.append((part, runs[0].breakdown[part], runs[1].breakdown[part]))
+            else:
+                parts.append((part, float("nan"), float("nan")))
+        rows = [*parts, ("step", self.before.breakdown["step"], self.after.breakdown["step"])]
         first, second = self.before.summary.outside, self.after.summary.outside
         rows += [(p, first[p], second[p]) for p in first if p in second]
         frame = pd.DataFrame(rows, columns=["part", "before_ms", "after_ms"])
@@ -74,7 +125,7 @@ class Comparison:
         frame = self.to_frame()
         figures = zip(frame["before_ms"], frame["after_ms"], frame["saved_ms"], strict=True)
         rows = [
-            [LABELS.get(part, part.replace("_", " ")), *(f"{ms:.3f}" for ms in row)]
+            [LABELS.get(part, part.replace("_", " ")), *map(_figure, row)]
             for part, row in zip(map(str, frame["part"]), figures, strict=True)
         ]
         return ["part of a step", "before ms", "after ms", "saved ms"], rows
@@ -103,7 +154,11 @@ class Comparison:
         ]
 
     def _is_taken(self, advice: Recommendation) -> bool | None:
-        if self.after.verdict == "inconclusive":
+        """Whether `after` shows that it was done; None where that cannot be told."""
+        context = self.after.summary.context
+        if advice.id in SHOWN_BY:
+            return SHOWN_BY[advice.id](context, advice)
+        if not self.after.summary.steps or self.after.verdict == "inconclusive":
             return None
         again = [each for each in self.after.recommendations if _subject(each) == _subject(advice)]
         advised = advice.evidence.get("advised")
@@ -139,6 +194,14 @@ class Comparison:
                 f"{self.whole_speedup:.2f}× measured."
             )
         return text
+
+
+def _sum(run: Diagnosis, parts: Iterable[str]) -> float:
+    return sum(run.breakdown[part] for part in parts)
+
+
+def _figure(ms: float) -> str:
+    return "in compute" if math.isnan(ms) else f"{ms:.3f}"
 
 
 def _subject(advice: Recommendation) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules import combined_speedup, recommendations
 from keras_perf.advise.step_model import situation_of
 from keras_perf.advise.verdict import verdict_of
-from keras_perf.analyse.summary import Summary, summarize
+from keras_perf.analyse.summary import ENOUGH_STEPS, Summary, summarize
 from keras_perf.read.scalars import load_newest
 from keras_perf.records.gap_event import GapEvent
 from keras_perf.records.interval import PARTS
@@ -88,7 +88,7 @@ class Diagnosis:
             lines += [
                 f"{place}. {advice.title} [{advice.id}]  {_speedup(advice)}",
                 f"   {advice.reason}",
-                *(f"       {line}" for line in advice.action.splitlines()),
+                *(f"       {line}".rstrip() for line in advice.action.splitlines()),
                 "",
             ]
         lines += [self._closing(), ""]
@@ -110,7 +110,7 @@ class Diagnosis:
         return ["part of a step", "ms", "share"], rows
 
     def _closing(self) -> str:
-        if self.verdict == "inconclusive":
+        if self.summary.steps < ENOUGH_STEPS:
             return "No recommendation is given on so little evidence."
         if not self.recommendations:
             return "No change is predicted to buy 2 % or more."
@@ -176,7 +176,7 @@ def diagnosis_of(summary: Summary) -> Diagnosis:
         return Diagnosis("inconclusive", why, step, (), (1.0, 1.0, 1.0), (), summary)
     situation = situation_of(summary)
     verdict, explanation = verdict_of(situation)
-    advice = () if verdict == "inconclusive" else recommendations(situation)
+    advice = recommendations(situation) if summary.steps >= ENOUGH_STEPS else ()
     breakdown = {part: summary.parts.get(part, 0.0) for part in PARTS}
     breakdown["step"] = sum(breakdown.values())
     return Diagnosis(
@@ -203,6 +203,11 @@ def _notes(summary: Summary, advised: Collection[str]) -> list[str]:
             f"training, callbacks {share['epoch_callbacks']:.0%}, the rest "
             f"{share['epoch_rest']:.0%}."
         )
+        if share["epoch_rest"] > 0.2:
+            notes.append(
+                "Keras's own work between epochs, with the making of iterators, takes much of this "
+                "training: dataset.repeat() with steps_per_epoch makes fewer, longer epochs."
+            )
     if summary.context.get("shapes_differ"):
         notes.append(
             "XLA compiles for each new shape of a batch, and shapes can differ here. Compiling is "
@@ -217,8 +222,11 @@ def _notes(summary: Summary, advised: Collection[str]) -> list[str]:
             f"Input comes from a {kind}, behind which tf.data sees nothing: what workers, or a "
             "tf.data pipeline in its place, would buy cannot be predicted."
         )
-    if "dispatch" not in summary.parts:
-        trial = summary.context.get("steps_per_execution_trial") or {}
+    trial = summary.context.get("steps_per_execution_trial") or {}
+    if "dispatch" in summary.parts:
+        if "reason" in trial and "raise-steps-per-execution" not in advised:
+            notes.append(f"steps_per_execution: {trial['reason']}")
+    else:
         why = f" ({trial['reason'].rstrip('.')})" if "reason" in trial else ""
         notes.append(f"Dispatch was not measured{why} and is inside compute.")
     return notes

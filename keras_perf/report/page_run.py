@@ -40,7 +40,9 @@ def _colour(part: str) -> str:
 def _verdict(report: RunReport) -> Element:
     diagnosis = report.diagnosis
     why = diagnosis.explanation
-    expected, low, high = diagnosis.combined_speedup
+    of_step = any(advice.of == "step" for advice in diagnosis.recommendations)
+    together = diagnosis.combined_speedup if of_step else diagnosis.combined_whole_speedup
+    expected, low, high = together
     figures = {
         "step": (report.step_ms, "{:.3g}", " ms"),
         "steps per second": (report.steps_per_sec, "{:,.4g}", ""),

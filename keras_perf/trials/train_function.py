@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -66,7 +67,7 @@ class TrainFunctionAt:
             return False
         definition = self._graph.as_graph_def()
         nodes = [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
-        return any(node.op in _RANDOM_OPERATIONS for node in nodes)
+        return any(_keeps_a_random_state(name) for name in {node.op for node in nodes})
 
     @contextmanager
     def _at_that_length(self) -> Iterator[None]:
@@ -79,21 +80,12 @@ class TrainFunctionAt:
             self._model.steps_per_execution = usual
 
 
-_RANDOM_OPERATIONS = frozenset(
-    {
-        "Multinomial",
-        "ParameterizedTruncatedNormal",
-        "RandomGamma",
-        "RandomPoisson",
-        "RandomPoissonV2",
-        "RandomShuffle",
-        "RandomStandardNormal",
-        "RandomUniform",
-        "RandomUniformInt",
-        "TruncatedNormal",
-    }
-)
-"""TensorFlow's operations that keep the state of their sequence in themselves."""
+def _keeps_a_random_state(operation: str) -> bool:
+    """An operation with a seed and a state of its own, such as `tf.random.uniform` runs."""
+    function = getattr(tf.raw_ops, operation, None)
+    if function is None or operation.startswith("Stateless"):
+        return False
+    return "seed" in inspect.signature(function).parameters
 
 
 def inner_function(function: Any) -> Any | None:

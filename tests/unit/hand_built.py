@@ -63,6 +63,7 @@ def between_epochs(
             "epoch_gaps": 5,
             "validations": 5 if validation else 0,
             "validation_s": validation * seconds,
+            "usual_validation_s": validation * seconds / 5,
             "epoch_callbacks_s": {o: ms * seconds for o, ms in (callbacks or {}).items()},
             "epoch_rest_s": rest * seconds,
             "warmup_steps": warmup_steps,

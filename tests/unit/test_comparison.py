@@ -19,6 +19,7 @@ SEQUENTIAL = [stage("TensorSlice", 1.0), stage("Map", 6.0), stage("Batch", 1.0)]
 BEFORE = {
     "input_wait": 8.0,
     "compute": 1.5,
+    "dispatch": 0.0,
     "callbacks": 0.25,
     "other_host": 0.25,
     "compile": 0.0,
@@ -28,9 +29,11 @@ BEFORE = {
 AFTER = {
     "input_wait": 0.0,
     "compute": 3.875,
+    "dispatch": 0.0,
     "callbacks": 0.0625,
     "other_host": 0.0625,
     "compile": 0.0,
+    "stages": [stage("ParallelMapV2", 1.0, parallelism=8), stage("Prefetch", 0.0)],
 }
 
 
@@ -135,8 +138,23 @@ PARALLEL = BEFORE | {"stages": [stage("ParallelMap", 8.0, parallelism=8)]}
 VALIDATES = between_epochs(10.0) | {"epochs": 10}
 
 
-def test_what_the_later_run_is_told_no_more_was_taken():
+def test_what_the_later_runs_pipeline_shows_was_taken():
     assert taken(AFTER) == {"parallel-map": True, "prefetch": True}
+
+
+def test_what_is_told_no_more_but_not_shown_by_the_pipeline_was_not_taken():
+    cached = AFTER | {"stages": [stage("MemoryCache", 0.1), stage("Prefetch", 0.0)]}
+    assert taken(cached) == {"parallel-map": False, "prefetch": True}
+
+
+def test_a_part_that_one_of_the_two_did_not_measure_is_inside_compute_in_both():
+    after = {part: ms for part, ms in AFTER.items() if part != "dispatch"}
+    before = BEFORE | {"compute": 1.0, "dispatch": 0.5}
+    frame = comparison(after, before).to_frame().set_index("part")
+    assert frame.loc["dispatch"].isna().all()
+    assert frame.loc["compute"].tolist() == [1.5, 3.875, -2.375]
+    [row] = [line for line in str(comparison(after, before)).splitlines() if "dispatch" in line]
+    assert row.split("  ")[-3:] == ["in compute"] * 3
 
 
 def test_what_the_later_run_is_told_again_is_still_recommended():

@@ -79,20 +79,17 @@ def test_a_callback_that_works_in_every_step_is_not_taken_for_one_that_seldom_do
     assert works_in(20, total_ms=300.0).evidence["advised"] == 20
 
 
-def test_an_epoch_is_the_longest_period_that_a_batch_index_can_tell():
-    advice = works_in(20, total_ms=700.0, epoch_steps=40)
-    # Every 10 steps now, every 40 then: a quarter is left, and between none and twice of it.
-    assert advice.evidence["advised"] == 40
-    assert_predicts(advice, 8.0, 7.0, 6.0)
-    assert advice.reason == (
-        f"{HOOK} takes 4 ms of every step of 10 ms; every 40 steps it leaves 1 ms."
-    )
+def test_with_several_steps_per_execution_the_hook_counts_its_calls():
+    advice = works_in(25, total_ms=700.0, steps_per_execution=8)
+    # It works once in 8 steps, that is in every call, and then in every twentieth.
+    assert (advice.evidence["present"], advice.evidence["advised"]) == (8, 160)
+    assert "if self.calls % 20:" in advice.action
+    assert_predicts(advice, 6.4, 6.2, 6.0)
 
 
-def test_a_callback_that_works_once_an_epoch_cannot_be_told_to_work_less_often_than_that():
-    advice = works_in(5, total_ms=700.0, epoch_steps=40)
-    assert advice.evidence["advised"] == 40
-    assert advice.predicted_speedup == 1.0
+def test_a_lambda_is_told_where_to_count():
+    advice = amortized(LambdaCallback__on_train_batch_end=4.0)
+    assert "LambdaCallback(on_train_batch_end=lambda batch, logs: next(calls) % 20" in advice.action
 
 
 def test_pauses_of_the_garbage_collector_are_nobodys_hook():

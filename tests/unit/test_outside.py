@@ -27,6 +27,7 @@ def test_nothing_outside_is_recorded_as_zero():
     assert Outside().record() == {
         "epoch_gaps": 0,
         "validations": 0,
+        "usual_validation_s": 0.0,
         "validation_s": 0.0,
         "epoch_callbacks_s": {},
         "epoch_rest_s": 0.0,

@@ -105,7 +105,7 @@ def test_a_dispatch_known_from_trials_comes_out_of_compute():
     for _ in range(10):
         splitter.add(loop.run(1, **STEP))
     splitter.close_stretch(loop.gaps)
-    parts = parts_of(splitter.take(dispatch_ns=50 * US))
+    parts = parts_of(splitter.take(dispatch_share=50 / 167))
     assert (parts["dispatch"], parts["compute"]) == (10 * 50, 10 * 107)
 
 
@@ -114,7 +114,7 @@ def test_dispatch_never_takes_more_than_what_the_wait_has_left():
     for _ in range(10):
         splitter.add(loop.run(1, wait=60, compute=40))
     splitter.close_stretch(loop.gaps)
-    parts = parts_of(splitter.take(dispatch_ns=70 * US))
+    parts = parts_of(splitter.take(dispatch_share=0.7))
     assert (parts["input_wait"], parts["dispatch"], parts["compute"]) == (600, 400, 0)
 
 
@@ -148,7 +148,7 @@ def test_gaps_of_the_executions_own_beat_a_dispatch_known_from_trials():
     for _ in range(6):
         splitter.add(loop.run(8, **STEP))
     splitter.close_stretch(loop.gaps)
-    assert parts_of(splitter.take(dispatch_ns=999 * US))["dispatch"] == 6 * 50
+    assert parts_of(splitter.take(dispatch_share=0.9))["dispatch"] == 6 * 50
 
 
 def test_the_host_time_between_executions_is_no_dispatch():
@@ -602,11 +602,11 @@ def stretches(draw: st.DrawFn) -> list[tuple[list[Execution], list[int] | None, 
 
 @given(
     stretches=stretches(),
-    dispatch_ns=st.none() | st.integers(0, 10**7),
+    dispatch_share=st.none() | st.floats(0, 1),
     take_often=st.booleans(),
 )
 @settings(max_examples=100, deadline=None)
-def test_the_parts_tile_whatever_was_executed(stretches, dispatch_ns, take_often):
+def test_the_parts_tile_whatever_was_executed(stretches, dispatch_share, take_often):
     splitter = Splitter()
     intervals = []
     for executions, gaps, pending in stretches:
@@ -614,8 +614,8 @@ def test_the_parts_tile_whatever_was_executed(stretches, dispatch_ns, take_often
             splitter.add(execution)
         splitter.close_stretch(gaps, pending)
         if take_often:
-            intervals.append(splitter.take(dispatch_ns))
-    intervals.append(splitter.take(dispatch_ns, final=True))
+            intervals.append(splitter.take(dispatch_share))
+    intervals.append(splitter.take(dispatch_share, final=True))
     taken = [interval for interval in intervals if interval is not None]
     for interval in taken:
         parts = [getattr(interval, f"{part}_ns") or 0 for part in PARTS]

@@ -135,6 +135,8 @@ def test_the_batch_size_is_known_where_it_was_recorded(context, examples):
 OUTSIDE = {
     "epoch_gaps": 2,
     "validation_s": 6.0,
+    "usual_validation_s": 1.0,
+    "validations": 5,
     "epoch_callbacks_s": {"A.on_epoch_end": 2.0, "B.on_epoch_begin": 1.0},
     "epoch_rest_s": 0.5,
 }
@@ -145,7 +147,13 @@ def test_what_lies_between_epochs_is_shared_by_all_steps_of_the_fit():
         point(10, 10, 4.0, compute=4.0), outside=OUTSIDE, first_step=500, last_step=1500
     )
     # A thousand steps, of which ten are reported.
-    assert found.outside == {"validation": 6.0, "epoch_callbacks": 3.0, "epoch_rest": 0.5}
+    # The first of the five validations took a second more, to trace.
+    assert found.outside == {
+        "validation": 5.0,
+        "validation_tracing": 1.0,
+        "epoch_callbacks": 3.0,
+        "epoch_rest": 0.5,
+    }
     assert found.whole_ms == 4.0 + 9.5
 
 
@@ -166,9 +174,15 @@ def test_where_it_is_not_known_the_whole_is_the_step(context):
 
 
 def test_a_fit_without_validation_or_epoch_hooks_has_none_of_either():
-    nothing = {"validation_s": 0.0, "epoch_callbacks_s": {}, "epoch_rest_s": 0.0}
+    nothing = {
+        "validation_s": 0.0,
+        "usual_validation_s": 0.0,
+        "validations": 0,
+        "epoch_callbacks_s": {},
+        "epoch_rest_s": 0.0,
+    }
     found = summary_of(point(10, 10, 4.0, compute=4.0), outside=nothing, first_step=0, last_step=10)
-    assert found.outside == {"validation": 0.0, "epoch_callbacks": 0.0, "epoch_rest": 0.0}
+    assert set(found.outside.values()) == {0.0}
     assert found.whole_ms == 4.0
 
 
