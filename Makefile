@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check test-matrix build clean
+.PHONY: demo test check test-matrix test-gpu build clean
 
 demo: $(READY)
 	$(BIN)/keras-perf demo
@@ -25,6 +25,11 @@ build: $(READY)
 test-matrix:
 	$(MAKE) test VENV=.venv-lowest CONSTRAINTS=tests/lowest.txt
 	$(MAKE) test VENV=.venv-newest PIP_FLAGS=--upgrade
+
+# Where there is a GPU: are the figures that are read from it right?
+test-gpu: $(READY)
+	$(BIN)/python -m pip install --quiet -e '.[cuda]'
+	$(BIN)/python benchmarks/gpu_readings.py
 
 $(READY): pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)

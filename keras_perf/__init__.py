@@ -14,11 +14,14 @@ if TYPE_CHECKING:
     from keras_perf.callbacks.gaps import StepGapDetector
     from keras_perf.callbacks.gpu import GPUUtilizationSampler
     from keras_perf.callbacks.profiler import WindowedProfiler
+    from keras_perf.callbacks.profiler_door import step_marker
     from keras_perf.callbacks.recommender import StepsPerExecutionRecommender
+    from keras_perf.callbacks.sampling import sample_gpus
     from keras_perf.callbacks.suite import perf_callbacks
     from keras_perf.read.scalars import load_scalars
     from keras_perf.report.comparison import Comparison, compare
     from keras_perf.report.diagnosis import Diagnosis, diagnose
+    from keras_perf.report.trace import Trace, read_trace
     from keras_perf.trials.input_benchmark import benchmark_input_pipeline
     from keras_perf.trials.sweep import sweep_steps_per_execution
     from keras_perf.trials.train_step_benchmark import benchmark_train_step
@@ -31,6 +34,7 @@ _HOMES = {
     "GPUUtilizationSampler": "callbacks.gpu",
     "StepGapDetector": "callbacks.gaps",
     "StepsPerExecutionRecommender": "callbacks.recommender",
+    "Trace": "report.trace",
     "WindowedProfiler": "callbacks.profiler",
     "benchmark_input_pipeline": "trials.input_benchmark",
     "benchmark_train_step": "trials.train_step_benchmark",
@@ -38,6 +42,9 @@ _HOMES = {
     "diagnose": "report.diagnosis",
     "load_scalars": "read.scalars",
     "perf_callbacks": "callbacks.suite",
+    "read_trace": "report.trace",
+    "sample_gpus": "callbacks.sampling",
+    "step_marker": "callbacks.profiler_door",
     "sweep_steps_per_execution": "trials.sweep",
 }
 
@@ -47,6 +54,7 @@ __all__ = [
     "GPUUtilizationSampler",
     "StepGapDetector",
     "StepsPerExecutionRecommender",
+    "Trace",
     "WindowedProfiler",
     "benchmark_input_pipeline",
     "benchmark_train_step",
@@ -54,6 +62,9 @@ __all__ = [
     "diagnose",
     "load_scalars",
     "perf_callbacks",
+    "read_trace",
+    "sample_gpus",
+    "step_marker",
     "sweep_steps_per_execution",
 ]
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import logging
 import os
+from typing import Any
 
-from keras_perf.callbacks.listening import ListeningCallback, require_number
+import tensorflow as tf
+
+from keras_perf.callbacks.listening import ListeningCallback, require_bool
 from keras_perf.callbacks.observation import Observation
-from keras_perf.observers.host import HostReader
-from keras_perf.observers.nvml import NvmlReader, SensorError
-from keras_perf.observers.sampler import BackgroundSampler, Reader
+from keras_perf.observers.cuda_devices import Seen
+from keras_perf.observers.epoch_line import EpochLine
+from keras_perf.observers.gpu_watch import GpuWatch
+from keras_perf.observers.sampler import sampling_interval
+from keras_perf.records.phase import Phase
 
 logger = logging.getLogger("keras_perf")
 
@@ -17,54 +22,103 @@ logger = logging.getLogger("keras_perf")
 class GPUUtilizationSampler(ListeningCallback):
     """Samples the GPUs and the host in the background while `fit` trains.
 
-    Logs time-weighted means of each interval as `gpu/<i>/*` (NVML, on Hopper and newer also
-    GPM) and `host/*` (psutil). On a machine without an NVIDIA driver it says so in one line and
-    logs the host only.
+    Logs time-weighted means of each interval's training time as `gpu/<i>/*` (NVML, on Hopper
+    and newer also GPM) and `host/*` (psutil), with extremes, validation and energy beside them;
+    `<i>` is TensorFlow's number of the GPU. On a machine without an NVIDIA driver it says so in
+    one line and logs the host only.
 
     Arguments:
         log_dir: the directory that TensorBoard is started on; str or os.PathLike.
         interval_s: seconds between two samples, above 0.
+        epoch_line: print a line about the GPUs after each epoch.
 
     Raises:
         TypeError, ValueError, OSError: a wrong argument, or `log_dir` cannot be written.
 
     What it cannot see: NVML's utilization says only that some kernel ran, not how much of the
-    GPU it used; power is averaged by the driver; validation inside an interval is included.
+    GPU it used; power is averaged by the driver; the order of GPUs of one model that CUDA sorts
+    in a way of its own.
 
     >>> import keras_perf as kp
     >>> gpu = kp.GPUUtilizationSampler("logs/run1", interval_s=0.5)
     """
 
-    def __init__(self, log_dir: str | os.PathLike[str], *, interval_s: float = 0.2) -> None:
+    def __init__(
+        self,
+        log_dir: str | os.PathLike[str],
+        *,
+        interval_s: float = 0.2,
+        epoch_line: bool = False,
+    ) -> None:
         super().__init__(log_dir)
-        self.interval_s = require_number(
-            "interval_s", interval_s, above=0, remedy="The default is 0.2, five samples a second."
-        )
-        self._sampler: BackgroundSampler | None = None
+        self.interval_s = sampling_interval(interval_s)
+        self.epoch_line = require_bool("epoch_line", epoch_line)
+        self._watch: GpuWatch | None = None
+        self._step = 0
+        self._line: EpochLine | None = None
+        self._described = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what belongs to the `fit` that runs here, such as its thread."""
+        return {**self.__dict__, "_watch": None, "observation": None}
 
     def observation_begins(self, observation: Observation) -> None:
         """Starts the thread."""
-        readers: list[Reader] = [HostReader()]
-        try:
-            gpus = NvmlReader()
-            observation.recording.context["gpus"] = gpus.describe()
-            observation.recording.context["gpu_memory_total_mib"] = gpus.memory_total_mib()
-        except SensorError as error:
-            logger.warning(
-                "keras_perf: %s: GPU figures are missing, CPU and memory are sampled.", str(error)
-            )
-        else:
-            readers.append(gpus)
-        self._sampler = BackgroundSampler(readers, self.interval_s, logger.warning)
-        self._sampler.start()
+        self._step = observation.first_step
+        self._line = EpochLine() if self.epoch_line else None
+        self._described = False
+        self._watch = GpuWatch(self.interval_s, logger.warning, tensorflow_gpus())
+        observation.recording.context |= self._watch.context
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        """From here on it is training."""
+        self._enter(Phase.TRAINING)
+
+    def on_test_begin(self, logs: Any = None) -> None:
+        """From here on it is validation."""
+        self._enter(Phase.VALIDATION)
+
+    def on_test_end(self, logs: Any = None) -> None:
+        """From here on it is neither."""
+        self._enter(Phase.BETWEEN)
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """From here on it is neither; the epoch's line."""
+        self._enter(Phase.BETWEEN)
+        if self._line is not None and (line := self._line.take()):
+            print(f"Epoch {epoch + 1}: {line}")
+
+    def _enter(self, phase: Phase) -> None:
+        if self._watch is not None:
+            self._watch.enter(phase)
 
     def interval_ends(self, step: int, wall_time: float, final: bool) -> None:
-        """Writes the means since the last interval."""
-        if self._sampler is not None:
-            self.writer.scalars(step, self._sampler.take(), wall_time)
+        """Writes the figures since the last interval."""
+        if self._watch is None:
+            return
+        assert self.observation is not None
+        steps, self._step = step - self._step, step
+        known = self.observation.recording.context.get("examples_per_step")
+        values = self._watch.take(steps, known)
+        self.writer.scalars(step, values, wall_time)
+        if self._line is not None:
+            self._line.add(values, max(1, steps))
+        if not self._described and values:
+            self._described = True
+            if text := self._watch.text():
+                self.writer.text(step, "perf/gpus", text)
 
     def leaves(self, aborted: bool) -> None:
         """Ends the thread and gives NVML back."""
-        if self._sampler is not None:
-            self._sampler.stop()
-            self._sampler = None
+        if self._watch is not None:
+            self._watch.stop()
+            self._watch = None
+
+
+def tensorflow_gpus() -> Seen:
+    """The GPUs that TensorFlow trains on, by what CUDA shows it."""
+    there = tf.config.list_physical_devices("GPU")
+    details = [tf.config.experimental.get_device_details(gpu) for gpu in there]
+    names = tuple(str(detail.get("device_name")) for detail in details)
+    chosen = tuple(there.index(gpu) for gpu in tf.config.get_visible_devices("GPU"))
+    return Seen(names, chosen)

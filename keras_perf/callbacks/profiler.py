@@ -5,13 +5,23 @@ from __future__ import annotations
 import logging
 import os
 import time
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from keras_perf.callbacks import profiler_door
+from keras_perf.callbacks.captures import Captures, scalars_of
 from keras_perf.callbacks.listener import Director, Plan
-from keras_perf.callbacks.listening import ListeningCallback
+from keras_perf.callbacks.listening import ListeningCallback, require_bool, require_number
+from keras_perf.callbacks.model_facts import shapes_differ
 from keras_perf.callbacks.observation import Observation
-from keras_perf.observers.schedule import CaptureSchedule
-from keras_perf.records.execution import Kind
+from keras_perf.callbacks.trace_size import affordable_steps
+from keras_perf.callbacks.triggers import EverySeconds, OnSignal, OnSlowStep, OnTouch
+from keras_perf.observers.recompiling import RecompileGuess
+from keras_perf.observers.schedule import CaptureSchedule, require_int
+from keras_perf.observers.slow_steps import Throttle
+from keras_perf.observers.windows import NEVER, Window, Windows
+from keras_perf.observers.workers import is_chosen, require_workers
+from keras_perf.records.execution import Execution, Kind
 from keras_perf.write.events import RUN
 
 logger = logging.getLogger("keras_perf")
@@ -22,16 +32,27 @@ class WindowedProfiler(ListeningCallback, Director):
 
     The trace goes to `<log_dir>/perf/plugins/profile`, where TensorBoard's Profile tab finds
     it, with step markers that xprof counts. Steps are optimizer steps of this `fit`, whatever
-    `steps_per_execution` is; a window is rounded outwards to whole executions. Captured steps
-    carry the profiler's cost and are left out of every other figure.
+    `steps_per_execution` is; a window is rounded outwards to whole executions. Warm-up starts
+    again where TensorFlow traced or XLA compiled in it. Captured steps carry the profiler's
+    cost, which is logged with each capture, and are left out of every other figure.
+
+    Touching the file `<log_dir>/capture_now` starts a window in a training that runs.
 
     Arguments:
         log_dir: the directory that TensorBoard is started on; str or os.PathLike.
         skip_first: steps before the first cycle.
         wait_steps: steps at the start of each cycle in which nothing happens.
         warmup_steps: steps to let pass after those: tracing, compiling, autotuning.
-        active_steps: steps to capture, at least 1.
+        active_steps: steps to capture, at least 1. A window whose trace would be larger than
+            about 64 MiB is shortened, and that is said.
         repeat: number of cycles; 0 for no end.
+        every_s: beside the schedule, a window each time that so many seconds have passed.
+        on_slow_step: a factor above 1: beside the schedule, a window when the median step has
+            become slower by it, or a single one took far longer than usual.
+        max_captures: how often, at most, `on_slow_step` may start a window in a `fit`.
+        cooldown_s: seconds between two such windows, at least.
+        on_signal: SIGUSR2 starts a window, as touching the file does.
+        workers: of several workers, `"chief"` captures, or `"all"`, or those numbered here.
 
     Raises:
         TypeError, ValueError, OSError: a wrong argument, or `log_dir` cannot be written.
@@ -40,7 +61,7 @@ class WindowedProfiler(ListeningCallback, Director):
     steps, and reports none of them.
 
     >>> import keras_perf as kp
-    >>> profiler = kp.WindowedProfiler("logs/run1", warmup_steps=50, active_steps=10)
+    >>> profiler = kp.WindowedProfiler("logs/run1", warmup_steps=50, on_slow_step=1.5)
     """
 
     def __init__(
@@ -52,100 +73,207 @@ class WindowedProfiler(ListeningCallback, Director):
         warmup_steps: int = 20,
         active_steps: int = 20,
         repeat: int = 1,
+        every_s: float | None = None,
+        on_slow_step: float | None = None,
+        max_captures: int = 3,
+        cooldown_s: float = 60.0,
+        on_signal: bool = False,
+        workers: str | Iterable[int] = "chief",
     ) -> None:
         super().__init__(log_dir)
         self.schedule = CaptureSchedule(skip_first, wait_steps, warmup_steps, active_steps, repeat)
+        if every_s is not None:
+            require_number("every_s", every_s, above=0, remedy="None starts none by time.")
+        if on_slow_step is not None:
+            remedy = "1.5 starts a window when steps take half as long again."
+            require_number("on_slow_step", on_slow_step, above=1, remedy=remedy)
+        remedy = " To start none at slow steps, leave on_slow_step out."
+        self.max_captures = require_int("max_captures", max_captures, 1, remedy)
+        self.cooldown_s = require_number(
+            "cooldown_s", cooldown_s, above=0, remedy="The default is 60."
+        )
+        self.every_s, self.on_slow_step = every_s, on_slow_step
+        self.on_signal = require_bool("on_signal", on_signal)
+        self.workers = require_workers(workers)
         self._forget()
 
     def _forget(self) -> None:
-        self._window: int | None = None
-        self._refused: int | None = None
-        self._window_begin = 0
-        self._captures: list[dict[str, float]] = []
+        self._windows = Windows(self.schedule)
+        self._captures = Captures(os.path.join(self.log_dir, RUN))
+        self._recompiling = RecompileGuess()
+        self._traces = 0
+        self._clock: EverySeconds | None = None
+        self._slow: OnSlowStep | None = None
+        self._touch: OnTouch | None = None
+        self._signal: OnSignal | None = None
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Joins, if this worker is to capture."""
+        try:
+            chosen = is_chosen(self.workers, os.environ.get("TF_CONFIG"))
+        except ValueError as error:
+            chosen = True
+            logger.warning("keras_perf: %s This process captures as if it were alone.", str(error))
+        if chosen:
+            super().on_train_begin(logs)
 
     def observation_begins(self, observation: Observation) -> None:
-        """Starts the schedule anew."""
+        """Starts the schedule and the triggers anew."""
         self._forget()
+        self._touch = OnTouch(self.log_dir, self._windows.request)
+        if self.every_s is not None:
+            self._clock = EverySeconds(self.every_s, self._request_when_warm)
+        if self.on_slow_step is not None:
+            throttle = Throttle(self.max_captures, self.cooldown_s)
+            self._slow = OnSlowStep(self.on_slow_step, throttle, self._windows.request)
+        if self.on_signal:
+            self._signal = OnSignal(self._windows.request)
+
+    def _request_when_warm(self, reason: str) -> bool:
+        warm = self._step >= self.schedule.warmup_steps
+        return warm and self._windows.request(reason)
+
+    @property
+    def _fit(self) -> Observation:
+        assert self.observation is not None
+        return self.observation
+
+    @property
+    def _step(self) -> int:
+        """Steps of this `fit` so far."""
+        return self._fit.step - self._fit.first_step
+
+    # -- between two executions ----------------------------------------------------------
 
     def direct(self, plan: Plan) -> Plan:
         """Starts and stops the capture; marks the steps inside."""
         observation = self.observation
         assert observation is not None
-        step = observation.step - observation.first_step
-        if step + plan.steps <= self.schedule.first_active:
+        step, windows = observation.step - observation.first_step, self._windows
+        if observation.traces != self._traces:
+            self._notice_trace(step, plan)
+        if step + plan.steps <= windows.quiet_until and windows.asked is None:
             return plan
-        window = self.schedule.window(step, plan.steps)
-        if self._window is not None and window != self._window:
-            self._stop()
-        if window is not None and self._window is None and window != self._refused:
-            self._start(window)
-        if self._window is None:
-            if self.schedule.is_over(step):
-                observation.stop_directing(self)
+        before = windows.current
+        if before is None:
+            # A recompilation just now may move the window that would begin.
+            observation.tell_executions()
+        window = windows.at(step, plan.steps)
+        if before is not None and window is not before:
+            self._end()
+        if window is not None and window is not before and not self._begin(window, plan):
+            return plan
+        if not self._captures.open:
             return plan
         marker = profiler_door.step_marker(observation.step)
         return plan._replace(kind=Kind.PROFILED, around=marker)
 
+    def _notice_trace(self, step: int, plan: Plan) -> None:
+        """Warm-up starts again; the first execution's trace is what warm-up is for."""
+        self._traces = self._fit.traces
+        if step > plan.steps:
+            self._warm_up_again(step, "TensorFlow traced the train function again")
+
+    def _warm_up_again(self, step: int, why: str) -> None:
+        if self._windows.warm_up_again(step):
+            logger.info("keras_perf: warm-up starts again at step %d: %s.", step, why)
+
+    def _begin(self, window: Window, plan: Plan) -> bool:
+        self._settle()
+        if self._captures.lost:
+            self._windows.abandon()
+            return False
+        first = self._fit.first_step
+        begun = self._captures.begin(
+            self._fit.step,
+            window._replace(first_step=window.first_step + first, end_step=window.end_step + first),
+        )
+        if not begun:
+            self._windows.abandon()
+            return False
+        wanted = window.end_step - self._step
+        steps = affordable_steps(wanted, plan, self._captures.bytes_per_step)
+        if steps < wanted:
+            self._windows.shorten(self._step + steps)
+        return True
+
+    def _end(self) -> None:
+        if self._captures.open:
+            self._captures.end(self._fit.step)
+
+    def _settle(self) -> None:
+        """Writes down the newest capture with what it cost."""
+        record = self._captures.settle()
+        if record is not None:
+            self._fit.recording.context["captures"] = self._captures.records()
+            self.writer.scalars(record.last_step, scalars_of(record), time.time())
+
+    # -- what the observation tells ------------------------------------------------------
+
+    def executions(self, executions: Sequence[Execution]) -> None:
+        """Looks for recompilations and slow steps."""
+        self._captures.executions(executions)
+        recompiled = [e for e in executions if e.kind is Kind.RECOMPILED]
+        if shapes_differ(self._fit.model, self._fit.pipeline):
+            waits = {e.first_step: 0 for e in executions}
+            found = self._recompiling.excesses(executions, waits)
+            recompiled += [e for e in executions if e.first_step in found]
+        for execution in recompiled:
+            after = execution.first_step + execution.steps - self._fit.first_step
+            self._warm_up_again(after, "XLA compiled the train function again")
+        if self._slow is not None:
+            self._slow.executions(executions)
+
+    def interval_ends(self, step: int, wall_time: float, final: bool) -> None:
+        """Writes the newest capture down; looks at the clock and for the file."""
+        if final or not self._captures.open:
+            self._settle()
+        if self._touch is not None:
+            self._touch.interval_ends()
+        if self._clock is not None:
+            self._clock.interval_ends()
+
     def epoch_ends(self, *, validates: bool) -> None:
         """Closes a window that is complete, or would be filled with validation."""
-        observation = self.observation
-        assert observation is not None
-        if self._window is None:
+        window = self._windows.current
+        if window is None:
             return
-        next_step = observation.step - observation.first_step
-        going_on = self.schedule.window(next_step, 1) == self._window
-        if validates or not going_on:
-            self._refused = self._window
-            self._stop()
-        if validates and going_on:
+        left = window.end_step - self._step
+        if left > 0 and not validates:
+            return
+        self._end()
+        self._windows.abandon()
+        if left > 0:
             logger.warning(
                 "keras_perf: the window of WindowedProfiler ends at step %d, %d steps early, "
                 "because validation begins.",
-                next_step,
-                self.schedule.end_of(self._refused or 0) - next_step,
+                self._step,
+                left,
             )
+
+    def executions_end(self) -> None:
+        """Saves what was captured."""
+        self._end()
 
     def leaves(self, aborted: bool) -> None:
-        """Saves what was captured; says if nothing was."""
-        observation = self.observation
-        assert observation is not None
-        if self._window is not None:
-            self._stop()
-        elif not self._captures and self._refused is None:
+        """Saves what was captured; says if a window was not reached."""
+        if self._signal is not None:
+            self._signal.stop()
+        self._end()
+        self._settle()
+        self._say_what_was_not_reached()
+        self._forget()
+
+    def _say_what_was_not_reached(self) -> None:
+        windows, wanted = self._windows, self.schedule.repeat or 1
+        if windows.reached < wanted and windows.next_start != NEVER:
+            nothing = not (self._captures.records() or self._captures.refused)
             logger.warning(
-                "keras_perf: WindowedProfiler captured nothing: the window begins at step %d "
-                "of a fit and this one had %d. Lower warmup_steps or train longer.",
-                self.schedule.first_active,
-                observation.step - observation.first_step,
+                "keras_perf: WindowedProfiler %s: the next window begins at step %d of a fit and "
+                "this one had %d. Lower warmup_steps or train longer.",
+                "captured nothing"
+                if nothing
+                else f"reached {windows.reached} of {wanted} scheduled windows",
+                windows.next_start,
+                self._step,
             )
-
-    def _start(self, window: int) -> None:
-        observation = self.observation
-        assert observation is not None
-        try:
-            profiler_door.start(os.path.join(self.log_dir, RUN))
-        except profiler_door.CaptureError as error:
-            self._refused = window
-            logger.warning("keras_perf: no trace of this window: %s.", str(error))
-            return
-        self._window, self._window_begin = window, observation.step
-
-    def _stop(self) -> None:
-        observation = self.observation
-        assert observation is not None
-        self._window = None
-        begin = time.perf_counter()
-        try:
-            profiler_door.stop()
-        except profiler_door.CaptureError as error:
-            self._refused = self.schedule.repeat
-            logger.warning("keras_perf: the trace was lost: %s.", str(error))
-            return
-        self._captures.append(
-            {
-                "first_step": self._window_begin,
-                "last_step": observation.step,
-                "stop_s": time.perf_counter() - begin,
-            }
-        )
-        observation.recording.context["captures"] = self._captures

@@ -24,6 +24,7 @@ class HostReader:
         self._process = psutil.Process()
         self._due = 0.0
         self._primed = False
+        self._before: tuple[float, int] | None = None
 
     def read(self) -> dict[str, float]:
         """Tag → value in the tag's unit; nothing at first, or if asked again within EVERY_S."""
@@ -36,6 +37,7 @@ class HostReader:
             self._primed = True
             psutil.cpu_percent()
             self._process.cpu_percent()
+            self._read_rate(now)
             return {}
         with self._process.oneshot():
             return {
@@ -43,7 +45,19 @@ class HostReader:
                 "host/process_cpu_pct": self._process.cpu_percent(),
                 "host/memory_used_mib": psutil.virtual_memory().used / _MIB,
                 "host/process_memory_mib": self._process.memory_info().rss / _MIB,
+                **self._read_rate(now),
             }
+
+    def _read_rate(self, now: float) -> dict[str, float]:
+        """Nothing where the system does not count, or not for us."""
+        try:
+            count = self._process.io_counters().read_bytes
+        except (AttributeError, OSError, psutil.Error):
+            return {}
+        before, self._before = self._before, (now, count)
+        if before is None:
+            return {}
+        return {"host/read_mib_per_sec": (count - before[1]) / _MIB / (now - before[0])}
 
     def close(self) -> None:
         """Nothing is held."""

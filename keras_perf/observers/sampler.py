@@ -1,57 +1,59 @@
-"""Reads sensors in the background and averages them over time."""
+"""Reads sensors in the background and sums up what they say."""
 
 from __future__ import annotations
 
+import atexit
+import math
+import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from keras_perf.observers.nvml import SensorError
-
-
-class Reader(Protocol):
-    """A sensor."""
-
-    def read(self) -> Mapping[str, float]:
-        """Tag → value; raises SensorError when it has failed for good."""
-
-    def close(self) -> None:
-        """Gives back what it holds."""
+from keras_perf.observers.aggregation import Aggregate
+from keras_perf.observers.phases import Phases
+from keras_perf.observers.sensor import Reader, SensorError
+from keras_perf.records.phase import Phase
 
 
-class TimeWeightedMean:
-    """Mean of samples, each weighted by the time since the one before.
+class Sampled(NamedTuple):
+    """What the sensors said in an interval."""
 
-    A late sample stands for the longer time it took, so a busy machine does not skew the mean.
+    values: dict[str, float]
+    """By tag; empty if no sample was taken."""
+    training_s: float
+    """How much of the interval was training."""
+
+
+def sampling_interval(interval_s: object) -> float:
+    """`interval_s`, if sensors can be read so often.
+
+    Raises:
+        TypeError: not a number.
+        ValueError: not above 0, or not finite.
     """
-
-    def __init__(self) -> None:
-        self._sums: dict[str, float] = {}
-        self._weights: dict[str, float] = {}
-
-    def add(self, values: Mapping[str, float], seconds: float) -> None:
-        """One sample that stands for the last `seconds`."""
-        for tag, value in values.items():
-            self._sums[tag] = self._sums.get(tag, 0.0) + value * seconds
-            self._weights[tag] = self._weights.get(tag, 0.0) + seconds
-
-    def take(self) -> dict[str, float]:
-        """Means since the last call, and a new beginning."""
-        means = {t: s / self._weights[t] for t, s in self._sums.items() if self._weights[t] > 0}
-        self._sums.clear()
-        self._weights.clear()
-        return means
+    remedy = "The default is 0.2, five samples a second."
+    if isinstance(interval_s, bool) or not isinstance(interval_s, int | float):
+        kind = type(interval_s).__name__
+        raise TypeError(f"interval_s must be a number, got {kind} {interval_s!r}. {remedy}")
+    if not 0 < interval_s < math.inf:
+        raise ValueError(f"interval_s must be above 0 and finite, got {interval_s!r}. {remedy}")
+    return float(interval_s)
 
 
 class BackgroundSampler:
     """A daemon thread that reads every `interval_s` without drift, until `stop`.
+
+    In a forked child there is no such thread: there it says nothing and leaves the sensors,
+    which are the parent's, alone.
 
     Arguments:
         readers: sensors; closed by `stop`.
         interval_s: seconds between two samples.
         warn: told once, in one line, when a sensor fails; its values are missing from then on.
         clock: monotonic seconds.
+        phase: what training is doing now.
+        after_sample: called in the thread after each sample.
     """
 
     def __init__(
@@ -60,46 +62,70 @@ class BackgroundSampler:
         interval_s: float,
         warn: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
+        *,
+        phase: Phase = Phase.BETWEEN,
+        after_sample: Callable[[], None] = lambda: None,
     ) -> None:
         self._clock = clock
         self._readers = list(readers)
         self._interval_s = interval_s
         self._warn = warn
-        self._mean = TimeWeightedMean()
+        self._after_sample = after_sample
+        self._aggregate = Aggregate()
+        self._taken = self._sampled = clock()
+        self._phases = Phases(self._taken, phase)
+        self._process = os.getpid()
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="keras_perf-sampler", daemon=True)
 
     def start(self) -> None:
         """Begins to sample."""
+        atexit.register(self.stop)
         self._thread.start()
 
-    def take(self) -> dict[str, float]:
-        """Time-weighted means since the last call; empty if no sample was taken since."""
+    def enter(self, phase: Phase) -> None:
+        """Training does this from now on."""
+        self._phases.begin(self._clock(), phase)
+
+    def take(self) -> Sampled:
+        """What was sampled since the last call."""
+        if os.getpid() != self._process:
+            return Sampled({}, 0.0)
+        begin, self._taken = self._taken, self._clock()
+        spent = self._phases.seconds(begin, self._taken)
         with self._lock:
-            return self._mean.take()
+            return Sampled(self._aggregate.take(), spent.get(Phase.TRAINING, 0.0))
 
     def stop(self) -> None:
         """Ends the thread and closes the sensors; safe to call twice."""
+        if os.getpid() != self._process:
+            return
+        atexit.unregister(self.stop)
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(timeout=5)
+        if self._thread.is_alive():
+            # It hangs in a driver's call, which closing would pull the ground from under.
+            return
         for reader in self._readers:
             reader.close()
         self._readers.clear()
 
     def _run(self) -> None:
-        last = self._clock()
-        due = last + self._interval_s
+        self._sampled = self._clock()
+        due = self._sampled + self._interval_s
         while not self._stop.wait(max(0.0, due - self._clock())):
             now = self._clock()
-            self.sample(now - last)
-            last = now
+            self.sample(now)
+            self._after_sample()
             # The next multiple of the interval after now: no drift, no catching up.
             due += self._interval_s * (1 + max(0, int((now - due) / self._interval_s)))
 
-    def sample(self, seconds: float) -> None:
-        """One sample of every sensor, standing for the last `seconds`."""
+    def sample(self, now: float) -> None:
+        """One sample of every sensor, standing for the time since the one before."""
+        seconds = self._phases.seconds(self._sampled, now)
+        self._sampled = now
         for reader in list(self._readers):
             try:
                 values = reader.read()
@@ -110,4 +136,4 @@ class BackgroundSampler:
                 self._warn(f"keras_perf: {what}; its values are missing from now on.")
                 continue
             with self._lock:
-                self._mean.add(values, seconds)
+                self._aggregate.add(values, seconds)

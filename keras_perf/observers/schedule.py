@@ -40,7 +40,7 @@ class CaptureSchedule:
         cycle = (last - self.first_active) // self._length
         if self.repeat:
             cycle = min(cycle, self.repeat - 1)
-        if cycle < 0 or first >= self._start(cycle) + self.active_steps:
+        if cycle < 0 or first >= self.end_of(cycle):
             return None
         return cycle
 
@@ -49,20 +49,21 @@ class CaptureSchedule:
         """The first step that is captured."""
         return self.skip_first + self.wait_steps + self.warmup_steps
 
+    def start_of(self, cycle: int) -> int:
+        """The first step of a cycle's window."""
+        return self.first_active + cycle * self._length
+
     def end_of(self, cycle: int) -> int:
         """The first step after a cycle's window."""
-        return self._start(cycle) + self.active_steps
+        return self.start_of(cycle) + self.active_steps
 
-    def is_over(self, step: int) -> bool:
-        """No window follows at or after this step."""
-        return bool(self.repeat) and step >= self.end_of(self.repeat - 1)
+    def has(self, cycle: int) -> bool:
+        """There is such a cycle."""
+        return not self.repeat or cycle < self.repeat
 
     @property
     def _length(self) -> int:
         return self.wait_steps + self.warmup_steps + self.active_steps
-
-    def _start(self, cycle: int) -> int:
-        return self.first_active + cycle * self._length
 
 
 def require_int(name: str, value: object, least: int, remedy: str) -> int:

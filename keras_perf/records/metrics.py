@@ -6,21 +6,12 @@ from here, so they cannot drift apart.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from keras_perf.records.gap_event import CAUSES
+from keras_perf.records.gpu_metrics import GPU_METRICS
+from keras_perf.records.metric import Metric
 
 CONTEXT_TAG = "perf/context"
 """Where the record of all that is not a scalar is kept."""
-
-
-class Metric(NamedTuple):
-    """One logged quantity. `<i>` in a tag stands for a GPU's index, `<owner>` for `Class.hook`."""
-
-    tag: str
-    unit: str
-    meaning: str
-    blind_spot: str
 
 
 STEP_METRICS = (
@@ -135,6 +126,24 @@ EVENT_METRICS = tuple(
     for cause, meaning in CAUSES.items()
 )
 
+CAPTURE_METRICS = (
+    Metric(
+        "capture/slowdown_ratio",
+        "ratio",
+        "Median step inside a profiler window over the median of the steps before it.",
+        "Absent where no steady step came before; a window that was begun because steps were "
+        "slow is compared with those.",
+    ),
+    Metric("capture/start_ms", "ms", "Time for which starting a capture blocked training.", ""),
+    Metric(
+        "capture/stop_ms",
+        "ms",
+        "Time for which stopping and saving a capture blocked training.",
+        "Grows with the number of recorded events.",
+    ),
+    Metric("capture/size_mib", "MiB", "Size of the trace.", ""),
+)
+
 HOST_METRICS = (
     Metric("host/cpu_pct", "%", "Share of all logical CPUs in use.", "Every process counts."),
     Metric(
@@ -150,47 +159,11 @@ HOST_METRICS = (
         "Resident memory of this process.",
         "Shared pages count in full.",
     ),
-)
-
-GPU_METRICS = (
     Metric(
-        "gpu/<i>/utilization_pct",
-        "%",
-        "Share of time in which at least one kernel ran.",
-        "Says nothing of how much of the GPU the kernel used.",
-    ),
-    Metric(
-        "gpu/<i>/memory_utilization_pct",
-        "%",
-        "Share of time in which device memory was read or written.",
-        "Not the share of memory bandwidth.",
-    ),
-    Metric(
-        "gpu/<i>/memory_used_mib",
-        "MiB",
-        "Device memory in use.",
-        "TensorFlow reserves ahead: not what the model needs. Every process counts.",
-    ),
-    Metric("gpu/<i>/power_w", "W", "Board power.", "The driver averages it over about a second."),
-    Metric("gpu/<i>/temperature_c", "°C", "GPU core temperature.", "Memory may be hotter."),
-    Metric("gpu/<i>/sm_clock_mhz", "MHz", "Clock of the streaming multiprocessors.", ""),
-    Metric(
-        "gpu/<i>/sm_active_pct",
-        "%",
-        "Share of time an average SM had a warp resident (GPM).",
-        "Hopper and newer.",
-    ),
-    Metric(
-        "gpu/<i>/tensor_active_pct",
-        "%",
-        "Share of time tensor cores were busy (GPM).",
-        "Hopper and newer.",
-    ),
-    Metric(
-        "gpu/<i>/dram_bandwidth_pct",
-        "%",
-        "Share of peak device-memory bandwidth (GPM).",
-        "Hopper and newer.",
+        "host/read_mib_per_sec",
+        "MiB/s",
+        "What this process reads from storage.",
+        "What the page cache holds is not read; child processes are not counted.",
     ),
 )
 
@@ -227,6 +200,7 @@ METRICS = (
     + OUTSIDE_METRICS
     + EVENT_METRICS
     + TRIAL_METRICS
+    + CAPTURE_METRICS
     + HOST_METRICS
     + GPU_METRICS
 )

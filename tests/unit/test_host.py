@@ -19,6 +19,8 @@ class ScriptedPsutil(SimpleNamespace):
 
     def __init__(self) -> None:
         self._machine, self._own = [0.0, 30.0], [0.0, 250.0]
+        self._read = [1 * MIB, 9 * MIB]
+        self.Error = RuntimeError
 
     def cpu_percent(self) -> float:
         return self._machine.pop(0)
@@ -31,6 +33,7 @@ class ScriptedPsutil(SimpleNamespace):
             oneshot=contextlib.nullcontext,
             cpu_percent=lambda: self._own.pop(0),
             memory_info=lambda: SimpleNamespace(rss=MIB // 2),
+            io_counters=lambda: SimpleNamespace(read_bytes=self._read.pop(0)),
         )
 
 
@@ -49,13 +52,28 @@ def reader(monkeypatch, now) -> HostReader:
 
 
 def test_a_sample_has_the_units_of_its_tags(reader, now):
-    now[0] += 1.0
+    now[0] += 2.0
     assert reader.read() == {
         "host/cpu_pct": 30.0,
         "host/process_cpu_pct": 250.0,
         "host/memory_used_mib": 3.0,
         "host/process_memory_mib": 0.5,
+        "host/read_mib_per_sec": 4.0,
     }
+
+
+def test_a_system_that_does_not_count_what_is_read_leaves_it_out(monkeypatch):
+    class Uncounted(ScriptedPsutil):
+        def Process(self) -> SimpleNamespace:  # noqa: N802  psutil's name
+            process = super().Process()
+            del process.io_counters
+            return process
+
+    monkeypatch.setattr(host, "psutil", Uncounted())
+    times = iter((0.0, 1.0))
+    reader = HostReader(lambda: next(times))
+    reader.read()
+    assert set(reader.read()) == {m.tag for m in HOST_METRICS} - {"host/read_mib_per_sec"}
 
 
 def test_every_host_metric_is_read(reader, now):

@@ -19,6 +19,11 @@ SUFFIXES = {
     "MHz": "_mhz",
     "1/s": "_per_sec",
     "steps": "_steps",
+    "MiB/s": "_mib_per_sec",
+    "lanes": "_lanes",
+    "generation": "_generation",
+    "processes": "_processes",
+    "J": "_j",
 }
 
 PROMISED = (

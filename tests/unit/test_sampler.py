@@ -1,4 +1,4 @@
-"""Time-weighted means, and a background thread on a scripted clock."""
+"""A background thread on a scripted clock."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from keras_perf.observers import sampler as sampler_module
-from keras_perf.observers.nvml import SensorError
-from keras_perf.observers.sampler import BackgroundSampler, TimeWeightedMean
+from keras_perf.observers.sampler import BackgroundSampler, sampling_interval
+from keras_perf.observers.sensor import SensorError
+from keras_perf.records.phase import Phase
 
 
 class ScriptedSensor:
@@ -29,61 +30,72 @@ class ScriptedSensor:
         self.closed += 1
 
 
-# -- the mean ----------------------------------------------------------------------------
-
-
-def test_each_sample_weighs_as_long_as_it_stands_for():
-    mean = TimeWeightedMean()
-    mean.add({"gpu/0/power_w": 100.0}, 3.0)
-    mean.add({"gpu/0/power_w": 500.0}, 1.0)
-    assert mean.take() == {"gpu/0/power_w": 200.0}
-
-
-def test_a_tag_that_comes_late_is_averaged_over_its_own_time():
-    mean = TimeWeightedMean()
-    mean.add({"a": 1.0}, 9.0)
-    mean.add({"a": 1.0, "b": 7.0}, 1.0)
-    assert mean.take() == {"a": 1.0, "b": 7.0}
-
-
-def test_taking_a_mean_begins_anew():
-    mean = TimeWeightedMean()
-    mean.add({"a": 1.0}, 1.0)
-    mean.take()
-    assert mean.take() == {}
-    mean.add({"a": 5.0}, 1.0)
-    assert mean.take() == {"a": 5.0}
-
-
-def test_a_sample_that_stands_for_no_time_is_absent_and_no_zero():
-    mean = TimeWeightedMean()
-    mean.add({"a": 5.0}, 0.0)
-    assert mean.take() == {}
-
-
 # -- sampling ----------------------------------------------------------------------------
 
 
+class Clock:
+    """Scripted; stands still until it is set."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def sampler_of(*readers, warn=print, clock=None, phase=Phase.TRAINING) -> BackgroundSampler:
+    """Not started: the test samples."""
+    return BackgroundSampler(readers, 1.0, warn, clock or Clock(), phase=phase)
+
+
 def test_all_sensors_go_into_one_mean():
-    sampler = BackgroundSampler(
-        [ScriptedSensor({"a": 1.0}, {"a": 3.0}), ScriptedSensor({"b": 5.0}, {"b": 5.0})], 1.0, print
+    sampler = sampler_of(
+        ScriptedSensor({"a": 1.0}, {"a": 3.0}), ScriptedSensor({"b": 5.0}, {"b": 5.0})
     )
     sampler.sample(1.0)
+    sampler.sample(2.0)
+    assert sampler.take().values == {"a": 2.0, "b": 5.0}
+    assert sampler.take().values == {}
+
+
+def test_a_sample_stands_for_the_time_since_the_one_before():
+    sampler = sampler_of(ScriptedSensor({"a": 100.0}, {"a": 500.0}))
+    sampler.sample(3.0)
+    sampler.sample(4.0)
+    assert sampler.take().values == {"a": 200.0}
+
+
+def test_only_training_counts_and_how_long_it_was_is_told():
+    clock = Clock()
+    sampler = sampler_of(
+        ScriptedSensor(*({"a": value} for value in (1.0, 2.0, 3.0))),
+        clock=clock,
+        phase=Phase.BETWEEN,
+    )
     sampler.sample(1.0)
-    assert sampler.take() == {"a": 2.0, "b": 5.0}
-    assert sampler.take() == {}
+    clock.now = 1.5
+    sampler.enter(Phase.TRAINING)
+    sampler.sample(2.0)
+    clock.now = 3.0
+    sampler.enter(Phase.VALIDATION)
+    sampler.sample(4.0)
+    clock.now = 5.0
+    found = sampler.take()
+    # Half a second of the second sample and a whole one of the third lay in training.
+    assert found.values == {"a": pytest.approx((0.5 * 2.0 + 1.0 * 3.0) / 1.5)}
+    assert found.training_s == 1.5
+    assert sampler.take().training_s == 0.0
 
 
 def test_a_sensor_that_fails_warns_once_and_leaves_the_others_running():
     warnings: list[str] = []
     lost = ScriptedSensor({"gpu": 1.0}, SensorError("NVML stopped answering (GPU is lost)"))
     host = ScriptedSensor({"cpu": 1.0}, {"cpu": 2.0}, {"cpu": 3.0})
-    sampler = BackgroundSampler([lost, host], 1.0, warnings.append)
+    sampler = sampler_of(lost, host, warn=warnings.append)
     sampler.sample(1.0)
     sampler.take()
-    sampler.sample(1.0)
-    sampler.sample(1.0)
-    assert sampler.take() == {"cpu": 2.5}
+    sampler.sample(2.0)
+    sampler.sample(3.0)
+    assert sampler.take().values == {"cpu": 2.5}
     assert warnings == [
         "keras_perf: NVML stopped answering (GPU is lost); its values are missing from now on."
     ]
@@ -93,20 +105,37 @@ def test_a_sensor_that_fails_warns_once_and_leaves_the_others_running():
 def test_a_sensor_that_fails_in_a_way_of_its_own_leaves_the_others_running():
     warnings: list[str] = []
     broken = ScriptedSensor(OSError("/proc/stat cannot be read"))
-    gpu = ScriptedSensor({"gpu": 1.0})
-    sampler = BackgroundSampler([broken, gpu], 1.0, warnings.append)
+    sampler = sampler_of(broken, ScriptedSensor({"gpu": 1.0}), warn=warnings.append)
     sampler.sample(1.0)
-    assert sampler.take() == {"gpu": 1.0}
+    assert sampler.take().values == {"gpu": 1.0}
     assert len(warnings) == 1
     assert "/proc/stat cannot be read" in warnings[0]
 
 
 def test_stopping_closes_the_sensors_once():
     sensor = ScriptedSensor()
-    sampler = BackgroundSampler([sensor], 1.0, print)
+    sampler = sampler_of(sensor)
     sampler.stop()
     sampler.stop()
     assert sensor.closed == 1
+
+
+def test_in_a_forked_child_it_says_nothing_and_leaves_the_parents_sensors_alone(monkeypatch):
+    sensor = ScriptedSensor({"a": 1.0})
+    sampler = sampler_of(sensor)
+    sampler.sample(1.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(sampler_module.os, "getpid", lambda: -1)
+        assert sampler.take() == ({}, 0.0)
+        sampler.stop()
+    assert sensor.closed == 0
+    assert sampler.take().values == {"a": 1.0}
+
+
+@pytest.mark.parametrize("wrong", [0, -1, float("inf"), float("nan")])
+def test_an_interval_that_no_clock_can_keep_is_refused(wrong):
+    with pytest.raises(ValueError, match="interval_s must be above 0 and finite, got"):
+        sampling_interval(wrong)
 
 
 # -- the thread --------------------------------------------------------------------------
@@ -151,11 +180,18 @@ class SlowSensor:
         pass
 
 
+def started(sensor: SlowSensor, threads: ScriptedThreads) -> BackgroundSampler:
+    """Every second; its thread has run to its end."""
+    sampler = BackgroundSampler([sensor], 1.0, print, threads.monotonic, phase=Phase.TRAINING)
+    sampler.start()
+    return sampler
+
+
 def test_the_time_that_reading_takes_does_not_make_the_samples_drift(monkeypatch):
     threads = ScriptedThreads(until=5.0)
     threads.install(monkeypatch)
     sensor = SlowSensor(threads, *[0.25] * 5)
-    BackgroundSampler([sensor], 1.0, print, threads.monotonic).start()
+    started(sensor, threads)
     assert sensor.read_at == [1.0, 2.0, 3.0, 4.0, 5.0]
 
 
@@ -163,16 +199,15 @@ def test_a_reading_that_takes_too_long_is_not_caught_up_with(monkeypatch):
     threads = ScriptedThreads(until=6.0)
     threads.install(monkeypatch)
     sensor = SlowSensor(threads, 2.5)
-    BackgroundSampler([sensor], 1.0, print, threads.monotonic).start()
+    started(sensor, threads)
     assert sensor.read_at == [1.0, 3.5, 4.0, 5.0, 6.0]
 
 
 def test_a_late_sample_stands_for_the_longer_time_it_took(monkeypatch):
     threads = ScriptedThreads(until=3.5)
     threads.install(monkeypatch)
-    sampler = BackgroundSampler([SlowSensor(threads, 2.5)], 1.0, print, threads.monotonic)
-    sampler.start()
-    assert sampler.take() == {"reading": (1 * 1.0 + 2 * 2.5) / 3.5}
+    sampler = started(SlowSensor(threads, 2.5), threads)
+    assert sampler.take().values == {"reading": (1 * 1.0 + 2 * 2.5) / 3.5}
 
 
 def test_a_stopped_sampler_leaves_no_thread_behind():

@@ -1,0 +1,197 @@
+"""What capturing a trace costs per step, and how fast one is read.
+
+    python benchmarks/trace.py [--repeats 5] [--steps 200] [--read-steps 3000]
+
+What: first a tiny model (steps of about a millisecond) traced at several levels of TensorFlow's
+host and Python tracers: what a traced step takes longer, how long `stop` blocks, and how much a
+step adds to the file. Then one large trace, of every operation (host 3), read by
+`keras_perf.read_trace`, by xprof's overview page, and event by event through
+`xprof.profile_data`.
+
+How: a run is one `fit` with 50 steps of warm-up, then the traced steps, timed from before the
+first to after the last without `start` and `stop`; each repeat runs every level once, shuffled,
+and "added" is the difference to the run without a trace of the same repeat. Each reader runs in
+a process of its own; wall time without imports, and the most memory that the process had.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import platform
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+WARM_UP = 50
+LEVELS = {
+    "no trace": None,
+    "host 1, Python 0": (1, 0),
+    "host 2, Python 0 (WindowedProfiler's)": (2, 0),
+    "host 3, Python 0": (3, 0),
+    "host 2, Python 1": (2, 1),
+}
+
+READERS = {
+    "keras_perf.read_trace": """
+from keras_perf import read_trace
+begin = time.perf_counter()
+read_trace(path)
+""",
+    "xprof, overview page": """
+from xprof.convert.raw_to_tool_data import xspace_to_tool_data
+begin = time.perf_counter()
+xspace_to_tool_data([path], "overview_page", {"use_saved_result": False})
+""",
+    "xprof.profile_data, every event": """
+from xprof.profile_data import ProfileData
+begin = time.perf_counter()
+for plane in ProfileData.from_file(path).planes:
+    for line in plane.lines:
+        for event in line.events:
+            event.name, event.start_ns, event.duration_ns
+""",
+}
+
+PRINT = """
+seconds = time.perf_counter() - begin
+# getrusage would give the parent's peak where that was higher.
+[peak] = [line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")]
+print(seconds, int(peak) / 1024)
+"""
+
+
+class Level(int):
+    """TensorFlow 2.20 and 2.21 ignore levels whose truth can be told."""
+
+    def __bool__(self) -> bool:
+        raise TypeError("no truth value")
+
+
+class Run(NamedTuple):
+    """What one traced `fit` took."""
+
+    step_us: float
+    stop_ms: float
+    kib_per_step: float
+
+
+class Tracing(keras.callbacks.Callback):
+    """Traces some steps after warm-up and times them."""
+
+    def __init__(self, log_dir: str, levels: tuple[int, int] | None, steps: int) -> None:
+        super().__init__()
+        self.log_dir, self.levels, self.end = log_dir, levels, WARM_UP + steps - 1
+        self.begin = self.step_s = self.stop_s = 0.0
+        self.marker: Any = None
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """Starts before the first step, and marks each."""
+        if batch == WARM_UP:
+            if self.levels:
+                host, python = map(Level, self.levels)
+                options = tf.profiler.experimental.ProfilerOptions(host, python, Level(1))
+                tf.profiler.experimental.start(self.log_dir, options)
+            self.begin = time.perf_counter()
+        if self.levels and batch >= WARM_UP:
+            self.marker = tf.profiler.experimental.Trace("train", step_num=batch, _r=1)
+            self.marker.__enter__()
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Stops after the last step."""
+        if self.marker is not None:
+            self.marker.__exit__(None, None, None)
+        if batch == self.end:
+            self.step_s = time.perf_counter() - self.begin
+            if self.levels:
+                tf.profiler.experimental.stop()
+                self.stop_s = time.perf_counter() - self.begin - self.step_s
+
+
+def trace(model: keras.Model, levels: tuple[int, int] | None, steps: int, log_dir: str) -> Run:
+    """One `fit`, traced."""
+    random_ = np.random.default_rng(0)
+    x = random_.normal(size=(8 * (WARM_UP + steps), 8)).astype("float32")
+    data = tf.data.Dataset.from_tensor_slices((x, x[:, :1])).batch(8)
+    tracing = Tracing(log_dir, levels, steps)
+    model.fit(data, epochs=1, verbose=0, shuffle=False, callbacks=[tracing])
+    size = sum(file.stat().st_size for file in Path(log_dir).rglob("*.xplane.pb"))
+    return Run(1e6 * tracing.step_s / steps, 1e3 * tracing.stop_s, size / 1024 / steps)
+
+
+def tiny_model() -> keras.Model:
+    """A small MLP without XLA."""
+    layers = [keras.layers.Input((8,)), keras.layers.Dense(16, "relu"), keras.layers.Dense(1)]
+    model = keras.Sequential(layers)
+    model.compile("adam", "mse", jit_compile=False)
+    return model
+
+
+def capture_table(model: keras.Model, repeats: int, steps: int) -> str:
+    """A line a level."""
+    runs: dict[str, list[Run]] = {name: [] for name in LEVELS}
+    for _ in range(repeats):
+        for name in random.sample(list(LEVELS), len(LEVELS)):
+            with tempfile.TemporaryDirectory() as log_dir:
+                runs[name].append(trace(model, LEVELS[name], steps, log_dir))
+    without = runs["no trace"]
+    lines = [f"{'tracers':<40}{'µs/step':>9}{'added':>8}{'stop, ms':>10}{'KiB/step':>10}"]
+    for name, found in runs.items():
+        added = statistics.median(
+            run.step_us - other.step_us for run, other in zip(found, without, strict=True)
+        )
+        step, stop, size = (statistics.median(column) for column in zip(*found, strict=True))
+        lines.append(f"{name:<40}{step:>9.0f}{added:>+8.0f}{stop:>10.1f}{size:>10.1f}")
+    return "\n".join(lines)
+
+
+def read_table(path: Path) -> str:
+    """A line a reader."""
+    lines = [f"{'reader':<40}{'s':>9}{'peak MiB':>10}"]
+    for name, reader in READERS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            copy = shutil.copy(path, folder)
+            code = "import sys, time\npath = sys.argv[1]\n" + reader + PRINT
+            command = [sys.executable, "-c", code, copy]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+        seconds, peak = map(float, done.stdout.split())
+        lines.append(f"{name:<40}{seconds:>9.2f}{peak:>10,.0f}")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measures and prints."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=5, help="of every level, at least 1")
+    parser.add_argument("--steps", type=int, default=200, help="traced in each run")
+    parser.add_argument("--read-steps", type=int, default=3000, help="in the trace that is read")
+    arguments = parser.parse_args()
+    print(
+        f"{datetime.date.today()}, {platform.platform()}, {os.cpu_count()} CPUs, "
+        f"python {platform.python_version()}, tensorflow {tf.__version__}, "
+        f"keras {keras.__version__}\n"
+    )
+    model = tiny_model()
+    print(capture_table(model, arguments.repeats, arguments.steps), end="\n\n")
+    with tempfile.TemporaryDirectory() as log_dir:
+        trace(model, (3, 0), arguments.read_steps, log_dir)
+        [path] = Path(log_dir).rglob("*.xplane.pb")
+        print(f"a trace of {arguments.read_steps} steps, {path.stat().st_size / 2**20:.1f} MiB:")
+        print(read_table(path))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""Where traces are written, and how they get where TensorBoard finds them.
+
+TensorFlow names a capture's folder to the second and its file after the host, so that two
+captures in one second, of one process or of several, would overwrite each other. Each is
+therefore written into a folder of its own, and then moved to a name that nobody has taken.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import tempfile
+from typing import NamedTuple
+
+import tensorflow as tf
+
+PROFILES = os.path.join("plugins", "profile")
+
+
+class Saved(NamedTuple):
+    """A saved capture."""
+
+    folder: str
+    size_bytes: int
+
+
+def is_remote(path: str) -> bool:
+    """It names a file system that only `tf.io.gfile` knows."""
+    return "://" in path
+
+
+def staging_folder(log_dir: str) -> str:
+    """A new folder to capture into: on the same file system, or a local one if that is remote."""
+    if is_remote(log_dir):
+        return tempfile.mkdtemp(prefix="keras_perf-capture-")
+    os.makedirs(log_dir, exist_ok=True)
+    return tempfile.mkdtemp(prefix=".capture-", dir=log_dir)
+
+
+def saved_in(staging: str) -> list[str]:
+    """The files of a capture."""
+    profiles = os.path.join(staging, PROFILES)
+    folders = sorted(os.listdir(profiles)) if os.path.isdir(profiles) else []
+    return [
+        os.path.join(profiles, folder, name)
+        for folder in folders
+        for name in sorted(os.listdir(os.path.join(profiles, folder)))
+    ]
+
+
+def keep(staging: str, log_dir: str) -> Saved:
+    """Moves a capture into `log_dir`, beside those that are there."""
+    files = saved_in(staging)
+    size = sum(os.path.getsize(file) for file in files)
+    second = os.path.basename(os.path.dirname(files[0]))
+    folder = _new_folder(os.path.join(log_dir, PROFILES), second)
+    for file in files:
+        target = os.path.join(folder, os.path.basename(file))
+        if is_remote(log_dir):
+            tf.io.gfile.copy(file, target)
+        else:
+            shutil.move(file, target)
+    return Saved(folder, size)
+
+
+def _new_folder(profiles: str, second: str) -> str:
+    tf.io.gfile.makedirs(profiles)
+    for number in itertools.count(1):
+        folder = os.path.join(profiles, second if number == 1 else f"{second}_{number}")
+        if not is_remote(folder):
+            try:
+                os.mkdir(folder)
+            except FileExistsError:
+                continue
+            return folder
+        # Object stores make no folder exclusively: the process tells two of one second apart.
+        folder = f"{folder}_{os.getpid()}"
+        if not tf.io.gfile.exists(folder):
+            tf.io.gfile.makedirs(folder)
+            return folder
+    raise AssertionError("unreachable")

@@ -1,0 +1,63 @@
+"""How long a window may be: a trace grows with every step, by the size of its graph."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from keras_perf.callbacks.listener import Plan
+from keras_perf.observers.capture_cost import (
+    BYTES_PER_OP,
+    LARGEST_BYTES,
+    UNKNOWN_BYTES_PER_STEP,
+    longest_window,
+)
+from keras_perf.trials.train_function import inner_function
+
+logger = logging.getLogger("keras_perf")
+
+SHORT_WINDOW = 50
+"""Steps whose trace is never huge: its size is not estimated."""
+
+
+def affordable_steps(wanted: int, plan: Plan, bytes_per_step: float | None) -> int:
+    """How many of the `wanted` steps are captured; if not all, that is said.
+
+    Arguments:
+        wanted: steps of the window.
+        plan: its first execution; one is always captured.
+        bytes_per_step: what a step took in the trace before; None where there is none yet.
+    """
+    if wanted <= SHORT_WINDOW:
+        return wanted
+    if bytes_per_step is None:
+        nodes = graph_nodes(plan.function)
+        bytes_per_step = nodes * BYTES_PER_OP if nodes else UNKNOWN_BYTES_PER_STEP
+    longest = max(longest_window(bytes_per_step), plan.steps)
+    if wanted <= longest:
+        return wanted
+    logger.warning(
+        "keras_perf: this window is shortened from %d steps to %d: at about %.0f KiB a step its "
+        "trace would take %.0f MiB; saving more than %.0f MiB stops training for seconds and takes "
+        "gigabytes of memory. Lower active_steps.",
+        wanted,
+        longest,
+        bytes_per_step / 2**10,
+        wanted * bytes_per_step / 2**20,
+        LARGEST_BYTES / 2**20,
+    )
+    return longest
+
+
+def graph_nodes(train_function: Any) -> int | None:
+    """Nodes of a train function's graph, with those of the functions that it calls.
+
+    None where there is no graph, as with `run_eagerly`, or none is found. Takes milliseconds.
+    """
+    function = inner_function(train_function)
+    # Private: no public name leads to what a tf.function has traced without its arguments.
+    traced: list[Any] = getattr(function, "_list_all_concrete_functions", list)()
+    if not traced:
+        return None
+    graph = traced[-1].graph.as_graph_def()
+    return len(graph.node) + sum(len(inner.node_def) for inner in graph.library.function)

@@ -1,0 +1,101 @@
+"""GPUs and host in the background: what the callback and `sample_gpus` have in common."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+from typing import Any
+
+from keras_perf.observers.cuda_devices import Seen
+from keras_perf.observers.host import HostReader
+from keras_perf.observers.nvml import NvmlReader
+from keras_perf.observers.persistent import PersistentReader
+from keras_perf.observers.sampler import BackgroundSampler
+from keras_perf.observers.sensor import Reader, SensorError
+from keras_perf.records.phase import Phase
+
+
+class GpuWatch:
+    """Samples until `stop`; without a GPU the host only, which it says in one line.
+
+    Arguments:
+        interval_s: seconds between two samples.
+        warn: told of what is missing, in one line each.
+        seen: what the framework says of its GPUs.
+        phase: what training is doing now.
+        after_sample: called in the sampler's thread after each sample.
+
+    Attributes:
+        context: what the run's record should hold.
+    """
+
+    def __init__(
+        self,
+        interval_s: float,
+        warn: Callable[[str], None],
+        seen: Seen | None = None,
+        *,
+        phase: Phase = Phase.BETWEEN,
+        after_sample: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.context: dict[str, Any] = {}
+        self._gpus: NvmlReader | None = None
+        readers: list[Reader] = [HostReader()]
+        try:
+            self._gpus = NvmlReader(os.environ, seen)
+        except SensorError as error:
+            warn(f"keras_perf: {error}: GPU figures are missing, CPU and memory are sampled.")
+        else:
+            self.context["gpus"] = self._gpus.describe()
+            with contextlib.suppress(SensorError):
+                self.context["gpu_memory_total_mib"] = self._gpus.memory_total_mib()
+            if self._gpus.doubt:
+                warn(f"keras_perf: {self._gpus.doubt}.")
+            readers.append(PersistentReader(self._gpus, lambda: NvmlReader(os.environ, seen), warn))
+        self._sampler = BackgroundSampler(
+            readers, interval_s, warn, phase=phase, after_sample=after_sample
+        )
+        self._sampler.start()
+
+    def enter(self, phase: Phase) -> None:
+        """Training does this from now on."""
+        self._sampler.enter(phase)
+
+    def take(self, steps: int, examples_per_step: float | None) -> dict[str, float]:
+        """The scalars since the last call, in which so many steps were trained."""
+        values, training_s = self._sampler.take()
+        return values | energy(values, training_s, steps, examples_per_step)
+
+    def text(self) -> str | None:
+        """Which GPU is which and what it does not tell, as Markdown; None without a GPU."""
+        if self._gpus is None:
+            return None
+        missing = self._gpus.unsupported()
+        rows = [
+            f"| {name} | {words} | {', '.join(missing[name]) or '–'} |"
+            for name, words in self._gpus.describe().items()
+        ]
+        return "\n".join(["| tags | GPU | not supported |", "|---|---|---|", *rows])
+
+    def stop(self) -> None:
+        """Ends the thread and gives NVML back; safe to call twice."""
+        self._sampler.stop()
+
+
+def energy(
+    values: dict[str, float], training_s: float, steps: int, examples_per_step: float | None
+) -> dict[str, float]:
+    """Joules of an interval from its mean power, in all, for a step and for an example."""
+    found = {}
+    for tag, watts in values.items():
+        gpu, _, name = tag.rpartition("/")
+        if name != "mean_power_w":
+            continue
+        joules = watts * training_s
+        found[f"{gpu}/energy_j"] = joules
+        if steps > 0:
+            found[f"{gpu}/energy_per_step_j"] = joules / steps
+            if examples_per_step:
+                found[f"{gpu}/energy_per_example_j"] = joules / steps / examples_per_step
+    return found

@@ -1,0 +1,63 @@
+"""Tables that xprof makes of a trace.
+
+xprof writes caches beside the file it reads, logs page after page and takes gigabytes for large
+traces: it works on a temporary copy, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+_SCRIPT = """
+import sys
+from xprof.convert.raw_to_tool_data import xspace_to_tool_data
+content, _ = xspace_to_tool_data([sys.argv[1]], sys.argv[2], {"use_saved_result": False})
+sys.stdout.buffer.write(content if isinstance(content, bytes) else content.encode())
+"""
+
+
+def xprof_tool(path: Path, tool: str) -> Any:
+    """What one of xprof's tools says of a trace, as decoded JSON.
+
+    Arguments:
+        path: an `.xplane.pb` file; nothing is written beside it.
+        tool: xprof's name for it, such as `overview_page`.
+
+    Raises:
+        RuntimeError: xprof is not installed, or fails on this trace.
+    """
+    with tempfile.TemporaryDirectory(prefix="keras_perf_xprof_") as folder:
+        copy = shutil.copyfile(path, Path(folder, path.name))
+        command = [sys.executable, "-c", _SCRIPT, str(copy), tool]
+        done = subprocess.run(command, capture_output=True, cwd=folder, check=False)
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines() or ["nothing"]
+        raise RuntimeError(
+            f"xprof's {tool} failed on {str(path)!r} (status {done.returncode}): {said[-1]}. "
+            "It comes with tensorboard-plugin-profile."
+        )
+    return json.loads(done.stdout)
+
+
+def table(described: Mapping[str, Any]) -> pd.DataFrame:
+    """One of its tables (Google's DataTable) as a frame with the columns' ids as names."""
+    columns = [column["id"] for column in described["cols"]]
+    rows = [[cell.get("v") for cell in row["c"]] for row in described["rows"]]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def properties(tables: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Notes beside the tables, of all of them."""
+    notes: dict[str, str] = {}
+    for described in tables:
+        notes.update(described.get("p") or {})
+    return notes

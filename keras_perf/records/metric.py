@@ -1,0 +1,14 @@
+"""What the table of metrics says of each."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Metric(NamedTuple):
+    """One logged quantity. `<i>` in a tag stands for a GPU's index, `<owner>` for `Class.hook`."""
+
+    tag: str
+    unit: str
+    meaning: str
+    blind_spot: str

@@ -1,0 +1,156 @@
+"""Windows that something else than the schedule starts."""
+
+import os
+import signal
+import threading
+import time
+
+import keras
+import programs
+import pytest
+from traces import At, captures, marked_steps, traces
+
+import keras_perf as kp
+from keras_perf.callbacks import observation
+
+FAR = 10**6
+
+
+@pytest.fixture(autouse=True)
+def short_intervals(monkeypatch):
+    """The triggers are looked at when an interval ends."""
+    monkeypatch.setattr(observation, "INTERVAL_S", 0.02)
+
+
+@pytest.fixture(autouse=True)
+def signal_is_given_back():
+    before = signal.getsignal(signal.SIGUSR2)
+    yield
+    assert signal.getsignal(signal.SIGUSR2) is before
+
+
+def fit(log_dir, *others, batches=300, **arguments):
+    arguments = {"skip_first": FAR, "active_steps": 5} | arguments
+    callbacks = [kp.WindowedProfiler(log_dir, **arguments), *others]
+    programs.model().fit(programs.dataset(batches), verbose=0, shuffle=False, callbacks=callbacks)
+
+
+def reasons(log_dir):
+    return [capture["reason"] for capture in captures(log_dir)]
+
+
+def test_a_signal_starts_a_window_at_the_next_execution_each_time(tmp_path):
+    def send():
+        os.kill(os.getpid(), signal.SIGUSR2)
+
+    fit(tmp_path, At(send, 30, 60), on_signal=True)
+    assert reasons(tmp_path) == ["SIGUSR2"] * 2
+    windows = [list(range(first, first + 5)) for first in (30, 60)]
+    assert [marked_steps(path) for path in traces(tmp_path)] == windows
+
+
+def test_who_listened_to_the_signal_before_is_still_told(tmp_path):
+    heard = []
+    before = signal.signal(signal.SIGUSR2, lambda number, frame: heard.append(number))
+    try:
+        fit(tmp_path, At(lambda: os.kill(os.getpid(), signal.SIGUSR2), 30), on_signal=True)
+        assert heard == [signal.SIGUSR2]
+        assert len(traces(tmp_path)) == 1
+    finally:
+        signal.signal(signal.SIGUSR2, before)
+
+
+def test_the_signal_is_left_alone_unless_asked_for(tmp_path):
+    seen = []
+    fit(tmp_path, At(lambda: seen.append(signal.getsignal(signal.SIGUSR2)), 30), batches=40)
+    assert seen == [signal.getsignal(signal.SIGUSR2)]
+
+
+def test_a_fit_in_another_thread_says_that_it_cannot_listen(tmp_path, said):
+    thread = threading.Thread(target=fit, args=(tmp_path,), kwargs={"on_signal": True})
+    thread.start()
+    thread.join()
+    assert any("SIGUSR2 starts no window" in line for line in said())
+
+
+def test_touching_the_file_starts_a_window_each_time(tmp_path):
+    file = tmp_path / "capture_now"
+    seconds = iter((1000, 2000))
+
+    def touch():
+        file.touch()
+        os.utime(file, (next(seconds),) * 2)
+        time.sleep(0.03)
+
+    fit(tmp_path, At(touch, 50, 200))
+    assert reasons(tmp_path) == ["capture_now was touched"] * 2
+    for path, batch in zip(traces(tmp_path), (50, 200), strict=True):
+        steps = marked_steps(path)
+        assert len(steps) == 5
+        assert batch <= steps[0] <= batch + 100
+    assert file.exists()
+
+
+def test_a_file_left_from_another_training_starts_nothing(tmp_path):
+    (tmp_path / "capture_now").touch()
+    fit(tmp_path)
+    assert not traces(tmp_path)
+
+
+def test_windows_come_by_time_beside_those_of_the_schedule(tmp_path):
+    slow = programs.Sleeper(2)
+    fit(tmp_path, slow, batches=200, every_s=0.1, skip_first=0, warmup_steps=10)
+    found = reasons(tmp_path)
+    assert found[0] == "schedule"
+    assert "every 0.1 s" in found
+    steps = [step for path in traces(tmp_path) for step in marked_steps(path)]
+    assert len(steps) == len(set(steps))
+
+
+class SlowFrom(keras.callbacks.Callback):
+    """Sleeps in its batch hook from a batch on, up to another."""
+
+    def __init__(self, first, last, ms):
+        super().__init__()
+        self.first, self.last, self.ms = first, last, ms
+
+    def on_train_batch_end(self, batch, logs=None):
+        if self.first <= batch < self.last:
+            time.sleep(self.ms / 1e3)
+
+
+def test_steps_that_become_slower_are_captured(tmp_path):
+    """Single steps may be slow by themselves on a busy machine, and are captured too."""
+    slower = SlowFrom(150, FAR, 8)
+    arguments = {"on_slow_step": 2.0, "max_captures": 50, "cooldown_s": 0.3}
+    fit(tmp_path, programs.Sleeper(2), slower, **arguments)
+    [found] = [c for c in captures(tmp_path) if "times the usual" in c["reason"]]
+    assert 150 < found["first_step"] < 300
+
+
+def test_a_cooldown_and_a_maximum_hold_the_captures_of_slow_steps_back(tmp_path):
+    stalls = [SlowFrom(batch, batch + 1, 60) for batch in range(60, 300, 20)]
+    arguments = {"on_slow_step": 50.0, "batches": 400}
+    fit(tmp_path / "cooldown", programs.Sleeper(1), *stalls, **arguments)
+    assert len(traces(tmp_path / "cooldown")) == 1
+    arguments |= {"max_captures": 2, "cooldown_s": 0.01}
+    fit(tmp_path / "most", programs.Sleeper(1), *stalls, **arguments)
+    assert len(traces(tmp_path / "most")) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"every_s": 0}, ValueError, "every_s must be above 0"),
+        ({"every_s": "60"}, TypeError, "every_s must be a number"),
+        ({"on_slow_step": 1.0}, ValueError, "on_slow_step must be above 1"),
+        ({"on_slow_step": True}, TypeError, "on_slow_step must be a number"),
+        ({"max_captures": 0}, ValueError, "max_captures must be at least 1"),
+        ({"cooldown_s": -1}, ValueError, "cooldown_s must be above 0"),
+        ({"on_signal": 1}, TypeError, "on_signal must be True or False"),
+        ({"workers": "chef"}, ValueError, "workers must be 'chief', 'all' or a list"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments, error, words, tmp_path):
+    with pytest.raises(error, match=words):
+        kp.WindowedProfiler(tmp_path, **arguments)

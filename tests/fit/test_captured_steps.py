@@ -1,0 +1,194 @@
+"""Exactly the steps that were asked for lie in the traces, and the record says so."""
+
+import logging
+
+import keras
+import numpy as np
+import programs
+import pytest
+import tensorflow as tf
+from traces import At, captures, marked_steps, steps_of_xprof, traces
+
+import keras_perf as kp
+from keras_perf.callbacks import observation, profiler_door
+
+SCHEDULES = {
+    "once": {"warmup_steps": 20, "active_steps": 10},
+    "cycles": {"wait_steps": 5, "warmup_steps": 6, "active_steps": 9, "repeat": 2},
+    "over epochs": {"skip_first": 30, "warmup_steps": 8, "active_steps": 8},
+}
+
+
+def fit(log_dir, steps_per_execution=1, batches=42, epochs=2, others=(), **arguments):
+    network = programs.model(steps_per_execution=steps_per_execution)
+    callbacks = [kp.WindowedProfiler(log_dir, **arguments), *others]
+    data = programs.dataset(batches)
+    network.fit(data, epochs=epochs, verbose=0, shuffle=False, callbacks=callbacks)
+    return network
+
+
+@pytest.mark.parametrize("epochs", [1, 2])
+@pytest.mark.parametrize("steps_per_execution", [1, 4, 7])
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_exactly_the_active_steps_rounded_outwards_are_captured(
+    name, steps_per_execution, epochs, tmp_path
+):
+    arguments, batches = SCHEDULES[name], 84 // epochs
+    fit(tmp_path, steps_per_execution, batches, epochs, **arguments)
+    schedule = kp.WindowedProfiler(tmp_path, **arguments).schedule
+    # The last execution of an epoch is shorter where its steps do not divide.
+    executions = [
+        (epoch * batches + first, min(steps_per_execution, batches - first))
+        for epoch in range(epochs)
+        for first in range(0, batches, steps_per_execution)
+    ]
+    expected: dict[int, list[int]] = {}
+    for first, steps in executions:
+        cycle = schedule.window(first, steps)
+        if cycle is not None:
+            expected.setdefault(cycle, []).append(first)
+    assert [marked_steps(path) for path in traces(tmp_path)] == list(expected.values())
+    lengths = dict(executions)
+    for cycle, capture in enumerate(captures(tmp_path)):
+        firsts = expected[cycle]
+        assert capture["first_step"] == firsts[0]
+        assert capture["last_step"] == firsts[-1] + lengths[firsts[-1]]
+        asked = capture["asked_first_step"], capture["asked_last_step"]
+        assert asked == (schedule.start_of(cycle), schedule.end_of(cycle))
+        assert capture["reason"] == "schedule"
+
+
+def test_rounding_is_said_with_the_capture(tmp_path, caplog):
+    caplog.set_level(logging.INFO, logger="keras_perf")
+    fit(tmp_path, steps_per_execution=8, batches=80, epochs=1, active_steps=10)
+    [line] = [r.getMessage() for r in caplog.records if "captured steps" in r.getMessage()]
+    assert "captured steps 16 to 32 (asked for: 20 to 30; executions of several" in line
+    [capture] = captures(tmp_path)
+    assert capture["rounded"]
+
+
+def test_steps_of_a_resumed_training_are_counted_from_its_begin(tmp_path):
+    network = fit(tmp_path / "first", batches=30, epochs=1)
+    profiler = kp.WindowedProfiler(tmp_path / "second", active_steps=5)
+    network.fit(programs.dataset(30), verbose=0, shuffle=False, callbacks=[profiler])
+    [path] = traces(tmp_path / "second")
+    assert marked_steps(path) == list(range(50, 55))
+
+
+@pytest.mark.parametrize(("batch", "first"), [(0, 20), (5, 26), (19, 40), (25, 20)])
+def test_warm_up_starts_again_after_a_retrace_inside_it_but_the_first(
+    batch, first, tmp_path, monkeypatch
+):
+    traced = 0
+
+    def trace():
+        nonlocal traced
+        traced += 1
+
+    monkeypatch.setattr(observation, "trace_counter", lambda function: lambda: traced)
+    fit(tmp_path, batches=80, epochs=1, others=[At(trace, batch)], active_steps=10)
+    [path] = traces(tmp_path)
+    assert marked_steps(path) == list(range(first, first + 10))
+
+
+def test_warm_up_starts_again_after_xla_compiled_for_a_smaller_batch(tmp_path):
+    x, y = programs.arrays(30)
+    network = programs.model(jit_compile=True)
+    profiler = kp.WindowedProfiler(tmp_path, skip_first=10, warmup_steps=25, active_steps=5)
+    network.fit(
+        x[:-3], y[:-3], batch_size=8, epochs=3, verbose=0, shuffle=False, callbacks=[profiler]
+    )
+    [path] = traces(tmp_path)
+    assert marked_steps(path) == list(range(55, 60))
+
+
+def test_warm_up_starts_again_after_xla_compiled_for_another_length(tmp_path):
+    def examples():
+        for batch in range(80):
+            x = np.ones((8, 6 if batch >= 30 else 4, 8), "float32")
+            yield x, x.sum(axis=(1, 2))[:, None]
+
+    shapes = tf.TensorSpec((8, None, 8)), tf.TensorSpec((8, 1))
+    data = tf.data.Dataset.from_generator(examples, output_signature=shapes)
+    data = data.apply(tf.data.experimental.assert_cardinality(80))
+    layers = keras.layers.Input((None, 8)), keras.layers.GlobalAveragePooling1D()
+    network = keras.Sequential([*layers, keras.layers.Dense(1)])
+    network.compile("adam", "mse", jit_compile=True)
+    profiler = kp.WindowedProfiler(tmp_path, warmup_steps=40, active_steps=5)
+    network.fit(data, verbose=0, shuffle=False, callbacks=[profiler])
+    [path] = traces(tmp_path)
+    assert marked_steps(path) == list(range(71, 76))
+
+
+@pytest.mark.parametrize("apply", [False, True])
+def test_what_the_recommender_runs_in_longer_executions_costs_no_active_step(apply, tmp_path):
+    recommender = kp.StepsPerExecutionRecommender(tmp_path, apply=apply)
+    fit(tmp_path, batches=600, epochs=1, others=[recommender], skip_first=60, active_steps=20)
+    [path] = traces(tmp_path)
+    steps = marked_steps(path)
+    assert len(steps) == 20
+    assert steps == list(range(steps[0], steps[0] + 20))
+
+
+def test_a_window_that_would_be_huge_is_shortened_and_that_is_said(tmp_path, said, monkeypatch):
+    monkeypatch.setattr("keras_perf.observers.capture_cost.LARGEST_BYTES", 300_000)
+    fit(tmp_path, batches=200, epochs=1, active_steps=150)
+    [path] = traces(tmp_path)
+    assert 10 <= len(marked_steps(path)) < 60
+    [line] = said()
+    assert "is shortened from 150 steps to" in line
+    assert path.stat().st_size < 900_000
+
+
+def test_the_next_window_s_size_is_known_from_the_one_before(tmp_path, said, monkeypatch):
+    monkeypatch.setattr("keras_perf.callbacks.trace_size.graph_nodes", lambda _: 1)
+    monkeypatch.setattr("keras_perf.observers.capture_cost.LARGEST_BYTES", 300_000)
+    fit(tmp_path, batches=300, epochs=1, active_steps=100, repeat=2)
+    first, second = captures(tmp_path)
+    assert first["last_step"] - first["first_step"] == 100
+    assert second["last_step"] - second["first_step"] < 60
+    assert len(said()) == 1
+
+
+@pytest.mark.parametrize("arguments", [{"run_eagerly": True}, {"steps_per_execution": 4}])
+def test_the_size_of_a_long_window_is_estimated_for_any_train_function(arguments, tmp_path, said):
+    profiler = kp.WindowedProfiler(tmp_path, warmup_steps=4, active_steps=60)
+    network = programs.model(**arguments)
+    network.fit(programs.dataset(70), verbose=0, shuffle=False, callbacks=[profiler])
+    assert len(traces(tmp_path)) == 1
+    assert not said()
+
+
+def test_what_a_capture_costs_is_logged_with_it(tmp_path):
+    fit(tmp_path, batches=80, epochs=1)
+    [capture] = captures(tmp_path)
+    assert capture["stop_s"] > 0
+    assert capture["start_s"] > 0
+    assert capture["slowdown"] > 0.3
+    [path] = traces(tmp_path)
+    assert capture["size_bytes"] == path.stat().st_size
+    assert capture["trace"] == path.parent.name
+    scalars = kp.load_scalars(tmp_path)
+    logged = scalars[scalars["tag"].str.startswith("capture/")].set_index("tag")
+    assert (logged["step"] == 40).all()
+    assert set(logged.index) == {
+        "capture/slowdown_ratio",
+        "capture/start_ms",
+        "capture/stop_ms",
+        "capture/size_mib",
+    }
+    assert logged.loc["capture/slowdown_ratio", "value"] == pytest.approx(capture["slowdown"])
+
+
+def test_a_custom_loop_s_marked_steps_are_counted_by_xprof(tmp_path):
+    train_step = tf.function(lambda x: tf.reduce_sum(x @ x))
+    batch = tf.ones((32, 32))
+    profiler_door.start(str(tmp_path / "perf"))
+    for step in range(5, 12):
+        with kp.step_marker(step):
+            float(train_step(batch))
+    profiler_door.stop()
+    [path] = traces(tmp_path)
+    assert marked_steps(path) == list(range(5, 12))
+    # xprof drops the first and the last marked step.
+    assert steps_of_xprof(path) == [f"train {step}" for step in range(6, 11)]

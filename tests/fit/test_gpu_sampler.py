@@ -1,0 +1,195 @@
+"""GPUUtilizationSampler in a real `fit`, on a scripted GPU."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+import time
+
+import keras
+import programs
+import pytest
+import tensorflow as tf
+
+import keras_perf as kp
+from keras_perf.callbacks import gpu as gpu_module
+from keras_perf.observers import gpu_watch
+from keras_perf.observers.cuda_devices import Seen
+from keras_perf.observers.sensor import SensorError
+
+
+class ScriptedGpu:
+    """At 90 % and 200 W; raises what is in `failing`."""
+
+    doubt = ""
+    failing: str | None = None
+    busy = 90.0
+    seen: Seen | None = None
+    opened = closed = 0
+
+    def __init__(self, environ, seen) -> None:
+        type(self).seen = seen
+        type(self).opened += 1
+        if self.failing:
+            raise SensorError(self.failing)
+
+    def describe(self):
+        return {"gpu/0": "NVIDIA H200 GPU-1"}
+
+    def unsupported(self):
+        return {"gpu/0": ["nvlink_sent_mib_per_sec"]}
+
+    def memory_total_mib(self):
+        return 1000.0
+
+    def read(self):
+        if self.failing:
+            raise SensorError(self.failing)
+        return {"gpu/0/utilization_pct": self.busy, "gpu/0/mean_power_w": 200.0}
+
+    def close(self) -> None:
+        type(self).closed += 1
+
+
+@pytest.fixture
+def scripted(monkeypatch):
+    kind = type("Scripted", (ScriptedGpu,), {})
+    monkeypatch.setattr(gpu_watch, "NvmlReader", kind)
+    return kind
+
+
+class Slow(keras.callbacks.Callback):
+    """Steps of a few milliseconds."""
+
+    def on_train_batch_end(self, batch, logs=None):
+        time.sleep(0.004)
+
+
+def fit(log_dir, *callbacks, **arguments):
+    ours = [kp.GPUUtilizationSampler(log_dir, interval_s=0.01), kp.StepGapDetector(log_dir)]
+    options = {"verbose": 0, "shuffle": False} | arguments
+    programs.model().fit(programs.dataset(300), callbacks=[Slow(), *ours, *callbacks], **options)
+    return kp.load_scalars(log_dir)
+
+
+def test_figures_stand_at_the_steps_of_training(scripted, tmp_path):
+    found = fit(tmp_path)
+    busy = found[found["tag"] == "gpu/0/utilization_pct"]
+    assert (busy["value"] == 90.0).all()
+    points = found[found["tag"] == "perf/step_time_ms"]
+    # The execution before the point is complete for the sensors, and not yet for the split.
+    assert set(points["step"]) <= set(busy["step"]) | set(busy["step"] - 1)
+    assert busy["step"].max() == 300
+
+
+def test_energy_is_power_times_the_time_of_training(scripted, tmp_path):
+    found = fit(tmp_path)
+    joules = found[found["tag"] == "gpu/0/energy_j"].set_index("step")
+    spent_s = joules["wall_time"].iloc[-1] - joules["wall_time"].iloc[0]
+    assert joules["value"].iloc[1:].sum() == pytest.approx(200.0 * spent_s, rel=0.1)
+    whole = found.pivot_table(index="step", columns="tag", values="value")
+    per_step = whole["gpu/0/energy_per_step_j"].dropna()
+    assert len(per_step) == len(joules)
+    steps = joules.index.to_series().diff().fillna(joules.index[0])
+    assert (per_step * steps).to_numpy() == pytest.approx(joules["value"].to_numpy(), rel=1e-4)
+    each = whole.dropna(subset=["gpu/0/energy_per_example_j"])
+    assert len(each)
+    assert (each["gpu/0/energy_per_example_j"] * 8).to_numpy() == pytest.approx(
+        each["gpu/0/energy_per_step_j"].to_numpy(), rel=1e-4
+    )
+
+
+def test_validation_is_not_training(scripted, tmp_path):
+    class Idle(keras.callbacks.Callback):
+        def on_test_begin(self, logs=None):
+            scripted.busy = 5.0
+
+        def on_test_batch_end(self, batch, logs=None):
+            time.sleep(0.02)
+
+        def on_test_end(self, logs=None):
+            scripted.busy = 90.0
+
+    found = fit(tmp_path, Idle(), validation_data=programs.dataset(10)).set_index("tag")["value"]
+    assert found["gpu/0/validation_utilization_pct"].min() < 20.0
+    assert found["gpu/0/utilization_pct"].mean() > 80.0
+
+
+def test_the_runs_text_says_which_gpu_it_is_and_what_it_does_not_tell(
+    scripted, tmp_path, monkeypatch
+):
+    texts = []
+    monkeypatch.setattr(
+        "keras_perf.write.events.RunWriter.text", lambda self, *words: texts.append(words)
+    )
+    fit(tmp_path)
+    [(_, tag, table)] = [words for words in texts if words[1] == "perf/gpus"]
+    assert tag == "perf/gpus"
+    assert "| gpu/0 | NVIDIA H200 GPU-1 | nvlink_sent_mib_per_sec |" in table
+    assert kp.diagnose(tmp_path).summary.context["gpus"] == {"gpu/0": "NVIDIA H200 GPU-1"}
+
+
+def test_a_line_per_epoch_on_request(scripted, tmp_path, capsys):
+    sampler = kp.GPUUtilizationSampler(tmp_path, interval_s=0.01, epoch_line=True)
+    programs.model().fit(
+        programs.dataset(300), epochs=2, verbose=0, shuffle=False, callbacks=[Slow(), sampler]
+    )
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Epoch")]
+    assert len(lines) == 2
+    assert lines[1].startswith("Epoch 2: GPU 0: utilization 90 %, 200 W, ")
+
+
+def test_what_tensorflow_trains_on_is_passed_on(scripted, tmp_path, monkeypatch):
+    gpus = [tf.config.PhysicalDevice(f"/physical_device:GPU:{i}", "GPU") for i in range(3)]
+    monkeypatch.setattr(gpu_module.tf.config, "list_physical_devices", lambda kind: gpus)
+    monkeypatch.setattr(gpu_module.tf.config, "get_visible_devices", lambda kind: gpus[2:0:-1])
+    monkeypatch.setattr(
+        gpu_module.tf.config.experimental,
+        "get_device_details",
+        lambda gpu: {"device_name": f"H{gpu.name[-1]}"},
+    )
+    assert gpu_module.tensorflow_gpus() == Seen(("H0", "H1", "H2"), (2, 1))
+
+
+def test_a_gpu_that_fails_in_the_middle_costs_one_line_and_its_values(scripted, tmp_path, said):
+    class Breaks(keras.callbacks.Callback):
+        def on_train_batch_begin(self, batch, logs=None):
+            if batch == 200:
+                scripted.failing = "NVML stopped answering (GPU is lost)"
+
+    found = fit(tmp_path, Breaks())
+    assert len([line for line in said() if "GPU is lost" in line]) == 1
+    assert found["step"].max() == 300
+    assert (found[found["tag"] == "gpu/0/utilization_pct"]["value"] == 90.0).all()
+
+
+def test_a_hundred_fits_leave_no_thread_and_no_sensor_open(scripted, tmp_path):
+    network, data = programs.model(), programs.dataset(2)
+    sampler = kp.GPUUtilizationSampler(tmp_path)
+    for _ in range(100):
+        network.fit(data, verbose=0, shuffle=False, callbacks=[sampler])
+    assert scripted.opened == scripted.closed == 100
+    assert not [t for t in threading.enumerate() if t.name.startswith("keras_perf")]
+
+
+def test_it_can_be_pickled_while_it_samples(scripted, tmp_path):
+    copies = []
+
+    class Pickles(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            if batch == 5:
+                sampler.set_model(None)
+                copies.append(pickle.loads(pickle.dumps(sampler)))
+                sampler.set_model(self.model)
+
+    sampler = kp.GPUUtilizationSampler(tmp_path, interval_s=0.01)
+    programs.model().fit(
+        programs.dataset(), verbose=0, shuffle=False, callbacks=[sampler, Pickles()]
+    )
+    assert copies[0].interval_s == 0.01
+    assert copies[0].observation is None
+
+
+def test_epoch_line_must_be_a_bool(tmp_path):
+    with pytest.raises(TypeError, match="epoch_line must be True or False, got int 1"):
+        kp.GPUUtilizationSampler(tmp_path, epoch_line=1)

@@ -1,0 +1,332 @@
+"""NvmlReader through the real binding: its structures, its units, its errors."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+import pytest
+
+from keras_perf.observers.cuda_devices import UNKNOWN_ORDER, Seen
+from keras_perf.observers.nvml import NvmlReader
+from keras_perf.observers.sensor import SensorError
+from keras_perf.records.gpu_metrics import SAMPLED
+
+NOT_SUPPORTED, NOT_FOUND, FUNCTION_NOT_FOUND, GPU_IS_LOST, NO_PERMISSION = 3, 6, 13, 15, 4
+
+PLAIN = {
+    "utilization_pct": 90.0,
+    "memory_utilization_pct": 40.0,
+    "memory_used_mib": 1000.0,
+    "memory_total_mib": 4000.0,
+    "power_w": 312.5,
+    "temperature_c": 61.0,
+    "sm_clock_mhz": 1980.0,
+    "memory_clock_mhz": 3201.0,
+    "throttled_power_cap_pct": 0.0,
+    "throttled_thermal_pct": 0.0,
+    "throttled_power_brake_pct": 0.0,
+    "throttled_hardware_pct": 0.0,
+    "pcie_lanes": 16.0,
+    "pcie_max_lanes": 16.0,
+    "pcie_generation": 5.0,
+    "pcie_max_generation": 5.0,
+    "pcie_sent_mib_per_sec": 2.0,
+    "pcie_received_mib_per_sec": 1.0,
+}
+
+GPM = {
+    "graphics_active_pct": 1.0,
+    "sm_active_pct": 2.0,
+    "occupancy_pct": 3.0,
+    "tensor_active_pct": 5.0,
+    "dram_bandwidth_pct": 10.0,
+    "pcie_sent_mib_per_sec": 20.0,
+    "pcie_received_mib_per_sec": 21.0,
+    "nvlink_received_mib_per_sec": 60.0,
+    "nvlink_sent_mib_per_sec": 61.0,
+}
+
+
+class Clock:
+    """Moves on by a second with each look."""
+
+    def __init__(self, step: float = 1.0) -> None:
+        self.now, self.step = 100.0, step
+
+    def __call__(self) -> float:
+        self.now += self.step
+        return self.now
+
+
+@pytest.fixture
+def opened():
+    """Opens readers, and closes them all at the end."""
+    with contextlib.ExitStack() as stack:
+
+        def open_reader(environ=None, seen=None, clock=None) -> NvmlReader:
+            reader = NvmlReader(environ or {}, seen, clock or Clock())
+            stack.callback(reader.close)
+            return reader
+
+        yield open_reader
+
+
+def values_of(reader: NvmlReader, gpu: int = 0) -> dict[str, object]:
+    prefix = f"gpu/{gpu}/"
+    return {
+        tag.removeprefix(prefix): value
+        for tag, value in reader.read().items()
+        if tag.startswith(prefix)
+    }
+
+
+# -- which GPUs --------------------------------------------------------------------------
+
+
+def three(nvml):
+    for uuid in ("GPU-aaa-1", "GPU-aab-2", "GPU-ccc-3"):
+        nvml.add(uuid)
+
+
+@pytest.mark.parametrize(
+    ("visible", "uuids"),
+    [
+        (None, ["GPU-aaa-1", "GPU-aab-2", "GPU-ccc-3"]),
+        ("2,0", ["GPU-ccc-3", "GPU-aaa-1"]),
+        ("GPU-ccc,GPU-aab", ["GPU-ccc-3", "GPU-aab-2"]),
+    ],
+)
+def test_the_gpus_are_those_that_cuda_shows(nvml, opened, visible, uuids):
+    three(nvml)
+    reader = opened({} if visible is None else {"CUDA_VISIBLE_DEVICES": visible})
+    assert [words.split()[-1] for words in reader.describe().values()] == uuids
+
+
+def test_what_tensorflow_leaves_out_is_left_out(nvml, opened):
+    three(nvml)
+    reader = opened(seen=Seen(("NVIDIA H200",) * 3, (2,)))
+    assert reader.describe() == {"gpu/0": "NVIDIA H200 GPU-ccc-3"}
+    assert reader.doubt == ""
+
+
+def test_a_framework_that_uses_no_gpu_of_the_machine_is_named(nvml):
+    three(nvml)
+    with pytest.raises(SensorError, match="framework uses none of the 3 GPUs of this machine"):
+        NvmlReader({}, Seen((), ()))
+
+
+def test_models_in_an_order_of_cudas_own_are_doubted(nvml, opened):
+    nvml.add("GPU-1", "NVIDIA T4")
+    nvml.add("GPU-2", "NVIDIA H200")
+    assert opened().doubt == UNKNOWN_ORDER
+    assert opened({"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}).doubt == ""
+
+
+def test_a_mig_instance_is_found_by_its_id_and_has_what_instances_have(nvml, opened):
+    parent = nvml.add("GPU-1")
+    nvml.add("MIG-1", "NVIDIA H200 MIG 1g.18gb", parent=parent, instance=7)
+    nvml.add("MIG-2", "NVIDIA H200 MIG 1g.18gb", parent=parent, instance=8)
+    nvml.set(parent, has_gpm=1)
+    nvml.gpm(2, 33.0, device=2)
+    reader = opened({"CUDA_VISIBLE_DEVICES": "MIG-2"})
+    assert reader.describe() == {"gpu/0": "NVIDIA H200 MIG 1g.18gb MIG-2"}
+    found = values_of(reader)
+    assert "utilization_pct" not in found
+    assert (found["memory_used_mib"], found["sm_active_pct"]) == (1000.0, 33.0)
+
+
+def test_a_gpu_that_is_cut_into_instances_is_not_read_as_a_whole(nvml, opened):
+    parent = nvml.add("GPU-1")
+    nvml.add("MIG-1", parent=parent, instance=7)
+    assert opened({"CUDA_VISIBLE_DEVICES": "0"}).describe() == {"gpu/0": "NVIDIA H200 MIG-1"}
+    with pytest.raises(SensorError, match="no NVIDIA GPU is visible"):
+        opened({"CUDA_VISIBLE_DEVICES": "GPU-1"})
+
+
+# -- what is read ------------------------------------------------------------------------
+
+
+def test_a_gpu_without_gpm_tells_these_in_these_units(nvml, opened):
+    nvml.add("GPU-1")
+    nvml.process(os.getpid(), 900)
+    nvml.process(1, 50)
+    own = {"process_memory_used_mib": 900.0, "other_processes": 1.0}
+    assert values_of(opened()) == PLAIN | own
+
+
+def test_a_gpu_with_gpm_tells_more(nvml, opened):
+    nvml.add("GPU-1")
+    nvml.set(has_gpm=1)
+    assert values_of(opened()) == PLAIN | GPM
+
+
+def test_every_sampled_metric_of_the_table_is_read(nvml, opened):
+    nvml.add("GPU-1")
+    nvml.set(has_gpm=1)
+    nvml.process(os.getpid(), 900)
+    reader = opened()
+    reader.read()
+    nvml.set(energy_mj=1000)
+    reader._devices[0]._due.clear()
+    assert set(values_of(reader)) == {metric.tag.rpartition("/")[2] for metric in SAMPLED}
+
+
+def test_gpm_leaves_no_time_out_and_counts_none_twice(nvml, opened):
+    # The stand-in refuses a span that does not follow the one before.
+    nvml.add("GPU-1")
+    nvml.set(has_gpm=1)
+    reader = opened()
+    for percent in (10.0, 20.0, 30.0):
+        nvml.gpm(2, percent)
+        assert values_of(reader)["sm_active_pct"] == percent
+
+
+def test_gpm_is_not_asked_more_often_than_nvml_allows(nvml, opened):
+    nvml.add("GPU-1")
+    nvml.set(has_gpm=1)
+    reader = opened(clock=Clock(0.0625))
+    assert ["sm_active_pct" in values_of(reader) for _ in range(5)] == [
+        True,
+        False,
+        True,
+        False,
+        True,
+    ]
+
+
+def test_a_gpm_metric_that_the_device_lacks_is_absent(nvml, opened):
+    nvml.add("GPU-1")
+    nvml.set(has_gpm=1)
+    nvml.gpm(60, -1.0)
+    found = values_of(opened())
+    assert "nvlink_received_mib_per_sec" not in found
+    assert "sm_active_pct" in found
+
+
+def test_power_from_the_energy_counter_is_exact(nvml, opened):
+    nvml.add("GPU-1")
+    nvml.set(energy_mj=1_000_000)
+    reader = opened()
+    assert "mean_power_w" not in values_of(reader)
+    nvml.set(energy_mj=1_500_000)
+    assert values_of(reader)["mean_power_w"] == 500.0
+
+
+def test_a_counter_that_begins_anew_is_not_taken_for_negative_energy(nvml, opened):
+    nvml.add("GPU-1")
+    nvml.set(energy_mj=1_000_000)
+    reader = opened()
+    reader.read()
+    nvml.set(energy_mj=0)
+    assert "mean_power_w" not in values_of(reader)
+    nvml.set(energy_mj=100_000)
+    assert values_of(reader)["mean_power_w"] == 100.0
+
+
+def test_the_drivers_buffer_is_used_where_it_is_denser(nvml, opened):
+    nvml.add("GPU-1")
+    nvml.buffer(1, 2, 3)
+    reader = opened()
+    nvml.buffer(0, 100, 20)
+    # What was buffered before us is not ours.
+    assert values_of(reader)["utilization_pct"] == [0.0, 100.0, 20.0]
+    nvml.buffer(55)
+    assert values_of(reader)["utilization_pct"] == 90.0
+    assert values_of(reader)["utilization_pct"] == 90.0
+
+
+def test_reasons_of_throttling_are_told_apart(nvml, opened):
+    nvml.add("GPU-1")
+    found = []
+    for reasons in (0x4, 0x20, 0x40 | 0x8, 0x80 | 0x8, 0x1):
+        nvml.set(reasons=reasons)
+        values = values_of(opened())
+        found.append([n for n in values if n.startswith("throttled") and values[n]])
+    assert found == [
+        ["throttled_power_cap_pct"],
+        ["throttled_thermal_pct"],
+        ["throttled_thermal_pct", "throttled_hardware_pct"],
+        ["throttled_power_brake_pct", "throttled_hardware_pct"],
+        [],
+    ]
+
+
+def test_without_our_own_number_nothing_is_said_of_processes(nvml, opened):
+    nvml.add("GPU-1")
+    nvml.process(1, 50)
+    assert "other_processes" not in values_of(opened())
+
+
+def test_memory_that_the_driver_keeps_to_itself_is_absent(nvml, opened):
+    nvml.add("GPU-1")
+    nvml.process(os.getpid(), None)
+    found = values_of(opened())
+    assert found["other_processes"] == 0.0
+    assert "process_memory_used_mib" not in found
+
+
+# -- what is not there -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", [NOT_SUPPORTED, FUNCTION_NOT_FOUND])
+@pytest.mark.parametrize(
+    ("function", "tags"),
+    [
+        ("nvmlDeviceGetPowerUsage", ["power_w"]),
+        ("nvmlDeviceGetComputeRunningProcesses_v3", ["other_processes", "process_memory_used_mib"]),
+        ("nvmlDeviceGetTotalEnergyConsumption", ["mean_power_w"]),
+    ],
+)
+def test_what_a_device_does_not_support_is_absent_and_named(nvml, opened, function, tags, code):
+    nvml.add("GPU-1")
+    nvml.set(has_gpm=1)
+    nvml.fail(function, code)
+    reader = opened()
+    assert not set(values_of(reader)) & set(tags)
+    assert reader.unsupported() == {"gpu/0": tags}
+
+
+def test_a_driver_without_a_buffer_is_polled(nvml, opened):
+    nvml.add("GPU-1")
+    nvml.fail("nvmlDeviceGetSamples", NOT_SUPPORTED)
+    assert values_of(opened())["utilization_pct"] == 90.0
+
+
+def test_a_driver_that_does_not_start_is_said_in_nvmls_words(nvml):
+    nvml.fail("nvmlInitWithFlags", 9)
+    with pytest.raises(SensorError, match="does not start"):
+        NvmlReader({})
+
+
+def test_no_gpu_at_all_is_an_error_that_leaves_nothing_behind(nvml):
+    with pytest.raises(SensorError, match="no NVIDIA GPU"):
+        NvmlReader({})
+
+
+@pytest.mark.parametrize("function", ["nvmlDeviceGetCount_v2", "nvmlDeviceGetUUID"])
+def test_gpus_that_cannot_be_listed_are_an_error_that_leaves_nothing_behind(nvml, function):
+    nvml.add("GPU-1")
+    nvml.fail(function, NO_PERMISSION)
+    with pytest.raises(SensorError, match="cannot list the GPUs"):
+        NvmlReader({})
+
+
+@pytest.mark.parametrize("function", ["nvmlDeviceGetTemperature", "nvmlGpmSampleGet"])
+def test_a_gpu_lost_in_the_middle_is_an_error_that_says_so(nvml, opened, function):
+    nvml.add("GPU-1")
+    nvml.set(has_gpm=1)
+    reader = opened()
+    reader.read()
+    nvml.fail(function, GPU_IS_LOST)
+    with pytest.raises(SensorError, match=r"stopped answering \(GPU is lost\)"):
+        reader.read()
+
+
+def test_closing_twice_takes_nvml_from_nobody_else(nvml, opened):
+    nvml.add("GPU-1")
+    other, reader = opened(), opened()
+    reader.close()
+    reader.close()
+    assert nvml.users == 1
+    assert values_of(other)["utilization_pct"] == 90.0

@@ -1,0 +1,126 @@
+"""When each finding about a GPU is said, and when not."""
+
+from __future__ import annotations
+
+import pytest
+from hand_built import summary
+
+from keras_perf.advise.gpu_findings import gpu_findings
+
+HEALTHY = {
+    "utilization_pct": 95.0,
+    "p5_utilization_pct": 90.0,
+    "p95_utilization_pct": 100.0,
+    "sm_active_pct": 80.0,
+    "tensor_active_pct": 40.0,
+    "throttled_power_cap_pct": 2.0,
+    "throttled_thermal_pct": 0.0,
+    "throttled_power_brake_pct": 0.0,
+    "pcie_lanes": 16.0,
+    "pcie_max_lanes": 16.0,
+    "pcie_generation": 5.0,
+    "pcie_max_generation": 5.0,
+    "other_processes": 0.0,
+}
+CONTEXT = {
+    "layer_widths": [512],
+    "gpu_memory_total_mib": 1000.0,
+    "gpu_memory_peak_mib": 800.0,
+}
+
+
+def found(*gpus, context=None, input_wait=0.5, without=()):
+    """Findings by id for GPUs that differ from a healthy one so much; a step takes 10 ms."""
+    sensors = {
+        f"gpu/{index}/{name}": value
+        for index, changed in enumerate(gpus or ({},))
+        for name, value in (HEALTHY | changed).items()
+        if name not in without
+    }
+    run = summary(
+        sensors=sensors,
+        context=CONTEXT | (context or {}),
+        input_wait=input_wait,
+        compute=10.0 - input_wait,
+    )
+    return {finding.id: finding for finding in gpu_findings(run)}
+
+
+def test_nothing_is_said_of_a_healthy_gpu():
+    assert found() == {}
+    assert found({}, {}) == {}
+
+
+def test_nothing_is_said_where_no_gpu_was_sampled():
+    assert gpu_findings(summary(compute=10.0, context=CONTEXT)) == ()
+
+
+def test_nothing_is_said_of_what_was_not_sampled():
+    assert found(without=HEALTHY.keys() - {"power_w", "utilization_pct"}) == {}
+    assert gpu_findings(summary(compute=10.0, sensors={"gpu/0/power_w": 1.0})) == ()
+
+
+@pytest.mark.parametrize(
+    ("sensors", "context", "input_wait", "finding"),
+    [
+        ({"utilization_pct": 49.0}, {}, 2.0, "gpu-starving"),
+        ({"p5_utilization_pct": 5.0, "p95_utilization_pct": 80.0}, {}, 0.5, "gpu-fluctuating"),
+        ({"utilization_pct": 80.0, "sm_active_pct": 30.0}, {}, 0.5, "gpu-launch-bound"),
+        ({"sm_active_pct": 50.0, "tensor_active_pct": 2.0}, {}, 0.5, "gpu-tensor-cores-unused"),
+        ({}, {"gpu_memory_peak_mib": 500.0}, 0.5, "gpu-memory-headroom"),
+        ({"throttled_power_cap_pct": 10.0}, {}, 0.5, "gpu-throttled"),
+        ({"throttled_thermal_pct": 10.0}, {}, 0.5, "gpu-throttled"),
+        ({"throttled_power_brake_pct": 10.0}, {}, 0.5, "gpu-throttled"),
+        ({"pcie_lanes": 8.0}, {}, 0.5, "gpu-slow-link"),
+        ({"pcie_generation": 3.0}, {}, 0.5, "gpu-slow-link"),
+        ({"other_processes": 0.5}, {}, 0.5, "gpu-shared"),
+    ],
+)
+def test_what_is_wrong_is_said_and_nothing_else(sensors, context, input_wait, finding):
+    said = found(sensors, context=context, input_wait=input_wait)
+    assert set(said) == {finding}
+    assert said[finding].text.endswith(".")
+    assert said[finding].evidence
+
+
+@pytest.mark.parametrize(
+    ("sensors", "context", "input_wait"),
+    [
+        ({"utilization_pct": 49.0}, {}, 1.9),
+        ({"utilization_pct": 50.0}, {}, 9.0),
+        ({"p5_utilization_pct": 5.0, "p95_utilization_pct": 79.0}, {}, 0.5),
+        ({"p5_utilization_pct": 6.0}, {}, 0.5),
+        ({"utilization_pct": 79.0, "sm_active_pct": 30.0}, {}, 0.5),
+        ({"sm_active_pct": 31.0}, {}, 0.5),
+        ({"sm_active_pct": 49.0, "tensor_active_pct": 0.0}, {}, 0.5),
+        ({"sm_active_pct": 50.0, "tensor_active_pct": 2.1}, {}, 0.5),
+        ({"sm_active_pct": 50.0, "tensor_active_pct": 0.0}, {"layer_widths": []}, 0.5),
+        ({}, {"gpu_memory_peak_mib": 501.0}, 0.5),
+        ({}, {"gpu_memory_peak_mib": None}, 0.5),
+        ({}, {"gpu_memory_peak_mib": 1.0, "gpu_memory_total_mib": None}, 0.5),
+        ({"throttled_power_cap_pct": 9.9}, {}, 0.5),
+        ({"utilization_pct": 49.0, "pcie_generation": 1.0}, {}, 0.5),
+    ],
+)
+def test_just_short_of_it_nothing_is_said(sensors, context, input_wait):
+    assert found(sensors, context=context, input_wait=input_wait) == {}
+
+
+def test_the_worst_reason_of_throttling_is_named():
+    said = found({"throttled_power_cap_pct": 20.0, "throttled_thermal_pct": 60.0})
+    assert "60 % of the time against heat" in said["gpu-throttled"].text
+
+
+def test_a_gpu_that_idles_beside_a_busy_one_is_named():
+    said = found({}, {"utilization_pct": 4.0})
+    assert said["gpu-idle"].text.startswith("GPU 1 is idle (4 % utilization)")
+
+
+@pytest.mark.parametrize("busy", [(4.0, 4.0), (49.0, 4.0), (95.0, 5.0), (4.0,)])
+def test_gpus_that_all_idle_or_all_work_are_not(busy):
+    assert "gpu-idle" not in found(*({"utilization_pct": each} for each in busy))
+
+
+def test_each_gpu_is_judged_by_itself():
+    texts = [f.text for f in found({}, {"other_processes": 2.0}).values()]
+    assert texts[0].startswith("Other processes computed on GPU 1 (2.0 on average)")

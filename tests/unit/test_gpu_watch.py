@@ -1,0 +1,89 @@
+"""Energy of an interval, and what is said of GPUs that are there or not."""
+
+from __future__ import annotations
+
+import pytest
+
+from keras_perf.observers import gpu_watch
+from keras_perf.observers.gpu_watch import GpuWatch, energy
+from keras_perf.observers.sensor import SensorError
+
+WATTS = {"gpu/0/mean_power_w": 200.0, "gpu/1/mean_power_w": 100.0, "gpu/0/power_w": 1.0}
+
+
+def test_energy_is_power_times_training_time_for_each_gpu():
+    assert energy(WATTS, 0.5, 10, 8.0) == {
+        "gpu/0/energy_j": 100.0,
+        "gpu/0/energy_per_step_j": 10.0,
+        "gpu/0/energy_per_example_j": 1.25,
+        "gpu/1/energy_j": 50.0,
+        "gpu/1/energy_per_step_j": 5.0,
+        "gpu/1/energy_per_example_j": 0.625,
+    }
+
+
+@pytest.mark.parametrize(
+    ("steps", "examples", "left"),
+    [(0, 8.0, {"gpu/0/energy_j"}), (10, None, {"gpu/0/energy_j", "gpu/0/energy_per_step_j"})],
+)
+def test_what_is_not_known_is_left_out(steps, examples, left):
+    assert set(energy({"gpu/0/mean_power_w": 200.0}, 0.5, steps, examples)) == left
+
+
+def test_power_of_validation_is_none_of_a_step():
+    assert energy({"gpu/0/validation_mean_power_w": 200.0}, 0.5, 10, 8.0) == {}
+
+
+class Gpus:
+    """Two, one of which tells less."""
+
+    doubt = "their order is doubtful"
+
+    def __init__(self, environ, seen) -> None:
+        pass
+
+    def describe(self):
+        return {"gpu/0": "NVIDIA T4 GPU-1", "gpu/1": "NVIDIA H200 GPU-2"}
+
+    def unsupported(self):
+        return {"gpu/0": ["occupancy_pct", "sm_active_pct"], "gpu/1": []}
+
+    def memory_total_mib(self):
+        raise SensorError("NVML does not tell the GPU's memory")
+
+    def read(self):
+        return {}
+
+    def close(self) -> None:
+        pass
+
+
+def watched(monkeypatch, reader) -> tuple[GpuWatch, list[str]]:
+    """Not longer than it takes to look at it."""
+    monkeypatch.setattr(gpu_watch, "NvmlReader", reader)
+    said: list[str] = []
+    watch = GpuWatch(10.0, said.append)
+    watch.stop()
+    return watch, said
+
+
+def test_gpus_are_described_and_doubts_are_said(monkeypatch):
+    watch, said = watched(monkeypatch, Gpus)
+    assert watch.context == {"gpus": {"gpu/0": "NVIDIA T4 GPU-1", "gpu/1": "NVIDIA H200 GPU-2"}}
+    assert said == ["keras_perf: their order is doubtful."]
+    assert (watch.text() or "").splitlines()[2:] == [
+        "| gpu/0 | NVIDIA T4 GPU-1 | occupancy_pct, sm_active_pct |",
+        "| gpu/1 | NVIDIA H200 GPU-2 | – |",
+    ]
+
+
+def test_without_a_gpu_one_line_says_what_is_missing(monkeypatch):
+    def absent(environ, seen):
+        raise SensorError("no NVIDIA GPU is visible to this process")
+
+    watch, said = watched(monkeypatch, absent)
+    assert said == [
+        "keras_perf: no NVIDIA GPU is visible to this process: GPU figures are missing, CPU and "
+        "memory are sampled."
+    ]
+    assert (watch.context, watch.text()) == ({}, None)

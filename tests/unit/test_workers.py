@@ -1,0 +1,64 @@
+"""Which worker this is, from TF_CONFIG alone."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from keras_perf.observers.workers import is_chosen, require_workers, worker_number
+
+TWO = ["a:1", "b:1"]
+
+
+def config(kind, index, **cluster):
+    return json.dumps({"cluster": cluster, "task": {"type": kind, "index": index}})
+
+
+@pytest.mark.parametrize(
+    ("tf_config", "number"),
+    [
+        (None, 0),
+        ("", 0),
+        ("{}", 0),
+        (config("worker", 0, worker=TWO), 0),
+        (config("worker", 1, worker=TWO), 1),
+        (config("chief", 0, chief=["c:1"], worker=TWO), 0),
+        (config("master", 0, master=["c:1"], worker=TWO), 0),
+        (config("worker", 0, chief=["c:1"], worker=TWO), 1),
+        (config("worker", 1, chief=["c:1"], worker=TWO), 2),
+        (config("ps", 0, worker=TWO, ps=["d:1"]), None),
+        (config("evaluator", 0, worker=TWO), None),
+    ],
+)
+def test_the_chief_is_0_and_the_workers_follow(tf_config, number):
+    assert worker_number(tf_config) == number
+
+
+@pytest.mark.parametrize(
+    ("workers", "chosen"),
+    [("chief", [0]), ("all", [0, 1, 2]), ([1], [1]), ((2, 0), [0, 2]), (range(1, 9), [1, 2])],
+)
+def test_those_chosen_capture_and_no_other(workers, chosen):
+    three = [*TWO, "c:1"]
+    configs = [config("worker", index, worker=three) for index in range(3)]
+    wanted = require_workers(workers)
+    assert [i for i in range(3) if is_chosen(wanted, configs[i])] == chosen
+
+
+@pytest.mark.parametrize("tf_config", ["no json", "[]", '{"task": {"index": "x"}}', '{"task": 3}'])
+def test_a_config_that_cannot_be_read_is_said(tf_config):
+    with pytest.raises(ValueError, match=r"^TF_CONFIG must be JSON"):
+        worker_number(tf_config)
+
+
+@pytest.mark.parametrize("wrong", ["chef", [], [-1], ()])
+def test_workers_that_cannot_be_are_refused(wrong):
+    with pytest.raises(ValueError, match=r"^workers must .*, got .*the chief is 0"):
+        require_workers(wrong)
+
+
+@pytest.mark.parametrize("wrong", [None, 3, [1.5], ["0"], [True]])
+def test_what_names_no_workers_is_refused(wrong):
+    with pytest.raises(TypeError, match=r"^workers must be 'chief', 'all' or ints"):
+        require_workers(wrong)
