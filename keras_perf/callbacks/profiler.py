@@ -14,6 +14,7 @@ from keras_perf.callbacks.listener import Director, Plan
 from keras_perf.callbacks.listening import ListeningCallback, require_bool, require_number
 from keras_perf.callbacks.model_facts import shapes_differ
 from keras_perf.callbacks.observation import Observation
+from keras_perf.callbacks.trace_reading import TraceReading
 from keras_perf.callbacks.trace_size import affordable_steps
 from keras_perf.callbacks.triggers import EverySeconds, OnSignal, OnSlowStep, OnTouch
 from keras_perf.observers.recompiling import RecompileGuess
@@ -22,6 +23,7 @@ from keras_perf.observers.slow_steps import Throttle
 from keras_perf.observers.windows import NEVER, Window, Windows
 from keras_perf.observers.workers import is_chosen, require_workers
 from keras_perf.records.execution import Execution, Kind
+from keras_perf.report.trace import trace_scalars
 from keras_perf.write.events import RUN
 
 logger = logging.getLogger("keras_perf")
@@ -34,7 +36,8 @@ class WindowedProfiler(ListeningCallback, Director):
     it, with step markers that xprof counts. Steps are optimizer steps of this `fit`, whatever
     `steps_per_execution` is; a window is rounded outwards to whole executions. Warm-up starts
     again where TensorFlow traced or XLA compiled in it. Captured steps carry the profiler's
-    cost, which is logged with each capture, and are left out of every other figure.
+    cost, which is logged with each capture, and are left out of every other figure. Each trace
+    is read in a thread, and what it shows is logged too; see `keras_perf.read_trace`.
 
     Touching the file `<log_dir>/capture_now` starts a window in a training that runs.
 
@@ -99,6 +102,7 @@ class WindowedProfiler(ListeningCallback, Director):
 
     def _forget(self) -> None:
         self._windows = Windows(self.schedule)
+        self._readings: list[TraceReading] = []
         self._captures = Captures(os.path.join(self.log_dir, RUN))
         self._recompiling = RecompileGuess()
         self._traces = 0
@@ -207,6 +211,22 @@ class WindowedProfiler(ListeningCallback, Director):
         if record is not None:
             self._fit.recording.context["captures"] = self._captures.records()
             self.writer.scalars(record.last_step, scalars_of(record), time.time())
+            if "://" not in self.log_dir:
+                folder = os.path.join(self.log_dir, RUN, "plugins", "profile", record.trace)
+                self._readings.append(TraceReading(folder, record.last_step))
+
+    def _tell_what_was_read(self, *, wait: bool) -> None:
+        """Writes what the traces show that have been read since the last time."""
+        for reading in [each for each in self._readings if wait or each.is_done]:
+            self._readings.remove(reading)
+            try:
+                trace = reading.result()
+            except ValueError as error:
+                logger.warning("keras_perf: the trace was saved, but not read: %s.", str(error))
+                continue
+            self.writer.scalars(reading.step, trace_scalars(trace), time.time())
+            self.writer.text(reading.step, "perf/trace", trace.to_markdown())
+            self._fit.recording.traces.append(trace)
 
     # -- what the observation tells ------------------------------------------------------
 
@@ -228,6 +248,7 @@ class WindowedProfiler(ListeningCallback, Director):
         """Writes the newest capture down; looks at the clock and for the file."""
         if final or not self._captures.open:
             self._settle()
+        self._tell_what_was_read(wait=False)
         if self._touch is not None:
             self._touch.interval_ends()
         if self._clock is not None:
@@ -261,6 +282,7 @@ class WindowedProfiler(ListeningCallback, Director):
             self._signal.stop()
         self._end()
         self._settle()
+        self._tell_what_was_read(wait=True)
         self._say_what_was_not_reached()
         self._forget()
 

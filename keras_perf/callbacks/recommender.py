@@ -45,8 +45,8 @@ FACTORS = (32, 16, 8, 4, 2)
 CHEAP_TRACE_S = 2.0
 """Where the first execution took longer to trace and compile, one other length has to do."""
 
-LONG_STEP_MS = 100.0
-"""A step this long cannot gain 5 %: entering and leaving a function costs a few ms at most."""
+LONG_STEP_MS = 20.0
+"""A step this long cannot gain 5 %: entering and leaving a function costs about a millisecond."""
 
 LONG_TRIAL_MS = 500.0
 """No trial is meant to take longer."""

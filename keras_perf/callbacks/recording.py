@@ -11,6 +11,8 @@ import psutil
 import tensorflow as tf
 
 import keras_perf
+from keras_perf.analyse.summary import Summary
+from keras_perf.analyse.trace_agreement import compare_with_split
 from keras_perf.callbacks.model_facts import (
     ends_in_float16_softmax,
     layer_widths,
@@ -19,6 +21,7 @@ from keras_perf.callbacks.model_facts import (
     training_gpus,
 )
 from keras_perf.report.diagnosis import diagnose
+from keras_perf.report.trace import Trace
 from keras_perf.write.events import RunWriter
 
 if TYPE_CHECKING:
@@ -26,12 +29,18 @@ if TYPE_CHECKING:
 
 
 class Recording:
-    """Writers by log directory, and the context record that goes into each of them."""
+    """Writers by log directory, and the context record that goes into each of them.
+
+    Attributes:
+        context: what is known beside the figures.
+        traces: the captures' traces, as they were read.
+    """
 
     def __init__(self) -> None:
         self.context: dict[str, Any] = {}
         self._writers: dict[str, RunWriter] = {}
         self._diagnosed: list[str] = []
+        self.traces: list[Trace] = []
 
     def writer(self, log_dir: str) -> RunWriter:
         """The writer for a log directory, made at the first call."""
@@ -51,12 +60,23 @@ class Recording:
             writer.context(observation.step, content)
             writer.flush()
 
+    def _note_differences(self, summary: Summary) -> None:
+        """Where the newest trace and the split do not tell the same, and why."""
+        compared = compare_with_split(self.traces[-1].to_frame(), summary)
+        self.context["trace_differences"] = [str(each) for each in compared if not each.agrees]
+        self.context["trace_agrees"] = [each.part for each in compared if each.agrees]
+
     def finish(self, observation: Observation) -> None:
         """Writes context and diagnosis, and closes the files, whatever fails on the way."""
         try:
             self.write_context(observation)
             for log_dir in self._diagnosed:
-                markdown = diagnose(log_dir).to_markdown()
+                diagnosis = diagnose(log_dir)
+                if self.traces:
+                    self._note_differences(diagnosis.summary)
+                    self.write_context(observation)
+                    diagnosis = diagnose(log_dir)
+                markdown = diagnosis.to_markdown()
                 self._writers[log_dir].text(observation.step, "perf/diagnosis", markdown)
         finally:
             for writer in self._writers.values():

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from keras_perf.advise.gpu_findings import gpu_findings
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules import combined_speedup, recommendations
 from keras_perf.advise.step_model import situation_of
@@ -214,6 +215,11 @@ def _notes(summary: Summary, advised: Collection[str]) -> list[str]:
             "told from computing by its length, which fails if nearly every step compiles."
         )
     notes += settings_notes(summary.context)
+    notes += [finding.text for finding in gpu_findings(summary)]
+    if agreeing := summary.context.get("trace_agrees"):
+        notes.append(f"The trace agrees with the split on {', '.join(agreeing)}.")
+    for difference in summary.context.get("trace_differences") or ():
+        notes.append(f"The trace and the split differ. {_sentence(difference)}.")
     if "input_wait" not in summary.parts:
         notes.append("Input wait could not be measured and is inside compute.")
     kind = summary.context.get("input_kind")

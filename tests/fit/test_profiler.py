@@ -116,3 +116,30 @@ def test_a_users_trace_is_left_alone_in_a_retry(tmp_path):
     finally:
         tf.profiler.experimental.stop()
     assert list((tmp_path / "theirs").rglob("*.xplane.pb"))
+
+
+def trained(callbacks):
+    programs.model().fit(
+        programs.dataset(120, input_ms=1.0), verbose=0, shuffle=False, callbacks=callbacks
+    )
+
+
+def test_the_trace_is_read_and_what_it_shows_is_logged(tmp_path):
+    trained(kp.perf_callbacks(tmp_path, gpu=False, steps_per_execution=False))
+    scalars = kp.load_scalars(tmp_path)
+    logged = scalars[scalars["tag"] == "trace/input_wait_ms"]
+    assert len(logged) == 1
+    found = kp.diagnose(tmp_path)
+    assert any("trace" in note and "split" in note for note in found.notes)
+    trace = kp.read_trace(tmp_path)
+    assert logged["value"].iloc[0] == pytest.approx(trace.means["input_wait_ms"], rel=1e-5)
+
+
+def test_a_trace_that_cannot_be_read_costs_its_figures_only(tmp_path, monkeypatch, said):
+    def fails(path):
+        raise ValueError("no such thing")
+
+    monkeypatch.setattr("keras_perf.callbacks.trace_reading.read_trace", fails)
+    trained(kp.perf_callbacks(tmp_path, gpu=False, steps_per_execution=False))
+    assert any("was saved, but not read: ValueError: no such thing" in line for line in said())
+    assert kp.diagnose(tmp_path).summary.steps > 0

@@ -118,7 +118,7 @@ def test_eager_training_is_not_tried(tmp_path):
 def test_too_short_an_epoch_is_not_tried(tmp_path):
     recommender = kp.StepsPerExecutionRecommender(tmp_path)
     train([recommender], epochs=10, batches=5)
-    assert "too few to try" in recommender.recommendation.reason
+    assert "leave no room to try" in recommender.recommendation.reason
 
 
 def test_too_few_steps_are_said(tmp_path):
@@ -170,7 +170,12 @@ def test_no_input_is_trained_on_otherwise(name, apply, tmp_path):
         )
         results.append((network, history.history))
     assert_equal_training(*results)
-    assert recommender.recommendation.evidence["trial_executions"] > 3
+    record = recommender.recommendation
+    if name == "unknown length":
+        # A longer execution might cross the end of an epoch.
+        assert "length of an epoch is not known" in record.reason
+    else:
+        assert record.evidence["trial_executions"] > 3
 
 
 @pytest.mark.parametrize("compiled", [{"jit_compile": True}, {"steps_per_execution": 3}])

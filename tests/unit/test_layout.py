@@ -28,7 +28,13 @@ def test_all_tags_make_all_charts():
         "Step time": ["Parts of a step (ms)", "Step time (ms)", "Callbacks (ms per step)"],
         "Gaps": ["Steps and pauses far longer than usual (ms)", "Between epochs (ms)"],
         "Throughput": ["Steps per second", "Examples per second"],
-        "GPU": ["Activity (%)", "Memory used (MiB)", "Power (W)"],
+        "GPU": [
+            "Activity (%)",
+            "Throttled (%)",
+            "Energy per step (J)",
+            "Memory used (MiB)",
+            "Power (W)",
+        ],
         "Host": ["CPU (%)", "Memory (MiB)"],
     }
 

@@ -10,6 +10,7 @@ from keras_perf.records.interval import PARTS
 from keras_perf.records.metrics import METRICS, STEP_METRICS, metrics_markdown
 
 SUFFIXES = {
+    "kernels": "/kernels",
     "ms": "_ms",
     "%": "_pct",
     "ratio": "_ratio",
