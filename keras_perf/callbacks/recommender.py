@@ -25,36 +25,14 @@ from keras_perf.observers.steps_choice import (
     choose_steps,
     recommend,
 )
+from keras_perf.observers.trial_lengths import CONFIRMATIONS, TRIALS, Room, in_turn
 from keras_perf.observers.trial_times import RUN_UP, TrialTimes
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.report.cost_curve import curve_markdown, recommendation_scalars
 from keras_perf.trials.train_function import TrainFunctionAt
 
-TRIALS = 5
-"""Executions of each other length that are measured."""
-
-CONFIRMATIONS = 3
-"""Executions of twice the length that the first trials lead to, where none was as long."""
-
 BETWEEN = 4
 """Ordinary executions before each trial, so that a drifting machine drifts for both."""
-
-FACTORS = (32, 16, 8, 4, 2)
-"""Lengths to try, as multiples of the present one: the longest that fits, and a quarter of it."""
-
-CHEAP_TRACE_S = 2.0
-"""Where the first execution took longer to trace and compile, one other length has to do."""
-
-LONG_STEP_MS = 20.0
-"""A step this long cannot gain 5 %: entering and leaving a function costs about a millisecond."""
-
-LONG_TRIAL_MS = 500.0
-"""No trial is meant to take longer."""
-
-SMALL_COST_S = 5.0
-COST_SHARE = 0.1
-"""Tracing and compiling for the trials may take so many seconds, or this share of the time that
-training has left."""
 
 
 def _nothing() -> None:
@@ -179,20 +157,37 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         the graph shows best in long executions.
         """
         self._fit.tell_executions()
-        if self._times.ordinary_ms is None:
+        room = self._room(plan)
+        if room is None:
             return []
-        if not self._times.lengths:
-            lengths, self._refusal = self._first_lengths(plan)
+        tried = self._times.lengths
+        if not tried:
+            lengths, self._refusal = room.first_lengths()
             if self._refusal is not None:
                 self._fit.stop_directing(self)
-            return _in_turn(lengths, TRIALS)
-        beyond = 2 * self._chosen_so_far()
-        beyond = min(beyond, self._longest(plan), self._affordable(CONFIRMATIONS))
-        if self._cheap_to_trace and not self._confirmed and beyond > max(self._times.lengths):
+            return in_turn(lengths, TRIALS)
+        beyond = None if self._confirmed else room.length_beyond(self._chosen_so_far(), tried)
+        if beyond is not None:
             self._confirmed = True
-            return _in_turn([beyond - beyond % plan.steps], CONFIRMATIONS)
+            return in_turn([beyond], CONFIRMATIONS)
         self._conclude(self._from_gaps(plan))
         return []
+
+    def _room(self, plan: Plan) -> Room | None:
+        """What this training leaves for trials; None while that is not known."""
+        fit, ordinary_ms = self._fit, self._times.ordinary_ms
+        if ordinary_ms is None or fit.epoch_steps is None:
+            return None
+        left = (fit.epochs or 1) * fit.epoch_steps - (fit.step - fit.first_step)
+        return Room(
+            present=plan.steps,
+            step_ms=ordinary_ms / plan.steps,
+            first_s=self._times.first_ns / 1e9,
+            epoch_steps=fit.epoch_steps,
+            steps_left=max(0, left),
+            limit=self.limit,
+            max_execution_s=self.max_execution_s,
+        )
 
     def _from_gaps(self, plan: Plan) -> tuple[float, float] | None:
         """What tf.data's gap times say: a step in the graph and an execution's cost, in ms.
@@ -207,50 +202,6 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
             return None
         step_ms = float(median(inner))
         return step_ms, max(0.0, float(median(ordinary)) - step_ms)
-
-    def _longest(self, plan: Plan) -> int:
-        """The longest execution that may be tried."""
-        assert self._times.ordinary_ms is not None
-        step_ms = self._times.ordinary_ms / plan.steps
-        longest_ms = min(LONG_TRIAL_MS, self.max_execution_s * 1e3)
-        return min(self.limit, (self._fit.epoch_steps or 0) // 3, int(longest_ms / step_ms))
-
-    def _affordable(self, executions: float) -> int:
-        """Steps of so many executions, if they may have half of the steps that are left."""
-        return int(self._steps_left / (2 * executions * (1 + RUN_UP)))
-
-    @property
-    def _cheap_to_trace(self) -> bool:
-        return self._times.first_ns < CHEAP_TRACE_S * 1e9
-
-    def _first_lengths(self, plan: Plan) -> tuple[list[int], str | None]:
-        """Steps of the first trials, or why there are none to be made."""
-        assert self._times.ordinary_ms is not None
-        step_ms = self._times.ordinary_ms / plan.steps
-        # Beside each trial comes one of a quarter of its length.
-        longest = min(self._longest(plan), self._affordable(1.25 * TRIALS))
-        fitting = [f * plan.steps for f in FACTORS if f * plan.steps <= longest]
-        first_s = self._times.first_ns / 1e9
-        lengths = fitting[:3:2] if self._cheap_to_trace else fitting[:1]
-        cost_s = first_s * len(lengths)
-        if step_ms > LONG_STEP_MS:
-            return [], f"steps of {step_ms:.0f} ms are too long for the cost per execution"
-        if not lengths:
-            return [], (
-                f"epochs of {self._fit.epoch_steps} steps, with {self._steps_left} steps still to "
-                "go, leave no room to try"
-            )
-        if cost_s > max(SMALL_COST_S, COST_SHARE * self._steps_left * step_ms / 1e3):
-            return [], (
-                f"the first execution took {first_s:.0f} s to trace and compile; to do that "
-                "again would not pay in the steps that are left"
-            )
-        return sorted(lengths), None
-
-    @property
-    def _steps_left(self) -> int:
-        steps = (self._fit.epochs or 1) * (self._fit.epoch_steps or 0)
-        return max(0, steps - (self._fit.step - self._fit.first_step))
 
     def _fits(self, steps: int) -> bool:
         """So many steps are left in the epoch."""
@@ -389,8 +340,3 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
             "applied": self._has_applied,
             "evidence": record.evidence,
         }
-
-
-def _in_turn(lengths: Sequence[int], trials: int) -> list[int]:
-    """Each length in turn, each time with its run-up."""
-    return [n for _ in range(trials) for n in lengths for _ in range(1 + RUN_UP)]

@@ -18,8 +18,8 @@ from keras_perf.read.event_files import events
 @pytest.fixture(autouse=True)
 def tracing_is_cheap(monkeypatch):
     """On a busy machine the first trace of a process may take seconds."""
-    monkeypatch.setattr("keras_perf.callbacks.recommender.CHEAP_TRACE_S", 30.0)
-    monkeypatch.setattr("keras_perf.callbacks.recommender.SMALL_COST_S", 100.0)
+    monkeypatch.setattr("keras_perf.observers.trial_lengths.CHEAP_TRACE_S", 30.0)
+    monkeypatch.setattr("keras_perf.observers.trial_lengths.SMALL_COST_S", 100.0)
 
 
 def train(callbacks, *, epochs=4, batches=200, **compile_arguments):
