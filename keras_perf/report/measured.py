@@ -11,6 +11,9 @@ Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]
 
 SHOWN_EVENTS = 8
 
+OWNERS = "Host time by owner, per step"
+EVENTS = "Steps and pauses far longer than usual"
+
 
 def measured_tables(summary: Summary) -> Iterator[Table]:
     """Those for which there are figures."""
@@ -21,7 +24,7 @@ def measured_tables(summary: Summary) -> Iterator[Table]:
             if ms > 0.01 * summary.step_ms
         ]
         if rows:
-            yield "Host time by owner, per step", ["owner", "ms", "share"], rows
+            yield OWNERS, ["owner", "ms", "share"], rows
     if summary.context.get("stages"):
         yield _stages(summary)
     if totals := summary.context.get("event_totals"):
@@ -33,7 +36,7 @@ def measured_tables(summary: Summary) -> Iterator[Table]:
             ]
             for total in totals[:SHOWN_EVENTS]
         ]
-        yield "Steps and pauses far longer than usual", ["cause", "times", "longer by, ms"], rows
+        yield EVENTS, ["cause", "times", "longer by, ms"], rows
 
 
 def _stages(summary: Summary) -> Table:

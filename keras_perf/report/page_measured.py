@@ -10,6 +10,7 @@ import pandas as pd
 
 from keras_perf.records.gap_event import CAUSES
 from keras_perf.report.markup import card, element, table
+from keras_perf.report.measured import EVENTS, OWNERS, measured_tables
 from keras_perf.report.plots import events_plot, parts_plot, utilization_plot
 from keras_perf.report.run_report import RunReport
 
@@ -106,6 +107,23 @@ def _bar(value: float, largest: float) -> Element:
     width = value / largest if largest else 0.0
     filled = element("span", class_="pace" if value == largest else "", style=f"width: {width:.2%}")
     return element("span", filled, class_="bar", aria_hidden="true")
+
+
+def owners_card(report: RunReport) -> Element | None:
+    """Host time by owner."""
+    return _sums(report, OWNERS, "Mean milliseconds per step; smaller ones are left out.")
+
+
+def totals_card(report: RunReport) -> Element | None:
+    """Events by cause and owner."""
+    return _sums(report, EVENTS, "Sums over the whole training, the largest first.")
+
+
+def _sums(report: RunReport, wanted: str, caption: str) -> Element | None:
+    for title, header, rows in measured_tables(report.summary):
+        if title == wanted:
+            return card(title, table(list(header), [list(row) for row in rows], caption))
+    return None
 
 
 def events_card(report: RunReport) -> Element | None:

@@ -6,7 +6,14 @@ from xml.etree.ElementTree import Element
 
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.report.markup import card, element, table
-from keras_perf.report.page_measured import events_card, facts_card, plots_card, stages_card
+from keras_perf.report.page_measured import (
+    events_card,
+    facts_card,
+    owners_card,
+    plots_card,
+    stages_card,
+    totals_card,
+)
 from keras_perf.report.run_report import RunReport
 
 PART_OF_VERDICT = {
@@ -25,7 +32,9 @@ def run_cards(report: RunReport, name: str) -> list[Element]:
         _breakdown(report),
         _advice(report),
         plots_card(report, name),
+        owners_card(report),
         stages_card(report),
+        totals_card(report),
         events_card(report),
         _notes(report),
         facts_card(report),
