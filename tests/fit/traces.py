@@ -34,6 +34,17 @@ def marked_steps(path):
     )
 
 
+def fetched_batches(path):
+    """How many times a batch was taken from an iterator, by whatever step."""
+    space = xplane_pb2.XSpace.FromString(path.read_bytes())
+    return sum(
+        plane.event_metadata[event.metadata_id].name.startswith("IteratorGetNext")
+        for plane in space.planes
+        for line in plane.lines
+        for event in line.events
+    )
+
+
 def steps_of_xprof(path):
     """The names of the steps that xprof's overview page gives times of."""
     content, _ = raw_to_tool_data.xspace_to_tool_data(

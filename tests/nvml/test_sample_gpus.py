@@ -218,7 +218,7 @@ with kp.sample_gpus(sys.argv[1], interval_s=0.001):
         child = os.fork()
         if not child:
             sys.exit(7)
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), end=" ")
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), end=" ", flush=True)
     time.sleep(0.05)
 print(nvml.users)
 """,
