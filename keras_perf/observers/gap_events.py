@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable, Mapping
 from statistics import median
@@ -44,25 +45,38 @@ class _Usual:
     def __init__(self) -> None:
         self._values: deque[float] = deque(maxlen=WINDOW)
 
-    def learn(self, values: Iterable[float]) -> None:
-        self._values.extend(values)
+    def learn(self, value: float) -> None:
+        self._values.append(value)
 
     def __len__(self) -> int:
         return len(self._values)
 
-    def middle_and_limit(self) -> tuple[float, float]:
-        """What is usual, and by how much it has to be exceeded."""
+    def middle_and_spread(self) -> tuple[float, float]:
+        """What is usual, and how far from it is far."""
         middle = median(self._values)
         mad = median(abs(value - middle) for value in self._values)
         return middle, FAR * SIGMAS_PER_MAD * mad
 
 
 class _Suspect(NamedTuple):
-    """An execution that waits to be judged."""
+    """An execution that may be far longer than usual."""
 
     execution: Execution
     wait_ns: int | None
     begins_epoch: bool
+
+
+class _Limits(NamedTuple):
+    """What is usual inside the train function and on the host, and where far begins."""
+
+    inside_ns: float
+    inside_limit_ns: float
+    host_ns: float
+    host_limit_ns: float
+
+    def exceeded_by(self, execution: Execution) -> bool:
+        inside = execution.inside_ns > self.inside_limit_ns
+        return inside or execution.host_ns > self.host_limit_ns
 
 
 class GapEvents:
@@ -76,7 +90,7 @@ class GapEvents:
         self._inside: dict[int, _Usual] = {}
         self._host = _Usual()
         self._told: list[tuple[Execution, bool]] = []
-        self._suspects: deque[_Suspect] = deque(maxlen=REMEMBERED)
+        self._waiting: deque[tuple[Execution, bool, int | None]] = deque(maxlen=REMEMBERED)
         self._cycle_ns = 0.0
         self._events: list[GapEvent] = []
         self._epoch_begin: int | None = None
@@ -92,42 +106,56 @@ class GapEvents:
             waits: first step → input wait in nanoseconds, where it is known.
             shuffles: the input pipeline holds a shuffle buffer.
         """
-        steady = [e for e, _ in self._told if e.kind is Kind.STEADY]
-        for execution in steady:
-            self._inside.setdefault(execution.steps, _Usual()).learn([execution.inside_ns])
-        self._host.learn(e.host_ns for e in steady)
-        self._suspects.extend(_Suspect(e, waits.get(e.first_step), b) for e, b in self._told)
+        for execution, _ in self._told:
+            if execution.kind is Kind.STEADY:
+                usual = self._inside.setdefault(execution.steps, _Usual())
+                usual.learn(execution.inside_ns)
+                self._host.learn(execution.host_ns)
+        if len(self._host) < PATIENCE:
+            self._waiting.extend((e, b, waits.get(e.first_step)) for e, b in self._told)
+        else:
+            limits = {n: self._limits(n) for n in {e.steps for e, _ in self._told}}
+            for execution, begins_epoch, wait_ns in self._waiting:
+                suspect = _Suspect(execution, wait_ns, begins_epoch)
+                self._judge(suspect, self._limits(execution.steps), shuffles)
+            self._waiting.clear()
+            for execution, begins_epoch in self._told:
+                if limits[execution.steps].exceeded_by(execution):
+                    wait_ns = waits.get(execution.first_step)
+                    suspect = _Suspect(execution, wait_ns, begins_epoch)
+                    self._judge(suspect, limits[execution.steps], shuffles)
         self._told = []
-        if len(self._host) < PATIENCE or not self._suspects:
-            return
-        host = self._host.middle_and_limit()
-        lengths = {n: u.middle_and_limit() for n, u in self._inside.items() if len(u) >= PATIENCE}
-        self._cycle_ns = min((u[0] for u in lengths.values()), default=0.0) + host[0]
-        for suspect in self._suspects:
-            self._judge(suspect, lengths.get(suspect.execution.steps), host, shuffles)
-        self._suspects.clear()
 
-    def _judge(
-        self,
-        suspect: _Suspect,
-        inside: tuple[float, float] | None,
-        host: tuple[float, float],
-        shuffles: bool,
-    ) -> None:
-        execution = suspect.execution
+    def _limits(self, steps: int) -> _Limits:
+        """What is usual for executions of so many steps, and from where on one is long.
+
+        Only beside executions of its own length can one be called long inside.
+        """
+        host_ns, host_far_ns = self._host.middle_and_spread()
+        inside_ns = inside_far_ns = math.inf
+        usual = self._inside.get(steps)
         cycle_ns = self._cycle_ns
-        if inside is not None:
-            # Only beside executions of its own length can one be called long.
-            usual_ns, limit_ns = inside
-            cycle_ns = usual_ns + host[0]
-            excess_ns = execution.inside_ns - usual_ns
-            if excess_ns > max(limit_ns, NOTICEABLE * cycle_ns):
-                cause = _cause_inside(suspect, excess_ns, shuffles)
-                self._found(execution.first_step, cause, "", excess_ns, usual_ns)
-        excess_ns = execution.host_ns - host[0]
-        if excess_ns > max(host[1], NOTICEABLE * cycle_ns):
+        if usual is not None and len(usual) >= PATIENCE:
+            inside_ns, inside_far_ns = usual.middle_and_spread()
+            cycle_ns = self._cycle_ns = inside_ns + host_ns
+        least_ns = NOTICEABLE * cycle_ns
+        return _Limits(
+            inside_ns,
+            inside_ns + max(inside_far_ns, least_ns),
+            host_ns,
+            host_ns + max(host_far_ns, least_ns),
+        )
+
+    def _judge(self, suspect: _Suspect, limits: _Limits, shuffles: bool) -> None:
+        execution = suspect.execution
+        if execution.inside_ns > limits.inside_limit_ns:
+            excess_ns = execution.inside_ns - limits.inside_ns
+            cause = _cause_inside(suspect, excess_ns, shuffles)
+            self._found(execution.first_step, cause, "", excess_ns, limits.inside_ns)
+        if execution.host_ns > limits.host_limit_ns:
+            excess_ns = execution.host_ns - limits.host_ns
             cause, owner = _cause_on_host(execution, excess_ns)
-            self._found(execution.first_step, cause, owner, excess_ns, host[0])
+            self._found(execution.first_step, cause, owner, excess_ns, limits.host_ns)
 
     def add_gap(self, gap: EpochGap) -> None:
         """An epoch gap: each of its parts that is long against a step is an event."""
