@@ -99,6 +99,7 @@ def cache(situation: Situation) -> Recommendation | None:
     def change(model: StepModel, optimism: float) -> StepModel:
         # Reading back costs a few percent; what a report counts of the first epoch still pays.
         later = model.with_less_work(dict.fromkeys(saved, 0.02 * (1 - optimism)), optimism)
+        later = later.awake(model.step_ms - later.step_ms, optimism)
         first_ms = min(1.0, first_epoch) * (model.step_ms - later.step_ms)
         return replace(later, rest={**later.rest, "first_epoch": first_ms})
 

@@ -37,7 +37,9 @@ def amortize_callback(situation: Situation) -> Recommendation | None:
 
     def change(model: StepModel, optimism: float) -> StepModel:
         left = (1 - optimism) * left_of_it
-        return model.with_rest({"callbacks": 1 - share * (1 - left)})
+        gone = share * (1 - left)
+        awake = model.awake(gone * model.rest.get("callbacks", 0.0), optimism)
+        return awake.with_rest({"callbacks": 1 - gone})
 
     if name == "ProgbarLogger":
         action = "model.fit(..., verbose=2)  # a line per epoch in place of the progress bar"
@@ -126,7 +128,9 @@ def tune_gc(situation: Situation) -> Recommendation | None:
 
     def change(model: StepModel, optimism: float) -> StepModel:
         # Wherever in the rest the pauses lie, they shrink with it.
-        return model.with_rest(dict.fromkeys(model.rest, 1 - share * (0.95 + 0.05 * optimism)))
+        gone = share * (0.95 + 0.05 * optimism)
+        awake = model.awake(gone * model.rest_ms, optimism)
+        return awake.with_rest(dict.fromkeys(model.rest, 1 - gone))
 
     return predicted(
         situation.model,

@@ -25,6 +25,9 @@ UNSEEN_INSIDE = ("FlatMap", "Interleave")
 STALLS = ("input-stall", "shuffle-refill")
 """Causes of events that lie in the input pipeline."""
 
+LONG_PAUSE_MS = 5.0
+"""After pauses this long between steps a CPU computes more slowly."""
+
 
 @dataclass(frozen=True)
 class StepModel:
@@ -124,6 +127,17 @@ class StepModel:
         compiling = self.rest.get("compile", 0.0) - rest.get("compile", 0.0)
         saved += (self.cores - 1) * compiling
         return replace(self, rest=rest, cpu_ms=max(0.0, self.cpu_ms - saved))
+
+    def awake(self, shorter_pause_ms: float, optimism: float) -> StepModel:
+        """Computes faster because its cores no longer pause for long between two steps.
+
+        While training waits for a callback or for input, the other cores fall asleep and caches
+        go cold. On two cores steps of 2.6, 6.0 and 5.5 ms after pauses of 5, 10 and 12 ms took
+        1.9, 4.0 and 3.7 ms without; after pauses of 2 ms there was no difference.
+        """
+        if self.on_gpu or shorter_pause_ms < LONG_PAUSE_MS:
+            return self
+        return self.with_rest({"compute": 0.8 - 0.2 * optimism})
 
     def with_outside(self, factors: Mapping[str, float]) -> StepModel:
         """Some of what lies between epochs takes its time times a factor."""

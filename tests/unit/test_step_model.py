@@ -216,3 +216,12 @@ def test_behind_an_empty_buffer_the_pipeline_sets_the_pace():
         context={"prefetch_fill": 0.1},
     )
     assert found.model.produce_ms == 10.0
+
+
+@pytest.mark.parametrize(
+    ("pause_ms", "on_gpu", "left"), [(5.0, False, 0.8), (4.9, False, 1.0), (50.0, True, 1.0)]
+)
+def test_a_cpu_that_no_longer_pauses_for_long_computes_faster(pause_ms, on_gpu, left):
+    before = replace(model(prefetched=False), on_gpu=on_gpu)
+    assert before.awake(pause_ms, 0.0).rest["compute"] == pytest.approx(3.0 * left)
+    assert before.awake(pause_ms, -1.0).rest["compute"] == 3.0
