@@ -272,14 +272,16 @@ def test_after_an_interrupt_that_is_kept_a_fit_without_us_is_left_alone(callback
         np.testing.assert_array_equal(mine, theirs)
 
 
-def test_training_inside_a_hook_is_not_counted_as_ours(tmp_path):
+@pytest.mark.parametrize("hook", ["on_train_batch_begin", "on_train_batch_end"])
+def test_training_inside_a_hook_is_not_counted_as_ours(hook, tmp_path):
     class Trains(keras.callbacks.Callback):
         async_safe = True
 
-        def on_train_batch_end(self, batch, logs=None):
-            x, y = programs.arrays(1)
-            self.model.train_on_batch(x, y)
+    def train(self, batch, logs=None):
+        x, y = programs.arrays(1)
+        self.model.train_on_batch(x, y)
 
+    setattr(Trains, hook, train)
     fit(programs.model(), [Trains(), kp.StepGapDetector(tmp_path)])
     scalars = kp.load_scalars(tmp_path)
     assert scalars["step"].max() == 40

@@ -13,6 +13,7 @@ import tensorflow as tf
 import keras_perf as kp
 from keras_perf.observers.timeline import Timeline
 from keras_perf.read.event_files import events
+from keras_perf.records.execution import Kind
 
 
 @pytest.fixture(autouse=True)
@@ -98,7 +99,9 @@ def test_callbacks_see_during_a_trial_what_that_number_of_steps_would_show(tmp_p
     begins = [index for what, index in diary.entries if what == "begin"]
     ends = [index for what, index in diary.entries if what == "end"]
     lengths = {end - begin + 1 for begin, end in zip(begins, ends, strict=True)}
+    # Two lengths, and at most one beyond: never more than a third of the epoch.
     assert {1, 2, 8} <= lengths <= {1, 2, 8, *range(9, 67)}
+    assert len(lengths) <= 4
     assert ends.count(199) == 2
 
 
@@ -394,10 +397,21 @@ def own(train_step):
     return network
 
 
-def test_a_train_step_that_draws_tf_random_numbers_is_not_tried(tmp_path):
+def normal_noise(x):
+    return tf.random.normal(tf.shape(x))
+
+
+def sampled_candidates(x):
+    labels = tf.zeros((8, 1), tf.int64)
+    drawn = tf.random.log_uniform_candidate_sampler(labels, 1, 4, True, 100)
+    return tf.cast(drawn.sampled_candidates[0], x.dtype)
+
+
+@pytest.mark.parametrize("draw", [normal_noise, sampled_candidates])
+def test_a_train_step_that_draws_tf_random_numbers_is_not_tried(draw, tmp_path):
     def noisy(self, data):
         x, y = data
-        return keras.Model.train_step(self, (x + tf.random.normal(tf.shape(x)), y))
+        return keras.Model.train_step(self, (x + draw(x), y))
 
     recommender = kp.StepsPerExecutionRecommender(tmp_path)
     own(noisy).fit(programs.dataset(200), verbose=0, shuffle=False, callbacks=[recommender])
@@ -440,3 +454,21 @@ def test_trials_take_no_more_than_half_of_a_short_training(tmp_path):
     trials = recommender.recommendation.evidence
     longer = [n for n in trials["trials"] if n > 1]
     assert trials["trial_executions"] * max(longer) <= 60
+
+
+@pytest.mark.parametrize("epochs", [1, 4])
+def test_applied_is_recorded_only_where_longer_executions_were_run(epochs, tmp_path, monkeypatch):
+    seen = []
+    original = Timeline.take
+
+    def note(self):
+        taken = original(self)
+        seen.extend(taken)
+        return taken
+
+    monkeypatch.setattr(Timeline, "take", note)
+    recommender = kp.StepsPerExecutionRecommender(tmp_path, apply=True)
+    train([recommender, kp.StepGapDetector(tmp_path)], epochs=epochs, batches=150)
+    trial = kp.diagnose(tmp_path).summary.context["steps_per_execution_trial"]
+    longer = [e for e in seen if e.kind is not Kind.TRIAL and e.steps > 1]
+    assert trial["applied"] is bool(longer)
