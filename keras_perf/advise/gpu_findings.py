@@ -23,6 +23,7 @@ _THROTTLES = {
     "throttled_power_cap_pct": "to keep the power limit; `nvidia-smi -q -d POWER` shows it",
     "throttled_thermal_pct": "against heat; look at the cooling",
     "throttled_power_brake_pct": "because the power supply asked for it",
+    "throttled_hardware_pct": "by the hardware, to half or less; look at cooling and power supply",
 }
 
 
@@ -188,6 +189,18 @@ def shared(gpu: Gpu) -> Finding | None:
     )
 
 
+def persistence_off(gpu: Gpu) -> Finding | None:
+    """The driver lets go of the GPU whenever nobody uses it. No step is slower for it."""
+    if gpu.run.context.get("gpu_persistence", {}).get(f"gpu/{gpu.index}", True):
+        return None
+    return Finding(
+        "gpu-persistence-off",
+        f"Persistence mode of GPU {gpu.index} is off: the driver sets the GPU up anew for each "
+        "program that finds it unused, which takes seconds before the first step, not in the "
+        "steps. nvidia-persistenced, or `sudo nvidia-smi -pm 1`, keeps it ready.",
+    )
+
+
 def _idle(gpus: list[Gpu]) -> list[Finding]:
     """Those that do nothing while another one works."""
     busy = {gpu.index: b for gpu in gpus if (b := gpu.get("utilization_pct")) is not None}
@@ -214,4 +227,5 @@ _LOOKS: tuple[Callable[[Gpu], Finding | None], ...] = (
     throttled,
     slow_link,
     shared,
+    persistence_off,
 )

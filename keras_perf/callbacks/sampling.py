@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -34,10 +35,12 @@ class GpuSampling:
         self._failed = False
         self._writer = RunWriter(log_dir)
         self._points = self._last_step = 0
-        self._due = time.monotonic() + POINT_EVERY_S
+        # Starting NVML can take seconds, and the thread samples before we have `_watch`.
+        self._due = math.inf
         self._watch = GpuWatch(
             interval_s, logger.warning, phase=Phase.TRAINING, after_sample=self._write_if_due
         )
+        self._due = time.monotonic() + POINT_EVERY_S
 
     def enter(self, phase: str) -> None:
         """From now on it is `training`, `validation` or `between` the two.

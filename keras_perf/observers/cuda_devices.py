@@ -12,6 +12,11 @@ UNKNOWN_ORDER = (
     "figures may stand under another GPU's number; CUDA_DEVICE_ORDER=PCI_BUS_ID settles it"
 )
 
+SILENT = (
+    "a GPU of this machine does not answer NVML, and CUDA may or may not count it: figures may "
+    "stand under another GPU's number; UUIDs in CUDA_VISIBLE_DEVICES settle it"
+)
+
 
 class Gpu(NamedTuple):
     """A GPU, or a MIG instance, as the driver lists it."""
@@ -39,29 +44,37 @@ class Selection(NamedTuple):
     """Why the order may be wrong; empty where it is certain."""
 
 
-def select(gpus: Sequence[Gpu], environ: Mapping[str, str], seen: Seen | None = None) -> Selection:
+def select(
+    gpus: Sequence[Gpu], environ: Mapping[str, str], seen: Seen | None = None, silent: int = 0
+) -> Selection:
     """The GPUs that this process uses.
 
     Arguments:
         gpus: all of the machine, in the order of their PCI addresses, as NVML lists them.
         environ: `CUDA_VISIBLE_DEVICES` and `CUDA_DEVICE_ORDER` count.
         seen: what the framework says; without it all that CUDA shows are taken.
+        silent: how many others NVML counts that do not answer.
 
     What it cannot see: the order of GPUs of different models, unless `CUDA_DEVICE_ORDER` or the
     framework's names of them tell. Among equal ones it is that of the PCI addresses.
     """
     # A GPU in MIG mode is reached through its instances only; by index, through its first one.
     pool = [gpu if gpu.instances is None else gpu.instances[0] for gpu in gpus if _usable(gpu)]
+    several = seen is not None and len(seen.names) > 1
     wanted = environ.get("CUDA_VISIBLE_DEVICES")
     if wanted is not None and (by_name := _named(gpus, wanted)) is not None:
-        listed, doubt = by_name, ""
+        listed, doubt = (by_name if several else _one_instance(by_name, gpus)), ""
     else:
+        if wanted is None and not several:
+            pool = _one_instance(pool, gpus)
         indices = range(len(pool)) if wanted is None else _indices(wanted, len(pool))
         listed, doubt = [pool[i] for i in indices], ""
         by_address = environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
         if not by_address and len({gpu.name for gpu in pool}) > 1:
             ordered = _by_models(pool, len(listed), seen)
             listed, doubt = (listed, UNKNOWN_ORDER) if ordered is None else (ordered, "")
+        if silent and seen is None:
+            doubt = doubt or SILENT
     if seen is None:
         return Selection(tuple(listed), doubt)
     if len(seen.names) != len(listed):
@@ -74,6 +87,16 @@ def select(gpus: Sequence[Gpu], environ: Mapping[str, str], seen: Seen | None = 
 
 def _usable(gpu: Gpu) -> bool:
     return gpu.instances is None or bool(gpu.instances)
+
+
+def _one_instance(listed: list[Gpu], gpus: Sequence[Gpu]) -> list[Gpu]:
+    """CUDA shows the first MIG instance that it may use, and no other GPU beside it.
+
+    https://docs.nvidia.com/datacenter/tesla/mig-user-guide, "CUDA Device Enumeration". A driver
+    may relax that: then the framework sees several.
+    """
+    instances = {one for gpu in gpus for one in gpu.instances or ()}
+    return [gpu for gpu in listed if gpu in instances][:1] or listed
 
 
 def _named(gpus: Sequence[Gpu], wanted: str) -> list[Gpu] | None:

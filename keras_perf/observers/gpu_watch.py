@@ -10,7 +10,6 @@ from typing import Any
 from keras_perf.observers.cuda_devices import Seen
 from keras_perf.observers.host import HostReader
 from keras_perf.observers.nvml import NvmlReader
-from keras_perf.observers.persistent import PersistentReader
 from keras_perf.observers.sampler import BackgroundSampler
 from keras_perf.observers.sensor import Reader, SensorError
 from keras_perf.records.phase import Phase
@@ -43,16 +42,18 @@ class GpuWatch:
         self._gpus: NvmlReader | None = None
         readers: list[Reader] = [HostReader()]
         try:
-            self._gpus = NvmlReader(os.environ, seen)
-        except SensorError as error:
-            warn(f"keras_perf: {error}: GPU figures are missing, CPU and memory are sampled.")
+            self._gpus = NvmlReader(warn, os.environ, seen)
+        except Exception as error:  # noqa: BLE001  monitoring never kills training
+            what = str(error) if isinstance(error, SensorError) else repr(error)
+            warn(f"keras_perf: {what}: GPU figures are missing, CPU and memory are sampled.")
         else:
             self.context["gpus"] = self._gpus.describe()
             with contextlib.suppress(SensorError):
                 self.context["gpu_memory_total_mib"] = self._gpus.memory_total_mib()
             if self._gpus.doubt:
                 warn(f"keras_perf: {self._gpus.doubt}.")
-            readers.append(PersistentReader(self._gpus, lambda: NvmlReader(os.environ, seen), warn))
+            self.context["gpu_persistence"] = self._gpus.persistence()
+            readers.append(self._gpus)
         self._sampler = BackgroundSampler(
             readers, interval_s, warn, phase=phase, after_sample=after_sample
         )

@@ -5,19 +5,24 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 from keras_perf.observers.cuda_devices import Gpu, Seen, select
-from keras_perf.observers.gpm import Gpm
 from keras_perf.observers.nvml_device import Device
+from keras_perf.observers.nvml_listing import Handle, Listing, list_gpus
+from keras_perf.observers.persistent import PersistentReader
 from keras_perf.observers.sensor import SensorError, Values
 
 
 class NvmlReader:
     """Samples of every GPU that this process uses, under the framework's index.
 
+    A GPU that stops answering is tried again with pauses that double, by its UUID, so that none
+    ever stands under another's index; the values of the others go on.
+
     Arguments:
+        warn: told in one line of what has stopped answering, once of each GPU or value.
         environ: where `CUDA_VISIBLE_DEVICES` and `CUDA_DEVICE_ORDER` are looked up.
         seen: what the framework in this process says of its GPUs.
         clock: monotonic seconds.
@@ -33,6 +38,7 @@ class NvmlReader:
 
     def __init__(
         self,
+        warn: Callable[[str], None],
         environ: Mapping[str, str] = os.environ,
         seen: Seen | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -41,65 +47,59 @@ class NvmlReader:
             import pynvml
         except ImportError as error:
             raise SensorError("the package nvidia-ml-py is not installed") from error
-        self._nvml, self._clock = pynvml, clock
-        self._closed = False
+        self._nvml, self._warn, self._clock = pynvml, warn, clock
         self._devices: list[Device] = []
+        self._readers: list[PersistentReader] = []
+        self._told: set[str] = set()
+        self._news: dict[str, list[str]] = {}
         try:
-            pynvml.nvmlInit()
-        except pynvml.NVMLError as error:
-            raise SensorError(f"NVML does not start ({error})") from error
-        self._handles: dict[str, _Handle] = {}
-        try:
-            self._choose(environ, seen)
-        except pynvml.NVMLError as error:
-            self.close()
-            raise SensorError(f"NVML cannot list the GPUs ({error})") from error
+            with self._listing() as listing:
+                self._choose(listing, environ, seen)
         except BaseException:
             self.close()
             raise
 
-    def _choose(self, environ: Mapping[str, str], seen: Seen | None) -> None:
-        gpus = self._list()
-        selection = select(gpus, environ, seen)
+    @contextlib.contextmanager
+    def _listing(self) -> Iterator[Listing]:
+        """NVML is started for as long; each GPU that is opened meanwhile starts it for itself."""
+        nvml = self._nvml
+        try:
+            nvml.nvmlInit()
+        except nvml.NVMLError as error:
+            raise SensorError(f"NVML does not start ({error})") from error
+        try:
+            yield list_gpus(nvml)
+        except nvml.NVMLError as error:
+            raise SensorError(f"NVML cannot list the GPUs ({error})") from error
+        finally:
+            with contextlib.suppress(nvml.NVMLError):
+                nvml.nvmlShutdown()
+
+    def _choose(self, listing: Listing, environ: Mapping[str, str], seen: Seen | None) -> None:
+        selection = select(listing.gpus, environ, seen, listing.silent)
         self.doubt = selection.doubt
-        for gpu in selection.gpus:
-            handle = self._handles[gpu.uuid]
-            self._devices.append(Device(self._nvml, gpu, handle.own, handle.gpm))
-        if not self._devices and gpus and seen is not None and not seen.chosen:
-            raise SensorError(f"the framework uses none of the {len(gpus)} GPUs of this machine")
+        for index, gpu in enumerate(selection.gpus):
+            device = self._open(index, gpu, listing.handles[gpu.uuid])
+            self._devices.append(device)
+            reopen = partial(self._reopen, index)
+            lost = partial(self._lost, index)
+            self._readers.append(PersistentReader(device, reopen, lost, self._clock))
+        if not self._devices and listing.gpus and seen is not None and not seen.chosen:
+            count = len(listing.gpus)
+            raise SensorError(f"the framework uses none of the {count} GPUs of this machine")
         if not self._devices:
             raise SensorError("no NVIDIA GPU is visible to this process")
 
-    def _list(self) -> list[Gpu]:
-        nvml = self._nvml
-        found = []
-        for index in range(nvml.nvmlDeviceGetCount()):
-            handle = nvml.nvmlDeviceGetHandleByIndex(index)
-            gpu = self._known(handle, _Handle(handle, nvml))
-            found.append(gpu._replace(instances=self._instances(handle)))
-        return found
+    def _open(self, index: int, gpu: Gpu, handle: Handle) -> Device:
+        return Device(self._nvml, gpu, handle, partial(self._failed, index), self._clock)
 
-    def _known(self, own: Any, handle: _Handle) -> Gpu:
-        nvml = self._nvml
-        gpu = Gpu(_text(nvml.nvmlDeviceGetName(own)), _text(nvml.nvmlDeviceGetUUID(own)))
-        self._handles[gpu.uuid] = handle
-        return gpu
-
-    def _instances(self, parent: Any) -> tuple[Gpu, ...] | None:
-        nvml = self._nvml
-        try:
-            enabled = nvml.nvmlDeviceGetMigMode(parent)[0] == nvml.NVML_DEVICE_MIG_ENABLE
-        except nvml.NVMLError:
-            enabled = False
-        if not enabled:
-            return None
-        found = []
-        for index in range(nvml.nvmlDeviceGetMaxMigDeviceCount(parent)):
-            # Places between instances are empty.
-            with contextlib.suppress(nvml.NVMLError_NotFound):
-                handle = nvml.nvmlDeviceGetMigDeviceHandleByIndex(parent, index)
-                found.append(self._known(handle, _Handle(handle, nvml, parent)))
-        return tuple(found)
+    def _reopen(self, index: int) -> Device:
+        gpu = self._devices[index].gpu
+        with self._listing() as listing:
+            if gpu.uuid not in listing.handles:
+                raise SensorError(f"NVML does not list {gpu.uuid}")
+            self._devices[index] = self._open(index, gpu, listing.handles[gpu.uuid])
+        return self._devices[index]
 
     def describe(self) -> dict[str, str]:
         """Name and UUID by tag prefix, for the run's text."""
@@ -108,6 +108,11 @@ class NvmlReader:
     def unsupported(self) -> dict[str, list[str]]:
         """What was asked and is not supported, by tag prefix; complete after the first sample."""
         return {f"gpu/{i}": sorted(d.unsupported) for i, d in enumerate(self._devices)}
+
+    def persistence(self) -> dict[str, bool]:
+        """Whether persistence mode is on, by tag prefix, for those that tell."""
+        told = {f"gpu/{i}": device.persistence() for i, device in enumerate(self._devices)}
+        return {prefix: on for prefix, on in told.items() if on is not None}
 
     def memory_total_mib(self) -> float:
         """Memory of the first GPU.
@@ -121,42 +126,32 @@ class NvmlReader:
             raise SensorError(f"NVML does not tell the GPU's memory ({error})") from error
 
     def read(self) -> Values:
-        """One sample. What a device does not support is absent.
+        """One sample. What a device does not support, and what has stopped answering, is absent."""
+        values = {
+            f"gpu/{index}/{tag}": value
+            for index, reader in enumerate(self._readers)
+            for tag, value in reader.read().items()
+        }
+        if self._news:
+            failures = [f"({why}) for {', '.join(what)}" for why, what in self._news.items()]
+            self._news.clear()
+            self._warn(
+                f"keras_perf: NVML stopped answering {', '.join(failures)}; these values are "
+                "missing until it answers again."
+            )
+        return values
 
-        Raises:
-            SensorError: NVML failed for another reason (driver reset, GPU lost, permission).
-        """
-        try:
-            return {
-                f"gpu/{index}/{tag}": value
-                for index, device in enumerate(self._devices)
-                for tag, value in device.read(self._clock()).items()
-            }
-        except self._nvml.NVMLError as error:
-            raise SensorError(f"NVML stopped answering ({error})") from error
+    def _lost(self, index: int, error: SensorError) -> None:
+        gpu = self._devices[index].gpu
+        self._news.setdefault(str(error), []).append(f"gpu/{index} {gpu.name} {gpu.uuid}")
+
+    def _failed(self, index: int, tags: Sequence[str], why: str) -> None:
+        names = [name for tag in tags if (name := f"gpu/{index}/{tag}") not in self._told]
+        if names:
+            self._told.update(names)
+            self._news.setdefault(why, []).extend(names)
 
     def close(self) -> None:
         """Frees what NVML gave; safe to call twice."""
-        for device in self._devices:
-            device.close()
-        if not self._closed:
-            # NVML counts who started it: once each, or another's use would end.
-            self._closed = True
-            with contextlib.suppress(self._nvml.NVMLError):
-                self._nvml.nvmlShutdown()
-
-
-class _Handle:
-    """How a GPU, or a MIG instance of `parent`, is asked."""
-
-    def __init__(self, own: Any, nvml: Any, parent: Any = None) -> None:
-        self.own, self._nvml, self._parent = own, nvml, parent
-
-    def gpm(self) -> Gpm:
-        if self._parent is None:
-            return Gpm(self._nvml, self.own)
-        return Gpm(self._nvml, self._parent, self._nvml.nvmlDeviceGetGpuInstanceId(self.own))
-
-
-def _text(value: str | bytes) -> str:
-    return value.decode() if isinstance(value, bytes) else value
+        for reader in self._readers:
+            reader.close()

@@ -122,7 +122,7 @@ class Utilization:
 
     tags = ("utilization_pct", "memory_utilization_pct")
     every_s = 0.0
-    _MEMBERS = ("dVal", "uiVal", "ulVal", "ullVal")
+    _MEMBERS = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")
     """Of the union in a sample, by nvmlValueType_t (nvml.h)."""
 
     def __init__(self, nvml: Any, handle: Any) -> None:

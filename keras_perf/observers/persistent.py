@@ -5,10 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from keras_perf.observers.backoff import Backoff
 from keras_perf.observers.sensor import Reader, SensorError, Values
-
-FIRST_PAUSE_S = 1.0
-LONGEST_PAUSE_S = 60.0
 
 
 class PersistentReader:
@@ -17,7 +15,7 @@ class PersistentReader:
     Arguments:
         reader: open.
         reopen: gives the next one, or raises SensorError.
-        warn: told in one line of the first failure, and of no other.
+        tell: told of the first failure, and of no other.
         clock: monotonic seconds.
     """
 
@@ -25,18 +23,17 @@ class PersistentReader:
         self,
         reader: Reader,
         reopen: Callable[[], Reader],
-        warn: Callable[[str], None],
+        tell: Callable[[SensorError], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._reader: Reader | None = reader
-        self._reopen, self._warn, self._clock = reopen, warn, clock
-        self._warned = False
-        self._pause_s = FIRST_PAUSE_S
-        self._due = 0.0
+        self._reopen, self._tell, self._clock = reopen, tell, clock
+        self._told = False
+        self._backoff = Backoff()
 
     def read(self) -> Values:
         """What the sensor says; nothing while it is away."""
-        if self._reader is None and self._clock() < self._due:
+        if self._reader is None and self._backoff.rests(self._clock()):
             return {}
         try:
             if self._reader is None:
@@ -45,16 +42,15 @@ class PersistentReader:
         except SensorError as error:
             self._fails(error)
             return {}
-        self._pause_s = FIRST_PAUSE_S
+        self._backoff.answers()
         return values
 
     def _fails(self, error: SensorError) -> None:
         self.close()
-        self._due = self._clock() + self._pause_s
-        self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
-        if not self._warned:
-            self._warned = True
-            self._warn(f"keras_perf: {error}; its values are missing until it answers again.")
+        self._backoff.fails(self._clock())
+        if not self._told:
+            self._told = True
+            self._tell(error)
 
     def close(self) -> None:
         """Closes the sensor; safe to call twice."""

@@ -15,6 +15,9 @@ from keras_perf.observers.phases import Phases
 from keras_perf.observers.sensor import Reader, SensorError
 from keras_perf.records.phase import Phase
 
+PATIENCE_S = 5.0
+"""How long `stop` waits for a sensor that does not return, such as a driver that hangs."""
+
 
 class Sampled(NamedTuple):
     """What the sensors said in an interval."""
@@ -48,7 +51,7 @@ class BackgroundSampler:
     which are the parent's, alone.
 
     Arguments:
-        readers: sensors; closed by `stop`.
+        readers: sensors; closed when the thread ends.
         interval_s: seconds between two samples.
         warn: told once, in one line, when a sensor fails; its values are missing from then on.
         clock: monotonic seconds.
@@ -80,9 +83,13 @@ class BackgroundSampler:
         self._thread = threading.Thread(target=self._run, name="keras_perf-sampler", daemon=True)
 
     def start(self) -> None:
-        """Begins to sample."""
+        """Begins to sample; where the system gives no thread, says so and samples nothing."""
         atexit.register(self.stop)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            self._warn(f"keras_perf: {error}: nothing is sampled.")
+            self.stop()
 
     def enter(self, phase: Phase) -> None:
         """Training does this from now on."""
@@ -104,10 +111,11 @@ class BackgroundSampler:
         atexit.unregister(self.stop)
         self._stop.set()
         if self._thread.is_alive():
-            self._thread.join(timeout=5)
-        if self._thread.is_alive():
-            # It hangs in a driver's call, which closing would pull the ground from under.
-            return
+            self._thread.join(PATIENCE_S)
+        if not self._thread.is_alive():
+            self._close()
+
+    def _close(self) -> None:
         for reader in self._readers:
             reader.close()
         self._readers.clear()
@@ -115,12 +123,16 @@ class BackgroundSampler:
     def _run(self) -> None:
         self._sampled = self._clock()
         due = self._sampled + self._interval_s
-        while not self._stop.wait(max(0.0, due - self._clock())):
-            now = self._clock()
-            self.sample(now)
-            self._after_sample()
-            # The next multiple of the interval after now: no drift, no catching up.
-            due += self._interval_s * (1 + max(0, int((now - due) / self._interval_s)))
+        try:
+            while not self._stop.wait(max(0.0, due - self._clock())):
+                now = self._clock()
+                self.sample(now)
+                self._after_sample()
+                # The next multiple of the interval after now: no drift, no catching up.
+                due += self._interval_s * (1 + max(0, int((now - due) / self._interval_s)))
+        finally:
+            # Here, and not in `stop`, which gives up on a driver that hangs.
+            self._close()
 
     def sample(self, now: float) -> None:
         """One sample of every sensor, standing for the time since the one before."""

@@ -27,7 +27,7 @@ class ScriptedGpu:
     seen: Seen | None = None
     opened = closed = 0
 
-    def __init__(self, environ, seen) -> None:
+    def __init__(self, warn, environ, seen) -> None:
         type(self).seen = seen
         type(self).opened += 1
         if self.failing:
@@ -38,6 +38,9 @@ class ScriptedGpu:
 
     def unsupported(self):
         return {"gpu/0": ["nvlink_sent_mib_per_sec"]}
+
+    def persistence(self):
+        return {"gpu/0": True}
 
     def memory_total_mib(self):
         return 1000.0
@@ -87,7 +90,7 @@ def test_energy_is_power_times_the_time_of_training(scripted, tmp_path):
     joules = found[found["tag"] == "gpu/0/energy_j"].set_index("step")
     spent_s = joules["wall_time"].iloc[-1] - joules["wall_time"].iloc[0]
     assert joules["value"].iloc[1:].sum() == pytest.approx(200.0 * spent_s, rel=0.1)
-    whole = found.pivot_table(index="step", columns="tag", values="value")
+    whole = found.pivot_table(index="step", columns="tag", values="value", observed=True)
     per_step = whole["gpu/0/energy_per_step_j"].dropna()
     assert len(per_step) == len(joules)
     steps = joules.index.to_series().diff().fillna(joules.index[0])

@@ -5,9 +5,10 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
-enum { SUCCESS = 0, UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6,
-       INSUFFICIENT_SIZE = 7, GPU_IS_LOST = 15 };
+enum { SUCCESS = 0, UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NO_PERMISSION = 4,
+       NOT_FOUND = 6, INSUFFICIENT_SIZE = 7, GPU_IS_LOST = 15 };
 enum { DEVICES = 16, CALLS = 64, SERIES = 32, METRICS = 477, PROCESSES = 8 };
 
 typedef unsigned long long u64;
@@ -15,7 +16,7 @@ typedef unsigned long long u64;
 typedef struct {
     char name[96], uuid[96];
     int parent, instance;            /* of a MIG instance; parent is -1 for a whole GPU */
-    int mig;
+    int mig, persistence, counting;
     unsigned utilization, memory_utilization, power_mw, temperature, clocks[4];
     u64 used, total, energy_mj, reasons;
     unsigned lanes, max_lanes, generation, max_generation, pcie[2];
@@ -27,7 +28,7 @@ typedef struct {
 } device_t;
 
 typedef struct { int used, span, device; } sample_t;
-typedef struct { char name[64]; int code; } failure_t;
+typedef struct { char name[64]; int code, device; } failure_t;
 typedef struct { u64 total, free, used; } memory_t;
 typedef struct { unsigned gpu, memory; } utilization_t;
 typedef struct { u64 time; union { double d; unsigned u; u64 l; } value; } buffered_t;
@@ -40,42 +41,55 @@ typedef struct { unsigned version, supported; } support_t;
 static device_t devices[DEVICES];
 static sample_t samples[2 * DEVICES];
 static failure_t failures[CALLS];
-static int device_count, failure_count, users, open_samples, spans;
+static int device_count, failure_count, failed_calls, users, stale, open_samples, spans;
 
-static int scripted(const char *name) {
+/* Of a call, for all devices or the given one; the name "*" is every call of a device. */
+static int scripted(const char *name, int device) {
     for (int i = 0; i < failure_count; i++)
-        if (!strcmp(failures[i].name, name)) return failures[i].code;
+        if ((failures[i].device < 0 || failures[i].device == device) &&
+            (!strcmp(failures[i].name, name) || (device >= 0 && !strcmp(failures[i].name, "*")))) {
+            failed_calls++;
+            return failures[i].code;
+        }
     return SUCCESS;
 }
 
 /* What every call does first: a scripted failure, NVML not started, a handle that is none. */
 #define BEGIN                                                   \
     do {                                                        \
-        int code_ = scripted(__func__);                         \
+        int code_ = scripted(__func__, -1);                     \
         if (code_) return code_;                                \
-        if (!users) return UNINITIALIZED;                       \
+        if (!users || stale) return UNINITIALIZED;              \
     } while (0)
 #define BEGIN_OF(d)                                             \
     do {                                                        \
         BEGIN;                                                  \
         if ((d) < devices || (d) >= devices + DEVICES) return INVALID_ARGUMENT; \
+        int code_of_ = scripted(__func__, (int)((d) - devices)); \
+        if (code_of_) return code_of_;                          \
     } while (0)
 #define WHOLE_ONLY(d) do { if ((d)->parent >= 0) return NOT_SUPPORTED; } while (0)
 
 int nvmlInitWithFlags(unsigned flags) {
     (void)flags;
-    int code = scripted(__func__);
+    int code = scripted(__func__, -1);
     if (!code) users++;
     return code;
 }
 
-int nvmlShutdown(void) { BEGIN; users--; return SUCCESS; }
+/* Only the last one to leave ends what a reset of the driver has spoilt. */
+int nvmlShutdown(void) {
+    if (!users) return UNINITIALIZED;
+    if (!--users) stale = 0;
+    return SUCCESS;
+}
 
 const char *nvmlErrorString(int code) {
     switch (code) {
     case UNINITIALIZED: return "Uninitialized";
     case INVALID_ARGUMENT: return "Invalid Argument";
     case NOT_SUPPORTED: return "Not Supported";
+    case NO_PERMISSION: return "Insufficient Permissions";
     case NOT_FOUND: return "Not Found";
     case GPU_IS_LOST: return "GPU is lost";
     default: return "Unknown Error";
@@ -92,7 +106,10 @@ int nvmlDeviceGetCount_v2(unsigned *count) {
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, device_t **device) {
     BEGIN;
     for (int i = 0; i < device_count; i++)
-        if (devices[i].parent < 0 && !index--) { *device = &devices[i]; return SUCCESS; }
+        if (devices[i].parent < 0 && !index--) {
+            *device = &devices[i];
+            return scripted(__func__, i);
+        }
     return INVALID_ARGUMENT;
 }
 
@@ -121,6 +138,10 @@ int nvmlDeviceGetMigDeviceHandleByIndex(device_t *d, unsigned index, device_t **
 
 int nvmlDeviceGetGpuInstanceId(device_t *d, unsigned *id) {
     BEGIN_OF(d); *id = d->instance; return SUCCESS;
+}
+
+int nvmlDeviceGetPersistenceMode(device_t *d, int *mode) {
+    BEGIN_OF(d); WHOLE_ONLY(d); *mode = d->persistence; return SUCCESS;
 }
 
 int nvmlDeviceGetUtilizationRates(device_t *d, utilization_t *rates) {
@@ -155,7 +176,12 @@ int nvmlDeviceGetPowerUsage(device_t *d, unsigned *mw) {
 }
 
 int nvmlDeviceGetTotalEnergyConsumption(device_t *d, u64 *mj) {
-    BEGIN_OF(d); WHOLE_ONLY(d); *mj = d->energy_mj; return SUCCESS;
+    BEGIN_OF(d); WHOLE_ONLY(d);
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    *mj = d->energy_mj;
+    if (d->counting) *mj += d->power_mw * (now.tv_sec + now.tv_nsec / 1e9);
+    return SUCCESS;
 }
 
 int nvmlDeviceGetTemperature(device_t *d, unsigned sensor, unsigned *celsius) {
@@ -275,6 +301,7 @@ device_t *stand_in_add(const char *name, const char *uuid, int parent, int insta
     d->parent = parent;
     d->instance = instance;
     if (parent >= 0) devices[parent].mig = 1;
+    d->persistence = 1;
     d->utilization = 90; d->memory_utilization = 40;
     d->power_mw = 312500; d->temperature = 61;
     d->clocks[0] = d->clocks[1] = 1980; d->clocks[2] = 3201;
@@ -289,7 +316,8 @@ int stand_in_set(int device, const char *field, double value) {
     device_t *d = &devices[device];
 #define FIELD(name) if (!strcmp(field, #name)) { d->name = value; return 0; }
     FIELD(utilization) FIELD(power_mw) FIELD(energy_mj) FIELD(reasons) FIELD(lanes)
-    FIELD(generation) FIELD(has_gpm) FIELD(mig)
+    FIELD(generation) FIELD(has_gpm) FIELD(mig) FIELD(persistence)
+    FIELD(counting)
     return -1;
 }
 
@@ -306,17 +334,28 @@ void stand_in_process(int device, unsigned pid, u64 bytes) {
     d->process_memory[d->processes++] = bytes;
 }
 
-void stand_in_fail(const char *name, int code) {
+void stand_in_fail(const char *name, int code, int device) {
     failure_t *failure = &failures[failure_count++];
     snprintf(failure->name, sizeof failure->name, "%s", name);
     failure->code = code;
+    failure->device = device;
 }
 
 void stand_in_heal(void) { failure_count = 0; }
+
+void stand_in_restart(void) {
+    stale = users > 0;
+    open_samples = 0;
+    memset(samples, 0, sizeof samples);
+}
+
+int stand_in_failed_calls(void) { return failed_calls; }
 
 int stand_in_users(void) { return users; }
 
 int stand_in_open_samples(void) { return open_samples; }
 
-void stand_in_reset(void) { device_count = failure_count = users = open_samples = spans = 0;
-    memset(samples, 0, sizeof samples); }
+void stand_in_reset(void) {
+    device_count = failure_count = failed_calls = users = stale = open_samples = spans = 0;
+    memset(samples, 0, sizeof samples);
+}

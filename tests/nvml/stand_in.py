@@ -64,13 +64,22 @@ class StandIn:
         size = 2**64 - 1 if mib is None else mib * 2**20
         self.library.stand_in_process(device, pid, ctypes.c_ulonglong(size))
 
-    def fail(self, function: str, code: int) -> None:
-        """From now on this function returns an error."""
-        self.library.stand_in_fail(function.encode(), code)
+    def fail(self, function: str, code: int, device: int = -1) -> None:
+        """From now on this function returns an error; for a device, "*" is all that it is asked."""
+        self.library.stand_in_fail(function.encode(), code, device)
 
     def heal(self) -> None:
         """Nothing fails any more."""
         self.library.stand_in_heal()
+
+    def restart(self) -> None:
+        """The driver begins anew: nothing answers until all have shut NVML down."""
+        self.library.stand_in_restart()
+
+    @property
+    def failed_calls(self) -> int:
+        """How many calls have returned a scripted error."""
+        return int(self.library.stand_in_failed_calls())
 
     @property
     def users(self) -> int:

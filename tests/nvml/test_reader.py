@@ -7,12 +7,13 @@ import os
 
 import pytest
 
-from keras_perf.observers.cuda_devices import UNKNOWN_ORDER, Seen
+from keras_perf.observers.cuda_devices import SILENT, UNKNOWN_ORDER, Seen
 from keras_perf.observers.nvml import NvmlReader
 from keras_perf.observers.sensor import SensorError
 from keras_perf.records.gpu_metrics import SAMPLED
 
 NOT_SUPPORTED, NOT_FOUND, FUNCTION_NOT_FOUND, GPU_IS_LOST, NO_PERMISSION = 3, 6, 13, 15, 4
+UNKNOWN = 999
 
 PLAIN = {
     "utilization_pct": 90.0,
@@ -64,8 +65,8 @@ def opened():
     """Opens readers, and closes them all at the end."""
     with contextlib.ExitStack() as stack:
 
-        def open_reader(environ=None, seen=None, clock=None) -> NvmlReader:
-            reader = NvmlReader(environ or {}, seen, clock or Clock())
+        def open_reader(environ=None, seen=None, clock=None, warn=print) -> NvmlReader:
+            reader = NvmlReader(warn, environ or {}, seen, clock or Clock())
             stack.callback(reader.close)
             return reader
 
@@ -113,7 +114,7 @@ def test_what_tensorflow_leaves_out_is_left_out(nvml, opened):
 def test_a_framework_that_uses_no_gpu_of_the_machine_is_named(nvml):
     three(nvml)
     with pytest.raises(SensorError, match="framework uses none of the 3 GPUs of this machine"):
-        NvmlReader({}, Seen((), ()))
+        NvmlReader(print, {}, Seen((), ()))
 
 
 def test_models_in_an_order_of_cudas_own_are_doubted(nvml, opened):
@@ -296,12 +297,12 @@ def test_a_driver_without_a_buffer_is_polled(nvml, opened):
 def test_a_driver_that_does_not_start_is_said_in_nvmls_words(nvml):
     nvml.fail("nvmlInitWithFlags", 9)
     with pytest.raises(SensorError, match="does not start"):
-        NvmlReader({})
+        NvmlReader(print, {})
 
 
 def test_no_gpu_at_all_is_an_error_that_leaves_nothing_behind(nvml):
     with pytest.raises(SensorError, match="no NVIDIA GPU"):
-        NvmlReader({})
+        NvmlReader(print, {})
 
 
 @pytest.mark.parametrize("function", ["nvmlDeviceGetCount_v2", "nvmlDeviceGetUUID"])
@@ -309,18 +310,159 @@ def test_gpus_that_cannot_be_listed_are_an_error_that_leaves_nothing_behind(nvml
     nvml.add("GPU-1")
     nvml.fail(function, NO_PERMISSION)
     with pytest.raises(SensorError, match="cannot list the GPUs"):
-        NvmlReader({})
+        NvmlReader(print, {})
 
 
-@pytest.mark.parametrize("function", ["nvmlDeviceGetTemperature", "nvmlGpmSampleGet"])
-def test_a_gpu_lost_in_the_middle_is_an_error_that_says_so(nvml, opened, function):
+# -- what fails in the middle ------------------------------------------------------------
+
+
+def two(nvml) -> None:
+    for uuid in ("GPU-1", "GPU-2"):
+        nvml.set(nvml.add(uuid), has_gpm=1)
+
+
+@pytest.mark.parametrize("function", ["nvmlDeviceGetTemperature", "*"])
+def test_a_gpu_lost_in_the_middle_is_named_once_and_the_others_go_on(nvml, opened, function):
+    two(nvml)
+    said: list[str] = []
+    reader = opened(clock=Clock(0.25), warn=said.append)
+    reader.read()
+    nvml.fail(function, GPU_IS_LOST, device=0)
+    for _ in range(40):
+        assert {tag[:5] for tag in reader.read()} == {"gpu/1"}
+    assert said == [
+        "keras_perf: NVML stopped answering (GPU is lost) for gpu/0 NVIDIA H200 GPU-1; these "
+        "values are missing until it answers again."
+    ]
+
+
+def test_a_gpu_that_comes_back_has_its_own_number_again(nvml, opened):
+    two(nvml)
+    nvml.set(0, utilization=11)
+    reader = opened(clock=Clock(0.25))
+    nvml.fail("*", GPU_IS_LOST, device=0)
+    reader.read()
+    nvml.heal()
+    after = [reader.read().get("gpu/0/utilization_pct") for _ in range(10)]
+    assert after[0] is None
+    assert after[-1] == 11.0
+    assert reader.read()["gpu/1/utilization_pct"] == 90.0
+    assert nvml.users == 2
+
+
+def test_a_gpu_that_comes_back_alone_does_not_take_anothers_number(nvml, opened):
+    two(nvml)
+    reader = opened(clock=Clock())
+    nvml.restart()
+    reader.read()
+    nvml.fail("nvmlDeviceGetHandleByIndex_v2", GPU_IS_LOST, device=0)
+    for _ in range(10):
+        found = {tag[:5] for tag in reader.read()}
+    assert found == {"gpu/1"}
+    assert reader.describe()["gpu/0"] == "NVIDIA H200 GPU-1"
+
+
+def test_a_driver_that_stops_is_one_line_and_nvml_is_started_anew(nvml, opened):
+    two(nvml)
+    said: list[str] = []
+    reader = opened(clock=Clock(), warn=said.append)
+    nvml.restart()
+    assert reader.read() == {}
+    assert len(said) == 1
+    assert "(Uninitialized) for gpu/0 NVIDIA H200 GPU-1, gpu/1 NVIDIA H200 GPU-2;" in said[0]
+    assert nvml.users == 0
+    found = [{tag[:5] for tag in reader.read()} for _ in range(3)]
+    assert found[-1] == {"gpu/0", "gpu/1"}
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize("code", [UNKNOWN, NO_PERMISSION])
+@pytest.mark.parametrize(
+    ("function", "tags"),
+    [
+        ("nvmlDeviceGetPowerUsage", ["power_w"]),
+        ("nvmlGpmMetricsGet", list(GPM)),
+        ("nvmlDeviceGetUtilizationRates", ["utilization_pct", "memory_utilization_pct"]),
+    ],
+)
+def test_a_question_that_fails_by_itself_costs_its_own_values(nvml, opened, function, tags, code):
+    two(nvml)
+    said: list[str] = []
+    reader = opened(clock=Clock(), warn=said.append)
+    whole = set(values_of(reader)) | {"mean_power_w"}
+    nvml.fail(function, code)
+    slow = {tag for tag in whole if tag.startswith("pcie_") and tag not in GPM}
+    assert whole - set(tags) - slow <= set(values_of(reader)) <= whole - set(tags)
+    for _ in range(20):
+        reader.read()
+    assert len(said) == 1
+    assert all(f"gpu/{index}/{tag}" in said[0] for index in (0, 1) for tag in tags)
+    assert reader.unsupported() == {"gpu/0": [], "gpu/1": []}
+    nvml.heal()
+    found: set[str] = set()
+    for _ in range(70):
+        found |= set(values_of(reader))
+    assert set(tags) <= found
+    assert len(said) == 1
+
+
+def test_a_question_that_fails_is_asked_less_and_less_often(nvml, opened):
+    nvml.add("GPU-1")
+    reader = opened(clock=Clock())
+    nvml.fail("nvmlDeviceGetPowerUsage", UNKNOWN)
+    asked = []
+    for second in range(40):
+        before = nvml.failed_calls
+        reader.read()
+        if nvml.failed_calls > before:
+            asked.append(second)
+    assert asked == [0, 1, 3, 7, 15, 31]
+
+
+def test_gpm_that_failed_for_a_while_leaves_no_time_out(nvml, opened):
+    # The stand-in refuses a span that does not follow the one before.
     nvml.add("GPU-1")
     nvml.set(has_gpm=1)
     reader = opened()
-    reader.read()
-    nvml.fail(function, GPU_IS_LOST)
-    with pytest.raises(SensorError, match=r"stopped answering \(GPU is lost\)"):
-        reader.read()
+    nvml.fail("nvmlGpmSampleGet", UNKNOWN)
+    assert "sm_active_pct" not in values_of(reader)
+    nvml.heal()
+    assert "sm_active_pct" in values_of(reader)
+
+
+# -- GPUs that are not ours --------------------------------------------------------------
+
+
+def test_gpus_that_a_container_does_not_lend_are_not_counted(nvml, opened):
+    # NVML counts them, and refuses their handles.
+    three(nvml)
+    nvml.fail("nvmlDeviceGetHandleByIndex_v2", NO_PERMISSION, device=0)
+    reader = opened({"CUDA_VISIBLE_DEVICES": "0"})
+    assert reader.describe() == {"gpu/0": "NVIDIA H200 GPU-aab-2"}
+    assert reader.doubt == ""
+
+
+def test_a_gpu_that_was_lost_before_leaves_the_others_and_a_doubt(nvml, opened):
+    three(nvml)
+    nvml.fail("nvmlDeviceGetHandleByIndex_v2", GPU_IS_LOST, device=1)
+    reader = opened()
+    assert list(reader.describe().values()) == ["NVIDIA H200 GPU-aaa-1", "NVIDIA H200 GPU-ccc-3"]
+    assert reader.doubt == SILENT
+    assert values_of(reader, 1)["utilization_pct"] == 90.0
+
+
+@pytest.mark.parametrize("code", [NOT_SUPPORTED, FUNCTION_NOT_FOUND, NO_PERMISSION])
+def test_persistence_mode_is_told_where_the_driver_tells(nvml, opened, code):
+    nvml.add("GPU-1")
+    nvml.set(nvml.add("GPU-2"), persistence=0)
+    assert opened().persistence() == {"gpu/0": True, "gpu/1": False}
+    nvml.fail("nvmlDeviceGetPersistenceMode", code, device=0)
+    assert opened().persistence() == {"gpu/1": False}
+
+
+def test_a_mig_instance_has_no_persistence_mode(nvml, opened):
+    nvml.add("MIG-1", parent=nvml.add("GPU-1"), instance=7)
+    assert opened().persistence() == {}
 
 
 def test_closing_twice_takes_nvml_from_nobody_else(nvml, opened):

@@ -12,7 +12,7 @@ import pytest
 
 import keras_perf as kp
 from keras_perf.callbacks import sampling
-from keras_perf.observers import persistent
+from keras_perf.observers import backoff
 
 GPU_IS_LOST = 15
 
@@ -101,7 +101,7 @@ def test_without_a_driver_it_is_said_once_and_the_host_is_sampled(nvml, tmp_path
 
 
 def test_a_gpu_that_is_lost_is_said_once_and_comes_back(nvml, tmp_path, said, monkeypatch):
-    monkeypatch.setattr(persistent, "FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr(backoff, "FIRST_PAUSE_S", 0.01)
     nvml.add("GPU-1")
     nvml.set(has_gpm=1)
     with kp.sample_gpus(tmp_path, interval_s=0.005) as gpus:
@@ -118,6 +118,23 @@ def test_a_gpu_that_is_lost_is_said_once_and_comes_back(nvml, tmp_path, said, mo
     found = kp.load_scalars(tmp_path)
     after = found[(found["tag"] == "gpu/0/utilization_pct") & (found["step"] == 2)]
     assert after["value"].iloc[-1] == 33.0
+
+
+def test_figures_are_not_written_before_everything_has_started(nvml, tmp_path, said, monkeypatch):
+    # Starting NVML takes longer than a point's time, and the first sample comes at once.
+    nvml.add("GPU-1")
+    monkeypatch.setattr(sampling, "POINT_EVERY_S", 0.0)
+
+    class Slow(sampling.GpuWatch):
+        def __init__(self, *arguments, **options) -> None:
+            super().__init__(*arguments, **options)
+            time.sleep(0.05)
+
+    monkeypatch.setattr(sampling, "GpuWatch", Slow)
+    with kp.sample_gpus(tmp_path, interval_s=0.001):
+        time.sleep(0.05)
+    assert said() == []
+    assert "gpu/0/utilization_pct" in tags(tmp_path)
 
 
 def test_a_loop_that_raises_leaves_nothing_behind(nvml, tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from keras_perf.observers.cuda_devices import UNKNOWN_ORDER, Gpu, Seen, select
+from keras_perf.observers.cuda_devices import SILENT, UNKNOWN_ORDER, Gpu, Seen, select
 
 A, B, C = (Gpu("H200", f"GPU-{letter}") for letter in ("a1-1", "a2-2", "c3-3"))
 SMALL, BIG, OTHER = Gpu("T4", "GPU-t"), Gpu("H200", "GPU-h"), Gpu("T4", "GPU-u")
@@ -61,16 +61,24 @@ def test_uuids_may_be_shortened_as_long_as_they_name_one(visible, expected):
 @pytest.mark.parametrize(
     ("visible", "expected"),
     [
-        (None, [A, ONE]),
+        (None, [ONE]),
+        ("0", [A]),
         ("1", [ONE]),
         ("MIG-2", [TWO]),
-        ("MIG-2,MIG-1", [TWO, ONE]),
+        ("MIG-2,MIG-1", [TWO]),
         ("MIG-2,GPU-a", [TWO]),
         ("GPU-cut", []),
     ],
 )
 def test_a_gpu_in_mig_mode_is_reached_through_its_instances(visible, expected):
     assert chosen(visible, (A, CUT, EMPTY)) == expected
+
+
+def test_a_framework_to_which_cuda_shows_several_instances_is_believed():
+    seen = Seen(("H200 MIG", "H200 MIG"), (0, 1))
+    assert chosen("MIG-2,MIG-1", (A, CUT), seen) == [TWO, ONE]
+    assert chosen("MIG-2,MIG-1", (A, CUT), Seen(("H200 MIG",), (0,))) == [TWO]
+    assert select((A, CUT), {}, Seen(("H200 MIG",), (0,))) == ((ONE,), "")
 
 
 # -- order -------------------------------------------------------------------------------
@@ -84,6 +92,14 @@ def test_different_models_are_doubted_unless_the_order_is_set():
     assert select((SMALL, BIG), {}).doubt == UNKNOWN_ORDER
     assert select((SMALL, BIG), {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}).doubt == ""
     assert select((SMALL, BIG), {"CUDA_VISIBLE_DEVICES": "GPU-h"}).doubt == ""
+
+
+def test_a_gpu_that_does_not_answer_leaves_the_numbers_in_doubt():
+    assert select((A, B), {}, silent=1).doubt == SILENT
+    assert select((A, B), {"CUDA_VISIBLE_DEVICES": "1"}, silent=1).doubt == SILENT
+    assert select((A, B), {"CUDA_VISIBLE_DEVICES": "GPU-a1"}, silent=1).doubt == ""
+    # The framework counts as many as answer, so CUDA leaves the silent one out, too.
+    assert select((A, B), {}, Seen(("H200", "H200"), (0, 1)), silent=1).doubt == ""
 
 
 def test_the_frameworks_names_settle_the_order_of_different_models():

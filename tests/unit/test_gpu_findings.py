@@ -71,6 +71,7 @@ def test_nothing_is_said_of_what_was_not_sampled():
         ({"throttled_power_cap_pct": 10.0}, {}, 0.5, "gpu-throttled"),
         ({"throttled_thermal_pct": 10.0}, {}, 0.5, "gpu-throttled"),
         ({"throttled_power_brake_pct": 10.0}, {}, 0.5, "gpu-throttled"),
+        ({"throttled_hardware_pct": 10.0}, {}, 0.5, "gpu-throttled"),
         ({"pcie_lanes": 8.0}, {}, 0.5, "gpu-slow-link"),
         ({"pcie_generation": 3.0}, {}, 0.5, "gpu-slow-link"),
         ({"other_processes": 0.5}, {}, 0.5, "gpu-shared"),
@@ -109,6 +110,19 @@ def test_just_short_of_it_nothing_is_said(sensors, context, input_wait):
 def test_the_worst_reason_of_throttling_is_named():
     said = found({"throttled_power_cap_pct": 20.0, "throttled_thermal_pct": 60.0})
     assert "60 % of the time against heat" in said["gpu-throttled"].text
+    # The hardware's own contains heat, which says more.
+    said = found({"throttled_thermal_pct": 60.0, "throttled_hardware_pct": 60.0})
+    assert "60 % of the time against heat" in said["gpu-throttled"].text
+
+
+@pytest.mark.parametrize(
+    ("told", "named"), [({}, False), ({"gpu/0": True}, False), ({"gpu/0": False}, True)]
+)
+def test_persistence_mode_is_spoken_of_where_the_driver_says_that_it_is_off(told, named):
+    said = found(context={"gpu_persistence": told})
+    assert set(said) == ({"gpu-persistence-off"} if named else set())
+    if named:
+        assert said["gpu-persistence-off"].text.startswith("Persistence mode of GPU 0 is off")
 
 
 def test_a_gpu_that_idles_beside_a_busy_one_is_named():

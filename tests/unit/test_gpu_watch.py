@@ -39,7 +39,7 @@ class Gpus:
 
     doubt = "their order is doubtful"
 
-    def __init__(self, environ, seen) -> None:
+    def __init__(self, warn, environ, seen) -> None:
         pass
 
     def describe(self):
@@ -47,6 +47,9 @@ class Gpus:
 
     def unsupported(self):
         return {"gpu/0": ["occupancy_pct", "sm_active_pct"], "gpu/1": []}
+
+    def persistence(self):
+        return {"gpu/1": False}
 
     def memory_total_mib(self):
         raise SensorError("NVML does not tell the GPU's memory")
@@ -69,7 +72,10 @@ def watched(monkeypatch, reader) -> tuple[GpuWatch, list[str]]:
 
 def test_gpus_are_described_and_doubts_are_said(monkeypatch):
     watch, said = watched(monkeypatch, Gpus)
-    assert watch.context == {"gpus": {"gpu/0": "NVIDIA T4 GPU-1", "gpu/1": "NVIDIA H200 GPU-2"}}
+    assert watch.context == {
+        "gpus": {"gpu/0": "NVIDIA T4 GPU-1", "gpu/1": "NVIDIA H200 GPU-2"},
+        "gpu_persistence": {"gpu/1": False},
+    }
     assert said == ["keras_perf: their order is doubtful."]
     assert (watch.text() or "").splitlines()[2:] == [
         "| gpu/0 | NVIDIA T4 GPU-1 | occupancy_pct, sm_active_pct |",
@@ -78,7 +84,7 @@ def test_gpus_are_described_and_doubts_are_said(monkeypatch):
 
 
 def test_without_a_gpu_one_line_says_what_is_missing(monkeypatch):
-    def absent(environ, seen):
+    def absent(warn, environ, seen):
         raise SensorError("no NVIDIA GPU is visible to this process")
 
     watch, said = watched(monkeypatch, absent)
@@ -87,3 +93,13 @@ def test_without_a_gpu_one_line_says_what_is_missing(monkeypatch):
         "memory are sampled."
     ]
     assert (watch.context, watch.text()) == ({}, None)
+
+
+def test_a_binding_that_is_not_nvidias_costs_the_gpu_figures_only(monkeypatch):
+    def foreign(warn, environ, seen):
+        raise AttributeError("module 'pynvml' has no attribute 'nvmlInit'")
+
+    _, said = watched(monkeypatch, foreign)
+    assert len(said) == 1
+    assert "has no attribute 'nvmlInit'" in said[0]
+    assert "CPU and memory are sampled" in said[0]

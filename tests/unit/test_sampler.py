@@ -225,3 +225,55 @@ def test_a_stopped_sampler_leaves_no_thread_behind():
     sampler.stop()
     assert sensor.closed == 1
     assert not [t for t in threading.enumerate() if t.name == "keras_perf-sampler"]
+
+
+def test_a_sensor_that_hangs_does_not_hold_up_stop_and_is_closed_once_it_returns(monkeypatch):
+    monkeypatch.setattr(sampler_module, "PATIENCE_S", 0.01)
+    read, answer, closed = (threading.Event() for _ in range(3))
+
+    class Hanging(ScriptedSensor):
+        def read(self):
+            read.set()
+            answer.wait(timeout=30)
+            return {}
+
+        def close(self):
+            closed.set()
+
+    sampler = BackgroundSampler([Hanging()], 0.001, print)
+    sampler.start()
+    assert read.wait(timeout=30)
+    sampler.stop()
+    assert not closed.is_set()
+    answer.set()
+    assert closed.wait(timeout=30)
+    sampler._thread.join(timeout=30)
+
+
+def test_where_the_system_gives_no_thread_it_is_said_and_the_sensors_are_given_back(monkeypatch):
+    def none(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", none)
+    sensor, warnings = ScriptedSensor(), []
+    sampler = BackgroundSampler([sensor], 1.0, warnings.append)
+    sampler.start()
+    assert warnings == ["keras_perf: can't start new thread: nothing is sampled."]
+    assert sensor.closed == 1
+    assert sampler.take().values == {}
+    sampler.stop()
+    assert sensor.closed == 1
+
+
+def test_a_thread_that_ends_by_itself_gives_the_sensors_back(monkeypatch):
+    threads = ScriptedThreads(until=5.0)
+    threads.install(monkeypatch)
+    sensor = ScriptedSensor(*[{"a": 1.0}] * 5)
+
+    def broken() -> None:
+        raise OSError("disk full")
+
+    sampler = BackgroundSampler([sensor], 1.0, print, threads.monotonic, after_sample=broken)
+    with pytest.raises(OSError, match="disk full"):
+        sampler.start()
+    assert sensor.closed == 1
