@@ -11,20 +11,24 @@ from keras_perf.records.phase import Phase
 
 
 class Spread:
-    """Mean, extremes and all values of one sensor; each value stands for a time.
+    """Mean and values of one sensor in one phase; each value stands for a time.
 
     A late sample stands for the longer time it took, so a busy machine does not skew the mean.
+
+    Attributes:
+        values: of the samples that lay in the phase for half of their time or more.
     """
 
     def __init__(self) -> None:
         self._seconds = self._sum = 0.0
         self.values: list[float] = []
 
-    def add(self, values: Sequence[float], seconds: float) -> None:
-        """Equally spaced values over the last `seconds`."""
+    def add(self, values: Sequence[float], seconds: float, of_s: float) -> None:
+        """Equally spaced values over the last `of_s`, of which `seconds` lay in the phase."""
         self._seconds += seconds
         self._sum += sum(values) / len(values) * seconds
-        self.values += values
+        if seconds >= of_s / 2:
+            self.values += values
 
     @property
     def mean(self) -> float:
@@ -62,10 +66,11 @@ class Aggregate:
 
     def add(self, values: Values, seconds: dict[Phase, float]) -> None:
         """One sample that stands for so many seconds of each phase."""
+        of_s = sum(seconds.values())
         for tag, value in values.items():
             series = value if isinstance(value, Sequence) else (value,)
             for phase, spent in seconds.items():
-                self._spreads[phase].setdefault(tag, Spread()).add(series, spent)
+                self._spreads[phase].setdefault(tag, Spread()).add(series, spent, of_s)
             spent = seconds.get(Phase.TRAINING, 0.0)
             if self._busy is not None and spent and _name(tag) == BUSY:
                 self._busy.setdefault(tag, Percentiles()).add(series, spent)
@@ -78,7 +83,7 @@ class Aggregate:
         training = self._spreads[Phase.TRAINING]
         found = {tag: spread.mean for tag, spread in training.items()}
         for tag, spread in training.items():
-            if _name(tag) in EXTREMES:
+            if _name(tag) in EXTREMES and spread.values:
                 found[_with(tag, "min")] = min(spread.values)
                 found[_with(tag, "max")] = max(spread.values)
             if _name(tag) == BUSY and (nonzero := [v for v in spread.values if v > 0]):

@@ -148,7 +148,12 @@ _SAMPLED = {metric.tag.rpartition("/")[2]: metric for metric in SAMPLED}
 
 _DERIVED = (
     *(
-        Metric(f"gpu/<i>/{least}_{name}", _SAMPLED[name].unit, f"{word} {name} of a sample.", "")
+        Metric(
+            f"gpu/<i>/{least}_{name}",
+            _SAMPLED[name].unit,
+            f"{word} {name} of a sample.",
+            "Without samples that lie mostly outside training.",
+        )
         for name in EXTREMES
         for least, word in (("min", "Lowest"), ("max", "Highest"))
     ),

@@ -91,6 +91,18 @@ def test_a_sample_across_two_phases_belongs_to_both_by_time():
     assert (found[BUSY], found["gpu/0/validation_utilization_pct"]) == (30.0, 90.0)
 
 
+def test_a_sample_that_lies_mostly_elsewhere_is_no_extreme_of_training():
+    aggregate = Aggregate()
+    aggregate.add({BUSY: 5.0}, {V: 0.6, T: 0.4})
+    assert aggregate.take() == {BUSY: 5.0, "gpu/0/validation_utilization_pct": 5.0}
+    aggregate.add({BUSY: 5.0}, {V: 0.6, T: 0.4})
+    aggregate.add({BUSY: 90.0}, {V: 0.5, T: 0.5})
+    found = aggregate.take()
+    assert found["gpu/0/min_utilization_pct"] == found["gpu/0/max_utilization_pct"] == 90.0
+    assert found["gpu/0/median_nonzero_utilization_pct"] == 90.0
+    assert found[BUSY] == pytest.approx((0.4 * 5.0 + 0.5 * 90.0) / 0.9)
+
+
 def test_percentiles_are_of_all_training_after_the_first_interval():
     aggregate = Aggregate()
     aggregate.add({BUSY: 0.0}, {T: 100.0})
@@ -115,7 +127,7 @@ def test_every_figure_is_in_the_table_of_metrics():
     aggregate = Aggregate()
     sampled = {metric.tag.replace("<i>", "0"): 50.0 for metric in SAMPLED}
     for _ in range(2):
-        aggregate.add(sampled, dict.fromkeys(Phase, 1.0))
+        aggregate.add(sampled, {T: 2.0, V: 1.0, B: 1.0})
         found = aggregate.take()
     table = {metric.tag.replace("<i>", "0") for metric in GPU_METRICS}
     assert set(found) <= table
