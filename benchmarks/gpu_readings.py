@@ -5,50 +5,85 @@
 What: under a load that is busy for 0, 25, 50 and 100 % of the time, utilization against
 `nvidia-smi` over the same seconds (within 10 points); energy from the counter against the power
 that was polled (within 5 %); on Hopper and newer, activity of the tensor cores, near zero for
-elementwise work and high for a large bfloat16 matrix product.
+elementwise work and high for a large bfloat16 matrix product. Also that every metric of the table
+is read or named as not supported, and that a hundred starts and ends leave no file open. What a
+sample takes of the real driver is printed, and of each load all that was read.
 
-How: the load is made with PyTorch, JAX or TensorFlow, whichever is installed, on the first GPU
-that this process sees. Beside it only nvidia-ml-py is needed (`pip install --no-deps -e .`).
-What is printed also goes to benchmarks/results/. Exits with 1 if a figure is wrong, and with 2,
-in one line, where there is no GPU or nothing to load it with.
+How: the load is made with PyTorch, JAX or TensorFlow, the first that finds a GPU, on the first
+GPU that this process sees. Beside it only nvidia-ml-py is needed (`pip install --no-deps .`).
+A check that fails leaves the others to go on. What is printed also goes, line by line, to
+benchmarks/results/. Exits with 1 if a figure is wrong, and with 2, in one line, where there is no
+GPU or nothing to load it with.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
-import importlib.util
+import json
+import os
 import platform
 import statistics
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple, TextIO
 
 from keras_perf.observers.nvml import NvmlReader
 from keras_perf.observers.sampler import BackgroundSampler
 from keras_perf.observers.sensor import SensorError
+from keras_perf.records.gpu_metrics import SAMPLED
 from keras_perf.records.phase import Phase
 
-SIZE = 8192
-PERIOD_S = 0.2
+RESULTS = Path(__file__).with_name("results")
+SIZES = (8192, 4096, 2048, 1024)
+INTERVAL_S = 0.2
+PERIOD_S = 0.13
+"""Not the sampling interval, nor a part of it: each sample would see the same moment of it."""
+FINE_S = PERIOD_S / 20
+"""A share of a period is kept that exactly, so a product may take no longer."""
 SETTLE_S = 2.0
 """NVML's utilization looks back for up to a second, and power is averaged by the driver."""
 
 POINTS = 10.0
 ENERGY_SHARE = 0.05
 NO_TENSOR_PCT, MUCH_TENSOR_PCT = 2.0, 30.0
+SHARES = (0.0, 0.25, 0.5, 1.0)
+ASKED_S = 2.5
+"""After so long everything has been asked: what changes rarely is asked every two seconds."""
+SAMPLES = 50
+STARTS = 100
+
+TABLE = [metric.tag.rpartition("/")[2] for metric in SAMPLED]
+MAY_BE_ABSENT = {"process_memory_used_mib", "other_processes"}
+"""Where NVML knows this process by another number, as in a container."""
+
+TOOL = {
+    "utilization.gpu": "utilization_pct",
+    "memory.used": "memory_used_mib",
+    "power.draw": "power_w",
+    "temperature.gpu": "temperature_c",
+    "clocks.sm": "sm_clock_mhz",
+    "pcie.link.width.current": "pcie_lanes",
+}
+"""What nvidia-smi is asked for, and our name of it."""
 
 Work = Callable[[], object]
+Checked = Iterator[tuple[str, bool]]
 
 
-def pytorch() -> tuple[Work, Work]:
+# -- loads -------------------------------------------------------------------------------
+
+
+def pytorch(size: int) -> tuple[Work, Work]:
     """A matrix product and elementwise work, each waited for."""
     import torch
 
-    x = torch.randn(SIZE, SIZE, device="cuda", dtype=torch.bfloat16)
+    x = torch.randn(size, size, device="cuda", dtype=torch.bfloat16)
 
     def waited(work: Work) -> Work:
         return lambda: (work(), torch.cuda.synchronize())
@@ -56,21 +91,23 @@ def pytorch() -> tuple[Work, Work]:
     return waited(lambda: x @ x), waited(lambda: torch.sin(x) * 2 + 1)
 
 
-def jax() -> tuple[Work, Work]:
+def jax(size: int) -> tuple[Work, Work]:
     """The same."""
     import jax
     import jax.numpy as jnp
 
-    x = jnp.ones((SIZE, SIZE), jnp.bfloat16)
+    x = jax.device_put(jnp.ones((size, size), jnp.bfloat16), jax.devices("gpu")[0])
     product, elementwise = jax.jit(lambda x: x @ x), jax.jit(lambda x: jnp.sin(x) * 2 + 1)
     return lambda: product(x).block_until_ready(), lambda: elementwise(x).block_until_ready()
 
 
-def tensorflow() -> tuple[Work, Work]:
+def tensorflow(size: int) -> tuple[Work, Work]:
     """The same."""
     import tensorflow as tf
 
-    x = tf.cast(tf.random.normal((SIZE, SIZE)), tf.bfloat16)
+    if not tf.config.list_physical_devices("GPU"):
+        raise RuntimeError("TensorFlow finds no GPU")
+    x = tf.cast(tf.random.normal((size, size)), tf.bfloat16)
 
     def waited(work: Work) -> Work:
         return lambda: (work(), tf.test.experimental.sync_devices())
@@ -78,7 +115,41 @@ def tensorflow() -> tuple[Work, Work]:
     return waited(lambda: tf.matmul(x, x)), waited(lambda: tf.sin(x) * 2 + 1)
 
 
-LOADS = {"torch": pytorch, "jax": jax, "tensorflow": tensorflow}
+class Load(NamedTuple):
+    """What keeps the GPU busy."""
+
+    made_with: str
+    product: Work
+    elementwise: Work
+
+
+def load() -> Load:
+    """By the first framework that finds a GPU, of a size that a duty cycle can be cut from.
+
+    Raises:
+        RuntimeError: none does; it says of each why.
+    """
+    reasons = []
+    for make in (pytorch, jax, tensorflow):
+        try:
+            for size in SIZES:
+                product, elementwise = make(size)
+                if max(warmed_s(elementwise), warmed_s(product)) < FINE_S:
+                    break
+        except Exception as error:  # noqa: BLE001  each fails in a way of its own
+            reasons.append(f"{make.__name__}: {str(error).splitlines()[:1]}")
+        else:
+            return Load(f"{make.__name__}, {size} x {size} bfloat16", product, elementwise)
+    raise RuntimeError("; ".join(reasons))
+
+
+def warmed_s(work: Work) -> float:
+    """Seconds that it takes, after compiling and choosing of kernels are over."""
+    for _ in range(3):
+        work()
+    begin = time.monotonic()
+    work()
+    return time.monotonic() - begin
 
 
 def run(work: Work, share: float, seconds: float) -> None:
@@ -90,47 +161,202 @@ def run(work: Work, share: float, seconds: float) -> None:
         time.sleep(max(0.0, begin + PERIOD_S - time.monotonic()))
 
 
-def sampled(work: Work, share: float, seconds: float, uuid: str) -> tuple[dict[str, float], float]:
-    """Means over the load, once it has settled: ours, and nvidia-smi's of utilization."""
+# -- readings ----------------------------------------------------------------------------
+
+
+class Readings(NamedTuple):
+    """Means over a load, by our names."""
+
+    ours: dict[str, float]
+    tools: dict[str, float]
+    """nvidia-smi's; empty where it cannot be asked."""
+
+
+def readings(work: Work, share: float, seconds: float, uuid: str) -> Readings:
+    """Of a load, once it has settled."""
     run(work, share, SETTLE_S)
-    sampler = BackgroundSampler([NvmlReader()], 0.2, print, phase=Phase.TRAINING)
-    readings: list[float] = []
+    sampler = BackgroundSampler([NvmlReader(print)], INTERVAL_S, print, phase=Phase.TRAINING)
+    lines: list[str] = []
     over = threading.Event()
-    tool = threading.Thread(target=nvidia_smi, args=(uuid, readings, over))
+    tool = threading.Thread(target=nvidia_smi, args=(uuid, lines, over))
     sampler.start()
     tool.start()
     try:
         run(work, share, seconds)
-        return sampler.take().values, statistics.fmean(readings)
+        values = sampler.take().values
     finally:
         over.set()
         tool.join()
         sampler.stop()
+    ours = {tag.removeprefix("gpu/0/"): v for tag, v in values.items() if tag.startswith("gpu/0/")}
+    return Readings(ours, means(lines))
 
 
-def nvidia_smi(uuid: str, readings: list[float], over: threading.Event) -> None:
+def nvidia_smi(uuid: str, lines: list[str], over: threading.Event) -> None:
     """Asks the tool again and again: what it prints in a loop of its own may stay in a buffer."""
-    query = ["--query-gpu=utilization.gpu", "--format=csv,noheader,nounits"]
+    query = [f"--query-gpu={','.join(TOOL)}", "--format=csv,noheader,nounits"]
     while not over.wait(0.1):
-        readings.append(float(subprocess.check_output(["nvidia-smi", "-i", uuid, *query])))
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            lines.append(subprocess.check_output(["nvidia-smi", "-i", uuid, *query], text=True))
 
 
-def checks(seconds: float, uuid: str, product: Work, elementwise: Work) -> list[tuple[str, bool]]:
-    """A line for each comparison, and whether it holds."""
-    found = []
-    for share in (0.0, 0.25, 0.5, 1.0):
-        values, theirs = sampled(product, share, seconds, uuid)
-        ours = values["gpu/0/utilization_pct"]
+def means(lines: list[str]) -> dict[str, float]:
+    """Of what nvidia-smi printed; what it does not tell, as [N/A], is absent."""
+    found: dict[str, list[float]] = {}
+    for line in lines:
+        for name, word in zip(TOOL.values(), line.split(","), strict=False):
+            with contextlib.suppress(ValueError):
+                found.setdefault(name, []).append(float(word))
+    return {name: statistics.fmean(values) for name, values in found.items() if values}
+
+
+# -- checks ------------------------------------------------------------------------------
+
+
+class Bench:
+    """The loads, each run once; a check that needs one runs it.
+
+    Arguments:
+        made: the load.
+        seconds: of each.
+        uuid: of the GPU.
+        say: prints and keeps a line.
+    """
+
+    def __init__(self, made: Load, seconds: float, uuid: str, say: Callable[[str], None]) -> None:
+        self._load, self._seconds, self._uuid, self._say = made, seconds, uuid, say
+        self._taken: dict[tuple[str, float], Readings] = {}
+
+    def readings(self, kind: str, share: float) -> Readings:
+        """Of `product` or `elementwise` work, busy for that share of the time."""
+        if (kind, share) not in self._taken:
+            work = getattr(self._load, kind)
+            found = readings(work, share, self._seconds, self._uuid)
+            self._taken[kind, share] = found
+            for whose, values in found._asdict().items():
+                told = {name: round(values[name], 2) for name in TABLE if name in values}
+                self._say(f"      {kind} {share:.0%}, {whose}: {json.dumps(told)}")
+        return self._taken[kind, share]
+
+    def every_metric(self) -> Checked:
+        """Each metric of the table is read, or named as not supported."""
+        reader = NvmlReader(print)
+        try:
+            read: set[str] = set()
+            end = time.monotonic() + ASKED_S
+            while time.monotonic() < end:
+                read |= {tag.removeprefix("gpu/0/") for tag in reader.read()}
+                time.sleep(INTERVAL_S)
+            missing = set(reader.unsupported()["gpu/0"])
+        finally:
+            reader.close()
+        lost = set(TABLE) - read - missing - MAY_BE_ABSENT
+        yield f"metrics: {len(read)} read, not supported: {sorted(missing)}", not lost
+        if lost:
+            yield f"neither read nor named: {sorted(lost)}", False
+
+    def utilization(self, share: float) -> Checked:
+        """Against nvidia-smi."""
+        found = self.readings("product", share)
+        ours, theirs = found.ours["utilization_pct"], found.tools["utilization_pct"]
         line = f"busy {share:4.0%}: utilization {ours:5.1f} %, nvidia-smi {theirs:5.1f} %"
-        found.append((line, abs(ours - theirs) <= POINTS))
-    counted, polled = values["gpu/0/mean_power_w"], values["gpu/0/power_w"]
-    line = f"power: {counted:.1f} W by the energy counter, {polled:.1f} W polled"
-    found.append((line, abs(counted / polled - 1) <= ENERGY_SHARE))
-    if (high := values.get("gpu/0/tensor_active_pct")) is None:
-        return [*found, ("no GPM on this GPU: activity of the tensor cores is not checked", True)]
-    low = sampled(elementwise, 1.0, seconds, uuid)[0]["gpu/0/tensor_active_pct"]
-    line = f"tensor cores: {low:.1f} % in elementwise work, {high:.1f} % in a matrix product"
-    return [*found, (line, low <= NO_TENSOR_PCT and high >= MUCH_TENSOR_PCT)]
+        yield line, abs(ours - theirs) <= POINTS
+
+    def energy(self) -> Checked:
+        """Against power, summed up."""
+        ours = self.readings("product", 1.0).ours
+        counted, polled = ours["mean_power_w"], ours["power_w"]
+        line = f"power: {counted:.1f} W by the energy counter, {polled:.1f} W polled"
+        yield line, abs(counted / polled - 1) <= ENERGY_SHARE
+
+    def tensor_cores(self) -> Checked:
+        """Idle in elementwise work, busy in a product."""
+        high = self.readings("product", 1.0).ours.get("tensor_active_pct")
+        if high is None:
+            yield "no GPM on this GPU: activity of the tensor cores is not checked", True
+            return
+        low = self.readings("elementwise", 1.0).ours["tensor_active_pct"]
+        line = f"tensor cores: {low:.1f} % in elementwise work, {high:.1f} % in a matrix product"
+        yield line, low <= NO_TENSOR_PCT and high >= MUCH_TENSOR_PCT
+
+    def cost(self) -> Checked:
+        """Of a sample, by this driver; a figure that nothing is held against."""
+        reader = NvmlReader(print)
+        try:
+            waited, worked = [], []
+            for _ in range(SAMPLES):
+                begin, cpu = time.perf_counter(), time.thread_time()
+                reader.read()
+                waited.append(1e3 * (time.perf_counter() - begin))
+                worked.append(1e3 * (time.thread_time() - cpu))
+                time.sleep(0.02)
+        finally:
+            reader.close()
+        middle, longest = statistics.median(waited), max(waited)
+        yield (
+            f"a sample takes {middle:.2f} ms (longest {longest:.1f} ms), of them "
+            f"{statistics.median(worked):.2f} ms CPU",
+            True,
+        )
+
+    def starts(self) -> Checked:
+        """Starting and ending leave nothing open."""
+        NvmlReader(print).close()
+        before, begin = open_files(), time.monotonic()
+        for _ in range(STARTS):
+            NvmlReader(print).close()
+        took = 1e3 * (time.monotonic() - begin) / STARTS
+        line = f"{STARTS} starts and ends, {took:.0f} ms each: {before} files open before, "
+        yield f"{line}{open_files()} after", open_files() <= before
+
+    def all(self) -> Iterator[tuple[str, Callable[[], Checked]]]:
+        """The checks by name, the most telling ones first."""
+        yield "metrics", self.every_metric
+        for share in SHARES:
+            yield f"utilization {share:.0%}", lambda share=share: self.utilization(share)
+        yield "energy", self.energy
+        yield "tensor cores", self.tensor_cores
+        yield "cost", self.cost
+        yield "starts", self.starts
+
+
+def driver() -> str:
+    """Its version, by nvidia-smi."""
+    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    try:
+        return subprocess.check_output(query, text=True).split("\n")[0]
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+
+
+def open_files() -> int:
+    """Of this process."""
+    return len(os.listdir("/proc/self/fd"))
+
+
+def check(bench: Bench, say: Callable[[str], None]) -> bool:
+    """A line for each comparison; whether all hold. One that cannot be made does not hold."""
+    good = True
+    for name, comparison in bench.all():
+        try:
+            for line, holds in comparison():
+                good &= holds
+                say(f"{'ok   ' if holds else 'WRONG'} {line}")
+        except Exception as error:  # noqa: BLE001  the others are to go on
+            good = False
+            say(f"FAILED {name}: {error!r}")
+    return good
+
+
+def keeper(file: TextIO) -> Callable[[str], None]:
+    """Prints a line and keeps it at once."""
+
+    def say(line: str) -> None:
+        print(line, flush=True)
+        file.write(line + "\n")
+        file.flush()
+
+    return say
 
 
 def main() -> int:
@@ -139,27 +365,27 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=10.0, help="of each load")
     seconds = parser.parse_args().seconds
     try:
-        reader = NvmlReader()
+        reader = NvmlReader(print)
     except SensorError as error:
         print(f"No GPU to compare with: {error}.")
         return 2
-    name = reader.describe()["gpu/0"]
+    model, _, uuid = reader.describe()["gpu/0"].rpartition(" ")
     reader.close()
-    there = [each for each in LOADS if importlib.util.find_spec(each)]
-    if not there:
-        print(f"Nothing to load the GPU with: install one of {', '.join(LOADS)}.")
+    try:
+        made = load()
+    except RuntimeError as error:
+        print(f"Nothing to load the GPU with: PyTorch, JAX or TensorFlow must find it ({error}).")
         return 2
-    product, elementwise = LOADS[there[0]]()
-    results = checks(seconds, name.split()[-1], product, elementwise)
-    today = datetime.date.today()
-    model = name.rpartition(" ")[0]
-    lines = [f"{today}, {model}, {platform.platform()}, load by {there[0]}, {seconds:g} s each"]
-    lines += [f"{'ok   ' if holds else 'WRONG'} {line}" for line, holds in results]
-    print("\n".join(lines))
-    folder = Path(__file__).with_name("results")
-    folder.mkdir(exist_ok=True)
-    (folder / f"gpu_readings_{today}.txt").write_text("\n".join(lines) + "\n")
-    return 0 if all(holds for _, holds in results) else 1
+    now = datetime.datetime.now()
+    RESULTS.mkdir(exist_ok=True)
+    with (RESULTS / f"gpu_readings_{now:%Y-%m-%d_%H%M%S}.txt").open("w") as file:
+        say = keeper(file)
+        say(
+            f"{now:%Y-%m-%d}, {model}, driver {driver()}, {platform.platform()}, "
+            f"{os.cpu_count()} CPUs, python {platform.python_version()}, "
+            f"load by {made.made_with}, {seconds:g} s each"
+        )
+        return 0 if check(Bench(made, seconds, uuid, say), say) else 1
 
 
 if __name__ == "__main__":

@@ -1,0 +1,124 @@
+"""The comparison for a real GPU, rehearsed on the stand-in library and a load that is none."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+TENSOR = 5  # of nvmlGpmMetricId_t
+SMI = "90, 1000, 312.5, 61, 1980, 16"
+
+
+class Array:
+    """Multiplied or not, it takes a moment, and the tensor cores are said to be busy or not."""
+
+    def __init__(self, nvml) -> None:
+        self.nvml = nvml
+
+    def __matmul__(self, other):
+        self.nvml.gpm(TENSOR, 70.0)
+
+    def sin(self):
+        self.nvml.gpm(TENSOR, 0.5)
+        return 1.0
+
+
+@pytest.fixture
+def readings(nvml, tmp_path, monkeypatch):
+    """The benchmark in small: a GPU, a PyTorch and an nvidia-smi that agree with each other."""
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    import gpu_readings
+
+    nvml.set(nvml.add("GPU-1"), has_gpm=1, counting=1)
+    torch = types.SimpleNamespace(
+        bfloat16=None,
+        randn=lambda *size, **options: Array(nvml),
+        sin=Array.sin,
+        cuda=types.SimpleNamespace(synchronize=lambda: None),
+    )
+    for name, module in (("torch", torch), ("jax", None), ("tensorflow", None)):
+        monkeypatch.setitem(sys.modules, name, module)
+    tool = tmp_path / "bin" / "nvidia-smi"
+    tool.parent.mkdir()
+    tool.write_text(f"#!/bin/sh\necho {SMI}\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tool.parent), prepend=":")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    small = {"INTERVAL_S": 0.02, "SETTLE_S": 0.0, "ASKED_S": 0.3, "SAMPLES": 3, "STARTS": 3}
+    for name, value in small.items():
+        monkeypatch.setattr(gpu_readings, name, value)
+    # Of half a second, on a machine that may be busy.
+    monkeypatch.setattr(gpu_readings, "ENERGY_SHARE", 0.5)
+    monkeypatch.setattr(gpu_readings, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(sys, "argv", ["gpu_readings.py", "--seconds", "0.5"])
+    return gpu_readings
+
+
+def kept(readings) -> list[str]:
+    """The lines of the only file of results, without the figures of single loads."""
+    [file] = readings.RESULTS.iterdir()
+    return [line for line in file.read_text().splitlines() if not line.startswith(" ")]
+
+
+def test_a_gpu_that_agrees_with_the_other_tools_is_found_right_and_kept(readings, capsys):
+    assert readings.main() == 0, capsys.readouterr().out
+    head, *lines = kept(readings)
+    assert "NVIDIA H200" in head
+    assert "load by pytorch, " in head
+    assert all(line.startswith("ok    ") for line in lines)
+    assert len(lines) == 9
+    assert capsys.readouterr().out.count("\n") == 1 + 9 + 2 * 5
+
+
+def test_figures_that_differ_from_the_other_tools_are_wrong(readings, nvml):
+    nvml.set(utilization=79)
+    assert readings.main() == 1
+    wrong = [line for line in kept(readings) if line.startswith("WRONG")]
+    assert len(wrong) == 4
+    assert wrong[0] == "WRONG busy   0%: utilization  79.0 %, nvidia-smi  90.0 %"
+
+
+def test_a_check_that_cannot_be_made_leaves_the_others(readings, nvml, monkeypatch, tmp_path):
+    (tmp_path / "bin" / "nvidia-smi").write_text("#!/bin/sh\nexit 9\n")
+    nvml.fail("nvmlDeviceGetTotalEnergyConsumption", 3)
+    assert readings.main() == 1
+    lines = kept(readings)[1:]
+    failed = [line.split(":")[0] for line in lines if line.startswith("FAILED")]
+    assert failed == [
+        *(f"FAILED utilization {share}%" for share in (0, 25, 50, 100)),
+        "FAILED energy",
+    ]
+    assert len([line for line in lines if line.startswith("ok")]) == 4
+
+
+def test_a_framework_that_finds_no_gpu_leaves_it_to_the_next(readings, monkeypatch, capsys):
+    def none(*size, **options):
+        raise AssertionError("Torch not compiled with CUDA enabled")
+
+    monkeypatch.setattr(sys.modules["torch"], "randn", none)
+    assert readings.main() == 2
+    assert "Torch not compiled with CUDA enabled" in capsys.readouterr().out
+    assert not readings.RESULTS.exists()
+
+
+def test_without_a_driver_one_line_says_so(readings, nvml, capsys):
+    nvml.fail("nvmlInitWithFlags", 9)
+    assert readings.main() == 2
+    assert capsys.readouterr().out.startswith("No GPU to compare with: NVML does not start")
+
+
+def test_it_needs_nvidias_binding_and_nothing_else():
+    script = """
+import sys
+for name in ("tensorflow", "keras", "pandas", "numpy", "psutil", "tensorboard", "rich"):
+    sys.modules[name] = None
+import gpu_readings
+"""
+    command = [sys.executable, "-W", "error", "-c", script]
+    done = subprocess.run(command, cwd=BENCHMARKS, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
