@@ -10,7 +10,8 @@ from typing import Any
 
 from keras_perf.callbacks import profiler_door
 from keras_perf.callbacks.trace_files import Saved
-from keras_perf.observers.capture_cost import Slowdown
+from keras_perf.callbacks.uninterrupted import uninterrupted
+from keras_perf.observers.capture_cost import Slowdown, bytes_per_step
 from keras_perf.observers.windows import Window
 from keras_perf.records.capture import Capture
 from keras_perf.records.execution import Execution
@@ -27,11 +28,13 @@ class Captures:
         open: a capture is running.
         lost: a capture could not be saved; another would not be either.
         refused: another could not be started.
+        saved: where the newest one lies.
     """
 
     def __init__(self, log_dir: str) -> None:
         self._log_dir = log_dir
         self.open = self.lost = self.refused = False
+        self.saved: Saved | None = None
         self._records: list[Capture] = []
         self._unsettled: Capture | None = None
         self._slowdown = Slowdown()
@@ -41,6 +44,10 @@ class Captures:
 
     def begin(self, step: int, window: Window) -> bool:
         """Starts a capture of `window` before `step`; False, and said, if that cannot be."""
+        with uninterrupted():
+            return self._begin(step, window)
+
+    def _begin(self, step: int, window: Window) -> bool:
         self._window, self._first_step = window, step
         begin = time.perf_counter()
         try:
@@ -55,21 +62,25 @@ class Captures:
 
     def end(self, step: int) -> None:
         """Saves the capture, which ends before `step`."""
+        with uninterrupted():
+            self._end(step)
+
+    def _end(self, step: int) -> None:
         self.open = False
         begin = time.perf_counter()
         try:
-            saved = profiler_door.stop()
+            self.saved = profiler_door.stop()
         except profiler_door.CaptureError as error:
             self.lost = True
             logger.warning(
                 "keras_perf: the trace of steps %d to %d was lost: %s. No other window of this "
-                "fit is captured.",
+                "training is captured.",
                 self._first_step,
                 step,
                 str(error),
             )
             return
-        self._unsettled = self._record(step, saved, time.perf_counter() - begin)
+        self._unsettled = self._record(step, self.saved, time.perf_counter() - begin)
 
     def _record(self, step: int, saved: Saved, stop_s: float) -> Capture:
         return Capture(
@@ -100,11 +111,11 @@ class Captures:
 
     @property
     def bytes_per_step(self) -> float | None:
-        """What a step took in the newest trace."""
+        """What a step took in the newest trace; None where that does not tell."""
         newest = self._unsettled or (self._records[-1] if self._records else None)
-        if newest is None or newest.last_step <= newest.first_step:
+        if newest is None:
             return None
-        return newest.size_bytes / (newest.last_step - newest.first_step)
+        return bytes_per_step(newest.size_bytes, newest.last_step - newest.first_step)
 
     def records(self) -> list[dict[str, Any]]:
         """All of them, for the context record."""

@@ -12,19 +12,17 @@ from keras_perf.callbacks import profiler_door
 from keras_perf.callbacks.captures import Captures, scalars_of
 from keras_perf.callbacks.listener import Director, Plan
 from keras_perf.callbacks.listening import ListeningCallback, require_bool, require_number
-from keras_perf.callbacks.model_facts import shapes_differ
 from keras_perf.callbacks.observation import Observation
 from keras_perf.callbacks.trace_reading import TraceReading
 from keras_perf.callbacks.trace_size import affordable_steps
 from keras_perf.callbacks.triggers import EverySeconds, OnSignal, OnSlowStep, OnTouch
-from keras_perf.observers.recompiling import RecompileGuess
+from keras_perf.observers.recompiling import RecompileGuess, gaps_around, was_waiting
 from keras_perf.observers.schedule import CaptureSchedule, require_int
 from keras_perf.observers.slow_steps import Throttle
 from keras_perf.observers.windows import NEVER, Window, Windows
-from keras_perf.observers.workers import is_chosen, require_workers
+from keras_perf.observers.workers import absent_workers, is_chosen, require_workers
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.report.trace import trace_scalars
-from keras_perf.write.events import RUN
 
 logger = logging.getLogger("keras_perf")
 
@@ -103,7 +101,7 @@ class WindowedProfiler(ListeningCallback, Director):
     def _forget(self) -> None:
         self._windows = Windows(self.schedule)
         self._readings: list[TraceReading] = []
-        self._captures = Captures(os.path.join(self.log_dir, RUN))
+        self._captures = Captures(self.log_dir)
         self._recompiling = RecompileGuess()
         self._traces = 0
         self._clock: EverySeconds | None = None
@@ -113,8 +111,15 @@ class WindowedProfiler(ListeningCallback, Director):
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Joins, if this worker is to capture."""
+        config = os.environ.get("TF_CONFIG")
         try:
-            chosen = is_chosen(self.workers, os.environ.get("TF_CONFIG"))
+            chosen = is_chosen(self.workers, config)
+            if absent := absent_workers(self.workers, config):
+                logger.warning(
+                    "keras_perf: WindowedProfiler captures nothing of worker %s: there is no such "
+                    "worker. The chief is 0, the others follow in TF_CONFIG's order.",
+                    ", ".join(map(str, absent)),
+                )
         except ValueError as error:
             chosen = True
             logger.warning("keras_perf: %s This process captures as if it were alone.", str(error))
@@ -124,6 +129,7 @@ class WindowedProfiler(ListeningCallback, Director):
     def observation_begins(self, observation: Observation) -> None:
         """Starts the schedule and the triggers anew."""
         self._forget()
+        self._captures = Captures(os.path.join(self.log_dir, observation.recording.run))
         self._touch = OnTouch(self.log_dir, self._windows.request)
         if self.every_s is not None:
             self._clock = EverySeconds(self.every_s, self._request_when_warm)
@@ -211,9 +217,8 @@ class WindowedProfiler(ListeningCallback, Director):
         if record is not None:
             self._fit.recording.context["captures"] = self._captures.records()
             self.writer.scalars(record.last_step, scalars_of(record), time.time())
-            if "://" not in self.log_dir:
-                folder = os.path.join(self.log_dir, RUN, "plugins", "profile", record.trace)
-                self._readings.append(TraceReading(folder, record.last_step))
+            if self._captures.saved is not None:
+                self._readings.append(TraceReading(self._captures.saved, record.last_step))
 
     def _tell_what_was_read(self, *, wait: bool) -> None:
         """Writes what the traces show that have been read since the last time."""
@@ -234,15 +239,32 @@ class WindowedProfiler(ListeningCallback, Director):
         """Looks for recompilations and slow steps."""
         self._captures.executions(executions)
         recompiled = [e for e in executions if e.kind is Kind.RECOMPILED]
-        if shapes_differ(self._fit.model, self._fit.pipeline):
-            waits = {e.first_step: 0 for e in executions}
-            found = self._recompiling.excesses(executions, waits)
-            recompiled += [e for e in executions if e.first_step in found]
+        if self._fit.shapes_differ:
+            recompiled += self._seem_recompiled(executions)
         for execution in recompiled:
             after = execution.first_step + execution.steps - self._fit.first_step
             self._warm_up_again(after, "XLA compiled the train function again")
-        if self._slow is not None:
+        # Reading a trace slows the steps beside it; that is no reason for another.
+        if self._slow is not None and not self._readings:
             self._slow.executions(executions)
+
+    def _seem_recompiled(self, executions: Sequence[Execution]) -> list[Execution]:
+        """Those that took far longer than usual, unless tf.data says that it was the input."""
+        excesses = self._recompiling.excesses(executions, {e.first_step: 0 for e in executions})
+        pipeline = self._fit.pipeline
+        model = pipeline.read() if excesses and pipeline is not None else None
+        gaps = [] if model is None else list(model.gap_times)
+        return [
+            e
+            for e in executions
+            if e.first_step in excesses
+            and not was_waiting(excesses[e.first_step], self._gaps_around(e, gaps))
+        ]
+
+    def _gaps_around(self, execution: Execution, gaps_us: Sequence[int]) -> Sequence[int]:
+        each = self._fit.fetches_per_step
+        since = self._fit.step - execution.first_step - execution.steps
+        return gaps_around(round(execution.steps * each), round(since * each), gaps_us)
 
     def interval_ends(self, step: int, wall_time: float, final: bool) -> None:
         """Writes the newest capture down; looks at the clock and for the file."""
@@ -291,8 +313,8 @@ class WindowedProfiler(ListeningCallback, Director):
         if windows.reached < wanted and windows.next_start != NEVER:
             nothing = not (self._captures.records() or self._captures.refused)
             logger.warning(
-                "keras_perf: WindowedProfiler %s: the next window begins at step %d of a fit and "
-                "this one had %d. Lower warmup_steps or train longer.",
+                "keras_perf: WindowedProfiler %s: the next window begins at step %d of a training "
+                "and this one had %d. Lower warmup_steps or train longer.",
                 "captured nothing"
                 if nothing
                 else f"reached {windows.reached} of {wanted} scheduled windows",

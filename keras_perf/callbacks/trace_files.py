@@ -7,6 +7,7 @@ therefore written into a folder of its own, and then moved to a name that nobody
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import shutil
@@ -23,6 +24,8 @@ class Saved(NamedTuple):
 
     folder: str
     size_bytes: int
+    copy: str | None = None
+    """Of a remote one, a local folder to read it from, which the reader removes."""
 
 
 def is_remote(path: str) -> bool:
@@ -50,18 +53,24 @@ def saved_in(staging: str) -> list[str]:
 
 
 def keep(staging: str, log_dir: str) -> Saved:
-    """Moves a capture into `log_dir`, beside those that are there."""
+    """Moves a capture into `log_dir`, beside those that are there; to a remote one it is copied."""
     files = saved_in(staging)
     size = sum(os.path.getsize(file) for file in files)
     second = os.path.basename(os.path.dirname(files[0]))
     folder = _new_folder(os.path.join(log_dir, PROFILES), second)
-    for file in files:
-        target = os.path.join(folder, os.path.basename(file))
-        if is_remote(log_dir):
-            tf.io.gfile.copy(file, target)
-        else:
-            shutil.move(file, target)
-    return Saved(folder, size)
+    try:
+        for file in files:
+            target = os.path.join(folder, os.path.basename(file))
+            if is_remote(log_dir):
+                tf.io.gfile.copy(file, target)
+            else:
+                shutil.move(file, target)
+    except OSError:
+        # TensorBoard would show an empty folder as a trace.
+        with contextlib.suppress(OSError):
+            os.rmdir(folder)
+        raise
+    return Saved(folder, size, staging if is_remote(log_dir) else None)
 
 
 def _new_folder(profiles: str, second: str) -> str:

@@ -1,10 +1,11 @@
-"""How long a window may be: a trace grows with every step, by the size of its graph."""
+"""How long a window may be: a trace grows with every step, by the nodes that the step runs."""
 
 from __future__ import annotations
 
 import logging
 from typing import Any
 
+from keras_perf.callbacks.executed_nodes import executed_nodes
 from keras_perf.callbacks.listener import Plan
 from keras_perf.observers.capture_cost import (
     BYTES_PER_OP,
@@ -16,9 +17,6 @@ from keras_perf.trials.train_function import inner_function
 
 logger = logging.getLogger("keras_perf")
 
-SHORT_WINDOW = 50
-"""Steps whose trace is never huge: its size is not estimated."""
-
 
 def affordable_steps(wanted: int, plan: Plan, bytes_per_step: float | None) -> int:
     """How many of the `wanted` steps are captured; if not all, that is said.
@@ -26,12 +24,10 @@ def affordable_steps(wanted: int, plan: Plan, bytes_per_step: float | None) -> i
     Arguments:
         wanted: steps of the window.
         plan: its first execution; one is always captured.
-        bytes_per_step: what a step took in the trace before; None where there is none yet.
+        bytes_per_step: what a step took in the trace before; None where that is not known.
     """
-    if wanted <= SHORT_WINDOW:
-        return wanted
     if bytes_per_step is None:
-        nodes = graph_nodes(plan.function)
+        nodes = nodes_of_a_step(plan.function)
         bytes_per_step = nodes * BYTES_PER_OP if nodes else UNKNOWN_BYTES_PER_STEP
     longest = max(longest_window(bytes_per_step), plan.steps)
     if wanted <= longest:
@@ -39,7 +35,7 @@ def affordable_steps(wanted: int, plan: Plan, bytes_per_step: float | None) -> i
     logger.warning(
         "keras_perf: this window is shortened from %d steps to %d: at about %.0f KiB a step its "
         "trace would take %.0f MiB; saving more than %.0f MiB stops training for seconds and takes "
-        "gigabytes of memory. Lower active_steps.",
+        "a gigabyte of memory or more. Lower active_steps.",
         wanted,
         longest,
         bytes_per_step / 2**10,
@@ -49,8 +45,8 @@ def affordable_steps(wanted: int, plan: Plan, bytes_per_step: float | None) -> i
     return longest
 
 
-def graph_nodes(train_function: Any) -> int | None:
-    """Nodes of a train function's graph, with those of the functions that it calls.
+def nodes_of_a_step(train_function: Any) -> int | None:
+    """Nodes of a train function's graph that one step runs.
 
     None where there is no graph, as with `run_eagerly`, or none is found. Takes milliseconds.
     """
@@ -59,5 +55,4 @@ def graph_nodes(train_function: Any) -> int | None:
     traced: list[Any] = getattr(function, "_list_all_concrete_functions", list)()
     if not traced:
         return None
-    graph = traced[-1].graph.as_graph_def()
-    return len(graph.node) + sum(len(inner.node_def) for inner in graph.library.function)
+    return executed_nodes(traced[-1].graph.as_graph_def())

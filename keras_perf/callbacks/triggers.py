@@ -121,4 +121,13 @@ class OnSignal:
         was_listening, self._listening = self._listening, False
         ours = was_listening and signal.getsignal(signal.SIGUSR2) == self._received
         if ours and threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGUSR2, self._before or signal.SIG_DFL)
+            signal.signal(signal.SIGUSR2, self._who_still_listens() or signal.SIG_DFL)
+
+    def _who_still_listens(self) -> Any:
+        """Of those who listened before, the last one that is none of ours and has stopped."""
+        before = self._before
+        while isinstance(earlier := getattr(before, "__self__", None), OnSignal):
+            if earlier._listening:
+                break
+            before = earlier._before
+        return before

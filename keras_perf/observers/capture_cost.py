@@ -9,11 +9,14 @@ from statistics import median
 from keras_perf.records.execution import Execution, Kind
 
 LARGEST_BYTES = 64 * 2**20
-"""A trace of this size took 4 s to save and 2.4 GB of memory (two CPU cores, TensorFlow 2.21)."""
+"""Saving such a trace stops training for seconds and takes 1 GB of memory: benchmarks/trace.py."""
+
+FIXED_BYTES = 2**20
+"""A trace's size beside its steps: 0.02 to 1.2 MB, names of all that ran in the process before."""
 
 BYTES_PER_OP = 40
-"""In a trace, for each node of the graph and step: 29–33 for MLPs and a CNN, 21 with XLA, 126 for
-a GRU, whose loop runs its nodes many times (two CPU cores, TensorFlow 2.21)."""
+"""In a trace, for each node that a step runs: 19–43 in MLPs, a CNN, GRUs and an LSTM, each round of
+their loops counted; less where tiny ones run often (two CPU cores, TensorFlow 2.21)."""
 
 UNKNOWN_BYTES_PER_STEP = 100_000
 """Where the graph is not known: that of a network of thirty layers."""
@@ -24,7 +27,12 @@ BEFORE = 64
 
 def longest_window(bytes_per_step: float) -> int:
     """Steps whose trace stays within `LARGEST_BYTES`, at least 1."""
-    return max(1, int(LARGEST_BYTES / bytes_per_step))
+    return max(1, int((LARGEST_BYTES - FIXED_BYTES) / bytes_per_step))
+
+
+def bytes_per_step(size_bytes: int, steps: int) -> float | None:
+    """What a step takes, by a trace of some; None where it may be that the steps took least."""
+    return size_bytes / steps if steps and size_bytes > 4 * FIXED_BYTES else None
 
 
 class Slowdown:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 
 from keras_perf.records.execution import Execution, Kind
@@ -28,6 +28,10 @@ class RecompileGuess:
         self._newest: deque[float] = deque(maxlen=WINDOW)
         self._waits: deque[int] = deque(maxlen=WINDOW)
 
+    def saw(self, execution: Execution) -> None:
+        """One of the warm-up: it is not judged, but tells how fast a step can be."""
+        self._newest.append(execution.inside_ns / execution.steps)
+
     def excesses(self, executions: Iterable[Execution], waits: Mapping[int, int]) -> dict[int, int]:
         """First step → nanoseconds spent on compiling.
 
@@ -50,3 +54,26 @@ class RecompileGuess:
             if len(self._newest) >= ENOUGH and computing > MANY_TIMES * fast:
                 found[execution.first_step] = round(computing - fast)
         return found
+
+
+def gaps_around(fetches: int, since: int, gaps_us: Sequence[int]) -> Sequence[int]:
+    """tf.data's times between two `GetNext`, from an execution's first to the one after its last.
+
+    Arguments:
+        fetches: how many `GetNext` the execution held.
+        since: how many there were after it.
+        gaps_us: tf.data's gap times, newest last; each ends with a `GetNext`.
+
+    Returns:
+        One more than `fetches`; nothing where they are forgotten, or none came after it yet.
+    """
+    first = len(gaps_us) - since - fetches
+    return gaps_us[first : first + fetches + 1] if since > 0 and first >= 0 else ()
+
+
+def was_waiting(excess_ns: int, gaps_us: Sequence[int]) -> bool:
+    """An execution took so much longer, and none of the times outside of `GetNext` was as long.
+
+    Compiling takes place outside of it. False where those times are not known.
+    """
+    return bool(gaps_us) and 1000 * max(gaps_us) < excess_ns / 2

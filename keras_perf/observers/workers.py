@@ -43,10 +43,40 @@ def is_chosen(workers: Workers, tf_config: str | None) -> bool:
     Raises:
         ValueError: `tf_config` cannot be read.
     """
-    if workers == "all":
-        return True
-    number = worker_number(tf_config)
-    return number == 0 if workers == "chief" else number in workers
+    return workers == "all" or includes(workers, worker_number(tf_config))
+
+
+def includes(workers: Workers, number: int | None) -> bool:
+    """Whether the worker of this number, or None for what is no worker, is among `workers`."""
+    if isinstance(workers, str):
+        return workers == "all" or number == 0
+    return number in workers
+
+
+def place_among_workers(tf_config: str | None) -> tuple[int | None, int | None]:
+    """The worker's own number and how many there are; twice None if it is the only one.
+
+    What cannot be read counts as no cluster.
+    """
+    try:
+        number = worker_number(tf_config)
+    except ValueError:
+        return None, None
+    cluster = json.loads(tf_config).get("cluster", {}) if tf_config else {}
+    count = sum(len(cluster.get(job) or ()) for job in ("chief", "master", "worker"))
+    return (number, count) if number is not None and count > 1 else (None, None)
+
+
+def absent_workers(workers: Workers, tf_config: str | None) -> tuple[int, ...]:
+    """Those numbers among `workers` that no worker has, for the chief to say; others get none.
+
+    Raises:
+        ValueError: `tf_config` cannot be read.
+    """
+    if isinstance(workers, str) or worker_number(tf_config) != 0:
+        return ()
+    count = place_among_workers(tf_config)[1] or 1
+    return tuple(number for number in workers if number >= count)
 
 
 def worker_number(tf_config: str | None) -> int | None:

@@ -1,12 +1,17 @@
 """Faults around a capture: none ends training, none is silent, and what can be saved is."""
 
+import gc
 import itertools
 import json
+import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
+import threading
 import time
 from pathlib import Path
 
@@ -120,6 +125,14 @@ def test_a_disk_without_room_is_not_written_to(tmp_path, said, monkeypatch):
     assert "only 3 MiB are free" in line
 
 
+def test_a_file_system_that_tells_no_size_is_written_to(tmp_path, said, monkeypatch):
+    usage = shutil.disk_usage(tmp_path)._replace(total=0, used=0, free=0)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
+    fit(tmp_path)
+    assert traces(tmp_path)
+    assert not said()
+
+
 def test_a_directory_that_vanishes_before_the_window_is_said(tmp_path, said):
     def block():
         shutil.rmtree(tmp_path / "logs/perf")
@@ -148,6 +161,7 @@ def test_where_a_trace_cannot_be_moved_it_is_said_where_it_lies(tmp_path, said, 
     assert "could not be moved" in line
     [staging] = tmp_path.rglob(".capture-*")
     assert str(staging) in line
+    assert not list((tmp_path / "perf/plugins/profile").iterdir())
     shutil.rmtree(staging)
 
 
@@ -187,12 +201,19 @@ def test_several_processes_on_one_directory_overwrite_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("scheme", ["ram://", "file://"])
-def test_a_remote_log_directory_gets_its_traces(scheme, tmp_path):
+def test_a_remote_log_directory_gets_its_traces_and_what_they_show(scheme, tmp_path, said):
+    before = set(Path(tempfile.gettempdir()).glob("keras_perf-capture-*"))
     log_dir = f"ram:/{tmp_path}" if scheme == "ram://" else f"file://{tmp_path}"
     fit(log_dir, warmup_steps=5, active_steps=2, repeat=2)
     found = tf.io.gfile.glob(f"{log_dir}/perf/plugins/profile/*/*.xplane.pb")
     assert len(found) == 2
     assert tf.io.gfile.stat(found[0]).length > 1000
+    logged = b"".join(
+        tf.io.gfile.GFile(path, "rb").read() for path in tf.io.gfile.glob(f"{log_dir}/perf/events*")
+    )
+    assert logged.count(b"trace/input_wait_ms") >= 2
+    assert not said()
+    assert set(Path(tempfile.gettempdir()).glob("keras_perf-capture-*")) <= before
 
 
 # -- ends --------------------------------------------------------------------------------
@@ -245,6 +266,61 @@ def test_a_program_that_exits_inside_a_window_keeps_the_trace(tmp_path):
     ended = subprocess.run([sys.executable, "-c", program, str(tmp_path), folder], check=False)
     assert ended.returncode == 3
     assert len(traces(tmp_path)) == 1
+    assert "trace/step_time_ms" in set(kp.load_scalars(tmp_path)["tag"])
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_a_trace_is_saved_ends_training_and_keeps_the_trace(
+    end, tmp_path, monkeypatch
+):
+    save = tf.profiler.experimental.stop
+
+    def interrupted(*arguments):
+        save(*arguments)
+        os.kill(os.getpid(), end)
+
+    def raises(number, frame):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tf.profiler.experimental, "stop", interrupted)
+    before = signal.signal(end, raises)
+    try:
+        fit(tmp_path)
+        pytest.fail("was not interrupted")
+    except KeyboardInterrupt:
+        assert signal.getsignal(end) is raises
+    finally:
+        signal.signal(end, before)
+    wait_for_closing()
+    [path] = traces(tmp_path)
+    assert marked_steps(path) == list(range(20, 40))
+    [capture] = captures(tmp_path)
+    assert (capture["first_step"], capture["last_step"]) == (20, 40)
+
+
+def wait_for_closing():
+    """What Keras alone saw the end of is closed when its callbacks die."""
+    gc.collect()
+    for thread in threading.enumerate():
+        if thread.name.startswith("keras_perf"):
+            thread.join(timeout=20)
+
+
+def test_where_no_thread_can_be_started_any_more_the_trace_is_read_at_once(
+    tmp_path, said, monkeypatch
+):
+    """As in an interpreter from Python 3.12 on that is about to exit."""
+    start = threading.Thread.start
+
+    def refuses(thread):
+        if thread.name == "keras_perf-trace":
+            raise RuntimeError("can't create new thread at interpreter shutdown")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuses)
+    fit(tmp_path)
+    assert "trace/step_time_ms" in set(kp.load_scalars(tmp_path)["tag"])
+    assert not said()
 
 
 # -- several workers ---------------------------------------------------------------------
@@ -263,6 +339,13 @@ def test_the_chosen_workers_capture_and_the_others_stay_silent(
     fit(tmp_path, workers=workers)
     assert bool(traces(tmp_path)) is captures_it
     assert not said()
+
+
+def test_a_worker_that_is_not_there_is_said_by_the_chief(tmp_path, said):
+    fit(tmp_path, workers=[0, 7])
+    assert traces(tmp_path)
+    [line] = said()
+    assert "captures nothing of worker 7: there is no such worker" in line
 
 
 def test_a_config_of_workers_that_cannot_be_read_is_said(tmp_path, said, monkeypatch):

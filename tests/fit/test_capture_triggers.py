@@ -60,6 +60,28 @@ def test_who_listened_to_the_signal_before_is_still_told(tmp_path):
         signal.signal(signal.SIGUSR2, before)
 
 
+@pytest.mark.parametrize("heard_by_others", [False, True])
+def test_several_profilers_that_listen_leave_the_signal_as_it_was(tmp_path, heard_by_others):
+    heard = []
+    before = signal.getsignal(signal.SIGUSR2)
+    if heard_by_others:
+        signal.signal(signal.SIGUSR2, lambda number, frame: heard.append(number))
+    others = signal.getsignal(signal.SIGUSR2)
+    second = kp.WindowedProfiler(tmp_path / "b", skip_first=FAR, active_steps=5, on_signal=True)
+    try:
+        fit(
+            tmp_path / "a",
+            second,
+            At(lambda: os.kill(os.getpid(), signal.SIGUSR2), 30),
+            on_signal=True,
+        )
+        assert signal.getsignal(signal.SIGUSR2) is others
+        assert len(heard) == heard_by_others
+        assert len(traces(tmp_path / "a")) + len(traces(tmp_path / "b")) == 1
+    finally:
+        signal.signal(signal.SIGUSR2, before)
+
+
 def test_the_signal_is_left_alone_unless_asked_for(tmp_path):
     seen = []
     fit(tmp_path, At(lambda: seen.append(signal.getsignal(signal.SIGUSR2)), 30), batches=40)
@@ -136,6 +158,27 @@ def test_a_cooldown_and_a_maximum_hold_the_captures_of_slow_steps_back(tmp_path)
     arguments |= {"max_captures": 2, "cooldown_s": 0.01}
     fit(tmp_path / "most", programs.Sleeper(1), *stalls, **arguments)
     assert len(traces(tmp_path / "most")) == 2
+
+
+def test_steps_beside_a_trace_that_is_read_are_not_called_slow(tmp_path, monkeypatch):
+    class Reads:
+        """For the rest of training."""
+
+        step, is_done = 0, False
+
+        def __init__(self, saved, step):
+            pass
+
+        def result(self):
+            raise ValueError("not needed")
+
+    monkeypatch.setattr("keras_perf.callbacks.profiler.TraceReading", Reads)
+    stalls = [SlowFrom(batch, batch + 1, 60) for batch in range(150, 300, 20)]
+    arguments = {"on_slow_step": 50.0, "cooldown_s": 0.01, "max_captures": 9}
+    schedule = {"skip_first": 0, "warmup_steps": 50}
+    fit(tmp_path, programs.Sleeper(1), *stalls, **arguments, **schedule)
+    assert "schedule" in reasons(tmp_path)
+    assert not [c for c in captures(tmp_path) if c["first_step"] > 150]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import logging
 import re
+import time
 
 import keras
 import numpy as np
@@ -13,6 +14,8 @@ from traces import At, captures, marked_steps, steps_of_xprof, traces
 
 import keras_perf as kp
 from keras_perf.callbacks import observation, profiler_door, trace_size
+from keras_perf.observers import capture_cost
+from keras_perf.read.xplane import read_xspace
 from keras_perf.trials.train_function import inner_function
 
 SCHEDULES = {
@@ -129,6 +132,30 @@ def test_warm_up_starts_again_after_xla_compiled_for_another_length(tmp_path, ca
     assert marked_steps(path) == list(range(begin, begin + 5))
 
 
+@programs.needs_gap_times
+def test_waiting_for_input_is_no_compilation(tmp_path):
+    def examples():
+        for batch in range(120):
+            if batch == 50:
+                time.sleep(0.5)
+            x = np.ones((8, 4, 8), "float32")
+            yield x, x.sum(axis=(1, 2))[:, None]
+
+    shapes = tf.TensorSpec((8, None, 8)), tf.TensorSpec((8, 1))
+    data = tf.data.Dataset.from_generator(examples, output_signature=shapes)
+    data = data.apply(tf.data.experimental.assert_cardinality(120))
+    layers = keras.layers.Input((None, 8)), keras.layers.GlobalAveragePooling1D()
+    network = keras.Sequential([*layers, keras.layers.Dense(1)])
+    network.compile("adam", "mse", jit_compile=True)
+    seen = []
+    profiler = kp.WindowedProfiler(tmp_path, warmup_steps=60, active_steps=5)
+    judge = profiler._seem_recompiled
+    profiler._seem_recompiled = lambda e: seen.extend(found := judge(e)) or found
+    network.fit(data, verbose=0, shuffle=False, callbacks=[profiler])
+    # A machine that stands still for a moment may look like a compilation.
+    assert not [e for e in seen if e.first_step in (49, 50)]
+
+
 @pytest.mark.parametrize("apply", [False, True])
 def test_what_the_recommender_runs_in_longer_executions_costs_no_active_step(apply, tmp_path):
     recommender = kp.StepsPerExecutionRecommender(tmp_path, apply=apply)
@@ -139,27 +166,55 @@ def test_what_the_recommender_runs_in_longer_executions_costs_no_active_step(app
     assert steps == list(range(steps[0], steps[0] + 20))
 
 
+def small_traces(monkeypatch):
+    monkeypatch.setattr("keras_perf.observers.capture_cost.LARGEST_BYTES", 310_000)
+    monkeypatch.setattr("keras_perf.observers.capture_cost.FIXED_BYTES", 10_000)
+
+
 def test_a_window_that_would_be_huge_is_shortened_and_that_is_said(tmp_path, said, monkeypatch):
-    monkeypatch.setattr("keras_perf.observers.capture_cost.LARGEST_BYTES", 300_000)
+    small_traces(monkeypatch)
     fit(tmp_path, batches=200, epochs=1, active_steps=150)
     [path] = traces(tmp_path)
     [line] = said()
     shortened = int(re.search(r"is shortened from 150 steps to (\d+):", line).group(1))
     assert 10 <= len(marked_steps(path)) == shortened < 60
-    # What a trace holds besides its steps (what ran in the process before) is not estimated.
+    # What a trace holds besides its steps depends on what ran in the process before.
     fit(tmp_path / "one step", batches=60, epochs=1, active_steps=1)
     [short] = traces(tmp_path / "one step")
     assert path.stat().st_size - short.stat().st_size < 900_000
 
 
 def test_the_next_window_s_size_is_known_from_the_one_before(tmp_path, said, monkeypatch):
-    monkeypatch.setattr("keras_perf.callbacks.trace_size.graph_nodes", lambda _: 1)
-    monkeypatch.setattr("keras_perf.observers.capture_cost.LARGEST_BYTES", 300_000)
+    monkeypatch.setattr("keras_perf.callbacks.trace_size.nodes_of_a_step", lambda _: 1)
+    small_traces(monkeypatch)
     fit(tmp_path, batches=300, epochs=1, active_steps=100, repeat=2)
     first, second = captures(tmp_path)
     assert first["last_step"] - first["first_step"] == 100
     assert second["last_step"] - second["first_step"] < 60
     assert len(said()) == 1
+
+
+@pytest.mark.parametrize("steps_per_execution", [1, 4])
+def test_a_loop_inside_the_steps_makes_their_trace_larger_as_estimated(
+    steps_per_execution, tmp_path, said
+):
+    """Without its rounds the estimate would be a tenth of what the steps take."""
+    keras.utils.set_random_seed(1)
+    layers = [keras.layers.Input((60, 8)), keras.layers.GRU(16), keras.layers.Dense(1)]
+    network = keras.Sequential(layers)
+    arguments = {"jit_compile": False, "steps_per_execution": steps_per_execution}
+    network.compile("adam", "mse", **arguments)
+    x = np.random.default_rng(0).normal(size=(52 * 8, 60, 8)).astype("float32")
+    sizes = []
+    for steps in (4, 24):
+        profiler = kp.WindowedProfiler(tmp_path / str(steps), warmup_steps=24, active_steps=steps)
+        data = tf.data.Dataset.from_tensor_slices((x, x[:, 0, :1])).batch(8)
+        network.fit(data, verbose=0, shuffle=False, callbacks=[profiler])
+        sizes.append(captures(tmp_path / str(steps))[0]["size_bytes"])
+    measured = (sizes[1] - sizes[0]) / 20
+    estimated = trace_size.nodes_of_a_step(network.train_function) * capture_cost.BYTES_PER_OP
+    assert 0.8 * measured < estimated < 4 * measured
+    assert not said()
 
 
 @pytest.mark.parametrize("arguments", [{"run_eagerly": True}, {"steps_per_execution": 4}])
@@ -206,11 +261,29 @@ def test_a_custom_loop_s_marked_steps_are_counted_by_xprof(tmp_path):
     assert steps_of_xprof(path) == [f"train {step}" for step in range(6, 11)]
 
 
+def test_a_marked_step_begins_where_it_is_entered(tmp_path):
+    profiler_door.start(str(tmp_path / "perf"))
+    marker = kp.step_marker(1)
+    time.sleep(0.05)
+    with marker:
+        pass
+    profiler_door.stop()
+    [path] = traces(tmp_path)
+    [plane] = [p for p in read_xspace(path).host_planes if "train" in p.event_names.values()]
+    [length] = [
+        duration
+        for line in plane.lines()
+        for name, duration in zip(line.events.name_id, line.events.duration, strict=True)
+        if plane.event_names[int(name)] == "train"
+    ]
+    assert length < 0.05e12
+
+
 def test_the_graph_of_a_train_function_can_be_counted():
-    """Canary for `trace_size.graph_nodes`: a tf.function lists what it has traced privately."""
+    """Canary for `trace_size`: a tf.function lists what it has traced privately."""
     network = programs.model()
     network.fit(programs.dataset(3), verbose=0, shuffle=False)
-    assert trace_size.graph_nodes(network.train_function) > 50
+    assert trace_size.nodes_of_a_step(network.train_function) > 50
     assert hasattr(inner_function(network.train_function), "_list_all_concrete_functions")
 
 

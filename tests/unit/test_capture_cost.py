@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from keras_perf.observers.capture_cost import LARGEST_BYTES, Slowdown, longest_window
+from keras_perf.observers.capture_cost import (
+    FIXED_BYTES,
+    LARGEST_BYTES,
+    Slowdown,
+    bytes_per_step,
+    longest_window,
+)
 from keras_perf.records.capture import Capture
 from keras_perf.records.execution import Execution, Kind
 
@@ -44,8 +50,14 @@ def test_without_steps_before_there_is_no_slowdown():
 
 
 def test_the_longest_window_stays_within_the_bound_and_has_a_step():
-    assert longest_window(1000) * 1000 <= LARGEST_BYTES
+    assert LARGEST_BYTES - 1000 < longest_window(1000) * 1000 + FIXED_BYTES <= LARGEST_BYTES
     assert longest_window(10 * LARGEST_BYTES) == 1
+
+
+def test_a_trace_tells_what_a_step_takes_once_its_steps_are_most_of_it():
+    assert bytes_per_step(8 * FIXED_BYTES, 4) == 2 * FIXED_BYTES
+    assert bytes_per_step(4 * FIXED_BYTES, 4) is None
+    assert bytes_per_step(8 * FIXED_BYTES, 0) is None
 
 
 def capture(first, last):

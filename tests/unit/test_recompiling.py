@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from keras_perf.observers.recompiling import ENOUGH, MANY_TIMES, WINDOW, RecompileGuess
+from keras_perf.observers.recompiling import (
+    ENOUGH,
+    MANY_TIMES,
+    WINDOW,
+    RecompileGuess,
+    gaps_around,
+    was_waiting,
+)
 from keras_perf.records.execution import Execution, Kind
 
 MS = 10**6
@@ -48,6 +55,14 @@ def test_where_one_wait_is_not_known_it_is_taken_to_be_the_usual_one():
 
 def test_where_no_wait_is_known_nothing_is_found():
     assert RecompileGuess().excesses([*usual(), execution(20, 900.0)], {}) == {}
+
+
+def test_what_the_warm_up_shows_of_fast_steps_lets_the_first_ones_be_judged():
+    guess, first = RecompileGuess(), [execution(10, 400.0), execution(11, 10.0)]
+    assert RecompileGuess().excesses(first, waits(first)) == {}
+    for warm in [*usual(6), *usual(4, first=6, inside_ms=400.0)]:
+        guess.saw(warm._replace(kind=Kind.WARMUP))
+    assert guess.excesses(first, waits(first)) == {10: 390 * MS}
 
 
 def test_executions_of_any_length_are_judged_by_the_step():
@@ -96,3 +111,22 @@ def test_what_is_known_to_be_traced_or_recompiled_is_not_guessed():
     others = [execution(20 + place, 900.0, kind=kind) for place, kind in enumerate(kinds)]
     executions = [*usual(), *others]
     assert RecompileGuess().excesses(executions, waits(executions)) == {}
+
+
+def test_the_gaps_around_an_execution_end_with_the_fetch_after_it():
+    gaps = [1, 2, 3, 4, 5, 6, 7, 8]
+    assert gaps_around(1, 1, gaps) == [7, 8]
+    assert gaps_around(1, 3, gaps) == [5, 6]
+    assert gaps_around(4, 2, gaps) == [3, 4, 5, 6, 7]
+
+
+def test_gaps_that_are_forgotten_or_still_to_come_are_none():
+    gaps = [1, 2, 3]
+    assert gaps_around(1, 2, gaps) == [1, 2]
+    assert [len(gaps_around(*place, gaps)) for place in ((1, 3), (1, 0), (2, 9))] == [0, 0, 0]
+
+
+def test_a_long_execution_without_a_long_gap_waited_for_input():
+    assert was_waiting(200 * MS, [900, 1_000])
+    assert not was_waiting(200 * MS, [900, 199_000])
+    assert not was_waiting(200 * MS, [])

@@ -6,7 +6,14 @@ import json
 
 import pytest
 
-from keras_perf.observers.workers import is_chosen, require_workers, worker_number
+from keras_perf.observers.workers import (
+    absent_workers,
+    includes,
+    is_chosen,
+    place_among_workers,
+    require_workers,
+    worker_number,
+)
 
 TWO = ["a:1", "b:1"]
 
@@ -36,6 +43,30 @@ def test_the_chief_is_0_and_the_workers_follow(tf_config, number):
 
 
 @pytest.mark.parametrize(
+    ("tf_config", "place"),
+    [
+        (None, (None, None)),
+        ("{}", (None, None)),
+        ("no json", (None, None)),
+        (config("worker", 0, worker=["a:1"]), (None, None)),
+        (config("worker", 1, worker=TWO), (1, 2)),
+        (config("worker", 1, chief=["c:1"], worker=TWO), (2, 3)),
+        (config("chief", 0, chief=["c:1"], worker=["a:1"]), (0, 2)),
+        (config("evaluator", 0, worker=TWO), (None, None)),
+    ],
+)
+def test_a_worker_has_a_place_where_there_are_several(tf_config, place):
+    assert place_among_workers(tf_config) == place
+
+
+@pytest.mark.parametrize(
+    ("workers", "included"), [("chief", [0]), ("all", [0, 1, None]), ((1,), [1])]
+)
+def test_numbers_are_among_those_chosen(workers, included):
+    assert [number for number in (0, 1, None) if includes(workers, number)] == included
+
+
+@pytest.mark.parametrize(
     ("workers", "chosen"),
     [("chief", [0]), ("all", [0, 1, 2]), ([1], [1]), ((2, 0), [0, 2]), (range(1, 9), [1, 2])],
 )
@@ -62,3 +93,19 @@ def test_workers_that_cannot_be_are_refused(wrong):
 def test_what_names_no_workers_is_refused(wrong):
     with pytest.raises(TypeError, match=r"^workers must be 'chief', 'all' or ints"):
         require_workers(wrong)
+
+
+@pytest.mark.parametrize(
+    ("tf_config", "absent"),
+    [
+        (None, (1, 3)),
+        (config("worker", 0, worker=TWO), (3,)),
+        (config("chief", 0, chief=["c:1"], worker=TWO), (3,)),
+        (config("chief", 0, chief=["c:1"], worker=[*TWO, "d:1"]), ()),
+        (config("worker", 1, worker=TWO), ()),
+        (config("evaluator", 0, worker=TWO), ()),
+    ],
+)
+def test_the_chief_is_told_which_workers_there_are_not(tf_config, absent):
+    assert absent_workers((0, 1, 3), tf_config) == absent
+    assert absent_workers("all", tf_config) == absent_workers("chief", tf_config) == ()

@@ -1,0 +1,79 @@
+"""Signals that come in the middle of what must not be interrupted."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+import pytest
+
+from keras_perf.callbacks.uninterrupted import uninterrupted
+
+
+@pytest.fixture(autouse=True)
+def handlers_are_left_as_they_were():
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    yield
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+def test_ctrl_c_is_raised_after_all_has_been_done():
+    done = []
+
+    def work():
+        with uninterrupted():
+            os.kill(os.getpid(), signal.SIGINT)
+            done.append("all")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert done == ["all"]
+
+
+def test_without_a_signal_nothing_happens():
+    with uninterrupted():
+        assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_whoever_listens_to_sigterm_hears_it_later():
+    heard = []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: heard.append(number))
+    try:
+        with uninterrupted():
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert heard == []
+        assert heard == [signal.SIGTERM]
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_what_nobody_listens_to_is_left_to_the_system():
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    with uninterrupted():
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_an_error_inside_is_not_lost():
+    def fails():
+        with uninterrupted():
+            os.kill(os.getpid(), signal.SIGINT)
+            raise OSError("disk full")
+
+    with pytest.raises(KeyboardInterrupt) as raised:
+        fails()
+    assert isinstance(raised.value.__context__, OSError)
+
+
+def test_another_thread_is_never_interrupted_and_changes_nothing():
+    seen = []
+
+    def work():
+        with uninterrupted():
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [signal.default_int_handler]
