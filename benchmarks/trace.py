@@ -4,14 +4,17 @@
 
 What: first a tiny model (steps of about a millisecond) traced at several levels of TensorFlow's
 host and Python tracers: what a traced step takes longer, how long `stop` blocks, and how much a
-step adds to the file. Then one large trace, of every operation (host 3), read by
-`keras_perf.read_trace`, by xprof's overview page, and event by event through
-`xprof.profile_data`.
+step adds to the file. Then one large trace, of every operation (host 3): what saving it takes,
+and how fast it is read by `keras_perf.read_trace`, by xprof's overview page, and event by event
+through `xprof.profile_data`. At last what `read_trace` makes of sleeps of known length in the
+input and in a callback.
 
 How: a run is one `fit` with 50 steps of warm-up, then the traced steps, timed from before the
 first to after the last without `start` and `stop`; each repeat runs every level once, shuffled,
-and "added" is the difference to the run without a trace of the same repeat. Each reader runs in
-a process of its own; wall time without imports, and the most memory that the process had.
+and "added" is the difference to the run without a trace of the same repeat. What saving takes of
+memory is the most that the process had meanwhile over what it had before. Each reader runs in a
+process of its own; wall time without imports, and the most memory that the process had. An error
+is the median of what was read, step by step, less what was slept.
 """
 
 from __future__ import annotations
@@ -35,6 +38,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 import numpy as np
 import tensorflow as tf
+
+import keras_perf
 
 WARM_UP = 50
 LEVELS = {
@@ -87,6 +92,7 @@ class Run(NamedTuple):
     step_us: float
     stop_ms: float
     kib_per_step: float
+    stop_mib: float
 
 
 class Tracing(keras.callbacks.Callback):
@@ -95,7 +101,7 @@ class Tracing(keras.callbacks.Callback):
     def __init__(self, log_dir: str, levels: tuple[int, int] | None, steps: int) -> None:
         super().__init__()
         self.log_dir, self.levels, self.end = log_dir, levels, WARM_UP + steps - 1
-        self.begin = self.step_s = self.stop_s = 0.0
+        self.begin = self.step_s = self.stop_s = self.stop_mib = 0.0
         self.marker: Any = None
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
@@ -117,8 +123,20 @@ class Tracing(keras.callbacks.Callback):
         if batch == self.end:
             self.step_s = time.perf_counter() - self.begin
             if self.levels:
+                before_mib = memory_mib("VmRSS")
+                # The kernel starts to look for the most anew.
+                Path("/proc/self/clear_refs").write_text("5")
+                begin = time.perf_counter()
                 tf.profiler.experimental.stop()
-                self.stop_s = time.perf_counter() - self.begin - self.step_s
+                self.stop_s = time.perf_counter() - begin
+                self.stop_mib = memory_mib("VmHWM") - before_mib
+
+
+def memory_mib(which: str) -> float:
+    """Memory of this process: `VmRSS` now, `VmHWM` the most so far."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    [kib] = [line.split()[1] for line in lines if line.startswith(which)]
+    return int(kib) / 1024
 
 
 def trace(model: keras.Model, levels: tuple[int, int] | None, steps: int, log_dir: str) -> Run:
@@ -129,7 +147,9 @@ def trace(model: keras.Model, levels: tuple[int, int] | None, steps: int, log_di
     tracing = Tracing(log_dir, levels, steps)
     model.fit(data, epochs=1, verbose=0, shuffle=False, callbacks=[tracing])
     size = sum(file.stat().st_size for file in Path(log_dir).rglob("*.xplane.pb"))
-    return Run(1e6 * tracing.step_s / steps, 1e3 * tracing.stop_s, size / 1024 / steps)
+    return Run(
+        1e6 * tracing.step_s / steps, 1e3 * tracing.stop_s, size / 1024 / steps, tracing.stop_mib
+    )
 
 
 def tiny_model() -> keras.Model:
@@ -153,7 +173,7 @@ def capture_table(model: keras.Model, repeats: int, steps: int) -> str:
         added = statistics.median(
             run.step_us - other.step_us for run, other in zip(found, without, strict=True)
         )
-        step, stop, size = (statistics.median(column) for column in zip(*found, strict=True))
+        step, stop, size, _ = (statistics.median(column) for column in zip(*found, strict=True))
         lines.append(f"{name:<40}{step:>9.0f}{added:>+8.0f}{stop:>10.1f}{size:>10.1f}")
     return "\n".join(lines)
 
@@ -172,6 +192,54 @@ def read_table(path: Path) -> str:
     return "\n".join(lines)
 
 
+class Sleep(keras.callbacks.Callback):
+    """Sleeps 3 ms after each batch, or 5 ms where the input calls it; keeps how long it took."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.slept_ms: dict[str, list[float]] = {"input": [], "callback": []}
+
+    def sleep(self, where: str, seconds: float) -> None:
+        """Sleeps."""
+        begin = time.perf_counter()
+        time.sleep(seconds)
+        self.slept_ms[where].append(1e3 * (time.perf_counter() - begin))
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Sleeps."""
+        self.sleep("callback", 0.003)
+
+    def slow(self, x: tf.Tensor) -> tf.Tensor:
+        """The batch as it is, after a sleep."""
+
+        def through_python(values: np.ndarray) -> np.ndarray:
+            self.sleep("input", 0.005)
+            return values
+
+        return tf.ensure_shape(tf.numpy_function(through_python, [x], tf.float32), x.shape)
+
+
+def errors_line(steps_per_execution: int) -> str:
+    """What `read_trace` is off by, of forty steps."""
+    model, sleep = tiny_model(), Sleep()
+    model.steps_per_execution = steps_per_execution
+    x = np.random.default_rng(0).normal(size=(8 * 80, 8)).astype("float32")
+    options = tf.data.Options()
+    # Every batch is waited for: nothing is prepared ahead.
+    options.experimental_optimization.inject_prefetch = False
+    data = tf.data.Dataset.from_tensor_slices((x, x[:, :1])).batch(8, drop_remainder=True)
+    data = data.map(lambda x, y: (sleep.slow(x), y)).with_options(options)
+    with tempfile.TemporaryDirectory() as log_dir:
+        profiler = keras_perf.WindowedProfiler(log_dir, warmup_steps=20, active_steps=40)
+        model.fit(data, verbose=0, shuffle=False, callbacks=[sleep, profiler])
+        found = keras_perf.read_trace(log_dir).to_frame()
+    slept = {where: np.array(ms) for where, ms in sleep.slept_ms.items()}
+    wait = np.median(found["input_wait_ms"] - slept["input"][found["step"]])
+    gaps = found.groupby("execution").tail(1)[:-1]
+    gap = np.median(gaps["gap_ms"] - slept["callback"][gaps["step"] // steps_per_execution])
+    return f"{steps_per_execution:<20}{wait:>+16.2f}{gap:>+12.2f}"
+
+
 def main() -> None:
     """Measures and prints."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -187,10 +255,17 @@ def main() -> None:
     model = tiny_model()
     print(capture_table(model, arguments.repeats, arguments.steps), end="\n\n")
     with tempfile.TemporaryDirectory() as log_dir:
-        trace(model, (3, 0), arguments.read_steps, log_dir)
+        run = trace(model, (3, 0), arguments.read_steps, log_dir)
         [path] = Path(log_dir).rglob("*.xplane.pb")
-        print(f"a trace of {arguments.read_steps} steps, {path.stat().st_size / 2**20:.1f} MiB:")
-        print(read_table(path))
+        print(
+            f"a trace of {arguments.read_steps} steps, {path.stat().st_size / 2**20:.1f} MiB; "
+            f"saving it stopped training for {run.stop_ms / 1e3:.1f} s and took "
+            f"{run.stop_mib:,.0f} MiB of memory:"
+        )
+        print(read_table(path), end="\n\n")
+    print(f"{'steps per execution':<20}{'wait off by, ms':>16}{'gap, ms':>12}")
+    for steps_per_execution in (1, 4):
+        print(errors_line(steps_per_execution))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,10 @@ PARTS = ("input_wait_ms", "execution_ms", "python_ms", "gap_ms")
 """They add up to a step."""
 
 
+class NoStepsError(ValueError):
+    """A trace in which nobody trains."""
+
+
 def trace_frame(space: XSpace) -> pd.DataFrame:
     """A row a step of the thread that trains, in milliseconds.
 
@@ -34,7 +38,7 @@ def trace_frame(space: XSpace) -> pd.DataFrame:
         is `markers` or `functions`.
 
     Raises:
-        ValueError: no thread marked a step or called a `tf.function`.
+        NoStepsError: (a ValueError) no thread marked a step or called a `tf.function`.
 
     Without step markers, executions of validation count like those of training: both are the
     same function to the trace. Where several replicas train without keras_perf's markers and
@@ -43,7 +47,7 @@ def trace_frame(space: XSpace) -> pd.DataFrame:
     host = read_host(space)
     steps = find_steps(host)
     if steps is None:
-        raise ValueError(
+        raise NoStepsError(
             f"{str(space.path)!r} holds no step: no thread marked one or called a tf.function. "
             "Capture while training runs, with host_tracer_level of at least 2."
         )

@@ -30,6 +30,10 @@ class Spans:
         """Their union."""
         return Cover(self.begin, self.end)
 
+    def where(self, chosen: NDArray[np.bool_]) -> Spans:
+        """Some of them."""
+        return Spans(self.begin[chosen], self.end[chosen])
+
 
 @dataclass(frozen=True)
 class Markers(Spans):

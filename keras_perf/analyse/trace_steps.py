@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from keras_perf.analyse.intervals import Ticks
 from keras_perf.analyse.trace_host import Host, PythonLine, Spans
@@ -33,17 +34,20 @@ def find_steps(host: Host) -> Steps | None:
 
     By step markers where there are some: those that xprof counts before others, then those that
     took longest. Without markers, an execution is a call of the `tf.function` that waited for
-    input most, or, where none did, took longest; a wait just before a call belongs to it.
+    input most, or, where none did, took longest; a wait just before a call belongs to it. An
+    execution that waited for input and got none, because the data were at their end, is none.
     """
     marked = [(line, found) for line in host.lines for found in line.markers.values()]
     if marked:
         line, markers = max(marked, key=lambda pair: (pair[1].counted, _length(pair[1])))
-        return _cut(host, line, markers, markers.number, "markers")
+        chosen = _with_data(host, markers)
+        return _cut(host, line, markers.where(chosen), markers.number[chosen], "markers")
     called = [(line, found) for line in host.lines for found in line.calls.values()]
     if not called:
         return None
     line, calls = max(called, key=lambda pair: (_waiting(host, pair[1]), _length(pair[1])))
-    return _cut(host, line, _with_wait_before(host, calls), None, "functions")
+    calls = _with_wait_before(host, calls)
+    return _cut(host, line, calls.where(_with_data(host, calls)), None, "functions")
 
 
 def _length(spans: Spans) -> int:
@@ -52,6 +56,16 @@ def _length(spans: Spans) -> int:
 
 def _waiting(host: Host, spans: Spans) -> int:
     return int(host.waits.cover.within(spans.begin, spans.end).sum())
+
+
+def _with_data(host: Host, spans: Spans) -> NDArray[np.bool_]:
+    """All but those that only found the end of the data."""
+
+    def holds(at: Ticks) -> NDArray[np.bool_]:
+        return np.searchsorted(at, spans.begin) < np.searchsorted(at, spans.end)
+
+    fetched = holds(host.fetched)
+    return fetched | ~holds(host.waits.begin) | ~fetched.any()
 
 
 def _with_wait_before(host: Host, calls: Spans) -> Spans:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 
+from keras_perf.callbacks.trace_files import Saved
 from keras_perf.report.trace import Trace, read_trace
 
 LONGEST_S = 60.0
@@ -14,23 +16,29 @@ class TraceReading:
     """One trace, read in a thread of its own.
 
     Arguments:
-        folder: where the capture was saved, on a local file system.
+        saved: the capture; of a remote one the local copy is read, and removed.
         step: the first step after the capture.
     """
 
-    def __init__(self, folder: str, step: int) -> None:
+    def __init__(self, saved: Saved, step: int) -> None:
         self.step = step
-        self._folder = folder
+        self._saved = saved
         self._trace: Trace | None = None
         self._error = "it takes too long"
         self._thread = threading.Thread(target=self._read, name="keras_perf-trace", daemon=True)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError:
+            # From Python 3.12 on an interpreter that is about to exit starts no thread.
+            self._read()
 
     def _read(self) -> None:
         try:
-            self._trace = read_trace(self._folder)
+            self._trace = read_trace(self._saved.copy or self._saved.folder)
         except Exception as error:  # noqa: BLE001  monitoring never kills training
             self._error = f"{type(error).__name__}: {error}"
+        if self._saved.copy is not None:
+            shutil.rmtree(self._saved.copy, ignore_errors=True)
 
     @property
     def is_done(self) -> bool:
@@ -43,7 +51,8 @@ class TraceReading:
         Raises:
             ValueError: it cannot be read; the message says why.
         """
-        self._thread.join(LONGEST_S)
+        if not self.is_done:
+            self._thread.join(LONGEST_S)
         if self._trace is None:
             raise ValueError(self._error)
         return self._trace

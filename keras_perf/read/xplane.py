@@ -8,7 +8,7 @@ lines and events left as bytes, so that no Python object with attributes is made
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
@@ -79,7 +79,7 @@ class Plane:
         for encoded in self.encoded_lines:
             try:
                 yield self._line(encoded)
-            except (DecodeError, IndexError) as error:
+            except (DecodeError, IndexError, OverflowError) as error:
                 raise ValueError(f"a line of plane {self.name!r} is damaged") from error
 
     def _line(self, encoded: bytes) -> Line:
@@ -95,8 +95,15 @@ class Plane:
         return np.array(found, dtype=np.int64)
 
     def stats(self, encoded: bytes) -> dict[str, Any]:
-        """What is written beside one event: name → number or text."""
-        event = _MESSAGES["XEvent"].FromString(encoded)
+        """What is written beside one event: name → number or text.
+
+        Raises:
+            ValueError: what should be an event is none.
+        """
+        try:
+            event = _MESSAGES["XEvent"].FromString(encoded)
+        except DecodeError as error:
+            raise ValueError(f"an event of plane {self.name!r} is damaged") from error
         return {self.stat_names.get(s.metadata_id, ""): self._value(s) for s in event.stats}
 
     def _value(self, stat: Any) -> Any:
@@ -127,28 +134,33 @@ class XSpace:
         return tuple(p for p in self.planes if p.name.startswith("/device:GPU"))
 
 
-def find_trace(path: str | os.PathLike[str]) -> Path:
-    """The file itself, or the newest trace below a directory.
-
-    Several hosts write into one directory of a capture; the first by name is taken.
+def find_traces(path: str | os.PathLike[str]) -> tuple[Path, ...]:
+    """The file itself, or the files of the newest trace below a directory, one a host.
 
     Raises:
         NoTraceError: (a FileNotFoundError) there is none.
     """
     root = Path(path)
     if root.is_file():
-        return root
+        return (root,)
+    if "://" in os.fspath(path):
+        raise NoTraceError(f"only local traces are read, got {os.fspath(path)!r}; copy it first")
     if not root.exists():
         raise NoTraceError(f"there is no file or directory {str(root)!r}")
     # A capture that is still being written lies in a hidden folder.
     files = sorted(file for file in root.rglob(f"*{SUFFIX}") if not _is_hidden(file, root))
-    captures = [list(group) for _, group in groupby(files, key=lambda file: file.parent)]
+    captures = [tuple(group) for _, group in groupby(files, key=lambda file: file.parent)]
     if not captures:
         raise NoTraceError(
             f"{str(root)!r} holds no trace (plugins/profile/<time>/<host>{SUFFIX}); capture one "
             "with callbacks=keras_perf.WindowedProfiler(log_dir) or tf.profiler.experimental"
         )
-    return max(captures, key=lambda capture: max(f.stat().st_mtime_ns for f in capture))[0]
+    return max(captures, key=lambda capture: max(f.stat().st_mtime_ns for f in capture))
+
+
+def host_of(file: Path) -> str:
+    """The host's name, by which the profiler names its file."""
+    return file.name.removesuffix(SUFFIX)
 
 
 def _is_hidden(file: Path, root: Path) -> bool:
@@ -173,6 +185,11 @@ def read_xspace(path: str | os.PathLike[str]) -> XSpace:
         )
     try:
         space = _MESSAGES["XSpace"].FromString(data)
+        begins = [
+            _MESSAGES["LineHead"].FromString(line).timestamp_ns
+            for plane in space.planes
+            for line in plane.lines
+        ]
         named = any(plane.name for plane in space.planes)
     except DecodeError:
         named = False
@@ -183,11 +200,6 @@ def read_xspace(path: str | os.PathLike[str]) -> XSpace:
         )
     # Where the profiler did not make times relative, nanoseconds since the epoch would overflow
     # as picoseconds.
-    begins = (
-        _MESSAGES["LineHead"].FromString(line).timestamp_ns
-        for plane in space.planes
-        for line in plane.lines
-    )
     origin = min(begins, default=0)
     return XSpace(
         file,
@@ -200,35 +212,44 @@ def read_xspace(path: str | os.PathLike[str]) -> XSpace:
 def _head_and_events(encoded: bytes) -> tuple[str, int, tuple[bytes, ...]]:
     """Name, time and events of a line; the message, as large as they, is gone on return."""
     line = _MESSAGES["XLine"].FromString(encoded)
-    return line.display_name or line.name, line.timestamp_ns, tuple(line.events)
+    return _text(line.display_name or line.name), line.timestamp_ns, tuple(line.events)
 
 
 def _plane(plane: Any, origin_ns: int) -> Plane:
     return Plane(
-        plane.name,
-        {entry.key: entry.value.name for entry in plane.event_metadata},
-        {entry.key: entry.value.name for entry in plane.stat_metadata},
+        _text(plane.name),
+        _names(plane.event_metadata),
+        _names(plane.stat_metadata),
         origin_ns,
         tuple(plane.lines),
     )
 
 
+def _names(entries: Iterable[Any]) -> dict[int, str]:
+    return {entry.key: _text(entry.value.name) for entry in entries}
+
+
+def _text(name: bytes) -> str:
+    """Names of functions and files come from the user's system, in whatever encoding."""
+    return name.decode(errors="replace")
+
+
 _FIELDS: dict[str, dict[str, tuple[int, str]]] = {
     "XSpace": {"planes": (1, "*XPlane"), "errors": (2, "*string"), "hostnames": (4, "*string")},
     "XPlane": {
-        "name": (2, "string"),
+        "name": (2, "bytes"),
         "lines": (3, "*bytes"),
         "event_metadata": (4, "*Named"),
         "stat_metadata": (5, "*Named"),
     },
     "Named": {"key": (1, "int64"), "value": (2, "Name")},
-    "Name": {"name": (2, "string")},
+    "Name": {"name": (2, "bytes")},
     "LineHead": {"timestamp_ns": (3, "int64")},
     "XLine": {
-        "name": (2, "string"),
+        "name": (2, "bytes"),
         "timestamp_ns": (3, "int64"),
         "events": (4, "*bytes"),
-        "display_name": (11, "string"),
+        "display_name": (11, "bytes"),
     },
     "XEvent": {"stats": (4, "*XStat")},
     "XStat": {

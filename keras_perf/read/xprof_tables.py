@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,29 +20,29 @@ import pandas as pd
 _SCRIPT = """
 import sys
 from xprof.convert.raw_to_tool_data import xspace_to_tool_data
-content, _ = xspace_to_tool_data([sys.argv[1]], sys.argv[2], {"use_saved_result": False})
+content, _ = xspace_to_tool_data(sys.argv[2:], sys.argv[1], {"use_saved_result": False})
 sys.stdout.buffer.write(content if isinstance(content, bytes) else content.encode())
 """
 
 
-def xprof_tool(path: Path, tool: str) -> Any:
+def xprof_tool(paths: Sequence[Path], tool: str) -> Any:
     """What one of xprof's tools says of a trace, as decoded JSON.
 
     Arguments:
-        path: an `.xplane.pb` file; nothing is written beside it.
+        paths: its `.xplane.pb` files, one a host; nothing is written beside them.
         tool: xprof's name for it, such as `overview_page`.
 
     Raises:
         RuntimeError: xprof is not installed, or fails on this trace.
     """
     with tempfile.TemporaryDirectory(prefix="keras_perf_xprof_") as folder:
-        copy = shutil.copyfile(path, Path(folder, path.name))
-        command = [sys.executable, "-c", _SCRIPT, str(copy), tool]
+        copies = [shutil.copyfile(path, Path(folder, path.name)) for path in paths]
+        command = [sys.executable, "-c", _SCRIPT, tool, *map(str, copies)]
         done = subprocess.run(command, capture_output=True, cwd=folder, check=False)
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines() or ["nothing"]
         raise RuntimeError(
-            f"xprof's {tool} failed on {str(path)!r} (status {done.returncode}): {said[-1]}. "
+            f"xprof's {tool} failed on {str(paths[0])!r} (status {done.returncode}): {said[-1]}. "
             "It comes with tensorboard-plugin-profile."
         )
     return json.loads(done.stdout)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
 
-from keras_perf.analyse.trace import PARTS, mean_parts, trace_frame
-from keras_perf.read.xplane import find_trace, read_xspace
+from keras_perf.analyse.trace import PARTS, NoStepsError, mean_parts, trace_frame
+from keras_perf.analyse.trace_hosts import host_means, join_hosts, slowest_host
+from keras_perf.read.xplane import find_traces, host_of, read_xspace
 from keras_perf.read.xprof_tables import properties, table, xprof_tool
 from keras_perf.report.tables import markdown_table, text_table
 
@@ -38,11 +39,15 @@ class Trace:
     """What a trace of TensorFlow's profiler shows of its steps.
 
     `means` are per step, over the steps after which there was another; the parts
-    `input_wait_ms`, `execution_ms`, `python_ms` and `gap_ms` add up to `step_ms`.
+    `input_wait_ms`, `execution_ms`, `python_ms` and `gap_ms` add up to `step_ms`. Of several
+    hosts they are the mean of the hosts', and `steps` and `executions` count those of all.
     `steps_from` is `markers`, or `functions` where nobody marked steps.
     """
 
-    path: Path
+    paths: tuple[Path, ...]
+    """Its files, one a host."""
+    hosts: tuple[str, ...]
+    """Those that trained."""
     steps: int
     executions: int
     steps_from: str
@@ -51,17 +56,30 @@ class Trace:
     frame: pd.DataFrame = field(repr=False, compare=False)
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a step; the columns are those of `keras_perf.analyse.trace.trace_frame`."""
+        """A row a step; the columns are those of `keras_perf.analyse.trace.trace_frame`.
+
+        Of several hosts there is a row per step and host, and a column `host`.
+        """
         return self.frame.copy()
+
+    @property
+    def path(self) -> Path:
+        """The file; of several hosts the first one's."""
+        return self.paths[0]
 
     def to_markdown(self) -> str:
         """The means as a Markdown table, with notes."""
-        table_, notes = markdown_table(*self._table()), "\n".join(f"* {n}" for n in self._notes())
-        return f"{self._title()}\n\n{table_}\n\n{notes}"
+        return self._shown(markdown_table)
 
     def __str__(self) -> str:
+        return self._shown(text_table)
+
+    def _shown(self, as_text: Callable[[list[str], list[list[str]]], str]) -> str:
+        tables = [as_text(*self._table())]
+        if len(self.hosts) > 1:
+            tables.append(as_text(*self._host_table()))
         notes = "\n".join(f"* {note}" for note in self._notes())
-        return f"{self._title()}\n\n{text_table(*self._table())}\n\n{notes}"
+        return "\n\n".join([self._title(), *tables, notes])
 
     def operations(self) -> pd.DataFrame:
         """The operations by xprof, the most expensive first.
@@ -74,7 +92,7 @@ class Trace:
             RuntimeError: xprof is not installed, or fails.
         """
         # The first table counts idle time as an operation.
-        found = table(xprof_tool(self.path, "framework_op_stats")[1])
+        found = table(xprof_tool(self.paths, "framework_op_stats")[1])
         return pd.DataFrame(
             {
                 "where": found["host_or_device"],
@@ -92,10 +110,12 @@ class Trace:
         Raises:
             RuntimeError: xprof is not installed, or fails.
         """
-        return table(xprof_tool(self.path, "kernel_stats"))
+        return table(xprof_tool(self.paths, "kernel_stats"))
 
     def memory(self) -> pd.DataFrame:
         """Peak memory by allocator, as xprof's memory profile has it; empty without a GPU.
+
+        Of several hosts it is the first one's.
 
         Returns:
             `allocator`, `peak_mib` and `capacity_mib`.
@@ -103,7 +123,7 @@ class Trace:
         Raises:
             RuntimeError: xprof is not installed, or fails.
         """
-        profile = xprof_tool(self.path, "memory_profile")["memoryProfilePerAllocator"]
+        profile = xprof_tool(self.paths[:1], "memory_profile")["memoryProfilePerAllocator"]
         rows = [
             (
                 allocator,
@@ -120,11 +140,12 @@ class Trace:
         Raises:
             RuntimeError: xprof is not installed, or fails.
         """
-        return properties(xprof_tool(self.path, "overview_page")).get("input_conclusion", "")
+        return properties(xprof_tool(self.paths, "overview_page")).get("input_conclusion", "")
 
     def _title(self) -> str:
+        several = f" of {len(self.hosts)} hosts" if len(self.hosts) > 1 else ""
         return (
-            f"{self.steps} traced steps in {self.executions} executions, "
+            f"{self.steps} traced steps in {self.executions} executions{several}, "
             f"{self._step_ms():.3f} ms a step"
         )
 
@@ -140,6 +161,23 @@ class Trace:
         ]
         return ["part of a step", "ms", "share"], rows
 
+    def _host_table(self) -> tuple[list[str], list[list[str]]]:
+        means = host_means(self.frame)
+        columns = [name for name in ("step_ms", *PARTS, "collective_ms") if name in means]
+        rows = [
+            [str(host), *(f"{value:.3f}" for value in row)]
+            for host, row in zip(means.index, means[columns].to_numpy(), strict=True)
+        ]
+        return ["host, ms a step", *(_LABELS.get(name, "step") for name in columns)], rows
+
+    def _slowest(self) -> str:
+        found = slowest_host(host_means(self.frame))
+        return (
+            f"The slowest host is {found.host}: {found.own_ms:.3f} ms a step outside of "
+            f"collectives, the others {found.others_ms:.3f} ms. Most of that is "
+            f"{_LABELS[found.part]}, {found.more_ms:+.3f} ms."
+        )
+
     def _notes(self) -> list[str]:
         notes = [
             "Traced steps carry the profiler's own cost, and the gap that of whatever ran between "
@@ -152,6 +190,10 @@ class Trace:
             )
         if "gap_ms" not in self.means:
             notes.append("One execution only: what lies between executions is not known.")
+        if len(self.hosts) > 1:
+            notes.append(self._slowest())
+        idle = [host_of(path) for path in self.paths if host_of(path) not in self.hosts]
+        notes += [f"No step in the trace of host {host}." for host in idle]
         return [*notes, *(f"The profiler said: {error}" for error in self.errors)]
 
 
@@ -172,23 +214,38 @@ def read_trace(path_or_log_dir: str | os.PathLike[str]) -> Trace:
         NoTraceError: (a FileNotFoundError) there is none.
         ValueError: the file is empty, cut off, no trace, or holds no step.
 
-    What it cannot see: which of several hosts is asked for (give the file), and without step
-    markers which executions were validation.
+    Of a directory with several hosts' files all are read; give a file for that host alone.
+
+    What it cannot see: without step markers, which executions were validation.
 
     >>> import keras_perf as kp
     >>> trace = kp.read_trace("logs/run1")  # doctest: +SKIP
     >>> trace.means["input_wait_ms"]  # doctest: +SKIP
     """
-    path = find_trace(path_or_log_dir)
-    space = read_xspace(path)
-    frame = trace_frame(space)
+    paths = find_traces(path_or_log_dir)
+    frames: dict[str, pd.DataFrame] = {}
+    errors: list[str] = []
+    for path in paths:
+        space = read_xspace(path)
+        errors += space.errors
+        try:
+            frames[host_of(path)] = trace_frame(space)
+        except NoStepsError:
+            # Of several hosts some may only hand out work.
+            if path is paths[-1] and not frames:
+                raise
+        except ValueError as error:
+            raise ValueError(f"{str(path)!r}: {error}. Capture or copy it again.") from error
+    frame = join_hosts(frames)
+    means = pd.DataFrame([mean_parts(each) for each in frames.values()]).mean()
     return Trace(
-        path,
+        paths,
+        tuple(frames),
         len(frame),
-        int(frame["execution"].nunique()),
+        sum(each["execution"].nunique() for each in frames.values()),
         frame.attrs["steps_from"],
-        mean_parts(frame),
-        space.errors,
+        {str(name): float(value) for name, value in means.items()},
+        tuple(errors),
         frame,
     )
 

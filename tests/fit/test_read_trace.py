@@ -98,7 +98,7 @@ def test_a_single_step_s_figures_are_xprofs(single):
     ours = trace.to_frame().iloc[1:-1]
     [theirs] = [
         table(described)
-        for described in xprof_tool(trace.path, "overview_page")
+        for described in xprof_tool(trace.paths, "overview_page")
         if any(column["id"] == "stepnum" for column in described.get("cols", []))
     ]
     # xprof drops the first and the last step, and ends a step with its marker.
@@ -153,11 +153,29 @@ def test_nothing_is_written_beside_the_trace(single):
     assert [path.name for path in trace.path.parent.iterdir()] == [trace.path.name]
 
 
+def test_several_hosts_real_traces_are_read_together_by_us_and_by_xprof(single, tmp_path):
+    content = kp.read_trace(single[0]).path.read_bytes()
+    for host in ("a", "b"):
+        (tmp_path / f"{host}.xplane.pb").write_bytes(content)
+    trace = kp.read_trace(tmp_path)
+    assert trace.to_frame().groupby("host")["step"].apply(list).to_dict() == {
+        host: list(range(20, 40)) for host in ("a", "b")
+    }
+    one = kp.read_trace(tmp_path / "a.xplane.pb")
+    assert trace.means == pytest.approx(one.means)
+    alone, both = (t.operations().set_index("operation")["occurrences"] for t in (one, trace))
+    assert both.sum() == 2 * alone.sum()
+    assert "input-bound" in trace.xprof_verdict()
+    assert trace.kernels().empty
+    assert trace.memory().empty
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 def test_what_xprof_cannot_read_is_said(tmp_path):
     path = tmp_path / "vm.xplane.pb"
     path.write_bytes(b"no trace")
     with pytest.raises(RuntimeError, match="xprof's overview_page failed on"):
-        xprof_tool(path, "overview_page")
+        xprof_tool([path], "overview_page")
 
 
 def test_a_trace_of_keras_s_own_callback_is_read(tmp_path):
@@ -182,6 +200,24 @@ def test_a_trace_by_hand_without_markers_is_read(tmp_path, steps_per_execution):
     assert trace.steps_from == "functions"
     assert trace.steps == 22
     assert trace.executions == -(-22 // steps_per_execution)
+
+
+@pytest.mark.filterwarnings("ignore:.*ran out of data:UserWarning")
+@pytest.mark.parametrize("steps_per_execution", [1, 4])
+def test_the_call_that_only_finds_the_end_of_the_data_is_no_step(tmp_path, steps_per_execution):
+    """Where nobody knows the number of batches, Keras asks for one more."""
+
+    def examples():
+        yield from zip(*programs.arrays(30 * 8, 1), strict=True)
+
+    shapes = tf.TensorSpec((8,)), tf.TensorSpec((1,))
+    data = tf.data.Dataset.from_generator(examples, output_signature=shapes).batch(8)
+    network = programs.model(steps_per_execution=steps_per_execution)
+    profiler = kp.WindowedProfiler(tmp_path, active_steps=20)
+    network.fit(data, epochs=2, verbose=0, shuffle=False, callbacks=[profiler])
+    found = kp.read_trace(tmp_path).to_frame()["step"].tolist()
+    assert found == list(range(20, found[-1] + 1))
+    assert found[-1] in (39, 41)
 
 
 def test_a_trace_of_a_loop_of_ones_own_is_read(tmp_path):

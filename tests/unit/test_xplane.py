@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from built_trace import BuiltPlane, marker, number, part, runs, write
+from built_trace import BuiltPlane, marker, number, part, runs, wait, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import keras_perf as kp
 from keras_perf.read.varint import decode_events
-from keras_perf.read.xplane import NoTraceError, find_trace, read_xspace
+from keras_perf.read.xplane import NoTraceError, find_traces, host_of, read_xspace
 
 NUMBERS = st.integers(0, 2**63 - 1)
 
@@ -123,28 +126,78 @@ def test_a_damaged_line_is_said(tmp_path):
         list(read.lines())
 
 
+def test_a_damaged_event_is_said():
+    plane = BuiltPlane("/host:CPU").line("python", marker(1, 0, 1))
+    with TemporaryDirectory() as folder:
+        [read] = read_xspace(write(folder, plane)).planes
+    with pytest.raises(ValueError, match="an event of plane '/host:CPU' is damaged"):
+        read.stats(b"\x22\xff")
+
+
+def test_a_name_in_another_encoding_is_read():
+    plane = BuiltPlane("/host:CPU").line("python", ("Stra?e", 0, 1))
+    with TemporaryDirectory() as folder:
+        path = write(folder, plane)
+        path.write_bytes(path.read_bytes().replace(b"Stra?e", b"Stra\xdfe"))
+        [read] = read_xspace(path).planes
+    assert list(read.event_names.values()) == ["Stra\ufffde"]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    host = BuiltPlane("/host:CPU").line(
+        "python", *(marker(i, 10 * i, 10 * i + 9) for i in range(6)), runs(1, 8)
+    )
+    host.line("tf_data", *(wait(10 * i, 10 * i + 2) for i in range(6)))
+    return write(tmp_path_factory.mktemp("whole"), host).read_bytes()
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_a_trace_with_any_bytes_changed_is_read_or_refused(whole, data):
+    content = bytearray(whole)
+    places = st.tuples(st.integers(0, len(whole) - 1), st.integers(0, 255))
+    for place, value in data.draw(st.lists(places, max_size=4)):
+        content[place] = value
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "vm.xplane.pb")
+        path.write_bytes(content[: data.draw(st.integers(1, len(whole)))])
+        refused = ""
+        try:
+            str(kp.read_trace(path))
+        except ValueError as error:
+            refused = str(error)
+    assert not refused or str(path) in refused
+
+
 def test_no_trace_is_said_with_what_to_do(tmp_path):
     with pytest.raises(NoTraceError, match="WindowedProfiler"):
-        find_trace(tmp_path)
+        find_traces(tmp_path)
     with pytest.raises(FileNotFoundError, match="no file or directory"):
-        find_trace(tmp_path / "nowhere")
+        find_traces(tmp_path / "nowhere")
 
 
-def test_the_newest_capture_is_found_and_its_first_host(tmp_path):
+def test_a_remote_trace_is_refused_with_what_to_do():
+    with pytest.raises(NoTraceError, match=r"only local traces are read, got 'gs://logs'; copy it"):
+        find_traces("gs://logs")
+
+
+def test_the_newest_capture_is_found_with_all_of_its_hosts(tmp_path):
     plane = BuiltPlane("/host:CPU").line("python", runs(0, 1))
     old, new = write(tmp_path / "b", plane), write(tmp_path / "a/perf", plane)
     os.utime(old, (1, 1))
     other_host = new.with_name("zz.xplane.pb")
     other_host.write_bytes(new.read_bytes())
-    assert find_trace(tmp_path) == new
-    assert find_trace(other_host) == other_host
+    assert find_traces(tmp_path) == (new, other_host)
+    assert [host_of(path) for path in find_traces(tmp_path)] == ["vm", "zz"]
+    assert find_traces(other_host) == (other_host,)
 
 
 def test_a_capture_that_is_still_being_written_is_left_alone(tmp_path):
     path = write(tmp_path / ".capture-1", BuiltPlane("/host:CPU").line("python", runs(0, 1)))
     with pytest.raises(NoTraceError):
-        find_trace(tmp_path)
-    assert find_trace(tmp_path / ".capture-1") == path
+        find_traces(tmp_path)
+    assert find_traces(tmp_path / ".capture-1") == (path,)
 
 
 def test_columns_of_no_events_are_empty():
