@@ -1,0 +1,1 @@
+"""Several workers before and around training: who they are, that they are there, that they stay."""

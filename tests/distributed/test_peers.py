@@ -1,0 +1,305 @@
+"""Workers wait for each other, and end when one of them dies; without TensorFlow."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import namespace
+import pytest
+
+SEVERAL = Path(__file__).with_name("several.py")
+
+WORKER = """
+import os, signal, sys, threading, time
+from keras_perf.cluster.peers import PeerError, wait_for_peers
+from keras_perf.cluster.tf_config import read_cluster
+cluster = read_cluster(os.environ)
+me = os.getpid()
+"""
+MEETS = """
+try:
+    watch = wait_for_peers(cluster, deadline_s={deadline_s})
+except PeerError as error:
+    sys.exit(f"PeerError {{error}}")
+print("all there", flush=True)
+{then}
+"""
+
+
+def tf_config(rank, ports=(2222, 2223)):
+    cluster = {"worker": [f"127.0.0.1:{port}" for port in ports]}
+    task = {"type": "worker", "index": rank}
+    return {"TF_CONFIG": json.dumps({"cluster": cluster, "task": task})}
+
+
+def worker(rank, then="watch.close()", *, deadline_s=60, ports=(2222, 2223), **more):
+    code = WORKER + MEETS.format(deadline_s=deadline_s, then=then)
+    return {"code": code, "environ": tf_config(rank, ports), **more}
+
+
+def run(*programs, limit_s=100):
+    """How each of them ended."""
+    command = [sys.executable, str(SEVERAL), json.dumps(programs)]
+    found = namespace.run(command, limit_s=limit_s)
+    assert found.returncode == 0, found.stderr
+    return json.loads(found.stdout)
+
+
+def lines(ended):
+    return [line for line in ended["err"].splitlines() if line.startswith("keras_perf: ")]
+
+
+SLEEP = "time.sleep(60)"
+THREE = (2222, 2223, 2224)
+
+
+def test_workers_that_come_at_different_times_meet_and_part_quietly():
+    ended = run(*(worker(rank, ports=THREE, start_after_s=rank) for rank in range(3)))
+    assert [(each["code"], each["out"], each["err"]) for each in ended] == [
+        (0, "all there\n", "")
+    ] * 3
+
+
+def test_nothing_is_left_after_close():
+    then = """
+watch.close()
+watch.close()
+print(threading.active_count(), len(os.listdir("/proc/self/fd")) - files)
+"""
+    counted = worker(0, then)
+    counts = '\nfiles = len(os.listdir("/proc/self/fd"))\ntry:'
+    counted["code"] = counted["code"].replace("\ntry:", counts)
+    first, _ = run(counted, worker(1))
+    assert first["out"] == "all there\n1 0\n"
+
+
+def test_the_port_is_free_again_once_all_are_there():
+    then = """
+import socket
+with socket.create_server(("", int(cluster.address.split(":")[1]))) as server:
+    print("listens")
+time.sleep(1)
+watch.close()
+"""
+    ended = run(worker(0, then), worker(1, then))
+    assert [each["out"] for each in ended] == ["all there\nlistens\n"] * 2
+
+
+@pytest.mark.parametrize(
+    ("dies", "line"),
+    [
+        ("os.kill(me, signal.SIGKILL)", "ended without a goodbye"),
+        ("with watch: 1 / 0", "ended without a goodbye"),
+        ("with watch: sys.exit(3)", "ended without a goodbye"),
+        ("1 / 0", "ended without a goodbye"),
+    ],
+)
+def test_a_worker_that_dies_ends_the_others_which_name_it(dies, line):
+    dead, *others = run(
+        worker(0, dies, ports=THREE),
+        worker(1, SLEEP, ports=THREE),
+        worker(2, SLEEP, ports=THREE),
+    )
+    assert dead["code"] not in (0, 43)
+    assert not lines(dead)
+    for other in others:
+        assert other["code"] == 43
+        [said] = lines(other)
+        assert re.match(r"keras_perf: worker 0 \(127.0.0.1:2222\) is gone: ", said)
+        assert said.endswith("this worker ends with code 43")
+    assert any(line in other["err"] for other in others)
+
+
+@pytest.mark.parametrize("ends", ["with watch: sys.exit(42)", "with watch: sys.exit()"])
+def test_a_worker_that_has_saved_or_finished_is_no_loss(ends):
+    first, second = run(worker(0, ends), worker(1, "time.sleep(3); watch.close()"))
+    assert (first["code"], second["code"]) == (42 if "42" in ends else 0, 0)
+    assert second["err"] == ""
+
+
+def test_a_stopped_worker_ends_the_others_and_does_not_go_on_when_it_is_continued():
+    stops = f"os.kill(me, signal.SIGSTOP); {SLEEP}"
+    stopped, other = run(worker(0, stops, continue_after_s=18), worker(1, SLEEP))
+    assert other["code"] == 43
+    assert re.search(r"worker 0 \(127.0.0.1:2222\) is gone: silent for 10 s", *lines(other))
+    assert stopped["code"] == -9
+    assert re.search(r"worker 1 .* has heard nothing of this worker", *lines(stopped))
+
+
+def test_a_worker_that_is_stopped_for_a_moment_is_not_lost():
+    stops = "os.kill(me, signal.SIGSTOP); time.sleep(3); watch.close()"
+    ended = run(worker(0, stops, continue_after_s=5), worker(1, "time.sleep(7); watch.close()"))
+    assert [(each["code"], each["err"]) for each in ended] == [(0, "")] * 2
+
+
+def test_a_worker_that_holds_the_interpreter_is_not_lost_and_still_ends_when_it_must():
+    # PyDLL keeps the interpreter's lock, as TensorFlow does while its strategy waits.
+    holds = "import ctypes; ctypes.PyDLL(None).sleep({}); watch.close()"
+    ended = run(worker(0, holds.format(14)), worker(1, holds.format(14)))
+    assert [(each["code"], each["err"]) for each in ended] == [(0, "")] * 2
+    dead, held = run(worker(0, "time.sleep(1); os.kill(me, 9)"), worker(1, holds.format(60)))
+    assert (dead["code"], held["code"]) == (-9, -9)
+    assert re.search(r"worker 0 \(127.0.0.1:2222\) is gone", *lines(held))
+
+
+def test_what_must_be_saved_is_saved_before_the_end_and_what_hangs_is_not_waited_for():
+    acts = """
+def fails():
+    raise ValueError("dropped")
+watch.before_exit(fails)
+watch.before_exit(lambda: print("saved", flush=True))
+watch.before_exit(lambda: time.sleep(60))
+time.sleep(60)
+"""
+    _, other = run(worker(0, "time.sleep(1); os.kill(me, 9)"), worker(1, acts))
+    assert (other["code"], other["out"]) == (43, "all there\nsaved\n")
+
+
+def test_an_error_that_a_loss_brings_about_ends_in_the_loss():
+    raises = """
+class UnavailableError(Exception):
+    pass
+with watch:
+    time.sleep(1)
+    raise UnavailableError
+"""
+    _, other = run(worker(0, "time.sleep(2); os.kill(me, 9)"), worker(1, raises))
+    assert other["code"] == 43
+    assert "Traceback" not in other["err"]
+
+
+def test_the_end_of_the_watching_process_ends_the_worker():
+    kills = """
+import psutil
+[child] = psutil.Process().children()
+child.kill()
+time.sleep(60)
+"""
+    first, second = run(worker(0, kills), worker(1, SLEEP))
+    assert (first["code"], second["code"]) == (43, 43)
+    assert "the process that watches the peers has ended" in first["err"]
+
+
+def test_after_the_deadline_every_worker_that_waits_names_the_missing_one():
+    ended = run(
+        worker(0, ports=THREE, deadline_s=4),
+        worker(1, ports=THREE, deadline_s=60),
+    )
+    for each in ended:
+        assert each["code"] == 1
+        assert re.fullmatch(r"PeerError .*worker 2 \(127.0.0.1:2224\).*\n", each["err"])
+
+
+def test_a_name_that_cannot_be_is_said():
+    config = {
+        "cluster": {"worker": ["127.0.0.1:2222", "no..name:2222"]},
+        "task": {"type": "worker", "index": 0},
+    }
+    alone = worker(0, deadline_s=2) | {"environ": {"TF_CONFIG": json.dumps(config)}}
+    [ended] = run(alone)
+    assert ended["code"] == 1
+    said = r"PeerError .*worker 1 \(no\.\.name:2222\): .*label.*\n"
+    assert re.fullmatch(said, ended["err"])
+
+
+def test_while_waiting_the_missing_worker_is_named():
+    first, _ = run(worker(0), worker(1, start_after_s=12))
+    [line] = lines(first)
+    assert re.match(
+        r"keras_perf: waiting for worker 1 \(127.0.0.1:2223\): Connection refused; 10 s of 60 s",
+        line,
+    )
+
+
+def test_a_worker_that_fell_over_while_waiting_may_be_started_again():
+    falls = worker(1, ports=THREE)
+    falls["code"] = falls["code"].replace(
+        "\ntry:", "\nthreading.Timer(2, os.kill, (me, signal.SIGKILL)).start()\ntry:"
+    )
+    first, fallen, again, third = run(
+        worker(0, ports=THREE),
+        falls,
+        worker(1, ports=THREE, start_after_s=3),
+        worker(2, ports=THREE, start_after_s=5),
+    )
+    assert fallen["code"] == -9
+    assert [each["code"] for each in (first, again, third)] == [0, 0, 0]
+
+
+def test_workers_of_two_clusters_both_say_so():
+    ended = run(worker(0), worker(1, ports=(2222, 2223, 2224)))
+    for each in ended:
+        assert each["code"] == 1
+        assert re.fullmatch(r"PeerError every worker .* same 'cluster'.*\n", each["err"])
+
+
+def test_two_processes_with_one_index_are_both_told():
+    ended = run(worker(0), worker(0, start_after_s=1))
+    for each in ended:
+        assert each["code"] == 1
+        assert re.fullmatch(r"PeerError .*two that say they are worker 0 \(.*\n", each["err"])
+
+
+SPEAKS = """
+import os, socket, sys
+from keras_perf.cluster.handshake import *
+from keras_perf.cluster.tf_config import read_cluster
+cluster = read_cluster(os.environ)
+"""
+
+
+def test_a_worker_that_is_found_at_the_address_of_another_one_is_named():
+    answers = """
+with socket.create_server(("127.0.0.1", 2223)) as server:
+    called, _ = server.accept()
+    called.recv(HELLO_BYTES)
+    called.sendall(pack_answer(Verdict.OTHER_WORKER, 0))
+    called.recv(1)
+"""
+    ended, _ = run(worker(0), {"code": SPEAKS + answers, "environ": tf_config(1)})
+    assert ended["code"] == 1
+    assert re.fullmatch(r"PeerError .*got worker 0 at the address of worker 1 .*\n", ended["err"])
+
+
+def test_a_worker_that_is_called_as_another_one_says_so():
+    calls = """
+with socket.create_connection(("127.0.0.1", 2222)) as called:
+    called.sendall(Hello(0, 1, digest(cluster), b"p" * 16).pack())
+    print(unpack_answer(called.recv(ANSWER_BYTES)))
+"""
+    caller = {"code": SPEAKS + calls, "environ": tf_config(0), "start_after_s": 2}
+    ended, answered = run(worker(0), caller)
+    assert answered["out"] == "(<Verdict.OTHER_WORKER: 2>, 0)\n"
+    assert ended["code"] == 1
+    assert re.fullmatch(
+        r"PeerError .*got worker 0 in this process, which is at the address of worker 1 .*\n",
+        ended["err"],
+    )
+
+
+def test_a_port_in_use_is_said():
+    taken = "import socket, time; s = socket.create_server(('', 2222)); time.sleep(6)"
+    _, ended = run({"code": taken}, worker(0, start_after_s=1))
+    assert ended["code"] == 1
+    said = r"PeerError this worker's port .*127.0.0.1:2222, on which another.*\n"
+    assert re.fullmatch(said, ended["err"])
+
+
+def test_garbage_on_the_port_is_ignored():
+    garbage = """
+import socket, time
+held = [socket.create_connection(("127.0.0.1", 2222)) for _ in range(100)]
+for each, sent in zip(held, [b"PRI * HTTP/2.0", b"keras_perf peers", b"k", b"", b"x" * 100_000]):
+    try:
+        each.sendall(sent)
+    except OSError:
+        pass
+time.sleep(5)
+"""
+    first, _, second = run(
+        worker(0), {"code": garbage, "start_after_s": 1}, worker(1, start_after_s=3)
+    )
+    assert (first["code"], first["err"], second["code"], second["err"]) == (0, "", 0, "")
