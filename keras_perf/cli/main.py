@@ -8,6 +8,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from importlib.resources import files
 from pathlib import Path
 
 from keras_perf.read.event_files import NoRunError
@@ -57,11 +58,37 @@ def _write(file: str, page: str) -> None:
     print(f"Written: {file}")
 
 
+def _template(arguments: argparse.Namespace) -> None:
+    program = (files("keras_perf") / "loop" / "template.py").read_text(encoding="utf-8")
+    try:
+        with open(arguments.file, "x", encoding="utf-8") as file:
+            file.write(program)
+    except OSError as error:
+        raise _WrongUseError(
+            f"FILE must be a new file in a directory that is writable, got {arguments.file!r} "
+            f"({error.strerror}). Give another name; nothing is overwritten."
+        ) from error
+    print(f"Written: {arguments.file}. Try it: python {arguments.file}")
+
+
+def _launch(arguments: argparse.Namespace) -> int:
+    from keras_perf.cli.launch import LaunchError, launch
+
+    with _arguments_at_fault(LaunchError):
+        return launch(arguments.workers, arguments.script, arguments.arguments)
+
+
 def _compare(arguments: argparse.Namespace) -> None:
     from keras_perf.report.comparison import compare
 
     with _arguments_at_fault(ValueError):
         comparison = compare(arguments.before, arguments.after)
+    if arguments.html is not None:
+        from keras_perf.report.page import page_html
+        from keras_perf.report.run_report import run_reports
+
+        _write(arguments.html, page_html(run_reports([arguments.before, arguments.after])))
+        return
     print(comparison.to_markdown() if arguments.markdown else comparison, end="")
 
 
@@ -122,16 +149,47 @@ def parser() -> argparse.ArgumentParser:
     compare = commands.add_parser("compare", help="what a change bought")
     compare.add_argument("before", metavar="BEFORE")
     compare.add_argument("after", metavar="AFTER")
-    compare.add_argument("--markdown", action="store_true", help="as Markdown")
+    forms = compare.add_mutually_exclusive_group()
+    forms.add_argument("--markdown", action="store_true", help="as Markdown")
+    forms.add_argument("--html", metavar="FILE", help="as one page with plots, without network")
     compare.set_defaults(work=_compare)
+
+    template = commands.add_parser(
+        "template",
+        help="write a custom training loop to copy and own",
+        description="Writes a training loop for one device, several, or several workers.",
+    )
+    template.add_argument(
+        "file", metavar="FILE", nargs="?", default="train.py", help="default: %(default)s"
+    )
+    template.set_defaults(work=_template)
+
+    launch = commands.add_parser(
+        "launch",
+        help="a script as several workers on this machine",
+        description="Runs a script as several workers of one training on this machine, which "
+        "find each other by TF_CONFIG. Each sees every GPU unless the script gives it its own. "
+        "Exit code: that of the worker that failed first, which ends the others; 42 where a "
+        "signal stopped them after a checkpoint.",
+        epilog="TensorFlow's gRPC server in each worker listens on ALL interfaces of this machine "
+        "and asks for no password, although TF_CONFIG names 127.0.0.1: do this only where nobody "
+        "else can reach its ports.",
+    )
+    launch.add_argument("--workers", metavar="N", type=int, required=True, help="at least 2")
+    launch.add_argument("script", metavar="SCRIPT", help="a Python file")
+    launch.add_argument("arguments", metavar="...", nargs=argparse.REMAINDER, help="the script's")
+    launch.set_defaults(work=_launch)
     return main_parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs a command; returns its exit code: 0 done, 1 the work failed, 2 wrong use."""
+    """Runs a command; returns its exit code: 0 done, 1 the work failed, 2 wrong use.
+
+    That of `launch` is its workers'.
+    """
     arguments = parser().parse_args(argv)
     try:
-        arguments.work(arguments)
+        code: int | None = arguments.work(arguments)
     except (NoRunError, _WrongUseError) as error:
         print(f"keras-perf {arguments.command}: {error}", file=sys.stderr)
         return 2
@@ -141,4 +199,4 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return 1
-    return 0
+    return code or 0
