@@ -1,34 +1,61 @@
-"""Intervals for means and ratios, by resampling a run's intervals."""
+"""Intervals for means, differences and ratios, by resampling a run's intervals."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 
+from keras_perf.analyse.part_means import Figures, part_means
+
 DRAWS = 1000
 BOUNDS = (5, 95)
 """Percentiles of the intervals that are given: 90 % of the draws lie inside."""
 
+AT_ONCE = 1_000_000
+"""Numbers held in memory at once; a day of training has some 170,000 intervals."""
 
-def resampled_step_ms(intervals: pd.DataFrame, seed: int) -> np.ndarray:
-    """Bootstrap draws of the mean step time.
+Bounds = tuple[float, float]
+
+
+def resampled_means(intervals: pd.DataFrame, seed: int) -> dict[str, Figures]:
+    """Bootstrap draws of the mean step and of its mean parts.
+
+    Returns:
+        `step` and each measured part → milliseconds per step, of shape (DRAWS,); in each draw the
+        parts add up to the step.
 
     Arguments:
-        intervals: as in `Summary.intervals`.
+        intervals: as in `Summary.intervals`, at least one.
         seed: the same seed gives the same draws.
 
-    Intervals are drawn whole, since steps close in time resemble each other; what it cannot see
-    is what differs from run to run.
+    Of n intervals n are drawn with replacement, whole, since steps close in time resemble each
+    other: a bootstrap of blocks (Künsch, Annals of Statistics 17, 1989), its bounds the draws'
+    percentiles (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13).
+
+    What it cannot see: what lasts longer than an interval, and what differs from run to run. A
+    single interval leaves nothing to draw, and its bounds are its mean.
     """
-    steps = intervals["steps"].to_numpy(dtype=float)
-    total = steps * intervals["step"].to_numpy(dtype=float)
-    chosen = np.random.default_rng(seed).integers(0, len(steps), (DRAWS, len(steps)))
-    draws: np.ndarray = total[chosen].sum(axis=1) / steps[chosen].sum(axis=1)
-    return draws
+    random, count = np.random.default_rng(seed), len(intervals)
+    at_once = max(1, AT_ONCE // count)
+    drawn = []
+    for done in range(0, DRAWS, at_once):
+        times = [
+            np.bincount(random.integers(0, count, count), minlength=count)
+            for _ in range(min(at_once, DRAWS - done))
+        ]
+        drawn.append(part_means(intervals, np.stack(times).astype(float)))
+    return {name: np.concatenate([means[name] for means in drawn]) for name in drawn[0]}
 
 
-def speedup_interval(before: pd.DataFrame, after: pd.DataFrame) -> tuple[float, float]:
-    """Bounds of the ratio of two runs' mean step times."""
-    ratios = resampled_step_ms(before, 0) / resampled_step_ms(after, 1)
-    low, high = np.percentile(ratios, BOUNDS)
+def bounds_of(draws: Figures) -> Bounds:
+    """The interval that holds 90 % of the draws; NaN where there are none."""
+    known = draws[np.isfinite(draws)]
+    if not len(known):
+        return float("nan"), float("nan")
+    low, high = np.percentile(known, BOUNDS)
     return float(low), float(high)
+
+
+def speedup_interval(before: pd.DataFrame, after: pd.DataFrame) -> Bounds:
+    """Bounds of the ratio of two runs' mean step times."""
+    return bounds_of(resampled_means(before, 0)["step"] / resampled_means(after, 1)["step"])

@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.analyse.resampling import speedup_interval
+from keras_perf.analyse.part_means import Figures
+from keras_perf.analyse.resampling import bounds_of, resampled_means, speedup_interval
 from keras_perf.records.interval import PARTS
 from keras_perf.report.diagnosis import Diagnosis, diagnose
 from keras_perf.report.tables import markdown_table, text_table
@@ -22,6 +24,9 @@ LABELS = {
     "epoch_callbacks": "between epochs: callbacks",
     "epoch_rest": "between epochs: the rest",
 }
+
+FEW_INTERVALS = 8
+"""Bounds from fewer intervals than these are too narrow: chance has hardly shown itself yet."""
 
 Context = Mapping[str, Any]
 
@@ -44,6 +49,11 @@ def _runs_more_steps(context: Context, advice: Recommendation) -> bool:
     return bool(applied or enough)
 
 
+def _exchanges_less(context: Context, advice: Recommendation) -> bool:
+    size = (context.get("exchange") or {}).get("bytes_per_step")
+    return size is not None and size < advice.evidence["bytes_per_step"]
+
+
 SHOWN_BY: Mapping[str, Callable[[Context, Recommendation], bool]] = {
     "prefetch": _has_stage("Prefetch"),
     "cache": _has_stage("Cache", "MemoryCache", "FileCache"),
@@ -54,6 +64,7 @@ SHOWN_BY: Mapping[str, Callable[[Context, Recommendation], bool]] = {
     "disable-run-eagerly": lambda context, _: not context.get("run_eagerly"),
     "mixed-precision": lambda context, _: str(context.get("dtype_policy")).startswith("mixed"),
     "gpu-thread-mode": lambda context, _: bool(context.get("gpu_thread_mode")),
+    "reduce-in-half-precision": _exchanges_less,
 }
 """Advice whose following the settings and the pipeline of a run show."""
 
@@ -79,56 +90,71 @@ class Comparison:
     after: Diagnosis = field(repr=False)
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a part: `part`, `before_ms`, `after_ms`, `saved_ms`, per step.
+        """A row a part: `part`, `before_ms`, `after_ms`, `saved_ms`, `low`, `high`, per step.
+
+        `low` and `high` are the 90 % interval of `saved_ms`: of a thousand times that both runs'
+        intervals are drawn anew, the 5th and the 95th percentile of before − after (source:
+        `keras_perf.analyse.resampling`). Where it holds 0, the change may be chance.
 
         A part that only one of them measured is NaN, and inside compute in both. After those
-        of the step come the step itself and what lies between epochs, per step too.
+        of the step come the step itself and what lies between epochs, per step too; the latter
+        has no interval.
+
+        What the intervals cannot see: what differs from run to run, such as another load on the
+        machine.
         """
         runs = self.before, self.after
         measured = [p for p in PARTS if all(p in run.summary.parts for run in runs)]
-        parts: list[tuple[str, float, float]] = []
-        for part in PARTS:
-            if part == "compute":
-                # What one of the two did not measure lies in its compute.
-                others = [p for p in measured if p != "compute"]
-                inside = [run.breakdown["step"] - _sum(run, others) for run in runs]
-                parts.append((part, inside[0], inside[1]))
-            elif part in measured:
-                parts.append((part, runs[0].breakdown[part], runs[1].breakdown[part]))
-            else:
-                parts.append((part, float("nan"), float("nan")))
-        rows = [*parts, ("step", self.before.breakdown["step"], self.after.breakdown["step"])]
+        means = [
+            _tiled({p: run.breakdown[p] for p in ("step", *measured)}, measured) for run in runs
+        ]
+        draws = [
+            _tiled(resampled_means(run.summary.intervals, seed), measured)
+            for seed, run in enumerate(runs)
+        ]
+        unknown = float("nan")
+        rows = []
+        for name in (*PARTS, "step"):
+            saved = draws[0][name] - draws[1][name] if name in draws[0] else np.array([unknown])
+            both = (each.get(name, unknown) for each in means)
+            rows.append((name, *both, *bounds_of(saved)))
         first, second = self.before.summary.outside, self.after.summary.outside
-        rows += [(p, first[p], second[p]) for p in first if p in second]
-        frame = pd.DataFrame(rows, columns=["part", "before_ms", "after_ms"])
-        return frame.assign(saved_ms=frame["before_ms"] - frame["after_ms"])
+        rows += [(p, first[p], second[p], unknown, unknown) for p in first if p in second]
+        frame = pd.DataFrame(rows, columns=["part", "before_ms", "after_ms", "low", "high"])
+        frame.insert(3, "saved_ms", frame["before_ms"] - frame["after_ms"])
+        return frame
 
     def to_markdown(self) -> str:
         """For TensorBoard, an issue, a chat."""
-        return self._joined(f"## {self._headline()}", markdown_table)
+        return self._joined(f"## {self.headline}", markdown_table)
 
     def __str__(self) -> str:
         """For a terminal."""
-        return self._joined(self._headline(), text_table)
+        return self._joined(self.headline, text_table)
 
     def _joined(self, headline: str, table: Callable[..., str]) -> str:
-        taken = [table(*self._taken())] if self.before.recommendations else []
-        return "\n\n".join([headline, table(*self._table()), *taken, self._closing()]) + "\n"
+        taken = [table(*self.advice_table())] if self.before.recommendations else []
+        return "\n\n".join([headline, table(*self.parts_table()), *taken, self.closing]) + "\n"
 
-    def _headline(self) -> str:
+    @property
+    def headline(self) -> str:
+        """How much faster, and both verdicts."""
         return (
             f"{self.speedup:.2f}× as fast ({self.low:.2f}–{self.high:.2f}): "
             f"{self.before.verdict} before, {self.after.verdict} after"
         )
 
-    def _table(self) -> tuple[list[str], list[list[str]]]:
-        frame = self.to_frame()
-        figures = zip(frame["before_ms"], frame["after_ms"], frame["saved_ms"], strict=True)
+    def parts_table(self) -> tuple[list[str], list[list[str]]]:
+        """Header and rows of what a reader is shown of `to_frame`."""
         rows = [
-            [LABELS.get(part, part.replace("_", " ")), *map(_figure, row)]
-            for part, row in zip(map(str, frame["part"]), figures, strict=True)
+            [
+                LABELS.get(row["part"], row["part"].replace("_", " ")),
+                *(_figure(row[name]) for name in ("before_ms", "after_ms", "saved_ms")),
+                "" if math.isnan(row["low"]) else f"{row['low']:.3f} to {row['high']:.3f}",
+            ]
+            for row in self.to_frame().to_dict("records")
         ]
-        return ["part of a step", "before ms", "after ms", "saved ms"], rows
+        return ["part of a step", "before ms", "after ms", "saved ms", "90 % interval"], rows
 
     def advice_frame(self) -> pd.DataFrame:
         """A row a recommendation of `before`.
@@ -166,7 +192,8 @@ class Comparison:
             return not again
         return bool(again[0].evidence["present"] >= advised)
 
-    def _taken(self) -> tuple[list[str], list[list[str]]]:
+    def advice_table(self) -> tuple[list[str], list[list[str]]]:
+        """Header and rows of what a reader is shown of `advice_frame`."""
         rows = [
             [
                 title,
@@ -178,8 +205,21 @@ class Comparison:
         ]
         return ["recommended before", "after", "predicted", "faster"], rows
 
-    def _closing(self) -> str:
-        """What was predicted of all beside what was measured."""
+    @property
+    def closing(self) -> str:
+        """What was predicted of all beside what was measured, and what the bounds rest on."""
+        return " ".join(filter(None, (self._predicted(), self._few_intervals())))
+
+    def _few_intervals(self) -> str:
+        counts = [len(run.summary.intervals) for run in (self.before, self.after)]
+        if min(counts) >= FEW_INTERVALS:
+            return ""
+        return (
+            f"The bounds rest on {counts[0]} intervals of training before and {counts[1]} after, "
+            "too few to show all of chance: train longer for bounds that hold."
+        )
+
+    def _predicted(self) -> str:
         if not self.before.recommendations:
             return "No change had been recommended."
         expected, low, high = self.before.combined_speedup
@@ -196,8 +236,12 @@ class Comparison:
         return text
 
 
-def _sum(run: Diagnosis, parts: Iterable[str]) -> float:
-    return sum(run.breakdown[part] for part in parts)
+def _tiled(
+    means: Mapping[str, float] | Mapping[str, Figures], measured: Iterable[str]
+) -> dict[str, Any]:
+    """The step and its parts, with all that is not measured inside compute."""
+    known = {part: means[part] for part in measured if part != "compute"}
+    return {**known, "compute": means["step"] - sum(known.values()), "step": means["step"]}
 
 
 def _figure(ms: float) -> str:
@@ -230,6 +274,11 @@ def compare(before: str | os.PathLike[str], after: str | os.PathLike[str]) -> Co
                 f"{name} must hold a run with measured steps, {os.fspath(path)!r} has none: "
                 f"{diagnosis.explanation}"
             )
+    return comparison_of(first, second)
+
+
+def comparison_of(first: Diagnosis, second: Diagnosis) -> Comparison:
+    """The comparison of two runs with measured steps."""
     examples = first.summary.examples_per_step, second.summary.examples_per_step
     per_example = 1.0
     if examples[0] and examples[1]:

@@ -8,6 +8,7 @@ from xml.etree.ElementTree import Element
 from keras_perf.records.interval import PARTS
 from keras_perf.records.metrics import METRICS
 from keras_perf.report.markup import card, document, element, table
+from keras_perf.report.page_comparison import change_card
 from keras_perf.report.page_run import run_cards, stack, swatch
 from keras_perf.report.page_style import STYLE
 from keras_perf.report.run_report import RunReport
@@ -31,7 +32,8 @@ def page_html(reports: Sequence[RunReport]) -> str:
     else:
         title = f"{len(reports)} runs compared"
         head = [element("h1", title)]
-        runs = [_comparison(reports)]
+        changes = [change_card(reports[0], report) for report in reports[1:]]
+        runs = [_comparison(reports), *(change for change in changes if change is not None)]
         for place, report in enumerate(reports, 1):
             heading = element("h2", f"{place}. ", element("span", report.name, class_="where"))
             cards = run_cards(report, f"run{place}")

@@ -34,7 +34,7 @@ header p { color: var(--quiet); }
 .where { overflow-wrap: anywhere; font-family: ui-monospace, Menlo, Consolas, monospace; }
 h1 { margin: 2px 0 20px; font-size: 22px; line-height: 1.3; }
 h2 { margin: 40px 0 14px; font-size: 20px; overflow-wrap: anywhere; }
-h3 { margin: 0 0 12px; font-size: 16px; }
+h3 { margin: 0 0 12px; font-size: 16px; overflow-wrap: anywhere; }
 h4 { margin: 0; font-size: 15.5px; }
 section.run + section.run { border-top: 1px solid var(--line); margin-top: 48px; }
 .card {
@@ -52,7 +52,7 @@ dl.facts { display: grid; grid-template-columns: repeat(auto-fill, minmax(150px,
 dl.facts dd { margin: 0; overflow-wrap: anywhere; }
 dd, td { font-variant-numeric: tabular-nums; }
 .stack { display: flex; height: 34px; border-radius: 6px; overflow: hidden; }
-.stack + .scroll { margin-top: 16px; }
+.stack + .scroll, .scroll + .scroll { margin-top: 16px; }
 table .stack { height: 22px; border-radius: 4px; }
 .swatches { display: flex; flex-wrap: wrap; gap: 4px 22px; margin: 12px 0 16px; }
 .stack span { background: var(--part); min-width: 1px; }

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from statistics import fmean
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from hand_built import between_epochs, stage, summary, write_fit
 
+from keras_perf.analyse.part_means import part_means
+from keras_perf.analyse.summary import Summary
 from keras_perf.read.event_files import NoRunError
 from keras_perf.records.interval import PARTS
-from keras_perf.report.comparison import Comparison, compare
+from keras_perf.report.comparison import Comparison, compare, comparison_of
 from keras_perf.report.diagnosis import diagnosis_of
 from keras_perf.write.events import RunWriter
 
@@ -46,15 +51,15 @@ def comparison(after: dict[str, Any], before: dict[str, Any] = BEFORE) -> Compar
 TEXT = """\
 2.50× as fast (2.40–2.60): input-bound before, compute-bound after
 
-part of a step  before ms  after ms  saved ms
---------------  ---------  --------  --------
-input wait          8.000     0.000     8.000
-compute             1.500     3.875    -2.375
-dispatch            0.000     0.000     0.000
-callbacks           0.250     0.062     0.188
-other host          0.250     0.062     0.188
-compile             0.000     0.000     0.000
-step               10.000     4.000     6.000
+part of a step  before ms  after ms  saved ms     90 % interval
+--------------  ---------  --------  --------  ----------------
+input wait          8.000     0.000     8.000    8.000 to 8.000
+compute             1.500     3.875    -2.375  -2.375 to -2.375
+dispatch            0.000     0.000     0.000    0.000 to 0.000
+callbacks           0.250     0.062     0.188    0.188 to 0.188
+other host          0.250     0.062     0.188    0.188 to 0.188
+compile             0.000     0.000     0.000    0.000 to 0.000
+step               10.000     4.000     6.000    6.000 to 6.000
 
 recommended before                                   after  predicted    faster
 ---------------------------------------------------  -----  ---------  --------
@@ -67,15 +72,15 @@ Predicted for all recommendations together: 3.39× (3.05–3.64) a step; measure
 MARKDOWN = """\
 ## 2.50× as fast (2.40–2.60): input-bound before, compute-bound after
 
-| part of a step | before ms | after ms | saved ms |
-| --- | ---: | ---: | ---: |
-| input wait | 8.000 | 0.000 | 8.000 |
-| compute | 1.500 | 3.875 | -2.375 |
-| dispatch | 0.000 | 0.000 | 0.000 |
-| callbacks | 0.250 | 0.062 | 0.188 |
-| other host | 0.250 | 0.062 | 0.188 |
-| compile | 0.000 | 0.000 | 0.000 |
-| step | 10.000 | 4.000 | 6.000 |
+| part of a step | before ms | after ms | saved ms | 90 % interval |
+| --- | ---: | ---: | ---: | ---: |
+| input wait | 8.000 | 0.000 | 8.000 | 8.000 to 8.000 |
+| compute | 1.500 | 3.875 | -2.375 | -2.375 to -2.375 |
+| dispatch | 0.000 | 0.000 | 0.000 | 0.000 to 0.000 |
+| callbacks | 0.250 | 0.062 | 0.188 | 0.188 to 0.188 |
+| other host | 0.250 | 0.062 | 0.188 | 0.188 to 0.188 |
+| compile | 0.000 | 0.000 | 0.000 | 0.000 to 0.000 |
+| step | 10.000 | 4.000 | 6.000 | 6.000 to 6.000 |
 
 | recommended before | after | predicted | faster |
 | --- | ---: | ---: | ---: |
@@ -107,6 +112,8 @@ def test_the_frame_has_a_row_a_part_and_one_for_the_step():
             "before_ms": [8.0, 1.5, 0.0, 0.25, 0.25, 0.0, 10.0],
             "after_ms": [0.0, 3.875, 0.0, 0.0625, 0.0625, 0.0, 4.0],
             "saved_ms": [8.0, -2.375, 0.0, 0.1875, 0.1875, 0.0, 6.0],
+            "low": [8.0, -2.375, 0.0, 0.1875, 0.1875, 0.0, 6.0],
+            "high": [8.0, -2.375, 0.0, 0.1875, 0.1875, 0.0, 6.0],
         }
     )
     pd.testing.assert_frame_equal(comparison(AFTER).to_frame(), expected)
@@ -117,12 +124,59 @@ def test_the_frame_goes_on_with_what_lies_between_epochs_where_both_know_it():
     after = AFTER | {"context": between_epochs(2.0, {"A.on_epoch_end": 5.0}, 0.5)}
     frame = comparison(after, before).to_frame()
     rows = frame[frame["part"].isin(["validation", "epoch_callbacks", "epoch_rest"])]
-    assert rows.to_numpy().tolist() == [
+    assert rows[["low", "high"]].isna().all(axis=None)
+    assert rows.drop(columns=["low", "high"]).to_numpy().tolist() == [
         ["validation", 10.0, 2.0, 8.0],
         ["epoch_callbacks", 5.0, 5.0, 0.0],
         ["epoch_rest", 1.0, 0.5, 0.5],
     ]
     assert list(comparison(AFTER, before).to_frame()["part"]) == [*PARTS, "step"]
+
+
+def varying(callbacks: list[float], compute: list[float]) -> Summary:
+    """Intervals of ten steps with these parts."""
+    step = [sum(parts) for parts in zip(callbacks, compute, strict=True)]
+    columns = {"steps": 10.0, "step": step, "callbacks": callbacks, "compute": compute}
+    means = {"callbacks": fmean(callbacks), "compute": fmean(compute)}
+    return replace(
+        summary(10 * len(step), **means), intervals=pd.DataFrame(columns), step_ms=fmean(step)
+    )
+
+
+def test_each_parts_interval_is_as_wide_as_that_part_varies():
+    before = varying([4.0] * 20, [5.0, 7.0] * 10)
+    after = varying([1.0] * 20, [5.0, 7.0] * 10)
+    frame = comparison_of(*map(diagnosis_of, (before, after))).to_frame().set_index("part")
+    assert frame.loc["callbacks", ["saved_ms", "low", "high"]].tolist() == [3.0, 3.0, 3.0]
+    compute = frame.loc["compute"]
+    assert -1.5 < compute["low"] < compute["saved_ms"] == 0.0 < compute["high"] < 1.5
+    step = frame.loc["step"]
+    assert [step[name] - compute[name] for name in ("low", "saved_ms", "high")] == (
+        pytest.approx([3.0] * 3)
+    )
+
+
+def test_what_a_part_saved_lies_in_its_interval_also_where_it_is_known_at_times_only():
+    before, after = varying([4.0, 5.0] * 10, [5.0, 7.0] * 10), varying([1.0] * 20, [5.0] * 20)
+    dispatch = pd.Series([float("nan"), float("nan"), 1.0, 2.0, float("nan")] * 4)
+    runs = []
+    for run in (before, after):
+        intervals = run.intervals.assign(dispatch=dispatch)
+        intervals["compute"] -= dispatch.fillna(0.0)
+        parts = {name: float(m[0]) for name, m in part_means(intervals, np.ones((1, 20))).items()}
+        parts.pop("step")
+        runs.append(diagnosis_of(replace(run, intervals=intervals, parts=parts)))
+    frame = comparison_of(*runs).to_frame().set_index("part").loc[["dispatch", "compute", "step"]]
+    assert (frame["low"] <= frame["saved_ms"]).all()
+    assert (frame["saved_ms"] <= frame["high"]).all()
+    assert frame.loc["dispatch", "low"] < 0.0 < frame.loc["dispatch", "high"]
+
+
+@pytest.mark.parametrize(("steps", "told"), [(70, True), (80, False)])
+def test_bounds_from_few_intervals_are_said_to_be_too_narrow(steps, told):
+    run = comparison(AFTER | {"steps": steps})
+    assert ("The bounds rest on 20 intervals of training before and 7 after" in str(run)) is told
+    assert ("too few to show all of chance" in run.to_markdown()) is told
 
 
 # -- what became of the advice -----------------------------------------------------------
@@ -152,7 +206,7 @@ def test_a_part_that_one_of_the_two_did_not_measure_is_inside_compute_in_both():
     before = BEFORE | {"compute": 1.0, "dispatch": 0.5}
     frame = comparison(after, before).to_frame().set_index("part")
     assert frame.loc["dispatch"].isna().all()
-    assert frame.loc["compute"].tolist() == [1.5, 3.875, -2.375]
+    assert frame.loc["compute"].tolist() == [1.5, 3.875, -2.375, -2.375, -2.375]
     [row] = [line for line in str(comparison(after, before)).splitlines() if "dispatch" in line]
     assert row.split("  ")[-3:] == ["in compute"] * 3
 

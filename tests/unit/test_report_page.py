@@ -221,3 +221,29 @@ def test_several_runs_are_compared_first_and_then_told_one_by_one(page):
 
 def test_the_same_run_gives_the_same_page(page, tmp_path):
     assert page("a") == page_html(run_reports([tmp_path / "a"]))
+
+
+# -- what changed ------------------------------------------------------------------------
+
+
+def test_each_later_run_says_part_by_part_what_changed_since_the_first(page, tmp_path):
+    write_fit(tmp_path / "c", step_ms=2.0, context=CONTEXT)
+    page("a", "b")
+    seen = Page(page_html(run_reports([tmp_path / name for name in "abc"])))
+    changed = [f"From {tmp_path / 'a'} to {tmp_path / name}" for name in "bc"]
+    assert [title for title in seen.texts("h3") if title.startswith("From ")] == changed
+    assert "2.00× as fast (2.00–2.00): input-bound before, input-bound after" in seen.texts("p")
+    assert "2.000 to 2.000" in seen.texts("td")
+    assert "still recommended" in seen.texts("td")
+
+
+def test_one_run_alone_has_not_changed(page):
+    assert not [title for title in Page(page("a")).texts("h3") if title.startswith("From ")]
+
+
+def test_a_run_without_steps_is_compared_with_nothing(page, tmp_path):
+    RunWriter(str(tmp_path / "empty")).close()
+    page("a")
+    for names in (("a", "empty"), ("empty", "a")):
+        seen = Page(page_html(run_reports([tmp_path / name for name in names])))
+        assert not [title for title in seen.texts("h3") if title.startswith("From ")]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_perf.analyse.resampling import DRAWS, resampled_step_ms, speedup_interval
+from keras_perf.analyse import resampling
+from keras_perf.analyse.resampling import DRAWS, bounds_of, resampled_means, speedup_interval
 
 
 def run(*intervals: tuple[float, float]) -> pd.DataFrame:
@@ -17,20 +20,21 @@ def run(*intervals: tuple[float, float]) -> pd.DataFrame:
 
 
 def test_a_run_that_does_not_vary_has_no_spread():
-    draws = resampled_step_ms(run(*[(10, 4.0)] * 7), seed=0)
+    draws = resampled_means(run(*[(10, 4.0)] * 7), seed=0)["step"]
     assert draws.shape == (DRAWS,)
     assert set(draws) == {4.0}
 
 
 def test_the_same_seed_draws_the_same():
     varied = run((10, 4.0), (20, 5.0), (30, 6.0))
-    assert np.array_equal(resampled_step_ms(varied, 3), resampled_step_ms(varied, 3))
-    assert not np.array_equal(resampled_step_ms(varied, 3), resampled_step_ms(varied, 4))
+    first, again, other = (resampled_means(varied, seed)["step"] for seed in (3, 3, 4))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
 
 
 def test_an_interval_weighs_as_many_steps_as_it_has():
     # Two intervals: each draw is (4, 4), (4, 8) or (8, 8), weighted 30 to 10.
-    draws = resampled_step_ms(run((30, 4.0), (10, 8.0)), seed=0)
+    draws = resampled_means(run((30, 4.0), (10, 8.0)), seed=0)["step"]
     assert set(draws) == {4.0, 5.0, 8.0}
 
 
@@ -40,6 +44,36 @@ def test_constant_runs_have_exactly_their_ratio():
 
 def test_one_interval_is_enough_for_an_answer():
     assert speedup_interval(run((10, 6.0)), run((10, 3.0))) == (2.0, 2.0)
+
+
+def test_in_each_draw_the_parts_add_up_to_the_step():
+    varied = run((10, 4.0), (20, 5.0), (30, 6.0)).assign(
+        input_wait=[1.0, 2.0, 0.5], callbacks=[0.5, 0.25, 1.0], compute=[2.5, 2.75, 4.5]
+    )
+    step, *parts = resampled_means(varied, 0).values()
+    assert step == pytest.approx(sum(parts))
+    assert list(resampled_means(varied, 0)) == ["step", "input_wait", "compute", "callbacks"]
+
+
+def test_a_draw_without_an_interval_that_knows_a_part_does_not_know_it():
+    known_once = run((10, 4.0), (10, 4.0)).assign(dispatch=[math.nan, 1.0], compute=[4.0, 3.0])
+    draws = resampled_means(known_once, 0)
+    unknown = np.isnan(draws["dispatch"])
+    assert 0.2 < unknown.mean() < 0.3
+    assert set(draws["dispatch"][~unknown]) == {1.0}
+    assert bounds_of(draws["dispatch"]) == (1.0, 1.0)
+    assert bounds_of(draws["compute"]) == (3.0, 3.0)
+
+
+def test_bounds_of_what_no_draw_knows_are_unknown():
+    assert all(math.isnan(bound) for bound in bounds_of(np.full(5, np.nan)))
+
+
+def test_a_run_too_long_to_be_drawn_at_once_is_drawn_in_turns(monkeypatch):
+    varied = run(*[(10, 4.0 + place % 5) for place in range(30)])
+    whole = resampled_means(varied, 0)["step"]
+    monkeypatch.setattr(resampling, "AT_ONCE", 100)
+    assert np.array_equal(resampled_means(varied, 0)["step"], whole)
 
 
 def test_a_run_compared_with_itself_may_be_as_fast():
