@@ -6,7 +6,7 @@
 from keras_perf.cluster.peers import EXIT_PEER_LOST, PeerError
 from keras_perf.cluster.tf_config import ClusterError
 from keras_perf.loop.chief_log import ChiefLog
-from keras_perf.loop.data import batched, iterate
+from keras_perf.loop.data import batched, counted, iterate
 from keras_perf.loop.distribution import KINDS, Distribution, distribute, exit_code
 from keras_perf.loop.exchange import Exchange
 from keras_perf.loop.gradients import GradientUpdate, accumulate, scaled
@@ -36,6 +36,7 @@ __all__ = [
     "StopOnSignal",
     "accumulate",
     "batched",
+    "counted",
     "distribute",
     "exit_code",
     "iterate",

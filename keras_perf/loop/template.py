@@ -159,7 +159,7 @@ class Trainer:
         """So many optimizer steps of all replicas."""
         self.update.begin()
         stopping = stop
-        for _ in tf.range(steps):
+        for _ in loop.counted(steps):
             asked = self.strategy.run(self.step, (stop, *next(self.iterator)))
             stopping = self.strategy.experimental_local_results(asked)[0]
             self.saved.step.assign_add(1)
@@ -176,7 +176,8 @@ class Trainer:
 
     def run(self, steps, stop):
         """Runs the steps: (above 0 if any worker asks for a stop, step)."""
-        return self.train(tf.constant(steps), tf.constant(float(stop)))
+        steps = tf.constant(steps) if steps > 1 else 1  # traced once for one, once for all others
+        return self.train(steps, tf.constant(float(stop)))
 
     def test_step(self, x, y, weights):
         logits = self.model(x, training=False)
