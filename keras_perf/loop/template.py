@@ -5,9 +5,9 @@
     keras-perf launch --workers 2 train.py                # two workers on this machine
     python train.py                                       # where a launcher has set TF_CONFIG
 
-It trains to the same weights on all of them, stops at SIGTERM with all saved (exit code 42), goes
-on where it stopped, and shows in TensorBoard where each step's time goes:
-`keras-perf report logs/train`. Places to change are marked with EDIT.
+A step is the same arithmetic on all of them. It stops at SIGTERM with all saved (exit code 42), goes
+on where it stopped, and shows in TensorBoard, and with `keras-perf report logs/train`, where each
+step's time goes. Places to change are marked with EDIT.
 """
 
 import argparse
@@ -40,9 +40,7 @@ def arguments(argv=None):
     parser.add_argument("--loss-scale", type=float, help="fixed instead of dynamic")
     parser.add_argument("--reduce-dtype", choices=("float16", "bfloat16"))
     parser.add_argument("--jit-compile", action="store_true", help="XLA for each step")
-    parser.add_argument(
-        "--compiled", action="store_true", help="XLA for whole calls; small models, one replica"
-    )
+    parser.add_argument("--compiled", action="store_true", help="XLA for whole calls; one replica")
     args = parser.parse_args(argv)
     whole = not (args.steps % args.steps_per_call or args.evaluate_every % args.steps_per_call)
     if args.compiled and not whole:
