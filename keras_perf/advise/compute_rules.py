@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pandas as pd
+
 from keras_perf.advise.recommendation import Change, Recommendation, predicted
 from keras_perf.advise.step_model import Situation, StepModel
 
@@ -20,21 +22,52 @@ def stable_shapes(situation: Situation) -> Recommendation | None:
     if not spent:
         return None
 
-    def change(model: StepModel, optimism: float) -> StepModel:
-        return model.with_rest({"compile": 0.1 * max(0.0, -optimism)})
+    usual = _usual_share_of_compute(situation.summary.intervals)
 
+    def change(model: StepModel, optimism: float) -> StepModel:
+        pessimism = max(0.0, -optimism)
+        left = usual + pessimism * (1 - usual)
+        return model.with_rest({"compile": 0.1 * pessimism, "compute": left, "dispatch": left})
+
+    replaced = int(situation.summary.context.get("function_replacements") or 0)
+    if replaced:
+        title = "Keep the train function that is there"
+        why = f"a callback made the train function anew {replaced} times."
+        action = (
+            "model.make_train_function(force=True)  # only where trainable layers change: for "
+            "several of them at once, or between two calls of fit"
+        )
+    else:
+        title = "Give the train function batches of one shape"
+        why = "input shapes or Python arguments change."
+        action = "dataset = dataset.batch(batch_size, drop_remainder=True)  # and pad other axes"
     return predicted(
         situation.model,
         change,
         id="stable-shapes",
-        title="Give the train function batches of one shape",
+        title=title,
         reason=(
-            f"Tracing and compiling after warm-up takes {spent:.3g} ms per step on average: "
-            "input shapes or Python arguments change."
+            f"Tracing and compiling after warm-up takes {spent:.3g} ms per step on average: {why}"
         ),
-        action="dataset = dataset.batch(batch_size, drop_remainder=True)  # and pad other axes",
-        evidence={"compile_ms": spent},
+        action=action,
+        evidence={"compile_ms": spent, "function_replacements": replaced},
     )
+
+
+def _usual_share_of_compute(intervals: pd.DataFrame) -> float:
+    """What a step usually computes, as a share of the mean; at most 1.
+
+    A compilation that was not recognised lies in compute, and the steps after one are slower,
+    since it has used all cores and caches. Both go with it: the median interval has neither.
+    """
+    inside = intervals["compute"]
+    if "dispatch" in intervals:
+        inside = inside + intervals["dispatch"].fillna(0.0)
+    steps = intervals["steps"]
+    mean = (inside * steps).sum() / steps.sum()
+    in_order = inside.sort_values()
+    reached = steps[in_order.index].cumsum() >= steps.sum() / 2
+    return float(min(1.0, in_order[reached].iloc[0] / mean)) if mean > 0 else 1.0
 
 
 def disable_run_eagerly(situation: Situation) -> Recommendation | None:

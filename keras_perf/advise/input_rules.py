@@ -133,6 +133,18 @@ def _calls(stage: Mapping[str, Any]) -> float:
     return float(stage.get("elements_per_batch", 1.0) * batched)
 
 
+def _share_of_cores(situation: Situation) -> float:
+    """What other programs leave of the cores; tf.data's times are longer by as much."""
+    sensors, cores = situation.summary.sensors, situation.model.cores
+    own_pct = sensors.get("host/process_cpu_pct", 0.0) / cores
+    others = max(0.0, sensors.get("host/cpu_pct", own_pct) - own_pct) / 100
+    return max(LEAST_SHARE, 1 - others)
+
+
+LEAST_SHARE = 0.2
+"""However busy the machine is: sampling tells no more of it."""
+
+
 def batch_before_map(situation: Situation) -> Recommendation | None:
     """A cheap map runs once per example, where once per batch would do."""
     model, recorded = situation.model, situation.summary.context.get("stages") or []
@@ -145,10 +157,10 @@ def batch_before_map(situation: Situation) -> Recommendation | None:
         return None
     name, stage = max(found, key=lambda item: model.stages[item[0]])
     calls = _calls(stage)
-    call_ms = stage["cost_ms"] / calls
-    if not call_ms or call_ms > MOSTLY_CALLS * CALL_MS:
+    call_ms, calling_ms = stage["cost_ms"] / calls, CALL_MS / _share_of_cores(situation)
+    if not call_ms or call_ms > MOSTLY_CALLS * calling_ms:
         return None
-    overhead = min(1.0, CALL_MS / call_ms) * (1 - 1 / calls)
+    overhead = min(1.0, calling_ms / call_ms) * (1 - 1 / calls)
     # tf.data does not count the handing of elements to threads: what the stages' work does not
     # explain of the pace is part of the calls.
     explained = 1.0
@@ -158,7 +170,10 @@ def batch_before_map(situation: Situation) -> Recommendation | None:
 
     def change(model: StepModel, optimism: float) -> StepModel:
         left = 1 - overhead * min(1.0, 0.95 + 0.2 * optimism)
-        others = explained if optimism >= 0 else (1 + explained) / 2
+        # Other stages are interrupted for each call too: of what tf.data counts as theirs,
+        # between the explained share and all is their own, and at worst a half of the rest.
+        own = (1 + explained) / 2 - optimism * (1 - explained) / 2
+        others = explained * own if optimism >= 0 else (1 + explained) / 2
         factors = {**dict.fromkeys(model.stages, others), name: left * others}
         return model.with_less_work(factors, optimism)
 
@@ -169,7 +184,7 @@ def batch_before_map(situation: Situation) -> Recommendation | None:
         title=f"Batch first, then map whole batches: stage {name}",
         reason=(
             f"Stage {name} is called {calls:.0f} times per batch, {1e3 * call_ms:.2g} µs each, "
-            f"of which calling alone takes about {1e3 * min(CALL_MS, call_ms):.2g} µs."
+            f"of which calling alone takes about {1e3 * min(calling_ms, call_ms):.2g} µs."
         ),
         action=(
             "dataset = dataset.batch(batch_size).map(your_function_on_batches, "

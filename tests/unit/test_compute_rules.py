@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import pandas as pd
 import pytest
-from hand_built import H200, assert_predicts, situation
+from hand_built import H200, assert_predicts, situation, summary
 
 from keras_perf.advise.compute_rules import (
     disable_run_eagerly,
@@ -18,7 +20,7 @@ from keras_perf.advise.compute_rules import (
     stable_shapes,
 )
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.advise.step_model import Situation
+from keras_perf.advise.step_model import Situation, situation_of
 
 Rule = Callable[[Situation], Recommendation | None]
 
@@ -39,7 +41,40 @@ def test_retracing_is_told_to_stop():
     advice = stable_shapes(situation(compute=6.0, compile=4.0))
     # A tenth of the 4 ms is left at worst.
     assert_predicts(advice, 6.4, 6.0, 6.0)
-    assert advice.evidence == {"compile_ms": 4.0}
+    assert advice.evidence == {"compile_ms": 4.0, "function_replacements": 0}
+    assert "drop_remainder" in advice.action
+
+
+def test_a_callback_that_makes_the_train_function_anew_is_named_as_the_cause():
+    advice = stable_shapes(
+        situation(compute=6.0, compile=4.0, context={"function_replacements": 5})
+    )
+    assert_predicts(advice, 6.4, 6.0, 6.0)
+    assert "anew 5 times" in advice.reason
+    assert "make_train_function" in advice.action
+
+
+def test_what_was_not_recognised_as_compiling_is_predicted_to_go_with_it():
+    # Of six milliseconds of compute 48 are one interval's, and 3 each other one's.
+    intervals = pd.DataFrame(
+        {"steps": [10.0] * 15, "compute": [48.0, *[3.0] * 14], "compile": [4.0] * 15}
+    )
+    measured = replace(summary(150, compute=6.0, compile=4.0), intervals=intervals)
+    assert_predicts(stable_shapes(situation_of(measured)), 6.4, 3.0, 3.0)
+
+
+def test_the_usual_step_counts_steps_and_not_intervals():
+    intervals = pd.DataFrame(
+        {
+            "steps": [100.0, 10.0, 10.0, 10.0],
+            "compute": [6.0, 1.0, 1.0, 1.0],
+            "dispatch": [0.0, float("nan"), float("nan"), 1.0],
+            "compile": [4.0] * 4,
+        }
+    )
+    measured = replace(summary(130, compute=6.0, compile=4.0), intervals=intervals)
+    # The median step computes for 6 ms, longer than the mean one: nothing goes.
+    assert_predicts(stable_shapes(situation_of(measured)), 6.4, 6.0, 6.0)
 
 
 @pytest.mark.parametrize("spent", [{}, {"compile": 0.0}])

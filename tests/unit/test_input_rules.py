@@ -214,11 +214,26 @@ def test_a_map_that_is_nothing_but_calls_saves_all_but_one():
     assert_predicts(batched_first(1.0), *(10 - part * saved for part in (0.75, 0.95, 1.0)))
 
 
+@pytest.mark.parametrize(
+    ("others_pct", "process_cpu_pct", "share"),
+    [(50.0, 0.0, 0.5), (50.0, 80.0, 0.5), (95.0, 0.0, 0.2)],
+)
+def test_where_other_programs_take_the_cores_a_call_takes_longer(
+    others_pct, process_cpu_pct, share
+):
+    # Of 8 cores 80 % of one are a tenth.
+    busy = {"host/cpu_pct": others_pct + process_cpu_pct / 8}
+    advice = batched_first(1 / share, process_cpu_pct=process_cpu_pct, sensors=busy)
+    assert f"of which calling alone takes about {1e3 * CALL_MS / share:.2g} µs" in advice.reason
+    quiet = batched_first(1 / share, process_cpu_pct=process_cpu_pct)
+    assert quiet is None or advice.predicted_speedup > quiet.predicted_speedup
+
+
 def test_what_the_stages_do_not_explain_of_the_wait_is_counted_as_calling():
     # Their 4 ms of work stand for the 8 of the wait: half of it is unexplained.
     wait = [8 - part * 31 * CALL_MS * 2 for part in (0.75, 0.95, 1.0)]
     advice = batched_first(explained_ms=4.0)
-    assert_predicts(advice, 2 + wait[0] * 0.75, 2 + wait[1] * 0.5, 2 + wait[2] * 0.5)
+    assert_predicts(advice, 2 + wait[0] * 0.75, 2 + wait[1] * 0.375, 2 + wait[2] * 0.25)
 
 
 def test_a_map_fused_with_its_batch_is_called_once_per_example():

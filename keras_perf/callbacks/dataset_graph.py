@@ -1,0 +1,93 @@
+"""The stages of a dataset as the user wrote them, before tf.data optimises them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import tensorflow as tf
+
+MOST_STAGES = 100
+"""A dataset of more stages is made by a program; its order is not looked at."""
+
+READERS = ("TFRecord", "TextLine", "FixedLengthRecord")
+
+_FUNCTION = re.compile(r"__inference_Dataset_(?:flat_map|map|interleave|filter)_(?P<name>.+)_\d+$")
+_NAMELESS = ("lambda", "class")
+
+
+def dataset_graph(dataset: Any) -> dict[str, Any] | None:
+    """What a `tf.data.Dataset` is made of; None where that cannot be seen.
+
+    Returns:
+        `chains`: lists of stages, from the source to the last; the first one is the dataset's
+        end, and where several datasets come together (zip) each begins a chain of its own. A
+        stage has a `kind` (`shuffle`, `batch`, `map`, …), the user's `function`, whether it is
+        `parallel`, and of the function whether it is `stateful`, `random` and `reads_files`;
+        `elements` is how many it is given, None if that is not known.
+        `prefetch_added`: tf.data adds a prefetch at the end where there is none.
+
+    The public `DatasetToGraphV2` would copy all data that the dataset holds in memory, twice
+    its size, so this asks the private `_inputs` and `_functions`. Where they are missing, the
+    diagnosis has no notes on the order of the stages; the measured advice needs none of it.
+
+    What it cannot see: what tf.data makes of the stages (it fuses some, and runs stateless maps
+    in parallel), operations inside a `tf.function` that a stage's function calls, and Python.
+    """
+    if not isinstance(dataset, tf.data.Dataset):
+        return None
+    chains: list[list[dict[str, Any]]] = []
+    pending, seen = [dataset], 0
+    try:
+        while pending:
+            node, chain = pending.pop(0), []
+            while node is not None:
+                inputs = node._inputs()
+                chain.append(_stage(node, inputs))
+                seen += 1
+                if seen > MOST_STAGES:
+                    return None
+                node = inputs[0] if len(inputs) == 1 else None
+            pending.extend(inputs)
+            chains.append(chain[::-1])
+        options = dataset.options()
+        injects = options.experimental_optimization.inject_prefetch is not False
+        return {
+            "chains": chains,
+            "prefetch_added": injects and options.autotune.enabled is not False,
+        }
+    except Exception:  # noqa: BLE001  what is read is not public, and only notes depend on it
+        return None
+
+
+def _stage(node: Any, inputs: Any) -> dict[str, Any]:
+    name = type(node).__name__.strip("_").removesuffix("V2").removesuffix("Dataset")
+    kind = name.removeprefix("Parallel").removeprefix("Padded")
+    functions = [wrapper.function for wrapper in node._functions()]
+    operations = [op for function in functions for op in function.graph.get_operations()]
+    types = {operation.type for operation in operations}
+    if any(each.endswith("Dataset") for each in types):
+        # The stage runs a dataset for each element, whose reader is a function further in.
+        types |= {each for function in functions for each in _types_further_in(function)}
+    elements = int(inputs[0].cardinality()) if len(inputs) == 1 else tf.data.UNKNOWN_CARDINALITY
+    return {
+        "kind": re.sub(r"(?<!^)(?=[A-Z])", "_", kind).lower(),
+        "function": _name(functions[0]) if functions else "",
+        "parallel": name.startswith("Parallel"),
+        "stateful": any(operation.op_def.is_stateful for operation in operations),
+        "random": any("Random" in each for each in types),
+        "reads_files": "ReadFile" in types or any(each.startswith(READERS) for each in types),
+        "elements": elements if elements >= 0 else None,
+    }
+
+
+def _name(function: Any) -> str:
+    """The user's name of a stage's function; "" of a lambda."""
+    name = function.name
+    found = _FUNCTION.match(name.decode() if isinstance(name, bytes) else str(name))
+    return "" if found is None or found["name"].startswith(_NAMELESS) else found["name"]
+
+
+def _types_further_in(function: Any) -> set[str]:
+    library = function.graph.as_graph_def().library
+    return {node.op for each in library.function for node in each.node_def}

@@ -1,0 +1,130 @@
+"""What a dataset's graph tells of its stages. Canary of two private names of tf.data's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from programs import Batches, dataset, model
+
+import keras_perf as kp
+from keras_perf.callbacks import dataset_graph as module
+from keras_perf.callbacks.dataset_graph import dataset_graph
+
+
+def decoded(file):
+    return tf.io.decode_raw(tf.io.read_file(file), tf.uint8)
+
+
+def read(file):
+    return tf.data.TFRecordDataset(file)
+
+
+def flipped(x):
+    return x + tf.random.uniform([])
+
+
+def waits(x):
+    return tf.numpy_function(lambda value: value, [x], tf.string)
+
+
+def chain(data):
+    [found] = dataset_graph(data)["chains"]
+    return found
+
+
+NAMES = tf.data.Dataset.from_tensor_slices(["a", "b", "c"])
+
+
+def test_stages_stand_from_the_source_to_the_last_by_their_methods_names():
+    data = NAMES.shuffle(3).map(decoded).cache().padded_batch(2).repeat(2).prefetch(1)
+    kinds = ["tensor_slice", "shuffle", "map", "cache", "batch", "repeat", "prefetch"]
+    assert [stage["kind"] for stage in chain(data)] == kinds
+
+
+@pytest.mark.parametrize(
+    ("stage", "expected"),
+    [
+        (lambda data: data.map(decoded), ("map", "decoded", False, {"reads_files"})),
+        (lambda data: data.map(waits), ("map", "waits", False, {"stateful"})),
+        (
+            lambda data: data.map(decoded, num_parallel_calls=2),
+            ("map", "decoded", True, {"reads_files"}),
+        ),
+        (lambda data: data.batch(2, num_parallel_calls=2), ("batch", "", True, set())),
+        (lambda data: data.ragged_batch(2).filter(lambda x: True), ("filter", "", False, set())),
+    ],
+)
+def test_of_a_stage_its_function_and_what_that_does_are_told(stage, expected):
+    *_, last = chain(stage(NAMES))
+    does = {name for name in ("stateful", "random", "reads_files") if last[name]}
+    assert (last["kind"], last["function"], last["parallel"], does) == expected
+
+
+@pytest.mark.parametrize("method", ["flat_map", "interleave"])
+def test_a_reader_of_files_is_found_in_a_dataset_for_each_of_them(method):
+    *_, last = chain(getattr(NAMES, method)(read))
+    assert (last["kind"], last["function"], last["reads_files"]) == (method, "read", True)
+    assert last["elements"] == 3
+
+
+def test_random_numbers_are_found():
+    *_, last = chain(tf.data.Dataset.range(3).map(lambda x: flipped(tf.cast(x, tf.float32))))
+    assert last["random"]
+
+
+def test_where_datasets_come_together_each_begins_a_chain_of_its_own():
+    data = tf.data.Dataset.zip((NAMES.shuffle(2), NAMES.map(decoded))).batch(2)
+    chains = dataset_graph(data)["chains"]
+    assert [[stage["kind"] for stage in each] for each in chains] == [
+        ["zip", "batch"],
+        ["tensor_slice", "shuffle"],
+        ["tensor_slice", "map"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("autotune", "injects", "added"),
+    [(True, True, True), (False, True, False), (True, False, False)],
+)
+def test_whether_tf_data_adds_a_prefetch_is_told_by_the_options(autotune, injects, added):
+    options = tf.data.Options()
+    options.autotune.enabled = autotune
+    options.experimental_optimization.inject_prefetch = injects
+    assert dataset_graph(NAMES.with_options(options))["prefetch_added"] is added
+
+
+def test_without_options_tf_data_adds_a_prefetch():
+    assert dataset_graph(NAMES)["prefetch_added"] is True
+
+
+def test_what_is_no_dataset_of_tf_data_has_no_graph():
+    assert dataset_graph(np.ones(3)) is None
+    assert dataset_graph(Batches()) is None
+    assert dataset_graph(None) is None
+
+
+def test_a_dataset_made_by_a_program_is_not_looked_at():
+    data = NAMES
+    for _ in range(module.MOST_STAGES):
+        data = data.map(lambda x: x)
+    assert dataset_graph(data) is None
+
+
+def test_a_tf_data_without_these_names_costs_the_notes_only(monkeypatch):
+    def is_gone(self):
+        raise AttributeError
+
+    monkeypatch.setattr(type(NAMES), "_inputs", property(is_gone))
+    assert dataset_graph(NAMES) is None
+
+
+def test_a_fit_notes_the_order_of_its_dataset(tmp_path):
+    model().fit(
+        dataset(30).shuffle(4),
+        verbose=0,
+        shuffle=False,
+        callbacks=kp.perf_callbacks(tmp_path, profiler=False, gpu=False),
+    )
+    notes = kp.diagnose(tmp_path).notes
+    assert any(note.startswith("shuffle() comes after batch(): ") for note in notes)
