@@ -8,11 +8,8 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-import keras
-
 from keras_perf.callbacks.iterators import PipelineModel
 from keras_perf.callbacks.listening import ListeningCallback
-from keras_perf.callbacks.model_facts import shapes_differ
 from keras_perf.callbacks.observation import Observation
 from keras_perf.observers.gap_events import EventLog, GapEvents, tag_of
 from keras_perf.observers.input_pipeline import Stage, buffer_fill, stages_from_model
@@ -70,6 +67,7 @@ class StepGapDetector(ListeningCallback):
     def observation_begins(self, observation: Observation) -> None:
         """Starts anew: nothing of an earlier `fit` is carried over."""
         self._forget()
+        self._splitter = Splitter(observation.fetches_per_step)
         observation.recording.diagnose_at_end(self.log_dir)
 
     def executions(self, executions: Sequence[Execution]) -> None:
@@ -80,6 +78,8 @@ class StepGapDetector(ListeningCallback):
                 self._unjudged.append(execution)
             else:
                 self._outside.add(execution)
+            if execution.kind is Kind.WARMUP:
+                self._recompiling.saw(execution)
 
     def epoch_gap_ends(self, gap: EpochGap) -> None:
         """Adds it to what lies outside of the steps."""
@@ -106,9 +106,10 @@ class StepGapDetector(ListeningCallback):
     def _judge(self, waits: Mapping[int, int]) -> None:
         """Looks for what took far longer than usual since the last time."""
         executions, self._unjudged = self._unjudged, []
-        if self._shapes_differ():
+        assert self.observation is not None
+        if self.observation.shapes_differ:
             found = self._recompiling.excesses(executions, waits)
-            self._splitter.count_as_compile(sum(found.values()))
+            self._splitter.count_as_compile(found)
             executions = [
                 e._replace(kind=Kind.RECOMPILED) if e.first_step in found else e for e in executions
             ]
@@ -117,10 +118,6 @@ class StepGapDetector(ListeningCallback):
         for event in self._events.take():
             self._log.add(event)
             self.writer.scalars(event.step, {tag_of(event): event.excess_ms}, time.time())
-
-    def _shapes_differ(self) -> bool:
-        assert self.observation is not None
-        return shapes_differ(self.observation.model, self.observation.pipeline)
 
     def interval_ends(self, step: int, wall_time: float, final: bool) -> None:
         """Writes the interval."""
@@ -135,9 +132,9 @@ class StepGapDetector(ListeningCallback):
             self._stages = stages_from_model(self._pipeline_model) or self._stages
         if self._examples_per_step is None and observation.mid_epoch:
             self._count_examples(observation)
-        self.writer.scalars(
-            interval.last_step, scalars_of(interval, self._examples_per_step), wall_time
-        )
+        values = scalars_of(interval, self._examples_per_step)
+        values |= observation.exchanged(interval)
+        self.writer.scalars(interval.last_step, values, wall_time)
         if "stages" not in observation.recording.context:
             self._record_stages(observation)
             observation.recording.write_context(observation)
@@ -168,18 +165,8 @@ class StepGapDetector(ListeningCallback):
         }
 
     def _count_examples(self, observation: Observation) -> None:
-        """Examples per step from the loss metric, which counts them; the device is idle now.
-
-        Only Keras's own train step is known to give it the number of examples as weight.
-        """
-        model = observation.model
-        if not observation.batch or type(model).train_step is not keras.Model.train_step:
-            return
-        for metric in model.metrics[:1]:
-            if isinstance(metric, keras.metrics.Mean) and metric.name == "loss":
-                count = float(keras.ops.convert_to_numpy(metric.count))
-                if count > 0:
-                    self._examples_per_step = count / observation.batch
+        """The device is idle now."""
+        self._examples_per_step = observation.examples_per_step() or self._examples_per_step
 
 
 def scalars_of(interval: Interval, examples_per_step: float | None) -> dict[str, float]:

@@ -72,23 +72,24 @@ class GPUUtilizationSampler(ListeningCallback):
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """From here on it is training."""
-        self._enter(Phase.TRAINING)
+        self.phase_begins(Phase.TRAINING)
 
     def on_test_begin(self, logs: Any = None) -> None:
         """From here on it is validation."""
-        self._enter(Phase.VALIDATION)
+        self.phase_begins(Phase.VALIDATION)
 
     def on_test_end(self, logs: Any = None) -> None:
         """From here on it is neither."""
-        self._enter(Phase.BETWEEN)
+        self.phase_begins(Phase.BETWEEN)
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """From here on it is neither; the epoch's line."""
-        self._enter(Phase.BETWEEN)
+        self.phase_begins(Phase.BETWEEN)
         if self._line is not None and (line := self._line.take()):
             print(f"Epoch {epoch + 1}: {line}")
 
-    def _enter(self, phase: Phase) -> None:
+    def phase_begins(self, phase: Phase) -> None:
+        """From here on it is this one."""
         if self._watch is not None:
             self._watch.enter(phase)
 

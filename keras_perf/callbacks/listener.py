@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from keras_perf.callbacks.iterators import PipelineModel
 from keras_perf.records.epoch_gap import EpochGap
 from keras_perf.records.execution import Execution, Kind
+from keras_perf.records.phase import Phase
 from keras_perf.trials.train_function import TrainFunction
 
 
@@ -41,8 +42,14 @@ class Listener:
                 was told of; None if that is not known.
         """
 
+    def phase_begins(self, phase: Phase) -> None:
+        """What a custom loop does from now on; in `fit` Keras's own hooks tell it."""
+
     def interval_ends(self, step: int, wall_time: float, final: bool) -> None:
         """It is time to write a point; the last one if `final`."""
+
+    def function_replaced(self) -> None:
+        """A callback has made the train function anew; what was made of the old one is stale."""
 
     def epoch_ends(self, *, validates: bool) -> None:
         """The epoch's last execution is over; if `validates`, validation begins now."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import keras
 
+from keras_perf.callbacks.fit_observation import FitObservation
 from keras_perf.callbacks.joining import join
 from keras_perf.callbacks.listener import Listener
 from keras_perf.callbacks.observation import Observation
@@ -38,12 +39,14 @@ class ListeningCallback(keras.callbacks.Callback, Listener):
             )
             self.not_observed("Keras runs on another backend than TensorFlow")
             return
-        if self.observation is not None:
-            # Of a training that raised, and was not told of its end yet.
-            self.observation.close(aborted=True)
         try:
-            self.observation = join(self.model, self)
-            self.observation_begins(self.observation)
+            joined = join(self.model, self, self._of_fit)
+            if joined is None:
+                if self.observation is None:
+                    self.not_observed("this fit is inside another one, which is observed")
+            elif joined is not self.observation:
+                self.observation = joined
+                self.observation_begins(joined)
         except Exception as error:  # noqa: BLE001  monitoring never kills training
             if self.observation is not None:
                 self.observation.drop(self, error)
@@ -52,8 +55,21 @@ class ListeningCallback(keras.callbacks.Callback, Listener):
 
     def on_train_end(self, logs: Any = None) -> None:
         """Needed only where no CallbackList was found to tell the end."""
-        if self.observation is not None and not self.observation.relayed:
-            self.observation.close()
+        if self._of_fit is not None and not self._of_fit.relayed:
+            self._of_fit.close()
+
+    @property
+    def _of_fit(self) -> FitObservation | None:
+        return self.observation if isinstance(self.observation, FitObservation) else None
+
+    def observe(self, observation: Observation) -> None:
+        """Joins the observation of a custom loop."""
+        self.observation = observation
+        observation.add(self)
+        try:
+            self.observation_begins(observation)
+        except Exception as error:  # noqa: BLE001  monitoring never kills training
+            observation.drop(self, error)
 
     def not_observed(self, why: str) -> None:
         """The `fit` that begins cannot be observed."""

@@ -38,7 +38,7 @@ def kind_of_input(x: Any) -> str | None:
 
 
 def trace_counter(function: Any) -> Callable[[], int]:
-    """Counts traces of the `tf.function` inside Keras's train function.
+    """Counts traces of a `tf.function`, or of the one inside Keras's train function.
 
     Where that is not found (another version, `run_eagerly`), the count stays 0 and retracing is
     not recognised.
@@ -47,12 +47,12 @@ def trace_counter(function: Any) -> Callable[[], int]:
     return (lambda: 0) if found is None else found.experimental_get_tracing_count
 
 
-def shapes_differ(model: keras.Model, pipeline: PipelineModel | None) -> bool:
-    """XLA compiles the train function, and batches may differ in more than their number of rows.
+def compiles_for_shapes(pipeline: PipelineModel | None) -> bool:
+    """Batches may differ in more than their number of rows, and XLA compiles for each shape.
 
-    For these it compiles again and again. A last, smaller batch is known by its place.
+    A last, smaller batch is known by its place.
     """
-    if not model.jit_compile or pipeline is None:
+    if pipeline is None:
         return False
     specs = tf.nest.flatten(getattr(pipeline.iterator, "element_spec", ()))
     shapes = [getattr(spec, "shape", None) for spec in specs]

@@ -15,7 +15,6 @@ import keras
 from keras_perf.callbacks.listener import Director, Plan
 from keras_perf.callbacks.listening import ListeningCallback, require_bool, require_number
 from keras_perf.callbacks.observation import Observation
-from keras_perf.callbacks.trial_conditions import called_less_often, reason_not_to_try
 from keras_perf.observers.cost_curve import CostCurve, resampled_curves
 from keras_perf.observers.schedule import require_int
 from keras_perf.observers.steps_choice import (
@@ -29,7 +28,6 @@ from keras_perf.observers.trial_lengths import CONFIRMATIONS, TRIALS, Room, in_t
 from keras_perf.observers.trial_times import RUN_UP, TrialTimes
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.report.cost_curve import curve_markdown, recommendation_scalars
-from keras_perf.trials.train_function import TrainFunctionAt
 
 BETWEEN = 4
 """Ordinary executions before each trial, so that a drifting machine drifts for both."""
@@ -103,8 +101,6 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         self._due: list[int] = []
         self._since_trial = 0
         self._times = TrialTimes()
-        self._functions: dict[int, TrainFunctionAt] = {}
-        self._tracing_s = 0.0
         self._has_applied = False
 
     @property
@@ -118,20 +114,22 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         """Checks what can be checked before the first step."""
         known, model = self.recommendation, self._measured_on()
         self._forget()
-        self._refusal = reason_not_to_try(observation)
+        self._refusal = observation.reason_not_to_try()
         if self._refusal is not None:
             observation.stop_directing(self)
         elif self.apply and known is not None and known.evidence and model is observation.model:
             self._finished = True
 
     def executions(self, executions: Sequence[Execution]) -> None:
-        """Collects times of all lengths."""
+        """Collects times of the present length, and of trials."""
         if not self._finished:
-            self._times.add(executions)
+            present = self._fit.steps_per_execution
+            kept = (e for e in executions if e.steps == present or e.kind is not Kind.STEADY)
+            self._times.add(kept)
 
     def direct(self, plan: Plan) -> Plan:
         """Puts a trial, or once applied an execution of the recommended length, in its place."""
-        if plan.kind is not Kind.STEADY:
+        if plan.kind is not Kind.STEADY or plan.steps != self._fit.steps_per_execution:
             return plan
         if self._finished:
             return self._applied(plan)
@@ -144,11 +142,16 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
             return plan
         steps = self._due[0]
         room = steps if running_up else steps * (1 + RUN_UP)
-        if not self._fits(room) or not self._prepared(steps):
+        if self._fit.at_most(room) < room or not self._prepared(steps):
             return plan
         self._since_trial = 0
         del self._due[0]
-        return self._longer(plan, steps, Kind.TRIAL)
+        return self._fit.longer(plan, steps, Kind.TRIAL)
+
+    def function_replaced(self) -> None:
+        """The longer functions train as the model was before: they are not run any more."""
+        self._refusal = "a callback made the train function anew during training"
+        self._fit.stop_directing(self)
 
     def _next_trials(self, plan: Plan) -> list[int]:
         """Lengths of the executions to run now, in their order; none yet, or none any more.
@@ -176,17 +179,17 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
     def _room(self, plan: Plan) -> Room | None:
         """What this training leaves for trials; None while that is not known."""
         fit, ordinary_ms = self._fit, self._times.ordinary_ms
-        if ordinary_ms is None or fit.epoch_steps is None:
+        if ordinary_ms is None or fit.room_steps is None:
             return None
-        left = (fit.epochs or 1) * fit.epoch_steps - (fit.step - fit.first_step)
         return Room(
             present=plan.steps,
             step_ms=ordinary_ms / plan.steps,
             first_s=self._times.first_ns / 1e9,
-            epoch_steps=fit.epoch_steps,
-            steps_left=max(0, left),
+            epoch_steps=fit.room_steps,
+            steps_left=fit.steps_left,
             limit=self.limit,
             max_execution_s=self.max_execution_s,
+            epochs=fit.epochs_are_called,
         )
 
     def _from_gaps(self, plan: Plan) -> tuple[float, float] | None:
@@ -198,59 +201,32 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         model = self._fit.pipeline.read() if self._fit.pipeline is not None else None
         gaps = [gap / 1e3 for gap in model.gap_times] if model is not None else []
         ordinary, inner = gaps[-BETWEEN:], gaps[: -BETWEEN - 1]
-        if plan.steps > 1 or len(inner) < BETWEEN:
+        if plan.steps > 1 or self._fit.fetches_per_step != 1 or len(inner) < BETWEEN:
             return None
         step_ms = float(median(inner))
         return step_ms, max(0.0, float(median(ordinary)) - step_ms)
 
-    def _fits(self, steps: int) -> bool:
-        """So many steps are left in the epoch."""
-        whole = self._fit.batch + steps <= (self._fit.epoch_steps or 0)
-        return whole and not self._fit.epochs_differ
-
-    def _longer(self, plan: Plan, steps: int, kind: Kind) -> Plan:
-        function = self._functions[steps].run
-        return plan._replace(
-            function=function, steps=steps, kind=kind, answers=steps // plan.steps - 1
-        )
-
     def _prepared(self, steps: int) -> bool:
-        """The function for so many steps is there, traced ahead; if it cannot be, why not."""
-        if steps not in self._functions:
-            assert self._fit.pipeline is not None
-            begin = time.perf_counter()
-            try:
-                function = TrainFunctionAt(self._fit.model, steps)
-                function.trace(self._fit.pipeline.iterator)
-                self._tracing_s += time.perf_counter() - begin
-            except Exception as error:  # noqa: BLE001  monitoring never kills training
-                self._refusal = f"tracing the train function again failed ({error!r})"
-                self._fit.stop_directing(self)
-                return False
-            if function.draws_random_numbers:
-                self._refusal = (
-                    "the train step draws tf.random numbers, whose sequence a second function "
-                    "would not continue; keras.random continues it"
-                )
-                self._fit.stop_directing(self)
-                return False
-            self._functions[steps] = function
-        return True
+        """Executions of so many steps can be run; if they cannot, why not."""
+        refusal = self._fit.refuses(steps)
+        if refusal is not None:
+            self._refusal = refusal
+            self._fit.stop_directing(self)
+        return refusal is None
 
     def _applied(self, plan: Plan) -> Plan:
         chosen = self.recommendation.steps_per_execution if self.recommendation else 1
         chosen -= chosen % plan.steps
-        fits = self.apply and chosen > plan.steps and self._fits(chosen)
-        if fits and self._prepared(chosen):
+        steps = self._fit.at_most(chosen) if self.apply else 0
+        if steps > plan.steps and self._prepared(steps):
             self._has_applied = True
-            return self._longer(plan, chosen, Kind.STEADY)
+            return self._fit.longer(plan, steps, Kind.STEADY)
         return plan
 
     # -- at the end ----------------------------------------------------------------------
 
     def _bounds(self) -> Bounds:
-        fit = self._fit
-        return Bounds(self.limit, self.max_execution_s, fit.epoch_steps, fit.whole_executions)
+        return self._fit.bounds(self.limit, self.max_execution_s)
 
     def _chosen_so_far(self) -> int:
         return choose_steps(self._times.curve(self._fit.steps_per_execution), self._bounds())
@@ -286,9 +262,9 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         record.evidence.update(
             trials={n: median(found) / n for n, found in sorted(samples.items())},
             trial_executions=self._times.executions,
-            extra_traces=len(self._times.lengths),
+            extra_traces=self._fit.extra_traces,
             trial_s=self._times.trial_ns / 1e9,
-            tracing_s=self._tracing_s,
+            tracing_s=self._fit.tracing_s,
             host_ms=host_ms,
         )
         if record.steps_per_execution > present:
@@ -302,7 +278,7 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
 
     def _about_callbacks(self, record: StepsPerExecution) -> str:
         """Which of the user's callbacks would be called less often."""
-        hooks = called_less_often(self._fit)
+        hooks = self._fit.called_less_often()
         record.evidence["called_less_often"] = hooks
         if not hooks:
             return ""
@@ -316,7 +292,10 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
 
     def not_observed(self, why: str) -> None:
         """Leaves the number as it is, and says why."""
-        present = int(self.model.steps_per_execution)
+        if self.observation is None:
+            present = int(self.model.steps_per_execution)
+        else:
+            present = self.observation.steps_per_execution
         self.recommendation = StepsPerExecution(present, 1.0, 1.0, 1.0, f"not tried: {why}.", {})
 
     def executions_end(self) -> None:
@@ -328,7 +307,6 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         """Leaves a recommendation, if only the reason why there is none."""
         if not self._finished:
             self.not_observed(self._refusal or "too few steps after warm-up to try another number")
-        self._functions.clear()
         assert self.recommendation is not None
         record = self.recommendation
         self._fit.recording.context["steps_per_execution_trial"] = {

@@ -17,7 +17,6 @@ from keras_perf.callbacks.model_facts import (
     ends_in_float16_softmax,
     layer_widths,
     peak_memory_mib,
-    shapes_differ,
     training_gpus,
 )
 from keras_perf.report.diagnosis import diagnose
@@ -31,12 +30,17 @@ if TYPE_CHECKING:
 class Recording:
     """Writers by log directory, and the context record that goes into each of them.
 
+    Arguments:
+        run: the run's name under a log directory.
+
     Attributes:
+        run: the same.
         context: what is known beside the figures.
         traces: the captures' traces, as they were read.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, run: str) -> None:
+        self.run = run
         self.context: dict[str, Any] = {}
         self._writers: dict[str, RunWriter] = {}
         self._diagnosed: list[str] = []
@@ -45,7 +49,7 @@ class Recording:
     def writer(self, log_dir: str) -> RunWriter:
         """The writer for a log directory, made at the first call."""
         if log_dir not in self._writers:
-            self._writers[log_dir] = RunWriter(log_dir)
+            self._writers[log_dir] = RunWriter(log_dir, self.run)
         return self._writers[log_dir]
 
     def diagnose_at_end(self, log_dir: str) -> None:
@@ -55,9 +59,14 @@ class Recording:
 
     def write_context(self, observation: Observation) -> None:
         """The context as known so far; a killed run keeps the last one written."""
-        content = describe_fit(observation) | self.context
+        content = describe(observation) | self.context
         for writer in self._writers.values():
             writer.context(observation.step, content)
+            writer.flush()
+
+    def flush(self) -> None:
+        """Lets others read what was written so far."""
+        for writer in self._writers.values():
             writer.flush()
 
     def _note_differences(self, summary: Summary) -> None:
@@ -70,7 +79,7 @@ class Recording:
         """Writes context and diagnosis, and closes the files, whatever fails on the way."""
         try:
             self.write_context(observation)
-            for log_dir in self._diagnosed:
+            for log_dir in self._diagnosed if observation.diagnoses else ():
                 diagnosis = diagnose(log_dir)
                 if self.traces:
                     self._note_differences(diagnosis.summary)
@@ -84,10 +93,9 @@ class Recording:
             self._writers.clear()
 
 
-def describe_fit(observation: Observation) -> dict[str, Any]:
-    """What is known of a `fit` without measuring: versions, settings, sizes."""
+def describe(observation: Observation) -> dict[str, Any]:
+    """What is known of a training without measuring: versions, settings, sizes."""
     model = observation.model
-    strategy = model.distribute_strategy
     return {
         "versions": {
             "keras_perf": keras_perf.__version__,
@@ -100,14 +108,10 @@ def describe_fit(observation: Observation) -> dict[str, Any]:
         else os.cpu_count(),
         "memory_available_mib": psutil.virtual_memory().available / 2**20,
         "steps_per_execution": observation.steps_per_execution,
-        "run_eagerly": bool(model.run_eagerly),
-        "jit_compile": bool(model.jit_compile),
         "dtype_policy": str(getattr(model.dtype_policy, "name", model.dtype_policy)),
-        "optimizer": type(model.optimizer).__name__,
         "parameters": int(model.count_params()) if model.built else None,
-        "strategy": type(strategy).__name__,
         "input_kind": observation.input_kind,
-        "shapes_differ": shapes_differ(model, observation.pipeline),
+        "shapes_differ": observation.shapes_differ,
         "training_gpus": training_gpus(),
         "gpu_memory_peak_mib": peak_memory_mib(),
         "gpu_thread_mode": os.environ.get("TF_GPU_THREAD_MODE"),
@@ -117,10 +121,9 @@ def describe_fit(observation: Observation) -> dict[str, Any]:
         },
         "float16_softmax": ends_in_float16_softmax(model),
         "layer_widths": layer_widths(model),
-        "replicas": int(strategy.num_replicas_in_sync),
         "first_step": observation.first_step,
         "last_step": observation.step,
         "epoch_steps": observation.epoch_steps,
         "epochs": observation.epochs,
-        "batch_hooks": sorted({owner for _, owner in observation.batch_hooks}),
+        **observation.settings(),
     }

@@ -14,7 +14,7 @@ import keras
 from keras_perf.records.epoch_gap import VALIDATION
 
 if TYPE_CHECKING:
-    from keras_perf.callbacks.observation import Observation
+    from keras_perf.callbacks.fit_observation import FitObservation
 
 _clock = time.perf_counter_ns
 
@@ -38,6 +38,16 @@ def calling_list() -> keras.callbacks.CallbackList | None:
     return found
 
 
+def is_being_called(callbacks: keras.callbacks.CallbackList | None) -> bool:
+    """Whether one of this list's hooks is being run: what `fit` begins now is inside its `fit`."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and callbacks is not None:
+        if frame.f_locals.get("self") is callbacks:
+            return True
+        frame = frame.f_back
+    return False
+
+
 def fit_arguments() -> dict[str, Any]:
     """The arguments of the `fit` that is calling; {} where none is found."""
     frame: FrameType | None = sys._getframe(1)
@@ -55,12 +65,14 @@ class CallbackRelay(keras.callbacks.Callback):
     touched, and gives the list back its own at `restore`.
     """
 
-    def __init__(self, callbacks: keras.callbacks.CallbackList, observation: Observation) -> None:
+    def __init__(
+        self, callbacks: keras.callbacks.CallbackList, observation: FitObservation
+    ) -> None:
         super().__init__()
         # Weak: a list that only its `fit` holds tells, by dying, that `fit` has raised.
         self._list = weakref.ref(callbacks)
         self._originals = callbacks.callbacks
-        self._observation: Observation | None = observation
+        self._observation: FitObservation | None = observation
         self._timeline = observation.timeline
         self._leaves = list(_leaves(self._originals))
         self._begin_hooks = _overridden(self._leaves, "on_train_batch_begin", "on_batch_begin")
@@ -85,7 +97,7 @@ class CallbackRelay(keras.callbacks.Callback):
             self._run("on_train_batch_begin", self._begin_hooks, batch, logs, _clock())
         if observation is not None:
             # After the hooks: one of them may train on a batch itself.
-            observation.armed = True
+            observation.arm()
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Notes that the logs have been read, then times each callback's hook."""

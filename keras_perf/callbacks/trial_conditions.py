@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import keras
 import tensorflow as tf
 
-from keras_perf.callbacks.listening import ListeningCallback
+from keras_perf.callbacks.listener import Listener
 from keras_perf.callbacks.model_facts import optimizer_iterations
-from keras_perf.callbacks.observation import Observation
+
+if TYPE_CHECKING:
+    from keras_perf.callbacks.fit_observation import FitObservation
 
 _ONLY_LOOK = (
     keras.callbacks.ProgbarLogger,
@@ -21,7 +25,7 @@ _ONLY_LOOK = (
 `async_safe = True`: a callback that may be called late cannot steer."""
 
 
-def reason_not_to_try(observation: Observation) -> str | None:
+def reason_not_to_try(observation: FitObservation) -> str | None:
     """Why no other number of steps per execution can be tried in this `fit`, or None."""
     model = observation.model
     if model.run_eagerly:
@@ -45,7 +49,7 @@ def reason_not_to_try(observation: Observation) -> str | None:
     if optimizer_iterations(model) is None:
         return "the model's optimizer does not count its steps"
     for callback, owner in observation.batch_hooks:
-        only_looks = isinstance(callback, ListeningCallback) or type(callback) in _ONLY_LOOK
+        only_looks = isinstance(callback, Listener) or type(callback) in _ONLY_LOOK
         if not only_looks and not getattr(callback, "async_safe", False):
             return (
                 f"{owner} may steer training step by step; if it only looks, say so with "
@@ -54,12 +58,12 @@ def reason_not_to_try(observation: Observation) -> str | None:
     return None
 
 
-def called_less_often(observation: Observation) -> list[str]:
+def called_less_often(observation: FitObservation) -> list[str]:
     """The user's batch hooks (`Class.hook`) that more steps per execution would call less."""
     return sorted(
         owner
         for callback, owner in observation.batch_hooks
-        if not isinstance(callback, ListeningCallback) and works_in_batches(callback)
+        if not isinstance(callback, Listener) and works_in_batches(callback)
     )
 
 

@@ -159,11 +159,11 @@ class GapEvents:
 
     def add_gap(self, gap: EpochGap) -> None:
         """An epoch gap: each of its parts that is long against a step is an event."""
-        self._epoch_begin = gap.step
+        self._epoch_begin = gap.step if gap.renewed else None
         limit_ns = NOTICEABLE * self._cycle_ns
         parts = [(_cause_of(owner), owner, spent) for owner, spent in gap.owners]
         if gap.followed:
-            parts.append((Cause.ITERATOR, "", gap.rest_ns))
+            parts.append((Cause.ITERATOR if gap.renewed else Cause.UNKNOWN, "", gap.rest_ns))
         for cause, owner, spent in parts:
             if limit_ns and spent > limit_ns:
                 self._found(gap.step, cause, "" if owner == VALIDATION else owner, spent, 0.0)
@@ -209,7 +209,7 @@ def _cause_of(owner: str) -> Cause:
     if owner == VALIDATION:
         return Cause.VALIDATION
     name, _, _ = owner.partition(".")
-    writes = name in WRITES_CHECKPOINTS or "Checkpoint" in name
+    writes = name in WRITES_CHECKPOINTS or "checkpoint" in name.lower()
     return Cause.CHECKPOINT if writes else Cause.CALLBACK
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from statistics import median
 
@@ -18,6 +18,11 @@ LONG_EXECUTION = 16
 """Fewer gaps inside an execution than this say too little about it."""
 
 
+def fetches_of(steps: int, per_step: float) -> int:
+    """How often so many steps ask the iterator, which leaves as many gap times."""
+    return steps if per_step == 1 else max(1, round(steps * per_step))
+
+
 class Splitter:
     """Sums executions; the iterator's gap times tell the input wait from the rest.
 
@@ -30,19 +35,26 @@ class Splitter:
     and the last gap of each holds the way out to Python and back too: the difference, less the
     host's own time, is the cost of dispatch.
 
+    Arguments:
+        fetches_per_step: how often a step asks the iterator for an element.
+
     Attributes:
         waits: first step → input wait in nanoseconds, of the executions of the stretch that was
             closed last, as far as they are known one by one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, fetches_per_step: float = 1.0) -> None:
+        self._fetches_per_step = fetches_per_step
         self._recent: deque[Execution] = deque(maxlen=GAP_HISTORY + 1)
         self._stretch_inside = 0
         self._stretch_executions = 0
-        self._unmeasured_steps = 0
+        self._unmeasured_gaps = 0
         self._usual_ns = 0.0
         self._share: float | None = None
         self.waits: dict[int, int] = {}
+        # Of the stretch that was closed last: share of input wait, time inside, and that time of
+        # the executions in which the wait was measured.
+        self._closed: tuple[float, int, int] | None = None
         self._reset()
 
     def _reset(self) -> None:
@@ -67,14 +79,14 @@ class Splitter:
         compile_ns = 0
         recent = self._recent
         if execution.kind is not Kind.STEADY:
-            self._unmeasured_steps += execution.steps
+            self._unmeasured_gaps += self._gaps_of(execution)
             usual = round(self._usual_inside() * execution.steps)
             compile_ns = max(0, execution.inside_ns - usual) if usual else 0
         else:
             if recent and recent[-1].first_step + recent[-1].steps != execution.first_step:
                 recent.clear()
             recent.append(execution)
-            self._unmeasured_steps = 0
+            self._unmeasured_gaps = 0
         inside = execution.inside_ns - compile_ns
         callbacks = 0
         for owner, spent in execution.owners:
@@ -92,13 +104,26 @@ class Splitter:
         self._stretch_inside += inside
         self._stretch_executions += 1
 
-    def count_as_compile(self, spent_ns: int) -> None:
-        """Of the stretch that was closed last, so much turned out to be compiling."""
-        self._inside -= spent_ns
-        self._compile += spent_ns
-        if self._measured_inside:
-            self._measured_inside -= spent_ns
-            self._share = self._wait / max(1, self._measured_inside)
+    def count_as_compile(self, spent_ns: Mapping[int, int]) -> None:
+        """Of executions of the stretch that was closed last, so much turned out to be compiling.
+
+        Arguments:
+            spent_ns: first step → nanoseconds.
+
+        What the stretch waited for input was measured with the compiling in it: as a share of
+        what is left it is more, and of the stretch's other executions it takes as much.
+        """
+        spent = sum(spent_ns.values())
+        self._inside -= spent
+        self._compile += spent
+        if self._closed is None or not spent:
+            return
+        share, inside, measured_inside = self._closed
+        among_measured = sum(ns for step, ns in spent_ns.items() if step in self.waits)
+        left = max(1, measured_inside - among_measured)
+        self._measured_inside -= spent
+        self._wait += min(1.0, share * measured_inside / left) * (inside - spent) - share * inside
+        self._share = min(1.0, max(0.0, self._wait / max(1, self._measured_inside)))
 
     def _usual_inside(self) -> float:
         """Nanoseconds inside the train function per step, in this stretch or the last."""
@@ -119,11 +144,14 @@ class Splitter:
         """
         self._usual_ns = self._usual_inside()
         self.waits = {}
+        self._closed = None
         if self._stretch_executions and gaps_us is not None:
             self._gaps_known = True
-            measured = self._measure(list(gaps_us), pending_gaps + self._unmeasured_steps)
+            measured = self._measure(list(gaps_us), pending_gaps + self._unmeasured_gaps)
             if measured is not None:
                 wait, dispatch = measured
+                known = [e.inside_ns for e in self._recent if e.first_step in self.waits]
+                self._closed = wait, self._stretch_inside, sum(known) or self._stretch_inside
                 self._measured_inside += self._stretch_inside
                 self._wait += wait * self._stretch_inside
                 self._share = self._wait / max(1, self._measured_inside)
@@ -131,7 +159,10 @@ class Splitter:
                     self._measured_executions += self._stretch_executions
                     self._dispatch += dispatch * self._stretch_executions
         self._recent.clear()
-        self._stretch_inside = self._stretch_executions = self._unmeasured_steps = 0
+        self._stretch_inside = self._stretch_executions = self._unmeasured_gaps = 0
+
+    def _gaps_of(self, execution: Execution) -> int:
+        return fetches_of(execution.steps, self._fetches_per_step)
 
     def _measure(self, gaps: list[int], pending: int) -> tuple[float, float | None] | None:
         """Input wait as a share of the time inside, and dispatch per execution (ns)."""
@@ -139,11 +170,11 @@ class Splitter:
         if not executions:
             return None
         # Nobody follows the last execution yet, so its own way out is not over.
-        known = gaps[: max(0, len(gaps) - pending - (executions[-1].steps - 1))]
+        known = gaps[: max(0, len(gaps) - pending - (self._gaps_of(executions[-1]) - 1))]
         first, used = len(executions) - 1, 0
-        while first and used + executions[first - 1].steps <= len(known):
+        while first and used + self._gaps_of(executions[first - 1]) <= len(known):
             first -= 1
-            used += executions[first].steps
+            used += self._gaps_of(executions[first])
         if not used:
             share = self._share_of_long_execution(gaps, pending)
             return None if share is None else (share, None)
@@ -154,13 +185,14 @@ class Splitter:
         share = min(1.0, max(0.0, wait / inside))
         dispatches = []
         for execution, successor in pairwise(measured):
-            *inner, outer = own[: execution.steps]
+            count = self._gaps_of(execution)
+            *inner, outer = own[:count]
             cycle = successor.begin_ns - execution.begin_ns
             self.waits[execution.first_step] = max(0, cycle - sum(inner) - outer)
-            if inner:
+            if inner and execution.returned_ns > execution.begin_ns:
                 outside = successor.begin_ns - execution.returned_ns
                 dispatches.append(outer - median(inner) - outside)
-            del own[: execution.steps]
+            del own[:count]
         return share, max(0.0, median(dispatches)) if dispatches else None
 
     def _share_of_long_execution(self, gaps: list[int], pending: int) -> float | None:
@@ -169,15 +201,15 @@ class Splitter:
         The newest gaps are steps inside one execution; what its time exceeds them by, it waited
         (or spent on entering and leaving, which is little per step of a long execution).
         """
-        last = self._recent[-1]
+        last = self._gaps_of(self._recent[-1])
         if pending > LONG_EXECUTION:
             inner = gaps[-(pending - 1) :]
         else:
-            inner = gaps[: len(gaps) - pending][-(last.steps - 1) :]
-        if last.steps <= LONG_EXECUTION or len(inner) < LONG_EXECUTION:
+            inner = gaps[: len(gaps) - pending][-(last - 1) :]
+        if last <= LONG_EXECUTION or len(inner) < LONG_EXECUTION:
             return None
-        in_graph = 1000 * sum(inner) / len(inner) * last.steps
-        return max(0.0, 1 - in_graph / last.inside_ns)
+        in_graph = 1000 * sum(inner) / len(inner) * last
+        return max(0.0, 1 - in_graph / self._recent[-1].inside_ns)
 
     def take(self, dispatch_share: float | None = None, *, final: bool = False) -> Interval | None:
         """The interval since the last one, and a new beginning.

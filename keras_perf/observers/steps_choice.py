@@ -29,12 +29,14 @@ class Bounds:
         epoch_steps: steps of an epoch; None where there is no end.
         whole_executions: Keras rounds an epoch up to whole executions, as it does with
             `steps_per_epoch` on data without an end.
+        setting: what the number is called where it is set.
     """
 
     limit: int
     max_execution_s: float
     epoch_steps: int | None
     whole_executions: bool = False
+    setting: str = "steps_per_execution"
 
     def largest(self, curve: CostCurve) -> int:
         """The largest N that keeps all of them; at least 1."""
@@ -121,7 +123,7 @@ def recommend(
             )
             evidence["input_wait_ms"] = input_wait_ms
         return StepsPerExecution(current, 1.0, 1.0, 1.0, reason, evidence)
-    reason = f"{figures}: steps_per_execution={chosen} shares that among {chosen} steps."
+    reason = f"{figures}: {bounds.setting}={chosen} shares that among {chosen} steps."
     return StepsPerExecution(
         chosen,
         speedup,

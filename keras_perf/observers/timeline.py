@@ -42,10 +42,10 @@ class _Row:
 class _Gap:
     """An epoch gap while its times come in."""
 
-    __slots__ = ("begin", "owners", "step")
+    __slots__ = ("begin", "owners", "renewed", "step")
 
     def __init__(self, step: int, begin: int) -> None:
-        self.step, self.begin = step, begin
+        self.step, self.begin, self.renewed = step, begin, True
         self.owners: list[tuple[str, int]] = []
 
 
@@ -116,6 +116,11 @@ class Timeline:
             since = self._gap.begin if begin is None else begin
             self._gap.owners.append((owner, end - since))
 
+    def keep_input(self) -> None:
+        """The executions that follow read on from the iterator of those before."""
+        if self._gap is not None:
+            self._gap.renewed = False
+
     def discard(self) -> None:
         """The execution raised, or found no data: it never was."""
         self._row = None
@@ -145,7 +150,8 @@ class Timeline:
     def _close_gap(self, now: int, *, followed: bool) -> None:
         gap, self._gap = self._gap, None
         if gap is not None:
-            self._gaps.append(EpochGap(gap.step, gap.begin, now, tuple(gap.owners), followed))
+            owners = tuple(gap.owners)
+            self._gaps.append(EpochGap(gap.step, gap.begin, now, owners, followed, gap.renewed))
 
     def take(self) -> list[Execution]:
         """The executions that have ended since the last time, oldest first."""

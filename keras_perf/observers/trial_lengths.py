@@ -43,6 +43,7 @@ class Room:
         steps_left: steps until training ends.
         limit: the user's own bound on a length.
         max_execution_s: no execution is to be longer.
+        epochs: what epochs are called.
     """
 
     present: int
@@ -52,6 +53,7 @@ class Room:
     steps_left: int
     limit: int
     max_execution_s: float
+    epochs: str = "epochs"
 
     @property
     def _cheap_to_trace(self) -> bool:
@@ -77,8 +79,8 @@ class Room:
             return [], f"steps of {self.step_ms:.0f} ms are too long for the cost per execution"
         if not lengths:
             return [], (
-                f"epochs of {self.epoch_steps} steps, with {self.steps_left} steps still to go, "
-                "leave no room to try"
+                f"{self.epochs} of {self.epoch_steps} steps, with {self.steps_left} steps still "
+                "to go, leave no room to try"
             )
         if self.first_s * len(lengths) > max(SMALL_COST_S, COST_SHARE * left_s):
             return [], (

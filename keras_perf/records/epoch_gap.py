@@ -22,6 +22,8 @@ class EpochGap(NamedTuple):
     """Whose time it was: (`Class.hook` or `validation`, nanoseconds)."""
     followed: bool = True
     """Another epoch came after it."""
+    renewed: bool = True
+    """That one has an iterator of its own."""
 
     @property
     def total_ns(self) -> int:

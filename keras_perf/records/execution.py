@@ -29,7 +29,8 @@ class Execution(NamedTuple):
     An execution's cycle lasts from its begin to the begin of the next one, or to the end of its
     last callback where none follows in the epoch. The four times cut it into three:
 
-    `begin_ns` → `returned_ns`: the train function's call (input wait, dispatch, compute);
+    `begin_ns` → `returned_ns`: the train function's call (input wait, dispatch, compute), empty
+    where nobody saw it return;
     `returned_ns` → `ready_ns`: reading the logs, which waits for the device: compute;
     `ready_ns` → `end_ns`: host work: callbacks, and the rest of the training loop.
     """

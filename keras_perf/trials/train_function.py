@@ -89,7 +89,9 @@ def _keeps_a_random_state(operation: str) -> bool:
 
 
 def inner_function(function: Any) -> Any | None:
-    """The `tf.function` in the closure of Keras's train function, or None."""
+    """The `tf.function` itself, or the one in the closure of Keras's train function, or None."""
+    if hasattr(function, "experimental_get_tracing_count"):
+        return function
     for cell in getattr(function, "__closure__", None) or ():
         if hasattr(cell.cell_contents, "experimental_get_tracing_count"):
             return cell.cell_contents

@@ -325,6 +325,45 @@ def shapes_that_change(callbacks: Callbacks, mended: bool) -> None:
 
 
 @scenario(verdicts=("compile-bound",), top="stable-shapes", part="compile")
+def every_batch_as_long_as_its_longest(callbacks: Callbacks, mended: bool) -> None:
+    """Batches are padded to their own longest sequence, and XLA compiles for each such length."""
+    keras.utils.set_random_seed(1)
+    model = keras.Sequential([layers.Input((None, 4)), layers.Dense(8), layers.Dense(1)])
+    model.compile("sgd", "mse", jit_compile=True)
+    lengths = np.random.default_rng(0).integers(8, 28, 150)
+
+    def ones(length: Any) -> Any:
+        length = 28 if mended else length
+        return tf.ones((8, length, 4)), tf.ones((8, length, 1))
+
+    data = tf.data.Dataset.from_tensor_slices(lengths).map(ones)
+    model.fit(data, verbose=0, shuffle=False, callbacks=callbacks)
+
+
+class Unfreezes(keras.callbacks.Callback):
+    """Makes the train function anew every so many batches, for other layers."""
+
+    def __init__(self, every: int) -> None:
+        super().__init__()
+        self.every = every
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        if batch % self.every == self.every - 1:
+            self.model.layers[0].trainable ^= True
+            self.model.make_train_function(force=True)
+
+
+@scenario(verdicts=("compile-bound",), top="stable-shapes", part="compile")
+def train_function_made_anew(callbacks: Callbacks, mended: bool) -> None:
+    """TensorFlow traces the train function again, for a callback that unfreezes layers by turns.
+
+    Shapes that change do not lead there: within a `fit` the iterator has one signature.
+    """
+    unfreezes = [] if mended else [Unfreezes(25)]
+    mlp().fit(batches(200), verbose=0, shuffle=False, callbacks=[*callbacks, *unfreezes])
+
+
+@scenario(verdicts=("compile-bound",), top="stable-shapes", part="compile")
 def partial_last_batch_under_xla(callbacks: Callbacks, mended: bool) -> None:
     """The last batch is smaller, and XLA compiles again for it."""
     x = np.ones((120 * 8 + 3, 8), "float32")

@@ -452,3 +452,14 @@ def test_events_are_summed_by_cause_and_owner_the_largest_sum_first():
 
 def test_a_log_without_events_is_empty():
     assert log_of().worst() == log_of().totals() == []
+
+
+def test_where_the_iterator_goes_on_nothing_is_the_making_of_a_new_one():
+    events = GapEvents()
+    events.add(usual())
+    events.close_stretch({}, False)
+    events.add_gap(gap(20.0)._replace(renewed=False))
+    events.add([execution(LONG, inside_ms=60.0)])
+    events.close_stretch({LONG: round(50 * MS)}, True)
+    causes = [event.cause for event in events.take()]
+    assert causes == [Cause.UNKNOWN, Cause.INPUT]

@@ -89,6 +89,16 @@ def test_steps_that_the_data_did_not_last_for_are_taken_off_the_last_execution(t
     assert [(execution.first_step, execution.steps) for execution in told] == [(0, 8), (8, 3)]
 
 
+def test_executions_after_a_gap_have_an_iterator_of_their_own_unless_it_is_said(timeline):
+    execute(timeline, 100)
+    timeline.flush()
+    execute(timeline, 200, step=1)
+    timeline.flush()
+    timeline.keep_input()
+    timeline.begin(300, 300, 2, 1, Kind.STEADY)
+    assert [gap.renewed for gap in timeline.take_gaps()] == [True, False]
+
+
 def test_a_flush_without_an_execution_tells_nothing(timeline):
     timeline.flush()
     timeline.flush(missing_steps=2)

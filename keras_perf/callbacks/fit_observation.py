@@ -1,0 +1,275 @@
+"""The observation of a running `fit`, shared by all of our callbacks on it."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from keras_perf.callbacks.dataset_graph import dataset_graph
+from keras_perf.callbacks.listener import Plan
+from keras_perf.callbacks.model_facts import (
+    compiles_for_shapes,
+    counts_every_step,
+    kind_of_input,
+    optimizer_iterations,
+)
+from keras_perf.callbacks.observation import Observation
+from keras_perf.callbacks.relay import CallbackRelay, fit_arguments, is_being_called
+from keras_perf.callbacks.trial_conditions import called_less_often, reason_not_to_try
+from keras_perf.callbacks.trial_functions import TrialFunctions
+from keras_perf.records.execution import Kind
+from keras_perf.trials.train_function import TrainFunction
+
+
+class FitObservation(Observation):
+    """Wraps the model's train function and the callback list for the time of one `fit`.
+
+    Attributes:
+        armed: the next call of the train function is of the loop that our relay is in.
+        epochs_differ: epochs were not all of one length.
+        known_steps: steps of an epoch as Keras told them before the first one, or None.
+        replacements: how often a callback has made the train function anew.
+    """
+
+    def __init__(
+        self,
+        model: keras.Model,
+        callbacks: keras.callbacks.CallbackList | None,
+        when_closed: Callable[[FitObservation], None],
+    ) -> None:
+        super().__init__(
+            model,
+            model.train_function,
+            int(model.steps_per_execution),
+            first_step=optimizer_iterations(model) or 0,
+        )
+        self._when_closed = when_closed
+        params = callbacks.params if callbacks is not None else {}
+        epochs, steps = params.get("epochs"), params.get("steps")
+        self.epochs = None if epochs is None else int(epochs)
+        self.epoch_steps = self.known_steps = None if steps is None else int(steps)
+        self._epoch_iterations: int | None = None
+        self.epochs_differ = False
+        arguments = fit_arguments()
+        self.whole_executions = arguments.get("steps_per_epoch") is not None
+        self.input_kind = kind_of_input(arguments.get("x"))
+        self._dataset_graph = dataset_graph(arguments.get("x"))
+        self.armed = callbacks is None
+        self._epochs_done = 0
+        self._exhausted = False
+        self._answers_left = 0
+        self._answer: Any = None
+        self._trial_functions = TrialFunctions(model)
+        self.replacements = 0
+        self._wrap_train_function()
+        self._list = weakref.ref(callbacks) if callbacks is not None else lambda: None
+        self._relay = CallbackRelay(callbacks, self) if callbacks is not None else None
+
+    # -- what only `fit` knows -----------------------------------------------------------
+
+    def is_of(self, callbacks: keras.callbacks.CallbackList | None) -> bool:
+        """It observes the `fit` that these callbacks are called from."""
+        return self._list() is callbacks
+
+    @property
+    def in_a_hook(self) -> bool:
+        """A callback of its `fit` is at work: a `fit` that begins now is inside of it."""
+        return not self.closed and is_being_called(self._list())
+
+    @property
+    def answering(self) -> bool:
+        """Keras is being answered for steps that have already run."""
+        return self._answers_left > 0
+
+    @property
+    def relayed(self) -> bool:
+        """The callback list was found: its end is told and its callbacks are timed."""
+        return self._relay is not None
+
+    @property
+    def batch_hooks(self) -> list[tuple[keras.callbacks.Callback, str]]:
+        """Every callback with a batch hook of its own, with `Class.hook`."""
+        return self._relay.batch_hooks if self._relay is not None else []
+
+    @property
+    def shapes_differ(self) -> bool:
+        """XLA compiles the steps, and batches may differ in more than their number of rows."""
+        return bool(self.model.jit_compile) and compiles_for_shapes(self.pipeline)
+
+    @property
+    def steps_left(self) -> int:
+        """Steps until `fit` ends, by the length of an epoch."""
+        in_all = (self.epochs or 1) * (self.epoch_steps or 0)
+        return max(0, in_all - (self.step - self.first_step))
+
+    @property
+    def extra_traces(self) -> int:
+        """Train functions that were traced for trials."""
+        return self._trial_functions.count
+
+    @property
+    def tracing_s(self) -> float:
+        """Seconds that took."""
+        return self._trial_functions.tracing_s
+
+    def settings(self) -> Mapping[str, Any]:
+        """Keras's settings of the `fit`."""
+        model = self.model
+        return {
+            "run_eagerly": bool(model.run_eagerly),
+            "jit_compile": bool(model.jit_compile),
+            "optimizer": type(model.optimizer).__name__,
+            "strategy": type(model.distribute_strategy).__name__,
+            "replicas": int(model.distribute_strategy.num_replicas_in_sync),
+            "function_replacements": self.replacements,
+            "dataset": self._dataset_graph,
+            "batch_hooks": sorted({owner for _, owner in self.batch_hooks}),
+        }
+
+    def examples_per_step(self) -> float | None:
+        """From the loss metric, which counts examples since the epoch began.
+
+        Only Keras's own train step is known to give it the number of examples as weight.
+        """
+        if not self.batch or type(self.model).train_step is not keras.Model.train_step:
+            return None
+        for metric in self.model.metrics[:1]:
+            if isinstance(metric, keras.metrics.Mean) and metric.name == "loss":
+                count = float(keras.ops.convert_to_numpy(metric.count))
+                return count / self.batch if count > 0 else None
+        return None
+
+    def reason_not_to_try(self) -> str | None:
+        """Why no other number of steps per execution can be tried in this `fit`, or None."""
+        return reason_not_to_try(self)
+
+    def called_less_often(self) -> list[str]:
+        """The user's batch hooks (`Class.hook`) that more steps per execution would call less."""
+        return called_less_often(self)
+
+    def at_most(self, steps: int) -> int:
+        """All of them, if so many are left in the epoch; else none."""
+        fits = self.batch + steps <= (self.epoch_steps or 0) and not self.epochs_differ
+        return steps if fits else 0
+
+    def refuses(self, steps: int) -> str | None:
+        """Traces a train function for so many steps, if there is none yet."""
+        assert self.pipeline is not None
+        return self._trial_functions.refuses(steps, self.pipeline.iterator)
+
+    def longer(self, plan: Plan, steps: int, kind: Kind) -> Plan:
+        """Keras's next calls are answered for the steps that run ahead of them."""
+        function, answers = self._trial_functions.of(steps), steps // plan.steps - 1
+        return plan._replace(function=function, steps=steps, kind=kind, answers=answers)
+
+    # -- the hot path --------------------------------------------------------------------
+
+    def _wrap_train_function(self) -> None:
+        self._function: TrainFunction = self.model.train_function
+        self._runs(self._function)
+        self._wrapper: TrainFunction = partial(self._execute, self._function)
+        self.model.train_function = self._wrapper
+
+    def arm(self) -> None:
+        """The loop calls the train function next; a hook may have made it anew."""
+        self.armed = True
+        if self.model.train_function not in (self._wrapper, None):
+            self.replacements += 1
+            self._wrap_train_function()
+            self._trial_functions.clear()
+            self._tell("function_replaced")
+
+    def _execute(self, function: TrainFunction, iterator: Any) -> Any:
+        """In place of `function`, the model's train function."""
+        if not self.armed:
+            # Not called by the loop that our relay is in, but by train_on_batch in somebody's
+            # callback, say, or by another `fit` after this one was interrupted.
+            return function(iterator)
+        self.armed = not self.relayed
+        if self._answers_left:
+            self._answers_left -= 1
+            return self._answer
+        plan = self.begin(iterator)
+        try:
+            if plan.around is None:
+                logs = plan.function(iterator)
+            else:
+                with plan.around:
+                    logs = plan.function(iterator)
+        except (StopIteration, tf.errors.OutOfRangeError):
+            self.timeline.discard()
+            self._exhausted = True
+            raise
+        except BaseException:
+            self.timeline.discard()
+            self.close(aborted=True)
+            raise
+        self.returned(plan)
+        if plan.answers:
+            self._answer, self._answers_left = logs, plan.answers
+        return logs
+
+    # -- what happens between executions -------------------------------------------------
+
+    def epoch_begins(self) -> None:
+        """Called before the first execution of an epoch."""
+        if not self._epochs_done:
+            # Another callback may have restored a checkpoint when training began.
+            self.first_step = self.step = optimizer_iterations(self.model) or 0
+        self.batch = self._answers_left = 0
+        self._epoch_iterations = optimizer_iterations(self.model)
+        self.mid_epoch = True
+        self._exhausted = False
+        self._stretch_limit = self._longest_stretch()
+
+    def epoch_ends(self, *, validates: bool = False) -> None:
+        """Called when an epoch's last execution is over; again calls do nothing."""
+        if not self.mid_epoch:
+            return
+        self.mid_epoch = False
+        self._answers_left = 0
+        missing = self._missing_steps()
+        self.step -= missing
+        self.batch -= missing
+        self.epochs_differ |= bool(self._epochs_done) and self.batch != self.epoch_steps
+        self.epoch_steps = self.batch
+        # XLA compiles for the smaller last batch the first time it comes, without a new trace.
+        may_have_compiled = bool(self.model.jit_compile) and not self._epochs_done
+        self._epochs_done += 1
+        # tf.data's count of gaps after the end of the data is known for single steps only.
+        reliable = not self._exhausted or self.steps_per_execution == 1
+        self.interrupt(
+            int(self._exhausted) if reliable else None,
+            validates=validates,
+            missing_steps=missing,
+            may_have_compiled=may_have_compiled,
+        )
+        self.pipeline = None
+
+    def _missing_steps(self) -> int:
+        """Steps that the epoch's last execution ran fewer than steps_per_execution.
+
+        Where Keras knows the length of the data, that tells. Else the optimizer does, if it
+        counts every step: with loss scaling or gradient accumulation it does not.
+        """
+        if self.steps_per_execution == 1:
+            return 0
+        expected = self.batch
+        if self.known_steps is not None:
+            expected = self.batch if self.whole_executions else self.known_steps
+        elif self._epoch_iterations is not None and counts_every_step(self.model.optimizer):
+            expected = (optimizer_iterations(self.model) or 0) - self._epoch_iterations
+        missing = self.batch - expected
+        return missing if 0 < missing < self.steps_per_execution else 0
+
+    def _give_back(self) -> None:
+        if self.model.train_function is self._wrapper:
+            self.model.train_function = self._function
+        if self._relay is not None:
+            self._relay.restore()
+        self._when_closed(self)

@@ -1,0 +1,41 @@
+"""A PyDataset with workers: tf.data tells nothing, and the diagnosis says so."""
+
+from __future__ import annotations
+
+import time
+
+import keras
+import numpy as np
+import programs
+
+import keras_perf as kp
+
+
+class SlowBatches(keras.utils.PyDataset):
+    """Batches that take 40 ms to get, by waiting."""
+
+    def __len__(self):
+        return 60
+
+    def __getitem__(self, index):
+        time.sleep(0.04)
+        return np.ones((8, 8), "float32"), np.ones((8, 1), "float32")
+
+
+def test_what_is_not_seen_is_said(tmp_path):
+    programs.model().fit(
+        SlowBatches(workers=2),
+        verbose=0,
+        shuffle=False,
+        callbacks=kp.perf_callbacks(tmp_path, profiler=False, steps_per_execution=False),
+    )
+    found = kp.diagnose(tmp_path)
+    assert "input_wait" not in found.summary.parts
+    # Waiting shows in CPU time that nobody used, where no other program used it.
+    assert found.verdict in ("input-bound", "inconclusive")
+    assert "for a PyDataset with workers Keras turns off what tells it" in found.explanation
+    said = " ".join(found.notes)
+    assert "Input wait could not be measured and is inside compute." in said
+    assert "not seen: how long batches take to make, how full the queue is" in said
+    assert "what workers, or a tf.data pipeline in its place, would buy cannot be predicted" in said
+    assert "in compute" in str(found)
