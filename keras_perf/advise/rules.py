@@ -28,9 +28,15 @@ from keras_perf.advise.input_rules import (
     parallel_map,
     prefetch,
 )
+from keras_perf.advise.loop_actions import in_a_loop
 from keras_perf.advise.loop_rules import amortize_callback, raise_steps_per_execution, tune_gc
 from keras_perf.advise.recommendation import Recommendation, cost_ms
 from keras_perf.advise.step_model import Situation, StepModel
+from keras_perf.advise.worker_rules import (
+    balance_workers,
+    fewer_exchanges,
+    reduce_in_half_precision,
+)
 
 WORTH_SAYING = 1.02
 """Below this predicted speed-up a recommendation is left out."""
@@ -55,6 +61,9 @@ RULES: tuple[Callable[[Situation], Recommendation | None], ...] = (
     multiples_of_8,
     larger_batch,
     gpu_thread_mode,
+    balance_workers,
+    reduce_in_half_precision,
+    fewer_exchanges,
 )
 
 
@@ -66,6 +75,8 @@ def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
     tried again with the others done, each time the best first.
     """
     found = [advice for rule in RULES if (advice := rule(situation)) is not None]
+    if situation.summary.context.get("driver") == "loop":
+        found = [in_a_loop(advice, situation.summary) for advice in found]
     chosen = sorted(
         (advice for advice in found if advice.predicted_speedup >= WORTH_SAYING),
         key=lambda advice: advice.change(situation.model, 0.0).whole_ms,

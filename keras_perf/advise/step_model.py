@@ -29,6 +29,13 @@ LONG_PAUSE_MS = 5.0
 """After pauses this long between steps a CPU computes more slowly."""
 
 
+SPARE_PCT = 70.0
+"""Below this use of all cores a thread that can compute finds one."""
+
+MOSTLY_STEPS = 0.8
+"""CPU use is sampled over the whole training: it says little of steps that are less of it."""
+
+
 @dataclass(frozen=True)
 class StepModel:
     """A step takes its input's time and the rest's, one after the other or overlapped.
@@ -39,7 +46,8 @@ class StepModel:
     Attributes:
         stages: milliseconds per batch of each stage of the input pipeline.
         prefetched: the pipeline runs ahead of training.
-        rest: milliseconds per step of everything else, by part.
+        rest: milliseconds per step of everything else, by part; of compute, what goes into
+            exchanging gradients is `wire`, and into waiting for slower workers `peer_wait`.
         cpu_ms: CPU time per step, over all cores; 0 where it was not sampled.
         cores: logical CPUs.
         threads: how many threads each stage keeps busy; one where it is not named.
@@ -162,10 +170,33 @@ class Situation:
         """The input wait is known."""
         return "input_wait" in self.summary.parts
 
+    @property
+    def idle_ms(self) -> float:
+        """For so many milliseconds of a step, at least, the train function only waited.
+
+        Of the step less the host's own parts, what exceeds the CPU time that the process used
+        with all of its threads: then none of them computed. That needs a CPU that trains alone
+        and cores that are not busy with something else; elsewhere it is 0.
+
+        What it cannot see: waiting in which another thread computes, such as a worker that
+        makes the next batch.
+        """
+        sensors, context = self.summary.sensors, self.summary.context
+        alone = int(context.get("replicas") or 1) == 1 and not self.summary.exchange
+        spare = sensors.get("host/cpu_pct", 100.0) < SPARE_PCT
+        mostly_steps = self.model.step_ms > MOSTLY_STEPS * self.model.whole_ms
+        if self.model.on_gpu or not (self.model.cpu_ms and alone and spare and mostly_steps):
+            return 0.0
+        return max(0.0, self.model.rest.get("compute", 0.0) - self.model.cpu_ms)
+
 
 def situation_of(summary: Summary) -> Situation:
     """Fits the model to what was measured."""
     parts = dict(summary.parts)
+    if summary.exchange:
+        # Removing the one leaves the other as it is, and what the worker computes itself.
+        parts["wire"], parts["peer_wait"] = summary.wire_ms, summary.exchange["peer_wait"]
+        parts["compute"] -= summary.exchange["communication"]
     wait = parts.pop("input_wait", 0.0)
     recorded = summary.context.get("stages") or []
     names = [f"{stage['name']} ({place})" for place, stage in enumerate(recorded, 1)]

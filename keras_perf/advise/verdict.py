@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from keras_perf.advise.step_model import Situation, StepModel
@@ -11,9 +10,9 @@ from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
 WORTHWHILE = 1.05
 """If removing a part whole buys less than this, the step is bound by its computation."""
 
-SHORT_STEP_MS = 5.0
-"""Entering and leaving a train function costs up to about a millisecond: in a shorter step it may
-be what matters."""
+SHORT_EXECUTION_MS = 5.0
+"""Entering and leaving a train function costs up to about a millisecond: in a shorter execution it
+may be what matters."""
 
 SHORT_EPOCH = 4
 """An epoch of fewer executions leaves none between whose begins the wait could be read."""
@@ -22,6 +21,7 @@ PARTS_OF = {
     "callback-bound": ("callbacks",),
     "dispatch-bound": ("dispatch", "other_host"),
     "compile-bound": ("compile",),
+    "communication-bound": ("wire",),
 }
 
 
@@ -63,12 +63,24 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
     between = gain_between_epochs(situation.model)
     if between >= WORTHWHILE and between > _of_the_whole(found[verdict], situation.model):
         spent = situation.model.outside["epoch_callbacks"]
+        who = "between epochs callbacks take"
+        if summary.context.get("driver") == "loop":
+            who = "outside of the steps the loop's own work takes"
         return "callback-bound", (
-            f"between epochs callbacks take {spent:.3g} ms for each step of "
+            f"{who} {spent:.3g} ms for each step of "
             f"{summary.step_ms:.3g} ms; without, training would be {between:.2f}× as fast."
         )
+    if not situation.input_measured and _mostly_idle(situation, found[verdict]):
+        return "input-bound", (
+            f"for at least {situation.idle_ms:.3g} ms of each step of {summary.step_ms:.3g} ms "
+            f"training waited while no thread of the process computed. The input wait itself "
+            f"could not be measured: {_why_no_wait(summary)}."
+        )
     if found[verdict] >= WORTHWHILE:
-        return verdict, _because(verdict, found[verdict], summary.parts)
+        return verdict, _because(verdict, found[verdict], summary) + _about_waiting(situation)
+    if waiting := _about_waiting(situation):
+        of_its_own = f"no other part of this worker's step is worth {WORTHWHILE - 1:.0%}."
+        return "compute-bound", of_its_own + waiting
     if not situation.input_measured:
         return "inconclusive", f"the input wait could not be measured: {_why_no_wait(summary)}."
     if "dispatch" in summary.parts or summary.context.get("run_eagerly"):
@@ -76,7 +88,8 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
             f"no other part is worth {WORTHWHILE - 1:.0%}: what remains is the model's own "
             "computation."
         )
-    if summary.step_ms < SHORT_STEP_MS:
+    steps_at_once = int(summary.context.get("steps_per_execution") or 1)
+    if summary.step_ms * steps_at_once < SHORT_EXECUTION_MS:
         trial = summary.context.get("steps_per_execution_trial") or {}
         why = trial.get("reason", "StepsPerExecutionRecommender was not among the callbacks")
         return "inconclusive", (
@@ -88,6 +101,22 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
         f"no other part is worth {WORTHWHILE - 1:.0%}: what remains is the model's own "
         "computation and dispatch, which was not measured."
     )
+
+
+def _mostly_idle(situation: Situation, other_gain: float) -> bool:
+    """Waiting, for what can only be input, costs more than anything that was measured."""
+    step_ms, idle_ms = situation.summary.step_ms, situation.idle_ms
+    from_workers = situation.summary.context.get("input_kind") == "PyDataset"
+    return from_workers and idle_ms > step_ms / 2 and step_ms > other_gain * (step_ms - idle_ms)
+
+
+def _about_waiting(situation: Situation) -> str:
+    """A sentence, where a worker waits for slower ones for a noticeable part of its step."""
+    waits = situation.model.rest.get("peer_wait", 0.0)
+    step = situation.summary.step_ms
+    if step < WORTHWHILE * (step - waits):
+        return ""
+    return f" For {waits:.3g} ms of each step it waits for slower workers."
 
 
 def _why_no_wait(summary: Summary) -> str:
@@ -106,8 +135,11 @@ def _why_no_wait(summary: Summary) -> str:
     )
 
 
-def _because(verdict: str, gain: float, parts: Mapping[str, float]) -> str:
-    names = PARTS_OF.get(verdict, ("input_wait",))
-    spent = sum(parts.get(name, 0.0) for name in names)
-    what = " and ".join(name.replace("_", " ") for name in names)
+def _because(verdict: str, gain: float, summary: Summary) -> str:
+    if verdict == "communication-bound":
+        what, spent = "the exchange of gradients", summary.wire_ms
+    else:
+        names = PARTS_OF.get(verdict, ("input_wait",))
+        spent = sum(summary.parts.get(name, 0.0) for name in names)
+        what = " and ".join(name.replace("_", " ") for name in names)
     return f"{what}: {spent:.3g} ms of each step; without, training would be {gain:.2f}× as fast."

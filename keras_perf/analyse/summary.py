@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from keras_perf.analyse.part_means import part_means
+from keras_perf.analyse.worker import Worker
+from keras_perf.records.exchange import EXCHANGE_PARTS
 from keras_perf.records.interval import PARTS
 
 ENOUGH_STEPS = 20
@@ -20,8 +23,11 @@ class Summary:
     """Means over all reported steps of one run; times in milliseconds per step.
 
     `parts` lacks what was not measured: `input_wait` and `dispatch` are then inside `compute`.
-    `intervals` has a row an interval, with `steps`, `step` and the parts as columns.
-    `garbage_ms` lies inside the parts.
+    `intervals` has a row an interval, with `steps`, `step` and the parts as columns, and where
+    gradients were exchanged `communication`, `peer_wait`, `skew` and `slowest_worker`.
+    `garbage_ms` lies inside the parts; `exchange` has the means of the first three of these, of
+    which the first lies inside compute and holds the second. `workers` are all that trained, if
+    there were several, and this is the summary of the first of them.
     """
 
     steps: int
@@ -32,6 +38,8 @@ class Summary:
     context: Mapping[str, Any]
     intervals: pd.DataFrame = field(repr=False)
     garbage_ms: float = 0.0
+    exchange: Mapping[str, float] = field(default_factory=dict)
+    workers: tuple[Worker, ...] = ()
 
     @property
     def outside(self) -> Mapping[str, float]:
@@ -54,6 +62,18 @@ class Summary:
     def whole_ms(self) -> float:
         """A step with its share of what lies between epochs."""
         return self.step_ms + sum(self.outside.values())
+
+    @property
+    def wire_ms(self) -> float:
+        """The exchange of gradients where nobody is waited for; 0 where it is not known."""
+        return self.exchange.get("communication", 0.0) - self.exchange.get("peer_wait", 0.0)
+
+    def as_worker(self, number: int) -> Worker:
+        """What a row of the table of workers shows."""
+        wait, communication = self.parts.get("input_wait"), self.exchange.get("communication")
+        compute = self.parts.get("compute", 0.0) - (communication or 0.0)
+        host = self.step_ms - (wait or 0.0) - compute - (communication or 0.0)
+        return Worker(number, self.steps, self.step_ms, wait, compute, communication, host)
 
     @property
     def examples_per_step(self) -> float | None:
@@ -79,6 +99,10 @@ def summarize(scalars: pd.DataFrame, context: Mapping[str, Any]) -> Summary:
     for part in PARTS:
         if f"perf/{part}_ms" in measured:
             intervals[part] = measured[f"perf/{part}_ms"]
+    for name in (*EXCHANGE_PARTS, "slowest_worker"):
+        tag = f"perf/{name}" if name == "slowest_worker" else f"perf/{name}_ms"
+        if tag in measured:
+            intervals[name] = measured[tag]
     parts = _mean_parts(intervals)
     owners = {
         tag.removeprefix("callbacks/").removesuffix("_ms"): _weighted(
@@ -101,7 +125,21 @@ def summarize(scalars: pd.DataFrame, context: Mapping[str, Any]) -> Summary:
         context=context,
         intervals=intervals,
         garbage_ms=_mean(measured, "perf/garbage_collection_ms"),
+        exchange=_mean_exchange(intervals, parts),
     )
+
+
+def _mean_exchange(intervals: pd.DataFrame, parts: Mapping[str, float]) -> dict[str, float]:
+    """Means over the intervals in which the exchange was measured; inside compute."""
+    if not all(name in intervals for name in EXCHANGE_PARTS):
+        return {}
+    known = intervals.dropna(subset=list(EXCHANGE_PARTS))
+    if not len(known):
+        return {}
+    means = {name: _weighted(known[name], known["steps"]) for name in EXCHANGE_PARTS}
+    means["communication"] = min(means["communication"], parts["compute"])
+    means["peer_wait"] = min(means["peer_wait"], means["communication"])
+    return means
 
 
 def _mean(measured: pd.DataFrame, tag: str) -> float:
@@ -112,24 +150,11 @@ def _mean(measured: pd.DataFrame, tag: str) -> float:
 
 
 def _mean_parts(intervals: pd.DataFrame) -> dict[str, float]:
-    """Weighted means that add up to the step.
-
-    A part measured in some intervals only (dispatch, once a trial has told it; input wait) is
-    taken at its mean there, out of compute in the others.
-    """
+    """Weighted means that add up to the step."""
     if not len(intervals):
         return {}
-    steps = intervals["steps"]
-    left = _weighted(intervals["step"], steps)
-    parts = {}
-    measured = [p for p in PARTS if p != "compute" and p in intervals]
-    for part in sorted(measured, key=lambda name: intervals[name].isna().sum()):
-        known = intervals[part].notna()
-        if known.any():
-            parts[part] = min(_weighted(intervals.loc[known, part], steps[known]), left)
-            left -= parts[part]
-    parts["compute"] = left
-    return {part: parts[part] for part in PARTS if part in parts}
+    means = part_means(intervals, np.ones((1, len(intervals))))
+    return {part: float(means[part][0]) for part in PARTS if part in means}
 
 
 def _over_time(points: pd.DataFrame) -> float:

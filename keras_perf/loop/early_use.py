@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import traceback
+from pathlib import Path
 from typing import Any
 
+import keras
+import tensorflow as tf
 from tensorflow.python.eager import context as _runtime
 
-_LIBRARIES = ("tensorflow", "keras", "keras_perf", "<frozen")
+_LIBRARIES = (Path(tf.__file__).parent, Path(keras.__file__).parent, Path(__file__).parents[1])
+_STANDARD_LIBRARY = Path(os.__file__).parent
 
 UNKNOWN = "before keras_perf.loop was imported, or in a place that is not known"
 
@@ -41,7 +45,9 @@ class EarlyUse:
 
 def _calling_line() -> str:
     for frame in reversed(traceback.extract_stack()):
-        if not any(name in frame.filename.split(os.sep) for name in _LIBRARIES):
+        path = Path(frame.filename)
+        between = path.parent == _STANDARD_LIBRARY or frame.filename.startswith("<frozen")
+        if not between and not any(library in path.parents for library in _LIBRARIES):
             return f"{frame.filename}:{frame.lineno}: {frame.line}"
     return UNKNOWN
 

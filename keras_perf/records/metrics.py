@@ -95,6 +95,37 @@ OWNER_METRICS = (
     ),
 )
 
+EXCHANGE_METRICS = (
+    Metric(
+        "perf/communication_ms",
+        "ms",
+        "Part of compute in which gradients are exchanged among workers: from handing them over "
+        "until their sum is there.",
+        "Measured by the graph's clock on a CPU; absent on GPUs, where a trace shows the "
+        "collectives.",
+    ),
+    Metric(
+        "perf/peer_wait_ms",
+        "ms",
+        "Part of communication spent waiting for the worker that was busy longest; the rest is "
+        "the exchange itself.",
+        "From durations, without comparing two clocks: that some have the last sum earlier than "
+        "others is not seen.",
+    ),
+    Metric(
+        "perf/skew_ms",
+        "ms",
+        "What the slowest worker of each step is busy longer than the mean of all.",
+        "Chance counts too: see perf/slowest_worker for whether it is always the same.",
+    ),
+    Metric(
+        "perf/slowest_worker",
+        "worker",
+        "Number of the worker that was busy longest over the interval.",
+        "By however little.",
+    ),
+)
+
 OUTSIDE_METRICS = (
     Metric(
         "between_epochs/validation_ms",
@@ -276,6 +307,7 @@ TRIAL_METRICS = (
 METRICS = (
     STEP_METRICS
     + OWNER_METRICS
+    + EXCHANGE_METRICS
     + OUTSIDE_METRICS
     + EVENT_METRICS
     + TRIAL_METRICS

@@ -41,6 +41,8 @@ def _run(report: RunReport, first: RunReport) -> dict[str, Any]:
         "combined_speedup": _bounded(diagnosis.combined_speedup),
         "combined_whole_speedup": _bounded(diagnosis.combined_whole_speedup),
         "outside_ms": report.summary.outside,
+        "exchange_ms": report.summary.exchange,
+        "workers": [worker._asdict() for worker in report.summary.workers],
         "owners_ms": report.summary.owners,
         "event_totals": report.summary.context.get("event_totals") or [],
         "notes": diagnosis.notes,

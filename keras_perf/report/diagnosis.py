@@ -5,23 +5,24 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import pandas as pd
 
 from keras_perf.advise.gpu_findings import gpu_findings
+from keras_perf.advise.pipeline_order import order_notes
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules import combined_speedup, recommendations
 from keras_perf.advise.step_model import situation_of
 from keras_perf.advise.verdict import verdict_of
-from keras_perf.analyse.summary import ENOUGH_STEPS, Summary, summarize
-from keras_perf.read.scalars import load_newest
+from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
 from keras_perf.records.gap_event import GapEvent
 from keras_perf.records.interval import PARTS
 from keras_perf.report.events import events_of
 from keras_perf.report.measured import measured_tables
 from keras_perf.report.settings import settings_notes
 from keras_perf.report.tables import markdown_table, text_table
+from keras_perf.report.training import newest_training
+from keras_perf.report.worker_notes import worker_notes
 
 
 @dataclass(frozen=True)
@@ -147,23 +148,7 @@ def diagnose(log_dir: str | os.PathLike[str]) -> Diagnosis:
     Source of the predictions: the model in `keras_perf.advise.step_model`. What they cannot
     see: what a change does to caches, memory bandwidth and thread contention.
     """
-    _, (scalars, context) = newest_run(log_dir)
-    return diagnosis_of(summarize(scalars, context))
-
-
-def newest_run(
-    log_dir: str | os.PathLike[str],
-) -> tuple[str, tuple[pd.DataFrame, dict[str, Any]]]:
-    """The one run under a log directory: its name, scalars and context."""
-    runs = load_newest(log_dir)
-    own = [run for run in runs if run in ("perf", ".")]
-    if not own and len(runs) > 1:
-        raise ValueError(
-            f"log_dir must hold one run, {os.fspath(log_dir)!r} holds {len(runs)}: "
-            f"{', '.join(sorted(runs))}. Give the directory of one of them."
-        )
-    run = own[0] if own else next(iter(runs))
-    return run, runs[run]
+    return diagnosis_of(newest_training(log_dir).summary())
 
 
 def diagnosis_of(summary: Summary) -> Diagnosis:
@@ -186,25 +171,29 @@ def diagnosis_of(summary: Summary) -> Diagnosis:
         breakdown,
         advice,
         combined_speedup(situation.model, advice),
-        tuple(_notes(summary, {each.id for each in advice})),
+        tuple(_notes(summary, verdict, {each.id for each in advice})),
         summary,
         combined_speedup(situation.model, advice, "whole"),
     )
 
 
-def _notes(summary: Summary, advised: Collection[str]) -> list[str]:
+def _notes(summary: Summary, verdict: str, advised: Collection[str]) -> list[str]:
     notes = [
         f"Means over {summary.steps} steps after warm-up; profiled and trial steps, validation "
         "and epoch boundaries are left out."
     ]
     if outside := summary.outside:
         share = {name: ms / summary.whole_ms for name, ms in outside.items()}
+        in_loop = summary.context.get("driver") == "loop"
+        where, work = "between epochs", "callbacks"
+        if in_loop:
+            where, work = "in the loop", "checkpoints and the like"
         notes.append(
-            f"Beside the steps, between epochs: validation {share['validation']:.0%} of the "
-            f"training, callbacks {share['epoch_callbacks']:.0%}, the rest "
+            f"Beside the steps, {where}: validation {share['validation']:.0%} of the "
+            f"training, {work} {share['epoch_callbacks']:.0%}, the rest "
             f"{share['epoch_rest']:.0%}."
         )
-        if share["epoch_rest"] > 0.2:
+        if share["epoch_rest"] > 0.2 and not in_loop:
             notes.append(
                 "Keras's own work between epochs, with the making of iterators, takes much of this "
                 "training: dataset.repeat() with steps_per_epoch makes fewer, longer epochs."
@@ -214,15 +203,23 @@ def _notes(summary: Summary, advised: Collection[str]) -> list[str]:
             "XLA compiles for each new shape of a batch, and shapes can differ here. Compiling is "
             "told from computing by its length, which fails if nearly every step compiles."
         )
+    notes += order_notes(summary, verdict, advised)
     notes += settings_notes(summary.context)
+    notes += worker_notes(summary)
     notes += [finding.text for finding in gpu_findings(summary)]
     if agreeing := summary.context.get("trace_agrees"):
         notes.append(f"The trace agrees with the split on {', '.join(agreeing)}.")
     for difference in summary.context.get("trace_differences") or ():
         notes.append(f"The trace and the split differ. {_sentence(difference)}.")
+    kind = summary.context.get("input_kind")
     if "input_wait" not in summary.parts:
         notes.append("Input wait could not be measured and is inside compute.")
-    kind = summary.context.get("input_kind")
+        if kind == "PyDataset":
+            notes.append(
+                "Of a PyDataset with workers not seen: how long batches take to make, how full "
+                "the queue is. A trace of early steps finds the queue full and shows less waiting "
+                "than there is later. workers=1 for a while shows the wait without workers."
+            )
     if kind in ("PyDataset", "generator") and "parallel-input" not in advised:
         notes.append(
             f"Input comes from a {kind}, behind which tf.data sees nothing: what workers, or a "
@@ -231,7 +228,8 @@ def _notes(summary: Summary, advised: Collection[str]) -> list[str]:
     trial = summary.context.get("steps_per_execution_trial") or {}
     if "dispatch" in summary.parts:
         if "reason" in trial and "raise-steps-per-execution" not in advised:
-            notes.append(f"steps_per_execution: {trial['reason']}")
+            setting = "Steps per call" if summary.context.get("driver") else "steps_per_execution"
+            notes.append(f"{setting}: {trial['reason']}")
     else:
         why = f" ({trial['reason'].rstrip('.')})" if "reason" in trial else ""
         notes.append(f"Dispatch was not measured{why} and is inside compute.")

@@ -11,12 +11,17 @@ Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]
 
 SHOWN_EVENTS = 8
 
+WORKERS = "Workers, per step"
 OWNERS = "Host time by owner, per step"
 EVENTS = "Steps and pauses far longer than usual"
 
 
 def measured_tables(summary: Summary) -> Iterator[Table]:
     """Those for which there are figures."""
+    if summary.workers:
+        header = ["worker", "step ms", "input wait", "compute", "communication", "host"]
+        rows = [[str(each.number), *map(_figure, each[2:])] for each in summary.workers]
+        yield WORKERS, header, rows
     if owners := summary.owners:
         rows = [
             [owner, f"{ms:.3f}", f"{ms / summary.step_ms:.0%}"]
@@ -30,13 +35,17 @@ def measured_tables(summary: Summary) -> Iterator[Table]:
     if totals := summary.context.get("event_totals"):
         rows = [
             [
-                " ".join(filter(None, (total["cause"], total["owner"]))),
+                " ".join(dict.fromkeys(filter(None, (total["cause"], total["owner"])))),
                 str(total["count"]),
                 f"{total['total_ms']:.1f}",
             ]
             for total in totals[:SHOWN_EVENTS]
         ]
         yield EVENTS, ["cause", "times", "longer by, ms"], rows
+
+
+def _figure(ms: float | None) -> str:
+    return "–" if ms is None else f"{ms:.3f}"
 
 
 def _stages(summary: Summary) -> Table:

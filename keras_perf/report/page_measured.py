@@ -10,7 +10,7 @@ import pandas as pd
 
 from keras_perf.records.gap_event import CAUSES
 from keras_perf.report.markup import card, element, table
-from keras_perf.report.measured import EVENTS, OWNERS, measured_tables
+from keras_perf.report.measured import EVENTS, OWNERS, WORKERS, measured_tables
 from keras_perf.report.plots import events_plot, parts_plot, utilization_plot
 from keras_perf.report.run_report import RunReport
 
@@ -109,17 +109,26 @@ def _bar(value: float, largest: float) -> Element:
     return element("span", filled, class_="bar", aria_hidden="true")
 
 
+def workers_card(report: RunReport) -> Element | None:
+    """Where the steps of each of several workers go."""
+    caption = (
+        "Mean milliseconds per step. Compute is without communication, which holds the waiting "
+        "for slower workers; host is all the rest."
+    )
+    return _table_card(report, WORKERS, caption)
+
+
 def owners_card(report: RunReport) -> Element | None:
     """Host time by owner."""
-    return _sums(report, OWNERS, "Mean milliseconds per step; smaller ones are left out.")
+    return _table_card(report, OWNERS, "Mean milliseconds per step; smaller ones are left out.")
 
 
 def totals_card(report: RunReport) -> Element | None:
     """Events by cause and owner."""
-    return _sums(report, EVENTS, "Sums over the whole training, the largest first.")
+    return _table_card(report, EVENTS, "Sums over the whole training, the largest first.")
 
 
-def _sums(report: RunReport, wanted: str, caption: str) -> Element | None:
+def _table_card(report: RunReport, wanted: str, caption: str) -> Element | None:
     for title, header, rows in measured_tables(report.summary):
         if title == wanted:
             return card(title, table(list(header), [list(row) for row in rows], caption))

@@ -13,6 +13,7 @@ from keras_perf.report.page_measured import (
     plots_card,
     stages_card,
     totals_card,
+    workers_card,
 )
 from keras_perf.report.run_report import RunReport
 
@@ -21,6 +22,7 @@ PART_OF_VERDICT = {
     "callback-bound": "callbacks",
     "dispatch-bound": "dispatch",
     "compile-bound": "compile",
+    "communication-bound": "compute",
     "compute-bound": "compute",
 }
 
@@ -30,6 +32,7 @@ def run_cards(report: RunReport, name: str) -> list[Element]:
     cards = (
         _verdict(report),
         _breakdown(report),
+        workers_card(report),
         _advice(report),
         plots_card(report, name),
         owners_card(report),

@@ -10,12 +10,12 @@ from typing import Any
 
 import pandas as pd
 
-from keras_perf.analyse.summary import Summary, summarize
-from keras_perf.read.scalars import load_newest
+from keras_perf.analyse.summary import Summary
 from keras_perf.records.gap_event import GapEvent
 from keras_perf.records.interval import PARTS
 from keras_perf.report.diagnosis import Diagnosis, diagnosis_of
 from keras_perf.report.events import events_of
+from keras_perf.report.training import trainings
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class RunReport:
 
 
 def run_reports(log_dirs: Iterable[str | os.PathLike[str]]) -> tuple[RunReport, ...]:
-    """The newest `fit` of each run.
+    """The newest `fit` of each run; those of several workers are one.
 
     Returns:
         The runs of the first directory, then those of the next; below one directory in the order
@@ -93,10 +93,7 @@ def run_reports(log_dirs: Iterable[str | os.PathLike[str]]) -> tuple[RunReport, 
     """
     reports = []
     for log_dir in log_dirs:
-        runs = load_newest(log_dir)
-        own = [run for run in runs if run in ("perf", ".")]
-        for run in own or runs:
-            scalars, context = runs[run]
-            name = str(Path(log_dir, run.removesuffix("perf")))
-            reports.append(RunReport(name, diagnosis_of(summarize(scalars, context)), scalars))
+        for training in trainings(log_dir):
+            name = str(Path(log_dir, training.name.removesuffix("perf")))
+            reports.append(RunReport(name, diagnosis_of(training.summary()), training.scalars))
     return tuple(reports)

@@ -29,6 +29,6 @@ def settings_notes(context: Mapping[str, Any]) -> Iterator[str]:
     replicas = int(context.get("replicas") or 1)
     if replicas > 1 and context.get("stages"):
         yield (
-            f"With {replicas} local replicas tf.data shows only the stage that feeds them, not the "
-            "stages of your own pipeline; the input wait is that of the first replica."
+            f"With {replicas} replicas tf.data shows only the stage that feeds them, not the "
+            "stages of your own pipeline; the input wait is that of this process's first replica."
         )

@@ -21,6 +21,12 @@ from keras_perf.write.layout import layout_bytes
 RUN = "perf"
 """The run's name under a log directory."""
 
+
+def worker_run(number: int) -> str:
+    """The run of one of several workers."""
+    return f"{RUN}/worker_{number}"
+
+
 CONTEXT_PLUGIN = "keras_perf"
 """TensorBoard has no such plugin and passes over these values; they are for our reader."""
 
@@ -64,9 +70,11 @@ def writable_log_dir(log_dir: str | os.PathLike[str]) -> str:
 class RunWriter:
     """Writes one run: scalars, Markdown text, the context record and a dashboard layout."""
 
-    def __init__(self, log_dir: str, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, log_dir: str, run: str = RUN, clock: Callable[[], float] = time.time
+    ) -> None:
         self._clock = clock
-        self._events = EventFileWriter(os.path.join(log_dir, RUN))
+        self._events = EventFileWriter(os.path.join(log_dir, run))
         self._tags: set[str] = set()
         self._text_tags: set[str] = set()
 

@@ -15,6 +15,7 @@ _CHARTS = (
     ("Step time", "Parts of a step (ms)", rf"^perf/({_PARTS})_ms$"),
     ("Step time", "Step time (ms)", r"^perf/step_time_ms$"),
     ("Step time", "Callbacks (ms per step)", r"^callbacks/"),
+    ("Workers", "Exchange of gradients (ms)", r"^perf/(communication|peer_wait|skew)_ms$"),
     ("Gaps", "Steps and pauses far longer than usual (ms)", r"^events/"),
     ("Gaps", "Between epochs (ms)", r"^between_epochs/"),
     ("Throughput", "Steps per second", r"^perf/steps_per_sec$"),

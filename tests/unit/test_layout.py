@@ -26,6 +26,7 @@ def test_all_tags_make_all_charts():
     found = {category: list(titles) for category, titles in charts(EVERY_TAG).items()}
     assert found == {
         "Step time": ["Parts of a step (ms)", "Step time (ms)", "Callbacks (ms per step)"],
+        "Workers": ["Exchange of gradients (ms)"],
         "Gaps": ["Steps and pauses far longer than usual (ms)", "Between epochs (ms)"],
         "Throughput": ["Steps per second", "Examples per second"],
         "GPU": [

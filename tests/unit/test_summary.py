@@ -237,3 +237,23 @@ def test_the_parts_add_up_to_the_step(points):
     assert sum(found.parts.values()) == pytest.approx(found.step_ms)
     assert min(found.parts.values()) >= 0
     assert found.steps == sum(int(values["perf/interval_steps"]) for _, values in points)
+
+
+def exchanging(last_step: int, steps: int, ms: float) -> tuple[int, dict[str, float]]:
+    """An interval of steps of 10 ms, whose exchange is all waiting and twice the skew."""
+    means = {"communication": ms, "peer_wait": ms, "skew": ms / 2}
+    step, values = point(last_step, steps, 10.0, compute=9.0, callbacks=1.0, **means)
+    return step, values | {"perf/slowest_worker": 1.0}
+
+
+def test_the_exchange_is_a_mean_over_the_intervals_that_measured_it():
+    first = point(10, 10, 10.0, compute=9.0, callbacks=1.0)
+    found = summary_of(first, exchanging(20, 10, 2.0), exchanging(50, 30, 4.0))
+    assert found.exchange == pytest.approx({"communication": 3.5, "peer_wait": 3.5, "skew": 1.75})
+    assert found.wire_ms == 0.0
+    assert found.intervals["slowest_worker"].tolist()[1:] == [1.0, 1.0]
+    assert found.as_worker(3) == (3, 50, 10.0, None, 5.5, 3.5, 1.0)
+
+
+def test_without_an_exchange_there_are_no_means_of_it():
+    assert summary_of(point(10, 10, 10.0, compute=10.0)).exchange == {}

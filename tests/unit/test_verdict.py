@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hand_built import between_epochs, situation, stage
+from hand_built import H200, between_epochs, situation, stage
 
 from keras_perf.advise.verdict import gain_between_epochs, gains, verdict_of
 from keras_perf.analyse.summary import ENOUGH_STEPS
@@ -91,6 +91,12 @@ def test_a_wait_that_was_not_measured_leaves_the_rest_inconclusive():
     assert "options.autotune.enabled" in because
 
 
+@pytest.mark.parametrize(("steps", "verdict"), [(1, "inconclusive"), (8, "compute-bound")])
+def test_short_steps_may_be_dispatch_unless_many_share_an_execution(steps, verdict):
+    context = {"steps_per_execution": steps}
+    assert verdict_of(situation(input_wait=0.0, compute=1.0, context=context))[0] == verdict
+
+
 @pytest.mark.parametrize("part", ["callbacks", "other_host", "compile"])
 def test_what_is_plain_without_the_wait_is_said_without_it(part):
     parts: dict[str, Any] = {"compute": 6.0, part: 4.0}
@@ -151,3 +157,53 @@ def test_without_callbacks_between_epochs_there_is_nothing_to_gain_there():
 def test_the_gain_between_epochs_is_of_the_whole_training():
     context = between_epochs(5.0, {"Mine.on_epoch_end": 4.0}, 1.0)
     assert gain_between_epochs(situation(compute=10.0, context=context).model) == 20 / 16
+
+
+# -- input from workers, of which tf.data sees nothing -----------------------------------
+
+WORKERS = {"input_kind": "PyDataset", "cpu_count": 2}
+
+
+def from_workers(*, cpu_pct=20.0, process_cpu_pct=30.0, context=None, **parts):
+    """Ten milliseconds of a step whose input wait is unknown, by default."""
+    return verdict_of(
+        situation(
+            **(parts or {"compute": 10.0}),
+            process_cpu_pct=process_cpu_pct,
+            sensors={"host/cpu_pct": cpu_pct},
+            context=WORKERS | (context or {}),
+        )
+    )
+
+
+def test_a_train_function_in_which_nobody_computes_waits_for_its_workers():
+    verdict, why = from_workers()
+    assert verdict == "input-bound"
+    # 30 % of a core for 10 ms are 3 ms of CPU time, in which training may have computed.
+    assert why.startswith("for at least 7 ms of each step of 10 ms training waited while no thread")
+    assert "for a PyDataset with workers Keras turns off what tells it" in why
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"process_cpu_pct": 55.0},  # half of the step may be computing
+        {"process_cpu_pct": 0.0},  # not sampled
+        {"cpu_pct": 75.0},  # other programs may keep the cores
+        {"context": H200},  # the device computes
+        {"context": {"replicas": 2}},
+        {"context": {"input_kind": "tf.data"}},
+        {"context": between_epochs(rest=3.0)},  # CPU use is that of other things too
+    ],
+)
+def test_where_something_else_may_be_behind_it_the_verdict_stays_open(changed):
+    verdict, why = from_workers(**changed)
+    assert verdict == "inconclusive"
+    assert why.startswith("the input wait could not be measured: ")
+
+
+def test_what_was_measured_and_costs_more_goes_before_waiting_that_was_not_seen():
+    verdict, _ = from_workers(compute=4.0, callbacks=6.0, process_cpu_pct=1.0)
+    assert verdict == "callback-bound"
+    verdict, _ = from_workers(compute=9.0, dispatch=1.0)
+    assert verdict == "input-bound"

@@ -1,0 +1,92 @@
+"""The same advice for a custom loop, where nobody calls Keras's `fit` and `compile`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from keras_perf.advise.recommendation import Recommendation
+from keras_perf.analyse.summary import Summary
+
+COMMAND = "python train.py"
+"""The loop that `keras-perf template train.py` writes."""
+
+
+def in_a_loop(advice: Recommendation, summary: Summary) -> Recommendation:
+    """The advice with what to paste into that loop, or its command line."""
+    reword = _REWORDED.get(advice.id)
+    return advice if reword is None else reword(advice, summary)
+
+
+def _steps_per_call(advice: Recommendation, summary: Summary) -> Recommendation:
+    steps = advice.evidence["advised"]
+    action = f"{COMMAND} --steps-per-call {steps}"
+    return replace(advice, title=f"Run {steps} steps per call", action=action)
+
+
+def _rarer_work(advice: Recommendation, summary: Summary) -> Recommendation:
+    owner, every = advice.evidence["owner"], advice.evidence["advised"]
+    lines = f'    with monitor.outside("{owner}"):\n        ...'
+    title = f"Do the work of {owner} {_rarer(advice)} times less often"
+    if advice.of == "step":
+        lines = f'    with monitor.host("{owner}"):\n        ...'
+        title = f"Do the work of {owner} every {every} steps"
+        return replace(advice, title=title, action=f"if step % {every} < call.steps:\n{lines}")
+    steps = _steps_between(summary, summary.context["outside"]["epoch_gaps"]) * every
+    return replace(advice, title=title, action=f"if step % {steps} < call.steps:\n{lines}")
+
+
+def _rarer_evaluation(advice: Recommendation, summary: Summary) -> Recommendation:
+    spent, share = advice.evidence["validation_ms"], advice.evidence["share"]
+    present = _steps_between(summary, summary.context["outside"]["validations"])
+    every = _rarer(advice) * present
+    return replace(
+        advice,
+        title=f"Evaluate every {every} steps, or on a part of the data",
+        reason=(
+            f"Evaluation takes {spent:.3g} ms for every step of {summary.step_ms:.3g} ms, "
+            f"{share:.0%} of the training."
+        ),
+        action=f"{COMMAND} --evaluate-every {every}",
+        evidence={**advice.evidence, "present": present, "advised": every},
+    )
+
+
+def _rarer(advice: Recommendation) -> int:
+    return int(advice.evidence["advised"] // max(1, advice.evidence["present"]))
+
+
+def _steps_between(summary: Summary, times: int) -> int:
+    """Steps between two of so many times in the training."""
+    steps = int(summary.context["last_step"]) - int(summary.context["first_step"])
+    return max(1, round(steps / max(1, times)))
+
+
+def _compile(advice: Recommendation, summary: Summary) -> Recommendation:
+    return replace(advice, action=f"{COMMAND} --jit-compile")
+
+
+def _policy(advice: Recommendation, summary: Summary) -> Recommendation:
+    policy = advice.action.split('"')[1]
+    return replace(advice, action=f"{COMMAND} --policy {policy}")
+
+
+def _not_eagerly(advice: Recommendation, summary: Summary) -> Recommendation:
+    return replace(
+        advice,
+        reason=(
+            "tf.config.run_functions_eagerly(True) runs every operation from Python; it is meant "
+            "for debugging."
+        ),
+        action="tf.config.run_functions_eagerly(False)",
+    )
+
+
+_REWORDED: Mapping[str, Callable[[Recommendation, Summary], Recommendation]] = {
+    "raise-steps-per-execution": _steps_per_call,
+    "amortize-callback": _rarer_work,
+    "rarer-validation": _rarer_evaluation,
+    "enable-xla": _compile,
+    "mixed-precision": _policy,
+    "disable-run-eagerly": _not_eagerly,
+}

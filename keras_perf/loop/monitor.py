@@ -1,0 +1,218 @@
+"""LoopMonitor: a custom training loop, observed as `fit` is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import partial
+from types import TracebackType
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from keras_perf.callbacks.listening import ListeningCallback, require_bool, require_number
+from keras_perf.callbacks.profiler import WindowedProfiler
+from keras_perf.callbacks.recommender import StepsPerExecutionRecommender
+from keras_perf.callbacks.suite import Choice, perf_callbacks
+from keras_perf.callbacks.warning import warn_of
+from keras_perf.loop.loop_observation import LoopObservation, TimedExchange
+from keras_perf.loop.turns import Aside, Call
+from keras_perf.observers.schedule import require_int
+from keras_perf.observers.steps_choice import StepsPerExecution
+from keras_perf.observers.workers import includes, place_among_workers
+from keras_perf.records.epoch_gap import VALIDATION
+
+
+class LoopMonitor:
+    """Observes a custom training loop: what `perf_callbacks` does for `fit`, in a `with`.
+
+    The same records, tags, profiler windows, GPU samples and advice. Of several workers each
+    writes a run of its own, `perf/worker_<k>`, and the chief the diagnosis.
+
+    Arguments:
+        log_dir: the directory that TensorBoard is started on; str or os.PathLike.
+        model: the Keras model that is trained.
+        strategy: that it is trained under; None for TensorFlow's present one.
+        steps: optimizer steps of the whole training; None if that is not known, and then no
+            other number of steps per call is tried.
+        first_step: optimizer steps done before, by a training that this one goes on from.
+        exchange: times the exchange of gradients among workers, such as `loop.Exchange`.
+        function: the `tf.function` that runs the steps; without it, tracing it again is not
+            recognised.
+        examples_per_step: training examples in a step of all replicas together.
+        fetches_per_step: how many elements of the iterator a step takes: 4 where gradients of
+            four are accumulated; 1/16 where an element holds the batches of 16 steps.
+        jit_compile: XLA compiles the steps; None if that is not to be said.
+        worker: this worker's number, the chief's is 0; None: as TF_CONFIG tells.
+        profiler, gpu, gaps, steps_per_execution: as in `perf_callbacks`.
+
+    Attributes:
+        observation: while the `with` runs and nothing has failed; else None.
+
+    Raises:
+        TypeError, ValueError, OSError: a wrong argument, or `log_dir` cannot be written.
+
+    >>> import keras
+    >>> from keras_perf import loop
+    >>> model = keras.Sequential([keras.layers.Dense(1)])
+    >>> with loop.LoopMonitor("logs/run1", model=model, steps=100) as monitor:
+    ...     pass  # while step < 100: with monitor.execution(iterator, 10) as call: ...
+    """
+
+    def __init__(
+        self,
+        log_dir: str | os.PathLike[str],
+        *,
+        model: keras.Model,
+        strategy: tf.distribute.Strategy | None = None,
+        steps: int | None = None,
+        first_step: int = 0,
+        exchange: TimedExchange | None = None,
+        function: Any = None,
+        examples_per_step: float | None = None,
+        fetches_per_step: float = 1,
+        jit_compile: bool | None = None,
+        worker: int | None = None,
+        profiler: Choice = True,
+        gpu: Choice = True,
+        gaps: Choice = True,
+        steps_per_execution: Choice = True,
+    ) -> None:
+        if not isinstance(model, keras.Model):
+            raise TypeError(f"model must be a keras.Model, got {type(model).__name__} {model!r}.")
+        if not isinstance(strategy, tf.distribute.Strategy | None):
+            raise TypeError(
+                f"strategy must be a tf.distribute.Strategy or None, got {type(strategy).__name__}."
+            )
+        if not isinstance(exchange, TimedExchange | None):
+            raise TypeError(
+                f"exchange must have pause() and totals(), got {type(exchange).__name__}. None "
+                "measures no communication."
+            )
+        if steps is not None:
+            require_int("steps", steps, 1, " None is for a number that is not known.")
+        require_int("first_step", first_step, 0, " It is the number of steps done before.")
+        if examples_per_step is not None:
+            remedy = "None leaves examples per second out."
+            require_number("examples_per_step", examples_per_step, above=0, remedy=remedy)
+        remedy = "It is 1 where each step takes one batch."
+        require_number("fetches_per_step", fetches_per_step, above=0, remedy=remedy)
+        if jit_compile is not None:
+            require_bool("jit_compile", jit_compile)
+        if worker is not None:
+            require_int("worker", worker, 0, " None is for a training of one worker.")
+        if isinstance(gpu, Mapping) and gpu.get("epoch_line"):
+            raise ValueError("gpu must be without epoch_line: a custom loop has no epochs.")
+        if function is not None and not hasattr(function, "experimental_get_tracing_count"):
+            raise TypeError(
+                f"function must be a tf.function, got {type(function).__name__}. It is asked how "
+                "often it was traced; leave it out for a plain function."
+            )
+        workers = None
+        if worker is None:
+            worker, workers = place_among_workers(os.environ.get("TF_CONFIG"))
+        self._listeners = perf_callbacks(
+            log_dir,
+            profiler=profiler,
+            gpu=gpu,
+            gaps=gaps,
+            steps_per_execution=steps_per_execution,
+        )
+        self._make = partial(
+            LoopObservation,
+            model,
+            function,
+            strategy=strategy or tf.distribute.get_strategy(),
+            steps=steps,
+            first_step=first_step,
+            jit_compile=jit_compile,
+            examples=examples_per_step,
+            fetches_per_step=fetches_per_step,
+            exchange=exchange,
+            worker=worker,
+            workers=workers,
+        )
+        self.observation: LoopObservation | None = None
+        self._call = Call(self)
+        self._taken = False
+
+    @property
+    def recommendation(self) -> StepsPerExecution | None:
+        """After the `with`: what `StepsPerExecutionRecommender.recommendation` is after `fit`."""
+        for listener in self._listeners:
+            if isinstance(listener, StepsPerExecutionRecommender):
+                return listener.recommendation
+        return None
+
+    def __enter__(self) -> LoopMonitor:
+        self._taken = False
+        try:
+            self.observation = observation = self._make()
+        except Exception as error:  # noqa: BLE001  monitoring never kills training
+            warn_of(error, "LoopMonitor", "this training is not observed")
+            return self
+        for listener in self._listeners:
+            if _takes_part(listener, observation.worker):
+                listener.observe(observation)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close(aborted=kind is not None)
+
+    def execution(self, iterator: Any, steps: int, *, left: int | None = None) -> Call:
+        """A context manager around one call of the train function, and reading its result.
+
+        Its `steps` says how many steps to run: `steps`, or another number up to `left` where
+        that is being tried or applied.
+
+        Arguments:
+            iterator: that the function takes its batches from.
+            steps: to run in this call.
+            left: how many steps may be run in one call at most: until an evaluation, say. None
+                is for no more than `steps`.
+        """
+        return self._call.of(iterator, steps, left)
+
+    def host(self, owner: str) -> Aside:
+        """A context manager around the user's own work between two calls: `callbacks/<owner>`."""
+        return Aside(self, owner, between=False)
+
+    def outside(self, owner: str) -> Aside:
+        """A context manager around what lies outside of every step, as validation does in `fit`.
+
+        Arguments:
+            owner: `evaluation`, `checkpoint`, or any other word.
+        """
+        if owner == "evaluation":
+            owner = VALIDATION
+        return Aside(self, owner, between=True)
+
+    def takes_turn(self) -> bool:
+        """A call or other work begins; False if it is a part of what has begun before."""
+        free, self._taken = not self._taken, True
+        return free
+
+    def gives_turn(self) -> None:
+        """It is over."""
+        self._taken = False
+
+    def fails(self, error: Exception) -> None:
+        """Ends the observation, not the training."""
+        warn_of(error, "LoopMonitor", "the rest of this training is not observed")
+        self.close(aborted=True)
+
+    def close(self, *, aborted: bool = False) -> None:
+        """Writes what is left; again does nothing."""
+        observation, self.observation = self.observation, None
+        if observation is not None:
+            observation.close(aborted=aborted)
+
+
+def _takes_part(listener: ListeningCallback, worker: int | None) -> bool:
+    return not isinstance(listener, WindowedProfiler) or includes(listener.workers, worker or 0)

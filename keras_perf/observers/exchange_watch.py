@@ -1,0 +1,67 @@
+"""Totals of the exchange in, means over the steps in between out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from keras_perf.records.exchange import ExchangeMeans, ExchangeTotals
+
+
+def exchange_between(before: ExchangeTotals | None, now: ExchangeTotals) -> ExchangeMeans | None:
+    """What the exchange took per step since `before`; None if no step was counted.
+
+    A worker hands its gradients over when it has been busy for so long since it had the last
+    sum, and all have that at about the same time: so it waits for the slowest by as much as
+    that one was busy longer.
+
+    Arguments:
+        before: the totals then; None where training began since.
+        now: the totals now, of the same worker.
+
+    What it cannot see: that some have the last sum earlier than others. Where that makes the
+    wait for the others longer than the whole exchange, it is cut down to it.
+    """
+    if before is None:
+        before = now._replace(steps=0, own_s=0.0, busy_s=(0.0,) * len(now.busy_s), slowest_s=0.0)
+    steps = now.steps - before.steps
+    if steps <= 0:
+        return None
+    busy = [b - a for a, b in zip(before.busy_s, now.busy_s, strict=True)]
+    slowest, mean = now.slowest_s - before.slowest_s, sum(busy) / len(busy)
+    per_step_ms = 1e3 / steps
+    communication = max(0.0, now.own_s - before.own_s)
+    return ExchangeMeans(
+        communication_ms=communication * per_step_ms,
+        peer_wait_ms=min(communication, max(0.0, slowest - busy[now.rank])) * per_step_ms,
+        skew_ms=max(0.0, slowest - mean) * per_step_ms,
+        slowest_worker=busy.index(max(busy)),
+        steadily_ms=(max(busy) - mean) * per_step_ms,
+    )
+
+
+class ExchangeWatch:
+    """Remembers the totals from one interval to the next.
+
+    Attributes:
+        totals: the newest; None before the first.
+    """
+
+    def __init__(self) -> None:
+        self.totals: ExchangeTotals | None = None
+        self._first: ExchangeTotals | None = None
+
+    def take(self, totals: ExchangeTotals) -> ExchangeMeans | None:
+        """What the exchange took per step since the last call; None at the first one."""
+        last, self.totals = self.totals, totals
+        if last is None:
+            self._first = totals
+            return None
+        return exchange_between(last, totals)
+
+    def record(self) -> dict[str, Any]:
+        """For the context record: sizes, and means from the first call to the last one."""
+        if self.totals is None:
+            return {}
+        means = exchange_between(self._first, self.totals)
+        sizes = {"workers": len(self.totals.busy_s), "bytes_per_step": self.totals.bytes_per_step}
+        return sizes | (means._asdict() if means is not None else {})

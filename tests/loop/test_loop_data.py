@@ -1,0 +1,73 @@
+"""Batches of one shape, and what cannot be shared among replicas."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keras_perf.loop import batched, iterate
+from keras_perf.loop.distribution import Distribution
+
+
+def numbers(count):
+    return tf.data.Dataset.range(count).map(lambda i: ({"a": [i, -i]}, i))
+
+
+class Several(Distribution):
+    replicas, workers = 4, 2
+
+
+def several():
+    return Several(tf.distribute.get_strategy())
+
+
+def alone():
+    return Distribution(tf.distribute.get_strategy())
+
+
+def test_full_batches_leave_the_last_examples_out():
+    batches = list(batched(numbers(10), 4))
+    assert [y.numpy().tolist() for _, y in batches] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    assert batches[0][0]["a"].shape == (4, 2)
+
+
+def test_exact_batches_are_filled_up_with_their_own_examples():
+    *_, (x, y, weights) = batched(numbers(10), 4, exact=True)
+    assert y.numpy().tolist() == [8, 9, 8, 9]
+    assert x["a"].numpy().tolist() == [[8, -8], [9, -9], [8, -8], [9, -9]]
+    assert weights.numpy().tolist() == [1, 1, 0, 0]
+    assert weights.dtype == tf.float32
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_batches_have_one_shape_that_is_known_before(exact):
+    specs = tf.nest.flatten(batched(numbers(10), 4, exact=exact).element_spec)
+    assert all(spec.shape[0] == 4 for spec in specs)
+
+
+@settings(deadline=None, max_examples=20)
+@given(count=st.integers(1, 50), size=st.integers(1, 9))
+def test_exact_batches_have_every_example_once(count, size):
+    seen = [y.numpy()[w.numpy() == 1] for _, y, w in batched(numbers(count), size, exact=True)]
+    np.testing.assert_array_equal(np.concatenate(seen), np.arange(count))
+
+
+def test_one_replica_has_the_plain_iterator():
+    iterator = iterate(alone(), batched(numbers(8), 4), 4)
+    assert next(iterator)[1].numpy().tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("size", "arguments", "words"),
+    [
+        (8, {"sharding": "auto"}, "sharding must be 'data' or 'file', got 'auto'"),
+        (6, {}, "a multiple of the 4 replicas, got 6. The next one is 2 × 4"),
+        (8, {"sharding": "file"}, "a multiple of the 2 workers, got 0"),
+        (8, {"sharding": "file", "files": ["a", "b", "c"]}, "got 3: a worker without a file"),
+        (8, {}, r"must be endless: .* Add .repeat\(\)"),
+    ],
+)
+def test_what_replicas_cannot_share_is_refused(size, arguments, words):
+    with pytest.raises(ValueError, match=words):
+        iterate(several(), batched(numbers(24), size), size, **arguments)

@@ -1,0 +1,163 @@
+"""What is checked before a strategy is made, and where TensorFlow was used too early."""
+
+import json
+import runpy
+import subprocess
+import sys
+
+import pytest
+import tensorflow as tf
+from tensorflow.python.eager import context as runtime
+
+from keras_perf.cluster.tf_config import ClusterError
+from keras_perf.loop import distribute
+from keras_perf.loop.distribution import Distribution, exit_code
+from keras_perf.loop.early_use import UNKNOWN, EarlyUse
+
+TWO = {"worker": ["127.0.0.1:20001", "127.0.0.1:20002"]}
+
+
+def tf_config(cluster=None, kind="worker", index=0):
+    task = {"type": kind, "index": index}
+    return {"TF_CONFIG": json.dumps({"cluster": cluster or TWO, "task": task})}
+
+
+@pytest.mark.parametrize(
+    ("environ", "words"),
+    [
+        ({}, "needs TF_CONFIG, which is not set. Start the workers with `keras-perf launch`"),
+        ({"TF_CONFIG": "{'cluster'"}, "must be JSON"),
+        (tf_config(TWO | {"ps": ["127.0.0.1:20003"]}), "got 'ps'. Parameter servers take no part"),
+        (tf_config(kind="ps"), "got 'ps'. Parameter servers take no part"),
+        (tf_config(kind="evaluator"), "got 'evaluator'. An evaluator would silently train alone"),
+        (tf_config({"worker": ["127.0.0.1:20001"]}), "at least two workers, got worker:0 alone"),
+        (tf_config(index=2), "must be an integer from 0 to 1"),
+        (tf_config({"worker": ["127.0.0.1:20001"] * 2}), "got '127.0.0.1:20001' twice"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["multi-worker", "auto"])
+def test_a_slip_in_tf_config_is_named(kind, environ, words):
+    if kind == "auto" and not environ:
+        assert distribute(kind, environ=environ).workers == 1
+        return
+    with pytest.raises(ClusterError, match=words) as caught:
+        distribute(kind, environ=environ, deadline_s=5)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["none", "one-device", "mirrored"])
+def test_training_alone_in_a_cluster_is_refused(kind):
+    with pytest.raises(ClusterError, match=f"must be multi-worker, got '{kind}'"):
+        distribute(kind, environ=tf_config())
+
+
+def test_another_kind_is_refused():
+    with pytest.raises(ValueError, match=r"kind must be one of auto, none, .*, got 'tpu'"):
+        distribute("tpu", environ={})
+
+
+@pytest.mark.parametrize("kind", ["auto", "none", "one-device", "mirrored"])
+def test_this_process_alone_is_the_chief(kind):
+    with distribute(kind, environ={}) as where:
+        assert (where.replicas, where.workers, where.rank, where.is_chief) == (1, 1, 0, True)
+        assert where.agreed(7, "step") == 7
+
+
+def test_several_workers_after_tensorflow_was_used_are_refused():
+    tf.constant(1)
+    with pytest.raises(RuntimeError, match="before TensorFlow is used, and TensorFlow was used at"):
+        distribute("multi-worker", environ=tf_config(), deadline_s=5)
+
+
+def test_a_cluster_that_cannot_come_together_ends_in_one_line(capsys):
+    def fails():
+        raise ClusterError("a slip")
+
+    assert exit_code(fails) == 1
+    assert capsys.readouterr().err.endswith(": a slip\n")
+    assert exit_code(lambda: 42) == 42
+
+
+def contexts():
+    """Stands for TensorFlow's class, which a test must not touch."""
+
+    class Context:
+        started = 0
+
+        def ensure_initialized(self):
+            self.started += 1
+
+    return Context
+
+
+def test_the_line_that_starts_the_runtime_is_noted_once():
+    context_class = contexts()
+    original = context_class.ensure_initialized
+    early = EarlyUse(context_class, already_runs=False)
+    assert early.place is None
+    context = context_class()
+    context.ensure_initialized()  # this line
+    assert early.place.startswith(f"{__file__}:")
+    assert early.place.endswith(": context.ensure_initialized()  # this line")
+    place = early.place
+    context.ensure_initialized()
+    assert (early.place, context.started) == (place, 2)
+    assert context_class.ensure_initialized is original
+
+
+@pytest.mark.parametrize("folder", ["keras", "tensorflow", "keras_perf"])
+def test_a_program_in_a_folder_named_as_a_library_is_named(folder, tmp_path):
+    program = tmp_path / folder / "train.py"
+    program.parent.mkdir()
+    program.write_text("context.ensure_initialized()")
+    context_class = contexts()
+    early = EarlyUse(context_class, already_runs=False)
+    runpy.run_path(str(program), {"context": context_class()})
+    assert early.place == f"{program}:1: context.ensure_initialized()"
+
+
+def test_a_runtime_that_runs_already_or_cannot_be_watched_is_left_alone():
+    context_class = contexts()
+    original = context_class.ensure_initialized
+    assert EarlyUse(context_class, already_runs=True).place == UNKNOWN
+    assert context_class.ensure_initialized is original
+    assert EarlyUse(object, already_runs=False).place is None
+    assert EarlyUse(None, already_runs=False).place is None
+
+
+def test_tensorflow_still_starts_where_we_watch():
+    """Canary for `Context.ensure_initialized` and `_initialized`."""
+    tf.constant(1)
+    assert runtime.context()._initialized is True
+    assert callable(runtime.Context.ensure_initialized)
+
+
+@pytest.mark.parametrize("line", ["tf.constant(1)", "keras.layers.Dense(1).build((1, 1))"])
+def test_the_first_use_of_tensorflow_is_found(line, tmp_path):
+    """Canary for the whole."""
+    program = tmp_path / "program.py"
+    program.write_text(f"""
+import keras, os, tensorflow as tf
+from keras_perf.loop.early_use import early_use
+assert early_use.place is None, early_use.place
+{line}
+print(early_use.place, flush=True)
+os._exit(0)
+""")
+    ran = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=100)
+    assert ran.stdout == f"{program}:5: {line}\n", ran.stderr[-2000:]
+
+
+def test_leaving_by_an_exception_says_no_goodbye():
+    seen = []
+
+    class Peers:
+        def __exit__(self, *how):
+            seen.append(how[0])
+
+    where = Distribution(tf.distribute.get_strategy(), None, Peers())
+    with where:
+        pass
+    with pytest.raises(SystemExit), where:
+        raise SystemExit(3)
+    assert seen == [None, SystemExit]

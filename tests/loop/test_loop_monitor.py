@@ -1,0 +1,499 @@
+"""Real custom loops under a monitor."""
+
+import gc
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+import watched_loops
+from tensorflow.python.profiler import profiler_v2
+
+import keras_perf as kp
+from keras_perf.loop import LoopMonitor
+from keras_perf.observers.timeline import Timeline
+from keras_perf.read.event_files import events, run_files
+from keras_perf.records.execution import Kind
+
+needs_gap_times = pytest.mark.skipif(
+    not hasattr(tf.data.experimental, "get_model_proto"),
+    reason="this TensorFlow does not tell tf.data's gap times",
+)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left():
+    """No hook of the collector, no capture; threads are looked for by every test."""
+    before = list(gc.callbacks)
+    yield
+    assert gc.callbacks == before
+    assert profiler_v2._profiler is None
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """What the timeline tells."""
+    found = []
+    take = Timeline.take
+
+    def noting(self):
+        records = take(self)
+        found.extend(records)
+        return records
+
+    monkeypatch.setattr(Timeline, "take", noting)
+    return found
+
+
+@pytest.fixture
+def tracing_is_cheap(monkeypatch):
+    """On a busy machine the first trace of a process may take seconds."""
+    monkeypatch.setattr("keras_perf.observers.trial_lengths.CHEAP_TRACE_S", 30.0)
+    monkeypatch.setattr("keras_perf.observers.trial_lengths.SMALL_COST_S", 100.0)
+
+
+def texts(log_dir):
+    """Tag → Markdown in the Text tab, of all runs."""
+    return {
+        value.tag: value.tensor.string_val[0].decode()
+        for files in run_files(log_dir).values()
+        for path in files
+        for event in events(path)
+        for value in event.summary.value
+        if value.metadata.plugin_data.plugin_name == "text"
+    }
+
+
+@pytest.mark.parametrize("n", [1, 8])
+def test_every_step_is_told_once(told, n, tmp_path):
+    loop = watched_loops.Loop()
+    calls = loop.train(loop.monitor(tmp_path, 100), 100, n=n)
+    assert [(e.first_step, e.steps) for e in told] == [
+        (sum(calls[:place]), steps) for place, steps in enumerate(calls)
+    ]
+    assert sum(calls) == int(loop.optimizer.iterations) == 100
+    assert {e.kind for e in told} == {Kind.WARMUP, Kind.STEADY}
+    assert all(e.begin_ns <= e.returned_ns <= e.ready_ns <= e.end_ns for e in told)
+    summary = kp.diagnose(tmp_path).summary
+    assert summary.steps == sum(e.steps for e in told if e.kind is Kind.STEADY)
+    assert sum(summary.parts.values()) == pytest.approx(summary.step_ms, rel=1e-5)
+
+
+@needs_gap_times
+@pytest.mark.parametrize("n", [1, 8])
+def test_slow_input_is_told_from_computing(n, tmp_path):
+    loop = watched_loops.Loop()
+    data = watched_loops.dataset(input_ms=8.0)
+    loop.train(loop.monitor(tmp_path, 120), 120, n=n, data=data)
+    found = kp.diagnose(tmp_path)
+    assert found.verdict == "input-bound"
+    assert found.breakdown["input_wait"] > 0.6 * found.breakdown["step"]
+
+
+@needs_gap_times
+def test_an_element_that_holds_the_batches_of_several_steps_is_one_fetch(tmp_path):
+    loop = watched_loops.Loop()
+
+    @tf.function
+    def whole(iterator):
+        x, y = next(iterator)
+        for i in tf.range(8):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean((loop.model(x[i], training=True) - y[i]) ** 2)
+            variables = loop.model.trainable_variables
+            loop.optimizer.apply(tape.gradient(loss, variables), variables)
+        return loss
+
+    data = watched_loops.dataset().batch(8, drop_remainder=True)
+
+    def slowly(x, y):
+        def wait(values):
+            time.sleep(0.02)
+            return values
+
+        return tf.ensure_shape(tf.numpy_function(wait, [x], tf.float32), x.shape), y
+
+    iterator = iter(data.map(slowly))
+    monitor = loop.monitor(tmp_path, 800, function=whole, fetches_per_step=1 / 8)
+    with monitor:
+        for _ in range(100):
+            with monitor.execution(iterator, 8):
+                whole(iterator).numpy()
+    found = kp.diagnose(tmp_path)
+    assert found.verdict == "input-bound"
+    assert found.breakdown["input_wait"] > 0.6 * found.breakdown["step"]
+
+
+def test_host_work_is_a_callback_s_of_its_owner(tmp_path):
+    loop = watched_loops.Loop()
+    loop.train(loop.monitor(tmp_path, 60), 60, host=lambda step: time.sleep(0.02))
+    found = kp.diagnose(tmp_path)
+    assert found.verdict == "callback-bound"
+    assert found.summary.owners["print"] == pytest.approx(found.breakdown["callbacks"], rel=1e-5)
+    [advice] = [each for each in found.recommendations if each.id == "amortize-callback"]
+    assert 'with monitor.host("print")' in advice.action
+
+
+def test_a_long_evaluation_changes_no_step(told, tmp_path):
+    loop = watched_loops.Loop()
+    monitor = loop.monitor(tmp_path, 200)
+
+    def evaluate(step):
+        with monitor.outside("evaluation"):
+            time.sleep(0.3)
+        with monitor.outside("checkpoint"):
+            time.sleep(0.1)
+
+    begin = time.perf_counter()
+    loop.train(monitor, 200, every=50, between=evaluate)
+    whole_s = time.perf_counter() - begin
+    assert sum(e.steps for e in told) == 200
+    assert sum(e.cycle_ns for e in told) / 1e9 < whole_s - 4 * 0.4
+    found = kp.diagnose(tmp_path)
+    assert found.breakdown["step"] * found.summary.steps / 1e3 < whole_s - 4 * 0.4
+    recorded = found.summary.context["outside"]
+    assert recorded["validations"] == recorded["epoch_gaps"] == 4
+    assert recorded["validation_s"] >= 1.2
+    assert recorded["epoch_callbacks_s"]["checkpoint"] >= 0.4
+    causes = {(event.cause.value, event.owner) for event in found.events}
+    assert {("validation", ""), ("checkpoint", "checkpoint")} <= causes
+    assert "new-iterator" not in {cause for cause, _ in causes}
+    assert any("--evaluate-every" in each.action for each in found.recommendations)
+
+
+def test_tracing_again_is_compile_time(told, tmp_path):
+    loop = watched_loops.Loop()
+    monitor = loop.monitor(tmp_path, 120)
+    iterator = iter(watched_loops.dataset())
+    with monitor:
+        for step in range(120):
+            one = tf.constant(1, tf.int32 if step < 80 else tf.int64)
+            with monitor.execution(iterator, 1) as call:
+                call.returned(loop.function(iterator, one)).numpy()
+    assert [e.first_step for e in told if e.kind is Kind.TRACED] == [80]
+    found = kp.diagnose(tmp_path)
+    assert found.breakdown["compile"] > 0
+    assert "retrace" in {event.cause.value for event in found.events}
+
+
+@pytest.mark.parametrize("place", ["execution", "host", "outside", "between"])
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_what_the_user_s_code_raises_propagates_and_leaves_nothing_behind(place, error, tmp_path):
+    loop = watched_loops.Loop()
+    monitor = loop.monitor(tmp_path, 80, profiler={"active_steps": 1000}, gpu=True)
+    iterator = iter(watched_loops.dataset())
+
+    def fail_at(step, where):
+        if step == 60 and where == place:
+            raise error("on purpose")
+
+    def train():
+        with monitor:
+            for step in range(80):
+                with monitor.execution(iterator, 1):
+                    fail_at(step, "execution")
+                    loop.function(iterator, tf.constant(1)).numpy()
+                with monitor.host("print"):
+                    fail_at(step, "host")
+                with monitor.outside("checkpoint"):
+                    fail_at(step, "outside")
+                fail_at(step, "between")
+
+    with pytest.raises(error, match="on purpose"):
+        train()
+    assert monitor.observation is None
+    assert kp.diagnose(tmp_path).summary.context["last_step"] in (60, 61)
+
+
+def test_a_loop_that_goes_on_after_an_error_is_left_alone(tmp_path):
+    loop = watched_loops.Loop()
+    monitor = loop.monitor(tmp_path, 40)
+    iterator = iter(watched_loops.dataset())
+    with monitor:
+        with pytest.raises(RuntimeError), monitor.execution(iterator, 1):
+            raise RuntimeError("on purpose")
+        with monitor.execution(iterator, 3, left=10) as call:
+            loop.function(iterator, tf.constant(call.steps))
+        with monitor.host("print"), monitor.outside("evaluation"):
+            pass
+    assert call.steps == 3
+
+
+def test_the_end_of_the_data_is_no_error_of_the_training(told, tmp_path):
+    loop = watched_loops.Loop()
+    monitor = loop.monitor(tmp_path, 60)
+    data = watched_loops.dataset(input_ms=8.0).take(20)
+
+    def to_the_end(iterator):
+        while True:
+            with monitor.execution(iterator, 1):
+                loop.function(iterator, tf.constant(1)).numpy()
+
+    with monitor:
+        for _ in range(3):
+            with pytest.raises(tf.errors.OutOfRangeError):
+                to_the_end(iter(data))
+    assert [e.first_step for e in told] == list(range(60))
+    found = kp.diagnose(tmp_path)
+    assert found.summary.context["outside"]["epoch_gaps"] == 3
+    if hasattr(tf.data.experimental, "get_model_proto"):
+        assert found.breakdown["input_wait"] > 0.6 * found.breakdown["step"]
+
+
+@pytest.mark.parametrize("marked", [True, False])
+def test_on_a_gpu_only_a_marked_return_tells_dispatch(marked, told, tmp_path):
+    loop = watched_loops.Loop()
+    monitor = loop.monitor(tmp_path, 400)
+    iterator = iter(watched_loops.dataset())
+    with monitor:
+        monitor.observation._on_gpu = True
+        for _ in range(50):
+            with monitor.execution(iterator, 8) as call:
+                loss = loop.function(iterator, tf.constant(8))
+                if marked:
+                    call.returned(loss)
+                loss.numpy()
+    assert all((e.returned_ns > e.begin_ns) == marked for e in told)
+    if hasattr(tf.data.experimental, "get_model_proto"):
+        assert ("dispatch" in kp.diagnose(tmp_path).summary.parts) == marked
+
+
+def test_several_replicas_are_split_and_tried_too(tmp_path):
+    script = Path(__file__).with_name("mirrored_loop.py")
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "equal" in done.stdout
+
+
+def test_a_window_holds_the_steps_that_it_says(tmp_path):
+    loop = watched_loops.Loop()
+    window = {"warmup_steps": 16, "active_steps": 12}
+    loop.train(loop.monitor(tmp_path, 100, first_step=200, profiler=window), 100, n=4)
+    [capture] = kp.diagnose(tmp_path).summary.context["captures"]
+    assert (capture["first_step"], capture["last_step"]) == (216, 228)
+    trace = kp.read_trace(tmp_path)
+    assert (trace.steps, trace.executions, trace.steps_from) == (12, 3, "markers")
+
+
+def test_an_evaluation_ends_a_window(tmp_path, said):
+    loop = watched_loops.Loop()
+    monitor = loop.monitor(tmp_path, 60, profiler={"warmup_steps": 10, "active_steps": 40})
+
+    def evaluate(step):
+        with monitor.outside("evaluation"):
+            pass
+
+    loop.train(monitor, 60, every=30, between=evaluate)
+    [capture] = kp.diagnose(tmp_path).summary.context["captures"]
+    assert (capture["first_step"], capture["last_step"]) == (10, 30)
+    assert any("20 steps early, because validation begins" in line for line in said())
+
+
+def test_the_gpu_sampler_knows_the_phases(tmp_path):
+    loop = watched_loops.Loop()
+    monitor = loop.monitor(tmp_path, 400, gpu={"interval_s": 0.02})
+
+    def evaluate(step):
+        with monitor.outside("evaluation"):
+            time.sleep(0.2)
+
+    loop.train(monitor, 400, every=200, between=evaluate, host=lambda step: time.sleep(0.002))
+    assert "host/process_cpu_pct" in set(kp.load_scalars(tmp_path)["tag"])
+
+
+def test_a_tiny_model_is_told_to_run_more_steps_per_call(tracing_is_cheap, told, tmp_path):
+    loop, other = watched_loops.Loop(), watched_loops.Loop()
+    monitor = loop.monitor(tmp_path, 1200, steps_per_execution=True)
+    calls = loop.train(monitor, 1200, every=400, host=lambda step: None)
+    record = monitor.recommendation
+    assert 1 < record.steps_per_execution <= 256
+    assert "steps_per_call=" in record.reason
+    assert "Called once per" in record.reason
+    assert "print" in record.reason
+    # Another number of steps is no other function: nothing was traced for the trials.
+    assert loop.function.experimental_get_tracing_count() == 1
+    assert record.evidence["extra_traces"] == 0
+    assert record.evidence["tracing_s"] == 0.0
+    assert max(calls) >= 16
+    assert sum(calls) == 1200
+    assert {e.steps for e in told if e.kind is Kind.TRIAL} == set(calls) - {1}
+    advice = [each.action for each in kp.diagnose(tmp_path).recommendations]
+    assert f"python train.py --steps-per-call {record.steps_per_execution}" in advice
+    other.train(other.monitor(tmp_path / "other", 1200, gaps=False), 1200)
+    for mine, theirs in zip(loop.model.weights, other.model.weights, strict=True):
+        np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
+
+
+def test_a_function_that_is_traced_for_a_trial_is_said_to_be(tracing_is_cheap, told, tmp_path):
+    loop = watched_loops.Loop()
+    inner = loop.function
+
+    @tf.function
+    def one_or_many(iterator, steps):
+        return inner(iterator, tf.constant(1) if steps is None else steps)
+
+    monitor = loop.monitor(tmp_path, 1200, function=one_or_many, steps_per_execution=True)
+    iterator, step = iter(watched_loops.dataset()), 0
+    with monitor:
+        while step < 1200:
+            with monitor.execution(iterator, 1, left=400 - step % 400) as call:
+                steps = tf.constant(call.steps) if call.steps > 1 else None
+                call.returned(one_or_many(iterator, steps)).numpy()
+            step += call.steps
+    assert monitor.recommendation.evidence["extra_traces"] == 1
+    assert Kind.TRACED not in {e.kind for e in told}
+
+
+def test_applied_the_calls_are_as_long_as_what_is_left_allows(tracing_is_cheap, told, tmp_path):
+    loop = watched_loops.Loop()
+    choice = {"apply": True, "limit": 32}
+    monitor = loop.monitor(tmp_path, 3000, steps_per_execution=choice)
+    calls = loop.train(monitor, 3000, every=250)
+    chosen = monitor.recommendation.steps_per_execution
+    assert chosen > 1
+    assert sum(calls) == 3000
+    applied = [e for e in told if e.kind is Kind.STEADY and e.steps > 1]
+    assert {e.steps for e in applied} >= {chosen}
+    assert kp.diagnose(tmp_path).summary.context["steps_per_execution_trial"]["applied"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ({"worker": 1}, "several workers would have to try at the same steps"),
+        ({"steps": None}, "the number of steps is not known"),
+        ({"fetches_per_step": 1 / 16}, "an element of the iterator holds several steps"),
+    ],
+)
+def test_where_no_other_number_can_be_tried_it_is_said_why(arguments, why, tmp_path):
+    loop = watched_loops.Loop()
+    monitor = loop.monitor(tmp_path, **{"steps": 200, "steps_per_execution": True, **arguments})
+    assert set(loop.train(monitor, 200)) == {1}
+    assert monitor.recommendation.reason.startswith(f"not tried: {why}")
+
+
+def test_without_a_word_on_what_is_left_no_call_is_longer(tracing_is_cheap, tmp_path):
+    loop = watched_loops.Loop()
+    monitor = loop.monitor(tmp_path, 200, steps_per_execution=True)
+    iterator = iter(watched_loops.dataset())
+    with monitor:
+        for _ in range(200):
+            with monitor.execution(iterator, 1) as call:
+                assert call.steps == 1
+                loop.function(iterator, tf.constant(1)).numpy()
+    assert "stretches without an interruption of 1 steps" in monitor.recommendation.reason
+
+
+def test_the_context_describes_the_loop(tmp_path):
+    loop = watched_loops.Loop()
+    arguments = {"examples_per_step": 8, "jit_compile": False, "first_step": 40}
+    loop.train(loop.monitor(tmp_path, 100, **arguments), 60)
+    context = kp.diagnose(tmp_path).summary.context
+    assert (context["driver"], context["strategy"], context["replicas"]) == (
+        "loop", "_DefaultDistributionStrategy", 1,
+    )  # fmt: skip
+    assert (context["first_step"], context["last_step"]) == (40, 100)
+    assert context["trainable_parameters"] == context["parameters"] == 8 * 16 + 16 + 16 + 1
+    assert (context["examples_per_step"], context["jit_compile"]) == (8, False)
+    assert "perf/examples_per_sec" in set(kp.load_scalars(tmp_path)["tag"])
+    assert "perf/diagnosis" in texts(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"model": None}, "model must be a keras.Model, got NoneType"),
+        ({"strategy": "mirrored"}, "strategy must be a tf.distribute.Strategy or None, got str"),
+        ({"exchange": 3}, "exchange must have pause.. and totals.., got int"),
+        ({"steps": 0}, "steps must be at least 1, got 0"),
+        ({"first_step": -1}, "first_step must be at least 0, got -1"),
+        ({"examples_per_step": 0}, "examples_per_step must be above 0"),
+        ({"fetches_per_step": "4"}, "fetches_per_step must be a number, got str '4'"),
+        ({"jit_compile": "yes"}, "jit_compile must be True or False, got str 'yes'"),
+        ({"worker": -1}, "worker must be at least 0, got -1"),
+        ({"function": print}, "function must be a tf.function"),
+        ({"gpu": {"epoch_line": True}}, "gpu must be without epoch_line"),
+        ({"profiler": {"active_steps": 0}}, "active_steps must be at least 1, got 0"),
+        ({"gaps": 1}, "gaps must be True, False or a dict"),
+    ],
+)
+def test_a_wrong_argument_is_named(arguments, message, tmp_path):
+    loop = watched_loops.Loop()
+    with pytest.raises((TypeError, ValueError), match=message):
+        loop.monitor(tmp_path, **{"steps": 10, **arguments})
+
+
+def test_a_failure_of_ours_is_said_once_and_training_goes_on(tmp_path, said, monkeypatch):
+    loop = watched_loops.Loop()
+    monitor = loop.monitor(tmp_path, 60)
+    monkeypatch.setattr("keras_perf.loop.loop_observation.PipelineModel", lambda iterator: 1 / 0)
+    loop.train(monitor, 60, host=lambda step: None)
+    assert int(loop.optimizer.iterations) == 60
+    [line] = said()
+    assert "LoopMonitor failed (ZeroDivisionError" in line
+    assert "the rest of this training is not observed" in line
+
+
+def test_an_exchange_that_cannot_be_read_costs_its_figures_only(tmp_path, said):
+    class Broken:
+        def pause(self):
+            """Nothing to do."""
+
+        def totals(self):
+            raise RuntimeError("on purpose")
+
+    loop = watched_loops.Loop()
+    loop.train(loop.monitor(tmp_path, 60, exchange=Broken()), 60)
+    [line] = said()
+    assert "reading the exchange's totals failed" in line
+    assert kp.diagnose(tmp_path).summary.steps > 20
+
+
+def test_of_nested_work_the_outer_owner_has_the_time(told, tmp_path):
+    loop = watched_loops.Loop()
+    monitor = loop.monitor(tmp_path, 30)
+
+    def host(step):
+        with monitor.host("inner"), monitor.outside("evaluation"):
+            pass
+
+    loop.train(monitor, 30, host=host)
+    assert {owner for e in told for owner, _ in e.owners} == {"print"}
+    assert sum(e.steps for e in told) == 30
+
+
+def test_what_is_inside_of_a_call_or_of_an_evaluation_is_a_part_of_it(told, tmp_path):
+    loop = watched_loops.Loop()
+    monitor = loop.monitor(tmp_path, 30)
+    iterator = iter(watched_loops.dataset())
+    with monitor:
+        for step in range(30):
+            with monitor.execution(iterator, 1) as call, monitor.host("print"):
+                loss = loop.function(iterator, tf.constant(1))
+                call.returned(call.returned(loss))
+            if step == 20:
+                with monitor.outside("evaluation"), monitor.execution(iterator, 5) as inner:
+                    assert inner.steps == 5
+            with monitor.execution(iterator, 0):
+                """Nothing is left to be done."""
+    assert [e.steps for e in told] == [1] * 30
+    assert {e.owners for e in told} == {()}
+    assert kp.diagnose(tmp_path).summary.context["outside"]["validations"] == 1
+
+
+def test_a_monitor_outside_of_its_with_is_silent(tmp_path):
+    monitor = LoopMonitor(tmp_path, model=keras.Sequential([keras.layers.Dense(1)]))
+    with monitor.execution(None, 5, left=9) as call, monitor.host("print"):
+        assert call.returned(call.steps) == 5
+    with pytest.raises(kp.read.event_files.NoRunError):
+        kp.diagnose(tmp_path)

@@ -1,0 +1,101 @@
+"""Stopping, saving and going on."""
+
+import os
+import signal
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_perf.loop import Checkpoints, StopOnSignal, seed_states, split_seeds
+from keras_perf.loop.distribution import Distribution
+
+
+def alone():
+    return Distribution(tf.distribute.get_strategy())
+
+
+def made(units=4, optimizer=keras.optimizers.Adam):
+    """A model and its optimizer, both built."""
+    layers = [keras.Input((3,)), keras.layers.Dense(units), keras.layers.Dropout(0.5)]
+    model = keras.Sequential([*layers, keras.layers.BatchNormalization()])
+    optimizer = optimizer()
+    optimizer.build(model.trainable_variables)
+    return model, optimizer
+
+
+def checkpoints(directory, *model_and_optimizer, **arguments):
+    return Checkpoints(str(directory), alone(), *(model_and_optimizer or made()), **arguments)
+
+
+def test_sigterm_is_noted_and_the_handler_before_comes_back():
+    heard = []
+    before = signal.signal(signal.SIGTERM, lambda *_: heard.append("before"))
+    try:
+        with StopOnSignal() as stop:
+            assert not stop.asked
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert stop.asked
+        assert not heard
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert heard == ["before"]
+        with pytest.raises(ValueError, match="theirs"), StopOnSignal():
+            raise ValueError("theirs")
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert heard == ["before", "before"]
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_the_newest_checkpoints_are_kept(tmp_path):
+    saved = checkpoints(tmp_path, keep=2)
+    for step in (10, 20, 30):
+        saved.step.assign(step)
+        saved.save()
+    assert {path.stem for path in tmp_path.glob("*.index")} == {"ckpt-20", "ckpt-30"}
+
+
+def test_without_a_checkpoint_it_begins_at_step_0(tmp_path, capsys):
+    assert checkpoints(tmp_path / "none").restore() == 0
+    assert not capsys.readouterr().out
+
+
+def test_all_that_changes_in_training_comes_back(tmp_path, capsys):
+    model, optimizer = made()
+    saved = checkpoints(tmp_path, model, optimizer)
+    model(np.ones((2, 3)), training=True)
+    optimizer.apply([tf.ones(v.shape) for v in model.trainable_variables])
+    saved.step.assign(7)
+    saved.save()
+    other, its_optimizer = made()
+    assert checkpoints(tmp_path, other, its_optimizer).restore() == 7
+    pairs = [*zip(other.variables, model.variables, strict=True)]
+    pairs += zip(its_optimizer.variables, optimizer.variables, strict=True)
+    for mine, theirs in pairs:
+        np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
+    assert f"Goes on after step 7, from {tmp_path}/ckpt-7." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("saved", "found"),
+    [
+        ({}, {"units": 5}),
+        ({}, {"optimizer": keras.optimizers.SGD}),
+        ({"optimizer": keras.optimizers.SGD}, {}),
+    ],
+)
+def test_a_checkpoint_of_another_model_or_optimizer_is_refused_in_one_line(saved, found, tmp_path):
+    checkpoints(tmp_path, *made(**saved)).save()
+    with pytest.raises(ValueError, match="must be of this model and optimizer, got") as caught:
+        checkpoints(tmp_path, *made(**found)).restore()
+    assert "\n" not in str(caught.value)
+    assert "Give another directory, or remove this one." in str(caught.value)
+
+
+def test_the_first_replica_keeps_its_random_numbers():
+    model, _ = made()
+    [state] = seed_states(model)
+    before = state.numpy().tolist()
+    split_seeds(model, alone())
+    assert state.numpy().tolist() == before

@@ -1,0 +1,89 @@
+"""What to paste into a custom loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hand_built import H200, between_epochs, summary
+
+from keras_perf.report.diagnosis import diagnosis_of
+
+TRIAL = {
+    "recommended": 16,
+    "predicted_speedup": 1.5,
+    "low": 1.4,
+    "high": 1.6,
+    "reason": "a step costs 1 ms.",
+    "applied": False,
+    "evidence": {},
+}
+
+
+def advised(id: str, context: dict[str, Any], **parts: Any):
+    """The advice with this id on a loop."""
+    made = summary(context={"driver": "loop", **context}, **parts)
+    [found] = [each for each in diagnosis_of(made).recommendations if each.id == id]
+    return found
+
+
+def test_steps_per_call_is_a_flag():
+    context = {"steps_per_execution_trial": TRIAL, "steps_per_execution": 1}
+    found = advised("raise-steps-per-execution", context, compute=2.0, dispatch=8.0)
+    assert found.title == "Run 16 steps per call"
+    assert found.action == "python train.py --steps-per-call 16"
+
+
+def test_host_work_is_done_less_often_in_the_loop():
+    found = advised("amortize-callback", {}, compute=2.0, callbacks=8.0, owners={"print": 8.0})
+    assert found.title == "Do the work of print every 20 steps"
+    assert (
+        found.action == 'if step % 20 < call.steps:\n    with monitor.host("print"):\n        ...'
+    )
+
+
+def test_evaluation_is_a_flag_in_steps():
+    found = advised("rarer-validation", between_epochs(validation=10.0), compute=10.0)
+    assert found.title == "Evaluate every 1000 steps, or on a part of the data"
+    assert found.action == "python train.py --evaluate-every 1000"
+    assert "val_" not in found.reason
+
+
+def test_a_checkpoint_is_written_less_often_in_the_loop():
+    context = between_epochs(callbacks={"checkpoint": 10.0})
+    found = advised("amortize-callback", context, compute=10.0)
+    assert found.title == "Do the work of checkpoint 5 times less often"
+    assert found.action == (
+        'if step % 1000 < call.steps:\n    with monitor.outside("checkpoint"):\n        ...'
+    )
+
+
+@pytest.mark.parametrize(
+    ("id", "context", "action"),
+    [
+        ("enable-xla", {**H200, "jit_compile": False}, "python train.py --jit-compile"),
+        ("mixed-precision", {**H200, "dtype_policy": "float32"}, "python train.py --policy mixed_"),
+        ("disable-run-eagerly", {"run_eagerly": True}, "tf.config.run_functions_eagerly(False)"),
+    ],
+)
+def test_settings_are_flags(id, context, action):
+    assert advised(id, context, compute=10.0).action.startswith(action)
+
+
+def test_no_advice_on_a_loop_speaks_of_fit():
+    context = {
+        **H200,
+        **between_epochs(validation=10.0, callbacks={"checkpoint": 10.0}),
+        "steps_per_execution_trial": TRIAL,
+        "dtype_policy": "float32",
+        "jit_compile": False,
+        "run_eagerly": True,
+        "driver": "loop",
+    }
+    owners = {"print": 2.0}
+    parts = {"compute": 2.0, "dispatch": 4.0, "callbacks": 2.0, "compile": 1.0}
+    for advice in diagnosis_of(summary(context=context, owners=owners, **parts)).recommendations:
+        for text in (advice.title, advice.action):
+            assert "model.fit" not in text
+            assert "model.compile" not in text
+            assert "Callback" not in text
