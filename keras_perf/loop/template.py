@@ -6,8 +6,8 @@
     python train.py                                       # where a launcher has set TF_CONFIG
 
 A step is the same arithmetic on all of them. It stops at SIGTERM with all saved (exit code 42),
-goes on where it stopped, and shows in TensorBoard, and with `keras-perf report logs/train`, where each
-step's time goes. Places to change are marked with EDIT.
+goes on where it stopped, and shows in TensorBoard and with `keras-perf report logs/train` where
+each step's time goes. Places to change are marked with EDIT.
 """
 
 import argparse

@@ -39,7 +39,8 @@ EMPTY = RunReport("logs/empty", diagnosis_of(summary(0)), pd.DataFrame())
 KEYS = {
     "run", "verdict", "explanation", "steps", "breakdown", "steps_per_sec", "examples_per_sec",
     "times_as_fast_as_first", "recommendations", "combined_speedup", "combined_whole_speedup",
-    "outside_ms", "exchange_ms", "workers", "owners_ms", "event_totals", "notes", "stages", "events",
+    "outside_ms", "exchange_ms", "workers", "owners_ms", "event_totals", "notes", "stages",
+    "events",
 }  # fmt: skip
 
 
