@@ -3,22 +3,32 @@
 `keras-perf template train.py` writes the loop itself, which is made to be copied and changed.
 """
 
+from keras_perf.cluster.exit_codes import EXIT_SAVED
 from keras_perf.cluster.peers import EXIT_PEER_LOST, PeerError
 from keras_perf.cluster.tf_config import ClusterError
 from keras_perf.loop.chief_log import ChiefLog
-from keras_perf.loop.data import batched, counted, iterate
+from keras_perf.loop.data import (
+    as_count,
+    batched,
+    count_batches,
+    counted,
+    iterate,
+    own_files,
+    part_of,
+)
 from keras_perf.loop.distribution import KINDS, Distribution, distribute, exit_code
 from keras_perf.loop.exchange import Exchange
 from keras_perf.loop.gradients import GradientUpdate, accumulate, scaled
+from keras_perf.loop.leaving import leave
 from keras_perf.loop.monitor import LoopMonitor
 from keras_perf.loop.state import (
-    EXIT_SAVED,
     Checkpoints,
     MovingStatistics,
-    StopOnSignal,
     seed_states,
     split_seeds,
 )
+from keras_perf.loop.stopping import StopOnSignal
+from keras_perf.loop.words import positive
 
 __all__ = [
     "EXIT_PEER_LOST",
@@ -35,11 +45,17 @@ __all__ = [
     "PeerError",
     "StopOnSignal",
     "accumulate",
+    "as_count",
     "batched",
+    "count_batches",
     "counted",
     "distribute",
     "exit_code",
     "iterate",
+    "leave",
+    "own_files",
+    "part_of",
+    "positive",
     "scaled",
     "seed_states",
     "split_seeds",

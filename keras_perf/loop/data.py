@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from keras_perf.loop.distribution import Distribution
-
-SHARDING = {
-    "data": tf.data.experimental.AutoShardPolicy.DATA,
-    "file": tf.data.experimental.AutoShardPolicy.FILE,
-}
 
 
 def batched(dataset: tf.data.Dataset, batch_size: int, *, exact: bool = False) -> tf.data.Dataset:
@@ -25,10 +21,18 @@ def batched(dataset: tf.data.Dataset, batch_size: int, *, exact: bool = False) -
             its own examples again, and every batch is (x, y, weight) with a weight of 1 or 0 for
             each example. Else the last ones are left out, and batches are (x, y).
 
+    Raises:
+        ValueError: not one batch is full, and none would be left.
+
     One shape means that XLA compiles once and no replica is ever without a row.
     What it cannot hide: layers that look at a whole batch, such as BatchNormalization, see the
     examples that fill it up.
     """
+    if 0 <= dataset.cardinality() < batch_size and not exact:
+        raise ValueError(
+            f"A batch must not be larger than the dataset's {dataset.cardinality()} examples, got "
+            f"{batch_size}. Lower the batch size, or keep the last, smaller batch with exact=True."
+        )
     if not exact:
         return dataset.batch(batch_size, drop_remainder=True)
 
@@ -47,23 +51,52 @@ def batched(dataset: tf.data.Dataset, batch_size: int, *, exact: bool = False) -
     return dataset.batch(batch_size).map(fill_up)
 
 
-def counted(steps: Any) -> Any:
-    """What a `for` in a `tf.function` runs over, to make so many steps.
+def as_count(steps: int, *, usual: int) -> Any:
+    """A number of steps as a `tf.function` takes it without being traced for each number.
 
     Arguments:
-        steps: a tensor, for a loop in the graph whose length is not traced; or an int, for as
-            many steps one after the other without one. A graph's loop costs some 0.1 ms a call.
+        steps: of this call.
+        usual: of most calls. Where that is 1, so is the result for 1: a loop in the graph costs
+            some 0.1 ms a call, which single steps then do without.
     """
+    return 1 if steps == usual == 1 else tf.constant(steps)
+
+
+def counted(steps: Any) -> Any:
+    """What a `for` in a `tf.function` runs over, to make so many steps; see `as_count`."""
     return range(steps) if isinstance(steps, int) else tf.range(steps)
 
 
+def part_of(stacked: Any, place: Any) -> Any:
+    """The element of each tensor of a structure at a place."""
+    return tf.nest.map_structure(lambda each: each[place], stacked)
+
+
+def count_batches(dataset: tf.data.Dataset, batch_size: int) -> int:
+    """Batches in one pass over single examples, the last one smaller; reads it if it must."""
+    examples = int(dataset.cardinality())
+    if examples < 0:
+        examples = int(dataset.reduce(np.int64(0), lambda count, *_: count + 1))
+    return -(-examples // batch_size)
+
+
+def own_files(distribution: Distribution, files: Sequence[str]) -> list[str]:
+    """The part of the files that this worker reads, for `iterate(..., sharding="file")`.
+
+    Raises:
+        ValueError: their number is not a multiple of that of the workers.
+    """
+    if not files or len(files) % distribution.workers:
+        raise ValueError(
+            f"The number of files must be a multiple of the {distribution.workers} workers, got "
+            f"{len(files)}: some would read more than others. Use sharding='data', or write the "
+            "data to more files."
+        )
+    return list(files[distribution.rank :: distribution.workers])
+
+
 def iterate(
-    distribution: Distribution,
-    dataset: tf.data.Dataset,
-    batch_size: int,
-    *,
-    sharding: str = "data",
-    files: Sequence[str] = (),
+    distribution: Distribution, dataset: tf.data.Dataset, batch_size: int, *, sharding: str = "data"
 ) -> Any:
     """An iterator over a dataset of batches, which the replicas share.
 
@@ -71,20 +104,20 @@ def iterate(
 
     Arguments:
         distribution: where the training runs.
-        dataset: of batches for all replicas together; endless (`repeat()`), because the
-            end of a distributed one is looked for in every step, with a collective.
-        batch_size: examples in each.
-        sharding: `data`: every worker reads all, and keeps its part of each batch: the batches
-            are those of one process. `file`: each worker reads files of its own: other
-            batches, less reading. TensorFlow's own choice (AUTO) changes from one to the other
-            by what it finds in the dataset, and is not offered.
-        files: with `file`, the files that the dataset reads.
+        dataset: endless (`repeat()`), because the end of a distributed one is looked for in
+            every step, with a collective.
+        batch_size: examples in a step of all replicas together.
+        sharding: `data`: the dataset is the same on all workers and has the whole batches, of
+            which each worker keeps its part: the batches of one process. `file`: it is of this
+            worker's `own_files`, in batches of `batch_size` ÷ workers: other batches, less
+            reading. TensorFlow's own choice (AUTO) changes from one to the other by what it
+            finds in the dataset, and is not offered.
 
     Raises:
-        ValueError: another `sharding`; a batch that the replicas cannot share equally; files
-            that the workers cannot.
+        ValueError: another `sharding`; a batch that the replicas cannot share equally; a dataset
+            that ends.
     """
-    if sharding not in SHARDING:
+    if sharding not in ("data", "file"):
         raise ValueError(
             f"sharding must be 'data' or 'file', got {sharding!r}. 'data' gives the batches of "
             "one process; 'file' reads less where there are many files."
@@ -95,12 +128,6 @@ def iterate(
             f"{batch_size}. The next one is {-(-batch_size // distribution.replicas)} × "
             f"{distribution.replicas}."
         )
-    if sharding == "file" and (not files or len(files) % distribution.workers):
-        raise ValueError(
-            f"With sharding='file' the number of files must be a multiple of the "
-            f"{distribution.workers} workers, got {len(files)}: a worker without a file gets "
-            "empty batches. Use sharding='data', or write the data to more files."
-        )
     if distribution.replicas == 1:
         return iter(dataset)
     if dataset.cardinality() >= 0:
@@ -108,8 +135,11 @@ def iterate(
             "The dataset must be endless: its end would be looked for in every step, with a "
             "collective. Add .repeat(), and count the steps."
         )
+    strategy = distribution.strategy
+    if sharding == "file":
+        of_a_replica = dataset.rebatch(batch_size // distribution.replicas)
+        return iter(strategy.distribute_datasets_from_function(lambda _: of_a_replica))
     options = tf.data.Options()
-    options.experimental_distribute.auto_shard_policy = SHARDING[sharding]
-    return iter(
-        distribution.strategy.experimental_distribute_dataset(dataset.with_options(options))
-    )
+    policy = tf.data.experimental.AutoShardPolicy.DATA
+    options.experimental_distribute.auto_shard_policy = policy
+    return iter(strategy.experimental_distribute_dataset(dataset.with_options(options)))

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import os
 import sys
+import traceback
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
 
+import keras
 import tensorflow as tf
 
 from keras_perf.cluster.peers import PeerError, PeerWatch, wait_for_peers
 from keras_perf.cluster.slurm import cluster_from_slurm
 from keras_perf.cluster.tf_config import Cluster, ClusterError, read_cluster
 from keras_perf.loop.early_use import UNKNOWN, early_use
+from keras_perf.loop.stopping import StopOnSignal
 
 KINDS = ("auto", "none", "one-device", "mirrored", "multi-worker")
 
@@ -25,10 +28,12 @@ class Distribution:
     As a context manager it tells the other workers, at its end, that this one has finished its
     work. A worker that leaves by an exception does not: then the others end too. Where the
     exception is of TensorFlow's and a lost worker the likely reason, that is found out first.
+    SIGTERM is noted from its beginning to its end.
 
     Attributes:
         strategy: to build the model in and run the steps with.
         cluster: the workers; None where this process is alone.
+        stop: whether SIGTERM has come.
     """
 
     def __init__(
@@ -39,6 +44,7 @@ class Distribution:
     ) -> None:
         self.strategy = strategy
         self.cluster = cluster
+        self.stop = StopOnSignal()
         self._peers = peers
         self._summed = tf.function(self._sum)
 
@@ -88,6 +94,7 @@ class Distribution:
         return self.strategy.experimental_local_results(self.strategy.run(contribute))[0]
 
     def __enter__(self) -> Distribution:
+        self.stop.__enter__()
         return self
 
     def __exit__(
@@ -96,6 +103,7 @@ class Distribution:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.stop.__exit__(kind, error, trace)
         if self._peers is not None:
             self._peers.__exit__(kind, error, trace)
 
@@ -134,6 +142,7 @@ def distribute(
             "would train alone and write the same files. Unset TF_CONFIG to train alone."
         )
     if kind == "mirrored":
+        _require_metrics_that_add_up()
         return Distribution(_mirrored())
     if kind == "one-device":
         found = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")
@@ -142,12 +151,17 @@ def distribute(
 
 
 def exit_code(main: Callable[[], int]) -> int:
-    """What `main` returns; 1, and one line on stderr, where the workers cannot come together."""
+    """What `main` returns; 1 where it raises.
+
+    Where the workers cannot come together, one line says why; else there is the traceback.
+    """
     try:
         return main()
     except (ClusterError, PeerError) as error:
         print(f"{sys.argv[0]}: {error}", file=sys.stderr)
-        return 1
+    except Exception:  # noqa: BLE001  to end without waiting for the input pipeline
+        traceback.print_exc()
+    return 1
 
 
 def _found_out(environ: Mapping[str, str]) -> str:
@@ -174,7 +188,7 @@ def _mirrored() -> tf.distribute.Strategy:
 
 
 def _multi_worker(environ: Mapping[str, str], deadline_s: float) -> Distribution:
-    if not environ.get("TF_CONFIG") and _tasks(environ) > 1:
+    if _tasks(environ) > 1 and read_cluster(environ) is None:
         environ = {**environ, "TF_CONFIG": json.dumps(cluster_from_slurm(environ))}
     cluster = read_cluster(environ)
     if cluster is None:
@@ -182,6 +196,7 @@ def _multi_worker(environ: Mapping[str, str], deadline_s: float) -> Distribution
             "multi-worker needs TF_CONFIG, which is not set. Start the workers with `keras-perf "
             "launch` on one machine, or with a launcher that sets it."
         )
+    _require_metrics_that_add_up()
     if early_use.place is not None:
         raise RuntimeError(_too_early(early_use.place))
     peers = wait_for_peers(cluster, deadline_s=deadline_s)
@@ -189,13 +204,26 @@ def _multi_worker(environ: Mapping[str, str], deadline_s: float) -> Distribution
     os.environ["TF_CONFIG"] = environ["TF_CONFIG"]
     try:
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
-    except RuntimeError as error:
-        raise RuntimeError(_too_early(early_use.place or UNKNOWN)) from error
+    except BaseException as error:
+        # Without a goodbye, so that the others do not wait for a worker that will not come.
+        peers.__exit__(type(error), error, error.__traceback__)
+        if isinstance(error, RuntimeError) and "program startup" in str(error):
+            raise RuntimeError(_too_early(early_use.place or UNKNOWN)) from error
+        raise
     return Distribution(strategy, cluster, peers)
+
+
+def _require_metrics_that_add_up() -> None:
+    """Before 3.10 Keras keeps metrics in variables that replicas overwrite for each other."""
+    if tuple(int(part) for part in keras.__version__.split(".")[:2]) < (3, 10):
+        raise RuntimeError(
+            f"Several replicas need Keras 3.10 or newer, got {keras.__version__}, whose metrics "
+            "are wrong there. pip install --upgrade keras"
+        )
 
 
 def _too_early(place: str) -> str:
     return (
         "The strategy for several workers must be made before TensorFlow is used, and "
-        f"TensorFlow was used at {place}. Move that line below distribute()."
+        f"it was used here: {place}. Move that line below distribute()."
     )

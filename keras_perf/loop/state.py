@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import signal
-import threading
-from types import FrameType, TracebackType
+import json
+from collections.abc import Mapping
 from typing import Any
 
 import keras
 import tensorflow as tf
 
 from keras_perf.loop.distribution import Distribution
-
-EXIT_SAVED = 42
-"""Exit code after a stop that was asked for: all is saved, start again to go on."""
+from keras_perf.loop.summing import sum_over_replicas
 
 
 class Checkpoints:
@@ -28,6 +25,8 @@ class Checkpoints:
         directory: seen by all workers; local, or of any kind that `tf.io.gfile` knows.
         distribution: where the training runs.
         model, optimizer: both built.
+        same: what must not change between a training and the one that goes on from it, such as
+            the batch size, in which the place in the data is counted; written as JSON.
         keep: how many of the newest stay.
 
     Attributes:
@@ -42,16 +41,20 @@ class Checkpoints:
         model: keras.Model,
         optimizer: keras.optimizers.Optimizer,
         *,
+        same: Mapping[str, Any] | None = None,
         keep: int = 3,
     ) -> None:
         self._distribution, self._model = distribution, model
         self.statistics = MovingStatistics(model, distribution)
         with tf.device("CPU:0"):
             self.step = tf.Variable(0, dtype=tf.int64, trainable=False)
+            about = _described(model, optimizer) | dict(same or {})
+            self._about = tf.Variable(json.dumps(about), trainable=False)
         self._checkpoint = tf.train.Checkpoint(
             model=[v.value for v in model.variables],
             optimizer=[v.value for v in optimizer.variables],
             step=self.step,
+            about=self._about,
         )
         self._manager = tf.train.CheckpointManager(self._checkpoint, directory, max_to_keep=keep)
 
@@ -59,23 +62,38 @@ class Checkpoints:
         """Goes back to the newest checkpoint, if there is one; the step to go on from.
 
         Raises:
-            ValueError: it is of another model or optimizer.
+            ValueError: it is of another model or optimizer, something that must be the same is
+                not, or it cannot be read.
             RuntimeError: the workers do not see the same checkpoint.
         """
         newest = self._manager.latest_checkpoint
         if newest is not None:
-            try:
-                self._checkpoint.restore(newest).assert_consumed()
-            except (AssertionError, ValueError) as error:
-                raise ValueError(
-                    f"The checkpoint must be of this model and optimizer, got {newest!r} "
-                    f"({str(error).splitlines()[0]}). Give another directory, or remove this one."
-                ) from error
+            self._require_same(newest)
+            self._checkpoint.restore(newest).assert_consumed()
         step = self._distribution.agreed(int(self.step), "step in their newest checkpoint")
         split_seeds(self._model, self._distribution)
         if newest is not None and self._distribution.is_chief:
             print(f"Goes on after step {step}, from {newest}.")
         return step
+
+    def _require_same(self, newest: str) -> None:
+        """Looks before anything is restored, because TensorFlow takes what fits by its place."""
+        try:
+            found = tf.train.load_checkpoint(newest).get_tensor(_ABOUT)
+            there = json.loads(found.decode())
+        except Exception as error:
+            raise ValueError(
+                f"The newest checkpoint must be one of Checkpoints' that can be read, got "
+                f"{newest!r} ({error}). Remove it to go on from the one before, or give another "
+                "directory."
+            ) from error
+        for name, here in json.loads(self._about.numpy().decode()).items():
+            if there.get(name) != here:
+                raise ValueError(
+                    f"A training must go on with the same {name}, got {_short(here)}, and "
+                    f"{_short(there.get(name))} in {newest!r}. Change it back, or give another "
+                    "directory."
+                )
 
     def save(self) -> None:
         """Saves the present step. All workers call it; they go on when it is written."""
@@ -83,6 +101,24 @@ class Checkpoints:
         if self._distribution.is_chief:
             self._manager.save(checkpoint_number=int(self.step))
         self._distribution.agreed(int(self.step), "step when they save")
+
+
+_ABOUT = "about/.ATTRIBUTES/VARIABLE_VALUE"
+
+
+def _described(model: keras.Model, optimizer: keras.optimizers.Optimizer) -> dict[str, Any]:
+    """What model and optimizer are: not their names, which count up with each that is made."""
+    inner = getattr(optimizer, "inner_optimizer", None)
+    kinds = [type(each).__name__ for each in (optimizer, inner) if each is not None]
+    return {
+        "model": [[v.name, list(v.shape), str(v.dtype)] for v in model.variables],
+        "optimizer": [*kinds, len(optimizer.variables)],
+    }
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def split_seeds(model: keras.Model, distribution: Distribution) -> None:
@@ -108,61 +144,33 @@ def seed_states(model: keras.Model) -> list[Any]:
 
 
 class MovingStatistics:
-    """Gives every replica the mean of all replicas' moving statistics, in one collective.
+    """Gives every replica the mean of all replicas' moving statistics.
 
     Each replica's BatchNormalization moves its own; a checkpoint holds the chief's alone. With
     `synchronized=True` they are equal already. To be averaged before they are used or saved.
+    What is equal everywhere, such as frozen weights, keeps its bits: the mean is that of the
+    differences from the first replica's values, in a second collective.
     """
 
     def __init__(self, model: keras.Model, distribution: Distribution) -> None:
         floats = [v for v in model.non_trainable_variables if v.dtype.startswith("float")]
         self._variables = [] if distribution.replicas == 1 else [v.value for v in floats]
         self._strategy = distribution.strategy
-        self._average = tf.function(self._in_one_collective)
+        self._average = tf.function(self._in_graph)
 
     def average(self) -> None:
         """All workers call it."""
         if self._variables:
             self._average()
 
-    def _in_one_collective(self) -> None:
+    def _in_graph(self) -> None:
         def assign() -> None:
             context = tf.distribute.get_replica_context()
+            is_first = context.replica_id_in_sync_group == 0
             own = [tf.identity(v) for v in self._variables]
-            means = context.all_reduce(tf.distribute.ReduceOp.MEAN, own)
-            for variable, mean in zip(self._variables, means, strict=True):
-                variable.assign(mean)
+            of_first = sum_over_replicas([tf.where(is_first, v, tf.zeros_like(v)) for v in own])
+            away = sum_over_replicas([v - f for v, f in zip(own, of_first, strict=True)])
+            for variable, first, difference in zip(self._variables, of_first, away, strict=True):
+                variable.assign(first + difference / self._strategy.num_replicas_in_sync)
 
         self._strategy.run(assign)
-
-
-class StopOnSignal:
-    """Notes SIGTERM for the time of a `with`; the loop stops at the end of a step.
-
-    To be made after the strategy: that of several workers takes SIGTERM for itself. Python gives
-    signals to its main thread alone: in another one, such as Ray Train's, none is noted.
-
-    Attributes:
-        asked: SIGTERM has come.
-    """
-
-    def __init__(self) -> None:
-        self.asked = False
-        self._before: Any = None
-
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        self.asked = True
-
-    def __enter__(self) -> StopOnSignal:
-        if threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGTERM, self._note) or signal.SIG_DFL
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGTERM, self._before)

@@ -11,7 +11,6 @@ each step's time goes. Places to change are marked with EDIT.
 """
 
 import argparse
-import sys
 from importlib.resources import files
 
 import keras
@@ -25,27 +24,24 @@ from keras_perf import loop
 def arguments(argv=None):
     """The settings; EDIT: your own."""
     parser = argparse.ArgumentParser(description="Trains a classifier of handwritten digits.")
+    count = loop.positive
     parser.add_argument("--strategy", choices=loop.KINDS, default="auto")
     parser.add_argument("--log-dir", default="logs/train")
     parser.add_argument("--checkpoint-dir", default="checkpoints/train")
-    parser.add_argument("--steps", type=int, default=400, help="optimizer steps in all")
-    parser.add_argument("--batch-size", type=int, default=32, help="of all replicas together")
-    parser.add_argument("--steps-per-call", type=int, default=10)
-    parser.add_argument("--evaluate-every", type=int, default=200, help="steps; saves too")
+    parser.add_argument("--steps", type=count, default=400, help="optimizer steps in all")
+    parser.add_argument("--batch-size", type=count, default=32, help="of all replicas together")
+    parser.add_argument("--steps-per-call", type=count, default=10)
+    parser.add_argument("--evaluate-every", type=count, default=200, help="steps; saves too")
     parser.add_argument("--learning-rate", type=float, default=1e-3)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--exact", action="store_true", help="train on the ragged last batch too")
-    parser.add_argument("--accumulate", type=int, default=1, help="parts of a batch, in turn")
+    parser.add_argument("--accumulate", type=count, default=1, help="parts of a batch, in turn")
     parser.add_argument("--policy", default="float32", help="or mixed_bfloat16, mixed_float16")
-    parser.add_argument("--loss-scale", type=float, help="fixed instead of dynamic")
+    parser.add_argument("--loss-scale", type=float, help="to begin with, and never to grow")
     parser.add_argument("--reduce-dtype", choices=("float16", "bfloat16"))
     parser.add_argument("--jit-compile", action="store_true", help="XLA for each step")
     parser.add_argument("--compiled", action="store_true", help="XLA for whole calls; one replica")
-    args = parser.parse_args(argv)
-    whole = not (args.steps % args.steps_per_call or args.evaluate_every % args.steps_per_call)
-    if args.compiled and not whole:
-        parser.error("--compiled needs --steps and --evaluate-every in whole --steps-per-call")
-    return args
+    return parser.parse_args(argv)
 
 
 # ---- Data ----------------------------------------------------------------------------------
@@ -78,7 +74,7 @@ def batches(args, split, first_step=0):
 
 # ---- Model ---------------------------------------------------------------------------------
 def make_model():
-    """EDIT: your model. It gives logits, in float32 whatever the policy."""
+    """EDIT: your model, built: with an Input. It gives logits, in float32 whatever the policy."""
     return keras.Sequential(
         [
             keras.Input((8, 8, 1)),
@@ -95,7 +91,7 @@ def make_model():
 def make_optimizer(args):
     """EDIT: your optimizer; clipping (`global_clipnorm`) is of the summed gradients."""
     optimizer = keras.optimizers.Adam(args.learning_rate, global_clipnorm=1.0)
-    return loop.scaled(optimizer, args.policy, args.loss_scale)
+    return loop.scaled(optimizer, args.policy, args.reduce_dtype, scale=args.loss_scale)
 
 
 # ---- Steps ---------------------------------------------------------------------------------
@@ -121,7 +117,10 @@ class Trainer:
         self.update = loop.GradientUpdate(
             distribution, self.optimizer, self.model, exact=args.exact, dtype=args.reduce_dtype
         )
-        self.saved = loop.Checkpoints(args.checkpoint_dir, distribution, self.model, self.optimizer)
+        same = {n: vars(args)[n] for n in ("batch_size", "seed", "exact", "learning_rate")}
+        self.saved = loop.Checkpoints(  # a restart with other ones is refused
+            args.checkpoint_dir, distribution, self.model, self.optimizer, same=same
+        )
         self.gradients_of, self.step = self.gradients, self.train_step
         if args.jit_compile and distribution.replicas == 1:
             self.step = tf.function(self.train_step, jit_compile=True)
@@ -139,12 +138,12 @@ class Trainer:
         with tf.GradientTape() as tape:
             logits = self.model(x, training=True)
             losses = self.loss(y, logits, weights)
-            loss = tf.reduce_sum(losses) / self.full
+            loss = data_loss = tf.reduce_sum(losses) / self.full
             if self.model.losses:  # regularization: each replica has its share of it
                 loss += share * tf.add_n(self.model.losses)
             scaled = self.optimizer.scale_loss(loss)
         gradients = tape.gradient(scaled, self.variables, unconnected_gradients="zero")
-        self.metrics["loss"].update_state(tf.math.divide_no_nan(loss, share), share)
+        self.metrics["loss"].update_state(tf.math.divide_no_nan(data_loss, share), share)
         self.metrics["accuracy"].update_state(y, logits, weights)
         return gradients, share
 
@@ -165,16 +164,17 @@ class Trainer:
 
     def stacked_steps(self, steps, stop):
         """The same for batches that are stacked, in one program of XLA."""
-        self.compiled(*next(self.iterator))
-        return stop, self.saved.step.assign_add(tf.cast(steps, tf.int64))
+        batches = next(self.iterator)
+        self.compiled(*batches)
+        return stop, self.saved.step.assign_add(tf.shape(batches[1], tf.int64)[0])
 
     def compiled_steps(self, *batches):
         for step in tf.range(self.args.steps_per_call):
-            self.train_step(0.0, *(each[step] for each in batches))
+            self.train_step(0.0, *loop.part_of(batches, step))
 
     def run(self, steps, stop):
         """Runs the steps: (above 0 if any worker asks for a stop, step)."""
-        steps = tf.constant(steps) if steps > 1 else 1  # traced once for one, once for all others
+        steps = loop.as_count(steps, usual=self.args.steps_per_call)
         return self.train(steps, tf.constant(float(stop)))
 
     def test_step(self, x, y, weights):
@@ -200,45 +200,45 @@ def train(args, distribution):
     """Trains until the last step, or until a stop is asked for; says which."""
     trainer = Trainer(args, distribution)
     step = trainer.saved.restore()
-    # EDIT: sharding="file", files=[...] has each worker read files of its own.
+    ends = step, args.steps, args.evaluate_every
+    if args.compiled and any(end % args.steps_per_call for end in ends):
+        raise ValueError(f"--compiled needs whole --steps-per-call, got calls that end at {ends}.")
+    # EDIT: sharding="file" where each worker reads loop.own_files(distribution, files).
     trainer.iterator = loop.iterate(distribution, batches(args, "train", step), args.batch_size)
     trainer.test_iterator = loop.iterate(distribution, batches(args, "test"), args.batch_size)
-    trainer.test_batches = -(-len(examples(args, "test")) // args.batch_size)
+    trainer.test_batches = loop.count_batches(examples(args, "test"), args.batch_size)
     log = loop.ChiefLog(args.log_dir, distribution)
-    with (
-        loop.StopOnSignal() as stop,
-        loop.LoopMonitor(
-            args.log_dir,
-            model=trainer.model,
-            strategy=trainer.strategy,
-            steps=args.steps,
-            first_step=step,
-            exchange=trainer.update.exchange,
-            function=trainer.train,
-            examples_per_step=args.batch_size,
-            fetches_per_step=1 / args.steps_per_call if args.compiled else 1,
-            jit_compile=args.compiled or args.jit_compile,
-            steps_per_execution=not args.compiled,
-        ) as monitor,
-    ):
+    with loop.LoopMonitor(
+        args.log_dir,
+        model=trainer.model,
+        strategy=trainer.strategy,
+        steps=args.steps,
+        first_step=step,
+        exchange=trainer.update.exchange,
+        function=trainer.train,
+        examples_per_step=args.batch_size,
+        fetches_per_step=1 / args.steps_per_call if args.compiled else 1,
+        jit_compile=args.compiled or args.jit_compile,
+        steps_per_execution=not args.compiled,
+    ) as monitor:
         stopping = False
         while step < args.steps and not stopping:
             left = min(args.evaluate_every - step % args.evaluate_every, args.steps - step)
             steps = min(args.steps_per_call, left)
             with monitor.execution(trainer.iterator, steps, left=left) as call:
-                asked, done = call.returned(trainer.run(call.steps, stop.asked))
+                asked, done = call.returned(trainer.run(call.steps, distribution.stop.asked))
                 stopping, step = asked.numpy() > 0, step + call.steps
             if step != done.numpy():
                 raise RuntimeError(f"{done.numpy()} steps were done, not {step}.")
-            if step % args.evaluate_every == 0 or step == args.steps:
-                with monitor.outside("evaluation"):
-                    log.write("train", step, trainer.results())
-                    trainer.saved.statistics.average()
-                    trainer.test()
-                    log.write("validation", step, trainer.results())
-            if step % args.evaluate_every == 0 or step == args.steps or stopping:
+            due = step % args.evaluate_every == 0 or step == args.steps
+            if due or stopping:
                 with monitor.outside("checkpoint"):
                     trainer.saved.save()
+            if due:
+                with monitor.outside("evaluation"):
+                    log.write("train", step, trainer.results())
+                    trainer.test()
+                    log.write("validation", step, trainer.results())
     return stopping and step < args.steps
 
 
@@ -252,4 +252,4 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    sys.exit(loop.exit_code(main))
+    loop.leave(loop.exit_code(main))

@@ -46,12 +46,12 @@ class Call:
             return self
         try:
             self._plan = plan = observation.call_begins(iterator, self.steps, left)
+            self.steps = plan.steps
+            if plan.around is not None:
+                plan.around.__enter__()
         except Exception as error:  # noqa: BLE001  monitoring never kills training
+            self._plan = None
             self._monitor.fails(error)
-            return self
-        self.steps = plan.steps
-        if plan.around is not None:
-            plan.around.__enter__()
         return self
 
     def returned(self, result: Any) -> Any:
@@ -63,8 +63,11 @@ class Call:
         """
         observation = self._monitor.observation
         if self._plan is not None and observation is not None and not self._marked:
-            observation.returned(self._plan)
             self._marked = True
+            try:
+                observation.returned(self._plan)
+            except Exception as error:  # noqa: BLE001  monitoring never kills training
+                self._monitor.fails(error)
         return result
 
     def __exit__(
@@ -77,16 +80,25 @@ class Call:
         if plan is None:
             return
         self._monitor.gives_turn()
+        try:
+            self._end(plan, kind, error, trace)
+        except Exception as failure:  # noqa: BLE001  monitoring never kills training
+            self._monitor.fails(failure)
+
+    def _end(
+        self,
+        plan: Plan,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if plan.around is not None:
             plan.around.__exit__(kind, error, trace)
         observation = self._monitor.observation
         if observation is None:
             return
         if kind is None:
-            try:
-                observation.call_ends(plan, marked=self._marked)
-            except Exception as failure:  # noqa: BLE001  monitoring never kills training
-                self._monitor.fails(failure)
+            observation.call_ends(plan, marked=self._marked)
             return
         out_of_data = issubclass(kind, _OUT_OF_DATA)
         observation.call_raises(out_of_data=out_of_data)

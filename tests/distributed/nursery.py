@@ -39,11 +39,11 @@ class Nursery:
         self._folder = folder
         self._port = 20000
         self._groups = []
-        with open(folder / "forking_stderr", "wb") as errors:
+        with open(folder / "forking_output", "wb") as errors:
             self._process = subprocess.Popen(
                 [*IN_NAMESPACE, sys.executable, str(Path(__file__).with_name("forking.py"))],
                 stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
+                stdout=errors,
                 stderr=errors,
                 env={k: v for k, v in os.environ.items() if k != "TF_CONFIG"},
             )
@@ -60,7 +60,7 @@ class Nursery:
                 several.
             indices: the workers' indices in TF_CONFIG.
             environ: further variables.
-            whole_exit: leave by way of Python's own end, which takes TensorFlow five seconds.
+            whole_exit: end by way of Python's own end, which takes TensorFlow five seconds.
         """
         folder = self._folder / f"group_{len(self._groups)}"
         folder.mkdir()
@@ -102,7 +102,7 @@ class Group:
 
     def __init__(self, folder, count):
         self.folder, self.count = folder, count
-        self.pids = json.loads(_soon(folder / "pids", 30))
+        self.pids = json.loads(_soon(folder / "pids", 120))
 
     def output(self, rank):
         """What a worker has written so far, to both of its streams."""

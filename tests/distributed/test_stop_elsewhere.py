@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from concurrent.futures import ThreadPoolExecutor
 
-from keras_perf.loop.state import StopOnSignal
+from keras_perf.loop import StopOnSignal
 
 
 def test_outside_of_the_main_thread_signals_are_left_as_they_were():

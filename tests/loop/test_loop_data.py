@@ -6,7 +6,7 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_perf.loop import batched, iterate
+from keras_perf.loop import as_count, batched, count_batches, counted, iterate, own_files
 from keras_perf.loop.distribution import Distribution
 
 
@@ -63,11 +63,44 @@ def test_one_replica_has_the_plain_iterator():
     [
         (8, {"sharding": "auto"}, "sharding must be 'data' or 'file', got 'auto'"),
         (6, {}, "a multiple of the 4 replicas, got 6. The next one is 2 × 4"),
-        (8, {"sharding": "file"}, "a multiple of the 2 workers, got 0"),
-        (8, {"sharding": "file", "files": ["a", "b", "c"]}, "got 3: a worker without a file"),
         (8, {}, r"must be endless: .* Add .repeat\(\)"),
     ],
 )
 def test_what_replicas_cannot_share_is_refused(size, arguments, words):
     with pytest.raises(ValueError, match=words):
         iterate(several(), batched(numbers(24), size), size, **arguments)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_files_that_workers_cannot_share_are_refused(count):
+    with pytest.raises(ValueError, match=f"a multiple of the 2 workers, got {count}: some would"):
+        own_files(several(), [str(n) for n in range(count)])
+
+
+def test_a_batch_larger_than_the_data_is_refused_where_none_would_be_left():
+    with pytest.raises(ValueError, match="larger than the dataset's 3 examples, got 4"):
+        batched(numbers(3), 4)
+    assert len(list(batched(numbers(3), 4, exact=True))) == 1
+
+
+@pytest.mark.parametrize("count", [1, 8, 9])
+def test_batches_are_counted_also_where_the_length_is_not_known(count):
+    known = numbers(count)
+    assert count_batches(known, 4) == -(-count // 4)
+    unknown = known.filter(lambda *_: True)
+    assert unknown.cardinality() == tf.data.UNKNOWN_CARDINALITY
+    assert count_batches(unknown, 4) == -(-count // 4)
+
+
+def test_a_function_is_traced_once_for_single_steps_and_once_for_all_other_numbers():
+    @tf.function
+    def run(steps):
+        done = tf.constant(0)
+        for _ in counted(steps):
+            done += 1
+        return done
+
+    assert [int(run(as_count(n, usual=1))) for n in (1, 1)] == [1, 1]
+    assert run.experimental_get_tracing_count() == 1
+    assert [int(run(as_count(n, usual=10))) for n in (10, 10, 7, 1)] == [10, 10, 7, 1]
+    assert run.experimental_get_tracing_count() == 2

@@ -1,10 +1,13 @@
 """What is checked before a strategy is made, and where TensorFlow was used too early."""
 
 import json
+import os
 import runpy
+import signal
 import subprocess
 import sys
 
+import keras
 import pytest
 import tensorflow as tf
 from tensorflow.python.eager import context as runtime
@@ -65,7 +68,7 @@ def test_this_process_alone_is_the_chief(kind):
 
 def test_several_workers_after_tensorflow_was_used_are_refused():
     tf.constant(1)
-    with pytest.raises(RuntimeError, match="before TensorFlow is used, and TensorFlow was used at"):
+    with pytest.raises(RuntimeError, match="before TensorFlow is used, and it was used here: "):
         distribute("multi-worker", environ=tf_config(), deadline_s=5)
 
 
@@ -76,6 +79,30 @@ def test_a_cluster_that_cannot_come_together_ends_in_one_line(capsys):
     assert exit_code(fails) == 1
     assert capsys.readouterr().err.endswith(": a slip\n")
     assert exit_code(lambda: 42) == 42
+
+
+def test_any_other_end_of_a_program_shows_where_it_was(capsys):
+    def fails():
+        raise ValueError("in a step")
+
+    assert exit_code(fails) == 1
+    assert "ValueError: in a step" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["mirrored", "multi-worker"])
+@pytest.mark.parametrize("version", ["3.3.3", "3.9.2"])
+def test_replicas_need_a_keras_whose_metrics_add_up(kind, version, monkeypatch):
+    monkeypatch.setattr(keras, "__version__", version)
+    environ = tf_config() if kind == "multi-worker" else {}
+    with pytest.raises(RuntimeError, match=f"need Keras 3.10 or newer, got {version}"):
+        distribute(kind, environ=environ, deadline_s=5)
+
+
+def test_sigterm_is_noted_from_the_strategy_on():
+    with distribute("none", environ={}) as where:
+        assert not where.stop.asked
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert where.stop.asked
 
 
 def contexts():

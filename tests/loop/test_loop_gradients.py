@@ -22,12 +22,53 @@ def model():
     ("optimizer", "arguments", "words"),
     [
         ({}, {"dtype": "int8"}, "dtype must be None, 'float16' or 'bfloat16', got 'int8'"),
+        ({}, {"dtype": "float16"}, "needs a LossScaleOptimizer, .* got SGD. Use .*scaled"),
         ({"gradient_accumulation_steps": 2}, {}, "Use keras_perf.loop.accumulate"),
+        (
+            {"use_ema": True, "ema_overwrite_frequency": 2},
+            {},
+            "ema_overwrite_frequency must be None",
+        ),
     ],
 )
 def test_what_would_go_wrong_is_refused(optimizer, arguments, words):
     with pytest.raises(ValueError, match=words):
         GradientUpdate(alone(), keras.optimizers.SGD(**optimizer), model(), **arguments)
+
+
+def test_a_model_without_weights_yet_is_refused():
+    class Later(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.dense = keras.layers.Dense(1)
+
+        def call(self, x):
+            return self.dense(x)
+
+    later = Later()
+    with pytest.raises(ValueError, match="must be built and have weights to train"):
+        GradientUpdate(alone(), keras.optimizers.SGD(), later)
+    later(np.ones((1, 3)))
+    GradientUpdate(alone(), keras.optimizers.SGD(), later)
+
+
+def test_parts_of_structures_and_rows_of_embeddings_are_summed():
+    table = tf.Variable(tf.ones((5, 2)))
+
+    def gradients_of(x, y):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.gather(table, x["row"]) * y)
+        return [tape.gradient(loss, table)], tf.constant(0.25)
+
+    rows, factors = np.array([0, 1, 1, 4]), np.array([[1.0], [2.0], [3.0], [4.0]], "float32")
+
+    @tf.function
+    def summed():
+        return accumulate(gradients_of, ({"row": rows}, factors), 4)
+
+    [found], share = summed()
+    np.testing.assert_array_equal(found[:, 0], [1, 5, 0, 0, 4])
+    assert float(share) == 1.0
 
 
 def test_a_keras_that_sums_elsewhere_is_refused():
@@ -88,7 +129,13 @@ def test_gradients_of_parts_add_up_to_those_of_the_whole(parts, compiles):
 def test_loss_scaling_comes_with_float16_alone():
     optimizer = keras.optimizers.SGD()
     assert scaled(optimizer, "mixed_bfloat16") is optimizer
-    dynamic, fixed = (scaled(keras.optimizers.SGD(), "mixed_float16", s) for s in (None, 128.0))
+    assert scaled(optimizer, "float32", None) is optimizer
+    assert scaled(optimizer, "float32", "float16").inner_optimizer is optimizer
+    with pytest.raises(ValueError, match=r"A loss scale needs mixed_float16 .* got 2.0"):
+        scaled(optimizer, "mixed_bfloat16", "bfloat16", scale=2.0)
+    dynamic, fixed = (
+        scaled(keras.optimizers.SGD(), "mixed_float16", scale=s) for s in (None, 128.0)
+    )
     assert (dynamic.initial_scale, dynamic.dynamic_growth_steps) == (2.0**15, 2000)
     assert fixed.initial_scale == 128
     assert fixed.dynamic_growth_steps > 1e9

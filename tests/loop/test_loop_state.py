@@ -87,10 +87,32 @@ def test_all_that_changes_in_training_comes_back(tmp_path, capsys):
 )
 def test_a_checkpoint_of_another_model_or_optimizer_is_refused_in_one_line(saved, found, tmp_path):
     checkpoints(tmp_path, *made(**saved)).save()
-    with pytest.raises(ValueError, match="must be of this model and optimizer, got") as caught:
+    with pytest.raises(ValueError, match=r"must go on with the same (model|optimizer), ") as caught:
         checkpoints(tmp_path, *made(**found)).restore()
     assert "\n" not in str(caught.value)
-    assert "Give another directory, or remove this one." in str(caught.value)
+    assert "Change it back, or give another directory." in str(caught.value)
+
+
+def test_an_optimizer_with_as_many_variables_is_another_one(tmp_path):
+    checkpoints(tmp_path, *made(optimizer=keras.optimizers.Adam)).save()
+    with pytest.raises(ValueError, match=r'same optimizer, got \["Adamax", \d+\], and \["Adam"'):
+        checkpoints(tmp_path, *made(optimizer=keras.optimizers.Adamax)).restore()
+
+
+def test_what_must_stay_the_same_is_named_where_it_has_changed(tmp_path):
+    checkpoints(tmp_path, same={"batch_size": 32}).save()
+    assert checkpoints(tmp_path, same={"batch_size": 32}).restore() == 0
+    with pytest.raises(ValueError, match="the same batch_size, got 64, and 32 in"):
+        checkpoints(tmp_path, same={"batch_size": 64}).restore()
+
+
+def test_a_checkpoint_that_cannot_be_read_says_how_to_go_on(tmp_path):
+    saved = checkpoints(tmp_path)
+    saved.save()
+    [data] = tmp_path.glob("*.data-*")
+    data.write_bytes(data.read_bytes()[:100])
+    with pytest.raises(ValueError, match=r"can be read, got .*Remove it to go on from the one"):
+        checkpoints(tmp_path).restore()
 
 
 def test_the_first_replica_keeps_its_random_numbers():

@@ -1,0 +1,41 @@
+"""Groups of workers that several tests look at, started once in a whole run of the tests."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+
+import nursery as nursery_of
+import pytest
+
+
+@pytest.fixture(scope="session")
+def nursery(tmp_path_factory):
+    """Starts workers."""
+    if not nursery_of.namespaces_work():
+        why = "a network namespace cannot be made here (unshare -rn, ip)"
+        pytest.fail(why) if os.environ.get("CI") else pytest.skip(why)
+    made = nursery_of.Nursery(tmp_path_factory.mktemp("nursery"))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory, nursery):
+    """`once(name, count, job, **arguments)`: a group that ran, in this process or another."""
+    own = tmp_path_factory.getbasetemp()
+    common = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+    def group(name, count, job, **arguments):
+        folder = common / f"once_{name}"
+        with open(common / f"once_{name}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not folder.is_symlink():
+                ran = nursery.start(count, job, **arguments)
+                folder.symlink_to(ran.folder)
+                ran.codes(200)
+        ran = nursery_of.Group(folder, count)
+        assert ran.codes(0) == [0] * count, ran.tails()
+        return ran
+
+    return group

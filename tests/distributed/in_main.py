@@ -1,0 +1,138 @@
+"""The template's own main as it ships, on its own model and data; jobs of `Nursery`."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import time
+
+import numpy as np
+import tensorflow as tf
+from in_loop import kept_trainers
+from plain_keras import flat
+from tensorflow.python.data.experimental.ops.testing import sleep
+
+from keras_perf import loop
+from keras_perf.loop import template
+
+
+def train(rank, folder, directory, flags, slow_s=0.0, fails=None):
+    """Its exit code; where it came to its end, its step and all of its variables are written.
+
+    Arguments:
+        directory: for events and checkpoints; `{folder}` and `{rank}` in it are this worker's.
+        flags: of the template.
+        slow_s: how long each batch takes, so that a signal comes in the midst of training.
+        fails: (rank, how) for what goes wrong there, see `failing`.
+    """
+    made = kept_trainers()
+    plain = template.batches
+
+    def slow(args, split, first_step=0):
+        batches = plain(args, split, first_step)
+        return batches.apply(sleep(int(slow_s * 1e6))) if split == "train" else batches
+
+    template.batches = slow if slow_s else plain
+    if fails and fails[0] == rank:
+        failing(fails[1])
+    directory = directory.format(folder=folder, rank=rank)
+    directories = ["--log-dir", f"{directory}/logs", "--checkpoint-dir", f"{directory}/saved"]
+    code = loop.exit_code(lambda: template.main([*flags.split(), *directories]))
+    if made:
+        model, optimizer = made[-1].model, made[-1].optimizer
+        np.savez(
+            folder / f"end_{rank}.npz",
+            step=made[-1].saved.step.numpy(),
+            trained=flat([*model.trainable_variables, *optimizer.variables]),
+            statistics=flat(model.non_trainable_variables),
+        )
+    return code
+
+
+def train_with_evaluations(rank, folder, flags):
+    """Twice: `quick`, and `long` with half a second more in each evaluation."""
+    trainer = template.Trainer
+    plain = trainer.results
+
+    def slow(self):
+        time.sleep(0.25)
+        return plain(self)
+
+    for name, trainer.results in (("quick", plain), ("long", slow)):
+        train(rank, folder, str(folder / name), flags)
+
+
+def stop_in_python(rank, folder):
+    """Stops by SIGTERM while a Python function of the input pipeline is at work, and leaves."""
+    taken = []
+
+    def wait(label):
+        taken.append(label)
+        if len(taken) == 45:
+            os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.05)
+        return label
+
+    def waited(x, y, *weights):
+        late = tf.ensure_shape(tf.numpy_function(wait, [y], y.dtype), y.shape)
+        return x, late, *weights
+
+    def batches(args, split, first_step=0):
+        dataset = plain(args, split, first_step)
+        return dataset.map(waited) if split == "train" else dataset
+
+    plain, template.batches = template.batches, batches
+    directories = ["--log-dir", f"{folder}/logs", "--checkpoint-dir", f"{folder}/saved"]
+    line = ["--steps", "90", "--evaluate-every", "30", "--steps-per-call", "5", *directories]
+    atexit.register(print, "what was registered is done")
+    loop.leave(loop.exit_code(lambda: template.main(line)))
+
+
+def failing(how):
+    """Makes this worker fail when it is about to write its first metrics, or read its data.
+
+    `stop early`: it is asked to stop while it makes its model.
+    """
+
+    def write(self, run, step, values):
+        if how == "exception":
+            raise ValueError("on purpose")
+        raise SystemExit(3)
+
+    def examples(args, split):
+        def check(number):
+            if number == 500:
+                raise ValueError("on purpose")
+            return number
+
+        def checked(number, example):
+            with tf.control_dependencies([tf.numpy_function(check, [number], tf.int64)]):
+                return tf.nest.map_structure(tf.identity, example)
+
+        return plain(args, split).enumerate().map(checked)
+
+    def make_model():
+        os.kill(os.getpid(), signal.SIGTERM)
+        return make()
+
+    plain, make = template.examples, template.make_model
+    if how == "data":
+        template.examples = examples
+    elif how == "stop early":
+        template.make_model = make_model
+    else:
+        loop.ChiefLog.write = write
+
+
+def meet(rank, folder, kind="multi-worker", deadline_s=60, used=False):
+    """What `distribute` says, and how long that took; `used`: TensorFlow has run before."""
+    begin = time.monotonic()
+    try:
+        if used:
+            tf.constant(1) + 1  # used too early
+        with loop.distribute(kind, deadline_s=deadline_s):
+            said = "made"
+    except Exception as error:  # noqa: BLE001  the test looks at what it was
+        said = f"{type(error).__name__}: {error}"
+    return {"said": said, "lasted_s": time.monotonic() - begin}

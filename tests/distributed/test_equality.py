@@ -1,0 +1,80 @@
+"""The template trains to the weights of plain Keras on one device, however many train."""
+
+import numpy as np
+import pytest
+from cases import CASES, HALVED
+
+TOLERANCE = 1e-6
+"""Of a weight after 20 steps; sums in another order differ by about 1e-7."""
+
+XLA_TOLERANCE = 3e-6
+"""XLA's exponentials and sums differ a little more: about 7e-7."""
+DRIFT = {"float16 exchange": 3e-3, "bfloat16 exchange": 3e-2}
+"""Found: 8e-4 and 7e-3."""
+
+SEVERAL = [name for name in CASES if not name.startswith("compiled")]
+KINDS = {
+    "none": (1, list(CASES)),
+    "one-device": (1, ["adam", "global-norm clipping"]),
+    "mirrored": (1, SEVERAL),
+    "two workers": (2, [*SEVERAL, *HALVED]),
+    "three workers": (
+        3,
+        ["sgd", "momentum", "adam", "adamw", "global-norm clipping", "one example left"],
+    ),
+}
+
+
+@pytest.fixture(scope="session")
+def plain(once):
+    return np.load(once("plain_keras", 1, "plain_keras:reference").folder / "trained_0.npz")
+
+
+@pytest.fixture(scope="session")
+def trained(once):
+    def of(kind):
+        count, names = KINDS[kind]
+        strategy = kind if count == 1 else "multi-worker"
+        name = kind.replace(" ", "_")
+        return once(name, count, "in_loop:train_cases", kind=strategy, names=names)
+
+    return of
+
+
+def weights(group, rank=0):
+    return np.load(group.folder / f"trained_{rank}.npz")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [(k, n) for k, (_, ns) in KINDS.items() for n in ns if n in CASES]
+)
+def test_trains_to_the_weights_of_plain_keras_on_one_device(kind, name, trained, plain):
+    found = weights(trained(kind))
+    tolerance = XLA_TOLERANCE if "compile" in name else TOLERANCE
+    np.testing.assert_allclose(found[name], plain[name], rtol=0, atol=tolerance)
+    state = f"{name}, optimizer"
+    np.testing.assert_allclose(found[state], plain[state], rtol=1e-5, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", HALVED)
+def test_an_exchange_in_half_the_bytes_drifts_a_little(name, trained, plain):
+    drift = np.abs(weights(trained("two workers"))[name] - plain["adam"]).max()
+    assert 0 < drift < DRIFT[name]
+
+
+@pytest.mark.parametrize("kind", ["two workers", "three workers"])
+def test_all_workers_end_with_the_same_bits(kind, trained):
+    group = trained(kind)
+    chief = weights(group)
+    for rank in range(1, group.count):
+        for name in KINDS[kind][1]:
+            np.testing.assert_array_equal(weights(group, rank)[name], chief[name])
+
+
+@pytest.mark.parametrize("kind", ["mirrored", "two workers", "three workers"])
+def test_metrics_are_those_of_one_device(kind, trained):
+    alone, group = trained("none").result(), trained(kind)
+    for found in group.results():
+        for name in set(KINDS[kind][1]) & set(alone):
+            for (run, values), (_, expected) in zip(found[name], alone[name], strict=True):
+                assert values == pytest.approx(expected, abs=1e-5), (name, run)

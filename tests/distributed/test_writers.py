@@ -1,0 +1,49 @@
+"""Who writes what, and what the monitor says of a step with long evaluations between."""
+
+import pytest
+
+import keras_perf as kp
+
+
+@pytest.fixture
+def trained(once):
+    """Two workers, each with a directory of its own: (chief's, the other's)."""
+    flags = "--steps 120 --evaluate-every 60 --steps-per-call 5"
+    group = once("writers", 2, "in_main:train", directory="{folder}/{rank}", flags=flags)
+    return [group.folder / str(rank) for rank in (0, 1)]
+
+
+def files(directory):
+    return [path for path in directory.rglob("*") if path.is_file()]
+
+
+def test_the_chief_alone_writes_checkpoints(trained):
+    chief, other = (files(directory / "saved") for directory in trained)
+    assert {path.name for path in chief} >= {"checkpoint", "ckpt-60.index", "ckpt-120.index"}
+    assert not other
+
+
+def test_the_chief_alone_writes_the_common_events(trained):
+    chief, other = (
+        {path.relative_to(directory / "logs").parts[:2] for path in files(directory / "logs")}
+        for directory in trained
+    )
+    assert {parts[0] for parts in chief} == {"train", "validation", "perf"}
+    assert {parts[0] for parts in other} == {"perf"}
+    assert {parts[1] for parts in chief if parts[0] == "perf"} == {"worker_0"}
+    assert {parts[1] for parts in other} == {"worker_1"}
+
+
+def test_there_is_one_trace_in_all(trained):
+    traces = [path for directory in trained for path in directory.rglob("*.xplane.pb")]
+    assert len(traces) == 1
+    assert trained[0] in traces[0].parents
+
+
+def test_a_long_evaluation_does_not_change_the_time_of_a_step(nursery):
+    flags = "--steps 200 --evaluate-every 20 --steps-per-call 5"
+    group = nursery.run(1, "in_main:train_with_evaluations", flags=flags)
+    quick, long = (kp.load_scalars(group.folder / name) for name in ("quick", "long"))
+    means = [f.query("tag == 'perf/step_time_ms'")["value"].mean() for f in (quick, long)]
+    # Were they counted, a step would be 25 ms longer, of about one.
+    assert means[1] < 3 * means[0] + 5

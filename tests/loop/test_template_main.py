@@ -1,0 +1,45 @@
+"""What the template says of arguments that cannot be meant."""
+
+import pytest
+
+from keras_perf.loop import template
+
+
+def directories(folder):
+    return ["--log-dir", str(folder / "logs"), "--checkpoint-dir", str(folder / "saved")]
+
+
+@pytest.mark.parametrize(
+    "flag", ["--steps", "--batch-size", "--steps-per-call", "--evaluate-every", "--accumulate"]
+)
+def test_numbers_below_one_are_named(flag, capsys):
+    with pytest.raises(SystemExit):
+        template.arguments([flag, "0"])
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.endswith(f"argument {flag}: must be a whole number of at least 1, got '0'")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("--batch-size 30 --accumulate 4", "must be a multiple of 4, got 30"),
+        ("--batch-size 2048", "larger than the dataset's 1440 examples"),
+        ("--loss-scale 128", "A loss scale needs mixed_float16"),
+        ("--steps 45 --compiled", "needs whole --steps-per-call"),
+    ],
+)
+def test_settings_that_do_not_fit_are_one_error(line, words, tmp_path):
+    with pytest.raises(ValueError, match=words):
+        template.main([*line.split(), "--strategy", "none", *directories(tmp_path)])
+
+
+def test_a_training_goes_on_only_with_what_it_began_with(tmp_path):
+    begun = ["--strategy", "none", "--steps-per-call", "7", *directories(tmp_path)]
+    assert template.main([*begun, "--steps", "7"]) == 0
+    with pytest.raises(ValueError, match="the same batch_size, got 64, and 32 in"):
+        template.main([*begun, "--steps", "14", "--batch-size", "64"])
+    line = "--steps 20 --evaluate-every 20 --steps-per-call 10 --compiled"
+    with pytest.raises(ValueError, match=r"got calls that end at \(7, 20, 20\)"):
+        template.main([*begun, *line.split()])
+    line = "--steps 21 --evaluate-every 14 --compiled"
+    assert template.main([*begun, *line.split()]) == 0
