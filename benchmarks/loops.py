@@ -20,6 +20,7 @@ and GPU sampler, without a profiler window and without trials of other N.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
 import os
 import platform
@@ -153,9 +154,11 @@ def tutorial(build: Callable[[], keras.Model], calls: int) -> Run:
     return timed(lambda: train(tf.constant(calls)), calls)
 
 
-def ours(build: Callable[[], keras.Model], calls: int, *flags: str) -> Run:
-    """The template's loop and monitor."""
-    log_dir = tempfile.mkdtemp()
+def ours(
+    build: Callable[[], keras.Model], calls: int, left: contextlib.ExitStack, *flags: str
+) -> Run:
+    """The template's loop and monitor, which ends with `left`."""
+    log_dir = left.enter_context(tempfile.TemporaryDirectory())
     args = template.arguments(
         [
             *("--strategy", "none", "--steps", str(ENDLESS - ENDLESS % calls)),
@@ -181,7 +184,7 @@ def ours(build: Callable[[], keras.Model], calls: int, *flags: str) -> Run:
         profiler=False,
         steps_per_execution=False,
     )
-    monitor.__enter__()
+    left.enter_context(monitor)
 
     def call() -> None:
         with monitor.execution(trainer.iterator, calls) as execution:
@@ -217,13 +220,15 @@ def orbit_loop(build: Callable[[], keras.Model], calls: int) -> Run:
     return timed(lambda: trainer.train(tf.constant(calls)), calls)
 
 
-def loops() -> dict[str, Callable[[Callable[[], keras.Model], int], Run]]:
-    """By name; Orbit only where it is installed."""
+def loops(
+    left: contextlib.ExitStack,
+) -> dict[str, Callable[[Callable[[], keras.Model], int], Run]]:
+    """By name; Orbit only where it is installed. What they hold is given back with `left`."""
     found = {
         "fit": fit,
         "tutorial": tutorial,
-        "template": ours,
-        "compiled": lambda build, calls: ours(build, calls, "--compiled"),
+        "template": lambda build, calls: ours(build, calls, left),
+        "compiled": lambda build, calls: ours(build, calls, left, "--compiled"),
     }
     try:
         import orbit  # noqa: F401
@@ -235,21 +240,20 @@ def loops() -> dict[str, Callable[[Callable[[], keras.Model], int], Run]]:
 def measure(build: Callable[[], keras.Model], calls: int, rounds: int, seconds: float) -> dict:
     """Steps per second by loop, and what ours have over the others."""
     keras.utils.set_random_seed(1)
-    runs = {name: make(build, calls) for name, make in loops().items()}
-    for run in runs.values():
-        run(0.5)
-        run(0.5)
-    found: dict[str, list[float]] = {name: [] for name in runs}
-    for turn in range(rounds):
-        names = list(runs)
-        for name in names[turn % len(names) :] + names[: turn % len(names)]:
-            found[name].append(runs[name](seconds))
+    with contextlib.ExitStack() as left:
+        runs = {name: make(build, calls) for name, make in loops(left).items()}
+        for run in runs.values():
+            run(0.5)
+            run(0.5)
+        found: dict[str, list[float]] = {name: [] for name in runs}
+        for turn in range(rounds):
+            names = list(runs)
+            for name in names[turn % len(names) :] + names[: turn % len(names)]:
+                found[name].append(runs[name](seconds))
     row = {name: median(rates) for name, rates in found.items()}
-    ratios = [t / f for t, f in zip(found["template"], found["fit"], strict=True)]
-    row["template/fit"] = median(ratios)
-    row["compiled/fit"] = median(
-        c / f for c, f in zip(found["compiled"], found["fit"], strict=True)
-    )
+    for name in ("template", "compiled"):
+        pairs = zip(found[name], found["fit"], strict=True)
+        row[f"{name}/fit"] = median(ours / of_fit for ours, of_fit in pairs)
     return row
 
 
@@ -263,7 +267,7 @@ def main() -> None:
     args = parser.parse_args()
     print(
         f"TensorFlow {tf.__version__}, Keras {keras.__version__}, {os.cpu_count()} CPUs "
-        f"({platform.machine()}), {datetime.datetime.now(datetime.UTC):%Y-%m-%d}"
+        f"({platform.machine()}), {datetime.date.today():%Y-%m-%d}"
     )
     rows = []
     for model in args.models.split(","):

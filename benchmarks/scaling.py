@@ -98,7 +98,7 @@ def main() -> None:
     args = parser.parse_args()
     print(
         f"TensorFlow {tf.__version__}, Keras {keras.__version__}, {os.cpu_count()} CPUs "
-        f"({platform.machine()}), {datetime.datetime.now(datetime.UTC):%Y-%m-%d}"
+        f"({platform.machine()}), {datetime.date.today():%Y-%m-%d}"
     )
     rows = []
     for width in (int(each) for each in args.widths.split(",")):

@@ -27,6 +27,7 @@ _AFTER_SIGNAL_S = 30.0  # as Kubernetes; time to save a checkpoint
 _REST_S = 1.0
 _LONGEST_LINE = 1 << 20
 _PR_SET_PDEATHSIG = 1
+_PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class LaunchError(ValueError):
@@ -90,7 +91,7 @@ def _passed_on() -> Iterator[list[int]]:
     def receive(number: int, frame: FrameType | None) -> None:
         received.append(number)
 
-    before = {number: signal.signal(number, receive) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, receive) for number in _PASSED_ON}
     try:
         yield received
     finally:
@@ -135,11 +136,10 @@ class _Worker:
     streams: list[_Stream] = field(default_factory=list)
 
     def end(self, number: int) -> None:
-        """Sends a signal, if it has not ended; SIGKILL also to the processes it started."""
-        if self.process.poll() is not None:
-            return
+        """Sends a signal, if it has not ended; SIGKILL also to what it started and left behind."""
         if number == signal.SIGKILL:
-            os.killpg(self.process.pid, number)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, number)
         else:
             self.process.send_signal(number)
 
@@ -208,7 +208,13 @@ class _Launched:
             self._pump(_TURN_S)
             self._see_ends()
             if self._received:
-                self._stop(self._received[0], _AFTER_SIGNAL_S)
+                first = self._received[0]
+                # Of a terminal that is closed the workers know nothing; SIGTERM has them save.
+                number = signal.SIGTERM if first == signal.SIGHUP else first
+                self._stop(number, _AFTER_SIGNAL_S)
+            if self._received.count(signal.SIGINT) > 1:
+                # Somebody who does not want to wait; a scheduler may send SIGTERM twice.
+                self._end_all(signal.SIGKILL)
             if self._stop_at is not None and time.monotonic() > self._stop_at:
                 self._fail(EXIT_PEER_LOST)
             if self._kill_at is not None and time.monotonic() > self._kill_at:

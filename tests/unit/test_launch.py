@@ -148,11 +148,18 @@ sys.exit(3)
     assert launched(stubborn)[0] == 3
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_is_passed_on_once(started, number):
+@pytest.mark.parametrize(
+    ("number", "arrives", "times"),
+    [
+        (signal.SIGTERM, signal.SIGTERM, 2),
+        (signal.SIGINT, signal.SIGINT, 1),
+        (signal.SIGHUP, signal.SIGTERM, 1),
+    ],
+)
+def test_a_signal_is_passed_on_once(started, number, arrives, times):
     handles = f"""
 received = []
-signal.signal({int(number)}, lambda *_: received.append(1))
+signal.signal({int(arrives)}, lambda *_: received.append(1))
 print("ready")
 while not received:
     time.sleep(0.05)
@@ -163,12 +170,41 @@ sys.exit(42)
     process = started(handles)
     ready = [process.stdout.readline() for _ in range(2)]
     assert sorted(ready) == ["[worker 0] ready\n", "[worker 1] ready\n"]
-    process.send_signal(number)
-    time.sleep(0.3)
-    process.send_signal(number)
+    for _ in range(times):
+        process.send_signal(number)
+        time.sleep(0.3)
     out, _ = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 42
     assert sorted(out.splitlines()) == ["[worker 0] 1", "[worker 1] 1"]
+
+
+def test_a_second_ctrl_c_does_not_wait(started):
+    process = started("""
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+print("ready")
+time.sleep(600)
+""")
+    for _ in range(2):
+        process.stdout.readline()
+    for _ in range(2):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+    process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 128 + signal.SIGKILL
+
+
+def test_what_workers_started_ends_with_them(launched):
+    starts = """
+import subprocess
+print(subprocess.Popen(["sleep", "600"]).pid)
+sys.exit(3 if me == 0 else 0)
+"""
+    code, out, _ = launched(starts)
+    assert code == 3
+    pids = [int(of_worker(out, rank)[0]) for rank in (0, 1) if of_worker(out, rank)]
+    assert pids
+    left = [psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)]
+    assert psutil.wait_procs(left, timeout=LIMIT_S)[1] == []
 
 
 def test_workers_do_not_outlive_a_launcher_that_is_killed(started):
