@@ -13,9 +13,13 @@ from keras_perf.callbacks.uninterrupted import uninterrupted
 
 @pytest.fixture(autouse=True)
 def handlers_are_left_as_they_were():
-    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    """Those of a terminal, whatever these tests were started from; in the background SIGINT is
+    ignored."""
+    usual = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    before = {number: signal.signal(number, handler) for number, handler in usual.items()}
     yield
-    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+    after = {number: signal.signal(number, handler) for number, handler in before.items()}
+    assert after == usual
 
 
 def test_ctrl_c_is_raised_after_all_has_been_done():
