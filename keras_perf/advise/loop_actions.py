@@ -12,8 +12,11 @@ COMMAND = "python train.py"
 """The loop that `keras-perf template train.py` writes."""
 
 
-def in_a_loop(advice: Recommendation, summary: Summary) -> Recommendation:
-    """The advice with what to paste into that loop, or its command line."""
+def in_a_loop(advice: Recommendation, summary: Summary) -> Recommendation | None:
+    """The advice with what to paste into that loop, or its command line.
+
+    None where it would be done so rarely that a training as long as this one has no place for it.
+    """
     reword = _REWORDED.get(advice.id)
     return advice if reword is None else reword(advice, summary)
 
@@ -24,7 +27,7 @@ def _steps_per_call(advice: Recommendation, summary: Summary) -> Recommendation:
     return replace(advice, title=f"Run {steps} steps per call", action=action)
 
 
-def _rarer_work(advice: Recommendation, summary: Summary) -> Recommendation:
+def _rarer_work(advice: Recommendation, summary: Summary) -> Recommendation | None:
     owner, every = advice.evidence["owner"], advice.evidence["advised"]
     lines = f'    with monitor.outside("{owner}"):\n        ...'
     title = f"Do the work of {owner} {_rarer(advice)} times less often"
@@ -33,6 +36,8 @@ def _rarer_work(advice: Recommendation, summary: Summary) -> Recommendation:
         title = f"Do the work of {owner} every {every} steps"
         return replace(advice, title=title, action=f"if step % {every} < call.steps:\n{lines}")
     steps = _steps_between(summary, summary.context["outside"]["epoch_gaps"]) * every
+    if steps > _length(summary):
+        return None
     return replace(advice, title=title, action=f"if step % {steps} < call.steps:\n{lines}")
 
 
@@ -40,14 +45,18 @@ def _rarer_evaluation(advice: Recommendation, summary: Summary) -> Recommendatio
     spent, share = advice.evidence["validation_ms"], advice.evidence["share"]
     present = _steps_between(summary, summary.context["outside"]["validations"])
     every = _rarer(advice) * present
+    title, action = "Evaluate on a part of the data", "test_dataset = test_dataset.take(...)"
+    if every <= _length(summary):
+        title = f"Evaluate every {every} steps, or on a part of the data"
+        action = f"{COMMAND} --evaluate-every {every}"
     return replace(
         advice,
-        title=f"Evaluate every {every} steps, or on a part of the data",
+        title=title,
         reason=(
             f"Evaluation takes {spent:.3g} ms for every step of {summary.step_ms:.3g} ms, "
             f"{share:.0%} of the training."
         ),
-        action=f"{COMMAND} --evaluate-every {every}",
+        action=action,
         evidence={**advice.evidence, "present": present, "advised": every},
     )
 
@@ -58,8 +67,12 @@ def _rarer(advice: Recommendation) -> int:
 
 def _steps_between(summary: Summary, times: int) -> int:
     """Steps between two of so many times in the training."""
-    steps = int(summary.context["last_step"]) - int(summary.context["first_step"])
-    return max(1, round(steps / max(1, times)))
+    return max(1, round(_length(summary) / max(1, times)))
+
+
+def _length(summary: Summary) -> int:
+    """Steps of the training."""
+    return int(summary.context["last_step"]) - int(summary.context["first_step"])
 
 
 def _compile(advice: Recommendation, summary: Summary) -> Recommendation:
@@ -82,7 +95,7 @@ def _not_eagerly(advice: Recommendation, summary: Summary) -> Recommendation:
     )
 
 
-_REWORDED: Mapping[str, Callable[[Recommendation, Summary], Recommendation]] = {
+_REWORDED: Mapping[str, Callable[[Recommendation, Summary], Recommendation | None]] = {
     "raise-steps-per-execution": _steps_per_call,
     "amortize-callback": _rarer_work,
     "rarer-validation": _rarer_evaluation,

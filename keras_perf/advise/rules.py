@@ -76,7 +76,8 @@ def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
     """
     found = [advice for rule in RULES if (advice := rule(situation)) is not None]
     if situation.summary.context.get("driver") == "loop":
-        found = [in_a_loop(advice, situation.summary) for advice in found]
+        in_words = [in_a_loop(advice, situation.summary) for advice in found]
+        found = [advice for advice in in_words if advice is not None]
     chosen = sorted(
         (advice for advice in found if advice.predicted_speedup >= WORTH_SAYING),
         key=lambda advice: advice.change(situation.model, 0.0).whole_ms,

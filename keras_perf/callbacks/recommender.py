@@ -102,6 +102,7 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         self._since_trial = 0
         self._times = TrialTimes()
         self._has_applied = False
+        self._dispatch_ms = self._in_graph_ms = 0.0
 
     @property
     def _fit(self) -> Observation:
@@ -220,6 +221,9 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         steps = self._fit.at_most(chosen) if self.apply else 0
         if steps > plan.steps and self._prepared(steps):
             self._has_applied = True
+            # What entering and leaving costs is spread over more steps from here on.
+            inside_ms = self._dispatch_ms + steps * self._in_graph_ms
+            self._fit.dispatch_share = self._dispatch_ms / inside_ms if self._dispatch_ms else None
             return self._fit.longer(plan, steps, Kind.STEADY)
         return plan
 
@@ -272,8 +276,9 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         self.recommendation = record
         self._measured_on = weakref.ref(fit.model)
         if certain:
-            inside_ms = median(samples[present])
-            fit.dispatch_share = max(0.0, curve.cost_at(present) - host_ms) / inside_ms
+            self._dispatch_ms = max(0.0, curve.cost_at(present) - host_ms)
+            self._in_graph_ms = curve.in_graph_ms
+            fit.dispatch_share = self._dispatch_ms / median(samples[present])
         self._write(curve, record)
 
     def _about_callbacks(self, record: StepsPerExecution) -> str:

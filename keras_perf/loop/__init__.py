@@ -16,7 +16,7 @@ from keras_perf.loop.data import (
     own_files,
     part_of,
 )
-from keras_perf.loop.distribution import KINDS, Distribution, distribute, exit_code
+from keras_perf.loop.distribution import KINDS, KINDS_HELP, Distribution, distribute, exit_code
 from keras_perf.loop.exchange import Exchange
 from keras_perf.loop.gradients import GradientUpdate, accumulate, scaled
 from keras_perf.loop.leaving import leave
@@ -34,6 +34,7 @@ __all__ = [
     "EXIT_PEER_LOST",
     "EXIT_SAVED",
     "KINDS",
+    "KINDS_HELP",
     "Checkpoints",
     "ChiefLog",
     "ClusterError",

@@ -20,6 +20,11 @@ from keras_perf.loop.early_use import UNKNOWN, early_use
 from keras_perf.loop.stopping import StopOnSignal
 
 KINDS = ("auto", "none", "one-device", "mirrored", "multi-worker")
+KINDS_HELP = (
+    "auto: several workers where TF_CONFIG or Slurm names them, mirrored where there are several "
+    "GPUs, else none, which is TensorFlow's default"
+)
+"""For a command line."""
 
 
 class Distribution:

@@ -168,8 +168,8 @@ class LoopMonitor:
     def execution(self, iterator: Any, steps: int, *, left: int | None = None) -> Call:
         """A context manager around one call of the train function, and reading its result.
 
-        Its `steps` says how many steps to run: `steps`, or another number up to `left` where
-        that is being tried or applied.
+        Its `steps` says how many steps to run: `steps`, or `left` if that is less, or another
+        number up to `left` where that is being tried or applied.
 
         Arguments:
             iterator: that the function takes its batches from.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -64,8 +65,11 @@ class Checkpoints:
         Raises:
             ValueError: it is of another model or optimizer, something that must be the same is
                 not, or it cannot be read.
-            RuntimeError: the workers do not see the same checkpoint.
+            RuntimeError: the workers do not see the same checkpoint, or have not been started
+                alike.
         """
+        about = zlib.crc32(self._about.numpy())
+        self._distribution.agreed(about, "model, optimizer and settings (shown as a checksum)")
         newest = self._manager.latest_checkpoint
         if newest is not None:
             self._require_same(newest)
@@ -99,7 +103,8 @@ class Checkpoints:
         """Saves the present step. All workers call it; they go on when it is written."""
         self.statistics.average()
         if self._distribution.is_chief:
-            self._manager.save(checkpoint_number=int(self.step))
+            path = self._manager.save(checkpoint_number=int(self.step))
+            print(f"Saved after step {int(self.step)}: {path}")
         self._distribution.agreed(int(self.step), "step when they save")
 
 

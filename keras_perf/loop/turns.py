@@ -33,7 +33,7 @@ class Call:
 
     def of(self, iterator: Any, steps: int, left: int | None) -> Call:
         """The next call, before it is entered; see `LoopMonitor.execution`."""
-        self._arguments = iterator, int(steps), left
+        self._arguments = iterator, int(steps if left is None else min(steps, left)), left
         return self
 
     def __enter__(self) -> Call:

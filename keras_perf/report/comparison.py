@@ -197,13 +197,23 @@ class Comparison:
         rows = [
             [
                 title,
-                {True: "taken", False: "still recommended", None: "unknown"}[taken],
+                self._said_of(taken, subject),
                 f"{predicted:.2f}×",
                 {"step": "the step", "whole": "the whole training"}[of],
             ]
-            for title, taken, predicted, of in self._advice()
+            for (title, taken, predicted, of), subject in zip(
+                self._advice(), map(_subject, self.before.recommendations), strict=True
+            )
         ]
         return ["recommended before", "after", "predicted", "faster"], rows
+
+    def _said_of(self, taken: bool | None, subject: tuple[str, str]) -> str:
+        if taken is None:
+            return "unknown"
+        if taken:
+            return "taken"
+        again = subject in map(_subject, self.after.recommendations)
+        return "still recommended" if again else "not taken, nor recommended now"
 
     @property
     def closing(self) -> str:

@@ -279,6 +279,16 @@ def disagreement(where, folder):
     return None
 
 
+def other_settings(where, folder):
+    """What a worker is told that was not started like the others."""
+    case = Case(lambda: optimizers.SGD(0.1))
+    try:
+        started(where, settings(folder, case, f"--seed {where.rank}"))
+    except RuntimeError as error:
+        return str(error)
+    return None
+
+
 def other_types(where, folder):
     """As the template ships: flags → whether all is finite, and what was logged."""
     made, written = kept_trainers(), kept_log()

@@ -12,7 +12,7 @@ EVERYWHERE = [
 ]
 KINDS = {
     "mirrored": (1, EVERYWHERE),
-    "multi-worker": (2, [*EVERYWHERE, "collectives", "disagreement"]),
+    "multi-worker": (2, [*EVERYWHERE, "collectives", "disagreement", "other_settings"]),
 }
 
 
@@ -105,3 +105,9 @@ def test_a_step_exchanges_once(looked):
 def test_workers_that_would_go_on_from_other_steps_are_told_so(looked):
     words = "All workers must have the same step in their newest checkpoint, got [30, 0]"
     assert all(said.startswith(words) for said in by_worker(looked, "disagreement"))
+
+
+@pytest.mark.parametrize("looked", ["multi-worker"], indirect=True)
+def test_workers_that_were_not_started_alike_are_told_so(looked):
+    words = "All workers must have the same model, optimizer and settings (shown as a checksum)"
+    assert all(said.startswith(words) for said in by_worker(looked, "other_settings"))

@@ -162,7 +162,7 @@ def test_a_long_evaluation_changes_no_step(told, tmp_path):
     causes = {(event.cause.value, event.owner) for event in found.events}
     assert {("validation", ""), ("checkpoint", "checkpoint")} <= causes
     assert "new-iterator" not in {cause for cause, _ in causes}
-    assert any("--evaluate-every" in each.action for each in found.recommendations)
+    assert "rarer-validation" in [each.id for each in found.recommendations]
 
 
 def test_tracing_again_is_compile_time(told, tmp_path):
@@ -365,6 +365,27 @@ def test_applied_the_calls_are_as_long_as_what_is_left_allows(tracing_is_cheap, 
     applied = [e for e in told if e.kind is Kind.STEADY and e.steps > 1]
     assert {e.steps for e in applied} >= {chosen}
     assert kp.diagnose(tmp_path).summary.context["steps_per_execution_trial"]["applied"]
+
+
+@needs_gap_times
+def test_applied_the_cost_of_a_call_is_shared_by_its_steps(tracing_is_cheap, told, tmp_path):
+    loop = watched_loops.Loop()
+    choice = {"apply": True, "limit": 256}
+    monitor = loop.monitor(tmp_path, 12000, steps_per_execution=choice)
+    loop.train(monitor, 12000, every=3000)
+    chosen = monitor.recommendation
+    saved_ms = np.ptp(list(chosen.evidence["trials"].values()))
+    assert chosen.steps_per_execution >= 8
+    scalars = kp.load_scalars(tmp_path)
+    dispatch = scalars[scalars.tag == "perf/dispatch_ms"]
+    assert dispatch.value.iloc[-1] < 0.4 * saved_ms
+
+
+def test_no_call_has_more_steps_than_are_left(tmp_path):
+    loop = watched_loops.Loop()
+    iterator = iter(watched_loops.dataset())
+    with loop.monitor(tmp_path, 100) as monitor, monitor.execution(iterator, 16, left=8) as call:
+        assert call.steps == 8
 
 
 @pytest.mark.parametrize(

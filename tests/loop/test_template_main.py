@@ -33,7 +33,7 @@ def test_settings_that_do_not_fit_are_one_error(line, words, tmp_path):
         template.main([*line.split(), "--strategy", "none", *directories(tmp_path)])
 
 
-def test_a_training_goes_on_only_with_what_it_began_with(tmp_path):
+def test_a_training_goes_on_only_with_what_it_began_with(tmp_path, capsys):
     begun = ["--strategy", "none", "--steps-per-call", "7", *directories(tmp_path)]
     assert template.main([*begun, "--steps", "7"]) == 0
     with pytest.raises(ValueError, match="the same batch_size, got 64, and 32 in"):
@@ -43,3 +43,8 @@ def test_a_training_goes_on_only_with_what_it_began_with(tmp_path):
         template.main([*begun, *line.split()])
     line = "--steps 21 --evaluate-every 14 --compiled"
     assert template.main([*begun, *line.split()]) == 0
+    assert "Saved after step 21: " in capsys.readouterr().out
+    logged = sorted((tmp_path / "logs" / "perf").iterdir())
+    assert template.main([*begun, *line.split()]) == 0
+    assert "Nothing is left to do: 21 of 21 steps are done." in capsys.readouterr().out
+    assert sorted((tmp_path / "logs" / "perf").iterdir()) == logged

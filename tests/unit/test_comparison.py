@@ -216,6 +216,13 @@ def test_what_the_later_run_is_told_again_is_still_recommended():
     assert "while the current one trains  still recommended" in str(comparison(PARALLEL))
 
 
+def test_advice_that_was_not_taken_and_is_not_given_again_is_neither():
+    compared = comparison(PARALLEL)
+    fewer = replace(compared.after, recommendations=())
+    said = str(replace(compared, after=fewer))
+    assert "while the current one trains  not taken, nor recommended now" in said
+
+
 def test_what_is_predicted_of_each_stands_beside_what_was_measured_of_all():
     frame = comparison(AFTER, BEFORE | {"context": VALIDATES}).advice_frame()
     expected = pd.DataFrame(

@@ -87,3 +87,16 @@ def test_no_advice_on_a_loop_speaks_of_fit():
             assert "model.fit" not in text
             assert "model.compile" not in text
             assert "Callback" not in text
+
+
+def test_a_training_too_short_for_the_advice_is_not_given_it():
+    short = {"first_step": 0, "last_step": 400}
+    context = between_epochs(validation=10.0) | short
+    context["outside"] |= {"validations": 2, "epoch_gaps": 2}
+    found = advised("rarer-validation", context, compute=10.0)
+    assert found.title == "Evaluate on a part of the data"
+    assert "--evaluate-every" not in found.action
+    context = between_epochs(callbacks={"checkpoint": 10.0}) | short
+    context["outside"] |= {"epoch_gaps": 2}
+    made = summary(context={"driver": "loop", **context}, compute=10.0)
+    assert "amortize-callback" not in [r.id for r in diagnosis_of(made).recommendations]

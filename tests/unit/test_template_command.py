@@ -34,5 +34,5 @@ def test_wrong_files_are_named_and_nothing_is_overwritten(tmp_path, name, capsys
 
 def test_can_be_read_in_one_sitting():
     program = (files("keras_perf") / "loop" / "template.py").read_text(encoding="utf-8")
-    assert len(program.splitlines()) <= 255
+    assert len(program.splitlines()) <= 260
     assert program.count("EDIT") >= 6
