@@ -43,7 +43,7 @@ def measure(scenario: bottlenecks.Scenario, rounds: int) -> tuple[list[str], flo
     for _ in range(rounds):
         with tempfile.TemporaryDirectory() as folder:
             before, after = Path(folder, "before"), Path(folder, "after")
-            scenario.train(kp.perf_callbacks(before, profiler=False), False)
+            scenario.train(kp.perf_callbacks(before, profiler=scenario.traced), False)
             found = kp.diagnose(before)
             verdicts.append(found.verdict)
             tops.append(found.recommendations[0].id if found.recommendations else "–")

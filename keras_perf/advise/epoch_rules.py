@@ -23,7 +23,10 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
     advised = RARER * present
 
     def change(model: StepModel, optimism: float) -> StepModel:
-        return model.with_outside({"validation": 1 / RARER * (1 - 0.2 * optimism)})
+        left = 1 / RARER * (1 - 0.2 * optimism)
+        # Beginning and ending a validation is a part of what lies between two epochs.
+        rest = 1 - (1 - left) * (1 + optimism) / 2
+        return model.with_outside({"validation": left, "epoch_rest": rest})
 
     if int(context.get("epochs") or 0) >= advised:
         action = f"model.fit(..., validation_freq={advised})"

@@ -119,6 +119,11 @@ def _period(situation: Situation, owner: str) -> int:
     return least
 
 
+AFTER_SEARCHES = 0.3
+"""A callback that makes 10,000 to 30,000 lists a step does so in 0.6 to 0.8 of its time once the
+collector, which took nine tenths of the step, no longer searches them."""
+
+
 def tune_gc(situation: Situation) -> Recommendation | None:
     """Python's garbage collector interrupts training."""
     spent, rest_ms = situation.summary.garbage_ms, situation.model.rest_ms
@@ -133,7 +138,10 @@ def tune_gc(situation: Situation) -> Recommendation | None:
         # Wherever in the rest the pauses lie, they shrink with it.
         gone = share * (1 - left)
         awake = model.awake(gone * model.rest_ms, optimism)
-        return awake.with_rest(dict.fromkeys(model.rest, 1 - gone))
+        # Searching all objects empties the caches of whoever makes them.
+        faster = 1 - AFTER_SEARCHES * gone * (1 + optimism / 2)
+        host = dict.fromkeys(("callbacks", "other_host"), faster)
+        return awake.with_rest(dict.fromkeys(model.rest, 1 - gone)).with_rest(host)
 
     return predicted(
         situation.model,

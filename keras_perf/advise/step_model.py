@@ -19,14 +19,21 @@ keep up, whatever its stages are known to do; a fuller one waits for training.""
 NOTICED = 0.1
 """Waiting for less than this share of a step tells nothing of who is behind."""
 
+FETCHED_MS = 1.0
+"""Fetching a batch that is ready takes less than this."""
+
 UNSEEN_INSIDE = ("FlatMap", "Interleave")
 """Stages that run other pipelines, whose work tf.data forgets when they end."""
 
 STALLS = ("input-stall", "shuffle-refill")
 """Causes of events that lie in the input pipeline."""
 
-LONG_PAUSE_MS = 5.0
-"""After pauses this long between steps a CPU computes more slowly."""
+SHORT_PAUSE_MS, LONG_PAUSE_MS = 2.0, 5.0
+"""After pauses as short as the one between steps a CPU computes as quickly as without any; after
+longer ones than the other no more slowly than after those."""
+
+INSIDE = ("compute", "dispatch")
+"""Parts of the rest that the train function takes."""
 
 
 SPARE_PCT = 70.0
@@ -53,6 +60,8 @@ class StepModel:
         threads: how many threads each stage keeps busy; one where it is not named.
         on_gpu: the compute part does not need the CPU.
         outside: milliseconds per step of what lies between epochs.
+        undisturbed_ms: compute, with dispatch, of the steps that were quickest; None where it is
+            not known.
     """
 
     stages: Mapping[str, float]
@@ -63,6 +72,7 @@ class StepModel:
     threads: Mapping[str, int] = field(default_factory=dict)
     on_gpu: bool = False
     outside: Mapping[str, float] = field(default_factory=dict)
+    undisturbed_ms: float | None = None
 
     @property
     def produce_ms(self) -> float:
@@ -111,22 +121,35 @@ class StepModel:
         """Some stages do only a part of their work.
 
         On a CPU the threads of the pipeline and those of the training share the cores, and
-        compute shrinks too when the pipeline lets go of some. By how much depends on caches and
-        on the scheduler: between nothing and the whole share that becomes free.
+        compute shrinks too when the pipeline lets go of some: where all of it goes, to nine
+        tenths of what the quickest steps took with it. (Steps of 0.65 to 6.7 ms came to 0.65 to
+        1.0 of that once a pipeline was gone that had kept 70 % of two cores busy.) Where that is
+        not known, by half to all of the share of the cores that becomes free.
         """
         stages = {name: ms * factors.get(name, 1.0) for name, ms in self.stages.items()}
         saved = sum((self.stages[n] - stages[n]) * self.threads.get(n, 1) for n in stages)
-        if self.produce_ms:
-            # What the rest cannot have used was the pipeline's, counted by tf.data or not.
-            surely_its_own = self.cpu_ms - self.cores * self.rest_ms
-            saved = max(saved, surely_its_own * (1 - sum(stages.values()) / self.produce_ms))
-        rest = dict(self.rest)
+        gone = 1 - sum(stages.values()) / self.produce_ms if self.produce_ms else 0.0
+        if gone and self.cpu_ms:
+            # What the rest cannot have used was the pipeline's, counted by tf.data or not; and
+            # what computing must have used was not: stages may wait in place of working.
+            least = self.cpu_ms - self.cores * self.rest_ms
+            most = self.cpu_ms - self.rest.get("compute", 0.0)
+            saved = gone * max(0.0, least, min(saved / gone, most))
+        left = 1.0
+        inside = self.rest.get("compute", 0.0) + self.rest.get("dispatch", 0.0)
         if not self.on_gpu and self.prefetched and self.step_ms:
             freed = min(1.0, saved / self.step_ms / self.cores)
-            rest["compute"] = rest.get("compute", 0.0) * (1 - freed * (1 + optimism) / 2)
+            left = 1 - freed * (3 + optimism) / 4
+            if self.undisturbed_ms is not None and inside:
+                alone = 1 - freed * (0.25 + 0.25 * optimism)
+                quickest = min(1.0, self.undisturbed_ms / inside * alone)
+                left = 1 - gone * (1 - quickest)
+        rest = {p: ms * (left if p in INSIDE else 1.0) for p, ms in self.rest.items()}
         changed = replace(self, stages=stages, rest=rest, cpu_ms=max(0.0, self.cpu_ms - saved))
         work = sum(ms * self.threads.get(name, 1) for name, ms in stages.items())
-        return replace(changed, cpu_ms=min(changed.cpu_ms, work + self.cores * changed.rest_ms))
+        # Computing uses all cores at worst, and one at best.
+        used = 1 + (self.cores - 1) * (1 - optimism) / 2
+        return replace(changed, cpu_ms=min(changed.cpu_ms, work + used * changed.rest_ms))
 
     def with_rest(self, factors: Mapping[str, float]) -> StepModel:
         """Some parts of the rest take their time times a factor; compiling uses all cores."""
@@ -143,9 +166,11 @@ class StepModel:
         go cold. On two cores steps of 2.6, 6.0 and 5.5 ms after pauses of 5, 10 and 12 ms took
         1.9, 4.0 and 3.7 ms without; after pauses of 2 ms there was no difference.
         """
-        if self.on_gpu or shorter_pause_ms < LONG_PAUSE_MS:
+        if self.on_gpu:
             return self
-        return self.with_rest({"compute": 0.8 - 0.2 * optimism})
+        over = (shorter_pause_ms - SHORT_PAUSE_MS) / (LONG_PAUSE_MS - SHORT_PAUSE_MS)
+        left = 1 - (0.3 + 0.2 * optimism) * min(1.0, max(0.0, over))
+        return self.with_rest(dict.fromkeys(INSIDE, left))
 
     def with_outside(self, factors: Mapping[str, float]) -> StepModel:
         """Some of what lies between epochs takes its time times a factor."""
@@ -210,7 +235,8 @@ def situation_of(summary: Summary) -> Situation:
     if fill is None:
         behind = known > NEARLY_BUSY * summary.step_ms
     else:
-        behind = fill < HALF_EMPTY and wait > NOTICED * summary.step_ms
+        seen = fill < HALF_EMPTY and wait > NOTICED * summary.step_ms
+        behind = seen or wait - _stalled_ms(summary) > _paces_ms(summary.step_ms)
     if not prefetched:
         produce = wait
     elif wait and behind:
@@ -239,8 +265,14 @@ def situation_of(summary: Summary) -> Situation:
             threads={n: int(s["parallelism"]) for n, s in zip(names, recorded, strict=True)},
             on_gpu=bool(summary.context.get("training_gpus")),
             outside=summary.outside,
+            undisturbed_ms=summary.context.get("undisturbed_ms"),
         ),
     )
+
+
+def _paces_ms(step_ms: float) -> float:
+    """Steps that wait for longer do not only fetch: a short training sees a buffer few times."""
+    return max(FETCHED_MS, step_ms / 2)
 
 
 def _stalled_ms(summary: Summary) -> float:

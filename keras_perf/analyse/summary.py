@@ -25,6 +25,7 @@ class Summary:
     `parts` lacks what was not measured: `input_wait` and `dispatch` are then inside `compute`.
     `intervals` has a row an interval, with `steps`, `step` and the parts as columns, and where
     gradients were exchanged `communication`, `peer_wait`, `skew` and `slowest_worker`.
+    `trace` has the means of what traces showed, by names as `execution_ms`; empty without one.
     `garbage_ms` lies inside the parts; `exchange` has the means of the first three of these, of
     which the first lies inside compute and holds the second. `workers` are all that trained, if
     there were several, and this is the summary of the first of them.
@@ -40,6 +41,7 @@ class Summary:
     garbage_ms: float = 0.0
     exchange: Mapping[str, float] = field(default_factory=dict)
     workers: tuple[Worker, ...] = ()
+    trace: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def outside(self) -> Mapping[str, float]:
@@ -126,6 +128,11 @@ def summarize(scalars: pd.DataFrame, context: Mapping[str, Any]) -> Summary:
         intervals=intervals,
         garbage_ms=_mean(measured, "perf/garbage_collection_ms"),
         exchange=_mean_exchange(intervals, parts),
+        trace={
+            str(tag).removeprefix("trace/"): float(points["value"].mean())
+            for tag, points in scalars.groupby("tag", observed=True)
+            if str(tag).startswith("trace/")
+        },
     )
 
 

@@ -161,6 +161,7 @@ class StepGapDetector(ListeningCallback):
         observation.recording.context |= {
             "stages": [stage._asdict() for stage in self._stages],
             "prefetch_fill": fmean(self._fills) if self._fills else None,
+            "undisturbed_ms": self._splitter.undisturbed_ms,
             "examples_per_step": self._examples_per_step,
         }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from statistics import median
+from statistics import median, quantiles
 
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.interval import Interval
@@ -16,6 +16,13 @@ GAP_HISTORY = 100
 
 LONG_EXECUTION = 16
 """Fewer gaps inside an execution than this say too little about it."""
+
+
+REMEMBERED = 1000
+"""Of so many executions, the newest ones, the time without input wait is kept."""
+
+ENOUGH_EXECUTIONS = 20
+"""Of fewer the quickest tenth says too little."""
 
 
 def fetches_of(steps: int, per_step: float) -> int:
@@ -52,6 +59,7 @@ class Splitter:
         self._usual_ns = 0.0
         self._share: float | None = None
         self.waits: dict[int, int] = {}
+        self._computing_ms: deque[float] = deque(maxlen=REMEMBERED)
         # Of the stretch that was closed last: share of input wait, time inside, and that time of
         # the executions in which the wait was measured.
         self._closed: tuple[float, int, int] | None = None
@@ -70,6 +78,19 @@ class Splitter:
     def steps(self) -> int:
         """Steps summed since the last `take`."""
         return self._steps
+
+    @property
+    def undisturbed_ms(self) -> float | None:
+        """What a step takes inside the train function where little keeps it from its core.
+
+        Milliseconds per step without input wait, of which a tenth of the executions took no more;
+        None where the wait is known of too few of them.
+
+        What it cannot see: what disturbs all executions alike.
+        """
+        if len(self._computing_ms) < ENOUGH_EXECUTIONS:
+            return None
+        return quantiles(self._computing_ms, n=10)[0]
 
     def add(self, execution: Execution) -> None:
         """Adds a steady, traced or recompiled execution.
@@ -150,8 +171,12 @@ class Splitter:
             measured = self._measure(list(gaps_us), pending_gaps + self._unmeasured_gaps)
             if measured is not None:
                 wait, dispatch = measured
-                known = [e.inside_ns for e in self._recent if e.first_step in self.waits]
-                self._closed = wait, self._stretch_inside, sum(known) or self._stretch_inside
+                known = [e for e in self._recent if e.first_step in self.waits]
+                self._computing_ms.extend(
+                    (e.inside_ns - self.waits[e.first_step]) / e.steps / 1e6 for e in known
+                )
+                known_ns = sum(e.inside_ns for e in known)
+                self._closed = wait, self._stretch_inside, known_ns or self._stretch_inside
                 self._measured_inside += self._stretch_inside
                 self._wait += wait * self._stretch_inside
                 self._share = self._wait / max(1, self._measured_inside)

@@ -34,6 +34,7 @@ class Scenario:
         part: where the injected time has to be found, a part of the step or one outside of it.
         injected_ms: how much of it per step, at least; 0 where it is not a sleep.
         never: ids that would be wrong.
+        traced: the prediction rests on a trace, so one is taken.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Scenario:
     part: str | None = None
     injected_ms: float = 0.0
     never: tuple[str, ...] = ()
+    traced: bool = False
 
 
 SCENARIOS: list[Scenario] = []
@@ -148,11 +150,13 @@ class EpochHook(keras.callbacks.Callback):
 
 
 @scenario(verdicts=("input-bound",), top="parallel-map", part="input_wait", injected_ms=6.0)
-def slow_sequential_map(callbacks: Callbacks, mended: bool) -> None:
+def slow_sequential_map(
+    callbacks: Callbacks, mended: bool, *, ms: float = 6.0, width: int = 16, rows: int = 8
+) -> None:
     """A map waits for storage, one batch after the other."""
     calls = {"num_parallel_calls": 2} if mended else {}
-    data = batches(150).map(slept(6.0), **calls).prefetch(2)
-    mlp().fit(data, verbose=0, shuffle=False, callbacks=callbacks)
+    data = batches(150, rows).map(slept(ms), **calls).prefetch(2)
+    mlp(width).fit(data, verbose=0, shuffle=False, callbacks=callbacks)
 
 
 @scenario(
@@ -165,47 +169,54 @@ def parallel_map_that_fills_the_cores(callbacks: Callbacks, mended: bool) -> Non
 
 
 @scenario(verdicts=("input-bound",), top="interleave", part="input_wait", injected_ms=6.0)
-def many_small_files(callbacks: Callbacks, mended: bool) -> None:
+def many_small_files(
+    callbacks: Callbacks, mended: bool, *, ms: float = 6.0, records: int = 8
+) -> None:
     """Each file holds one batch and takes a while to open; they are read one after the other."""
     with tempfile.TemporaryDirectory() as folder:
         files = [str(Path(folder, f"{place:03}.tfrecord")) for place in range(150)]
         for file in files:
             with tf.io.TFRecordWriter(file) as out:
-                for _ in range(8):
+                for _ in range(records):
                     out.write(bytes(8))
 
         def opened(file: Any, label: Any = 0) -> Any:
-            return slept(6.0)(file, label)[0]
+            return slept(ms)(file, label)[0]
 
         def read(file: Any) -> tf.data.Dataset:
             return tf.data.Dataset.from_tensors(file).map(opened).flat_map(tf.data.TFRecordDataset)
 
         names = tf.data.Dataset.from_tensor_slices(files)
         calls = {"num_parallel_calls": 2, "cycle_length": 2} if mended else {}
-        records = names.interleave(read, **calls) if mended else names.flat_map(read)
+        lines = names.interleave(read, **calls) if mended else names.flat_map(read)
 
         def parse(record: Any) -> Any:
             x = tf.ensure_shape(tf.cast(tf.io.decode_raw(record, tf.uint8), tf.float32), (8,))
             return x, x[:1]
 
-        data = records.map(parse).batch(8, drop_remainder=True).prefetch(2)
+        data = lines.map(parse).batch(8, drop_remainder=True).prefetch(2)
         mlp().fit(data, verbose=0, shuffle=False, callbacks=callbacks)
 
 
 @scenario(verdicts=("input-bound",), top="prefetch", part="input_wait", injected_ms=6.0)
-def no_prefetch(callbacks: Callbacks, mended: bool) -> None:
+def no_prefetch(
+    callbacks: Callbacks, mended: bool, *, ms: float = 6.0, pause: float = 4.0, width: int = 16
+) -> None:
     """Input and training take turns, each about as long."""
-    data = batches(150).map(slept(6.0))
+    data = batches(150, 256 if width > 16 else 8).map(slept(ms))
     data = data.prefetch(2) if mended else unbuffered(data)
-    mlp().fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, Pause(4.0)])
+    pauses = [Pause(pause)] if pause else []
+    mlp(width).fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, *pauses])
 
 
 @scenario(verdicts=("input-bound",), top="cache", part="input_wait", injected_ms=6.0)
-def the_same_work_in_each_epoch(callbacks: Callbacks, mended: bool) -> None:
+def the_same_work_in_each_epoch(
+    callbacks: Callbacks, mended: bool, *, ms: float = 6.0, epochs: int = 16, width: int = 16
+) -> None:
     """Preparation is repeated in each of many epochs."""
-    data = batches(30).map(slept(6.0), num_parallel_calls=1)
+    data = batches(30, 256 if width > 16 else 8).map(slept(ms), num_parallel_calls=1)
     data = data.cache() if mended else data
-    mlp().fit(data.prefetch(2), epochs=16, verbose=0, shuffle=False, callbacks=callbacks)
+    mlp(width).fit(data.prefetch(2), epochs=epochs, verbose=0, shuffle=False, callbacks=callbacks)
 
 
 class Batches(keras.utils.PyDataset):
@@ -224,41 +235,60 @@ class Batches(keras.utils.PyDataset):
 
 
 @scenario(verdicts=("input-bound",), top="parallel-input", part="input_wait", injected_ms=6.0)
-def python_generator(callbacks: Callbacks, mended: bool) -> None:
+def python_generator(
+    callbacks: Callbacks, mended: bool, *, ms: float = 6.0, width: int = 16
+) -> None:
     """One Python thread makes the batches."""
-    source = Batches(6.0, workers=2) if mended else Batches(6.0)
+    source = Batches(ms, workers=2) if mended else Batches(ms)
     data = source if mended else (source[place] for place in range(len(source)))
-    mlp().fit(data, verbose=0, shuffle=False, callbacks=callbacks)
+    mlp(width).fit(data, verbose=0, shuffle=False, callbacks=callbacks)
 
 
 @scenario(verdicts=("input-bound",), top="batch-before-map", part="input_wait")
-def a_cheap_map_for_each_example(callbacks: Callbacks, mended: bool) -> None:
+def a_cheap_map_for_each_example(
+    callbacks: Callbacks,
+    mended: bool,
+    *,
+    rows: int = 2048,
+    features: int = 2,
+    width: int = 16,
+    operations: int = 1,
+    shuffled: bool = False,
+    **calls: Any,
+) -> None:
     """The map's function is called for every example, and calling it is most of its cost."""
-    rows, steps = 2048, 80
-    x = np.ones((rows * steps, 2), "float32")
+    x = np.ones((rows * 80, features), "float32")
     data = tf.data.Dataset.from_tensor_slices((x, x[:, :1]))
+    if shuffled:
+        data = data.shuffle(4 * rows, seed=1)
 
     def scaled(x: Any, y: Any) -> Any:
-        return 2.0 * x, y
+        for _ in range(operations):
+            x = 2.0 * x
+        return x, y
 
     if mended:
-        data = data.batch(rows, drop_remainder=True).map(scaled)
+        data = data.batch(rows, drop_remainder=True).map(scaled, **calls)
     else:
-        data = data.map(scaled).batch(rows, drop_remainder=True)
-    mlp(features=2).fit(data.prefetch(2), verbose=0, shuffle=False, callbacks=callbacks)
+        data = data.map(scaled, **calls).batch(rows, drop_remainder=True)
+    mlp(width, features=features).fit(
+        data.prefetch(2), verbose=0, shuffle=False, callbacks=callbacks
+    )
 
 
 # -- callbacks ---------------------------------------------------------------------------
 
 
 @scenario(verdicts=("callback-bound",), top="amortize-callback", part="callbacks", injected_ms=10.0)
-def slow_batch_callback(callbacks: Callbacks, mended: bool) -> None:
+def slow_batch_callback(
+    callbacks: Callbacks, mended: bool, *, ms: float = 10.0, width: int = 512
+) -> None:
     """A callback works after every batch."""
-    mlp(512).fit(
+    mlp(width).fit(
         batches(150, rows=256),
         verbose=0,
         shuffle=False,
-        callbacks=[*callbacks, Hook(10.0, 20 if mended else 1)],
+        callbacks=[*callbacks, Hook(ms, 20 if mended else 1)],
     )
 
 
@@ -272,15 +302,17 @@ def slow_epoch_callback(callbacks: Callbacks, mended: bool) -> None:
 
 
 @scenario(verdicts=("callback-bound",), top="amortize-callback", part="callbacks")
-def checkpoint_every_few_batches(callbacks: Callbacks, mended: bool) -> None:
+def checkpoint_every_few_batches(
+    callbacks: Callbacks, mended: bool, *, width: int = 512, every: int = 1
+) -> None:
     """Keras's own ModelCheckpoint, too often."""
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder, "{batch}.weights.h5"))
         often = keras.callbacks.ModelCheckpoint(
-            path, save_weights_only=True, save_freq=20 if mended else 1
+            path, save_weights_only=True, save_freq=20 * every if mended else every
         )
         data = batches(200, rows=256)
-        mlp(512).fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, often])
+        mlp(width).fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, often])
 
 
 class Chatter(keras.callbacks.Callback):
@@ -309,14 +341,16 @@ def chatter(callbacks: Callbacks, mended: bool) -> None:
 
 
 @scenario(verdicts=("compile-bound",), top="stable-shapes", part="compile")
-def shapes_that_change(callbacks: Callbacks, mended: bool) -> None:
+def shapes_that_change(
+    callbacks: Callbacks, mended: bool, *, every: int = 20, width: int = 8
+) -> None:
     """XLA compiles for every new length of a sequence."""
     keras.utils.set_random_seed(1)
-    model = keras.Sequential([layers.Input((None, 4)), layers.Dense(8), layers.Dense(1)])
+    model = keras.Sequential([layers.Input((None, 4)), layers.Dense(width), layers.Dense(1)])
     model.compile("sgd", "mse", jit_compile=True)
 
     def ones(place: Any) -> Any:
-        longer = tf.where(place % 20 == 0, place // 20, 0)
+        longer = tf.where(place % every == 0, place // every, 0)
         length = 16 if mended else 16 + longer
         return tf.ones((8, length, 4)), tf.ones((8, length, 1))
 
@@ -364,24 +398,30 @@ def train_function_made_anew(callbacks: Callbacks, mended: bool) -> None:
 
 
 @scenario(verdicts=("compile-bound",), top="stable-shapes", part="compile")
-def partial_last_batch_under_xla(callbacks: Callbacks, mended: bool) -> None:
+def partial_last_batch_under_xla(
+    callbacks: Callbacks, mended: bool, *, steps: int = 120, width: int = 16
+) -> None:
     """The last batch is smaller, and XLA compiles again for it."""
-    x = np.ones((120 * 8 + 3, 8), "float32")
+    x = np.ones((steps * 8 + 3, 8), "float32")
     data = tf.data.Dataset.from_tensor_slices((x, x[:, :1])).batch(8, drop_remainder=mended)
-    mlp(jit_compile=True).fit(data, epochs=2, verbose=0, shuffle=False, callbacks=callbacks)
+    mlp(width, jit_compile=True).fit(data, epochs=2, verbose=0, shuffle=False, callbacks=callbacks)
 
 
 @scenario(verdicts=("dispatch-bound",), top="raise-steps-per-execution")
-def tiny_model(callbacks: Callbacks, mended: bool) -> None:
+def tiny_model(callbacks: Callbacks, mended: bool, *, width: int = 16, rows: int = 8) -> None:
     """A step is cheaper than entering and leaving the train function."""
     arguments = {"steps_per_execution": 64} if mended else {}
-    mlp(**arguments).fit(batches(640), epochs=4, verbose=0, shuffle=False, callbacks=callbacks)
+    mlp(width, **arguments).fit(
+        batches(640, rows), epochs=4, verbose=0, shuffle=False, callbacks=callbacks
+    )
 
 
-@scenario(verdicts=("compute-bound", "dispatch-bound"), top="disable-run-eagerly")
-def eager(callbacks: Callbacks, mended: bool) -> None:
+@scenario(verdicts=("compute-bound", "dispatch-bound"), top="disable-run-eagerly", traced=True)
+def eager(callbacks: Callbacks, mended: bool, *, width: int = 16, rows: int = 8) -> None:
     """Every operation is run from Python."""
-    mlp(run_eagerly=not mended).fit(batches(100), verbose=0, shuffle=False, callbacks=callbacks)
+    mlp(width, run_eagerly=not mended).fit(
+        batches(100, rows), verbose=0, shuffle=False, callbacks=callbacks
+    )
 
 
 # -- the host, and what lies between epochs ----------------------------------------------
@@ -390,15 +430,21 @@ def eager(callbacks: Callbacks, mended: bool) -> None:
 class Litter(keras.callbacks.Callback):
     """Makes many objects that live on for some batches."""
 
+    def __init__(self, objects: int) -> None:
+        super().__init__()
+        self.objects = objects
+
     def on_train_begin(self, logs: Any = None) -> None:
         self.living: deque[Any] = deque(maxlen=20)
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        self.living.append([[] for _ in range(10_000)])
+        self.living.append([[] for _ in range(self.objects)])
 
 
 @scenario(verdicts=("callback-bound",), top="tune-gc", part="callbacks")
-def garbage_storm(callbacks: Callbacks, mended: bool) -> None:
+def garbage_storm(
+    callbacks: Callbacks, mended: bool, *, objects: int = 10_000, width: int = 512
+) -> None:
     """Python's collector searches many living objects again and again."""
     usual = gc.get_threshold()
     gc.collect()
@@ -407,7 +453,7 @@ def garbage_storm(callbacks: Callbacks, mended: bool) -> None:
         gc.set_threshold(100_000, 50, 100)
     try:
         data = batches(150, rows=256)
-        mlp(512).fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, Litter()])
+        mlp(width).fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, Litter(objects)])
     finally:
         gc.unfreeze()
         gc.set_threshold(*usual)
@@ -419,12 +465,14 @@ def garbage_storm(callbacks: Callbacks, mended: bool) -> None:
     top="rarer-validation",
     part="validation",
 )
-def large_validation(callbacks: Callbacks, mended: bool) -> None:
+def large_validation(
+    callbacks: Callbacks, mended: bool, *, width: int = 256, batches_of_it: int = 400
+) -> None:
     """Validation takes longer than the epoch that it follows."""
-    mlp(256).fit(
+    mlp(width).fit(
         batches(60),
         epochs=6,
-        validation_data=batches(400),
+        validation_data=batches(batches_of_it),
         validation_freq=5 if mended else 1,
         verbose=0,
         shuffle=False,

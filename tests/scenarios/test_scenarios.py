@@ -22,7 +22,7 @@ pytestmark = [
 
 def complaint(scenario, log_dir):
     """What is wrong with the diagnosis of one training, or None."""
-    scenario.train(kp.perf_callbacks(log_dir, profiler=False), False)
+    scenario.train(kp.perf_callbacks(log_dir, profiler=scenario.traced), False)
     found = kp.diagnose(log_dir)
     advised = [advice.id for advice in found.recommendations]
     parts = {**found.breakdown, **found.summary.outside}

@@ -264,7 +264,7 @@ def test_without_advice_before_its_frame_is_empty():
 
 def test_advice_on_a_batch_hook_and_on_an_epoch_hook_are_two():
     owners = {"Mine.on_train_batch_end": 4.0}
-    between = {"context": between_epochs(callbacks={"Mine.on_epoch_end": 5.0})}
+    between = {"context": between_epochs(callbacks={"Mine.on_epoch_end": 9.0})}
     before = AFTER | {"callbacks": 4.0, "owners": owners} | between
     frame = comparison(AFTER | between, before).advice_frame()
     assert list(zip(frame["id"], frame["of"], frame["taken"], strict=True)) == [

@@ -85,7 +85,7 @@ def test_without_retracing_shapes_are_left_alone(spent):
 @pytest.mark.parametrize(
     ("cpu_pct", "left"),
     [
-        (129.0, (3.0, 0.8, 0.5)),  # one thread: mostly Python
+        (129.0, (5.0, 1.3, 0.5)),  # one thread: Python, or small operations
         (131.0, (9.5, 6.0, 3.0)),  # several: operations that are large
         (0.0, (9.5, 6.0, 3.0)),  # not sampled
     ],
@@ -96,6 +96,24 @@ def test_an_eager_train_step_is_told_to_be_compiled(cpu_pct, left):
     assert_predicts(advice, *left)
     assert advice.id == "disable-run-eagerly"
     assert advice.action == "model.compile(..., run_eagerly=False)"
+
+
+def test_a_trace_tells_an_eager_steps_operations_from_its_python():
+    measured = summary(compute=10.0, context={"run_eagerly": True})
+    # Traced steps are longer, and of them seven tenths are Python.
+    traced = replace(measured, trace={"execution_ms": 3.6, "python_ms": 8.4, "gap_ms": 1.0})
+    advice = disable_run_eagerly(situation_of(traced))
+    # A tenth of what Python takes is the runtime's, and of 3 ms of operations 2.3 are their own.
+    assert_predicts(advice, 2 * 0.7 + 2.3, 0.7 + 0.6 * 2.3, 0.7 * 0.7 + 0.4 * 2.3)
+    assert "Operations themselves take 30%" in advice.reason
+    assert advice.evidence == {"compute_ms": 10.0, "operations_share": pytest.approx(0.3)}
+
+
+def test_a_gpus_utilization_tells_what_its_operations_take_of_an_eager_step():
+    sensors = {"gpu/0/utilization_pct": 40.0}
+    advice = on_a_gpu(disable_run_eagerly, sensors=sensors, run_eagerly=True)
+    assert advice.evidence["operations_share"] == pytest.approx(0.4)
+    assert "operations_share" not in on_a_gpu(disable_run_eagerly, run_eagerly=True).evidence
 
 
 @pytest.mark.parametrize("context", [{}, {"run_eagerly": False}])

@@ -686,3 +686,26 @@ def test_where_nobody_saw_the_function_return_dispatch_is_not_measured():
     found = split(splitter, loop)
     assert found["dispatch"] is None
     assert found["input_wait"] == pytest.approx(10 * 40)
+
+
+# -- the quickest executions -------------------------------------------------------------
+
+
+def test_the_quickest_tenth_tells_what_a_step_takes_undisturbed():
+    loop, splitter = ScriptedLoop(), Splitter()
+    for place in range(41):
+        # Waiting for input is not in it; every fifth execution is kept from nothing.
+        disturbed = 300 if place % 5 else 0
+        splitter.add(loop.run(2, wait=1000, compute=100 + disturbed))
+    assert splitter.undisturbed_ms is None
+    splitter.close_stretch(loop.gaps)
+    assert splitter.undisturbed_ms == pytest.approx(0.1)
+
+
+def test_of_few_executions_the_quickest_say_nothing():
+    loop, splitter = ScriptedLoop(), Splitter()
+    for _ in range(20):
+        splitter.add(loop.run(1, wait=10))
+    splitter.close_stretch(loop.gaps)
+    # Nobody follows the last one, whose wait is not known.
+    assert splitter.undisturbed_ms is None

@@ -62,11 +62,30 @@ def test_compute_on_the_cpu_gets_the_cores_that_the_pipeline_lets_go():
     whole = model(prefetched=True, cores=2)
     freed = (whole.stages["Map (1)"] - 1.0) / whole.step_ms / 2
     factors = {"Map (1)": 1.0 / whole.stages["Map (1)"]}
-    for optimism, share in ((-1.0, 0.0), (0.0, 0.5), (1.0, 1.0)):
+    for optimism, share in ((-1.0, 0.5), (0.0, 0.75), (1.0, 1.0)):
         rest = whole.with_less_work(factors, optimism).rest
         assert rest["compute"] == pytest.approx(whole.rest["compute"] * (1 - share * freed))
     on_gpu = replace(whole, on_gpu=True).with_less_work(factors, 1.0)
     assert on_gpu.rest == whole.rest
+
+
+@pytest.mark.parametrize(("part", "left"), [(0.0, 0.0), (0.5, 0.5), (1.0, 1.0)])
+def test_without_the_pipeline_a_step_computes_as_its_quickest_ones_did_or_faster(part, left):
+    # All five milliseconds of a step are the pipeline's, on one of two cores.
+    busy = StepModel({"Map": 5.0}, True, {"compute": 3.0, "dispatch": 1.0}, 0.0, 2)
+    quick = replace(busy, undisturbed_ms=3.2).with_less_work({"Map": 1 - part}, 0.0)
+    freed = part / 2
+    quickest = 3.2 / 4.0 * (1 - 0.25 * freed)
+    assert quick.rest["compute"] == pytest.approx(3 * (1 - left * (1 - quickest)))
+    assert quick.rest["dispatch"] == pytest.approx(quick.rest["compute"] / 3)
+
+
+def test_a_pipeline_that_waits_frees_no_core():
+    # 2 ms of the CPU's 3.5 are computing.
+    waiting = StepModel({"Map": 10.0}, True, {"compute": 2.0}, 3.5, 2)
+    freed = 1.5 / 10 / 2
+    changed = waiting.with_less_work({"Map": 0.0}, 0.0)
+    assert changed.rest["compute"] == pytest.approx(2 * (1 - 0.75 * freed))
 
 
 def test_less_of_the_rest_takes_less_time_and_cpu():
@@ -208,6 +227,16 @@ def test_behind_a_full_buffer_only_stalls_are_the_inputs(stalled_ms, input_ms):
     assert found.model.step_ms == 10.0
 
 
+@pytest.mark.parametrize(("wait_ms", "paced"), [(6.0, True), (4.0, False), (0.9, False)])
+def test_a_step_that_mostly_waits_is_paced_whatever_was_seen_of_the_buffer(wait_ms, paced):
+    stages = [stage("Map", 0.01), stage("Prefetch", 0.0)]
+    compute = 10.0 - wait_ms if wait_ms > 1 else 0.1
+    found = situation(
+        input_wait=wait_ms, compute=compute, stages=stages, context={"prefetch_fill": 0.9}
+    ).model
+    assert (found.produce_ms == found.step_ms) == paced
+
+
 def test_behind_an_empty_buffer_the_pipeline_sets_the_pace():
     found = situation(
         input_wait=2.0,
@@ -219,9 +248,11 @@ def test_behind_an_empty_buffer_the_pipeline_sets_the_pace():
 
 
 @pytest.mark.parametrize(
-    ("pause_ms", "on_gpu", "left"), [(5.0, False, 0.8), (4.9, False, 1.0), (50.0, True, 1.0)]
+    ("pause_ms", "on_gpu", "left"),
+    [(50.0, False, 0.7), (5.0, False, 0.7), (3.5, False, 0.85), (2.0, False, 1.0), (50.0, True, 1)],
 )
 def test_a_cpu_that_no_longer_pauses_for_long_computes_faster(pause_ms, on_gpu, left):
     before = replace(model(prefetched=False), on_gpu=on_gpu)
     assert before.awake(pause_ms, 0.0).rest["compute"] == pytest.approx(3.0 * left)
-    assert before.awake(pause_ms, -1.0).rest["compute"] == 3.0
+    most = before.awake(pause_ms, -1.0).rest["compute"]
+    assert most == pytest.approx(3.0 * (1 - (1 - left) / 3))
