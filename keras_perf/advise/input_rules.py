@@ -47,6 +47,9 @@ def parallel_map(situation: Situation) -> Recommendation | None:
     }
     if not candidates or model.cores < 2 or not situation.own_dataset:
         return None
+    if situation.interpreter_ms:
+        # However many threads there are, one at a time runs Python code.
+        return None
     stage = max(candidates, key=lambda name: candidates[name])
 
     def change(model: StepModel, optimism: float) -> StepModel:
@@ -300,12 +303,18 @@ def parallel_input(situation: Situation) -> Recommendation | None:
     kind, wait = summary.context.get("input_kind"), summary.parts.get("input_wait", 0.0)
     if situation.own_dataset and any(name.startswith("Generator") for name in model.stages):
         kind = "generator"
-    if kind not in ("PyDataset", "generator") or not wait or model.cores < 2:
+    held = situation.interpreter_ms
+    if held and kind not in ("PyDataset", "generator"):
+        kind = "map of Python code"
+    if kind not in ("PyDataset", "generator") and not held:
+        return None
+    if not (wait or held) or model.cores < 2:
         return None
 
     def change(model: StepModel, optimism: float) -> StepModel:
-        # Workers also run ahead of training.
-        return replace(model.hidden(1 / model.usable_threads(optimism)), prefetched=True)
+        # Workers also run ahead of training. Beside what holds the interpreter cores are idle.
+        threads = model.cores * (0.95 + 0.05 * optimism) if held else model.usable_threads(optimism)
+        return replace(model.hidden(1 / max(1.0, threads)), prefetched=True)
 
     made_of = "class Batches(keras.utils.PyDataset): ...  # __len__ and __getitem__\n"
     return predicted(
@@ -314,11 +323,14 @@ def parallel_input(situation: Situation) -> Recommendation | None:
         id="parallel-input",
         title="Make batches in several processes",
         reason=(
-            f"Each step waits {wait:.3g} ms for a {kind} that one thread of Python runs; "
+            f"The {kind} holds Python's interpreter for {held:.3g} ms of each step, and one thread "
+            f"at a time can; {model.cores} logical CPUs are there for processes of its own."
+            if held
+            else f"Each step waits {wait:.3g} ms for a {kind} that one thread of Python runs; "
             f"{model.cores} logical CPUs are there to share it."
         ),
         action=(
-            f"{made_of if kind == 'generator' else ''}"
+            f"{made_of if kind != 'PyDataset' else ''}"
             f"batches = Batches(..., workers={model.cores}, use_multiprocessing=True)"
         ),
         evidence={"input_wait_ms": wait, "input_kind": kind, "cores": model.cores},

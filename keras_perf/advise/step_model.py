@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from keras_perf.advise.interpreter import cpu_beside_ms, interpreter_ms
 from keras_perf.analyse.summary import Summary
 
 NEARLY_BUSY = 0.5
@@ -180,10 +181,15 @@ class StepModel:
 
 @dataclass(frozen=True)
 class Situation:
-    """A summary, and the model that was fitted to it."""
+    """A summary, and the model that was fitted to it.
+
+    `interpreter_ms` is for how much of a step the input pipeline's Python code holds the
+    interpreter; 0 where it does not keep training waiting.
+    """
 
     summary: Summary
     model: StepModel
+    interpreter_ms: float = 0.0
 
     @property
     def own_dataset(self) -> bool:
@@ -223,6 +229,9 @@ def situation_of(summary: Summary) -> Situation:
         parts["wire"], parts["peer_wait"] = summary.wire_ms, summary.exchange["peer_wait"]
         parts["compute"] -= summary.exchange["communication"]
     wait = parts.pop("input_wait", 0.0)
+    held_ms = interpreter_ms(summary)
+    if held_ms:
+        wait += _waiting_inside(parts, held_ms, summary)
     recorded = summary.context.get("stages") or []
     names = [f"{stage['name']} ({place})" for place, stage in enumerate(recorded, 1)]
     costs = {
@@ -237,9 +246,9 @@ def situation_of(summary: Summary) -> Situation:
     else:
         seen = fill < HALF_EMPTY and wait > NOTICED * summary.step_ms
         behind = seen or wait - _stalled_ms(summary) > _paces_ms(summary.step_ms)
-    if not prefetched:
+    if not prefetched and not held_ms:
         produce = wait
-    elif wait and behind:
+    elif held_ms or (wait and behind):
         produce = summary.step_ms
         unseen = next((name for name in names if name.startswith(UNSEEN_INSIDE)), None)
         if unseen is not None and known < NEARLY_BUSY * summary.step_ms:
@@ -258,7 +267,7 @@ def situation_of(summary: Summary) -> Situation:
         summary,
         StepModel(
             stages=stages,
-            prefetched=prefetched,
+            prefetched=prefetched or bool(held_ms),
             rest=parts,
             cpu_ms=summary.sensors.get("host/process_cpu_pct", 0.0) / 100 * summary.step_ms,
             cores=cores,
@@ -267,7 +276,23 @@ def situation_of(summary: Summary) -> Situation:
             outside=summary.outside,
             undisturbed_ms=summary.context.get("undisturbed_ms"),
         ),
+        held_ms,
     )
+
+
+def _waiting_inside(parts: dict[str, float], held_ms: float, summary: Summary) -> float:
+    """Takes out of the train function's parts what it waits for the interpreter, and returns it.
+
+    What is left is what the quickest steps took, and no more than the CPU time that was not the
+    pipeline's; at least a tenth.
+    """
+    inside = sum(parts.get(part, 0.0) for part in INSIDE)
+    known = summary.context.get("undisturbed_ms"), cpu_beside_ms(summary, held_ms)
+    computing = max(0.1 * inside, min([inside, *(ms for ms in known if ms is not None)]))
+    for part in INSIDE:
+        if part in parts:
+            parts[part] *= computing / inside
+    return inside - computing
 
 
 def _paces_ms(step_ms: float) -> float:

@@ -70,6 +70,13 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
             f"{who} {spent:.3g} ms for each step of "
             f"{summary.step_ms:.3g} ms; without, training would be {between:.2f}× as fast."
         )
+    if verdict == "input-bound" and situation.interpreter_ms and found[verdict] >= WORTHWHILE:
+        return verdict, (
+            f"Python code of the input pipeline holds the interpreter for "
+            f"{situation.interpreter_ms:.3g} ms of each step of {summary.step_ms:.3g} ms. Entering "
+            f"and leaving the train function waits for it, which shows as compute; without, "
+            f"training would be {found[verdict]:.2f}× as fast."
+        )
     if not situation.input_measured and _mostly_idle(situation, found[verdict]):
         return "input-bound", (
             f"for at least {situation.idle_ms:.3g} ms of each step of {summary.step_ms:.3g} ms "

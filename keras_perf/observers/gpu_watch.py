@@ -9,6 +9,7 @@ from typing import Any
 
 from keras_perf.observers.cuda_devices import Seen
 from keras_perf.observers.host import HostReader
+from keras_perf.observers.interpreter import InterpreterReader
 from keras_perf.observers.nvml import NvmlReader
 from keras_perf.observers.sampler import BackgroundSampler
 from keras_perf.observers.sensor import Reader, SensorError
@@ -40,7 +41,7 @@ class GpuWatch:
     ) -> None:
         self.context: dict[str, Any] = {}
         self._gpus: NvmlReader | None = None
-        readers: list[Reader] = [HostReader()]
+        readers: list[Reader] = [HostReader(), InterpreterReader()]
         try:
             self._gpus = NvmlReader(warn, os.environ, seen)
         except Exception as error:  # noqa: BLE001  monitoring never kills training

@@ -275,6 +275,12 @@ HOST_METRICS = (
         "What this process reads from storage.",
         "What the page cache holds is not read; child processes are not counted.",
     ),
+    Metric(
+        "host/interpreter_wait_ms",
+        "ms",
+        "How long a thread that wakes waits until it may run Python code.",
+        "Tried a few times a sample; waiting for a core counts too, and who holds it is not known.",
+    ),
 )
 
 TRIAL_METRICS = (

@@ -31,6 +31,7 @@ _CHARTS = (
     ("GPU", "Power (W)", r"^gpu/\d+/power_w$"),
     ("Host", "CPU (%)", r"^host/.*_pct$"),
     ("Host", "Memory (MiB)", r"^host/.*_mib$"),
+    ("Host", "Wait for the interpreter (ms)", r"^host/interpreter_wait_ms$"),
 )
 
 

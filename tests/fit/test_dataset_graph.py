@@ -46,7 +46,7 @@ def test_stages_stand_from_the_source_to_the_last_by_their_methods_names():
     ("stage", "expected"),
     [
         (lambda data: data.map(decoded), ("map", "decoded", False, {"reads_files"})),
-        (lambda data: data.map(waits), ("map", "waits", False, {"stateful"})),
+        (lambda data: data.map(waits), ("map", "waits", False, {"stateful", "python"})),
         (
             lambda data: data.map(decoded, num_parallel_calls=2),
             ("map", "decoded", True, {"reads_files"}),
@@ -57,7 +57,7 @@ def test_stages_stand_from_the_source_to_the_last_by_their_methods_names():
 )
 def test_of_a_stage_its_function_and_what_that_does_are_told(stage, expected):
     *_, last = chain(stage(NAMES))
-    does = {name for name in ("stateful", "random", "reads_files") if last[name]}
+    does = {name for name in ("stateful", "random", "reads_files", "python") if last[name]}
     assert (last["kind"], last["function"], last["parallel"], does) == expected
 
 

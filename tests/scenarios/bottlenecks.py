@@ -220,17 +220,20 @@ def the_same_work_in_each_epoch(
 
 
 class Batches(keras.utils.PyDataset):
-    """Batches that take time to make."""
+    """Batches that take time to make: a wait, or Python's own work."""
 
-    def __init__(self, ms: float, **arguments: Any) -> None:
+    def __init__(self, ms: float, *, works: bool = False, **arguments: Any) -> None:
         super().__init__(**arguments)
-        self.ms = ms
+        self.ms, self.works = ms, works
 
     def __len__(self) -> int:
         return 250
 
     def __getitem__(self, index: int) -> Any:
-        time.sleep(self.ms / 1e3)
+        if self.works:
+            busy(self.ms)
+        else:
+            time.sleep(self.ms / 1e3)
         return np.ones((8, 8), "float32"), np.ones((8, 1), "float32")
 
 
@@ -242,6 +245,30 @@ def python_generator(
     source = Batches(ms, workers=2) if mended else Batches(ms)
     data = source if mended else (source[place] for place in range(len(source)))
     mlp(width).fit(data, verbose=0, shuffle=False, callbacks=callbacks)
+
+
+@scenario(verdicts=("input-bound",), top="parallel-input", never=("parallel-map",))
+def python_that_holds_the_interpreter(
+    callbacks: Callbacks, mended: bool, *, ms: float = 6.0, made_by: str = "generator"
+) -> None:
+    """Python makes the batches and never pauses: the train function waits for the interpreter.
+
+    So the wait is not one in the iterator's GetNext.
+    """
+    work = Batches(ms, works=True)
+    if mended:
+        data = Batches(ms, works=True, workers=2, use_multiprocessing=True)
+    elif made_by == "generator":
+        data = (work[place] for place in range(len(work)))
+    elif made_by == "map":
+
+        def mapped(x: Any, y: Any) -> Any:
+            return tf.ensure_shape(tf.numpy_function(lambda _: work[0][0], [x], x.dtype), (8, 8)), y
+
+        data = batches(len(work)).map(mapped).prefetch(2)
+    else:
+        data = work
+    mlp().fit(data, verbose=0, shuffle=False, callbacks=callbacks)
 
 
 @scenario(verdicts=("input-bound",), top="batch-before-map", part="input_wait")

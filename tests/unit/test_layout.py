@@ -36,7 +36,7 @@ def test_all_tags_make_all_charts():
             "Memory used (MiB)",
             "Power (W)",
         ],
-        "Host": ["CPU (%)", "Memory (MiB)"],
+        "Host": ["CPU (%)", "Memory (MiB)", "Wait for the interpreter (ms)"],
     }
 
 

@@ -1,0 +1,74 @@
+"""Whether Python code of the input pipeline keeps the interpreter from training."""
+
+from __future__ import annotations
+
+from keras_perf.analyse.summary import Summary
+
+HELD_MS = 1.0
+"""A thread that waits for longer than this shares the interpreter with one that does not let go of
+it. Where Python code slept, read, or ran TensorFlow the wait was 0.1 to 0.5 ms; where it computed,
+1.4 to 5."""
+
+MOSTLY = 0.5
+"""Python code that takes less than this share of a step is not what sets its pace."""
+
+OF_OTHERS = 0.2
+"""Where callbacks and the loop take more of a step than this, they may be who holds it."""
+
+OTHER_WORK = 0.8
+"""Where the process computes beside the pipeline for so much of the time inside the train
+function, that is what training waits for."""
+
+KERAS_INPUT = ("generator", "PyDataset")
+"""Kinds of input that Keras makes batches of in Python."""
+
+
+def interpreter_ms(summary: Summary) -> float:
+    """For how much of each step the input pipeline's Python code holds the interpreter (GIL).
+
+    Entering and leaving the train function needs it too: however soon the pipeline could hand
+    over a batch, the step waits, and that wait does not lie in the iterator's GetNext but in
+    compute and dispatch.
+
+    Returns:
+        Milliseconds per step; 0 where that is not seen.
+
+    What it cannot see: anything without `host/interpreter_wait_ms`, which
+    `GPUUtilizationSampler` samples; who holds it where callbacks take a large part of the step.
+    """
+    waits_ms = summary.sensors.get("host/interpreter_wait_ms", 0.0)
+    host_ms = _sum(summary, "callbacks", "other_host")
+    if waits_ms < HELD_MS or host_ms > OF_OTHERS * summary.step_ms or not runs_python(summary):
+        return 0.0
+    left_ms = summary.step_ms - host_ms
+    stages = summary.context.get("stages") or []
+    # Behind Keras's own workers there is no model of the pipeline.
+    cost_ms = max((float(stage["cost_ms"]) for stage in stages), default=left_ms)
+    held_ms = min(left_ms, cost_ms)
+    beside_ms = cpu_beside_ms(summary, held_ms)
+    if beside_ms is not None and beside_ms > OTHER_WORK * _sum(summary, "compute", "dispatch"):
+        return 0.0
+    return held_ms if held_ms > MOSTLY * summary.step_ms else 0.0
+
+
+def cpu_beside_ms(summary: Summary, held_ms: float) -> float | None:
+    """CPU time of a step that is not the pipeline's; None if not sampled, or if a GPU trains."""
+    used_pct = summary.sensors.get("host/process_cpu_pct")
+    if used_pct is None or summary.context.get("training_gpus"):
+        return None
+    return max(0.0, used_pct / 100 * summary.step_ms - held_ms)
+
+
+def _sum(summary: Summary, *parts: str) -> float:
+    return sum(summary.parts.get(part, 0.0) for part in parts)
+
+
+def runs_python(summary: Summary) -> bool:
+    """Something of the input pipeline is Python code."""
+    context = summary.context
+    chains = (context.get("dataset") or {}).get("chains") or []
+    return (
+        context.get("input_kind") in KERAS_INPUT
+        or any(stage["name"].startswith("Generator") for stage in context.get("stages") or [])
+        or any(stage.get("python") for chain in chains for stage in chain)
+    )

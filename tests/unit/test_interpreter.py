@@ -1,0 +1,145 @@
+"""Python code of the input pipeline that keeps the interpreter from training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hand_built import H200, situation, stage, summary
+
+from keras_perf.advise.input_rules import parallel_input, parallel_map
+from keras_perf.advise.interpreter import interpreter_ms
+from keras_perf.advise.step_model import Situation
+from keras_perf.advise.verdict import verdict_of
+from keras_perf.observers.interpreter import PAUSE_S, PROBES, InterpreterReader
+
+PYTHON_MAP = {"chains": [[{"kind": "map", "python": True}]], "prefetch_added": True}
+STAGES = [stage("Map", 6.0), stage("Prefetch", 0.0)]
+HELD: dict[str, Any] = {
+    "input_wait": 0.5,
+    "compute": 6.0,
+    "other_host": 0.5,
+    "process_cpu_pct": 100.0,
+    "sensors": {"host/interpreter_wait_ms": 3.0},
+    "stages": STAGES,
+}
+
+
+def held(context: dict[str, Any] | None = None, **changed: Any) -> Situation:
+    """Of a step of 7 ms a map of Python code works 6, and what does not waits for it."""
+    context = {"dataset": PYTHON_MAP, "cpu_count": 4, **(context or {})}
+    return situation(**(HELD | changed), context=context)
+
+
+# -- the reading -------------------------------------------------------------------------
+
+
+def test_a_reading_is_the_mean_of_how_late_its_tries_end():
+    late_s = iter([0.001, 0.002, 0.006])
+    now = [0.0]
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds + next(late_s)
+
+    reader = InterpreterReader(lambda: now[0], sleep)
+    assert reader.read() == {"host/interpreter_wait_ms": pytest.approx(3.0)}
+    assert now[0] == pytest.approx(PROBES * PAUSE_S + 0.009)
+    reader.close()
+
+
+def test_a_clock_that_is_early_is_no_negative_wait():
+    reader = InterpreterReader(lambda: 0.0, lambda _: None)
+    assert reader.read() == {"host/interpreter_wait_ms": 0.0}
+
+
+# -- whether it is held ------------------------------------------------------------------
+
+
+def test_a_map_of_python_code_holds_the_interpreter_for_what_it_takes():
+    assert held().interpreter_ms == 6.0
+
+
+@pytest.mark.parametrize("kind", ["generator", "PyDataset"])
+def test_so_does_what_keras_makes_batches_of(kind):
+    context = {"dataset": None, "input_kind": kind}
+    # Of the step, all but the loop's half a millisecond where there is no model of the pipeline.
+    assert held(context, stages=[]).interpreter_ms == 6.5
+    assert held(context, stages=[stage("Generator", 6.8)]).interpreter_ms == 6.5
+
+
+@pytest.mark.parametrize(
+    ("changed", "context"),
+    [
+        ({"sensors": {"host/interpreter_wait_ms": 0.9}}, {}),  # it is to be had
+        ({"sensors": {}}, {}),  # not sampled
+        ({}, {"dataset": None}),  # no Python
+        ({"stages": [stage("Map", 3.4), stage("Prefetch", 0.0)]}, {}),  # seldom at work
+        ({"callbacks": 2.0}, {}),  # callbacks may hold it
+        ({"process_cpu_pct": 160.0}, {}),  # of 11.2 ms of CPU time 5.2 are training's
+    ],
+)
+def test_elsewhere_it_is_not_told_to(changed, context):
+    assert held(context, **changed).interpreter_ms == 0.0
+
+
+def test_beside_a_gpu_the_cpu_tells_nothing_of_the_computing():
+    assert held(H200, process_cpu_pct=160.0).interpreter_ms == 6.0
+
+
+def test_a_pipeline_without_a_record_of_its_stages_is_not_python():
+    assert interpreter_ms(summary(**HELD, context={"dataset": {"chains": []}})) == 0.0
+
+
+# -- what follows ------------------------------------------------------------------------
+
+
+def test_waiting_for_the_interpreter_is_not_computing():
+    # CPU time beside the pipeline's: 7 ms less 6.
+    model = held().model
+    assert model.rest["compute"] == pytest.approx(1.0)
+    assert (model.produce_ms, model.step_ms) == (7.0, 7.0)
+
+
+def test_the_quickest_steps_tell_more_exactly_what_computing_takes():
+    model = held({"undisturbed_ms": 0.8}, compute=3.0, dispatch=3.0).model
+    assert model.rest["compute"] == model.rest["dispatch"] == pytest.approx(0.4)
+    on_a_gpu = held(H200 | {"undisturbed_ms": 4.0}).model
+    assert on_a_gpu.rest["compute"] == pytest.approx(4.0)
+
+
+def test_a_tenth_at_least_is_taken_for_computing():
+    assert held(process_cpu_pct=80.0).model.rest["compute"] == pytest.approx(0.6)
+
+
+def test_the_verdict_is_input_bound_and_says_why():
+    verdict, why = verdict_of(held())
+    assert verdict == "input-bound"
+    assert why == (
+        "Python code of the input pipeline holds the interpreter for 6 ms of each step of 7 ms. "
+        "Entering and leaving the train function waits for it, which shows as compute; without, "
+        "training would be 4.67× as fast."
+    )
+
+
+def test_where_computing_takes_as_long_the_verdict_is_another():
+    computing = held(H200 | {"undisturbed_ms": 6.3}, input_wait=0.2, compute=6.3)
+    assert computing.interpreter_ms == 6.0
+    assert verdict_of(computing)[0] != "input-bound"
+
+
+def test_processes_are_advised_and_no_threads():
+    assert parallel_map(held()) is None
+    advice = parallel_input(held())
+    assert advice.predicted_speedup == pytest.approx(7 / max(7 / 3.8, 1.5))
+    assert advice.reason == (
+        "The map of Python code holds Python's interpreter for 6 ms of each step, and one thread "
+        "at a time can; 4 logical CPUs are there for processes of its own."
+    )
+    assert "class Batches(keras.utils.PyDataset)" in advice.action
+    assert "use_multiprocessing=True" in advice.action
+
+
+def test_a_map_of_python_code_that_waits_may_have_threads():
+    waiting = held(sensors={"host/interpreter_wait_ms": 0.1}, input_wait=4.0)
+    assert parallel_map(waiting).id == "parallel-map"
+    assert parallel_input(waiting) is None
