@@ -10,7 +10,7 @@ import io
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,25 +35,27 @@ class Scenario:
         injected_ms: how much of it per step, at least; 0 where it is not a sleep.
         never: ids that would be wrong.
         traced: the prediction rests on a trace, so one is taken.
+        variants: other arguments of `train`, for the benchmark to vary what is injected.
     """
 
     name: str
-    train: Callable[[Callbacks, bool], None]
+    train: Callable[..., None]
     verdicts: tuple[str, ...]
     top: str | None
     part: str | None = None
     injected_ms: float = 0.0
     never: tuple[str, ...] = ()
     traced: bool = False
+    variants: tuple[Mapping[str, Any], ...] = ()
 
 
 SCENARIOS: list[Scenario] = []
 
 
-def scenario(**expected: Any) -> Callable[[Callable[[Callbacks, bool], None]], None]:
+def scenario(**expected: Any) -> Callable[[Callable[..., None]], None]:
     """Adds the function as a scenario of its name."""
 
-    def add(train: Callable[[Callbacks, bool], None]) -> None:
+    def add(train: Callable[..., None]) -> None:
         SCENARIOS.append(Scenario(train.__name__, train, **expected))
 
     return add
@@ -149,7 +151,13 @@ class EpochHook(keras.callbacks.Callback):
 # -- the input pipeline ------------------------------------------------------------------
 
 
-@scenario(verdicts=("input-bound",), top="parallel-map", part="input_wait", injected_ms=6.0)
+@scenario(
+    verdicts=("input-bound",),
+    top="parallel-map",
+    part="input_wait",
+    injected_ms=6.0,
+    variants=({"ms": 2.0}, {"ms": 20.0}, {"width": 512, "rows": 256}),
+)
 def slow_sequential_map(
     callbacks: Callbacks, mended: bool, *, ms: float = 6.0, width: int = 16, rows: int = 8
 ) -> None:
@@ -168,7 +176,13 @@ def parallel_map_that_fills_the_cores(callbacks: Callbacks, mended: bool) -> Non
     mlp().fit(data, verbose=0, shuffle=False, callbacks=callbacks)
 
 
-@scenario(verdicts=("input-bound",), top="interleave", part="input_wait", injected_ms=6.0)
+@scenario(
+    verdicts=("input-bound",),
+    top="interleave",
+    part="input_wait",
+    injected_ms=6.0,
+    variants=({"ms": 2.0}, {"ms": 15.0}, {"records": 16}),
+)
 def many_small_files(
     callbacks: Callbacks, mended: bool, *, ms: float = 6.0, records: int = 8
 ) -> None:
@@ -198,7 +212,13 @@ def many_small_files(
         mlp().fit(data, verbose=0, shuffle=False, callbacks=callbacks)
 
 
-@scenario(verdicts=("input-bound",), top="prefetch", part="input_wait", injected_ms=6.0)
+@scenario(
+    verdicts=("input-bound",),
+    top="prefetch",
+    part="input_wait",
+    injected_ms=6.0,
+    variants=({"pause": 0.0, "width": 512}, {"ms": 2.0, "pause": 2.0}),
+)
 def no_prefetch(
     callbacks: Callbacks, mended: bool, *, ms: float = 6.0, pause: float = 4.0, width: int = 16
 ) -> None:
@@ -209,7 +229,13 @@ def no_prefetch(
     mlp(width).fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, *pauses])
 
 
-@scenario(verdicts=("input-bound",), top="cache", part="input_wait", injected_ms=6.0)
+@scenario(
+    verdicts=("input-bound",),
+    top="cache",
+    part="input_wait",
+    injected_ms=6.0,
+    variants=({"epochs": 5}, {"ms": 2.0}, {"ms": 15.0}, {"width": 512}),
+)
 def the_same_work_in_each_epoch(
     callbacks: Callbacks, mended: bool, *, ms: float = 6.0, epochs: int = 16, width: int = 16
 ) -> None:
@@ -237,7 +263,13 @@ class Batches(keras.utils.PyDataset):
         return np.ones((8, 8), "float32"), np.ones((8, 1), "float32")
 
 
-@scenario(verdicts=("input-bound",), top="parallel-input", part="input_wait", injected_ms=6.0)
+@scenario(
+    verdicts=("input-bound",),
+    top="parallel-input",
+    part="input_wait",
+    injected_ms=6.0,
+    variants=({"ms": 2.0}, {"ms": 15.0}, {"width": 512}),
+)
 def python_generator(
     callbacks: Callbacks, mended: bool, *, ms: float = 6.0, width: int = 16
 ) -> None:
@@ -247,7 +279,12 @@ def python_generator(
     mlp(width).fit(data, verbose=0, shuffle=False, callbacks=callbacks)
 
 
-@scenario(verdicts=("input-bound",), top="parallel-input", never=("parallel-map",))
+@scenario(
+    verdicts=("input-bound",),
+    top="parallel-input",
+    never=("parallel-map",),
+    variants=({"made_by": "map"}, {"made_by": "PyDataset"}, {"ms": 2.0}, {"ms": 15.0}),
+)
 def python_that_holds_the_interpreter(
     callbacks: Callbacks, mended: bool, *, ms: float = 6.0, made_by: str = "generator"
 ) -> None:
@@ -271,7 +308,19 @@ def python_that_holds_the_interpreter(
     mlp().fit(data, verbose=0, shuffle=False, callbacks=callbacks)
 
 
-@scenario(verdicts=("input-bound",), top="batch-before-map", part="input_wait")
+@scenario(
+    verdicts=("input-bound",),
+    top="batch-before-map",
+    part="input_wait",
+    variants=(
+        {"rows": 256},
+        {"features": 64},
+        {"width": 256},
+        {"operations": 8},
+        {"shuffled": True},
+        {"rows": 64, "width": 64},
+    ),
+)
 def a_cheap_map_for_each_example(
     callbacks: Callbacks,
     mended: bool,
@@ -306,7 +355,13 @@ def a_cheap_map_for_each_example(
 # -- callbacks ---------------------------------------------------------------------------
 
 
-@scenario(verdicts=("callback-bound",), top="amortize-callback", part="callbacks", injected_ms=10.0)
+@scenario(
+    verdicts=("callback-bound",),
+    top="amortize-callback",
+    part="callbacks",
+    injected_ms=10.0,
+    variants=({"ms": 3.0}, {"ms": 30.0}, {"width": 16}, {"ms": 1.0, "width": 16}),
+)
 def slow_batch_callback(
     callbacks: Callbacks, mended: bool, *, ms: float = 10.0, width: int = 512
 ) -> None:
@@ -328,7 +383,12 @@ def slow_epoch_callback(callbacks: Callbacks, mended: bool) -> None:
     mlp().fit(batches(60), epochs=10, verbose=0, shuffle=False, callbacks=[*callbacks, hook])
 
 
-@scenario(verdicts=("callback-bound",), top="amortize-callback", part="callbacks")
+@scenario(
+    verdicts=("callback-bound",),
+    top="amortize-callback",
+    part="callbacks",
+    variants=({"width": 64}, {"width": 1024}, {"every": 3}),
+)
 def checkpoint_every_few_batches(
     callbacks: Callbacks, mended: bool, *, width: int = 512, every: int = 1
 ) -> None:
@@ -367,7 +427,12 @@ def chatter(callbacks: Callbacks, mended: bool) -> None:
 # -- compiling and dispatch --------------------------------------------------------------
 
 
-@scenario(verdicts=("compile-bound",), top="stable-shapes", part="compile")
+@scenario(
+    verdicts=("compile-bound",),
+    top="stable-shapes",
+    part="compile",
+    variants=({"every": 40}, {"every": 10}, {"width": 128}),
+)
 def shapes_that_change(
     callbacks: Callbacks, mended: bool, *, every: int = 20, width: int = 8
 ) -> None:
@@ -424,7 +489,12 @@ def train_function_made_anew(callbacks: Callbacks, mended: bool) -> None:
     mlp().fit(batches(200), verbose=0, shuffle=False, callbacks=[*callbacks, *unfreezes])
 
 
-@scenario(verdicts=("compile-bound",), top="stable-shapes", part="compile")
+@scenario(
+    verdicts=("compile-bound",),
+    top="stable-shapes",
+    part="compile",
+    variants=({"steps": 300}, {"width": 256}),
+)
 def partial_last_batch_under_xla(
     callbacks: Callbacks, mended: bool, *, steps: int = 120, width: int = 16
 ) -> None:
@@ -434,7 +504,11 @@ def partial_last_batch_under_xla(
     mlp(width, jit_compile=True).fit(data, epochs=2, verbose=0, shuffle=False, callbacks=callbacks)
 
 
-@scenario(verdicts=("dispatch-bound",), top="raise-steps-per-execution")
+@scenario(
+    verdicts=("dispatch-bound",),
+    top="raise-steps-per-execution",
+    variants=({"width": 64, "rows": 32}, {"width": 128, "rows": 64}, {"rows": 64}),
+)
 def tiny_model(callbacks: Callbacks, mended: bool, *, width: int = 16, rows: int = 8) -> None:
     """A step is cheaper than entering and leaving the train function."""
     arguments = {"steps_per_execution": 64} if mended else {}
@@ -443,7 +517,12 @@ def tiny_model(callbacks: Callbacks, mended: bool, *, width: int = 16, rows: int
     )
 
 
-@scenario(verdicts=("compute-bound", "dispatch-bound"), top="disable-run-eagerly", traced=True)
+@scenario(
+    verdicts=("compute-bound", "dispatch-bound"),
+    top="disable-run-eagerly",
+    traced=True,
+    variants=({"width": 256, "rows": 64}, {"width": 512, "rows": 256}),
+)
 def eager(callbacks: Callbacks, mended: bool, *, width: int = 16, rows: int = 8) -> None:
     """Every operation is run from Python."""
     mlp(width, run_eagerly=not mended).fit(
@@ -468,7 +547,12 @@ class Litter(keras.callbacks.Callback):
         self.living.append([[] for _ in range(self.objects)])
 
 
-@scenario(verdicts=("callback-bound",), top="tune-gc", part="callbacks")
+@scenario(
+    verdicts=("callback-bound",),
+    top="tune-gc",
+    part="callbacks",
+    variants=({"objects": 3000}, {"objects": 30_000}, {"width": 64}),
+)
 def garbage_storm(
     callbacks: Callbacks, mended: bool, *, objects: int = 10_000, width: int = 512
 ) -> None:
@@ -491,6 +575,7 @@ def garbage_storm(
     verdicts=("compute-bound", "dispatch-bound", "input-bound"),
     top="rarer-validation",
     part="validation",
+    variants=({"width": 16}, {"batches_of_it": 100}, {"width": 512}),
 )
 def large_validation(
     callbacks: Callbacks, mended: bool, *, width: int = 256, batches_of_it: int = 400
