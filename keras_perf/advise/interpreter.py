@@ -19,6 +19,9 @@ OTHER_WORK = 0.8
 """Where the process computes beside the pipeline for so much of the time inside the train
 function, that is what training waits for."""
 
+AT_WORK = 0.7
+"""Whoever holds the interpreter without a pause computes for at least this share of that time."""
+
 KERAS_INPUT = ("generator", "PyDataset")
 """Kinds of input that Keras makes batches of in Python."""
 
@@ -45,6 +48,9 @@ def interpreter_ms(summary: Summary) -> float:
     # Behind Keras's own workers there is no model of the pipeline.
     cost_ms = max((float(stage["cost_ms"]) for stage in stages), default=left_ms)
     held_ms = min(left_ms, cost_ms)
+    used_pct = summary.sensors.get("host/process_cpu_pct")
+    if used_pct is not None and used_pct / 100 * summary.step_ms < AT_WORK * held_ms:
+        return 0.0
     beside_ms = cpu_beside_ms(summary, held_ms)
     if beside_ms is not None and beside_ms > OTHER_WORK * _sum(summary, "compute", "dispatch"):
         return 0.0

@@ -27,6 +27,7 @@ from keras_perf.advise.input_rules import (
     parallel_input,
     parallel_map,
     prefetch,
+    private_threadpool,
 )
 from keras_perf.advise.loop_actions import in_a_loop
 from keras_perf.advise.loop_rules import amortize_callback, raise_steps_per_execution, tune_gc
@@ -45,6 +46,7 @@ RULES: tuple[Callable[[Situation], Recommendation | None], ...] = (
     prefetch,
     parallel_map,
     parallel_input,
+    private_threadpool,
     batch_before_map,
     interleave,
     nondeterministic_order,

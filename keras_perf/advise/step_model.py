@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from keras_perf.advise.interpreter import cpu_beside_ms, interpreter_ms
 from keras_perf.analyse.summary import Summary
@@ -37,6 +38,9 @@ INSIDE = ("compute", "dispatch")
 """Parts of the rest that the train function takes."""
 
 
+MOSTLY_WAITING = 0.5
+"""A pipeline that waits for more than this share of its time can use more threads than cores."""
+
 SPARE_PCT = 70.0
 """Below this use of all cores a thread that can compute finds one."""
 
@@ -63,6 +67,8 @@ class StepModel:
         outside: milliseconds per step of what lies between epochs.
         undisturbed_ms: compute, with dispatch, of the steps that were quickest; None where it is
             not known.
+        pool: threads that run the functions of parallel maps; as many as there are cores where
+            it is 0.
     """
 
     stages: Mapping[str, float]
@@ -74,6 +80,7 @@ class StepModel:
     on_gpu: bool = False
     outside: Mapping[str, float] = field(default_factory=dict)
     undisturbed_ms: float | None = None
+    pool: int = 0
 
     @property
     def produce_ms(self) -> float:
@@ -103,10 +110,24 @@ class StepModel:
         busy = self.cpu_ms / self.cores / self.step_ms if self.step_ms else 0.0
         return max(0.0, 1 - busy)
 
+    @property
+    def waiting_share(self) -> float:
+        """How much of the pipeline's time it waits, at least (0 to 1): no thread computes then.
+
+        0 where the CPU time is not known.
+        """
+        working = sum(ms * self.threads.get(name, 1) for name, ms in self.stages.items())
+        return max(0.0, 1 - self.cpu_ms / working) if working and self.cpu_ms else 0.0
+
     def usable_threads(self, optimism: float) -> float:
-        """Threads' worth of work that a parallel stage gets: all cores where they are idle."""
-        share = 0.8 + 0.2 * self.idle_share
-        return max(1.0, self.cores * min(1.0, share + 0.15 * optimism))
+        """Threads' worth of work that a parallel stage gets.
+
+        All of the pool's where they mostly wait; where they compute, all cores if these are idle.
+        """
+        share = min(1.0, 0.8 + 0.2 * self.idle_share + 0.15 * optimism)
+        pool = self.pool or self.cores
+        most = pool if self.waiting_share > MOSTLY_WAITING else min(pool, self.cores)
+        return max(1.0, most * share)
 
     def with_threads(self, stage: str, threads: float) -> StepModel:
         """One stage's work is shared by so many threads; the work stays."""
@@ -233,10 +254,13 @@ def situation_of(summary: Summary) -> Situation:
     if held_ms:
         wait += _waiting_inside(parts, held_ms, summary)
     recorded = summary.context.get("stages") or []
+    cores = int(summary.context.get("cpu_count") or 1)
+    pool = _pool_of(summary) or cores
+    threads = [_threads_of(stage, pool) for stage in recorded]
     names = [f"{stage['name']} ({place})" for place, stage in enumerate(recorded, 1)]
     costs = {
-        name: stage["cost_ms"] / max(1, stage["parallelism"])
-        for name, stage in zip(names, recorded, strict=True)
+        name: stage["cost_ms"] / count
+        for name, stage, count in zip(names, recorded, threads, strict=True)
     }
     prefetched = any(stage["name"].startswith("Prefetch") for stage in recorded)
     known = sum(costs.values())
@@ -245,7 +269,7 @@ def situation_of(summary: Summary) -> Situation:
         behind = known > NEARLY_BUSY * summary.step_ms
     else:
         seen = fill < HALF_EMPTY and wait > NOTICED * summary.step_ms
-        behind = seen or wait - _stalled_ms(summary) > _paces_ms(summary.step_ms)
+        behind = seen or wait - stalled(summary, *STALLS) > _paces_ms(summary.step_ms)
     if not prefetched and not held_ms:
         produce = wait
     elif held_ms or (wait and behind):
@@ -258,11 +282,10 @@ def situation_of(summary: Summary) -> Situation:
         # Behind a full buffer only stalls are the input's; the rest is the price of fetching.
         parts["get_next"] = wait
         if fill is not None:
-            parts["get_next"] = min(wait, _stalled_ms(summary))
+            parts["get_next"] = min(wait, stalled(summary, *STALLS))
             parts["fetch"] = wait - parts["get_next"]
         produce = min(known, summary.step_ms)
     stages = {n: ms * produce / known for n, ms in costs.items()} if known else {"input": produce}
-    cores = int(summary.context.get("cpu_count") or 1)
     return Situation(
         summary,
         StepModel(
@@ -271,13 +294,31 @@ def situation_of(summary: Summary) -> Situation:
             rest=parts,
             cpu_ms=summary.sensors.get("host/process_cpu_pct", 0.0) / 100 * summary.step_ms,
             cores=cores,
-            threads={n: int(s["parallelism"]) for n, s in zip(names, recorded, strict=True)},
+            threads=dict(zip(names, threads, strict=True)),
             on_gpu=bool(summary.context.get("training_gpus")),
             outside=summary.outside,
             undisturbed_ms=summary.context.get("undisturbed_ms"),
+            pool=pool,
         ),
         held_ms,
     )
+
+
+def runs_in_pool(stage: str) -> bool:
+    """The stage calls a function, in threads of TensorFlow's pool or of the dataset's own."""
+    return "Map" in stage and not stage.startswith("FlatMap")
+
+
+def _pool_of(summary: Summary) -> int:
+    """Threads of that pool; 0 where nobody has set it: then there is one for each core."""
+    own = (summary.context.get("dataset") or {}).get("threadpool_size")
+    return int(own or (summary.context.get("threads") or {}).get("inter_op") or 0)
+
+
+def _threads_of(stage: Mapping[str, Any], pool: int) -> int:
+    """How many of a stage's calls run at a time."""
+    wanted = max(1, int(stage["parallelism"]))
+    return min(wanted, pool) if runs_in_pool(stage["name"]) else wanted
 
 
 def _waiting_inside(parts: dict[str, float], held_ms: float, summary: Summary) -> float:
@@ -300,8 +341,8 @@ def _paces_ms(step_ms: float) -> float:
     return max(FETCHED_MS, step_ms / 2)
 
 
-def _stalled_ms(summary: Summary) -> float:
-    """Input stalls far longer than usual, in milliseconds per step."""
+def stalled(summary: Summary, *causes: str) -> float:
+    """Waits far longer than usual, of these causes, in milliseconds per step."""
     totals = summary.context.get("event_totals") or ()
-    stalled = [float(total["total_ms"]) for total in totals if total["cause"] in STALLS]
-    return sum(stalled) / max(1, summary.steps)
+    found = [float(total["total_ms"]) for total in totals if total["cause"] in causes]
+    return sum(found) / max(1, summary.steps)

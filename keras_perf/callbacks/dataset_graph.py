@@ -30,6 +30,8 @@ def dataset_graph(dataset: Any) -> dict[str, Any] | None:
         runs `python`;
         `elements` is how many it is given, None if that is not known.
         `prefetch_added`: tf.data adds a prefetch at the end where there is none.
+        `deterministic`: the order of elements is kept.
+        `threadpool_size`: threads of a pool of its own; 0 where it has none.
 
     The public `DatasetToGraphV2` would copy all data that the dataset holds in memory, twice
     its size, so this asks the private `_inputs` and `_functions`. Where they are missing, the
@@ -58,6 +60,8 @@ def dataset_graph(dataset: Any) -> dict[str, Any] | None:
         injects = options.experimental_optimization.inject_prefetch is not False
         return {
             "chains": chains,
+            "deterministic": options.deterministic is not False,
+            "threadpool_size": int(options.threading.private_threadpool_size or 0),
             "prefetch_added": injects and options.autotune.enabled is not False,
         }
     except Exception:  # noqa: BLE001  what is read is not public, and only notes depend on it

@@ -17,6 +17,7 @@ from keras_perf.advise.verdict import verdict_of
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
 from keras_perf.records.gap_event import GapEvent
 from keras_perf.records.interval import PARTS
+from keras_perf.report.contention import contention_notes
 from keras_perf.report.events import events_of
 from keras_perf.report.measured import measured_tables
 from keras_perf.report.settings import settings_notes
@@ -206,6 +207,7 @@ def _notes(summary: Summary, verdict: str, advised: Collection[str]) -> list[str
     notes += order_notes(summary, verdict, advised)
     notes += settings_notes(summary.context)
     notes += worker_notes(summary)
+    notes += contention_notes(summary)
     notes += [finding.text for finding in gpu_findings(summary)]
     if agreeing := summary.context.get("trace_agrees"):
         notes.append(f"The trace agrees with the split on {', '.join(agreeing)}.")

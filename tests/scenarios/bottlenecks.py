@@ -352,6 +352,53 @@ def a_cheap_map_for_each_example(
     )
 
 
+@scenario(
+    verdicts=("input-bound",),
+    top="private-threadpool",
+    part="input_wait",
+    variants=({"ms": 20.0}, {"ms": 60.0}, {"ms": 20.0, "width": 512}),
+)
+def parallel_map_that_waits(
+    callbacks: Callbacks, mended: bool, *, ms: float = 6.0, width: int = 16
+) -> None:
+    """Many calls wait for storage at a time, but of TensorFlow's threads there is one a core."""
+    data = batches(300, 256 if width > 16 else 8)
+    data = data.map(slept(ms), num_parallel_calls=tf.data.AUTOTUNE).prefetch(2)
+    if mended:
+        options = tf.data.Options()
+        options.threading.private_threadpool_size = 16 if ms < 20 else 64
+        data = data.with_options(options)
+    mlp(width).fit(data, verbose=0, shuffle=False, callbacks=callbacks)
+
+
+@scenario(
+    verdicts=("input-bound",),
+    top="nondeterministic-order",
+    part="input_wait",
+    variants=({"ms": 10.0}, {"threads": 8}),
+)
+def uneven_elements_in_order(
+    callbacks: Callbacks, mended: bool, *, ms: float = 6.0, threads: int = 4
+) -> None:
+    """A few elements take many times as long as most, and those behind them are held back."""
+    lengths = np.random.default_rng(0).exponential(ms / 1e3, 400)
+
+    def wait(place: np.ndarray) -> np.ndarray:
+        time.sleep(lengths[place])
+        return np.ones((8, 8), "float32")
+
+    def made(place: Any) -> Any:
+        x = tf.ensure_shape(tf.numpy_function(wait, [place], tf.float32), (8, 8))
+        return x, x[:, :1]
+
+    data = tf.data.Dataset.range(400).map(made, num_parallel_calls=threads).prefetch(1)
+    options = tf.data.Options()
+    options.deterministic = not mended
+    options.threading.private_threadpool_size = 16
+    data = data.with_options(options)
+    mlp().fit(data, verbose=0, shuffle=False, callbacks=callbacks)
+
+
 # -- callbacks ---------------------------------------------------------------------------
 
 

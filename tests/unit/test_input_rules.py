@@ -10,6 +10,7 @@ from hand_built import FITS_IN_MEMORY, assert_predicts, situation, stage
 from keras_perf.advise.input_rules import (
     CALL_MS,
     FIRST_BATCH_MS,
+    OVERTAKEN,
     batch_before_map,
     cache,
     interleave,
@@ -17,8 +18,10 @@ from keras_perf.advise.input_rules import (
     parallel_input,
     parallel_map,
     prefetch,
+    private_threadpool,
 )
 from keras_perf.advise.recommendation import Recommendation
+from keras_perf.advise.rules import recommendations
 
 PIPELINE = [
     stage("TensorSlice", 1.0),
@@ -377,6 +380,70 @@ def test_an_interleave_that_tf_data_gave_one_thread_is_one_already():
     assert interleaved(stages=stages) is None
 
 
+# -- private-threadpool ------------------------------------------------------------------
+
+
+def widened(**changed: Any) -> Recommendation | None:
+    """On eight cores eight calls wait at a time, and compute for an eighth of their 64 ms."""
+    found: dict[str, Any] = {
+        "input_wait": 7.0,
+        "compute": 1.0,
+        "stages": [stage("ParallelMapV2", 64.0, parallelism=32), stage("Prefetch", 0.0)],
+        "process_cpu_pct": 100.0,
+    }
+    return private_threadpool(situation(**(found | changed)))
+
+
+def test_calls_that_wait_are_told_to_have_more_threads_than_there_are_cores():
+    advice = widened()
+    # To hide 64 ms behind 1 ms of computing takes 96 calls; more than 64 are not advised.
+    assert_predicts(advice, *(64 / (64 * part) for part in (0.7, 0.85, 1.0)), before=8.0)
+    assert advice.id == "private-threadpool"
+    assert advice.evidence == {
+        "stage": "ParallelMapV2 (1)",
+        "stage_ms": 64.0,
+        "waiting_share": 0.875,
+        "present": 8,
+        "advised": 64,
+    }
+    assert "options.threading.private_threadpool_size = 64" in advice.action
+    compile(advice.action, "action", "exec")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"process_cpu_pct": 0.0},  # not sampled
+        {"process_cpu_pct": 500.0},  # it computes
+        {"stages": [stage("TFRecord", 8.0), stage("Prefetch", 0.0)]},
+        {"context": {"dataset": {"threadpool_size": 64}}},
+        {"context": {"input_kind": "PyDataset"}},
+        {"input_wait": 0.0, "compute": 0.0, "process_cpu_pct": 1.0},
+    ],
+)
+def test_elsewhere_more_threads_are_not_advised(changed):
+    assert widened(**changed) is None
+
+
+def test_as_many_threads_as_hide_the_wait_are_enough():
+    assert widened(compute=7.0, input_wait=1.0).evidence["advised"] == 16
+    assert widened(compute=4.0, input_wait=4.0).evidence["advised"] == 32
+
+
+def test_a_map_that_is_not_parallel_profits_only_once_it_is():
+    found = situation(
+        input_wait=63.0,
+        compute=1.0,
+        stages=[stage("Map", 64.0), stage("Prefetch", 0.0)],
+        process_cpu_pct=10.0,
+    )
+    alone = private_threadpool(found)
+    assert alone.predicted_speedup == 1.0
+    first, second = recommendations(found)
+    assert (first.id, second.id) == ("parallel-map", "private-threadpool")
+    assert second.speedup_after_others > 4
+
+
 # -- nondeterministic-order --------------------------------------------------------------
 
 
@@ -393,8 +460,8 @@ def overtaking(able_ms: float = 3.0, **changed: Any) -> Recommendation | None:
 
 def test_parallel_stages_held_back_by_their_order_are_told_to_let_go_of_it():
     advice = overtaking()
-    # Of the 5 ms by which the pipeline misses what it could, none, half or all is gained.
-    assert_predicts(advice, 10.0, 7.5, 5.0)
+    # Of the 5 ms by which the pipeline misses what it could, none, some or all is gained.
+    assert_predicts(advice, 10.0, 10 - 5 * OVERTAKEN, 5.0)
     assert advice.id == "nondeterministic-order"
     assert advice.reason == (
         "The stages' work would allow a batch every 3 ms and the CPUs are not busy, yet steps "
@@ -407,7 +474,7 @@ def test_parallel_stages_held_back_by_their_order_are_told_to_let_go_of_it():
 def test_behind_a_prefetch_what_the_pipeline_could_do_shortens_the_step():
     stages = [stage("ParallelMap", 48.0, parallelism=8), stage("Prefetch", 0.0)]
     # It needs 10 ms a batch and could do with 6.
-    assert_predicts(overtaking(stages=stages), 10.0, 8.0, 6.0)
+    assert_predicts(overtaking(stages=stages), 10.0, 10 - 4 * OVERTAKEN, 6.0)
 
 
 @pytest.mark.parametrize(
@@ -424,6 +491,25 @@ def test_behind_a_prefetch_what_the_pipeline_could_do_shortens_the_step():
 )
 def test_an_order_that_holds_nothing_back_is_kept(changed):
     assert overtaking(**changed) is None
+
+
+def test_where_the_pipeline_keeps_up_on_the_whole_stalls_are_what_order_holds_back():
+    totals = [
+        {"cause": "input-stall", "owner": "", "count": 20, "total_ms": 600.0},
+        {"cause": "shuffle-refill", "owner": "", "count": 1, "total_ms": 200.0},
+    ]
+    keeps_up = {
+        "input_wait": 4.5,
+        "compute": 5.5,
+        "stages": [stage("ParallelMap", 8.0, parallelism=8), stage("Prefetch", 0.0)],
+        "context": {"prefetch_fill": 0.9, "event_totals": totals},
+    }
+    # Of 200 steps each waited 3 ms in stalls, and 1 for a buffer to be filled.
+    assert_predicts(overtaking(**keeps_up), 10.0, 10 - 3 * OVERTAKEN, 7.0)
+
+
+def test_an_order_that_is_not_kept_holds_nothing_back():
+    assert overtaking(context={"dataset": {"deterministic": False}}) is None
 
 
 @pytest.mark.parametrize(("able_ms", "speaks"), [(6.9, True), (7.1, False)])

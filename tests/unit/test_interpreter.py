@@ -35,7 +35,7 @@ def held(context: dict[str, Any] | None = None, **changed: Any) -> Situation:
 
 
 def test_a_reading_is_the_mean_of_how_late_its_tries_end():
-    late_s = iter([0.001, 0.002, 0.006])
+    late_s = iter([0.001, 0.003, 0.006, 0.0, 0.005])
     now = [0.0]
 
     def sleep(seconds: float) -> None:
@@ -43,7 +43,7 @@ def test_a_reading_is_the_mean_of_how_late_its_tries_end():
 
     reader = InterpreterReader(lambda: now[0], sleep)
     assert reader.read() == {"host/interpreter_wait_ms": pytest.approx(3.0)}
-    assert now[0] == pytest.approx(PROBES * PAUSE_S + 0.009)
+    assert now[0] == pytest.approx(PROBES * PAUSE_S + 0.015)
     reader.close()
 
 
@@ -75,6 +75,7 @@ def test_so_does_what_keras_makes_batches_of(kind):
         ({}, {"dataset": None}),  # no Python
         ({"stages": [stage("Map", 3.4), stage("Prefetch", 0.0)]}, {}),  # seldom at work
         ({"callbacks": 2.0}, {}),  # callbacks may hold it
+        ({"process_cpu_pct": 55.0}, {}),  # it waits for something else
         ({"process_cpu_pct": 160.0}, {}),  # of 11.2 ms of CPU time 5.2 are training's
     ],
 )

@@ -256,3 +256,37 @@ def test_a_cpu_that_no_longer_pauses_for_long_computes_faster(pause_ms, on_gpu, 
     assert before.awake(pause_ms, 0.0).rest["compute"] == pytest.approx(3.0 * left)
     most = before.awake(pause_ms, -1.0).rest["compute"]
     assert most == pytest.approx(3.0 * (1 - (1 - left) / 3))
+
+
+# -- threads -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("context", "threads"),
+    [
+        ({}, 8),
+        ({"threads": {"inter_op": 3}}, 3),
+        ({"dataset": {"threadpool_size": 16}, "threads": {"inter_op": 3}}, 16),
+        ({"dataset": {"threadpool_size": 0}}, 8),
+    ],
+)
+def test_no_more_calls_of_a_map_run_at_a_time_than_the_pool_has_threads(context, threads):
+    stages = [stage("ParallelMap", 64.0, parallelism=32), stage("ParallelInterleave", 6.0)]
+    found = situation(input_wait=8.0, compute=2.0, stages=stages, context=context).model
+    assert found.threads == {"ParallelMap (1)": threads, "ParallelInterleave (2)": 1}
+    assert found.pool == threads
+
+
+@pytest.mark.parametrize(("cpu_ms", "share"), [(2.0, 0.8), (12.0, 0.0), (0.0, 0.0)])
+def test_a_pipeline_waits_while_no_thread_computes(cpu_ms, share):
+    waiting = StepModel({"Map": 5.0}, True, {}, cpu_ms, 4, {"Map": 2})
+    assert waiting.waiting_share == pytest.approx(share)
+
+
+def test_calls_that_wait_have_all_threads_of_the_pool_and_those_that_compute_the_cores():
+    waiting = StepModel({"Map": 5.0}, True, {}, 0.5, 4, pool=16)
+    idle = 1 - 0.5 / 4 / 5
+    assert waiting.usable_threads(0.0) == pytest.approx(16 * (0.8 + 0.2 * idle))
+    computing = StepModel({"Map": 5.0}, True, {}, 5.0, 4, pool=16)
+    assert computing.usable_threads(0.0) == pytest.approx(4 * (0.8 + 0.2 * 0.75))
+    assert StepModel({"Map": 5.0}, True, {}, 5.0, 4, pool=1).usable_threads(0.0) == 1.0
