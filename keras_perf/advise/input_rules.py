@@ -108,7 +108,7 @@ def private_threadpool(situation: Situation) -> Recommendation | None:
         for name in at_work:
             if model.threads.get(name, 1) > 1:
                 wider = wider.with_threads(name, max(1.0, usable / model.threads[name]))
-        return wider.awake(model.step_ms - wider.step_ms, optimism)
+        return wider.awake(model.step_ms - wider.step_ms, optimism, waited=True)
 
     return predicted(
         model,
@@ -167,7 +167,7 @@ def cache(situation: Situation) -> Recommendation | None:
     def change(model: StepModel, optimism: float) -> StepModel:
         # Reading back costs a few percent; what a report counts of the first epoch still pays.
         later = model.with_less_work(dict.fromkeys(saved, 0.02 * (1 - optimism)), optimism)
-        later = later.awake(model.step_ms - later.step_ms, optimism)
+        later = later.awake(model.step_ms - later.step_ms, optimism, waited=True)
         fetch_ms = max(later.rest.get("fetch", 0.0), FIRST_BATCH_MS / max(1, epoch_steps))
         later = replace(later, rest={**later.rest, "fetch": fetch_ms})
         first_ms = min(1.0, first_epoch) * (model.step_ms - later.step_ms)
@@ -320,7 +320,7 @@ def interleave(situation: Situation) -> Recommendation | None:
     )
 
 
-OVERTAKEN = 0.65
+OVERTAKEN = 0.75
 """Of what the order holds back so much is expected to be gained: 4 and 8 threads that waited for
 exponential times gained 0.77 and 0.84 of it, where nothing but the input took time."""
 
@@ -339,7 +339,7 @@ def nondeterministic_order(situation: Situation) -> Recommendation | None:
     kept = (summary.context.get("dataset") or {}).get("deterministic", True)
     if not parallel or not situation.own_dataset or not kept:
         return None
-    if busy_pct is None or busy_pct > IDLE_PCT:
+    if busy_pct is None or (busy_pct > IDLE_PCT and model.waiting_share <= MOSTLY_WAITING):
         return None
     able_ms = sum(
         stage["cost_ms"] / model.threads[name]
@@ -366,8 +366,8 @@ def nondeterministic_order(situation: Situation) -> Recommendation | None:
         id="nondeterministic-order",
         title="Let elements overtake each other",
         reason=(
-            f"The stages' work would allow a batch every {able_ms:.3g} ms and the CPUs are not "
-            f"busy, yet steps wait {wait:.3g} ms: elements of uneven cost, held back to keep "
+            f"The stages' work would allow a batch every {able_ms:.3g} ms and does not lack CPUs, "
+            f"yet steps wait {wait:.3g} ms: elements of uneven cost, held back to keep "
             "their order."
         ),
         action=(

@@ -181,17 +181,20 @@ class StepModel:
         saved += (self.cores - 1) * compiling
         return replace(self, rest=rest, cpu_ms=max(0.0, self.cpu_ms - saved))
 
-    def awake(self, shorter_pause_ms: float, optimism: float) -> StepModel:
+    def awake(self, shorter_pause_ms: float, optimism: float, *, waited: bool = False) -> StepModel:
         """Computes faster because its cores no longer pause for long between two steps.
 
         While training waits for a callback or for input, the other cores fall asleep and caches
         go cold. On two cores steps of 2.6, 6.0 and 5.5 ms after pauses of 5, 10 and 12 ms took
         1.9, 4.0 and 3.7 ms without; after pauses of 2 ms there was no difference.
+        Of pauses that are `waited` rather than worked, caches stay warmer: steps took 0.8 to 0.85
+        without.
         """
         if self.on_gpu:
             return self
         over = (shorter_pause_ms - SHORT_PAUSE_MS) / (LONG_PAUSE_MS - SHORT_PAUSE_MS)
-        left = 1 - (0.3 + 0.2 * optimism) * min(1.0, max(0.0, over))
+        faster = (0.2 if waited else 0.3) + 0.2 * optimism
+        left = 1 - max(0.0, faster) * min(1.0, max(0.0, over))
         return self.with_rest(dict.fromkeys(INSIDE, left))
 
     def with_outside(self, factors: Mapping[str, float]) -> StepModel:

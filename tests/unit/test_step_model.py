@@ -256,6 +256,8 @@ def test_a_cpu_that_no_longer_pauses_for_long_computes_faster(pause_ms, on_gpu, 
     assert before.awake(pause_ms, 0.0).rest["compute"] == pytest.approx(3.0 * left)
     most = before.awake(pause_ms, -1.0).rest["compute"]
     assert most == pytest.approx(3.0 * (1 - (1 - left) / 3))
+    waited = before.awake(pause_ms, 0.0, waited=True).rest["compute"]
+    assert waited == pytest.approx(3.0 * (1 - (1 - left) * 2 / 3))
 
 
 # -- threads -----------------------------------------------------------------------------
