@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from keras_perf.advise.recommendation import Change, Recommendation, predicted
-from keras_perf.advise.step_model import Situation, StepModel
+from keras_perf.advise.step_model import INSIDE, Situation, StepModel
 
 TENSOR_CORES = (7, 0)
 BFLOAT16 = (8, 0)
@@ -33,11 +33,17 @@ def stable_shapes(situation: Situation) -> Recommendation | None:
         return None
 
     usual = _usual_share_of_compute(situation.summary.intervals)
+    inside = sum(situation.model.rest.get(part, 0.0) for part in INSIDE)
+    quickest = (situation.model.undisturbed_ms or inside) / inside if inside else usual
+    quickest = min(usual, quickest)
 
     def change(model: StepModel, optimism: float) -> StepModel:
-        pessimism = max(0.0, -optimism)
-        left = usual + pessimism * (1 - usual)
-        return model.with_rest({"compile": 0.1 * pessimism, "compute": left, "dispatch": left})
+        # Between the usual step, which follows on compilations, and the quickest ones.
+        expected = (usual + quickest) / 2
+        end = quickest if optimism > 0 else 1.0
+        left = expected + abs(optimism) * (end - expected)
+        compiling = 0.1 * max(0.0, -optimism)
+        return model.with_rest({"compile": compiling, **dict.fromkeys(INSIDE, left)})
 
     replaced = int(situation.summary.context.get("function_replacements") or 0)
     if replaced:

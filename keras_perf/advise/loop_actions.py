@@ -87,11 +87,22 @@ def _policy(advice: Recommendation, summary: Summary) -> Recommendation:
 def _not_eagerly(advice: Recommendation, summary: Summary) -> Recommendation:
     return replace(
         advice,
-        reason=(
-            "tf.config.run_functions_eagerly(True) runs every operation from Python; it is meant "
-            "for debugging."
-        ),
+        reason=advice.reason.replace("run_eagerly=True", "tf.config.run_functions_eagerly(True)"),
         action="tf.config.run_functions_eagerly(False)",
+    )
+
+
+def _processes(advice: Recommendation, summary: Summary) -> Recommendation:
+    return replace(
+        advice,
+        action=(
+            "batches = multiprocessing.Queue(8)\n"
+            f"for part in range({advice.evidence['cores']}):  # before TensorFlow is used\n"
+            "    arguments = {'target': your_function, 'args': (part, batches), 'daemon': True}\n"
+            "    multiprocessing.Process(**arguments).start()  # it puts its part of the batches\n"
+            "dataset = tf.data.Dataset.from_generator(\n"
+            "    lambda: (batches.get() for _ in range(count)), output_signature=...)"
+        ),
     )
 
 
@@ -102,4 +113,5 @@ _REWORDED: Mapping[str, Callable[[Recommendation, Summary], Recommendation | Non
     "enable-xla": _compile,
     "mixed-precision": _policy,
     "disable-run-eagerly": _not_eagerly,
+    "parallel-input": _processes,
 }

@@ -193,7 +193,7 @@ class StepModel:
         if self.on_gpu:
             return self
         over = (shorter_pause_ms - SHORT_PAUSE_MS) / (LONG_PAUSE_MS - SHORT_PAUSE_MS)
-        faster = (0.2 if waited else 0.3) + 0.2 * optimism
+        faster = (0.15 if waited else 0.25) + 0.2 * optimism
         left = 1 - max(0.0, faster) * min(1.0, max(0.0, over))
         return self.with_rest(dict.fromkeys(INSIDE, left))
 

@@ -19,6 +19,15 @@ _FUNCTION = re.compile(r"__inference_Dataset_(?:flat_map|map|interleave|filter)_
 _NAMELESS = ("lambda", "class")
 
 
+def dataset_of(iterator: Any) -> Any:
+    """The dataset that an iterator runs over; None where it does not tell.
+
+    It is the private `_dataset`. Without it a loop's diagnosis does not know the stages as they
+    were written: no notes on their order, and Python code in a map is not told from a slow model.
+    """
+    return getattr(iterator, "_dataset", None)
+
+
 def dataset_graph(dataset: Any) -> dict[str, Any] | None:
     """What a `tf.data.Dataset` is made of; None where that cannot be seen.
 

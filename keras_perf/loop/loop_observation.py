@@ -9,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import keras
 import tensorflow as tf
 
+from keras_perf.callbacks.dataset_graph import dataset_graph, dataset_of
 from keras_perf.callbacks.iterators import PipelineModel
 from keras_perf.callbacks.listener import Plan
 from keras_perf.callbacks.model_facts import compiles_for_shapes
@@ -95,6 +96,7 @@ class LoopObservation(Observation):
         self._exhausted = False
         self._extra_traces = 0
         self._owners: set[str] = set()
+        self._dataset_graph: dict[str, Any] | None = None
         self._flushed = self.now()
 
     # -- what only the loop knows --------------------------------------------------------
@@ -129,6 +131,7 @@ class LoopObservation(Observation):
             "strategy": type(self._strategy).__name__,
             "replicas": int(self._strategy.num_replicas_in_sync),
             "batch_hooks": sorted(self._owners),
+            "dataset": self._dataset_graph,
             "worker": self.worker,
             "workers": self._workers,
         }
@@ -199,6 +202,8 @@ class LoopObservation(Observation):
             self._stretch_of_calls_ends()
             self.pipeline = PipelineModel(iterator)
             self.input_kind = _kind_of(iterator)
+            if self._dataset_graph is None:
+                self._dataset_graph = dataset_graph(dataset_of(iterator))
         if steps > self.steps_per_execution:
             self.usual_length(steps)
         if steps != self._ordinary.steps:

@@ -126,17 +126,20 @@ class Splitter:
         self._stretch_executions += 1
 
     def count_as_compile(self, spent_ns: Mapping[int, int]) -> None:
-        """Of executions of the stretch that was closed last, so much turned out to be compiling.
+        """Of executions of this stretch or the last, so much turned out to be compiling.
 
         Arguments:
             spent_ns: first step → nanoseconds.
 
-        What the stretch waited for input was measured with the compiling in it: as a share of
-        what is left it is more, and of the stretch's other executions it takes as much.
+        What the closed stretch waited for input was measured with the compiling in it: as a share
+        of what is left it is more, and of the stretch's other executions it takes as much.
         """
-        spent = sum(spent_ns.values())
-        self._inside -= spent
-        self._compile += spent
+        not_closed = {execution.first_step for execution in self._recent}
+        unmeasured = sum(ns for step, ns in spent_ns.items() if step in not_closed)
+        self._stretch_inside -= unmeasured
+        self._inside -= sum(spent_ns.values())
+        self._compile += sum(spent_ns.values())
+        spent = sum(spent_ns.values()) - unmeasured
         if self._closed is None or not spent:
             return
         share, inside, measured_inside = self._closed
@@ -240,8 +243,8 @@ class Splitter:
         """The interval since the last one, and a new beginning.
 
         Returns:
-            None if there are no steps, or if gap times are to be had but no stretch was long
-            enough yet: then the steps wait for the next call.
+            None if there are no steps, if a stretch has begun that is not closed, or if gap times
+            are to be had but no stretch was long enough yet: then the steps wait for the next call.
 
         Arguments:
             dispatch_share: dispatch as a share of the time inside, as known from elsewhere, for
@@ -250,7 +253,10 @@ class Splitter:
 
         What was not measured takes the last share known.
         """
-        if not self._steps or (self._gaps_known and not self._measured_inside and not final):
+        waits_for_more = self._stretch_executions or (
+            self._gaps_known and not self._measured_inside
+        )
+        if not self._steps or (waits_for_more and not final):
             return None
         wait = None
         if self._share is not None:

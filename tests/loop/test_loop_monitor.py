@@ -14,6 +14,7 @@ import watched_loops
 from tensorflow.python.profiler import profiler_v2
 
 import keras_perf as kp
+from keras_perf.callbacks.dataset_graph import dataset_graph
 from keras_perf.loop import LoopMonitor
 from keras_perf.observers.timeline import Timeline
 from keras_perf.read.event_files import events, run_files
@@ -426,6 +427,8 @@ def test_the_context_describes_the_loop(tmp_path):
     assert (context["first_step"], context["last_step"]) == (40, 100)
     assert context["trainable_parameters"] == context["parameters"] == 8 * 16 + 16 + 16 + 1
     assert (context["examples_per_step"], context["jit_compile"]) == (8, False)
+    # The canary of the private `_dataset` of an iterator.
+    assert context["dataset"] == dataset_graph(watched_loops.dataset())
     assert "perf/examples_per_sec" in set(kp.load_scalars(tmp_path)["tag"])
     assert "perf/diagnosis" in texts(tmp_path)
 

@@ -9,9 +9,11 @@ import gc
 import io
 import tempfile
 import time
+import timeit
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +116,19 @@ def busy(ms: float) -> None:
     """Works for so long."""
     end = time.perf_counter() + ms / 1e3
     while time.perf_counter() < end:
+        pass
+
+
+@cache
+def rounds_per_ms() -> float:
+    """How many rounds of an empty loop this machine does in a millisecond."""
+    rounds = 100_000
+    return rounds / 1e3 / min(timeit.repeat("for _ in range(100_000): pass", number=1, repeat=5))
+
+
+def work(ms: float) -> None:
+    """Python code that takes so long alone, and longer where it has to share a core."""
+    for _ in range(int(ms * rounds_per_ms())):
         pass
 
 
@@ -251,13 +266,14 @@ class Batches(keras.utils.PyDataset):
     def __init__(self, ms: float, *, works: bool = False, **arguments: Any) -> None:
         super().__init__(**arguments)
         self.ms, self.works = ms, works
+        rounds_per_ms()
 
     def __len__(self) -> int:
         return 250
 
     def __getitem__(self, index: int) -> Any:
         if self.works:
-            busy(self.ms)
+            work(self.ms)
         else:
             time.sleep(self.ms / 1e3)
         return np.ones((8, 8), "float32"), np.ones((8, 1), "float32")
@@ -283,7 +299,7 @@ def python_generator(
     verdicts=("input-bound",),
     top="parallel-input",
     never=("parallel-map",),
-    variants=({"made_by": "map"}, {"made_by": "PyDataset"}, {"ms": 2.0}, {"ms": 15.0}),
+    variants=({"made_by": "map"}, {"made_by": "PyDataset"}, {"ms": 3.0}, {"ms": 15.0}),
 )
 def python_that_holds_the_interpreter(
     callbacks: Callbacks, mended: bool, *, ms: float = 6.0, made_by: str = "generator"
@@ -292,19 +308,21 @@ def python_that_holds_the_interpreter(
 
     So the wait is not one in the iterator's GetNext.
     """
-    work = Batches(ms, works=True)
+    source = Batches(ms, works=True)
     if mended:
         data = Batches(ms, works=True, workers=2, use_multiprocessing=True)
     elif made_by == "generator":
-        data = (work[place] for place in range(len(work)))
+        data = (source[place] for place in range(len(source)))
     elif made_by == "map":
 
         def mapped(x: Any, y: Any) -> Any:
-            return tf.ensure_shape(tf.numpy_function(lambda _: work[0][0], [x], x.dtype), (8, 8)), y
+            return tf.ensure_shape(
+                tf.numpy_function(lambda _: source[0][0], [x], x.dtype), (8, 8)
+            ), y
 
-        data = batches(len(work)).map(mapped).prefetch(2)
+        data = batches(len(source)).map(mapped).prefetch(2)
     else:
-        data = work
+        data = source
     mlp().fit(data, verbose=0, shuffle=False, callbacks=callbacks)
 
 

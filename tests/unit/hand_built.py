@@ -119,7 +119,7 @@ def assert_predicts(
     assert advice.high == pytest.approx(before / high)
 
 
-AWAKE = 0.1, 0.3, 0.5
+AWAKE = 0.05, 0.25, 0.45
 """What a CPU computes faster once long pauses are gone: at worst, as expected, at best."""
 
 

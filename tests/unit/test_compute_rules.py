@@ -63,6 +63,11 @@ def test_what_was_not_recognised_as_compiling_is_predicted_to_go_with_it():
     assert_predicts(stable_shapes(situation_of(measured)), 6.4, 3.0, 3.0)
 
 
+def test_without_compiling_a_step_is_predicted_between_the_usual_and_the_quickest():
+    measured = summary(compute=6.0, compile=4.0, context={"undisturbed_ms": 4.5})
+    assert_predicts(stable_shapes(situation_of(measured)), 6.4, 5.25, 4.5)
+
+
 def test_the_usual_step_counts_steps_and_not_intervals():
     intervals = pd.DataFrame(
         {

@@ -101,7 +101,7 @@ Callbacks: 4 ms of each step; without, training would be 1.67× as fast.
 | step | 10.000 | 100% |
 
 ### 1. Do the work of Mine.on_train_batch_end every 20 steps (`amortize-callback`): \
-1.95× (1.64–2.50)
+1.89× (1.60–2.38)
 
 Mine.on_train_batch_end takes 4 ms of every step of 10 ms; every 20 steps it leaves 0.2 ms.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hand_built import H200, between_epochs, summary
+from hand_built import H200, between_epochs, stage, summary
 
 from keras_perf.report.diagnosis import diagnosis_of
 
@@ -68,6 +68,14 @@ def test_a_checkpoint_is_written_less_often_in_the_loop():
 )
 def test_settings_are_flags(id, context, action):
     assert advised(id, context, compute=10.0).action.startswith(action)
+
+
+def test_batches_of_a_generator_are_made_by_a_pool_of_processes():
+    context = {"stages": [stage("Generator", 8.0)]}
+    found = advised("parallel-input", context, input_wait=8.0, compute=2.0)
+    assert "for part in range(8):" in found.action
+    compile(found.action, "action", "exec")
+    assert "PyDataset" not in found.action
 
 
 def test_no_advice_on_a_loop_speaks_of_fit():

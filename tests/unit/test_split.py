@@ -709,3 +709,37 @@ def test_of_few_executions_the_quickest_say_nothing():
     splitter.close_stretch(loop.gaps)
     # Nobody follows the last one, whose wait is not known.
     assert splitter.undisturbed_ms is None
+
+
+# -- compiling that is found later -------------------------------------------------------
+
+
+def test_an_execution_that_nobody_has_judged_waits_for_the_next_interval():
+    loop, splitter = ScriptedLoop(), Splitter()
+    for _ in range(10):
+        splitter.add(loop.run(1, wait=10))
+    splitter.close_stretch(loop.gaps)
+    compiled = loop.run(1, wait=10, compute=50_000)
+    splitter.add(compiled)
+    assert splitter.take() is None
+    splitter.add(loop.run(1, wait=10))
+    splitter.close_stretch(loop.gaps)
+    splitter.count_as_compile({compiled.first_step: 49_900 * US})
+    parts = parts_of(splitter.take())
+    assert parts["compile"] == 49_900
+    assert parts["input_wait"] == pytest.approx(12 * 10, rel=0.1)
+    assert parts["compute"] == pytest.approx(12 * 100, rel=0.1)
+
+
+def test_compiling_in_a_stretch_that_is_never_closed_leaves_the_last_ones_wait_alone():
+    loop, splitter = ScriptedLoop(), Splitter()
+    for _ in range(10):
+        splitter.add(loop.run(1, wait=10))
+    splitter.close_stretch(loop.gaps)
+    compiled = loop.run(1, compute=50_000)
+    splitter.add(compiled)
+    splitter.count_as_compile({compiled.first_step: 49_900 * US})
+    parts = parts_of(splitter.take(final=True))
+    assert parts["compile"] == 49_900
+    assert parts["compute"] + parts["input_wait"] == 10 * 110 + 100
+    assert parts["input_wait"] == pytest.approx(11 * 10, rel=0.1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hand_built import situation, stage, summary
+from hand_built import AWAKE, situation, stage, summary
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -248,16 +248,16 @@ def test_behind_an_empty_buffer_the_pipeline_sets_the_pace():
 
 
 @pytest.mark.parametrize(
-    ("pause_ms", "on_gpu", "left"),
-    [(50.0, False, 0.7), (5.0, False, 0.7), (3.5, False, 0.85), (2.0, False, 1.0), (50.0, True, 1)],
+    ("pause_ms", "on_gpu", "share"),
+    [(50.0, False, 1), (5.0, False, 1), (3.5, False, 0.5), (2.0, False, 0), (50.0, True, 0)],
 )
-def test_a_cpu_that_no_longer_pauses_for_long_computes_faster(pause_ms, on_gpu, left):
+def test_a_cpu_that_no_longer_pauses_for_long_computes_faster(pause_ms, on_gpu, share):
     before = replace(model(prefetched=False), on_gpu=on_gpu)
-    assert before.awake(pause_ms, 0.0).rest["compute"] == pytest.approx(3.0 * left)
-    most = before.awake(pause_ms, -1.0).rest["compute"]
-    assert most == pytest.approx(3.0 * (1 - (1 - left) / 3))
-    waited = before.awake(pause_ms, 0.0, waited=True).rest["compute"]
-    assert waited == pytest.approx(3.0 * (1 - (1 - left) * 2 / 3))
+    for faster, optimism in zip(AWAKE, (-1.0, 0.0, 1.0), strict=True):
+        left = before.awake(pause_ms, optimism).rest["compute"]
+        assert left == pytest.approx(3.0 * (1 - share * faster))
+        waited = before.awake(pause_ms, optimism, waited=True).rest["compute"]
+        assert waited == pytest.approx(3.0 * (1 - share * max(0.0, faster - 0.1)))
 
 
 # -- threads -----------------------------------------------------------------------------
