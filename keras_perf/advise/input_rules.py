@@ -219,13 +219,25 @@ LEAST_SHARE = 0.2
 """However busy the machine is: sampling tells no more of it."""
 
 
+def _takes_batches(name: str, situation: Situation) -> bool:
+    """Nothing that the function of this map does is for one example only, as far as is known."""
+    chains = (situation.summary.context.get("dataset") or {}).get("chains") or []
+    written = [stage for chain in chains for stage in chain if stage["kind"] == "map"]
+    running = [stage for stage in situation.model.stages if runs_in_pool(stage)]
+    if len(chains) == 1 and len(written) == len(running):
+        written = [written[running.index(name)]]
+    return not any(stage.get("one_at_a_time") for stage in written)
+
+
 def batch_before_map(situation: Situation) -> Recommendation | None:
     """A cheap map runs once per example, where once per batch would do."""
     model, recorded = situation.model, situation.summary.context.get("stages") or []
     found = [
         (name, stage)
         for name, stage in zip(model.stages, recorded, strict=False)
-        if stage["name"].startswith(("Map", "ParallelMap")) and _calls(stage) > 1.5
+        if stage["name"].startswith(("Map", "ParallelMap"))
+        and _calls(stage) > 1.5
+        and _takes_batches(name, situation)
     ]
     if not found or not situation.own_dataset:
         return None

@@ -15,6 +15,21 @@ READERS = ("TFRecord", "TextLine", "FixedLengthRecord")
 PYTHON = {"PyFunc", "PyFuncStateless", "EagerPyFunc"}
 """Operations that run Python code: tf.numpy_function, tf.py_function, from_generator."""
 
+ONE_AT_A_TIME = (
+    "DecodeAndCropJpeg",
+    "DecodeBmp",
+    "DecodeGif",
+    "DecodeImage",
+    "DecodeJpeg",
+    "DecodePng",
+    "DecodeWav",
+    "DecodeWebP",
+    "ExtractJpegShape",
+    "ParseTensor",
+    "ReadFile",
+)
+"""Operations that take a scalar: a function with one of them cannot be given a batch."""
+
 _FUNCTION = re.compile(r"__inference_Dataset_(?:flat_map|map|interleave|filter)_(?P<name>.+)_\d+$")
 _NAMELESS = ("lambda", "class")
 
@@ -35,8 +50,8 @@ def dataset_graph(dataset: Any) -> dict[str, Any] | None:
         `chains`: lists of stages, from the source to the last; the first one is the dataset's
         end, and where several datasets come together (zip) each begins a chain of its own. A
         stage has a `kind` (`shuffle`, `batch`, `map`, …), the user's `function`, whether it is
-        `parallel`, and of the function whether it is `stateful`, `random`, `reads_files` and
-        runs `python`;
+        `parallel`, and of the function whether it is `stateful`, `random`, `reads_files`, runs
+        `python` and works on `one_at_a_time`, as decoding does;
         `elements` is how many it is given, None if that is not known.
         `prefetch_added`: tf.data adds a prefetch at the end where there is none.
         `deterministic`: the order of elements is kept.
@@ -94,6 +109,7 @@ def _stage(node: Any, inputs: Any) -> dict[str, Any]:
         "stateful": any(operation.op_def.is_stateful for operation in operations),
         "random": any("Random" in each for each in types),
         "python": bool(types & PYTHON),
+        "one_at_a_time": any(each.startswith(ONE_AT_A_TIME) for each in types),
         "reads_files": "ReadFile" in types or any(each.startswith(READERS) for each in types),
         "elements": elements if elements >= 0 else None,
     }

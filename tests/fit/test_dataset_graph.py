@@ -45,11 +45,14 @@ def test_stages_stand_from_the_source_to_the_last_by_their_methods_names():
 @pytest.mark.parametrize(
     ("stage", "expected"),
     [
-        (lambda data: data.map(decoded), ("map", "decoded", False, {"reads_files"})),
+        (
+            lambda data: data.map(decoded),
+            ("map", "decoded", False, {"reads_files", "one_at_a_time"}),
+        ),
         (lambda data: data.map(waits), ("map", "waits", False, {"stateful", "python"})),
         (
             lambda data: data.map(decoded, num_parallel_calls=2),
-            ("map", "decoded", True, {"reads_files"}),
+            ("map", "decoded", True, {"reads_files", "one_at_a_time"}),
         ),
         (lambda data: data.batch(2, num_parallel_calls=2), ("batch", "", True, set())),
         (lambda data: data.ragged_batch(2).filter(lambda x: True), ("filter", "", False, set())),
@@ -57,7 +60,8 @@ def test_stages_stand_from_the_source_to_the_last_by_their_methods_names():
 )
 def test_of_a_stage_its_function_and_what_that_does_are_told(stage, expected):
     *_, last = chain(stage(NAMES))
-    does = {name for name in ("stateful", "random", "reads_files", "python") if last[name]}
+    told = ("stateful", "random", "reads_files", "python", "one_at_a_time")
+    does = {name for name in told if last[name]}
     assert (last["kind"], last["function"], last["parallel"], does) == expected
 
 

@@ -249,6 +249,27 @@ def test_a_map_fused_with_its_batch_is_called_once_per_example():
     assert advice.evidence["calls_per_batch"] == 32.0
 
 
+def graph(*one_at_a_time: bool) -> dict[str, Any]:
+    """A dataset of so many maps."""
+    maps = [{"kind": "map", "one_at_a_time": each} for each in one_at_a_time]
+    return {"dataset": {"chains": [[{"kind": "tensor_slice"}, *maps]]}}
+
+
+def test_a_map_that_decodes_one_example_at_a_time_is_not_told_to_take_batches():
+    assert batched_first(context=graph(False)) is not None
+    assert batched_first(context=graph(True)) is None
+
+
+def test_of_two_maps_the_one_that_can_take_batches_is_named():
+    decodes = stage("Map", 0.3, elements_per_batch=32.0)
+    scales = stage("Map", 0.2, elements_per_batch=32.0)
+    stages = [stage("TensorSlice", 7.0), decodes, scales]
+    advice = batched_first(stages=stages, context=graph(True, False))
+    assert advice.evidence["stage"] == "Map (3)"
+    # Where it is not known which is which, none is.
+    assert batched_first(stages=stages, context=graph(True, False, False)) is None
+
+
 def test_calling_never_takes_longer_than_the_call():
     reason = batched_first(0.25).reason
     assert f"{250 * CALL_MS:.2g} µs each" in reason
