@@ -11,6 +11,9 @@ TENSOR_CORES = (7, 0)
 BFLOAT16 = (8, 0)
 """Compute capabilities from which on a GPU has them (CUDA C++ Programming Guide)."""
 
+WORTH_MENDING = 0.02
+"""Compiling that takes less than this share of a step may be a stall that was taken for it."""
+
 MOSTLY_PYTHON_CORES = 1.3
 """Operations large enough to matter use several cores; Python uses one. Small ones use one too."""
 
@@ -29,7 +32,7 @@ BUSY_PCT = 80.0
 def stable_shapes(situation: Situation) -> Recommendation | None:
     """The train function is traced again and again."""
     spent = situation.model.rest.get("compile", 0.0)
-    if not spent:
+    if not spent or spent < WORTH_MENDING * situation.model.step_ms:
         return None
 
     usual = _usual_share_of_compute(situation.summary.intervals)

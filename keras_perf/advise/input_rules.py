@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from keras_perf.advise.interpreter import runs_python
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.step_model import (
     MOSTLY_WAITING,
@@ -14,7 +15,9 @@ from keras_perf.advise.step_model import (
     StepModel,
     runs_in_pool,
     stalled,
+    threads_of,
 )
+from keras_perf.analyse.cores import share_of_cores
 
 
 def prefetch(situation: Situation) -> Recommendation | None:
@@ -84,18 +87,20 @@ MOST_THREADS = 64
 
 def private_threadpool(situation: Situation) -> Recommendation | None:
     """A map waits, and no more of its calls run at a time than there are cores."""
-    model = situation.model
+    model, recorded = situation.model, situation.summary.context.get("stages") or []
     at_work = {
-        name: ms * model.threads.get(name, 1)
-        for name, ms in model.stages.items()
+        name: float(stage["cost_ms"])
+        for name, stage in zip(model.stages, recorded, strict=False)
         if runs_in_pool(name)
     }
     waits = model.waiting_share
-    if waits <= MOSTLY_WAITING or not situation.own_dataset or situation.interpreter_ms:
-        return None
-    if not at_work or not model.rest_ms:
+    if waits <= MOSTLY_WAITING or not situation.own_dataset or not at_work or not model.rest_ms:
         return None
     stage = max(at_work, key=lambda name: at_work[name])
+    # Of Python code in the calls, what computes is done by one thread at a time.
+    one_by_one_ms = 0.0
+    if runs_python(situation.summary):
+        one_by_one_ms = max(0.0, model.cpu_ms - model.rest.get("compute", 0.0))
     enough = 1.5 * at_work[stage] / model.rest_ms
     advised = next((n for n in (16, 32) if n >= enough), MOST_THREADS)
     if advised <= model.pool:
@@ -107,7 +112,8 @@ def private_threadpool(situation: Situation) -> Recommendation | None:
         wider = replace(model, pool=advised)
         for name in at_work:
             if model.threads.get(name, 1) > 1:
-                wider = wider.with_threads(name, max(1.0, usable / model.threads[name]))
+                most = model.stages[name] / max(1e-9, one_by_one_ms * (1 - 0.5 * optimism))
+                wider = wider.with_threads(name, max(1.0, min(most, usable / model.threads[name])))
         return wider.awake(model.step_ms - wider.step_ms, optimism, waited=True)
 
     return predicted(
@@ -117,14 +123,15 @@ def private_threadpool(situation: Situation) -> Recommendation | None:
         title=f"Let {advised} calls of a map wait at a time",
         reason=(
             f"Stage {stage} takes {at_work[stage]:.3g} ms a batch over all threads, of which it "
-            f"computes for {1 - waits:.0%} at most and otherwise waits; no more than {model.pool} "
-            "calls run at a time, since TensorFlow's pool has a thread for each CPU."
+            f"computes for {1 - waits:.0%} at most and otherwise waits; "
+            f"{model.threads.get(stage, 1)} of its calls run at a time, and the pool that runs "
+            f"them has {model.pool} threads."
         ),
         action=(
             "options = tf.data.Options()\n"
             f"options.threading.private_threadpool_size = {advised}\n"
-            "dataset = dataset.with_options(options)  # and map(..., num_parallel_calls="
-            "tf.data.AUTOTUNE)"
+            "dataset = dataset.with_options(options)  # anywhere in the pipeline, whose map needs "
+            "num_parallel_calls=tf.data.AUTOTUNE"
         ),
         evidence={
             "stage": stage,
@@ -170,7 +177,7 @@ def cache(situation: Situation) -> Recommendation | None:
         later = later.awake(model.step_ms - later.step_ms, optimism, waited=True)
         fetch_ms = max(later.rest.get("fetch", 0.0), FIRST_BATCH_MS / max(1, epoch_steps))
         later = replace(later, rest={**later.rest, "fetch": fetch_ms})
-        first_ms = min(1.0, first_epoch) * (model.step_ms - later.step_ms)
+        first_ms = min(1.0, first_epoch) * max(0.0, model.step_ms - later.step_ms)
         return replace(later, rest={**later.rest, "first_epoch": first_ms})
 
     saved_ms = sum(model.stages[name] for name in saved)
@@ -207,18 +214,6 @@ def _calls(stage: Mapping[str, Any]) -> float:
     return float(stage.get("elements_per_batch", 1.0) * batched)
 
 
-def _share_of_cores(situation: Situation) -> float:
-    """What other programs leave of the cores; tf.data's times are longer by as much."""
-    sensors, cores = situation.summary.sensors, situation.model.cores
-    own_pct = sensors.get("host/process_cpu_pct", 0.0) / cores
-    others = max(0.0, sensors.get("host/cpu_pct", own_pct) - own_pct) / 100
-    return max(LEAST_SHARE, 1 - others)
-
-
-LEAST_SHARE = 0.2
-"""However busy the machine is: sampling tells no more of it."""
-
-
 def _takes_batches(name: str, situation: Situation) -> bool:
     """Nothing that the function of this map does is for one example only, as far as is known."""
     chains = (situation.summary.context.get("dataset") or {}).get("chains") or []
@@ -243,7 +238,7 @@ def batch_before_map(situation: Situation) -> Recommendation | None:
         return None
     name, stage = max(found, key=lambda item: model.stages[item[0]])
     calls = _calls(stage)
-    call_ms, calling_ms = stage["cost_ms"] / calls, CALL_MS / _share_of_cores(situation)
+    call_ms, calling_ms = stage["cost_ms"] / calls, CALL_MS / share_of_cores(situation.summary)
     if not call_ms or call_ms > MOSTLY_CALLS * calling_ms:
         return None
     overhead = min(1.0, calling_ms / call_ms) * (1 - 1 / calls)
@@ -251,10 +246,7 @@ def batch_before_map(situation: Situation) -> Recommendation | None:
     # explain of the pace is part of the calls.
     explained = 1.0
     if model.produce_ms and not any(n.startswith(UNSEEN_INSIDE) for n in model.stages):
-        known = sum(
-            s["cost_ms"] / model.threads[n] for n, s in zip(model.stages, recorded, strict=True)
-        )
-        explained = min(1.0, known / model.produce_ms)
+        explained = min(1.0, situation.able_ms / model.produce_ms)
 
     def change(model: StepModel, optimism: float) -> StepModel:
         left = 1 - overhead * min(1.0, 0.95 + 0.2 * optimism)
@@ -341,6 +333,11 @@ IN_ORDER_LOSS = 0.7
 takes, something but their work sets the pace."""
 
 
+def _unseen(recorded: Sequence[Mapping[str, Any]]) -> bool:
+    """Of the work of one of these stages tf.data does not know all."""
+    return any(stage["name"].startswith((*UNSEEN_INSIDE, "Generator")) for stage in recorded)
+
+
 def nondeterministic_order(situation: Situation) -> Recommendation | None:
     """Parallel stages wait for their slowest element, to keep the order."""
     model, summary = situation.model, situation.summary
@@ -349,14 +346,15 @@ def nondeterministic_order(situation: Situation) -> Recommendation | None:
     busy_pct = summary.sensors.get("host/cpu_pct")
     wait = summary.parts.get("input_wait", 0.0)
     kept = (summary.context.get("dataset") or {}).get("deterministic", True)
-    if not parallel or not situation.own_dataset or not kept:
+    if not parallel or not situation.own_dataset or not kept or situation.interpreter_ms:
         return None
     if busy_pct is None or (busy_pct > IDLE_PCT and model.waiting_share <= MOSTLY_WAITING):
         return None
-    able_ms = sum(
-        stage["cost_ms"] / model.threads[name]
-        for name, stage in zip(model.stages, recorded, strict=True)
-    )
+    able_ms = situation.able_ms
+    in_parallel_ms = sum(s["cost_ms"] / threads_of(s, model.pool) for s in parallel)
+    if _unseen(recorded) or in_parallel_ms < 0.5 * able_ms:
+        # Something else sets the pace, whose work tf.data may not know.
+        return None
     if not wait or able_ms > IN_ORDER_LOSS * summary.step_ms:
         return None
     # Where the pipeline keeps up on the whole, what it holds back shows as stalls.
@@ -422,7 +420,13 @@ def parallel_input(situation: Situation) -> Recommendation | None:
         handing_ms = HANDED_OVER_MS * (1 - optimism)
         return replace(shared, cpu_ms=model.cpu_ms + handing_ms, prefetched=True)
 
-    made_of = "class Batches(keras.utils.PyDataset): ...  # __len__ and __getitem__\n"
+    made_of = (
+        "class Batches(keras.utils.PyDataset):\n"
+        "    def __len__(self):\n"
+        "        return batches  # of an epoch\n\n"
+        "    def __getitem__(self, index):\n"
+        "        return x, y  # batch number index, as NumPy arrays, made by your code\n\n"
+    )
     return predicted(
         model,
         change,
@@ -437,7 +441,8 @@ def parallel_input(situation: Situation) -> Recommendation | None:
         ),
         action=(
             f"{made_of if kind != 'PyDataset' else ''}"
-            f"batches = Batches(..., workers={model.cores}, use_multiprocessing=True)"
+            f"model.fit(Batches(workers={model.cores}, use_multiprocessing=True), ...)  "
+            "# in place of the dataset"
         ),
         evidence={"input_wait_ms": wait, "input_kind": kind, "cores": model.cores},
     )

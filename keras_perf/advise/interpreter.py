@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from keras_perf.analyse.cores import share_of_cores
 from keras_perf.analyse.summary import Summary
 
-HELD_MS = 1.0
+HELD_MS = 0.5
 """A thread that waits for longer than this shares the interpreter with one that does not let go of
-it. Where Python code slept, read, or ran TensorFlow the wait was 0.1 to 0.5 ms; where it computed,
-1.4 to 5."""
+it. Where Python code slept, read, or ran TensorFlow the wait was 0.1 to 0.3 ms; where it computed,
+0.6 to 5. Beside other processes a thread waits longer, for a core."""
 
 MOSTLY = 0.5
 """Python code that takes less than this share of a step is not what sets its pace."""
@@ -41,12 +42,15 @@ def interpreter_ms(summary: Summary) -> float:
     """
     waits_ms = summary.sensors.get("host/interpreter_wait_ms", 0.0)
     host_ms = _sum(summary, "callbacks", "other_host")
-    if waits_ms < HELD_MS or host_ms > OF_OTHERS * summary.step_ms or not runs_python(summary):
+    if waits_ms * share_of_cores(summary) < HELD_MS or host_ms > OF_OTHERS * summary.step_ms:
+        return 0.0
+    if summary.context.get("run_eagerly") or not runs_python(summary):
         return 0.0
     left_ms = summary.step_ms - host_ms
     stages = summary.context.get("stages") or []
     # Behind Keras's own workers there is no model of the pipeline.
-    cost_ms = max((float(stage["cost_ms"]) for stage in stages), default=left_ms)
+    costs = [float(s["cost_ms"]) for s in stages if may_be_python(s["name"])]
+    cost_ms = max(costs, default=0.0) if stages else left_ms
     held_ms = min(left_ms, cost_ms)
     used_pct = summary.sensors.get("host/process_cpu_pct")
     if used_pct is not None and used_pct / 100 * summary.step_ms < AT_WORK * held_ms:
@@ -67,6 +71,11 @@ def cpu_beside_ms(summary: Summary, held_ms: float) -> float | None:
 
 def _sum(summary: Summary, *parts: str) -> float:
     return sum(summary.parts.get(part, 0.0) for part in parts)
+
+
+def may_be_python(stage: str) -> bool:
+    """The stage calls a function, or a generator."""
+    return "Map" in stage or stage.startswith(("Generator", "Filter"))
 
 
 def runs_python(summary: Summary) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.step_model import Situation, StepModel
+from keras_perf.analyse.summary import Summary
 from keras_perf.records.owners import COLLECTOR
 
 AMORTIZED_OVER = 20
@@ -124,10 +125,23 @@ AFTER_SEARCHES = 0.2
 collector, which took nine tenths of the step, no longer searches them."""
 
 
+SEVERAL = 3
+"""So many long pauses are a habit."""
+
+
+def _few_pauses(summary: Summary) -> bool:
+    """Most of the collector's time lies in a pause or two, which tells nothing of the next ones."""
+    totals = summary.context.get("event_totals") or ()
+    long = [total for total in totals if total["cause"] == "garbage-collection"]
+    count = sum(int(total["count"]) for total in long)
+    long_ms = sum(float(total["total_ms"]) for total in long)
+    return 0 < count < SEVERAL and long_ms > 0.5 * summary.garbage_ms * summary.steps
+
+
 def tune_gc(situation: Situation) -> Recommendation | None:
     """Python's garbage collector interrupts training."""
     spent, rest_ms = situation.summary.garbage_ms, situation.model.rest_ms
-    if not spent or not rest_ms:
+    if not spent or not rest_ms or _few_pauses(situation.summary):
         return None
     share = min(1.0, spent / rest_ms)
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from keras_perf.advise.interpreter import cpu_beside_ms, interpreter_ms
+from keras_perf.advise.interpreter import HELD_MS, cpu_beside_ms, interpreter_ms, runs_python
+from keras_perf.analyse.cores import share_of_cores
 from keras_perf.analyse.summary import Summary
 
 NEARLY_BUSY = 0.5
@@ -17,6 +18,9 @@ the buffer's fill is not known."""
 HALF_EMPTY = 0.5
 """A prefetch buffer that is less full than this on average belongs to a pipeline that does not
 keep up, whatever its stages are known to do; a fuller one waits for training."""
+
+MOSTLY_AT_WORK = 0.7
+"""A pipeline that works for more than this share of a step has little to spare."""
 
 NOTICED = 0.1
 """Waiting for less than this share of a step tells nothing of who is behind."""
@@ -67,8 +71,9 @@ class StepModel:
         outside: milliseconds per step of what lies between epochs.
         undisturbed_ms: compute, with dispatch, of the steps that were quickest; None where it is
             not known.
-        pool: threads that run the functions of parallel maps; as many as there are cores where
-            it is 0.
+        pool: threads that run the functions of parallel maps.
+        waiting_share: how much of the time of maps no thread computes for them (0 to 1), at
+            least, on a machine without a limit on CPU time; 0 where that is not known.
     """
 
     stages: Mapping[str, float]
@@ -80,7 +85,8 @@ class StepModel:
     on_gpu: bool = False
     outside: Mapping[str, float] = field(default_factory=dict)
     undisturbed_ms: float | None = None
-    pool: int = 0
+    pool: int = 1
+    waiting_share: float = 0.0
 
     @property
     def produce_ms(self) -> float:
@@ -110,23 +116,15 @@ class StepModel:
         busy = self.cpu_ms / self.cores / self.step_ms if self.step_ms else 0.0
         return max(0.0, 1 - busy)
 
-    @property
-    def waiting_share(self) -> float:
-        """How much of the pipeline's time it waits, at least (0 to 1): no thread computes then.
-
-        0 where the CPU time is not known.
-        """
-        working = sum(ms * self.threads.get(name, 1) for name, ms in self.stages.items())
-        return max(0.0, 1 - self.cpu_ms / working) if working and self.cpu_ms else 0.0
-
     def usable_threads(self, optimism: float) -> float:
         """Threads' worth of work that a parallel stage gets.
 
         All of the pool's where they mostly wait; where they compute, all cores if these are idle.
         """
         share = min(1.0, 0.8 + 0.2 * self.idle_share + 0.15 * optimism)
-        pool = self.pool or self.cores
-        most = pool if self.waiting_share > MOSTLY_WAITING else min(pool, self.cores)
+        most = self.pool
+        if self.waiting_share <= MOSTLY_WAITING:
+            most = min(self.pool, self.cores)
         return max(1.0, most * share)
 
     def with_threads(self, stage: str, threads: float) -> StepModel:
@@ -158,7 +156,7 @@ class StepModel:
             most = self.cpu_ms - self.rest.get("compute", 0.0)
             saved = gone * max(0.0, least, min(saved / gone, most))
         left = 1.0
-        inside = self.rest.get("compute", 0.0) + self.rest.get("dispatch", 0.0)
+        inside = sum(self.rest.get(part, 0.0) for part in INSIDE)
         if not self.on_gpu and self.prefetched and self.step_ms:
             freed = min(1.0, saved / self.step_ms / self.cores)
             left = 1 - freed * (3 + optimism) / 4
@@ -226,6 +224,14 @@ class Situation:
         return "input_wait" in self.summary.parts
 
     @property
+    def able_ms(self) -> float:
+        """What a batch would take if nothing but the stages' work, as tf.data counts it, did."""
+        return sum(
+            float(stage["cost_ms"]) / threads_of(stage, self.model.pool)
+            for stage in self.summary.context.get("stages") or ()
+        )
+
+    @property
     def idle_ms(self) -> float:
         """For so many milliseconds of a step, at least, the train function only waited.
 
@@ -258,8 +264,8 @@ def situation_of(summary: Summary) -> Situation:
         wait += _waiting_inside(parts, held_ms, summary)
     recorded = summary.context.get("stages") or []
     cores = int(summary.context.get("cpu_count") or 1)
-    pool = _pool_of(summary) or cores
-    threads = [_threads_of(stage, pool) for stage in recorded]
+    pool = pool_of(summary.context)
+    threads = [threads_of(stage, pool) for stage in recorded]
     names = [f"{stage['name']} ({place})" for place, stage in enumerate(recorded, 1)]
     costs = {
         name: stage["cost_ms"] / count
@@ -272,7 +278,7 @@ def situation_of(summary: Summary) -> Situation:
         behind = known > NEARLY_BUSY * summary.step_ms
     else:
         seen = fill < HALF_EMPTY and wait > NOTICED * summary.step_ms
-        behind = seen or wait - stalled(summary, *STALLS) > _paces_ms(summary.step_ms)
+        behind = seen or wait - stalled(summary, *STALLS) > _paces_ms(summary.step_ms, known)
     if not prefetched and not held_ms:
         produce = wait
     elif held_ms or (wait and behind):
@@ -300,8 +306,9 @@ def situation_of(summary: Summary) -> Situation:
             threads=dict(zip(names, threads, strict=True)),
             on_gpu=bool(summary.context.get("training_gpus")),
             outside=summary.outside,
-            undisturbed_ms=summary.context.get("undisturbed_ms"),
+            undisturbed_ms=_undisturbed_ms(summary),
             pool=pool,
+            waiting_share=_waiting_share(summary),
         ),
         held_ms,
     )
@@ -312,26 +319,52 @@ def runs_in_pool(stage: str) -> bool:
     return "Map" in stage and not stage.startswith("FlatMap")
 
 
-def _pool_of(summary: Summary) -> int:
-    """Threads of that pool; 0 where nobody has set it: then there is one for each core."""
-    own = (summary.context.get("dataset") or {}).get("threadpool_size")
-    return int(own or (summary.context.get("threads") or {}).get("inter_op") or 0)
+def pool_of(context: Mapping[str, Any]) -> int:
+    """Threads of that pool: one for each core where nobody has set their number."""
+    own = (context.get("dataset") or {}).get("threadpool_size")
+    inter_op = (context.get("threads") or {}).get("inter_op")
+    return int(own or inter_op or context.get("cpu_count") or 1)
 
 
-def _threads_of(stage: Mapping[str, Any], pool: int) -> int:
+def threads_of(stage: Mapping[str, Any], pool: int) -> int:
     """How many of a stage's calls run at a time."""
     wanted = max(1, int(stage["parallelism"]))
     return min(wanted, pool) if runs_in_pool(stage["name"]) else wanted
 
 
+def _waiting_share(summary: Summary) -> float:
+    """See `StepModel.waiting_share`: all CPU time is taken for that of the maps.
+
+    tf.data counts the waiting for a core as work, so of its time what others leave counts.
+    """
+    recorded = summary.context.get("stages") or []
+    work_ms = sum(float(s["cost_ms"]) for s in recorded if runs_in_pool(s["name"]))
+    work_ms *= share_of_cores(summary)
+    cpu_ms = summary.sensors.get("host/process_cpu_pct", 0.0) / 100 * summary.step_ms
+    waits_for_interpreter = summary.sensors.get("host/interpreter_wait_ms", 0.0) >= HELD_MS
+    if not work_ms or not cpu_ms or (waits_for_interpreter and runs_python(summary)):
+        return 0.0
+    return max(0.0, 1 - cpu_ms / work_ms)
+
+
+def _undisturbed_ms(summary: Summary) -> float | None:
+    """Of computing alone: what the exchange of gradients takes lies in the measured one too."""
+    measured = summary.context.get("undisturbed_ms")
+    if measured is None:
+        return None
+    return max(0.0, float(measured) - summary.exchange.get("communication", 0.0))
+
+
 def _waiting_inside(parts: dict[str, float], held_ms: float, summary: Summary) -> float:
     """Takes out of the train function's parts what it waits for the interpreter, and returns it.
 
-    What is left is what the quickest steps took, and no more than the CPU time that was not the
-    pipeline's; at least a tenth.
+    What is left is what the quickest steps took, and where the CPU trains no more than the CPU
+    time that was not the pipeline's; at least a tenth.
     """
     inside = sum(parts.get(part, 0.0) for part in INSIDE)
-    known = summary.context.get("undisturbed_ms"), cpu_beside_ms(summary, held_ms)
+    if not inside:
+        return 0.0
+    known = _undisturbed_ms(summary), cpu_beside_ms(summary, held_ms)
     computing = max(0.1 * inside, min([inside, *(ms for ms in known if ms is not None)]))
     for part in INSIDE:
         if part in parts:
@@ -339,9 +372,13 @@ def _waiting_inside(parts: dict[str, float], held_ms: float, summary: Summary) -
     return inside - computing
 
 
-def _paces_ms(step_ms: float) -> float:
-    """Steps that wait for longer do not only fetch: a short training sees a buffer few times."""
-    return max(FETCHED_MS, step_ms / 2)
+def _paces_ms(step_ms: float, known_ms: float) -> float:
+    """Steps that wait for longer do not only fetch: a short training sees a buffer few times.
+
+    Of the stages' work for a batch tf.data knows `known_ms`.
+    """
+    at_work = known_ms > MOSTLY_AT_WORK * step_ms
+    return max(FETCHED_MS, step_ms * (NOTICED if at_work else 0.5))
 
 
 def stalled(summary: Summary, *causes: str) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from keras_perf.advise.step_model import Situation, StepModel
+from keras_perf.advise.step_model import INSIDE, Situation, StepModel
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
 
 WORTHWHILE = 1.05
@@ -13,6 +13,15 @@ WORTHWHILE = 1.05
 SHORT_EXECUTION_MS = 5.0
 """Entering and leaving a train function costs up to about a millisecond: in a shorter execution it
 may be what matters."""
+
+USUAL_DISPATCH_MS = 0.5
+"""Of an execution, where it was not measured: 0.45 to 0.9 ms on a shared server CPU."""
+
+DISTURBED = 2.5
+"""Steps that take so many times as long as the quickest tenth do something else than compute."""
+
+CLEARLY_MORE = 1.05
+"""A step's speed-up is so many times that of the whole training where much lies between epochs."""
 
 SHORT_EPOCH = 4
 """An epoch of fewer executions leaves none between whose begins the wait could be read."""
@@ -83,27 +92,29 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
             f"training waited while no thread of the process computed. The input wait itself "
             f"could not be measured: {_why_no_wait(summary)}."
         )
+    if verdict == "input-bound" and _dispatch_may_be_more(summary, found[verdict]):
+        return "inconclusive", _may_be_dispatch(summary)
     if found[verdict] >= WORTHWHILE:
-        return verdict, _because(verdict, found[verdict], summary) + _about_waiting(situation)
+        return verdict, _because(verdict, found[verdict], situation) + _about_waiting(situation)
     if waiting := _about_waiting(situation):
         of_its_own = f"no other part of this worker's step is worth {WORTHWHILE - 1:.0%}."
         return "compute-bound", of_its_own + waiting
     if not situation.input_measured:
         return "inconclusive", f"the input wait could not be measured: {_why_no_wait(summary)}."
+    quickest_ms = situation.model.undisturbed_ms
+    if quickest_ms is not None and _inside_ms(situation.model) > DISTURBED * quickest_ms:
+        return "inconclusive", (
+            f"steps spend {_inside_ms(situation.model):.3g} ms in the train function, and the "
+            f"quickest tenth of them no more than {quickest_ms:.3g} ms: what keeps the others was "
+            "not recognised, and is hardly the model's own computation."
+        )
     if "dispatch" in summary.parts or summary.context.get("run_eagerly"):
         return "compute-bound", (
             f"no other part is worth {WORTHWHILE - 1:.0%}: what remains is the model's own "
             "computation."
         )
-    steps_at_once = int(summary.context.get("steps_per_execution") or 1)
-    if summary.step_ms * steps_at_once < SHORT_EXECUTION_MS:
-        trial = summary.context.get("steps_per_execution_trial") or {}
-        why = trial.get("reason", "StepsPerExecutionRecommender was not among the callbacks")
-        return "inconclusive", (
-            f"no other part is worth {WORTHWHILE - 1:.0%}, but a step of {summary.step_ms:.2g} ms "
-            "may mostly enter and leave the train function, and dispatch was not measured "
-            f"({why.rstrip('.')})."
-        )
+    if _short(summary):
+        return "inconclusive", _may_be_dispatch(summary)
     return "compute-bound", (
         f"no other part is worth {WORTHWHILE - 1:.0%}: what remains is the model's own "
         "computation and dispatch, which was not measured."
@@ -142,11 +153,45 @@ def _why_no_wait(summary: Summary) -> str:
     )
 
 
-def _because(verdict: str, gain: float, summary: Summary) -> str:
+def _inside_ms(model: StepModel) -> float:
+    return sum(model.rest.get(part, 0.0) for part in INSIDE)
+
+
+def _short(summary: Summary) -> bool:
+    """Entering and leaving the train function may be what an execution's time goes into."""
+    steps_at_once = int(summary.context.get("steps_per_execution") or 1)
+    return summary.step_ms * steps_at_once < SHORT_EXECUTION_MS
+
+
+def _dispatch_may_be_more(summary: Summary, gain: float) -> bool:
+    """It was not measured, and as much as is usual of it would be worth more than this."""
+    if "dispatch" in summary.parts or summary.context.get("run_eagerly") or not _short(summary):
+        return False
+    steps_at_once = int(summary.context.get("steps_per_execution") or 1)
+    usual_ms = min(USUAL_DISPATCH_MS / steps_at_once, summary.parts.get("compute", 0.0))
+    return gain * (summary.step_ms - usual_ms) < summary.step_ms
+
+
+def _may_be_dispatch(summary: Summary) -> str:
+    trial = summary.context.get("steps_per_execution_trial") or {}
+    why = trial.get("reason", "StepsPerExecutionRecommender was not among the callbacks")
+    return (
+        f"no part that was measured is worth more than entering and leaving the train function, "
+        f"which a step of {summary.step_ms:.2g} ms may mostly do; dispatch was not measured "
+        f"({why.rstrip('.')})."
+    )
+
+
+def _because(verdict: str, gain: float, situation: Situation) -> str:
+    summary = situation.summary
     if verdict == "communication-bound":
         what, spent = "the exchange of gradients", summary.wire_ms
     else:
         names = PARTS_OF.get(verdict, ("input_wait",))
         spent = sum(summary.parts.get(name, 0.0) for name in names)
         what = " and ".join(name.replace("_", " ") for name in names)
-    return f"{what}: {spent:.3g} ms of each step; without, training would be {gain:.2f}× as fast."
+    whole = _of_the_whole(gain, situation.model)
+    faster = f"training would be {gain:.2f}× as fast."
+    if gain > CLEARLY_MORE * whole:
+        faster = f"a step would be {gain:.2f}× as fast, the whole training {whole:.2f}×."
+    return f"{what}: {spent:.3g} ms of each step; without, {faster}"

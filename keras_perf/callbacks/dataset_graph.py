@@ -30,17 +30,20 @@ ONE_AT_A_TIME = (
 )
 """Operations that take a scalar: a function with one of them cannot be given a batch."""
 
+CALLS = {"If", "StatelessIf", "PartitionedCall", "StatefulPartitionedCall", "While", "Case"}
+"""Operations that call functions."""
+
 _FUNCTION = re.compile(r"__inference_Dataset_(?:flat_map|map|interleave|filter)_(?P<name>.+)_\d+$")
 _NAMELESS = ("lambda", "class")
 
 
-def dataset_of(iterator: Any) -> Any:
-    """The dataset that an iterator runs over; None where it does not tell.
+def dataset_behind(iterator: Any) -> Any:
+    """The dataset that a `tf.data.Iterator` runs over; None where it does not tell.
 
     It is the private `_dataset`. Without it a loop's diagnosis does not know the stages as they
     were written: no notes on their order, and Python code in a map is not told from a slow model.
     """
-    return getattr(iterator, "_dataset", None)
+    return getattr(iterator, "_dataset", None) if isinstance(iterator, tf.data.Iterator) else None
 
 
 def dataset_graph(dataset: Any) -> dict[str, Any] | None:
@@ -54,7 +57,8 @@ def dataset_graph(dataset: Any) -> dict[str, Any] | None:
         `python` and works on `one_at_a_time`, as decoding does;
         `elements` is how many it is given, None if that is not known.
         `prefetch_added`: tf.data adds a prefetch at the end where there is none.
-        `deterministic`: the order of elements is kept.
+        `deterministic`: the options do not give up the order of elements; a map's own argument
+        is not seen.
         `threadpool_size`: threads of a pool of its own; 0 where it has none.
 
     The public `DatasetToGraphV2` would copy all data that the dataset holds in memory, twice
@@ -98,8 +102,9 @@ def _stage(node: Any, inputs: Any) -> dict[str, Any]:
     functions = [wrapper.function for wrapper in node._functions()]
     operations = [op for function in functions for op in function.graph.get_operations()]
     types = {operation.type for operation in operations}
-    if any(each.endswith("Dataset") for each in types):
-        # The stage runs a dataset for each element, whose reader is a function further in.
+    if any(each.endswith("Dataset") or each in CALLS for each in types):
+        # What it does is done in functions further in: in those of a dataset that it runs for
+        # each element, or of a branch.
         types |= {each for function in functions for each in _types_further_in(function)}
     elements = int(inputs[0].cardinality()) if len(inputs) == 1 else tf.data.UNKNOWN_CARDINALITY
     return {

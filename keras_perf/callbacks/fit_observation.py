@@ -59,6 +59,7 @@ class FitObservation(Observation):
         self.whole_executions = arguments.get("steps_per_epoch") is not None
         self.input_kind = kind_of_input(arguments.get("x"))
         self._dataset_graph = dataset_graph(arguments.get("x"))
+        self._shapes_differ = False
         self.armed = callbacks is None
         self._epochs_done = 0
         self._exhausted = False
@@ -99,7 +100,10 @@ class FitObservation(Observation):
     @property
     def shapes_differ(self) -> bool:
         """XLA compiles the steps, and batches may differ in more than their number of rows."""
-        return bool(self.model.jit_compile) and compiles_for_shapes(self.pipeline)
+        # Between epochs there is no pipeline to ask.
+        differ = bool(self.model.jit_compile) and compiles_for_shapes(self.pipeline)
+        self._shapes_differ = self._shapes_differ or differ
+        return self._shapes_differ
 
     @property
     def steps_left(self) -> int:

@@ -129,7 +129,9 @@ class StepGapDetector(ListeningCallback):
         if interval is None:
             return
         if self._pipeline_model is not None:
-            self._stages = stages_from_model(self._pipeline_model) or self._stages
+            stages = stages_from_model(self._pipeline_model)
+            # Near its end a pipeline lets go of its first stages.
+            self._stages = stages if len(stages) >= len(self._stages) else self._stages
         if self._examples_per_step is None and observation.mid_epoch:
             self._count_examples(observation)
         values = scalars_of(interval, self._examples_per_step)

@@ -26,6 +26,9 @@ WARMUP_STEPS = 10
 WARMUP_EXECUTIONS = 3
 """Kept out of every figure: one is not enough, tf.data's autotune needs a few."""
 
+MEASURABLE_EXECUTIONS = 3
+"""In a stretch of fewer the input wait cannot be told from the iterator's gap times."""
+
 INTERVAL_S = 0.5
 """Seconds of training between two points."""
 
@@ -221,7 +224,7 @@ class Observation:
             self.pipeline = PipelineModel(iterator)
         if self._executions == self._warm_executions:
             self._interval_begin = now
-        if now - self._interval_begin > self._interval_ns:
+        if now - self._interval_begin > self._interval_ns and self._stretch_tells():
             self._end_interval(self._held_fetches, now)
         elif self._stretch_fetches >= self._stretch_limit:
             self._end_stretch(self._held_fetches)
@@ -237,12 +240,17 @@ class Observation:
             self._end_stretch(self._held_fetches)
         return plan
 
+    def _stretch_tells(self) -> bool:
+        """None is under way, or it is long enough for its input wait to be told from its gaps."""
+        enough = self._fetches(MEASURABLE_EXECUTIONS * self.steps_per_execution)
+        return not 0 < self._stretch_fetches < enough
+
     def _longest_stretch(self) -> int:
         """Fetches after which tf.data is asked: before it forgets, and once within an epoch.
 
         An epoch whose end is not known may end soon after each time it was asked.
         """
-        fetches = self._fetches(3 * self.steps_per_execution)
+        fetches = self._fetches(MEASURABLE_EXECUTIONS * self.steps_per_execution)
         longest = max(GAP_HISTORY - fetches, fetches)
         within = self.epoch_steps // 2 if self.epoch_steps else self.batch
         return min(longest, max(fetches, self._fetches(within)))

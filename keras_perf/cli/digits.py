@@ -40,8 +40,8 @@ class Choices:
             parallel_map="parallel-map" in advice,
             cache="cache" in advice,
             prefetch="prefetch" in advice,
-            log_every=advice.get("amortize-callback", {}).get("every", 1),
-            steps_per_execution=advice.get("raise-steps-per-execution", {}).get("recommended", 1),
+            log_every=advice.get("amortize-callback", {}).get("advised", 1),
+            steps_per_execution=advice.get("raise-steps-per-execution", {}).get("advised", 1),
             drop_remainder="stable-shapes" in advice,
         )
 

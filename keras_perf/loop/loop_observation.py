@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import keras
 import tensorflow as tf
 
-from keras_perf.callbacks.dataset_graph import dataset_graph, dataset_of
+from keras_perf.callbacks.dataset_graph import dataset_behind, dataset_graph
 from keras_perf.callbacks.iterators import PipelineModel
 from keras_perf.callbacks.listener import Plan
 from keras_perf.callbacks.model_facts import compiles_for_shapes
@@ -203,7 +203,7 @@ class LoopObservation(Observation):
             self.pipeline = PipelineModel(iterator)
             self.input_kind = _kind_of(iterator)
             if self._dataset_graph is None:
-                self._dataset_graph = dataset_graph(dataset_of(iterator))
+                self._dataset_graph = dataset_graph(dataset_behind(iterator))
         if steps > self.steps_per_execution:
             self.usual_length(steps)
         if steps != self._ordinary.steps:

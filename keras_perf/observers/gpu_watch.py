@@ -41,7 +41,7 @@ class GpuWatch:
     ) -> None:
         self.context: dict[str, Any] = {}
         self._gpus: NvmlReader | None = None
-        readers: list[Reader] = [HostReader(), InterpreterReader()]
+        readers: list[Reader] = [HostReader()]
         try:
             self._gpus = NvmlReader(warn, os.environ, seen)
         except Exception as error:  # noqa: BLE001  monitoring never kills training
@@ -55,6 +55,7 @@ class GpuWatch:
                 warn(f"keras_perf: {self._gpus.doubt}.")
             self.context["gpu_persistence"] = self._gpus.persistence()
             readers.append(self._gpus)
+        readers.append(InterpreterReader())
         self._sampler = BackgroundSampler(
             readers, interval_s, warn, phase=phase, after_sample=after_sample
         )

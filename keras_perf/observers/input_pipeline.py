@@ -53,7 +53,7 @@ def stages_from_model(model: Any) -> tuple[Stage, ...]:
         # one (0, as for flat_map), what was produced so far has to do: it includes what lies
         # in buffers.
         per_batch = per_batch or made / batches
-        parameters = {p.name: int(p.value) for p in node.parameters}
+        parameters = {p.name: _value(p) for p in node.parameters}
         own = parameters.get("parallelism", 1)
         if node.node_class == ASYNC_INTERLEAVE:
             own = parameters.get("parallelism", parameters.get("cycle_length", 1))
@@ -70,7 +70,8 @@ def stages_from_model(model: Any) -> tuple[Stage, ...]:
                     bytes_per_batch=node.bytes_produced / made * per_batch,
                 )
             )
-        is_source = node.ratio == 0 or "Cache" in node.name
+        # A shuffle that holds all that is left has let go of what it came from.
+        is_source = node.ratio == 0 or "Cache" in node.name or node.name.startswith("Shuffle")
         if not node.inputs and not is_source:
             return ()
         if node.node_class in (INTERLEAVE, ASYNC_INTERLEAVE):
@@ -89,6 +90,12 @@ def stages_from_model(model: Any) -> tuple[Stage, ...]:
         else:
             pending.extend((k, per_batch * node.ratio, threads) for k in reversed(node.inputs))
     return tuple(reversed(stages))
+
+
+def _value(parameter: Any) -> int:
+    """What the running stage uses; for a fused map and batch the model's own value lags behind."""
+    state = int(parameter.state_value) if parameter.tunable else 0
+    return state or int(parameter.value)
 
 
 INTERLEAVE, ASYNC_INTERLEAVE = 1, 2

@@ -60,12 +60,12 @@ class Splitter:
         self._share: float | None = None
         self.waits: dict[int, int] = {}
         self._computing_ms: deque[float] = deque(maxlen=REMEMBERED)
-        # Of the stretch that was closed last: share of input wait, time inside, and that time of
-        # the executions in which the wait was measured.
-        self._closed: tuple[float, int, int] | None = None
         self._reset()
 
     def _reset(self) -> None:
+        # Of the stretch that was closed last: share of input wait, time inside, and that time of
+        # the executions in which the wait was measured.
+        self._closed: tuple[float, int, int] | None = None
         self._last_step = self._steps = self._executions = 0
         self._total = self._inside = self._callbacks = self._host = self._compile = 0
         self._collector = 0
@@ -176,7 +176,7 @@ class Splitter:
                 wait, dispatch = measured
                 known = [e for e in self._recent if e.first_step in self.waits]
                 self._computing_ms.extend(
-                    (e.inside_ns - self.waits[e.first_step]) / e.steps / 1e6 for e in known
+                    max(0, e.inside_ns - self.waits[e.first_step]) / e.steps / 1e6 for e in known
                 )
                 known_ns = sum(e.inside_ns for e in known)
                 self._closed = wait, self._stretch_inside, known_ns or self._stretch_inside

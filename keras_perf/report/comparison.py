@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from keras_perf.advise.recommendation import Recommendation
+from keras_perf.advise.step_model import pool_of
 from keras_perf.analyse.part_means import Figures
 from keras_perf.analyse.resampling import bounds_of, resampled_means, speedup_interval
 from keras_perf.records.interval import PARTS
@@ -28,6 +29,9 @@ LABELS = {
 FEW_INTERVALS = 8
 """Bounds from fewer intervals than these are too narrow: chance has hardly shown itself yet."""
 
+CACHES = ("Cache", "MemoryCache", "FileCache")
+"""Stages that keep what came before them."""
+
 Context = Mapping[str, Any]
 
 
@@ -38,8 +42,11 @@ def _has_stage(*names: str) -> Callable[[Context, Recommendation], bool]:
     return has
 
 
-def _maps_in_parallel(context: Context, _: Recommendation) -> bool:
+def _maps_in_parallel(context: Context, advice: Recommendation) -> bool | None:
     stages = [s for s in context.get("stages") or () if "Map" in s["name"]]
+    if not stages and _has_stage(*CACHES)(context, advice):
+        # What lies before a filled cache is not seen.
+        return None
     return any(s["parallelism"] > 1 or s["name"].startswith("Parallel") for s in stages)
 
 
@@ -54,9 +61,18 @@ def _exchanges_less(context: Context, advice: Recommendation) -> bool:
     return size is not None and size < advice.evidence["bytes_per_step"]
 
 
-SHOWN_BY: Mapping[str, Callable[[Context, Recommendation], bool]] = {
+def _has_threads(context: Context, advice: Recommendation) -> bool:
+    return pool_of(context) >= int(advice.evidence["advised"])
+
+
+def _lets_overtake(context: Context, _: Recommendation) -> bool | None:
+    known = context.get("dataset")
+    return None if not known else not known.get("deterministic", True)
+
+
+SHOWN_BY: Mapping[str, Callable[[Context, Recommendation], bool | None]] = {
     "prefetch": _has_stage("Prefetch"),
-    "cache": _has_stage("Cache", "MemoryCache", "FileCache"),
+    "cache": _has_stage(*CACHES),
     "interleave": _has_stage("ParallelInterleave", "LegacyParallelInterleave"),
     "parallel-map": _maps_in_parallel,
     "raise-steps-per-execution": _runs_more_steps,
@@ -65,6 +81,8 @@ SHOWN_BY: Mapping[str, Callable[[Context, Recommendation], bool]] = {
     "mixed-precision": lambda context, _: str(context.get("dtype_policy")).startswith("mixed"),
     "gpu-thread-mode": lambda context, _: bool(context.get("gpu_thread_mode")),
     "reduce-in-half-precision": _exchanges_less,
+    "private-threadpool": _has_threads,
+    "nondeterministic-order": _lets_overtake,
 }
 """Advice whose following the settings and the pipeline of a run show."""
 
@@ -233,8 +251,10 @@ class Comparison:
         if not self.before.recommendations:
             return "No change had been recommended."
         expected, low, high = self.before.combined_speedup
+        taken = [taken for _, taken, _, _ in self._advice()]
+        which = "" if all(taken) else ", of which not all are known to be taken"
         text = (
-            f"Predicted for all recommendations together: {expected:.2f}× "
+            f"Predicted for all recommendations together{which}: {expected:.2f}× "
             f"({low:.2f}–{high:.2f}) a step; measured: {self.speedup:.2f}×."
         )
         if any(advice.of == "whole" for advice in self.before.recommendations):

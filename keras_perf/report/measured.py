@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from keras_perf.advise.step_model import pool_of, threads_of
 from keras_perf.analyse.summary import Summary
 
 Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]
@@ -51,7 +52,9 @@ def _figure(ms: float | None) -> str:
 def _stages(summary: Summary) -> Table:
     """From the source to the last one; the slowest sets the pace."""
     recorded = summary.context["stages"]
-    times = [stage["cost_ms"] / max(1, stage["parallelism"]) for stage in recorded]
+    pool = pool_of(summary.context)
+    threads = [threads_of(stage, pool) for stage in recorded]
+    times = [stage["cost_ms"] / count for stage, count in zip(recorded, threads, strict=True)]
     whole = sum(times)
     rows = []
     for place, (stage, ms) in enumerate(zip(recorded, times, strict=True), 1):
@@ -61,7 +64,7 @@ def _stages(summary: Summary) -> Table:
             [
                 f"{stage['name']} ({place}){pace}",
                 f"{ms:.3f}",
-                str(stage["parallelism"]),
+                str(threads[place - 1]),
                 f"{stage.get('buffered', 0)}/{size}" if size else "",
                 f"{ms / whole:.0%}" if whole else "",
             ]

@@ -8,6 +8,7 @@ from xml.etree.ElementTree import Element
 
 import pandas as pd
 
+from keras_perf.advise.step_model import pool_of, threads_of
 from keras_perf.records.gap_event import CAUSES
 from keras_perf.report.markup import card, element, table
 from keras_perf.report.measured import EVENTS, OWNERS, WORKERS, measured_tables
@@ -75,12 +76,14 @@ def stages_card(report: RunReport) -> Element | None:
     """What each stage of the input pipeline costs, with the pace-setter marked."""
     if not report.stages:
         return None
-    paces = [stage["cost_ms"] / max(1, stage["parallelism"]) for stage in report.stages]
+    pool = pool_of(report.summary.context)
+    threads = [threads_of(stage, pool) for stage in report.stages]
+    paces = [s["cost_ms"] / count for s, count in zip(report.stages, threads, strict=True)]
     slowest = max(paces)
     rows: list[list[str | Element]] = [
         [
             _stage_name(place, stage, paced=pace == slowest > 0),
-            f"{stage['parallelism']}",
+            f"{threads[place - 1]}",
             f"{stage['bytes_per_batch'] / 2**20:.3g}",
             f"{stage['cost_ms']:.3f}",
             f"{pace:.3f}",

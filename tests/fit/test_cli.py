@@ -8,6 +8,7 @@ import tensorflow as tf
 from rich.console import Console
 
 import keras_perf as kp
+from keras_perf.advise.recommendation import Recommendation
 from keras_perf.cli import demo, digits
 from keras_perf.cli.main import main
 from keras_perf.read.event_files import events, run_files
@@ -94,3 +95,11 @@ def test_the_demo_finds_changes_and_shows(tmp_path):
     assert abs(accuracies[0] - accuracies[1]) < 3
     assert f"tensorboard --logdir {tmp_path}" in text
     assert (tmp_path / "before/perf/plugins/profile").is_dir()
+
+
+def test_the_demo_follows_the_numbers_that_are_recommended():
+    advice = {"amortize-callback": {"advised": 20}, "raise-steps-per-execution": {"advised": 8}}
+    found = [Recommendation(id, "", "", "", 2.0, 1.0, 3.0, told) for id, told in advice.items()]
+    choices = digits.Choices.following(found)
+    assert (choices.log_every, choices.steps_per_execution) == (20, 8)
+    assert digits.Choices.following([]) == digits.Choices()

@@ -3,6 +3,7 @@
 import time
 
 import keras
+import numpy as np
 import programs
 import pytest
 import tensorflow as tf
@@ -137,3 +138,26 @@ def test_mirrored_replicas_iterators_are_found(tmp_path):
     network.fit(programs.dataset(5), verbose=0, shuffle=False)
     assert isinstance(iterators[0], tf.distribute.DistributedIterator)
     assert PipelineModel(iterators[0]).read().gap_times
+
+
+@programs.needs_gap_times
+def test_steps_longer_than_an_interval_are_told_of_all_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr("keras_perf.callbacks.observation.INTERVAL_S", 1e-4)
+    diagnose(tmp_path, data=programs.dataset(60), epochs=1)
+    scalars = kp.load_scalars(tmp_path)
+    assert sum(scalars["tag"] == "perf/step_time_ms") > 5
+    assert sum(scalars["tag"] == "perf/input_wait_ms") > 5
+
+
+@programs.needs_gap_times
+@pytest.mark.parametrize(("parallel", "threads"), [(tf.data.AUTOTUNE, 2), (None, 1)])
+def test_a_map_fused_with_its_batch_shows_the_calls_that_run_at_a_time(parallel, threads, tmp_path):
+    def slow(x):
+        return tf.numpy_function(lambda x: (time.sleep(0.001), x)[1], [x], tf.float32)
+
+    data = tf.data.Dataset.from_tensor_slices(np.ones((60 * 8, 8), "float32"))
+    calls = {"num_parallel_calls": parallel} if parallel else {}
+    data = data.map(lambda x: (tf.ensure_shape(slow(x), (8,)), x[:1]), **calls)
+    found = diagnose(tmp_path, data=data.batch(8).prefetch(2))
+    [stage] = [s for s in found.summary.context["stages"] if s["name"] == "MapAndBatch"]
+    assert min(stage["parallelism"], 2) == threads

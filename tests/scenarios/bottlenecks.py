@@ -393,10 +393,10 @@ def parallel_map_that_waits(
     verdicts=("input-bound",),
     top="nondeterministic-order",
     part="input_wait",
-    variants=({"ms": 10.0}, {"threads": 4}),
+    variants=({"ms": 20.0}, {"ms": 6.0, "threads": 4}),
 )
 def uneven_elements_in_order(
-    callbacks: Callbacks, mended: bool, *, ms: float = 6.0, threads: int = 8
+    callbacks: Callbacks, mended: bool, *, ms: float = 12.0, threads: int = 8
 ) -> None:
     """A few elements take many times as long as most, and those behind them are held back."""
     lengths = np.random.default_rng(0).exponential(ms / 1e3, 400)

@@ -11,11 +11,12 @@ import pandas as pd
 import pytest
 from hand_built import between_epochs, stage, summary, write_fit
 
+from keras_perf.advise.recommendation import Recommendation
 from keras_perf.analyse.part_means import part_means
 from keras_perf.analyse.summary import Summary
 from keras_perf.read.event_files import NoRunError
 from keras_perf.records.interval import PARTS
-from keras_perf.report.comparison import Comparison, compare, comparison_of
+from keras_perf.report.comparison import SHOWN_BY, Comparison, compare, comparison_of
 from keras_perf.report.diagnosis import diagnosis_of
 from keras_perf.write.events import RunWriter
 
@@ -197,8 +198,32 @@ def test_what_the_later_runs_pipeline_shows_was_taken():
 
 
 def test_what_is_told_no_more_but_not_shown_by_the_pipeline_was_not_taken():
+    unmapped = AFTER | {"stages": [stage("Batch", 0.1), stage("Prefetch", 0.0)]}
+    assert taken(unmapped) == {"parallel-map": False, "prefetch": True}
+
+
+def test_what_lies_before_a_filled_cache_is_not_known():
     cached = AFTER | {"stages": [stage("MemoryCache", 0.1), stage("Prefetch", 0.0)]}
-    assert taken(cached) == {"parallel-map": False, "prefetch": True}
+    assert taken(cached) == {"parallel-map": None, "prefetch": True}
+
+
+def test_a_prediction_for_all_says_where_not_all_were_taken():
+    assert "together: " in comparison(AFTER, BEFORE).closing
+    partly = comparison(PARALLEL, BEFORE).closing
+    assert "together, of which not all are known to be taken: " in partly
+
+
+def test_options_of_the_dataset_show_that_advice_was_taken():
+    def advice(id: str, **evidence: Any) -> Recommendation:
+        return Recommendation(id, "", "", "", 2.0, 2.0, 2.0, evidence)
+
+    wider, ordered = advice("private-threadpool", advised=16), advice("nondeterministic-order")
+    context = {"cpu_count": 2, "dataset": {"threadpool_size": 16, "deterministic": False}}
+    assert SHOWN_BY[wider.id](context, wider)
+    assert SHOWN_BY[ordered.id](context, ordered)
+    assert not SHOWN_BY[wider.id]({"cpu_count": 2}, wider)
+    assert SHOWN_BY[ordered.id]({}, ordered) is None
+    assert SHOWN_BY[ordered.id]({"dataset": {"deterministic": True}}, ordered) is False
 
 
 def test_a_part_that_one_of_the_two_did_not_measure_is_inside_compute_in_both():

@@ -82,7 +82,7 @@ def test_the_usual_step_counts_steps_and_not_intervals():
     assert_predicts(stable_shapes(situation_of(measured)), 6.4, 6.0, 6.0)
 
 
-@pytest.mark.parametrize("spent", [{}, {"compile": 0.0}])
+@pytest.mark.parametrize("spent", [{}, {"compile": 0.0}, {"compile": 0.1}])
 def test_without_retracing_shapes_are_left_alone(spent):
     assert stable_shapes(situation(compute=6.0, **spent)) is None
 

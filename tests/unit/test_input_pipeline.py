@@ -18,7 +18,7 @@ from keras_perf.observers.input_pipeline import (
 
 def node(name: str, *inputs: int, made: int, ms: float = 0.0, ratio: float = 1.0, **more: Any):
     """A node; `ms` is the processing time of all that it made."""
-    parameters = more.pop("parameters", {})
+    parameters, tuned = more.pop("parameters", {}), more.pop("tuned", {})
     rest = {"buffered_elements": 0, "bytes_produced": 0, "node_class": 0, **more}
     return SimpleNamespace(
         name=name,
@@ -26,7 +26,10 @@ def node(name: str, *inputs: int, made: int, ms: float = 0.0, ratio: float = 1.0
         num_elements=made,
         processing_time=ms * 1e6,
         ratio=ratio,
-        parameters=[SimpleNamespace(name=n, value=v) for n, v in parameters.items()],
+        parameters=[
+            SimpleNamespace(name=n, value=v, state_value=tuned.get(n, 0), tunable=n in tuned)
+            for n, v in parameters.items()
+        ],
         **rest,
     )
 
@@ -89,6 +92,21 @@ def test_every_branch_of_a_zip_is_told():
 def test_a_pipeline_that_has_let_go_of_its_first_stages_has_none():
     pipeline = model(1, n1=node("Root", 2, made=10), n2=node("Batch", made=10, ratio=4.0))
     assert stages_from_model(pipeline) == ()
+
+
+def test_what_is_tuned_has_the_value_that_is_in_use():
+    fused = {"parameters": {"parallelism": 1.0}, "tuned": {"parallelism": 2.0}}
+    pipeline = model(
+        1,
+        n1=node("MapAndBatch", 2, made=10, ratio=8.0, **fused),
+        n2=node("TensorSlice", made=80, ratio=0.0),
+    )
+    assert [stage.parallelism for stage in stages_from_model(pipeline)] == [1, 2]
+
+
+def test_a_shuffle_that_holds_the_rest_of_the_data_is_a_source():
+    pipeline = model(1, n1=node("Batch", 2, made=10, ratio=4.0), n2=node("ShuffleV3", made=40))
+    assert [stage.name for stage in stages_from_model(pipeline)] == ["ShuffleV3", "Batch"]
 
 
 def test_a_filled_cache_is_a_source():

@@ -506,6 +506,8 @@ def test_behind_a_prefetch_what_the_pipeline_could_do_shortens_the_step():
         {"input_wait": 0.0, "compute": 10.0},
         {"stages": []},
         {"stages": [stage("Map", 3.0)]},
+        {"stages": [stage("Map", 3.0), stage("ParallelMap", 8.0, parallelism=8)]},
+        {"stages": [stage("FlatMap", 0.1), stage("ParallelMap", 24.0, parallelism=8)]},
         {"stages": [stage("ParallelMap", 24.0, parallelism=8), stage("Prefetch", 0.0)]},
         *({"context": {"input_kind": kind}} for kind in NOT_THE_USERS),
     ],
@@ -557,7 +559,9 @@ def test_a_pydataset_is_told_to_use_processes():
     # The 9.5 ms over 85 or 100 % of eight idle cores; training hides behind them.
     assert_predicts(advice, 9.5 / 6.8, 9.5 / 8, 9.5 / 8)
     assert advice.id == "parallel-input"
-    assert advice.action == "batches = Batches(..., workers=8, use_multiprocessing=True)"
+    assert advice.action == (
+        "model.fit(Batches(workers=8, use_multiprocessing=True), ...)  # in place of the dataset"
+    )
     assert advice.reason == (
         "Each step waits 9.5 ms for a PyDataset that one thread of Python runs; "
         "8 logical CPUs are there to share it."
@@ -567,7 +571,7 @@ def test_a_pydataset_is_told_to_use_processes():
 
 def test_a_generator_is_told_to_become_a_pydataset_first():
     advice = in_processes(context={"input_kind": "generator"})
-    assert advice.action.startswith("class Batches(keras.utils.PyDataset): ...")
+    assert advice.action.startswith("class Batches(keras.utils.PyDataset):\n    def __len__")
     assert "for a generator that one thread" in advice.reason
     compile(advice.action, "action", "exec")
 

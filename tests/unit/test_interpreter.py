@@ -11,7 +11,7 @@ from keras_perf.advise.input_rules import HANDED_OVER_MS, parallel_input, parall
 from keras_perf.advise.interpreter import interpreter_ms
 from keras_perf.advise.step_model import Situation
 from keras_perf.advise.verdict import verdict_of
-from keras_perf.observers.interpreter import PAUSE_S, PROBES, InterpreterReader
+from keras_perf.observers.interpreter import EVERY_S, PAUSE_S, PROBES, InterpreterReader
 
 PYTHON_MAP = {"chains": [[{"kind": "map", "python": True}]], "prefetch_added": True}
 STAGES = [stage("Map", 6.0), stage("Prefetch", 0.0)]
@@ -47,6 +47,15 @@ def test_a_reading_is_the_mean_of_how_late_its_tries_end():
     reader.close()
 
 
+def test_asked_again_at_once_it_has_nothing_new():
+    now = [0.0]
+    reader = InterpreterReader(lambda: now[0], lambda _: None)
+    assert reader.read()
+    assert reader.read() == {}
+    now[0] += EVERY_S
+    assert reader.read()
+
+
 def test_a_clock_that_is_early_is_no_negative_wait():
     reader = InterpreterReader(lambda: 0.0, lambda _: None)
     assert reader.read() == {"host/interpreter_wait_ms": 0.0}
@@ -70,7 +79,11 @@ def test_so_does_what_keras_makes_batches_of(kind):
 @pytest.mark.parametrize(
     ("changed", "context"),
     [
-        ({"sensors": {"host/interpreter_wait_ms": 0.9}}, {}),  # it is to be had
+        ({"sensors": {"host/interpreter_wait_ms": 0.4}}, {}),  # it is to be had
+        # Beside others that leave a half of the CPUs one waits twice as long for one of them.
+        ({"sensors": {"host/interpreter_wait_ms": 0.9, "host/cpu_pct": 75.0}}, {}),
+        ({}, {"run_eagerly": True}),  # the train function is Python itself
+        ({"stages": [stage("Map", 0.1), stage("TFRecord", 6.0), stage("Prefetch", 0.0)]}, {}),
         ({"sensors": {}}, {}),  # not sampled
         ({}, {"dataset": None}),  # no Python
         ({"stages": [stage("Map", 3.4), stage("Prefetch", 0.0)]}, {}),  # seldom at work

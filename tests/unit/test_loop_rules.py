@@ -202,6 +202,14 @@ def test_pauses_that_hide_behind_a_slow_pipeline_cost_nothing():
     assert_predicts(tune_gc(situation(**taking_turns, stages=overlapped)), 10.0, 10.0, 10.0)
 
 
+def test_a_single_long_pause_of_the_collector_is_no_habit():
+    once = {"cause": "garbage-collection", "owner": "", "count": 1, "total_ms": 390.0}
+    paused = {"compute": 8.0, "callbacks": 2.0, "garbage_ms": 2.0}
+    assert tune_gc(situation(**paused, context={"event_totals": [once]})) is None
+    often = once | {"count": 3}
+    assert tune_gc(situation(**paused, context={"event_totals": [often]})) is not None
+
+
 def test_without_pauses_the_garbage_collector_is_left_alone():
     assert tune_gc(situation(compute=10.0)) is None
 

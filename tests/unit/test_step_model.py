@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hand_built import AWAKE, situation, stage, summary
@@ -279,14 +280,60 @@ def test_no_more_calls_of_a_map_run_at_a_time_than_the_pool_has_threads(context,
     assert found.pool == threads
 
 
-@pytest.mark.parametrize(("cpu_ms", "share"), [(2.0, 0.8), (12.0, 0.0), (0.0, 0.0)])
-def test_a_pipeline_waits_while_no_thread_computes(cpu_ms, share):
-    waiting = StepModel({"Map": 5.0}, True, {}, cpu_ms, 4, {"Map": 2})
-    assert waiting.waiting_share == pytest.approx(share)
+@pytest.mark.parametrize(
+    ("changed", "share"),
+    [
+        ({}, 0.8),
+        ({"process_cpu_pct": 0.0}, 0.0),  # not sampled
+        ({"process_cpu_pct": 200.0}, 0.0),  # it computes
+        # Of the machine's 8 CPUs others take half, and of the 10 ms half may wait for one.
+        ({"sensors": {"host/cpu_pct": 52.5}}, 0.6),
+        ({"stages": [stage("TFRecord", 10.0)]}, 0.0),  # it is not the map that waits
+        ({"sensors": {"host/interpreter_wait_ms": 2.0}}, 0.8),
+    ],
+)
+def test_maps_wait_while_no_thread_computes(changed, share):
+    found: dict[str, Any] = {
+        "input_wait": 8.0,
+        "compute": 2.0,
+        "stages": [stage("ParallelMap", 10.0, parallelism=2), stage("TFRecord", 5.0)],
+        "process_cpu_pct": 20.0,
+    }
+    assert situation(**(found | changed)).model.waiting_share == pytest.approx(share)
+
+
+def test_waiting_for_the_interpreter_is_not_waiting_for_storage():
+    python = {"dataset": {"chains": [[{"kind": "map", "python": True}]]}}
+    found = situation(
+        input_wait=8.0,
+        compute=2.0,
+        stages=[stage("ParallelMap", 10.0, parallelism=2)],
+        process_cpu_pct=20.0,
+        sensors={"host/interpreter_wait_ms": 2.0},
+        context=python,
+    )
+    assert found.model.waiting_share == 0.0
+
+
+def test_the_exchange_of_gradients_is_not_computing_that_a_pipeline_disturbs():
+    measured = replace(
+        summary(compute=10.0, context={"undisturbed_ms": 9.0}),
+        exchange={"communication": 5.0, "peer_wait": 0.0},
+    )
+    assert situation_of(measured).model.undisturbed_ms == 4.0
+
+
+def test_a_step_without_compute_waits_for_nothing_inside():
+    found = situation(
+        input_wait=8.0,
+        sensors={"host/interpreter_wait_ms": 2.0},
+        context={"input_kind": "generator"},
+    )
+    assert found.model.step_ms == 8.0
 
 
 def test_calls_that_wait_have_all_threads_of_the_pool_and_those_that_compute_the_cores():
-    waiting = StepModel({"Map": 5.0}, True, {}, 0.5, 4, pool=16)
+    waiting = StepModel({"Map": 5.0}, True, {}, 0.5, 4, pool=16, waiting_share=0.8)
     idle = 1 - 0.5 / 4 / 5
     assert waiting.usable_threads(0.0) == pytest.approx(16 * (0.8 + 0.2 * idle))
     computing = StepModel({"Map": 5.0}, True, {}, 5.0, 4, pool=16)

@@ -207,3 +207,50 @@ def test_what_was_measured_and_costs_more_goes_before_waiting_that_was_not_seen(
     assert verdict == "callback-bound"
     verdict, _ = from_workers(compute=9.0, dispatch=1.0)
     assert verdict == "input-bound"
+
+
+# -- what is not to be said --------------------------------------------------------------
+
+
+def test_where_much_lies_between_epochs_a_steps_gain_is_not_the_trainings():
+    parts = {"input_wait": 0.0, "compute": 6.0, "dispatch": 4.0}
+    _, why = verdict_of(situation(**parts, context=between_epochs(30.0)))
+    assert why.endswith("a step would be 1.67× as fast, the whole training 1.11×.")
+
+
+@pytest.mark.parametrize(
+    ("wait", "dispatch", "verdict"),
+    [
+        (0.2, {}, "inconclusive"),  # half a millisecond of dispatch would be more
+        (0.6, {}, "input-bound"),
+        (0.2, {"dispatch": 0.1}, "input-bound"),
+    ],
+)
+def test_a_short_step_that_waits_little_may_mostly_be_dispatch(wait, dispatch, verdict):
+    stages = [stage("Map", 0.2)]
+    found, why = verdict_of(situation(input_wait=wait, compute=0.8, stages=stages, **dispatch))
+    assert found == verdict
+    assert ("entering and leaving the train function" in why) == (verdict == "inconclusive")
+
+
+def test_steps_far_slower_than_the_quickest_are_kept_by_something():
+    parts = {"input_wait": 0.0, "compute": 10.0, "dispatch": 0.0}
+    verdict, why = verdict_of(situation(**parts, context={"undisturbed_ms": 3.9}))
+    assert verdict == "inconclusive"
+    assert why == (
+        "steps spend 10 ms in the train function, and the quickest tenth of them no more than "
+        "3.9 ms: what keeps the others was not recognised, and is hardly the model's own "
+        "computation."
+    )
+    assert verdict_of(situation(**parts, context={"undisturbed_ms": 4.1}))[0] == "compute-bound"
+
+
+def test_a_pipeline_that_works_all_the_time_paces_a_step_that_waits_a_little():
+    found = situation(
+        input_wait=2.0,
+        compute=8.0,
+        stages=[stage("Map", 7.5), stage("Prefetch", 0.0)],
+        context={"prefetch_fill": 0.6},
+    )
+    assert found.model.produce_ms == 10.0
+    assert verdict_of(found)[0] == "input-bound"

@@ -1,0 +1,19 @@
+"""What other processes leave of the CPUs."""
+
+from __future__ import annotations
+
+from keras_perf.analyse.summary import Summary
+
+LEAST_SHARE = 0.2
+"""However busy the machine is: sampling tells no more of it."""
+
+
+def share_of_cores(summary: Summary) -> float:
+    """What other processes leave of the CPUs (0.2 to 1); times of tf.data are longer by as much.
+
+    1 where nothing was sampled. What it cannot see: which of the others belong to the training.
+    """
+    cores = int(summary.context.get("cpu_count") or 1)
+    own_pct = summary.sensors.get("host/process_cpu_pct", 0.0) / cores
+    others = max(0.0, summary.sensors.get("host/cpu_pct", own_pct) - own_pct) / 100
+    return max(LEAST_SHARE, 1 - others)

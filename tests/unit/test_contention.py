@@ -1,0 +1,57 @@
+"""Notes on what others did to the figures."""
+
+from __future__ import annotations
+
+import pytest
+from hand_built import summary
+
+from keras_perf.analyse.cores import share_of_cores
+from keras_perf.report.contention import contention_notes
+
+HELD = {"host/interpreter_wait_ms": 3.0, "host/cpu_pct": 50.0, "host/process_cpu_pct": 400.0}
+KNOWN = {"dataset": {"chains": [[{"kind": "map", "python": False}]]}}
+
+
+def notes(sensors, context=None, **parts):
+    context = KNOWN | (context or {})
+    return list(contention_notes(summary(sensors=sensors, context=context, **parts)))
+
+
+def test_what_other_processes_use_is_told_from_a_fifth_on():
+    # On eight CPUs 160 % of one are 20 % of all.
+    [note] = notes({"host/cpu_pct": 45.0, "host/process_cpu_pct": 160.0}, compute=10.0)
+    assert note.startswith("Other processes, this training's own among them, used 25% of the CPUs")
+    assert notes({"host/cpu_pct": 39.0, "host/process_cpu_pct": 160.0}, compute=10.0) == []
+
+
+def test_what_others_leave_is_never_nothing():
+    def left(*sensors: float) -> float:
+        names = "host/cpu_pct", "host/process_cpu_pct"
+        return share_of_cores(summary(compute=1.0, sensors=dict(zip(names, sensors, strict=False))))
+
+    assert left() == 1.0
+    assert left(50.0) == 0.5
+    assert left(100.0, 80.0) == 0.2
+    assert left(10.0, 160.0) == 1.0
+
+
+def test_a_thread_that_is_neither_callback_nor_input_is_told_of():
+    [note] = notes(HELD, compute=10.0)
+    assert "neither a callback nor the input pipeline, runs Python code without a pause" in note
+
+
+@pytest.mark.parametrize(
+    ("sensors", "context", "callbacks"),
+    [
+        (HELD | {"host/interpreter_wait_ms": 0.9}, {}, 0.0),
+        (HELD | {"host/cpu_pct": 90.0}, {}, 0.0),  # for a core
+        (HELD | {"host/process_cpu_pct": 160.0}, {}, 0.0),
+        (HELD, {"run_eagerly": True}, 0.0),
+        (HELD, {"dataset": None}, 0.0),
+        (HELD, {"input_kind": "generator"}, 0.0),
+        (HELD, {}, 5.0),
+    ],
+)
+def test_where_it_may_be_something_else_nothing_is_said(sensors, context, callbacks):
+    said = notes(sensors, context, compute=10.0, callbacks=callbacks)
+    assert not any("interpreter" in note for note in said)
