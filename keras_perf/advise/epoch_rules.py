@@ -28,9 +28,11 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
         rest = 1 - (1 - left) * (1 + optimism) / 2
         return model.with_outside({"validation": left, "epoch_rest": rest})
 
+    title = f"Validate less: every {advised} epochs, or on a part of the data"
     if int(context.get("epochs") or 0) >= advised:
         action = f"model.fit(..., validation_freq={advised})"
     else:
+        title = "Validate on a part of the data"
         action = (
             f"model.fit(..., validation_steps=batches // {RARER})  # of your validation batches"
         )
@@ -38,7 +40,7 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
         model,
         change,
         id="rarer-validation",
-        title=f"Validate less: every {advised} epochs, or on a part of the data",
+        title=title,
         reason=(
             f"Validation takes {spent:.3g} ms for every step of {model.step_ms:.3g} ms, "
             f"{spent / model.whole_ms:.0%} of the training. Callbacks that watch val_ metrics then "
@@ -69,6 +71,8 @@ def amortize_epoch_callback(situation: Situation) -> Recommendation | None:
     seen = [t["count"] for t in context.get("event_totals") or () if t["owner"] == owner]
     present = _period(sum(seen), recorded["epoch_gaps"])
     advised = RARER * present
+    if advised > int(context.get("epochs") or advised):
+        return None
 
     def change(model: StepModel, optimism: float) -> StepModel:
         left = 1 / RARER * (1 - 0.2 * optimism)

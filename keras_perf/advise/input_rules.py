@@ -392,6 +392,9 @@ def nondeterministic_order(situation: Situation) -> Recommendation | None:
 IDLE_PCT = 70.0
 
 
+SEVERAL_CORES = 1.2
+"""A generator that uses so many times the CPU time that it takes has threads of its own."""
+
 HANDED_OVER_MS = 0.8
 """CPU time of a batch of a few KiB that goes from one process to another: what two workers that
 computed 6 and 15 ms a batch took beyond half of that."""
@@ -409,6 +412,10 @@ def parallel_input(situation: Situation) -> Recommendation | None:
     if kind not in ("PyDataset", "generator") and not held:
         return None
     if not (wait or held) or model.cores < 2:
+        return None
+    beside_ms = model.cpu_ms - model.rest.get("compute", 0.0)
+    if kind == "generator" and beside_ms > SEVERAL_CORES * model.produce_ms:
+        # Its code runs on several cores as it is, as NumPy's linear algebra does.
         return None
 
     def change(model: StepModel, optimism: float) -> StepModel:

@@ -53,7 +53,9 @@ def test_validation_that_is_rare_already_is_told_to_be_rarer_still():
     ],
 )
 def test_few_epochs_cannot_skip_validation_but_do_a_part_of_it(epochs, action):
-    assert rarer(10.0, epochs).action == action
+    advice = rarer(10.0, epochs)
+    assert advice.action == action
+    assert ("every 5 epochs" in advice.title) == ("validation_freq" in action)
 
 
 def test_without_validation_nothing_is_said_of_it():
@@ -87,6 +89,13 @@ def test_the_dearest_epoch_hook_is_told_to_work_every_five_epochs():
     }
     compile(advice.action, "action", "exec")
     assert "def on_epoch_end(self, epoch, logs=None):" in advice.action
+
+
+@pytest.mark.parametrize(("epochs", "speaks"), [(5, True), (4, False)])
+def test_of_few_epochs_no_hook_can_leave_out_most(epochs, speaks):
+    context = between_epochs(callbacks={"Mine.on_epoch_end": 6.0}) | {"epochs": epochs}
+    found = situation(compute=10.0, context=context)
+    assert (amortize_epoch_callback(found) is not None) == speaks
 
 
 def test_a_checkpoint_of_keras_is_told_to_let_epochs_pass():

@@ -576,6 +576,12 @@ def test_a_generator_is_told_to_become_a_pydataset_first():
     compile(advice.action, "action", "exec")
 
 
+def test_a_generator_that_uses_several_cores_is_left_alone():
+    context = {"input_kind": "generator"}
+    assert in_processes(context=context, process_cpu_pct=110.0) is not None
+    assert in_processes(context=context, process_cpu_pct=200.0) is None
+
+
 def test_workers_faster_than_training_leave_the_training():
     assert_predicts(in_processes(input_wait=8.0, compute=2.0), 2.0, 2.0, 2.0)
 
