@@ -94,6 +94,7 @@ class Observation:
         self._closing = threading.Lock()
         self._interval_ns = round(INTERVAL_S * 1e9)
         self._interval_begin = self._begun = _clock()
+        self._interval_measured = False
         self._listeners: list[Listener] = []
         self._directors: tuple[Director, ...] = ()
         self._executions = self._held_fetches = self._stretch_fetches = 0
@@ -224,7 +225,7 @@ class Observation:
             self.pipeline = PipelineModel(iterator)
         if self._executions == self._warm_executions:
             self._interval_begin = now
-        if now - self._interval_begin > self._interval_ns and self._stretch_tells():
+        if now - self._interval_begin > self._interval_ns and self._interval_tells():
             self._end_interval(self._held_fetches, now)
         elif self._stretch_fetches >= self._stretch_limit:
             self._end_stretch(self._held_fetches)
@@ -240,17 +241,20 @@ class Observation:
             self._end_stretch(self._held_fetches)
         return plan
 
-    def _stretch_tells(self) -> bool:
-        """None is under way, or it is long enough for its input wait to be told from its gaps."""
-        enough = self._fetches(MEASURABLE_EXECUTIONS * self.steps_per_execution)
-        return not 0 < self._stretch_fetches < enough
+    def _interval_tells(self) -> bool:
+        """It has a stretch long enough to be measured, or none that may still become so."""
+        return self._interval_measured or not 0 < self._stretch_fetches < self._measurable()
+
+    def _measurable(self) -> int:
+        """Fetches of a stretch in which the input wait can be told from the gaps."""
+        return self._fetches(MEASURABLE_EXECUTIONS * self.steps_per_execution)
 
     def _longest_stretch(self) -> int:
         """Fetches after which tf.data is asked: before it forgets, and once within an epoch.
 
         An epoch whose end is not known may end soon after each time it was asked.
         """
-        fetches = self._fetches(MEASURABLE_EXECUTIONS * self.steps_per_execution)
+        fetches = self._measurable()
         longest = max(GAP_HISTORY - fetches, fetches)
         within = self.epoch_steps // 2 if self.epoch_steps else self.batch
         return min(longest, max(fetches, self._fetches(within)))
@@ -270,13 +274,15 @@ class Observation:
     def _end_stretch(self, pending_gaps: int | None) -> None:
         self.tell_executions()
         if self._stretch_fetches:
+            if self._stretch_fetches >= self._measurable():
+                self._interval_measured = True
             self._stretch_fetches = 0
             self._stretch_limit = self._longest_stretch()
             self._tell("stretch_ends", self.pipeline, pending_gaps)
 
     def _end_interval(self, pending_gaps: int | None, now: int) -> None:
         self._end_stretch(pending_gaps)
-        self._interval_begin = now
+        self._interval_begin, self._interval_measured = now, False
         self._tell("interval_ends", self.step, time.time(), self.closed)
 
     def _tell(self, what: str, *arguments: Any, **named: Any) -> None:
