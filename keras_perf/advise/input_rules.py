@@ -17,7 +17,6 @@ from keras_perf.advise.step_model import (
     stalled,
     threads_of,
 )
-from keras_perf.analyse.cores import share_of_cores
 
 
 def prefetch(situation: Situation) -> Recommendation | None:
@@ -203,83 +202,6 @@ FIRST_BATCH_MS = 3.0
 """What an epoch's first batch is waited for, even where all of them lie in memory: 0.10 to 0.14 ms
 a step in epochs of 30 steps."""
 
-CALL_MS = 0.012
-"""What a map's function costs per call beyond its work, as tf.data counts it: a map that doubles
-two numbers, 2048 times per batch, took 9 to 15 µs on one core of a shared server CPU."""
-
-
-def _calls(stage: Mapping[str, Any]) -> float:
-    """Calls of a map's function per batch."""
-    batched = stage.get("ratio", 1.0) if "AndBatch" in stage["name"] else 1.0
-    return float(stage.get("elements_per_batch", 1.0) * batched)
-
-
-def _takes_batches(name: str, situation: Situation) -> bool:
-    """Nothing that the function of this map does is for one example only, as far as is known."""
-    chains = (situation.summary.context.get("dataset") or {}).get("chains") or []
-    written = [stage for chain in chains for stage in chain if stage["kind"] == "map"]
-    running = [stage for stage in situation.model.stages if runs_in_pool(stage)]
-    if len(chains) == 1 and len(written) == len(running):
-        written = [written[running.index(name)]]
-    return not any(stage.get("one_at_a_time") for stage in written)
-
-
-def batch_before_map(situation: Situation) -> Recommendation | None:
-    """A cheap map runs once per example, where once per batch would do."""
-    model, recorded = situation.model, situation.summary.context.get("stages") or []
-    found = [
-        (name, stage)
-        for name, stage in zip(model.stages, recorded, strict=False)
-        if stage["name"].startswith(("Map", "ParallelMap"))
-        and _calls(stage) > 1.5
-        and _takes_batches(name, situation)
-    ]
-    if not found or not situation.own_dataset:
-        return None
-    name, stage = max(found, key=lambda item: model.stages[item[0]])
-    calls = _calls(stage)
-    call_ms, calling_ms = stage["cost_ms"] / calls, CALL_MS / share_of_cores(situation.summary)
-    if not call_ms or call_ms > MOSTLY_CALLS * calling_ms:
-        return None
-    overhead = min(1.0, calling_ms / call_ms) * (1 - 1 / calls)
-    # tf.data does not count the handing of elements to threads: what the stages' work does not
-    # explain of the pace is part of the calls.
-    explained = 1.0
-    if model.produce_ms and not any(n.startswith(UNSEEN_INSIDE) for n in model.stages):
-        explained = min(1.0, situation.able_ms / model.produce_ms)
-
-    def change(model: StepModel, optimism: float) -> StepModel:
-        left = 1 - overhead * min(1.0, 0.95 + 0.2 * optimism)
-        # Other stages are interrupted for each call too: of what tf.data counts as theirs the
-        # explained share is their own; at worst that of the pace, and half of what is left.
-        expected = explained**2
-        end = (1 + explained) / 2 if optimism < 0 else expected * (1 + explained) / 2
-        others = expected + abs(optimism) * (end - expected)
-        factors = {**dict.fromkeys(model.stages, others), name: left * others}
-        # A prefetch only hands batches on: its time is that of threads which kept it waiting.
-        factors |= {n: left * others for n in model.stages if n.startswith("Prefetch")}
-        return model.with_less_work(factors, optimism)
-
-    return predicted(
-        model,
-        change,
-        id="batch-before-map",
-        title=f"Batch first, then map whole batches: stage {name}",
-        reason=(
-            f"Stage {name} is called {calls:.0f} times per batch, {1e3 * call_ms:.2g} µs each, "
-            f"of which calling alone takes about {1e3 * min(calling_ms, call_ms):.2g} µs."
-        ),
-        action=(
-            "dataset = dataset.batch(batch_size).map(your_function_on_batches, "
-            "num_parallel_calls=tf.data.AUTOTUNE)"
-        ),
-        evidence={"stage": name, "calls_per_batch": calls, "call_ms": call_ms},
-    )
-
-
-MOSTLY_CALLS = 4.0
-"""A map that takes more than so many times the cost of a call is mostly work."""
-
 RECORDS = ("TFRecord", "TextLine", "FixedLengthRecord")
 FILE_READERS = (*RECORDS, "CSV", "FlatMap", "Interleave")
 """Stages that read files, or run a pipeline for each file."""
@@ -390,66 +312,3 @@ def nondeterministic_order(situation: Situation) -> Recommendation | None:
 
 
 IDLE_PCT = 70.0
-
-
-SEVERAL_CORES = 1.2
-"""A generator that uses so many times the CPU time that it takes has threads of its own."""
-
-HANDED_OVER_MS = 0.8
-"""CPU time of a batch of a few KiB that goes from one process to another: what two workers that
-computed 6 and 15 ms a batch took beyond half of that."""
-
-
-def parallel_input(situation: Situation) -> Recommendation | None:
-    """One Python thread makes the batches."""
-    summary, model = situation.summary, situation.model
-    kind, wait = summary.context.get("input_kind"), summary.parts.get("input_wait", 0.0)
-    if situation.own_dataset and any(name.startswith("Generator") for name in model.stages):
-        kind = "generator"
-    held = situation.interpreter_ms
-    if held and kind not in ("PyDataset", "generator"):
-        kind = "map of Python code"
-    if kind not in ("PyDataset", "generator") and not held:
-        return None
-    if not (wait or held) or model.cores < 2:
-        return None
-    beside_ms = model.cpu_ms - model.rest.get("compute", 0.0)
-    if kind == "generator" and beside_ms > SEVERAL_CORES * model.produce_ms:
-        # Its code runs on several cores as it is, as NumPy's linear algebra does.
-        return None
-
-    def change(model: StepModel, optimism: float) -> StepModel:
-        # Workers also run ahead of training.
-        if not held:
-            return replace(model.hidden(1 / model.usable_threads(optimism)), prefetched=True)
-        # Cores are idle beside what holds the interpreter, and processes hand batches over.
-        shared = model.hidden(1 / max(1.0, model.cores * (0.95 + 0.05 * optimism)))
-        handing_ms = HANDED_OVER_MS * (1 - optimism)
-        return replace(shared, cpu_ms=model.cpu_ms + handing_ms, prefetched=True)
-
-    made_of = (
-        "class Batches(keras.utils.PyDataset):\n"
-        "    def __len__(self):\n"
-        "        return batches  # of an epoch\n\n"
-        "    def __getitem__(self, index):\n"
-        "        return x, y  # batch number index, as NumPy arrays, made by your code\n\n"
-    )
-    return predicted(
-        model,
-        change,
-        id="parallel-input",
-        title="Make batches in several processes",
-        reason=(
-            f"The {kind} holds Python's interpreter for {held:.3g} ms of each step, and one thread "
-            f"at a time can; {model.cores} logical CPUs are there for processes of its own."
-            if held
-            else f"Each step waits {wait:.3g} ms for a {kind} that one thread of Python runs; "
-            f"{model.cores} logical CPUs are there to share it."
-        ),
-        action=(
-            f"{made_of if kind != 'PyDataset' else ''}"
-            f"model.fit(Batches(workers={model.cores}, use_multiprocessing=True), ...)  "
-            "# in place of the dataset"
-        ),
-        evidence={"input_wait_ms": wait, "input_kind": kind, "cores": model.cores},
-    )

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal
 
+from keras_perf.advise.batching_rule import batch_before_map
 from keras_perf.advise.compute_rules import (
     disable_run_eagerly,
     enable_xla,
@@ -20,17 +21,16 @@ from keras_perf.advise.compute_rules import (
 )
 from keras_perf.advise.epoch_rules import amortize_epoch_callback, rarer_validation
 from keras_perf.advise.input_rules import (
-    batch_before_map,
     cache,
     interleave,
     nondeterministic_order,
-    parallel_input,
     parallel_map,
     prefetch,
     private_threadpool,
 )
 from keras_perf.advise.loop_actions import in_a_loop
 from keras_perf.advise.loop_rules import amortize_callback, raise_steps_per_execution, tune_gc
+from keras_perf.advise.python_input_rule import parallel_input
 from keras_perf.advise.recommendation import Recommendation, cost_ms
 from keras_perf.advise.step_model import Situation, StepModel
 from keras_perf.advise.worker_rules import (

@@ -7,19 +7,18 @@ from typing import Any
 import pytest
 from hand_built import FITS_IN_MEMORY, assert_predicts, situation, stage
 
+from keras_perf.advise.batching_rule import CALL_MS, batch_before_map
 from keras_perf.advise.input_rules import (
-    CALL_MS,
     FIRST_BATCH_MS,
     OVERTAKEN,
-    batch_before_map,
     cache,
     interleave,
     nondeterministic_order,
-    parallel_input,
     parallel_map,
     prefetch,
     private_threadpool,
 )
+from keras_perf.advise.python_input_rule import parallel_input
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules import recommendations
 
