@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from keras_perf.advise.recommendation import Recommendation, predicted
-from keras_perf.advise.step_model import UNSEEN_INSIDE, Situation, StepModel, runs_in_pool
+from keras_perf.advise.situation import UNSEEN_INSIDE, Situation, runs_in_pool
+from keras_perf.advise.step_model import StepModel
 from keras_perf.analyse.cores import share_of_cores
 
 CALL_MS = 0.012

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from keras_perf.advise.recommendation import Change, Recommendation, predicted
-from keras_perf.advise.step_model import INSIDE, Situation, StepModel
+from keras_perf.advise.situation import Situation
+from keras_perf.advise.step_model import INSIDE, StepModel
 
 TENSOR_CORES = (7, 0)
 BFLOAT16 = (8, 0)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from keras_perf.advise.recommendation import Recommendation, predicted
-from keras_perf.advise.step_model import Situation, StepModel
+from keras_perf.advise.situation import Situation
+from keras_perf.advise.step_model import StepModel
 
 RARER = 5
 """Work between epochs is advised to be done so many times less often."""

@@ -8,15 +8,14 @@ from typing import Any
 
 from keras_perf.advise.interpreter import runs_python
 from keras_perf.advise.recommendation import Recommendation, predicted
-from keras_perf.advise.step_model import (
-    MOSTLY_WAITING,
+from keras_perf.advise.situation import (
     UNSEEN_INSIDE,
     Situation,
-    StepModel,
     runs_in_pool,
     stalled,
     threads_of,
 )
+from keras_perf.advise.step_model import MOSTLY_WAITING, StepModel
 
 
 def prefetch(situation: Situation) -> Recommendation | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from keras_perf.advise.recommendation import Recommendation, predicted
-from keras_perf.advise.step_model import Situation, StepModel
+from keras_perf.advise.situation import Situation
+from keras_perf.advise.step_model import StepModel
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.owners import COLLECTOR
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from keras_perf.advise.recommendation import Recommendation, predicted
-from keras_perf.advise.step_model import Situation, StepModel
+from keras_perf.advise.situation import Situation
+from keras_perf.advise.step_model import StepModel
 
 SEVERAL_CORES = 1.2
 """A generator that uses so many times the CPU time that it takes has threads of its own."""

@@ -32,7 +32,8 @@ from keras_perf.advise.loop_actions import in_a_loop
 from keras_perf.advise.loop_rules import amortize_callback, raise_steps_per_execution, tune_gc
 from keras_perf.advise.python_input_rule import parallel_input
 from keras_perf.advise.recommendation import Recommendation, cost_ms
-from keras_perf.advise.step_model import Situation, StepModel
+from keras_perf.advise.situation import Situation
+from keras_perf.advise.step_model import StepModel
 from keras_perf.advise.worker_rules import (
     balance_workers,
     fewer_exchanges,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from keras_perf.advise.step_model import INSIDE, Situation, StepModel
+from keras_perf.advise.situation import Situation
+from keras_perf.advise.step_model import INSIDE, StepModel
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
 
 WORTHWHILE = 1.05

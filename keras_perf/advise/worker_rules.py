@@ -10,7 +10,8 @@ import numpy as np
 
 from keras_perf.advise.loop_actions import COMMAND
 from keras_perf.advise.recommendation import Recommendation, predicted
-from keras_perf.advise.step_model import Situation, StepModel
+from keras_perf.advise.situation import Situation
+from keras_perf.advise.step_model import StepModel
 from keras_perf.analyse.ring import ring_ms
 from keras_perf.analyse.worker import Worker
 

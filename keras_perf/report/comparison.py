@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.advise.step_model import pool_of
+from keras_perf.advise.situation import pool_of
 from keras_perf.analyse.part_means import Figures
 from keras_perf.analyse.resampling import bounds_of, resampled_means, speedup_interval
 from keras_perf.records.interval import PARTS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from keras_perf.advise.interpreter import OF_OTHERS, runs_python
-from keras_perf.advise.step_model import SPARE_PCT
+from keras_perf.advise.situation import SPARE_PCT
 from keras_perf.analyse.cores import share_of_cores
 from keras_perf.analyse.summary import Summary
 

@@ -12,7 +12,7 @@ from keras_perf.advise.gpu_findings import gpu_findings
 from keras_perf.advise.pipeline_order import order_notes
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules import combined_speedup, recommendations
-from keras_perf.advise.step_model import situation_of
+from keras_perf.advise.situation import situation_of
 from keras_perf.advise.verdict import verdict_of
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
 from keras_perf.records.gap_event import GapEvent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from keras_perf.advise.step_model import pool_of, threads_of
+from keras_perf.advise.situation import pool_of, threads_of
 from keras_perf.analyse.summary import Summary
 
 Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 
 import pandas as pd
 
-from keras_perf.advise.step_model import pool_of, threads_of
+from keras_perf.advise.situation import pool_of, threads_of
 from keras_perf.records.gap_event import CAUSES
 from keras_perf.report.markup import card, element, table
 from keras_perf.report.measured import EVENTS, OWNERS, WORKERS, measured_tables

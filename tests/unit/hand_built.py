@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.advise.step_model import Situation, situation_of
+from keras_perf.advise.situation import Situation, situation_of
 from keras_perf.analyse.summary import Summary
 from keras_perf.write.events import RunWriter
 

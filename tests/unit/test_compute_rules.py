@@ -20,7 +20,7 @@ from keras_perf.advise.compute_rules import (
     stable_shapes,
 )
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.advise.step_model import Situation, situation_of
+from keras_perf.advise.situation import Situation, situation_of
 
 Rule = Callable[[Situation], Recommendation | None]
 

@@ -10,7 +10,7 @@ from hand_built import H200, situation, stage, summary
 from keras_perf.advise.input_rules import parallel_map
 from keras_perf.advise.interpreter import interpreter_ms
 from keras_perf.advise.python_input_rule import HANDED_OVER_MS, parallel_input
-from keras_perf.advise.step_model import Situation
+from keras_perf.advise.situation import Situation
 from keras_perf.advise.verdict import verdict_of
 from keras_perf.observers.interpreter import EVERY_S, PAUSE_S, PROBES, InterpreterReader
 

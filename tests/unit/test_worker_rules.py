@@ -11,7 +11,7 @@ import pytest
 from hand_built import assert_predicts, summary
 
 from keras_perf.advise.rules import recommendations
-from keras_perf.advise.step_model import Situation, situation_of
+from keras_perf.advise.situation import Situation, situation_of
 from keras_perf.advise.verdict import verdict_of
 from keras_perf.advise.worker_rules import (
     balance_workers,

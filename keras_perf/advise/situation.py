@@ -1,0 +1,229 @@
+"""A run's summary, and the model of a step that is fitted to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from keras_perf.advise.interpreter import HELD_MS, cpu_beside_ms, interpreter_ms, runs_python
+from keras_perf.advise.step_model import INSIDE, StepModel
+from keras_perf.analyse.cores import share_of_cores
+from keras_perf.analyse.summary import Summary
+
+NEARLY_BUSY = 0.5
+"""With prefetching, a pipeline whose stages are busy for less than this share of a step keeps
+up; what a step still waits is the price of fetching a batch, or a stall now and then. Only where
+the buffer's fill is not known."""
+
+HALF_EMPTY = 0.5
+"""A prefetch buffer that is less full than this on average belongs to a pipeline that does not
+keep up, whatever its stages are known to do; a fuller one waits for training."""
+
+MOSTLY_AT_WORK = 0.7
+"""A pipeline that works for more than this share of a step has little to spare."""
+
+NOTICED = 0.1
+"""Waiting for less than this share of a step tells nothing of who is behind."""
+
+FETCHED_MS = 1.0
+"""Fetching a batch that is ready takes less than this."""
+
+UNSEEN_INSIDE = ("FlatMap", "Interleave")
+"""Stages that run other pipelines, whose work tf.data forgets when they end."""
+
+STALLS = ("input-stall", "shuffle-refill")
+"""Causes of events that lie in the input pipeline."""
+
+SPARE_PCT = 70.0
+"""Below this use of all cores a thread that can compute finds one."""
+
+MOSTLY_STEPS = 0.8
+"""CPU use is sampled over the whole training: it says little of steps that are less of it."""
+
+
+@dataclass(frozen=True)
+class Situation:
+    """A summary, and the model that was fitted to it.
+
+    `interpreter_ms` is for how much of a step the input pipeline's Python code holds the
+    interpreter; 0 where it does not keep training waiting.
+    """
+
+    summary: Summary
+    model: StepModel
+    interpreter_ms: float = 0.0
+
+    @property
+    def own_dataset(self) -> bool:
+        """The pipeline is the user's own, not one that Keras made of arrays or of Python."""
+        return self.summary.context.get("input_kind", "tf.data") in ("tf.data", None)
+
+    @property
+    def input_measured(self) -> bool:
+        """The input wait is known."""
+        return "input_wait" in self.summary.parts
+
+    @property
+    def able_ms(self) -> float:
+        """What a batch would take if nothing but the stages' work, as tf.data counts it, did."""
+        return sum(
+            float(stage["cost_ms"]) / threads_of(stage, self.model.pool)
+            for stage in self.summary.context.get("stages") or ()
+        )
+
+    @property
+    def idle_ms(self) -> float:
+        """For so many milliseconds of a step, at least, the train function only waited.
+
+        Of the step less the host's own parts, what exceeds the CPU time that the process used
+        with all of its threads: then none of them computed. That needs a CPU that trains alone
+        and cores that are not busy with something else; elsewhere it is 0.
+
+        What it cannot see: waiting in which another thread computes, such as a worker that
+        makes the next batch.
+        """
+        sensors, context = self.summary.sensors, self.summary.context
+        alone = int(context.get("replicas") or 1) == 1 and not self.summary.exchange
+        spare = sensors.get("host/cpu_pct", 100.0) < SPARE_PCT
+        mostly_steps = self.model.step_ms > MOSTLY_STEPS * self.model.whole_ms
+        if self.model.on_gpu or not (self.model.cpu_ms and alone and spare and mostly_steps):
+            return 0.0
+        return max(0.0, self.model.rest.get("compute", 0.0) - self.model.cpu_ms)
+
+
+def situation_of(summary: Summary) -> Situation:
+    """Fits the model to what was measured."""
+    parts = dict(summary.parts)
+    if summary.exchange:
+        # Removing the one leaves the other as it is, and what the worker computes itself.
+        parts["wire"], parts["peer_wait"] = summary.wire_ms, summary.exchange["peer_wait"]
+        parts["compute"] -= summary.exchange["communication"]
+    wait = parts.pop("input_wait", 0.0)
+    held_ms = interpreter_ms(summary)
+    if held_ms:
+        wait += _waiting_inside(parts, held_ms, summary)
+    recorded = summary.context.get("stages") or []
+    cores = int(summary.context.get("cpu_count") or 1)
+    pool = pool_of(summary.context)
+    threads = [threads_of(stage, pool) for stage in recorded]
+    names = [f"{stage['name']} ({place})" for place, stage in enumerate(recorded, 1)]
+    costs = {
+        name: stage["cost_ms"] / count
+        for name, stage, count in zip(names, recorded, threads, strict=True)
+    }
+    prefetched = any(stage["name"].startswith("Prefetch") for stage in recorded)
+    known = sum(costs.values())
+    fill = summary.context.get("prefetch_fill")
+    if fill is None:
+        behind = known > NEARLY_BUSY * summary.step_ms
+    else:
+        seen = fill < HALF_EMPTY and wait > NOTICED * summary.step_ms
+        behind = seen or wait - stalled(summary, *STALLS) > _paces_ms(summary.step_ms, known)
+    if not prefetched and not held_ms:
+        produce = wait
+    elif held_ms or (wait and behind):
+        produce = summary.step_ms
+        unseen = next((name for name in names if name.startswith(UNSEEN_INSIDE)), None)
+        if unseen is not None and known < NEARLY_BUSY * summary.step_ms:
+            costs[unseen] += produce - known
+            known = produce
+    else:
+        # Behind a full buffer only stalls are the input's; the rest is the price of fetching.
+        parts["get_next"] = wait
+        if fill is not None:
+            parts["get_next"] = min(wait, stalled(summary, *STALLS))
+            parts["fetch"] = wait - parts["get_next"]
+        produce = min(known, summary.step_ms)
+    stages = {n: ms * produce / known for n, ms in costs.items()} if known else {"input": produce}
+    return Situation(
+        summary,
+        StepModel(
+            stages=stages,
+            prefetched=prefetched or bool(held_ms),
+            rest=parts,
+            cpu_ms=summary.sensors.get("host/process_cpu_pct", 0.0) / 100 * summary.step_ms,
+            cores=cores,
+            threads=dict(zip(names, threads, strict=True)),
+            on_gpu=bool(summary.context.get("training_gpus")),
+            outside=summary.outside,
+            undisturbed_ms=_undisturbed_ms(summary),
+            pool=pool,
+            waiting_share=_waiting_share(summary),
+        ),
+        held_ms,
+    )
+
+
+def runs_in_pool(stage: str) -> bool:
+    """The stage calls a function, in threads of TensorFlow's pool or of the dataset's own."""
+    return "Map" in stage and not stage.startswith("FlatMap")
+
+
+def pool_of(context: Mapping[str, Any]) -> int:
+    """Threads of that pool: one for each core where nobody has set their number."""
+    own = (context.get("dataset") or {}).get("threadpool_size")
+    inter_op = (context.get("threads") or {}).get("inter_op")
+    return int(own or inter_op or context.get("cpu_count") or 1)
+
+
+def threads_of(stage: Mapping[str, Any], pool: int) -> int:
+    """How many of a stage's calls run at a time."""
+    wanted = max(1, int(stage["parallelism"]))
+    return min(wanted, pool) if runs_in_pool(stage["name"]) else wanted
+
+
+def _waiting_share(summary: Summary) -> float:
+    """See `StepModel.waiting_share`: all CPU time is taken for that of the maps.
+
+    tf.data counts the waiting for a core as work, so of its time what others leave counts.
+    """
+    recorded = summary.context.get("stages") or []
+    work_ms = sum(float(s["cost_ms"]) for s in recorded if runs_in_pool(s["name"]))
+    work_ms *= share_of_cores(summary)
+    cpu_ms = summary.sensors.get("host/process_cpu_pct", 0.0) / 100 * summary.step_ms
+    waits_for_interpreter = summary.sensors.get("host/interpreter_wait_ms", 0.0) >= HELD_MS
+    if not work_ms or not cpu_ms or (waits_for_interpreter and runs_python(summary)):
+        return 0.0
+    return max(0.0, 1 - cpu_ms / work_ms)
+
+
+def _undisturbed_ms(summary: Summary) -> float | None:
+    """Of computing alone: what the exchange of gradients takes lies in the measured one too."""
+    measured = summary.context.get("undisturbed_ms")
+    if measured is None:
+        return None
+    return max(0.0, float(measured) - summary.exchange.get("communication", 0.0))
+
+
+def _waiting_inside(parts: dict[str, float], held_ms: float, summary: Summary) -> float:
+    """Takes out of the train function's parts what it waits for the interpreter, and returns it.
+
+    What is left is what the quickest steps took, and where the CPU trains no more than the CPU
+    time that was not the pipeline's; at least a tenth.
+    """
+    inside = sum(parts.get(part, 0.0) for part in INSIDE)
+    if not inside:
+        return 0.0
+    known = _undisturbed_ms(summary), cpu_beside_ms(summary, held_ms)
+    computing = max(0.1 * inside, min([inside, *(ms for ms in known if ms is not None)]))
+    for part in INSIDE:
+        if part in parts:
+            parts[part] *= computing / inside
+    return inside - computing
+
+
+def _paces_ms(step_ms: float, known_ms: float) -> float:
+    """Steps that wait for longer do not only fetch: a short training sees a buffer few times.
+
+    Of the stages' work for a batch tf.data knows `known_ms`.
+    """
+    at_work = known_ms > MOSTLY_AT_WORK * step_ms
+    return max(FETCHED_MS, step_ms * (NOTICED if at_work else 0.5))
+
+
+def stalled(summary: Summary, *causes: str) -> float:
+    """Waits far longer than usual, of these causes, in milliseconds per step."""
+    totals = summary.context.get("event_totals") or ()
+    found = [float(total["total_ms"]) for total in totals if total["cause"] in causes]
+    return sum(found) / max(1, summary.steps)
