@@ -6,9 +6,12 @@
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
+
+from keras_perf.records.visible import keep_to_one_line
 
 if TYPE_CHECKING:
     from keras_perf.callbacks.gaps import StepGapDetector
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
     from keras_perf.trials.train_step_benchmark import benchmark_train_step
 
 __version__ = version("keras-perf")
+
+# Every module warns by this logger, and what it names comes from outside.
+logging.getLogger(__name__).addFilter(keep_to_one_line)
 
 _HOMES = {
     "Comparison": "report.comparison",
