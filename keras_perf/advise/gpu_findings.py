@@ -20,7 +20,7 @@ FREE = 0.5
 """Share of the memory."""
 
 _THROTTLES = {
-    "throttled_power_cap_pct": "to keep the power limit; `nvidia-smi -q -d POWER` shows it",
+    "throttled_power_cap_pct": "to keep the power limit; nvidia-smi -q -d POWER shows it",
     "throttled_thermal_pct": "against heat; look at the cooling",
     "throttled_power_brake_pct": "because the power supply asked for it",
     "throttled_hardware_pct": "by the hardware, to half or less; look at cooling and power supply",
@@ -197,7 +197,7 @@ def persistence_off(gpu: Gpu) -> Finding | None:
         "gpu-persistence-off",
         f"Persistence mode of GPU {gpu.index} is off: the driver sets the GPU up anew for each "
         "program that finds it unused, which takes seconds before the first step, not in the "
-        "steps. nvidia-persistenced, or `sudo nvidia-smi -pm 1`, keeps it ready.",
+        "steps. nvidia-persistenced, or sudo nvidia-smi -pm 1, keeps it ready.",
     )
 
 

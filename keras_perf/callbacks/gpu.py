@@ -15,6 +15,7 @@ from keras_perf.observers.epoch_line import EpochLine
 from keras_perf.observers.gpu_watch import GpuWatch
 from keras_perf.observers.sampler import sampling_interval
 from keras_perf.records.phase import Phase
+from keras_perf.report.gpus import gpus_markdown
 
 logger = logging.getLogger("keras_perf")
 
@@ -106,8 +107,8 @@ class GPUUtilizationSampler(ListeningCallback):
             self._line.add(values, max(1, steps))
         if not self._described and values:
             self._described = True
-            if text := self._watch.text():
-                self.writer.text(step, "perf/gpus", text)
+            if gpus := self._watch.gpus():
+                self.writer.text(step, "perf/gpus", gpus_markdown(gpus))
 
     def leaves(self, aborted: bool) -> None:
         """Ends the thread and gives NVML back."""

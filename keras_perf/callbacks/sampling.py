@@ -13,6 +13,7 @@ from keras_perf.callbacks.warning import warn_of
 from keras_perf.observers.gpu_watch import GpuWatch
 from keras_perf.observers.sampler import sampling_interval
 from keras_perf.records.phase import Phase
+from keras_perf.report.gpus import gpus_markdown
 from keras_perf.write.events import RunWriter, writable_log_dir
 
 logger = logging.getLogger("keras_perf")
@@ -83,8 +84,8 @@ class GpuSampling:
         values = self._watch.take(steps, None)
         if self._points == 1:
             self._writer.context(step, self._watch.context)
-            if text := self._watch.text():
-                self._writer.text(step, "perf/gpus", text)
+            if gpus := self._watch.gpus():
+                self._writer.text(step, "perf/gpus", gpus_markdown(gpus))
         self._writer.scalars(step, values, time.time())
 
 

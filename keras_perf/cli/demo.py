@@ -14,9 +14,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from keras_perf.callbacks.suite import perf_callbacks
 from keras_perf.cli.digits import Choices, train, write_images
+from keras_perf.records.visible import visible
 from keras_perf.report.comparison import Comparison, compare
 from keras_perf.report.diagnosis import diagnose
-from keras_perf.report.tables import text_table
+from keras_perf.report.forms import Terminal
 
 EPOCHS = 8
 
@@ -39,19 +40,24 @@ def run(log_dir: Path, console: Console) -> Comparison:
     for old in (before, after):
         shutil.rmtree(old, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix="keras_perf_demo_") as folder:
-        console.print("Writing 1,797 handwritten digits as PNG files …")
+        _say(console, "Writing 1,797 handwritten digits as PNG files …")
         paths = write_images(Path(folder))
         log = Path(folder) / "weights.csv"
         accuracy = [_train("as a beginner does", paths, Choices(), before, log, console)]
         diagnosis = diagnose(before)
-        console.print(f"\n{escape(str(diagnosis))}", highlight=False, soft_wrap=True)
-        console.print("Following these recommendations, with the same seed …")
+        _say(console, f"\n{diagnosis}")
+        _say(console, "Following these recommendations, with the same seed …")
         choices = Choices.following(diagnosis.recommendations)
         accuracy.append(_train("as recommended", paths, choices, after, log, console))
     comparison = compare(before, after)
-    console.print(f"\n{_summary(comparison, accuracy)}\n", highlight=False, soft_wrap=True)
-    console.print(f"See it: tensorboard --logdir {log_dir}", highlight=False, soft_wrap=True)
+    _say(console, f"\n{_summary(comparison, accuracy)}")
+    _say(console, f"See it: tensorboard --logdir {visible(str(log_dir))}")
     return comparison
+
+
+def _say(console: Console, text: str) -> None:
+    """The text as it is: no markup of rich's, no colours, no lines broken."""
+    console.print(escape(text), highlight=False, soft_wrap=True)
 
 
 def _train(
@@ -72,4 +78,6 @@ def _summary(comparison: Comparison, accuracy: list[float]) -> str:
         ["test accuracy", f"{accuracy[0]:.1%}", "the same", f"{accuracy[1]:.1%}"],
         ["verdict", comparison.before.verdict, "", comparison.after.verdict],
     ]
-    return text_table(["", "before", "predicted", "after"], rows)
+    form = Terminal()
+    form.table(["", "before", "predicted", "after"], rows)
+    return str(form)

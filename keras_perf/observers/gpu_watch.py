@@ -70,16 +70,12 @@ class GpuWatch:
         values, training_s = self._sampler.take()
         return values | energy(values, training_s, steps, examples_per_step)
 
-    def text(self) -> str | None:
-        """Which GPU is which and what it does not tell, as Markdown; None without a GPU."""
+    def gpus(self) -> list[tuple[str, str, tuple[str, ...]]]:
+        """The beginning of its tags, its name and what it does not tell, of each GPU."""
         if self._gpus is None:
-            return None
+            return []
         missing = self._gpus.unsupported()
-        rows = [
-            f"| {name} | {words} | {', '.join(missing[name]) or '–'} |"
-            for name, words in self._gpus.describe().items()
-        ]
-        return "\n".join(["| tags | GPU | not supported |", "|---|---|---|", *rows])
+        return [(tag, name, tuple(missing[tag])) for tag, name in self._gpus.describe().items()]
 
     def stop(self) -> None:
         """Ends the thread and gives NVML back; safe to call twice."""

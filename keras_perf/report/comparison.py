@@ -17,7 +17,7 @@ from keras_perf.analyse.part_means import Figures
 from keras_perf.analyse.resampling import bounds_of, resampled_means, speedup_interval
 from keras_perf.records.interval import PARTS
 from keras_perf.report.diagnosis import Diagnosis, diagnose
-from keras_perf.report.tables import markdown_table, text_table
+from keras_perf.report.forms import Form, Markdown, Terminal
 
 LABELS = {
     "validation": "between epochs: validation",
@@ -144,15 +144,19 @@ class Comparison:
 
     def to_markdown(self) -> str:
         """For TensorBoard, an issue, a chat."""
-        return self._joined(f"## {self.headline}", markdown_table)
+        return str(self._told(Markdown()))
 
     def __str__(self) -> str:
         """For a terminal."""
-        return self._joined(self.headline, text_table)
+        return str(self._told(Terminal()))
 
-    def _joined(self, headline: str, table: Callable[..., str]) -> str:
-        taken = [table(*self.advice_table())] if self.before.recommendations else []
-        return "\n\n".join([headline, table(*self.parts_table()), *taken, self.closing]) + "\n"
+    def _told(self, form: Form) -> Form:
+        form.title(self.headline)
+        form.table(*self.parts_table())
+        if self.before.recommendations:
+            form.table(*self.advice_table())
+        form.paragraph(self.closing)
+        return form
 
     @property
     def headline(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from keras_perf.observers.cost_curve import CostCurve
 from keras_perf.observers.steps_choice import StepsPerExecution
-from keras_perf.report.tables import markdown_table
+from keras_perf.report.forms import Markdown
 
 SHOWN = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
@@ -31,9 +31,12 @@ def curve_markdown(curve: CostCurve, record: StepsPerExecution) -> str:
         ]
         for n in sorted({*SHOWN, *trials, chosen})
     ]
-    table = markdown_table(["steps_per_execution", "predicted ms", "measured ms"], rows)
-    return (
-        f"{record.reason}\n\n{table}\n\nMeasured in {cost['trial_executions']} executions of "
-        f"other lengths, {cost['extra_traces']} of them after tracing, in {cost['trial_s']:.2f} s "
-        "of training steps.\n"
+    form = Markdown()
+    form.paragraph(record.reason)
+    form.table(["steps_per_execution", "predicted ms", "measured ms"], rows)
+    form.paragraph(
+        f"Measured in {cost['trial_executions']} executions of other lengths, "
+        f"{cost['extra_traces']} of them after tracing, in {cost['trial_s']:.2f} s of training "
+        "steps."
     )
+    return str(form)

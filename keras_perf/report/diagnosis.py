@@ -19,9 +19,9 @@ from keras_perf.records.gap_event import GapEvent
 from keras_perf.records.interval import PARTS
 from keras_perf.report.contention import contention_notes
 from keras_perf.report.events import events_of
+from keras_perf.report.forms import Form, Markdown, Terminal
 from keras_perf.report.measured import measured_tables
 from keras_perf.report.settings import settings_notes
-from keras_perf.report.tables import markdown_table, text_table
 from keras_perf.report.training import newest_training
 from keras_perf.report.worker_notes import worker_notes
 
@@ -64,41 +64,24 @@ class Diagnosis:
         return pd.DataFrame(rows, columns=["part", "ms_per_step", "share"])
 
     def to_markdown(self) -> str:
-        """For TensorBoard's Text tab, an issue, a chat."""
-        lines = [f"## {self.verdict}", "", _sentence(self.explanation), ""]
-        lines += [markdown_table(*self._parts_table()), ""]
-        for place, advice in enumerate(self.recommendations, 1):
-            lines += [
-                f"### {place}. {advice.title} (`{advice.id}`): {_speedup(advice)}",
-                "",
-                advice.reason,
-                "",
-                "```python",
-                advice.action,
-                "```",
-                "",
-            ]
-        lines += [self._closing(), ""]
-        for title, header, rows in measured_tables(self.summary):
-            lines += [f"### {title}", "", markdown_table(header, rows), ""]
-        lines += [f"- {note}" for note in self.notes]
-        return "\n".join(lines).rstrip() + "\n"
+        """For TensorBoard's Text tab, an issue, a chat; names are text in it, never markup."""
+        return str(self._told(Markdown()))
 
     def __str__(self) -> str:
-        """For a terminal."""
-        lines = [f"{self.verdict}: {self.explanation}", "", text_table(*self._parts_table()), ""]
+        r"""For a terminal; what cannot be seen in a name is written out, as `\x1b`."""
+        return str(self._told(Terminal()))
+
+    def _told(self, form: Form) -> Form:
+        form.verdict(self.verdict, self.explanation)
+        form.table(*self._parts_table())
         for place, advice in enumerate(self.recommendations, 1):
-            lines += [
-                f"{place}. {advice.title} [{advice.id}]  {_speedup(advice)}",
-                f"   {advice.reason}",
-                *(f"       {line}".rstrip() for line in advice.action.splitlines()),
-                "",
-            ]
-        lines += [self._closing(), ""]
+            title = f"{place}. {advice.title}"
+            form.advice(title, advice.id, _speedup(advice), advice.reason, advice.action)
+        form.paragraph(self._closing())
         for title, header, rows in measured_tables(self.summary):
-            lines += [title, text_table(header, rows), ""]
-        lines += [f"* {note}" for note in self.notes]
-        return "\n".join(lines).rstrip() + "\n"
+            form.table(header, rows, title)
+        form.notes(self.notes)
+        return form
 
     def _parts_table(self) -> tuple[list[str], list[list[str]]]:
         rows = []

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from keras_perf.records.gap_event import CAUSES, Cause, GapEvent
-from keras_perf.report.tables import markdown_table
+from keras_perf.report.forms import Markdown
 
 SHOWN = 20
 
@@ -40,4 +40,7 @@ def events_markdown(context: Mapping[str, Any]) -> str | None:
         for event in events
     ]
     header = ["what happened", "step", "longer by, ms", "usual, ms"]
-    return f"The worst {len(rows)}:\n\n{markdown_table(header, rows)}\n"
+    form = Markdown()
+    form.paragraph(f"The worst {len(rows)}:")
+    form.table(header, rows)
+    return str(form)

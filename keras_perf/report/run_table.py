@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from keras_perf.records.interval import PARTS
+from keras_perf.report.forms import Form, Markdown, Terminal
 from keras_perf.report.run_report import RunReport
-from keras_perf.report.tables import markdown_table, text_table
 
 UNKNOWN = "–"
 
@@ -45,15 +45,18 @@ def run_rows(reports: Sequence[RunReport]) -> list[list[str]]:
 
 def runs_text(reports: Sequence[RunReport]) -> str:
     """For a terminal."""
-    notes = "\n".join(f"* {note}" for note in (*NOTES, _ALONE))
-    return f"{text_table(HEADER, run_rows(reports))}\n\n{notes}\n"
+    return str(_told(Terminal(), reports))
 
 
 def runs_markdown(reports: Sequence[RunReport]) -> str:
     """For an issue, a chat."""
-    notes = "\n".join(f"- {note}" for note in (*NOTES, _ALONE))
-    rows = [[cell.replace("|", "\\|") for cell in row] for row in run_rows(reports)]
-    return f"{markdown_table(HEADER, rows)}\n\n{notes}\n"
+    return str(_told(Markdown(), reports))
+
+
+def _told(form: Form, reports: Sequence[RunReport]) -> Form:
+    form.table(HEADER, run_rows(reports))
+    form.notes((*NOTES, _ALONE))
+    return form
 
 
 _ALONE = "A run's recommendations: keras-perf report RUN."

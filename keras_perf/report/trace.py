@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from keras_perf.analyse.trace import PARTS, NoStepsError, mean_parts, trace_fram
 from keras_perf.analyse.trace_hosts import host_means, join_hosts, slowest_host
 from keras_perf.read.xplane import find_traces, host_of, read_xspace
 from keras_perf.read.xprof_tables import properties, table, xprof_tool
-from keras_perf.report.tables import markdown_table, text_table
+from keras_perf.report.forms import Form, Markdown, Terminal
 
 _LABELS = {
     "input_wait_ms": "input wait",
@@ -69,17 +69,18 @@ class Trace:
 
     def to_markdown(self) -> str:
         """The means as a Markdown table, with notes."""
-        return self._shown(markdown_table)
+        return str(self._told(Markdown()))
 
     def __str__(self) -> str:
-        return self._shown(text_table)
+        return str(self._told(Terminal())).rstrip()
 
-    def _shown(self, as_text: Callable[[list[str], list[list[str]]], str]) -> str:
-        tables = [as_text(*self._table())]
+    def _told(self, form: Form) -> Form:
+        form.paragraph(self._title())
+        form.table(*self._table())
         if len(self.hosts) > 1:
-            tables.append(as_text(*self._host_table()))
-        notes = "\n".join(f"* {note}" for note in self._notes())
-        return "\n\n".join([self._title(), *tables, notes])
+            form.table(*self._host_table())
+        form.notes(self._notes())
+        return form
 
     def operations(self) -> pd.DataFrame:
         """The operations by xprof, the most expensive first.

@@ -7,6 +7,7 @@ import pytest
 from keras_perf.observers import gpu_watch
 from keras_perf.observers.gpu_watch import GpuWatch, energy
 from keras_perf.observers.sensor import SensorError
+from keras_perf.report.gpus import gpus_markdown
 
 WATTS = {"gpu/0/mean_power_w": 200.0, "gpu/1/mean_power_w": 100.0, "gpu/0/power_w": 1.0}
 
@@ -77,7 +78,7 @@ def test_gpus_are_described_and_doubts_are_said(monkeypatch):
         "gpu_persistence": {"gpu/1": False},
     }
     assert said == ["keras_perf: their order is doubtful."]
-    assert (watch.text() or "").splitlines()[2:] == [
+    assert gpus_markdown(watch.gpus()).splitlines()[2:] == [
         "| gpu/0 | NVIDIA T4 GPU-1 | occupancy_pct, sm_active_pct |",
         "| gpu/1 | NVIDIA H200 GPU-2 | – |",
     ]
@@ -92,7 +93,7 @@ def test_without_a_gpu_one_line_says_what_is_missing(monkeypatch):
         "keras_perf: no NVIDIA GPU is visible to this process: GPU figures are missing, CPU and "
         "memory are sampled."
     ]
-    assert (watch.context, watch.text()) == ({}, None)
+    assert (watch.context, watch.gpus()) == ({}, [])
 
 
 def test_a_binding_that_is_not_nvidias_costs_the_gpu_figures_only(monkeypatch):

@@ -26,7 +26,7 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()))
         ("\u202egnp.exe", r"\u202egnp.exe"),
         ("a\u2028b\u0085", r"a\u2028b\x85"),
         ("run\udcff", r"run\udcff"),
-        ("it's a \"name\" \\ path", "it's a \"name\" \\ path"),
+        ('it\'s a "name" \\ path', 'it\'s a "name" \\ path'),
     ],
 )
 def test_what_cannot_be_seen_is_written_out(text, shown):
@@ -52,7 +52,10 @@ def test_text_of_several_lines_keeps_them():
 
 def test_a_record_is_visible_in_its_names_and_its_texts():
     record = {"a\n": [{"name": "\x1b"}, 1.5, None, True], "b": ("\u202e",)}
-    assert visible_record(record) == {"a\\n": [{"name": "\\x1b"}, 1.5, None, True], "b": ["\\u202e"]}
+    assert visible_record(record) == {
+        "a\\n": [{"name": "\\x1b"}, 1.5, None, True],
+        "b": ["\\u202e"],
+    }
 
 
 # -- warnings ----------------------------------------------------------------------------
