@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from keras_perf.advise.code_names import identifier
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel
@@ -79,17 +80,18 @@ def amortize_epoch_callback(situation: Situation) -> Recommendation | None:
         left = 1 / RARER * (1 - 0.2 * optimism)
         return model.with_outside({"epoch_callbacks": 1 - share * (1 - left)})
 
+    method = identifier(hook, "on_epoch_end")
     if name in KERAS_OWN:
         action = (
             f"class Rarer{name}(keras.callbacks.{name}):\n"
-            f"    def {hook}(self, epoch, logs=None):\n"
+            f"    def {method}(self, epoch, logs=None):\n"
             f"        if (epoch + 1) % {advised} == 0:\n"
-            f"            super().{hook}(epoch, logs)"
+            f"            super().{method}(epoch, logs)"
         )
     else:
         action = (
-            f"class {name}(keras.callbacks.Callback):\n"
-            f"    def {hook}(self, epoch, logs=None):\n"
+            f"class {identifier(name, 'YourCallback')}(keras.callbacks.Callback):\n"
+            f"    def {method}(self, epoch, logs=None):\n"
             f"        if (epoch + 1) % {advised}:\n"
             "            return\n"
             "        ...  # as before"

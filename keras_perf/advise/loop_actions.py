@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from keras_perf.advise.code_names import quoted
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.analyse.summary import Summary
 
@@ -29,10 +30,10 @@ def _steps_per_call(advice: Recommendation, summary: Summary) -> Recommendation:
 
 def _rarer_work(advice: Recommendation, summary: Summary) -> Recommendation | None:
     owner, every = advice.evidence["owner"], advice.evidence["advised"]
-    lines = f'    with monitor.outside("{owner}"):\n        ...'
+    lines = f"    with monitor.outside({quoted(owner)}):\n        ..."
     title = f"Do the work of {owner} {_rarer(advice)} times less often"
     if advice.of == "step":
-        lines = f'    with monitor.host("{owner}"):\n        ...'
+        lines = f"    with monitor.host({quoted(owner)}):\n        ..."
         title = f"Do the work of {owner} every {every} steps"
         return replace(advice, title=title, action=f"if step % {every} < call.steps:\n{lines}")
     steps = _steps_between(summary, summary.context["outside"]["epoch_gaps"]) * every

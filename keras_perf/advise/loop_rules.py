@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from keras_perf.advise.code_names import identifier
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel
@@ -40,6 +41,7 @@ def amortize_callback(situation: Situation) -> Recommendation | None:
         title = "Let TensorBoard write once an epoch"
     # Hooks are called once per execution, with the index of its last batch.
     calls = every // int(situation.summary.context.get("steps_per_execution") or 1)
+    method = identifier(hook, "on_train_batch_end")
     callbacks_ms = model.rest.get("callbacks", 0.0)
     if not callbacks_ms:
         return None
@@ -60,14 +62,14 @@ def amortize_callback(situation: Situation) -> Recommendation | None:
     elif name == "LambdaCallback":
         action = (
             f"calls = itertools.count(1)\n"
-            f"keras.callbacks.LambdaCallback({hook}=lambda batch, logs: "
+            f"keras.callbacks.LambdaCallback({method}=lambda batch, logs: "
             f"next(calls) % {calls} or your_function(batch, logs))"
         )
     else:
         action = (
-            f"class {name}(keras.callbacks.Callback):\n"
+            f"class {identifier(name, 'YourCallback')}(keras.callbacks.Callback):\n"
             "    calls = 0\n\n"
-            f"    def {hook}(self, batch, logs=None):\n"
+            f"    def {method}(self, batch, logs=None):\n"
             "        self.calls += 1\n"
             f"        if self.calls % {calls}:\n"
             "            return\n"

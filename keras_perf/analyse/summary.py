@@ -13,6 +13,7 @@ from keras_perf.analyse.part_means import part_means
 from keras_perf.analyse.worker import Worker
 from keras_perf.records.exchange import EXCHANGE_PARTS
 from keras_perf.records.interval import PARTS
+from keras_perf.records.visible import visible, visible_record
 
 ENOUGH_STEPS = 20
 """Fewer reported steps than this say too little."""
@@ -90,6 +91,9 @@ def summarize(scalars: pd.DataFrame, context: Mapping[str, Any]) -> Summary:
     Arguments:
         scalars: its scalars, as `load_scalars` returns them.
         context: its context record.
+
+    What comes from a log directory becomes visible here: names as one line, without control
+    characters.
     """
     wide = scalars.pivot_table(
         index="step", columns="tag", values="value", aggfunc="last", observed=True
@@ -107,7 +111,7 @@ def summarize(scalars: pd.DataFrame, context: Mapping[str, Any]) -> Summary:
             intervals[name] = measured[tag]
     parts = _mean_parts(intervals)
     owners = {
-        tag.removeprefix("callbacks/").removesuffix("_ms"): _weighted(
+        visible(tag.removeprefix("callbacks/").removesuffix("_ms")): _weighted(
             measured[tag].fillna(0.0), intervals["steps"]
         )
         for tag in measured.columns
@@ -124,7 +128,7 @@ def summarize(scalars: pd.DataFrame, context: Mapping[str, Any]) -> Summary:
         parts=parts,
         owners=owners,
         sensors=sensors,
-        context=context,
+        context=visible_record(context),
         intervals=intervals,
         garbage_ms=_mean(measured, "perf/garbage_collection_ms"),
         exchange=_mean_exchange(intervals, parts),

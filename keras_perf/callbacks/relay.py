@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 
 from keras_perf.records.epoch_gap import VALIDATION
+from keras_perf.records.owners import owner_of
 
 if TYPE_CHECKING:
     from keras_perf.callbacks.fit_observation import FitObservation
@@ -164,7 +165,7 @@ class CallbackRelay(keras.callbacks.Callback):
             for callback in self._leaves:
                 getattr(callback, hook)(epoch, logs)
                 end = _clock()
-                self._timeline.outside(f"{type(callback).__name__}.{hook}", begin, end)
+                self._timeline.outside(owner_of(callback, hook), begin, end)
                 begin = end
         except BaseException:
             self._abort()
@@ -192,7 +193,7 @@ def _overridden(callbacks: list[keras.callbacks.Callback], hook: str, alias: str
         return not own and getattr(type(callback), name, None) in (None, getattr(base, name))
 
     return [
-        (callback, f"{type(callback).__name__}.{hook}")
+        (callback, owner_of(callback, hook))
         for callback in callbacks
         if not (is_default(callback, hook) and is_default(callback, alias))
     ]

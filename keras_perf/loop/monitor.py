@@ -22,6 +22,7 @@ from keras_perf.observers.schedule import require_int
 from keras_perf.observers.steps_choice import StepsPerExecution
 from keras_perf.observers.workers import includes, place_among_workers
 from keras_perf.records.epoch_gap import VALIDATION
+from keras_perf.records.visible import visible
 
 
 class LoopMonitor:
@@ -180,8 +181,12 @@ class LoopMonitor:
         return self._call.of(iterator, steps, left)
 
     def host(self, owner: str) -> Aside:
-        """A context manager around the user's own work between two calls: `callbacks/<owner>`."""
-        return Aside(self, owner, between=False)
+        """A context manager around the user's own work between two calls: `callbacks/<owner>`.
+
+        Arguments:
+            owner: any word; what cannot be seen in it is written out, as it is a part of a tag.
+        """
+        return Aside(self, visible(owner), between=False)
 
     def outside(self, owner: str) -> Aside:
         """A context manager around what lies outside of every step, as validation does in `fit`.
@@ -191,7 +196,7 @@ class LoopMonitor:
         """
         if owner == "evaluation":
             owner = VALIDATION
-        return Aside(self, owner, between=True)
+        return Aside(self, visible(owner), between=True)
 
     def takes_turn(self) -> bool:
         """A call or other work begins; False if it is a part of what has begun before."""

@@ -139,6 +139,21 @@ def test_host_work_is_a_callback_s_of_its_owner(tmp_path):
     assert 'with monitor.host("print")' in advice.action
 
 
+def test_an_owner_may_be_any_text(tmp_path, said):
+    loop = watched_loops.Loop()
+    monitor, iterator = loop.monitor(tmp_path, 60), iter(watched_loops.dataset())
+    with monitor:
+        for _ in range(60):
+            with monitor.execution(iterator, 1):
+                loop.function(iterator, tf.constant(1)).numpy()
+            with monitor.host("two\nlines|\x1b\udcff"):
+                time.sleep(0.005)
+    assert said() == []
+    found = kp.diagnose(tmp_path)
+    assert list(found.summary.owners) == [r"two\nlines|\x1b\udcff"]
+    assert r"| two\\nlines\|\\x1b\\udcff |" in found.to_markdown()
+
+
 def test_a_long_evaluation_changes_no_step(told, tmp_path):
     loop = watched_loops.Loop()
     monitor = loop.monitor(tmp_path, 200)

@@ -257,3 +257,15 @@ def test_the_exchange_is_a_mean_over_the_intervals_that_measured_it():
 
 def test_without_an_exchange_there_are_no_means_of_it():
     assert summary_of(point(10, 10, 10.0, compute=10.0)).exchange == {}
+
+
+def test_names_of_a_log_directory_become_one_visible_line():
+    step, values = point(10, 10, 4.0)
+    scalars = frame((step, values | {"callbacks/My\n\x1b.hook_ms": 1.0}))
+    context = {"stages": [{"name": "Map\u202e"}], "event_totals": [{"owner": "My\n\x1b.hook"}]}
+    found = summarize(scalars, context)
+    assert list(found.owners) == [r"My\n\x1b.hook"]
+    assert found.context == {
+        "stages": [{"name": r"Map\u202e"}],
+        "event_totals": [{"owner": r"My\n\x1b.hook"}],
+    }
