@@ -1,9 +1,14 @@
-"""Elements of a page. What they hold is escaped when the page is written, by the library."""
+"""Elements of a page: their text is made visible here, and escaped when the page is written."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from xml.etree.ElementTree import Element, tostring
+
+from keras_perf.records.visible import visible, visible_lines
+
+SEVERAL_LINES = ("code", "style")
+"""Elements whose text is ours and keeps its lines."""
 
 
 def element(tag: str, *children: str | Element, **attributes: str) -> Element:
@@ -11,18 +16,20 @@ def element(tag: str, *children: str | Element, **attributes: str) -> Element:
 
     Arguments:
         tag: such as `td`.
-        children: in their order; strings are text, never markup.
+        children: in their order; strings are text, never markup, and what cannot be seen in them
+            is written out.
         attributes: `class_` stands for `class`, `aria_label` for `aria-label`.
     """
-    names = {name.rstrip("_").replace("_", "-"): value for name, value in attributes.items()}
+    names = {name.rstrip("_").replace("_", "-"): visible(v) for name, v in attributes.items()}
     made = Element(tag, names)
+    shown = visible_lines if tag in SEVERAL_LINES else visible
     for child in children:
         if isinstance(child, Element):
             made.append(child)
         elif len(made):
-            made[-1].tail = (made[-1].tail or "") + child
+            made[-1].tail = (made[-1].tail or "") + shown(child)
         else:
-            made.text = (made.text or "") + child
+            made.text = (made.text or "") + shown(child)
     return made
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 from xml.etree.ElementTree import Element
@@ -63,7 +64,7 @@ def _figure(title: str, what: str, drawn: Element) -> Element:
 def _utilization(scalars: pd.DataFrame) -> dict[str, pd.Series]:
     """Percent by step of each GPU, or of the CPUs where no GPU was sampled."""
     tags = [str(tag) for tag in scalars["tag"].unique()]
-    gpus = sorted(t for t in tags if t.startswith("gpu/") and t.endswith("/utilization_pct"))
+    gpus = sorted(t for t in tags if re.fullmatch(r"gpu/\d+/utilization_pct", t))
     names = {tag: "GPU " + tag.split("/")[1] for tag in gpus} or {"host/cpu_pct": "all CPUs"}
     return {
         name: scalars[scalars["tag"] == tag].set_index("step")["value"]

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections import Counter
+from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree.ElementTree import fromstring
 
 import pytest
 from hand_built import stage, write_fit
+from hypothesis import given, settings
+from test_visible import ANY_TEXT
 
 from keras_perf.records.gap_event import CAUSES, Cause, GapEvent
 from keras_perf.records.interval import PARTS
 from keras_perf.records.metrics import METRICS
+from keras_perf.records.visible import visible
 from keras_perf.report.page import POLICY, page_html
 from keras_perf.report.page_style import STYLE
 from keras_perf.report.plots import CAUSE_MARKS, PART_COLOURS
@@ -111,6 +118,48 @@ def test_a_name_with_markup_in_it_is_shown_as_it_is(page):
     seen = Page(text)
     assert f"{NASTY}.on_train_batch_end" in seen.texts("td")
     assert any("<script>" in heading for heading in seen.texts("h1"))
+
+
+def nasty(name):
+    """A run in which every name is this one."""
+    return CONTEXT | {
+        "gpus": {"gpu/0": name},
+        "optimizer": name,
+        "versions": {"tensorflow": name},
+        "stages": [stage(name, 3.0)],
+        "events": [GapEvent(40, Cause.CALLBACK, name, 900.0, 4.0)._asdict()],
+        "event_totals": [{"cause": "callback", "owner": name, "count": 1, "total_ms": 9.0}],
+        "steps_per_execution_trial": {"reason": name},
+        "trace_differences": [name],
+    }
+
+
+@given(ANY_TEXT)
+@settings(max_examples=10, deadline=None)
+def test_whatever_the_names_the_page_is_xml_of_what_can_be_seen(name):
+    with tempfile.TemporaryDirectory() as log_dir:
+        write_fit(Path(log_dir), step_ms=4.0, context=nasty(name))
+        [report] = run_reports([log_dir])
+    text = page_html([replace(report, name=name), report])
+    assert text.replace("\n", "").isprintable()
+    body = text.split("</style></head>")[1].removesuffix("</html>\n")
+    assert fromstring(body).find("main") is not None
+    seen = Page(text)
+    assert not {"script", "img"} & seen.tags.keys()
+    assert " ".join(visible(name).split()) in " ".join(" ".join(seen.texts("td")).split())
+
+
+def test_a_name_that_could_steer_the_page_is_written_out(page):
+    text = page("a", context=nasty("\u202egnp\x1b\x00\ud800\nend"))
+    assert r"\u202egnp\x1b\x00\ud800\nend" in Page(text).texts("td")
+
+
+def test_a_tag_that_is_no_gpus_is_not_plotted(tmp_path):
+    writer = RunWriter(str(tmp_path))
+    for step in (10, 20):
+        writer.scalars(step, {"gpu/$\\frac$/utilization_pct": 50.0}, wall_time=float(step))
+    writer.close()
+    assert "Utilization" not in page_html(run_reports([tmp_path]))
 
 
 # -- colours -----------------------------------------------------------------------------
