@@ -10,8 +10,11 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import NoReturn
 
+from keras_perf.cli.output import CLOSED_PIPE, readable_output
 from keras_perf.read.event_files import NoRunError
+from keras_perf.records.visible import visible
 
 
 class _WrongUseError(Exception):
@@ -26,11 +29,28 @@ def _arguments_at_fault(*errors: type[Exception]) -> Iterator[None]:
         raise _WrongUseError(str(error)) from error
 
 
+@contextlib.contextmanager
+def _permitted() -> Iterator[None]:
+    try:
+        yield
+    except PermissionError as error:
+        raise _WrongUseError(
+            f"LOGDIR must be readable, got {error.filename!r} (permission denied). "
+            "Run as its owner, or have the permissions changed."
+        ) from error
+
+
+def _complain(text: str) -> None:
+    """One line, whatever the names in it."""
+    print(visible(text), file=sys.stderr)
+
+
 def _report(arguments: argparse.Namespace) -> None:
     from keras_perf.report.run_report import run_reports
     from keras_perf.report.run_table import runs_markdown, runs_text
 
-    reports = run_reports(arguments.logdirs)
+    with _permitted():
+        reports = run_reports(arguments.logdirs)
     if arguments.html is not None:
         from keras_perf.report.page import page_html
 
@@ -55,7 +75,7 @@ def _write(file: str, page: str) -> None:
             f"FILE of --html must be writable, got {file!r} ({error.strerror}). "
             "Give a file in a directory that exists."
         ) from error
-    print(f"Written: {file}")
+    print(f"Written: {visible(file)}")
 
 
 def _template(arguments: argparse.Namespace) -> None:
@@ -68,7 +88,8 @@ def _template(arguments: argparse.Namespace) -> None:
             f"FILE must be a new file in a directory that is writable, got {arguments.file!r} "
             f"({error.strerror}). Give another name; nothing is overwritten."
         ) from error
-    print(f"Written: {arguments.file}. Try it: python {arguments.file}")
+    file = visible(arguments.file)
+    print(f"Written: {file}. Try it: python {file}")
 
 
 def _launch(arguments: argparse.Namespace) -> int:
@@ -81,7 +102,7 @@ def _launch(arguments: argparse.Namespace) -> int:
 def _compare(arguments: argparse.Namespace) -> None:
     from keras_perf.report.comparison import compare
 
-    with _arguments_at_fault(ValueError):
+    with _permitted(), _arguments_at_fault(ValueError):
         comparison = compare(arguments.before, arguments.after)
     if arguments.html is not None:
         from keras_perf.report.page import page_html
@@ -126,9 +147,14 @@ def _demo(arguments: argparse.Namespace) -> None:
     run(log_dir, Console())
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        super().error(visible(message))
+
+
 def parser() -> argparse.ArgumentParser:
     """The arguments of every command."""
-    main_parser = argparse.ArgumentParser(
+    main_parser = _Parser(
         prog="keras-perf",
         description="Where every millisecond of a Keras training step goes, and what to change.",
     )
@@ -185,17 +211,29 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command; returns its exit code: 0 done, 1 the work failed, 2 wrong use.
 
-    That of `launch` is its workers'.
+    That of `launch` is its workers', that of a command whose output nobody reads any more 141.
     """
-    arguments = parser().parse_args(argv)
+    try:
+        with readable_output():
+            return _done(parser().parse_args(argv))
+    except BrokenPipeError:
+        return CLOSED_PIPE
+    except OSError as error:
+        _complain(f"keras-perf: the output cannot be written ({error.strerror}).")
+        return 1
+
+
+def _done(arguments: argparse.Namespace) -> int:
     try:
         code: int | None = arguments.work(arguments)
     except (NoRunError, _WrongUseError) as error:
-        print(f"keras-perf {arguments.command}: {error}", file=sys.stderr)
+        _complain(f"keras-perf {arguments.command}: {error}")
         return 2
+    except BrokenPipeError:
+        raise
     except Exception as error:  # noqa: BLE001  the command line's last word
         what = f"{type(error).__name__}: {error}"
-        print(f"keras-perf {arguments.command} failed: {what}", file=sys.stderr)
+        _complain(f"keras-perf {arguments.command} failed: {what}")
         return 1
     except KeyboardInterrupt:
         return 1

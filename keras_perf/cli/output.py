@@ -1,0 +1,81 @@
+"""What a command prints: neither a missing character nor a reader who has left makes it fail."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Iterator
+
+CLOSED_PIPE = 141
+"""The exit code where whoever read the output has left: a shell's for SIGPIPE."""
+
+PLAIN = {
+    "×": "x",
+    "–": "-",
+    "−": "-",
+    "…": "...",
+    "←": "<-",
+    "→": "->",
+    "·": "-",
+    "÷": "/",
+    "±": "+-",
+    "µ": "u",
+    "°": "deg",
+    "∞": "inf",
+}
+"""For our own characters, where the terminal or the file has none of them."""
+
+_ERRORS = "keras_perf.plain"
+
+
+def _in_plain(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    missing = error.object[error.start : error.end]
+    shown = (PLAIN.get(c) or c.encode("ascii", "backslashreplace").decode() for c in missing)
+    return "".join(shown), error.end
+
+
+codecs.register_error(_ERRORS, _in_plain)
+
+
+@contextlib.contextmanager
+def readable_output() -> Iterator[None]:
+    """Within it, what an encoding lacks is printed in plain characters.
+
+    Raises:
+        OSError: at its end, the output could not be written: BrokenPipeError, whoever read it has
+            left. Nothing more is written then, also not when Python ends.
+    """
+    with contextlib.ExitStack() as streams:
+        for stream in (sys.stderr, sys.stdout):
+            # A notebook's is another, which shows everything.
+            if isinstance(stream, io.TextIOWrapper):
+                streams.enter_context(_plain(stream))
+        yield
+
+
+@contextlib.contextmanager
+def _plain(stream: io.TextIOWrapper) -> Iterator[None]:
+    before = stream.errors
+    stream.reconfigure(errors=_ERRORS)
+    try:
+        yield
+    finally:
+        try:
+            stream.flush()
+        except OSError:
+            # Python would write what is left once more, and tell of the failure.
+            _discard(stream)
+            raise
+        finally:
+            stream.reconfigure(errors=before)
+
+
+def _discard(stream: io.TextIOWrapper) -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)

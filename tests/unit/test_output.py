@@ -1,0 +1,179 @@
+"""What the command prints, where characters, permissions or readers are missing."""
+
+from __future__ import annotations
+
+import ast
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hand_built import stage, write_fit
+
+import keras_perf
+from keras_perf.cli import main as command
+from keras_perf.cli.main import main
+from keras_perf.cli.output import PLAIN, readable_output
+from keras_perf.report.diagnosis import diagnose
+
+ESCAPE = "\x1b]0;title\x07\u202e"
+COMMAND = "import sys; from keras_perf.cli.main import main; sys.exit(main())"
+
+
+@pytest.fixture
+def log_dirs(tmp_path):
+    for name, step_ms in {"a": 4.0, "b×": 2.0}.items():
+        write_fit(tmp_path / name, step_ms=step_ms, context={"stages": [stage("Map", 1.0)]})
+    return [str(tmp_path / name) for name in ("a", "b×")]
+
+
+def shell(line, *arguments, **environ):
+    """Exit codes of a pipe's commands, and what was said on stderr; $K is keras-perf."""
+    keras_perf_ = f"{sys.executable} -W error -c '{COMMAND}'"
+    script = f'{line.replace("$K", keras_perf_)}; echo "${{PIPESTATUS[@]}}"'
+    path = os.pathsep.join(sys.path)
+    env = {**os.environ, "PYTHONPATH": path, **environ}
+    found = subprocess.run(
+        ["bash", "-c", script, "bash", *arguments], capture_output=True, env=env, timeout=120
+    )
+    *out, codes = found.stdout.splitlines()
+    return [int(code) for code in codes.split()], out, found.stderr
+
+
+# -- characters --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("line", ["$K report $1 $2", "$K report $1 --markdown", "$K compare $1 $2"])
+def test_an_encoding_without_our_characters_shows_plain_ones(log_dirs, line):
+    [code], out, err = shell(line, *log_dirs, PYTHONIOENCODING="ascii")
+    assert (code, err) == (0, b"")
+    text = b"\n".join(out)
+    assert b"x" in text
+    assert text.isascii()
+
+
+@pytest.mark.parametrize("form", [[], ["--markdown"], ["--json"]])
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])
+def test_every_form_can_be_printed_in_every_encoding(log_dirs, monkeypatch, encoding, form):
+    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr(sys, "stdout", stream)
+    assert main(["report", log_dirs[1], *form]) == 0
+    stream.flush()
+    assert stream.errors == "strict"
+    assert stream.buffer.getvalue()
+
+
+def test_every_character_of_ours_beyond_ascii_has_a_plain_one():
+    package = Path(keras_perf.__file__).parent
+    found = {
+        character
+        for folder in ("report", "advise", "cli", "observers", "callbacks")
+        for path in (package / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        for character in node.value
+        if not character.isascii()
+    }
+    assert found - {"ü"} <= PLAIN.keys()
+    assert "".join(PLAIN.values()).isascii()
+
+
+def test_what_has_no_plain_character_is_written_out(monkeypatch):
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", stream)
+    with readable_output():
+        print("2× 数 \udcff")
+    assert stream.buffer.getvalue() == b"2x \\u6570 \\udcff\n"
+
+
+def test_an_error_with_such_names_is_one_line_of_visible_characters(tmp_path, capsys):
+    assert main(["report", str(tmp_path / f"none\n{ESCAPE}")]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert error.removesuffix("\n").isprintable()
+
+
+def test_wrong_use_with_such_names_shows_them_too(capsys):
+    with pytest.raises(SystemExit):
+        main(["report", "a", f"--{ESCAPE}"])
+    error = capsys.readouterr().err
+    assert error.replace("\n", "").isprintable()
+
+
+def test_only_one_function_prints_to_stderr():
+    calls = [
+        node.name
+        for node in ast.walk(ast.parse(Path(command.__file__).read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and "file=sys.stderr" in ast.unparse(node)
+    ]
+    assert calls == ["_complain"]
+
+
+# -- a reader who leaves -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("line", ["$K report $1 | true", "$K --help | true"])
+@pytest.mark.parametrize("buffered", ["", "1"])
+def test_a_closed_pipe_ends_the_command_quietly(log_dirs, line, buffered):
+    # The reader has gone before the first character comes.
+    slow = line.replace("$K", "(sleep 0.2; exec $K").replace(" |", ") |")
+    codes, _, err = shell(slow, *log_dirs, PYTHONUNBUFFERED=buffered)
+    assert err == b""
+    # argparse passes over it where it meets it first.
+    assert codes in ([141, 0], [0, 0] if "help" in line else None)
+
+
+def test_a_closed_pipe_of_errors_is_quiet_too(tmp_path):
+    codes, _, err = shell('(sleep 0.2; exec $K report "$1") 2>&1 | true', str(tmp_path))
+    assert (codes, err) == ([141, 0], b"")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_disk_is_one_line(log_dirs):
+    [code], _, err = shell("$K report $1 > /dev/full", *log_dirs)
+    assert (code, err.count(b"\n")) == (1, 1)
+    assert b"No space left on device" in err
+
+
+# -- directories -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arguments", [["report"], ["report", "--json"], ["compare", "b×"]])
+def test_a_directory_without_permission_is_one_line_and_exit_code_2(
+    log_dirs, monkeypatch, capsys, arguments
+):
+    def refuse(path, *_):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.chdir(Path(log_dirs[0]).parent)
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    assert main([*arguments, "a"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "permission denied" in error
+    assert "events.out.tfevents" in error
+
+
+def test_a_directory_whose_name_is_no_unicode_can_be_reported(log_dirs, tmp_path, capsys):
+    name = os.fsdecode(os.fsencode(tmp_path) + b"/run\xff\x1b")
+    os.rename(log_dirs[0], name)
+    page = tmp_path / "page.html"
+    for arguments in ([], ["--markdown"], ["--json"], ["--html", str(page)]):
+        assert main(["report", name, log_dirs[1], *arguments]) == 0
+    assert main(["compare", name, log_dirs[1]]) == 0
+    told = capsys.readouterr().out
+    assert r"run\udcff\x1b" in told
+    assert told.replace("\n", "").isprintable()
+    assert r"run\udcff\x1b" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a\ud800b"])
+def test_a_name_that_no_directory_has_is_one_line(name, capsys):
+    with pytest.raises(FileNotFoundError, match="no directory"):
+        diagnose(name)
+    assert main(["report", name]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert repr(name) in error
