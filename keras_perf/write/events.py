@@ -36,7 +36,7 @@ def writable_log_dir(log_dir: str | os.PathLike[str]) -> str:
 
     Raises:
         TypeError: not a str or os.PathLike.
-        ValueError: empty.
+        ValueError: empty, or a name that event files cannot have.
         OSError: the directory cannot be made or written.
     """
     if not isinstance(log_dir, str | os.PathLike):
@@ -49,6 +49,11 @@ def writable_log_dir(log_dir: str | os.PathLike[str]) -> str:
         raise ValueError(
             f"log_dir must name a directory, got {log_dir!r}. "
             "Give the directory that TensorBoard is started on, such as 'logs/run1'."
+        )
+    if "\0" in path or not _is_unicode(path):
+        raise ValueError(
+            f"log_dir must be a name in Unicode without NUL, got {path!r}: TensorFlow and "
+            "TensorBoard cannot open any other. Choose another directory."
         )
     if "://" in path:
         return path
@@ -65,6 +70,11 @@ def writable_log_dir(log_dir: str | os.PathLike[str]) -> str:
             "Choose another directory or change its permissions",
         ) from error
     return path
+
+
+def _is_unicode(path: str) -> bool:
+    """Whether UTF-8 has it: bytes that are none become surrogates in a path, which it lacks."""
+    return not any("\ud800" <= each <= "\udfff" for each in path)
 
 
 class RunWriter:

@@ -153,7 +153,7 @@ def test_works_inside_a_callback_list_inside_the_list(callbacks):
     assert diary.entries[-1] == ("epoch", 0)
 
 
-@pytest.mark.parametrize("wrong", [None, 3, b"logs", ""])
+@pytest.mark.parametrize("wrong", [None, 3, b"logs", "", "logs\0", "logs\udcff"])
 def test_refuses_what_is_no_log_directory(wrong):
     for kind in (
         kp.WindowedProfiler,

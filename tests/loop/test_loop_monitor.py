@@ -472,6 +472,12 @@ def test_a_wrong_argument_is_named(arguments, message, tmp_path):
         loop.monitor(tmp_path, **{"steps": 10, **arguments})
 
 
+@pytest.mark.parametrize("name", ["logs\0", "logs\udcff"])
+def test_a_log_directory_that_no_file_can_be_in_is_refused(name):
+    with pytest.raises(ValueError, match="log_dir must be a name in Unicode without NUL, got"):
+        watched_loops.Loop().monitor(name, 10)
+
+
 def test_a_failure_of_ours_is_said_once_and_training_goes_on(tmp_path, said, monkeypatch):
     loop = watched_loops.Loop()
     monitor = loop.monitor(tmp_path, 60)

@@ -75,6 +75,8 @@ def test_a_phase_that_is_none_is_refused(nvml, tmp_path):
     ("arguments", "error"),
     [
         ({"log_dir": 3}, TypeError),
+        ({"log_dir": "logs\0"}, ValueError),
+        ({"log_dir": "logs\udcff"}, ValueError),
         ({"log_dir": "logs", "interval_s": 0}, ValueError),
         ({"log_dir": "logs", "interval_s": "1"}, TypeError),
     ],

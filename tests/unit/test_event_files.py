@@ -353,6 +353,25 @@ def test_an_empty_log_directory_is_refused():
         writable_log_dir("")
 
 
+@pytest.mark.parametrize("name", ["run\0", "run\udcff", "gs://bucket/\ud800"])
+def test_a_name_that_no_event_file_can_have_is_refused(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="log_dir must be a name in Unicode") as raised:
+        writable_log_dir(name)
+    assert type(raised.value) is ValueError
+    assert f"got {name!r}" in str(raised.value)
+    assert str(raised.value).isprintable()
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["two\nlines", "\x1b[31m", "\u202e数"])
+def test_a_name_that_is_only_odd_is_written_and_read_back(name, tmp_path):
+    writer = RunWriter(writable_log_dir(tmp_path / name))
+    writer.scalars(10, {"perf/step_time_ms": 1.5}, wall_time=1.0)
+    writer.close()
+    assert [row[2] for row in rows(tmp_path / name)] == [10]
+
+
 def test_a_log_directory_that_cannot_be_made_is_refused_with_its_name(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(OSError, match=r"log_dir must be writable, got .*file") as raised:
