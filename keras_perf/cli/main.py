@@ -88,8 +88,8 @@ def _template(arguments: argparse.Namespace) -> None:
             f"FILE must be a new file in a directory that is writable, got {arguments.file!r} "
             f"({error.strerror}). Give another name; nothing is overwritten."
         ) from error
-    file = visible(arguments.file)
-    print(f"Written: {file}. Try it: python {file}")
+    written = visible(arguments.file)
+    print(f"Written: {written}. Try it: python {written}")
 
 
 def _launch(arguments: argparse.Namespace) -> int:

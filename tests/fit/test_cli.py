@@ -1,6 +1,8 @@
 """The command line, and the demo that is the package's main job."""
 
+import io
 import re
+import sys
 
 import programs
 import pytest
@@ -11,6 +13,7 @@ import keras_perf as kp
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.cli import demo, digits
 from keras_perf.cli.main import main
+from keras_perf.cli.output import readable_output
 from keras_perf.read.event_files import events, run_files
 
 
@@ -95,6 +98,19 @@ def test_the_demo_finds_changes_and_shows(tmp_path):
     assert abs(accuracies[0] - accuracies[1]) < 3
     assert f"tensorboard --logdir {tmp_path}" in text
     assert (tmp_path / "before/perf/plugins/profile").is_dir()
+
+
+def test_what_the_demo_prints_is_shown_as_it_is_in_plain_characters(tmp_path, monkeypatch):
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", stream)
+    monkeypatch.setattr(demo, "train", lambda *_: 0.5)
+    with readable_output():
+        console = Console()
+        demo._say(console, "2.00× (1.9–2.1) [red]…[/]")
+        demo._train("as a beginner does", [], digits.Choices(), tmp_path, tmp_path, console)
+    told = stream.buffer.getvalue().decode("ascii")
+    assert "2.00x (1.9-2.1) [red]...[/]" in told
+    assert "Training as a beginner does" in told
 
 
 def test_the_demo_follows_the_numbers_that_are_recommended():

@@ -1,0 +1,118 @@
+"""Whatever the names of a run, each form of its report keeps its shape."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from hand_built import between_epochs, stage
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_summary import frame, point
+from test_visible import ANY_TEXT
+
+from keras_perf.analyse.summary import summarize
+from keras_perf.records.gap_event import Cause, GapEvent
+from keras_perf.report.as_json import reports_json
+from keras_perf.report.comparison import comparison_of
+from keras_perf.report.diagnosis import diagnosis_of
+from keras_perf.report.events import events_markdown
+from keras_perf.report.gpus import gpus_markdown
+from keras_perf.report.run_report import RunReport
+from keras_perf.report.run_table import runs_markdown, runs_text
+
+NAMES = st.tuples(*[ANY_TEXT] * 6)
+
+
+def context_of(owner, mapped, function, reason, layer, host):
+    """A context in which every name that a form shows is one of these."""
+    event = GapEvent(40, Cause.CALLBACK, owner, 900.0, 4.0)._asdict()
+    total = {"cause": "callback", "owner": owner, "count": 1, "total_ms": 900.0}
+    kinds = ("map", "shuffle", "batch", "filter")
+    chain = [
+        {
+            "kind": kind if kind != "filter" else mapped,
+            "function": function,
+            "parallel": False,
+            "stateful": True,
+            "random": True,
+            "python": False,
+            "one_at_a_time": False,
+            "reads_files": False,
+            "elements": 100,
+        }
+        for kind in reversed(kinds)
+    ]
+    return {
+        **between_epochs(callbacks={owner: 2.0}),
+        "cpu_count": 8,
+        "epochs": 3,
+        "stages": [stage(mapped, 3.0), stage("Map", 4.0)],
+        "dataset": {"chains": [chain], "prefetch_added": True, "deterministic": True},
+        "events": [event],
+        "event_totals": [total],
+        "layer_widths": {layer: 7},
+        "steps_per_execution_trial": {"reason": reason},
+        "trace_differences": [host],
+    }
+
+
+def diagnosed(names):
+    owner = names[0]
+    parts = {"input_wait": 2.0, "compute": 2.0, "callbacks": 4.0}
+    points = [point(end, 10, 8.0, **parts) for end in range(10, 110, 10)]
+    points = [(end, values | {f"callbacks/{owner}_ms": 4.0}) for end, values in points]
+    return diagnosis_of(summarize(frame(*points), context_of(*names)))
+
+
+def markdown_of(names):
+    first, plain = diagnosed(names), diagnosed(["name"] * 6)
+    report = RunReport(names[5], first, frame())
+    yield first.to_markdown()
+    yield comparison_of(first, plain).to_markdown()
+    yield runs_markdown([report, report])
+    yield events_markdown(context_of(*names))
+    yield gpus_markdown([("gpu/0", names[0], [names[1]])])
+
+
+def tables(text):
+    """The number of columns of each row of each table."""
+    rows = [re.sub(r"\\.", "", line) for line in text.splitlines()]
+    return [row.count("|") if row.startswith("|") else 0 for row in rows]
+
+
+@given(NAMES)
+@settings(max_examples=15, deadline=None)
+def test_markdown_keeps_its_lines_and_columns_and_holds_no_tag(names):
+    # A name that is no identifier is not in the code to paste, and one may be a callback's own.
+    names = [f"My {name}" for name in names]
+    usual = list(markdown_of(["My name"] * 6))
+    for text, plain in zip(markdown_of(names), usual, strict=True):
+        assert "<" not in text
+        assert text.replace("\n", "").isprintable()
+        assert sorted(tables(text)) == sorted(tables(plain))
+        assert text.count("```") == plain.count("```")
+
+
+@given(NAMES)
+@settings(max_examples=15, deadline=None)
+def test_a_terminal_is_given_lines_of_what_can_be_seen(names):
+    first = diagnosed(names)
+    report = RunReport(names[5], first, frame())
+    told = [str(first), str(comparison_of(first, first)), runs_text([report, report])]
+    told += [first.explanation, *first.notes]
+    told += [advice.reason + advice.title for advice in first.recommendations]
+    for text in told:
+        assert text.replace("\n", "").isprintable()
+    assert json.loads(reports_json([report]))["runs"][0]["run"] == names[5]
+
+
+def test_what_the_others_vary_is_all_there():
+    text = diagnosed(["owner", "Stage", "function", "reason", "layer", "host"]).to_markdown()
+    assert "| owner |" in text
+    assert "| callback owner |" in text
+    assert "| Stage (1) |" in text
+    assert "shuffle(function) comes after batch(function)" in text
+    assert "Dispatch was not measured (reason)" in text
+    assert "The trace and the split differ. Host." in text
+    assert "```python" in text
