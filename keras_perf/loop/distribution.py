@@ -18,6 +18,7 @@ from keras_perf.cluster.slurm import cluster_from_slurm
 from keras_perf.cluster.tf_config import Cluster, ClusterError, read_cluster
 from keras_perf.loop.early_use import UNKNOWN, early_use
 from keras_perf.loop.stopping import StopOnSignal
+from keras_perf.records.visible import visible
 
 KINDS = ("auto", "none", "one-device", "mirrored", "multi-worker")
 KINDS_HELP = (
@@ -163,7 +164,7 @@ def exit_code(main: Callable[[], int]) -> int:
     try:
         return main()
     except (ClusterError, PeerError) as error:
-        print(f"{sys.argv[0]}: {error}", file=sys.stderr)
+        print(visible(f"{sys.argv[0]}: {error}"), file=sys.stderr)
     except Exception:  # noqa: BLE001  to end without waiting for the input pipeline
         traceback.print_exc()
     return 1

@@ -81,6 +81,14 @@ def test_a_cluster_that_cannot_come_together_ends_in_one_line(capsys):
     assert exit_code(lambda: 42) == 42
 
 
+def test_what_keeps_a_cluster_apart_is_one_line_whatever_the_hosts_are_called(capsys):
+    def fails():
+        raise ClusterError("no answer from a\n\x1b]0;b")
+
+    assert exit_code(fails) == 1
+    assert capsys.readouterr().err.endswith(": no answer from a\\n\\x1b]0;b\n")
+
+
 def test_any_other_end_of_a_program_shows_where_it_was(capsys):
     def fails():
         raise ValueError("in a step")
