@@ -58,7 +58,7 @@ class Terminal(Form):
     >>> form = Terminal()
     >>> form.table(["stage", "ms"], [["Map \x1b[31m", "1.5"]])
     >>> print(form, end="")
-    stage         ms
+    stage          ms
     ------------  ---
     Map \x1b[31m  1.5
     """
