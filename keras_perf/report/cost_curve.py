@@ -34,6 +34,5 @@ def curve_markdown(curve: CostCurve, record: StepsPerExecution) -> str:
     table = markdown_table(["steps_per_execution", "predicted ms", "measured ms"], rows)
     return (
         f"{record.reason}\n\n{table}\n\nMeasured in {cost['trial_executions']} executions of "
-        f"other lengths, {cost['extra_traces']} of them after tracing, in {cost['trial_s']:.2f} s "
-        "of training steps.\n"
+        f"other lengths, in {cost['trial_s']:.2f} s of training steps.\n"
     )
