@@ -7,9 +7,11 @@ import contextlib
 import os
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from keras_perf.read.event_files import NoRunError
 
@@ -182,6 +184,18 @@ def parser() -> argparse.ArgumentParser:
     return main_parser
 
 
+@contextlib.contextmanager
+def _warnings_in_one_line(command: str) -> Iterator[None]:
+    """Python would print the line of code that warns, too."""
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        print(f"keras-perf {command}: {message}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command; returns its exit code: 0 done, 1 the work failed, 2 wrong use.
 
@@ -189,7 +203,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = parser().parse_args(argv)
     try:
-        code: int | None = arguments.work(arguments)
+        with _warnings_in_one_line(arguments.command):
+            code: int | None = arguments.work(arguments)
     except (NoRunError, _WrongUseError) as error:
         print(f"keras-perf {arguments.command}: {error}", file=sys.stderr)
         return 2

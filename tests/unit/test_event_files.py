@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import struct
+import subprocess
+import sys
 import tempfile
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
 
+from keras_perf.read.checksums import masked_crcs
 from keras_perf.read.event_files import NoRunError, events, run_files
+from keras_perf.read.left_out import LeftOutWarning
 from keras_perf.read.scalars import load_newest, load_scalars
 from keras_perf.write.events import CONTEXT_TAG, RunWriter, writable_log_dir
 
@@ -204,12 +211,90 @@ def test_the_warning_of_a_cut_off_file_names_it_and_the_cause(whole, tmp_path):
     assert list(frame["value"]) == [0.0, 1.0]
 
 
-def test_bytes_that_are_no_event_end_the_reading_with_a_warning(whole, tmp_path):
+def test_bytes_that_are_no_event_are_left_out_with_a_warning(whole, tmp_path):
     path = tmp_path / "events.out.tfevents.1.host.1.0"
     bad = struct.pack("<QI", 3, 0) + b"\xff\xff\xff" + bytes(4)
     path.write_bytes(whole + bad)
-    with pytest.warns(UserWarning, match="19 bytes dropped"):
+    with pytest.warns(LeftOutWarning, match="19 of its 372 bytes are not what was written"):
         assert len(list(events(path))) == 5
+
+
+def test_a_flipped_byte_costs_the_record_that_it_lies_in_and_no_other(whole, tmp_path):
+    path = tmp_path / "events.out.tfevents.1.host.1.0"
+    path.write_bytes(whole)
+    complete, ends = list(events(path)), record_ends(whole)
+    for place in range(len(whole)):
+        damaged = bytearray(whole)
+        damaged[place] ^= 0x41
+        path.write_bytes(damaged)
+        with pytest.warns(LeftOutWarning, match="is damaged") as caught:
+            found = list(events(path))
+        hit = sum(end <= place for end in ends)
+        assert found == complete[:hit] + complete[hit + 1 :]
+        assert len(caught) == 1
+
+
+def test_bytes_that_were_lost_or_put_in_between_cost_what_lies_around_them(whole, tmp_path):
+    path = tmp_path / "events.out.tfevents.1.host.1.0"
+    path.write_bytes(whole)
+    complete, third = list(events(path)), record_ends(whole)[2]
+    for damaged in (whole[: third + 5] + whole[third + 9 :], whole[:third] + b"?" + whole[third:]):
+        path.write_bytes(damaged)
+        with pytest.warns(LeftOutWarning, match="is damaged"):
+            found = list(events(path))
+        assert found[:3] == complete[:3]
+        assert found[-1] == complete[-1]
+
+
+def test_what_is_left_out_is_told_without_a_line_of_code(whole, tmp_path):
+    path = tmp_path / "perf" / "events.out.tfevents.1.host.1.0"
+    path.parent.mkdir()
+    path.write_bytes(whole[:-1])
+    script = f"import keras_perf; keras_perf.load_scalars({str(tmp_path)!r})"
+    command = [sys.executable, "-c", script]
+    told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stderr
+    assert told.startswith(f"<keras_perf>:0: LeftOutWarning: {path} ends in the middle")
+    assert told.count("\n") == 1
+
+
+def test_a_directory_that_cannot_be_listed_costs_no_other(tmp_path, monkeypatch):
+    for name in ("a", "b"):
+        RunWriter(str(tmp_path / name)).close()
+    refuse_to_list(monkeypatch, tmp_path / "a" / "perf")
+    with pytest.warns(LeftOutWarning, match=r"a/perf cannot be read: Permission denied"):
+        assert list(run_files(tmp_path)) == ["b/perf"]
+    with pytest.raises(NoRunError, match=r"a/perf cannot be read: Permission denied"):
+        run_files(tmp_path / "a")
+
+
+def refuse_to_list(monkeypatch, folder):
+    """As for somebody who may not read it; the tests run as root, who may."""
+    scandir = os.scandir
+
+    def refusing(path):
+        if Path(path) == folder:
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+
+
+def test_a_directory_that_cannot_be_looked_at_says_why(tmp_path, monkeypatch):
+    def refusing(self, **_):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "stat", refusing)
+    with pytest.raises(NoRunError, match=r"nowhere' that can be looked at: Permission denied"):
+        run_files(tmp_path / "nowhere")
+
+
+@given(stretches=st.lists(st.tuples(st.integers(0, 200), st.integers(0, 300)), max_size=40))
+@settings(max_examples=50, deadline=None)
+def test_checksums_of_many_stretches_are_tensorboards_of_each(stretches):
+    data = bytes(place * 37 % 251 for place in range(500))
+    begin, length = (np.array([each[i] for each in stretches], dtype=np.int64) for i in (0, 1))
+    found = masked_crcs(np.frombuffer(data, np.uint8), begin, length)
+    assert found.tolist() == [masked_crc32c(data[b : b + n]) for b, n in stretches]
 
 
 def test_an_empty_file_is_an_empty_run(tmp_path):
