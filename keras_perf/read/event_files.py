@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from tensorboard.compat.proto.event_pb2 import Event
 
 from keras_perf.read.checksums import masked_crc_of_length, masked_crcs
 from keras_perf.read.left_out import warn_left_out
+from keras_perf.records.fit_identity import file_suffix, sequence_of
 
 _HEADER = struct.Struct("<QI")
 _CRC = struct.Struct("<I")
@@ -73,10 +75,14 @@ def _is_ours(run: Path) -> bool:
     return run.name == "perf" or (run.parent.name == "perf" and run.name.startswith("worker_"))
 
 
-def _age(path: Path) -> tuple[str, int]:
-    """Sorts TensorBoard's names: …tfevents.<seconds>.<host>.<process>.<number of the writer>."""
-    head, _, number = path.name.rpartition(".")
-    return head, int(number) if number.isdigit() else 0
+def _age(path: Path) -> tuple[int, str, int]:
+    """Sorts by the sequence, and then by TensorBoard's part of the name.
+
+    It is …tfevents.<seconds>.<host>.<process>.<number of the writer>.
+    """
+    sequence = sequence_of(path.name)
+    head, _, number = path.name.removesuffix(file_suffix(sequence)).rpartition(".")
+    return sequence, head, int(number) if number.isdecimal() else 0
 
 
 class Records(NamedTuple):
@@ -135,7 +141,7 @@ def events(path: Path) -> Iterator[Event]:
     found = records(data)
     lost = found.lost_bytes
     for begin, length, whole in zip(found.begin, found.length, _whole(data, found), strict=True):
-        event = parsed(data[begin : begin + length]) if whole else None
+        event = _parsed(data[begin : begin + length]) if whole else None
         if event is None:
             lost += _HEADER.size + length + _CRC.size
         else:
@@ -152,6 +158,40 @@ def events(path: Path) -> Iterator[Event]:
         )
 
 
+def first_events(path: Path, most_bytes: int = 1 << 16) -> list[Event]:
+    """What a file begins with, without a warning."""
+    with path.open("rb") as file:
+        data = file.read(most_bytes)
+    return list(_some(data, records(data), range(3)))
+
+
+def logged_between(path: Path) -> tuple[float, float] | None:
+    """First and last time at which a file logged scalars, from its ends; None if it did not."""
+    data = path.read_bytes()
+    found = records(data)
+    places = range(len(found.begin))
+    times = []
+    for order in (places, reversed(places)):
+        scalars = (event for event in _some(data, found, order) if _has_scalars(event))
+        times += [event.wall_time for event in islice(scalars, 1)]
+    return (min(times), max(times)) if times else None
+
+
+def _has_scalars(event: Event) -> bool:
+    return any(value.HasField("simple_value") for value in event.summary.value)
+
+
+def _some(data: bytes, found: Records, places: Iterable[int]) -> Iterator[Event]:
+    """Those of the whole events that are at these places."""
+    for place in places:
+        if place >= len(found.begin):
+            return
+        begin, length = [found.begin[place]], [found.length[place]]
+        event = _parsed(data[begin[0] : begin[0] + length[0]])
+        if event is not None and _whole(data, Records(begin, length, 0, 0))[0]:
+            yield event
+
+
 def _whole(data: bytes, found: Records) -> list[bool]:
     """Which records match the checksum behind them."""
     begin, length = np.array(found.begin, dtype=np.int64), np.array(found.length, dtype=np.int64)
@@ -166,7 +206,7 @@ def _whole(data: bytes, found: Records) -> list[bool]:
     return whole
 
 
-def parsed(data: bytes) -> Event | None:
+def _parsed(data: bytes) -> Event | None:
     """The event; None if the bytes are none."""
     try:
         return Event.FromString(data)
