@@ -31,8 +31,13 @@ def _arguments_at_fault(*errors: type[Exception]) -> Iterator[None]:
 def _report(arguments: argparse.Namespace) -> None:
     from keras_perf.report.run_report import run_reports
     from keras_perf.report.run_table import runs_markdown, runs_text
+    from keras_perf.report.training import UnknownFitError
 
-    reports = run_reports(arguments.logdirs)
+    if arguments.fits:
+        _list_fits(arguments.logdirs)
+        return
+    with _arguments_at_fault(UnknownFitError):
+        reports = run_reports(arguments.logdirs, arguments.fit)
     if arguments.html is not None:
         from keras_perf.report.page import page_html
 
@@ -46,6 +51,15 @@ def _report(arguments: argparse.Namespace) -> None:
         print(diagnosis.to_markdown() if arguments.markdown else diagnosis, end="")
     else:
         print(runs_markdown(reports) if arguments.markdown else runs_text(reports), end="")
+
+
+def _list_fits(log_dirs: Sequence[str]) -> None:
+    from keras_perf.report.fit_list import fits_text, list_fits
+
+    for log_dir in log_dirs:
+        if len(log_dirs) > 1:
+            print(f"{log_dir}:")
+        print(fits_text(list_fits(log_dir)), end="")
 
 
 def _write(file: str, page: str) -> None:
@@ -146,6 +160,12 @@ def parser() -> argparse.ArgumentParser:
     forms.add_argument("--markdown", action="store_true", help="as Markdown")
     forms.add_argument("--json", action="store_true", help="as JSON")
     forms.add_argument("--html", metavar="FILE", help="as one page with plots, without network")
+    forms.add_argument("--fits", action="store_true", help="list everything that wrote there")
+    report.add_argument(
+        "--fit",
+        metavar="ID",
+        help="a fit by its id or sequence; default: the newest that measured steps",
+    )
     report.set_defaults(work=_report)
 
     compare = commands.add_parser("compare", help="what a change bought")

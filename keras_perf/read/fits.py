@@ -18,15 +18,17 @@ from keras_perf.read.left_out import warn_left_out
 from keras_perf.read.valid_context import valid_context
 from keras_perf.read.valid_scalars import valid_scalars
 from keras_perf.records.fit_identity import FIT_TAG, FitIdentity, sequence_of
-from keras_perf.records.metrics import CONTEXT_TAG
+from keras_perf.records.metrics import CONTEXT_TAG, STEP_MS, STEPS
 
 SHOWN = 3
 """So many values that cannot be true are named."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Fit:
     """One `fit`: one event file. What it logged is read when it is first asked for.
+
+    The file may grow: another `Fit` of it may know more, and is another one.
 
     Attributes:
         run: the path of its directory below the log directory.
@@ -65,6 +67,13 @@ class Fit:
                 f"out: {', '.join(wrong)}."
             )
         return known
+
+    @cached_property
+    def steps(self) -> int:
+        """The steps that it measured: those of intervals whose step time is known."""
+        timed = self.scalars["step"][self.scalars["tag"] == STEP_MS]
+        rows = (self.scalars["tag"] == STEPS) & self.scalars["step"].isin(timed)
+        return int(self.scalars[rows].drop_duplicates("step", keep="last")["value"].sum())
 
     @cached_property
     def span(self) -> tuple[float, float]:
