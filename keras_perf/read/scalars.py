@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import pandas as pd
 
@@ -30,11 +29,3 @@ def load_scalars(log_dir: str | os.PathLike[str]) -> pd.DataFrame:
     parts = [fit.logged for fits in fits_of(log_dir).values() for fit in fits]
     frame = pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
     return frame.astype({"run": "category", "tag": "category"})
-
-
-def load_newest(
-    log_dir: str | os.PathLike[str],
-) -> dict[str, tuple[pd.DataFrame, dict[str, Any]]]:
-    """Scalars and context of the newest `fit` of each run, whether it measured steps or not."""
-    newest = {run: fits[-1] for run, fits in fits_of(log_dir).items()}
-    return {run: (fit.scalars, fit.context) for run, fit in newest.items()}

@@ -20,8 +20,9 @@ from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
 
 from keras_perf.read.checksums import masked_crcs
 from keras_perf.read.event_files import NoRunError, events, run_files
+from keras_perf.read.fits import fits_of
 from keras_perf.read.left_out import LeftOutWarning
-from keras_perf.read.scalars import load_newest, load_scalars
+from keras_perf.read.scalars import load_scalars
 from keras_perf.records.fit_identity import FIT_TAG
 from keras_perf.write.events import CONTEXT_TAG, RunWriter, writable_log_dir
 
@@ -128,7 +129,7 @@ def test_the_newest_context_of_a_fit_counts(tmp_path):
     writer.context(1, {"epochs": 1, "gpus": {"gpu/0": "H200 µ"}})
     writer.context(2, {"epochs": 2, "stages": None})
     writer.close()
-    (_, context) = load_newest(tmp_path)["perf"]
+    context = fits_of(tmp_path)["perf"][-1].context
     assert context == {"epochs": 2}
 
 
@@ -136,7 +137,7 @@ def test_without_a_context_there_is_an_empty_one(tmp_path):
     writer = RunWriter(str(tmp_path))
     writer.scalars(1, {"perf/step_time_ms": 1.0}, 1.0)
     writer.close()
-    assert load_newest(tmp_path)["perf"][1] == {}
+    assert fits_of(tmp_path)["perf"][-1].context == {}
 
 
 def test_text_and_layout_are_no_scalars_and_name_their_plugins(tmp_path):
@@ -404,9 +405,9 @@ def test_of_several_fits_the_newest_wins_whichever_file_was_touched_last(
     fits = [(f"events.out.tfevents.{older}", 1.0), (f"events.out.tfevents.{newer}", 2.0)]
     for name, value in fits if written_first == "older" else fits[::-1]:
         fit_of_an_earlier_version(tmp_path, name, value)
-    frame, context = load_newest(tmp_path)["perf"]
-    assert list(frame["value"]) == [2.0]
-    assert context == {"value": 2.0}
+    newest = fits_of(tmp_path)["perf"][-1]
+    assert list(newest.scalars["value"]) == [2.0]
+    assert newest.context == {"value": 2.0}
     assert list(load_scalars(tmp_path)["value"]) == [1.0, 2.0]
 
 
@@ -417,7 +418,7 @@ def test_an_empty_fit_beside_others_does_not_disturb_them(tmp_path):
     writer.close()
     RunWriter(str(tmp_path)).close()
     assert list(load_scalars(tmp_path)["value"]) == [1.0]
-    assert list(load_newest(tmp_path)["perf"][0]["value"]) == []
+    assert list(fits_of(tmp_path)["perf"][-1].scalars["value"]) == []
 
 
 # -- the log directory -------------------------------------------------------------------
