@@ -148,8 +148,8 @@ def events(path: Path) -> Iterator[Event]:
             yield event
     if lost:
         warn_left_out(
-            f"{path} is damaged: {lost:,} of its {len(data):,} bytes are not what was written. "
-            "What they held is left out, everything else is shown."
+            f"{path} is damaged: {lost:,} of its {len(data):,} bytes do not match their "
+            "checksums. What they held is left out, everything else is shown."
         )
     if found.cut_bytes:
         warn_left_out(
