@@ -4,13 +4,17 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check test-matrix test-gpu build clean
+.PHONY: demo test test-long check test-matrix test-gpu build clean
 
 demo: $(READY)
 	$(BIN)/keras-perf demo
 
 test: $(READY)
 	$(BIN)/python -m pytest -n 2
+
+# The same promises on many more programs, drawn at random.
+test-long: $(READY)
+	KERAS_PERF_DRAWS=500 $(BIN)/python -m pytest tests/fit/test_training_is_unchanged.py
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from keras_perf.read.scalars import load_scalars
     from keras_perf.report.comparison import Comparison, compare
     from keras_perf.report.diagnosis import Diagnosis, diagnose
+    from keras_perf.report.fit_list import list_fits
     from keras_perf.report.trace import Trace, read_trace
     from keras_perf.trials.input_benchmark import benchmark_input_pipeline
     from keras_perf.trials.sweep import sweep_steps_per_execution
@@ -46,6 +47,7 @@ _HOMES = {
     "benchmark_train_step": "trials.train_step_benchmark",
     "compare": "report.comparison",
     "diagnose": "report.diagnosis",
+    "list_fits": "report.fit_list",
     "load_scalars": "read.scalars",
     "perf_callbacks": "callbacks.suite",
     "read_trace": "report.trace",
@@ -66,6 +68,7 @@ __all__ = [
     "benchmark_train_step",
     "compare",
     "diagnose",
+    "list_fits",
     "load_scalars",
     "perf_callbacks",
     "read_trace",

@@ -13,6 +13,7 @@ from keras_perf.analyse.part_means import part_means
 from keras_perf.analyse.worker import Worker
 from keras_perf.records.exchange import EXCHANGE_PARTS
 from keras_perf.records.interval import PARTS
+from keras_perf.records.metrics import STEP_MS, STEPS
 from keras_perf.records.visible import visible, visible_record
 
 ENOUGH_STEPS = 20
@@ -98,17 +99,9 @@ def summarize(scalars: pd.DataFrame, context: Mapping[str, Any]) -> Summary:
     wide = scalars.pivot_table(
         index="step", columns="tag", values="value", aggfunc="last", observed=True
     )
-    tags = ["perf/interval_steps", "perf/step_time_ms"]
-    wide = wide.reindex(columns=sorted({*wide.columns, *tags}))
-    measured = wide.dropna(subset=tags)
-    intervals = pd.DataFrame({"steps": measured[tags[0]], "step": measured[tags[1]]})
-    for part in PARTS:
-        if f"perf/{part}_ms" in measured:
-            intervals[part] = measured[f"perf/{part}_ms"]
-    for name in (*EXCHANGE_PARTS, "slowest_worker"):
-        tag = f"perf/{name}" if name == "slowest_worker" else f"perf/{name}_ms"
-        if tag in measured:
-            intervals[name] = measured[tag]
+    wide = wide.reindex(columns=sorted({*wide.columns, STEPS, STEP_MS}))
+    measured = wide.dropna(subset=[STEPS, STEP_MS])
+    intervals = _intervals(measured)
     parts = _mean_parts(intervals)
     owners = {
         visible(tag.removeprefix("callbacks/").removesuffix("_ms")): _weighted(
@@ -117,11 +110,8 @@ def summarize(scalars: pd.DataFrame, context: Mapping[str, Any]) -> Summary:
         for tag in measured.columns
         if tag.startswith("callbacks/")
     }
-    sensors = {
-        str(tag): _over_time(points)
-        for tag, points in scalars.groupby("tag", observed=True)
-        if str(tag).startswith(("gpu/", "host/"))
-    }
+    by_tag = {str(tag): points for tag, points in scalars.groupby("tag", observed=True)}
+    sensors = {tag: _over_time(p) for tag, p in by_tag.items() if tag.startswith(("gpu/", "host/"))}
     return Summary(
         steps=int(intervals["steps"].sum()) if len(intervals) else 0,
         step_ms=_weighted(intervals["step"], intervals["steps"]),
@@ -133,11 +123,32 @@ def summarize(scalars: pd.DataFrame, context: Mapping[str, Any]) -> Summary:
         garbage_ms=_mean(measured, "perf/garbage_collection_ms"),
         exchange=_mean_exchange(intervals, parts),
         trace={
-            str(tag).removeprefix("trace/"): float(points["value"].mean())
-            for tag, points in scalars.groupby("tag", observed=True)
-            if str(tag).startswith("trace/")
+            tag.removeprefix("trace/"): float(points["value"].mean())
+            for tag, points in by_tag.items()
+            if tag.startswith("trace/")
         },
     )
+
+
+def _intervals(measured: pd.DataFrame) -> pd.DataFrame:
+    """As in `Summary.intervals`; where compute is missing, it is what the other parts leave."""
+    intervals = pd.DataFrame({"steps": measured[STEPS], "step": measured[STEP_MS]})
+    for part in PARTS:
+        if f"perf/{part}_ms" in measured:
+            intervals[part] = measured[f"perf/{part}_ms"]
+        elif part == "compute":
+            intervals[part] = float("nan")
+    others = intervals[[part for part in PARTS if part in intervals and part != "compute"]]
+    left = (intervals["step"] - others.sum(axis=1)).clip(lower=0.0)
+    intervals["compute"] = intervals["compute"].fillna(left)
+    tags = {f"perf/{name}_ms": name for name in EXCHANGE_PARTS}
+    tags["perf/slowest_worker"] = "slowest_worker"
+    if tags.keys() <= set(measured.columns):
+        # Of an exchange that is known in part nothing can be said.
+        whole = measured[list(tags)].notna().all(axis=1)
+        for tag, name in tags.items():
+            intervals[name] = measured[tag].where(whole)
+    return intervals
 
 
 def _mean_exchange(intervals: pd.DataFrame, parts: Mapping[str, float]) -> dict[str, float]:
@@ -157,7 +168,7 @@ def _mean(measured: pd.DataFrame, tag: str) -> float:
     """Per step; 0 where it was never logged."""
     if tag not in measured or not len(measured):
         return 0.0
-    return _weighted(measured[tag].fillna(0.0), measured["perf/interval_steps"])
+    return _weighted(measured[tag].fillna(0.0), measured[STEPS])
 
 
 def _mean_parts(intervals: pd.DataFrame) -> dict[str, float]:
@@ -176,7 +187,9 @@ def _over_time(points: pd.DataFrame) -> float:
     """
     if len(points) == 1:
         return float(points["value"].iloc[0])
-    return _weighted(points["value"].iloc[1:], points["wall_time"].diff().iloc[1:] + 1e-9)
+    # A clock that is set back gives no point less weight than none.
+    stood_for = points["wall_time"].diff().iloc[1:].clip(lower=0.0) + 1e-9
+    return _weighted(points["value"].iloc[1:], stood_for)
 
 
 def _weighted(values: pd.Series, weights: pd.Series) -> float:

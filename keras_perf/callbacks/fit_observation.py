@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -15,14 +16,15 @@ from keras_perf.callbacks.listener import Plan
 from keras_perf.callbacks.model_facts import (
     compiles_for_shapes,
     counts_every_step,
+    is_endless,
     kind_of_input,
     optimizer_iterations,
 )
 from keras_perf.callbacks.observation import Observation
 from keras_perf.callbacks.relay import CallbackRelay, fit_arguments, is_being_called
 from keras_perf.callbacks.trial_conditions import called_less_often, reason_not_to_try
-from keras_perf.callbacks.trial_functions import TrialFunctions
 from keras_perf.records.execution import Kind
+from keras_perf.trials.repeated_function import RepeatedFunction, each_calls_logs
 from keras_perf.trials.train_function import TrainFunction
 
 
@@ -30,9 +32,11 @@ class FitObservation(Observation):
     """Wraps the model's train function and the callback list for the time of one `fit`.
 
     Attributes:
-        armed: the next call of the train function is of the loop that our relay is in.
+        answering: Keras is being answered for steps that have already run, and its hooks are to
+            be called as if the execution had not ended yet.
         epochs_differ: epochs were not all of one length.
         known_steps: steps of an epoch as Keras told them before the first one, or None.
+        may_run_out: the data may end before the steps of an epoch that `fit` was told.
         replacements: how often a callback has made the train function anew.
     """
 
@@ -57,19 +61,25 @@ class FitObservation(Observation):
         self.epochs_differ = False
         arguments = fit_arguments()
         self.whole_executions = arguments.get("steps_per_epoch") is not None
+        self.may_run_out = self.whole_executions and not is_endless(arguments.get("x"))
         self.input_kind = kind_of_input(arguments.get("x"))
         self._dataset_graph = dataset_graph(arguments.get("x"))
         self._shapes_differ = False
-        self.armed = callbacks is None
         self._epochs_done = 0
         self._exhausted = False
+        self.answering = self._silent = False
+        self._answers: Iterator[Any] = iter(())
         self._answers_left = 0
-        self._answer: Any = None
-        self._trial_functions = TrialFunctions(model)
         self.replacements = 0
-        self._wrap_train_function()
+        self._wrapper: TrainFunction = self._execute
+        self._repeated: RepeatedFunction | None = None
+        self._tracing_s = 0.0
+        self._observe_train_function()
         self._list = weakref.ref(callbacks) if callbacks is not None else lambda: None
         self._relay = CallbackRelay(callbacks, self) if callbacks is not None else None
+        if self._relay is None:
+            # Nobody tells when the loop calls.
+            self._put(self._wrapper)
 
     # -- what only `fit` knows -----------------------------------------------------------
 
@@ -81,11 +91,6 @@ class FitObservation(Observation):
     def in_a_hook(self) -> bool:
         """A callback of its `fit` is at work: a `fit` that begins now is inside of it."""
         return not self.closed and is_being_called(self._list())
-
-    @property
-    def answering(self) -> bool:
-        """Keras is being answered for steps that have already run."""
-        return self._answers_left > 0
 
     @property
     def relayed(self) -> bool:
@@ -113,13 +118,13 @@ class FitObservation(Observation):
 
     @property
     def extra_traces(self) -> int:
-        """Train functions that were traced for trials."""
-        return self._trial_functions.count
+        """Loops around the train function that were traced for trials."""
+        return 0 if self._repeated is None else self._repeated.traces
 
     @property
     def tracing_s(self) -> float:
         """Seconds that took."""
-        return self._trial_functions.tracing_s
+        return self._tracing_s
 
     def settings(self) -> Mapping[str, Any]:
         """Keras's settings of the `fit`."""
@@ -162,42 +167,59 @@ class FitObservation(Observation):
         return steps if fits else 0
 
     def refuses(self, steps: int) -> str | None:
-        """Traces a train function for so many steps, if there is none yet."""
+        """Looks up what a call with this iterator runs, and puts a loop around it."""
         assert self.pipeline is not None
-        return self._trial_functions.refuses(steps, self.pipeline.iterator)
+        begin = time.perf_counter()
+        try:
+            repeated = self._repeated = self._repeated or RepeatedFunction(self._function)
+            repeated.prepare(self.pipeline.iterator)
+            return repeated.differs
+        except Exception as error:  # noqa: BLE001  monitoring never kills training
+            return f"the train function cannot be repeated ({error!r})"
+        finally:
+            self._tracing_s += time.perf_counter() - begin
 
     def longer(self, plan: Plan, steps: int, kind: Kind) -> Plan:
         """Keras's next calls are answered for the steps that run ahead of them."""
-        function, answers = self._trial_functions.of(steps), steps // plan.steps - 1
-        return plan._replace(function=function, steps=steps, kind=kind, answers=answers)
+        assert self._repeated is not None
+        calls = steps // plan.steps
+        function = partial(self._repeated.run, calls=calls)
+        return plan._replace(function=function, steps=steps, kind=kind, calls=calls)
 
     # -- the hot path --------------------------------------------------------------------
 
-    def _wrap_train_function(self) -> None:
+    def _observe_train_function(self) -> None:
         self._function: TrainFunction = self.model.train_function
+        self._repeated = None
         self._runs(self._function)
-        self._wrapper: TrainFunction = partial(self._execute, self._function)
-        self.model.train_function = self._wrapper
+
+    def _put(self, function: TrainFunction) -> None:
+        """Makes it the model's train function.
+
+        Past Keras's own `__setattr__`, which looks for variables to track and takes 3 µs.
+        """
+        vars(self.model)["train_function"] = function
 
     def arm(self) -> None:
-        """The loop calls the train function next; a hook may have made it anew."""
-        self.armed = True
-        if self.model.train_function not in (self._wrapper, None):
-            self.replacements += 1
-            self._wrap_train_function()
-            self._trial_functions.clear()
-            self._tell("function_replaced")
+        """The loop calls the train function next, and it alone finds ours in its place.
 
-    def _execute(self, function: TrainFunction, iterator: Any) -> Any:
-        """In place of `function`, the model's train function."""
-        if not self.armed:
-            # Not called by the loop that our relay is in, but by train_on_batch in somebody's
-            # callback, say, or by another `fit` after this one was interrupted.
-            return function(iterator)
-        self.armed = not self.relayed
+        No hook does, so that none can keep it; but a hook may have made a new one.
+        """
+        found = self.model.train_function
+        if found is not self._function and found is not None:
+            self.replacements += 1
+            self._observe_train_function()
+            self._tell("function_replaced")
+        self._put(self._wrapper)
+
+    def _execute(self, iterator: Any) -> Any:
+        """In place of the model's train function."""
+        if self.relayed:
+            self._put(self._function)
+        elif self.closed:
+            return self._function(iterator)
         if self._answers_left:
-            self._answers_left -= 1
-            return self._answer
+            return self._next_answer()
         plan = self.begin(iterator)
         try:
             if plan.around is None:
@@ -214,8 +236,20 @@ class FitObservation(Observation):
             self.close(aborted=True)
             raise
         self.returned(plan)
-        if plan.answers:
-            self._answer, self._answers_left = logs, plan.answers
+        if plan.calls == 1:
+            return logs
+        self._answers, self._answers_left = each_calls_logs(logs), plan.calls
+        # A trial is one to nobody but us; what is applied is as if the user had set it.
+        self._silent = plan.kind is not Kind.TRIAL
+        return self._next_answer()
+
+    def _next_answer(self) -> Any:
+        """The logs of the next call whose steps have run."""
+        logs = next(self._answers)
+        # They are read by now, by the first of these at least: the device is done.
+        self.timeline.ready(self.now())
+        self._answers_left -= 1
+        self.answering = self._silent and self._answers_left > 0
         return logs
 
     # -- what happens between executions -------------------------------------------------
@@ -225,18 +259,22 @@ class FitObservation(Observation):
         if not self._epochs_done:
             # Another callback may have restored a checkpoint when training began.
             self.first_step = self.step = optimizer_iterations(self.model) or 0
-        self.batch = self._answers_left = 0
+        self.batch = 0
+        self._forget_answers()
         self._epoch_iterations = optimizer_iterations(self.model)
         self.mid_epoch = True
         self._exhausted = False
         self._stretch_limit = self._longest_stretch()
+
+    def _forget_answers(self) -> None:
+        self._answers_left, self.answering = 0, False
 
     def epoch_ends(self, *, validates: bool = False) -> None:
         """Called when an epoch's last execution is over; again calls do nothing."""
         if not self.mid_epoch:
             return
         self.mid_epoch = False
-        self._answers_left = 0
+        self._forget_answers()
         missing = self._missing_steps()
         self.step -= missing
         self.batch -= missing
@@ -273,7 +311,7 @@ class FitObservation(Observation):
 
     def _give_back(self) -> None:
         if self.model.train_function is self._wrapper:
-            self.model.train_function = self._function
+            self._put(self._function)
         if self._relay is not None:
             self._relay.restore()
         self._when_closed(self)

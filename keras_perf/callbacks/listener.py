@@ -20,8 +20,8 @@ class Plan(NamedTuple):
     steps: int
     kind: Kind
     around: AbstractContextManager[Any] | None = None
-    answers: int = 0
-    """How many of Keras's next calls it runs ahead of; they get the same logs."""
+    calls: int = 1
+    """Of how many of Keras's calls it runs the steps; each is answered with its own logs."""
 
 
 class Listener:

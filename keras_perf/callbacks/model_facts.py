@@ -37,6 +37,11 @@ def kind_of_input(x: Any) -> str | None:
     return "arrays"
 
 
+def is_endless(x: Any) -> bool:
+    """It says of itself that it never ends."""
+    return isinstance(x, tf.data.Dataset) and int(x.cardinality()) == tf.data.INFINITE_CARDINALITY
+
+
 def trace_counter(function: Any) -> Callable[[], int]:
     """Counts traces of a `tf.function`, or of the one inside Keras's train function.
 

@@ -123,12 +123,12 @@ class Observation:
 
     @property
     def extra_traces(self) -> int:
-        """Traces that trials have cost."""
+        """What was traced for trials."""
         return 0
 
     @property
     def tracing_s(self) -> float:
-        """Seconds that they took."""
+        """Seconds that took."""
         return 0.0
 
     def settings(self) -> Mapping[str, Any]:

@@ -42,9 +42,11 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
 
     After warm-up it runs a few executions of several steps in place of single ones: real steps
     in their real order, so that data, losses and final weights are bit for bit those of a run
-    without it; Keras's next calls are answered with their logs. From the lengths it fits
-    T(N) = c + h / N and picks the smallest N within 2 % of the floor c. Batch hooks of other
-    callbacks see during a trial what they would see with that N.
+    without it: the longer execution is a loop around the traced function that runs anyway, none
+    of the user's code is traced again, and each of Keras's next calls is answered with the logs
+    of its own step. From the lengths it fits T(N) = c + h / N and picks the smallest N within 2 %
+    of the floor c. Batch hooks of other callbacks are called for every batch, with its own logs;
+    those of a trial when all of its steps have run.
 
     Arguments:
         log_dir: the directory that TensorBoard is started on; str or os.PathLike.
@@ -61,9 +63,12 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         TypeError, ValueError, OSError: a wrong argument, or `log_dir` cannot be written.
 
     It does not try, and says why, where that could change training or could not pay: a callback
-    with batch hooks that may steer training, `run_eagerly`, an epoch too short, long steps,
-    a train function that takes long to compile against the steps left, several replicas
-    or workers.
+    with batch hooks that may steer training or that save the model between batches, a step that
+    draws `tf.random` numbers or writes summaries, `run_eagerly`, an epoch too short, long steps,
+    a train function that takes long to compile against the steps left, several replicas or
+    workers.
+
+    With `apply`, batch hooks are called as with that N: once for all of its steps.
 
     What it cannot see: with `apply`, the steps at an epoch's end that are fewer than N run as
     they would without it, one execution of the old length after the other.

@@ -80,11 +80,12 @@ class Recording:
         try:
             self.write_context(observation)
             for log_dir in self._diagnosed if observation.diagnoses else ():
-                diagnosis = diagnose(log_dir)
+                this = self._writers[log_dir].fit.id
+                diagnosis = diagnose(log_dir, fit=this)
                 if self.traces:
                     self._note_differences(diagnosis.summary)
                     self.write_context(observation)
-                    diagnosis = diagnose(log_dir)
+                    diagnosis = diagnose(log_dir, fit=this)
                 markdown = diagnosis.to_markdown()
                 self._writers[log_dir].text(observation.step, "perf/diagnosis", markdown)
         finally:

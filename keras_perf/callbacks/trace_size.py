@@ -13,7 +13,7 @@ from keras_perf.observers.capture_cost import (
     UNKNOWN_BYTES_PER_STEP,
     longest_window,
 )
-from keras_perf.trials.train_function import inner_function
+from keras_perf.trials.train_function import traces_of
 
 logger = logging.getLogger("keras_perf")
 
@@ -50,9 +50,7 @@ def nodes_of_a_step(train_function: Any) -> int | None:
 
     None where there is no graph, as with `run_eagerly`, or none is found. Takes milliseconds.
     """
-    function = inner_function(train_function)
-    # Private: no public name leads to what a tf.function has traced without its arguments.
-    traced: list[Any] = getattr(function, "_list_all_concrete_functions", list)()
+    traced = traces_of(train_function)
     if not traced:
         return None
     return executed_nodes(traced[-1].graph.as_graph_def())

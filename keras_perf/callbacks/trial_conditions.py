@@ -22,7 +22,8 @@ _ONLY_LOOK = (
     keras.callbacks.BackupAndRestore,
 )
 """Callbacks whose batch hooks do not steer training. Others can say so with Keras's own
-`async_safe = True`: a callback that may be called late cannot steer."""
+`async_safe = True`: a callback that may be called late cannot steer, and needs no model as it was
+at that batch."""
 
 
 def reason_not_to_try(observation: FitObservation) -> str | None:
@@ -30,6 +31,8 @@ def reason_not_to_try(observation: FitObservation) -> str | None:
     model = observation.model
     if model.run_eagerly:
         return "run_eagerly=True runs every step from Python"
+    if tf.config.functions_run_eagerly():
+        return "tf.config.run_functions_eagerly(True) runs every step from Python"
     if isinstance(model.distribute_strategy, tf.distribute.MultiWorkerMirroredStrategy):
         return "several workers would have to try at the same steps"
     replicas = model.distribute_strategy.num_replicas_in_sync
@@ -46,6 +49,11 @@ def reason_not_to_try(observation: FitObservation) -> str | None:
             "not cross; steps_per_epoch, or dataset.apply(tf.data.experimental.assert_cardinality"
             "(batches)), tells it"
         )
+    if observation.may_run_out:
+        return (
+            "with steps_per_epoch the data may end within a longer execution; dataset.repeat() "
+            "never does"
+        )
     if optimizer_iterations(model) is None:
         return "the model's optimizer does not count its steps"
     for callback, owner in observation.batch_hooks:
@@ -55,6 +63,14 @@ def reason_not_to_try(observation: FitObservation) -> str | None:
                 f"{owner} may steer training step by step; if it only looks, say so with "
                 "async_safe = True on the callback"
             )
+        if getattr(callback, "save_freq", "epoch") != "epoch":
+            return (
+                f"{owner} saves the model between batches, when a trial would have trained it "
+                "further; with save_freq='epoch' it does not"
+            )
+        # Private to Keras's TensorBoard. Where it moves, a trial may fall into the window.
+        if getattr(callback, "_start_batch", 0):
+            return f"{owner} captures a trace (profile_batch), in which a trial would stand"
     return None
 
 

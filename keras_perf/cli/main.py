@@ -7,10 +7,11 @@ import contextlib
 import os
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from keras_perf.cli.output import CLOSED_PIPE, readable_output
 from keras_perf.read.event_files import NoRunError
@@ -48,9 +49,14 @@ def _complain(text: str) -> None:
 def _report(arguments: argparse.Namespace) -> None:
     from keras_perf.report.run_report import run_reports
     from keras_perf.report.run_table import runs_markdown, runs_text
+    from keras_perf.report.training import UnknownFitError
 
-    with _permitted():
-        reports = run_reports(arguments.logdirs)
+    if arguments.fits:
+        with _permitted():
+            _list_fits(arguments.logdirs)
+        return
+    with _permitted(), _arguments_at_fault(UnknownFitError):
+        reports = run_reports(arguments.logdirs, arguments.fit)
     if arguments.html is not None:
         from keras_perf.report.page import page_html
 
@@ -64,6 +70,15 @@ def _report(arguments: argparse.Namespace) -> None:
         print(diagnosis.to_markdown() if arguments.markdown else diagnosis, end="")
     else:
         print(runs_markdown(reports) if arguments.markdown else runs_text(reports), end="")
+
+
+def _list_fits(log_dirs: Sequence[str]) -> None:
+    from keras_perf.report.fit_list import fits_text, list_fits
+
+    for log_dir in log_dirs:
+        if len(log_dirs) > 1:
+            print(f"{visible(log_dir)}:")
+        print(fits_text(list_fits(log_dir)), end="")
 
 
 def _write(file: str, page: str) -> None:
@@ -170,6 +185,12 @@ def parser() -> argparse.ArgumentParser:
     forms.add_argument("--markdown", action="store_true", help="as Markdown")
     forms.add_argument("--json", action="store_true", help="as JSON")
     forms.add_argument("--html", metavar="FILE", help="as one page with plots, without network")
+    forms.add_argument("--fits", action="store_true", help="list everything that wrote there")
+    report.add_argument(
+        "--fit",
+        metavar="ID",
+        help="a fit by its id or sequence; default: the newest that measured steps",
+    )
     report.set_defaults(work=_report)
 
     compare = commands.add_parser("compare", help="what a change bought")
@@ -208,6 +229,18 @@ def parser() -> argparse.ArgumentParser:
     return main_parser
 
 
+@contextlib.contextmanager
+def _warnings_in_one_line(command: str) -> Iterator[None]:
+    """Python would print the line of code that warns, too."""
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        _complain(f"keras-perf {command}: {message}")
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command; returns its exit code: 0 done, 1 the work failed, 2 wrong use.
 
@@ -225,7 +258,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _done(arguments: argparse.Namespace) -> int:
     try:
-        code: int | None = arguments.work(arguments)
+        with _warnings_in_one_line(arguments.command):
+            code: int | None = arguments.work(arguments)
     except (NoRunError, _WrongUseError) as error:
         _complain(f"keras-perf {arguments.command}: {error}")
         return 2

@@ -19,9 +19,9 @@ from keras_perf.observers.exchange_watch import ExchangeWatch
 from keras_perf.observers.steps_choice import Bounds
 from keras_perf.records.epoch_gap import VALIDATION
 from keras_perf.records.exchange import ExchangeMeans, ExchangeTotals, exchange_scalars
-from keras_perf.records.execution import Kind
 from keras_perf.records.interval import Interval
 from keras_perf.records.phase import Phase
+from keras_perf.trials.train_function import takes_a_number
 from keras_perf.write.events import RUN, worker_run
 
 FLUSH_S = 5.0
@@ -94,7 +94,9 @@ class LoopObservation(Observation):
         self._left = 0
         self._longest_left: int | None = None
         self._exhausted = False
-        self._extra_traces = 0
+        self._function = function
+        self._judged_traces: int | None = None
+        self._refusal: str | None = None
         self._owners: set[str] = set()
         self._dataset_graph: dict[str, Any] | None = None
         self._flushed = self.now()
@@ -115,11 +117,6 @@ class LoopObservation(Observation):
     def steps_left(self) -> int:
         """Steps until training ends."""
         return max(0, (self._steps or 0) - self.step)
-
-    @property
-    def extra_traces(self) -> int:
-        """Traces of the loop's function in trials; none where the number of steps is a tensor."""
-        return self._extra_traces
 
     def settings(self) -> Mapping[str, Any]:
         """What is known of the loop."""
@@ -180,7 +177,23 @@ class LoopObservation(Observation):
             return "an element of the iterator holds several steps, whose number a trial changes"
         if self._steps is None:
             return "the number of steps is not known; LoopMonitor(steps=...) tells it"
+        if self._function is None:
+            return (
+                "another number of steps could trace the loop's function again, with what Python "
+                "holds by then; LoopMonitor(function=...) lets that be seen"
+            )
         return None
+
+    def refuses(self, steps: int) -> str | None:
+        """Looks whether another number would trace the loop's function again."""
+        if self._judged_traces != self.traces:
+            self._judged_traces = self.traces
+            if not takes_a_number(self._function):
+                self._refusal = (
+                    "another number of steps would trace the loop's function again, with what "
+                    "Python holds by then; pass it as a tensor, tf.constant(call.steps)"
+                )
+        return self._refusal
 
     def called_less_often(self) -> list[str]:
         """What `LoopMonitor.host` was told of."""
@@ -219,13 +232,6 @@ class LoopObservation(Observation):
         if self._executions == self._warm_executions:
             self._note_exchange()
         return self.begin(iterator)
-
-    def returned(self, plan: Plan, *, unseen: bool = False) -> None:
-        """The execution has run; `unseen`, if its function may have returned long before."""
-        traces = self.traces
-        super().returned(plan, unseen=unseen)
-        if plan.kind is Kind.TRIAL:
-            self._extra_traces += self.traces - traces
 
     def call_ends(self, plan: Plan, *, marked: bool) -> None:
         """The loop has run the steps and read their result.

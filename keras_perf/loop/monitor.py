@@ -40,7 +40,9 @@ class LoopMonitor:
         first_step: optimizer steps done before, by a training that this one goes on from.
         exchange: times the exchange of gradients among workers, such as `loop.Exchange`.
         function: the `tf.function` that runs the steps; without it, tracing it again is not
-            recognised.
+            recognised, and no other number of steps per call is tried. It is tried only where the
+            function takes the number as a tensor: for another Python number it would be traced
+            again, with what Python holds by then, and train another model.
         examples_per_step: training examples in a step of all replicas together.
         fetches_per_step: how many elements of the iterator a step takes: 4 where gradients of
             four are accumulated; 1/16 where an element holds the batches of 16 steps.

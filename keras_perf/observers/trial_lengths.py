@@ -16,9 +16,6 @@ CONFIRMATIONS = 3
 FACTORS = (32, 16, 8, 4, 2)
 """Lengths to try, as multiples of the present one: the longest that fits, and a quarter of it."""
 
-CHEAP_TRACE_S = 2.0
-"""Where the first execution took longer to trace and compile, one other length has to do."""
-
 LONG_STEP_MS = 20.0
 """A step this long cannot gain 5 %: entering and leaving a function costs about a millisecond."""
 
@@ -27,8 +24,8 @@ LONG_TRIAL_MS = 500.0
 
 SMALL_COST_S = 5.0
 COST_SHARE = 0.1
-"""Tracing and compiling for the trials may take so many seconds, or this share of the time that
-training has left."""
+"""The first execution, whose compiling the first trial repeats in part, may have taken so many
+seconds, or this share of the time that training has left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +53,6 @@ class Room:
     epochs: str = "epochs"
 
     @property
-    def _cheap_to_trace(self) -> bool:
-        return self.first_s < CHEAP_TRACE_S
-
-    @property
     def _longest(self) -> int:
         longest_ms = min(LONG_TRIAL_MS, self.max_execution_s * 1e3)
         return min(self.limit, self.epoch_steps // 3, int(longest_ms / self.step_ms))
@@ -73,7 +66,7 @@ class Room:
         # Beside each trial comes one of a quarter of its length.
         longest = min(self._longest, self._affordable(1.25 * TRIALS))
         fitting = [f * self.present for f in FACTORS if f * self.present <= longest]
-        lengths = fitting[:3:2] if self._cheap_to_trace else fitting[:1]
+        lengths = fitting[:3:2]
         left_s = self.steps_left * self.step_ms / 1e3
         if self.step_ms > LONG_STEP_MS:
             return [], f"steps of {self.step_ms:.0f} ms are too long for the cost per execution"
@@ -82,10 +75,10 @@ class Room:
                 f"{self.epochs} of {self.epoch_steps} steps, with {self.steps_left} steps still "
                 "to go, leave no room to try"
             )
-        if self.first_s * len(lengths) > max(SMALL_COST_S, COST_SHARE * left_s):
+        if self.first_s > max(SMALL_COST_S, COST_SHARE * left_s):
             return [], (
-                f"the first execution took {self.first_s:.0f} s to trace and compile; to do that "
-                "again would not pay in the steps that are left"
+                f"the first execution took {self.first_s:.0f} s to trace and compile; to optimise "
+                "another function would not pay in the steps that are left"
             )
         return sorted(lengths), None
 
@@ -96,7 +89,7 @@ class Room:
         """
         length = min(2 * chosen, self._longest, self._affordable(CONFIRMATIONS))
         length -= length % self.present
-        return length if self._cheap_to_trace and length > max(tried) else None
+        return length if length > max(tried) else None
 
 
 def in_turn(lengths: Sequence[int], trials: int) -> list[int]:

@@ -1,42 +1,74 @@
-"""The record loop over event files: complete events only, also of a run still being written."""
+"""The record loop over event files: whole events only, also of a run still being written."""
 
 from __future__ import annotations
 
 import os
 import struct
-import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
 from tensorboard.compat.proto.event_pb2 import Event
 
+from keras_perf.read.checksums import masked_crc_of_length, masked_crcs
+from keras_perf.read.left_out import warn_left_out
+from keras_perf.records.fit_identity import file_suffix, sequence_of
+
 _HEADER = struct.Struct("<QI")
-_FOOTER_BYTES = 4
+_CRC = struct.Struct("<I")
+_AT_ONCE = 1 << 20
+"""Bytes of a damaged file in which the next whole header is looked for at once."""
 
 
 class NoRunError(FileNotFoundError):
-    """The log directory holds nothing that keras_perf wrote."""
+    """The log directory holds nothing that keras_perf wrote and that can be read."""
 
 
 def run_files(log_dir: str | os.PathLike[str]) -> dict[str, list[Path]]:
     """Event files by run, oldest first, of every `perf` run under `log_dir`.
 
+    A directory that cannot be listed is left out, with a warning.
+
     Raises:
-        NoRunError: there is no such directory or no such run.
+        NoRunError: there is no such directory or no such run, or it cannot be read.
     """
     root = Path(log_dir)
-    if not root.is_dir():
-        raise NoRunError(f"there is no directory {str(root)!r}")
-    runs: dict[str, list[Path]] = {}
-    for path in sorted(root.rglob("events.out.tfevents.*"), key=_age):
-        if _is_ours(path.parent.resolve()):
-            runs.setdefault(path.parent.relative_to(root).as_posix(), []).append(path)
-    if not runs:
+    if not os.path.isdir(root):
+        raise NoRunError(f"there is no directory {str(root)!r}{_hidden(root)}")
+    refused: list[OSError] = []
+    found = [
+        Path(folder, name)
+        for folder, _, names in os.walk(root, onerror=refused.append)
+        for name in names
+        if name.startswith("events.out.tfevents.") and _is_ours(Path(folder).resolve())
+    ]
+    told = [f"{error.filename} cannot be read: {error.strerror}" for error in refused]
+    if not found:
         raise NoRunError(
-            f"{str(root)!r} holds no run of keras_perf; "
+            "; ".join(told)
+            or f"{str(root)!r} holds no run of keras_perf; "
             "train with callbacks=keras_perf.perf_callbacks(log_dir) first"
         )
+    for each in told:
+        warn_left_out(each)
+    runs: dict[str, list[Path]] = {}
+    for path in sorted(found, key=_age):
+        runs.setdefault(path.parent.relative_to(root).as_posix(), []).append(path)
     return runs
+
+
+def _hidden(root: Path) -> str:
+    """Why a directory may be there all the same."""
+    try:
+        root.stat()
+    except PermissionError as error:
+        return f" that can be looked at: {error.strerror}"
+    except (OSError, ValueError):
+        # No directory has a name with NUL in it.
+        pass
+    return ""
 
 
 def _is_ours(run: Path) -> bool:
@@ -44,34 +76,140 @@ def _is_ours(run: Path) -> bool:
     return run.name == "perf" or (run.parent.name == "perf" and run.name.startswith("worker_"))
 
 
-def _age(path: Path) -> tuple[str, int]:
-    """Sorts TensorBoard's names: …tfevents.<seconds>.<host>.<process>.<number of the writer>."""
-    head, _, number = path.name.rpartition(".")
-    return head, int(number) if number.isdigit() else 0
+def _age(path: Path) -> tuple[int, str, int]:
+    """Sorts by the sequence, and then by TensorBoard's part of the name.
+
+    It is …tfevents.<seconds>.<host>.<process>.<number of the writer>.
+    """
+    sequence = sequence_of(path.name)
+    head, _, number = path.name.removesuffix(file_suffix(sequence)).rpartition(".")
+    return sequence, head, int(number) if number.isdecimal() else 0
+
+
+class Records(NamedTuple):
+    """Where the records of a file are, and what of it is none."""
+
+    begin: list[int]
+    length: list[int]
+    lost_bytes: int
+    """Passed over until the next header that is whole."""
+    cut_bytes: int
+    """Of a last record that is not all there."""
+
+
+def records(data: bytes) -> Records:
+    """The records whose headers are whole, by the checksum of their length."""
+    begin, length, lost = [], [], 0
+    position, end = 0, len(data)
+    while position + _HEADER.size <= end:
+        size, crc = _HEADER.unpack_from(data, position)
+        if crc != masked_crc_of_length(size) or not size:
+            behind = _next_header(data, position + 1)
+            lost += behind - position
+            position = behind
+            continue
+        start = position + _HEADER.size
+        if start + size + _CRC.size > end:
+            break
+        begin.append(start)
+        length.append(size)
+        position = start + size + _CRC.size
+    return Records(begin, length, lost, end - position)
+
+
+def _next_header(data: bytes, position: int) -> int:
+    """Where the next whole header begins; the file's end where there is none."""
+    end = len(data) - _HEADER.size
+    while position <= end:
+        until = min(position + _AT_ONCE, end + 1)
+        places = np.arange(until - position)
+        near = np.frombuffer(data, np.uint8, until - position + _HEADER.size - 1, position)
+        stored = np.ascontiguousarray(near[places[:, None] + np.arange(8, 12)]).view("<u4")[:, 0]
+        found = np.flatnonzero(masked_crcs(near, places, np.full(len(places), 8)) == stored)
+        if len(found):
+            return position + int(found[0])
+        position = until
+    return len(data)
 
 
 def events(path: Path) -> Iterator[Event]:
     """Events of one file.
 
-    A tail that is not a whole record (the writer was killed, or is still at it) is dropped
-    with a warning. Checksums are not verified: a local file's length tells the damage that
-    happens, and verifying costs more than reading.
+    Records that do not match their checksums are left out, and so is a tail that is not a whole
+    record (the writer was killed, or is still at it), each with one warning a file.
     """
     data = path.read_bytes()
-    position, end = 0, len(data)
-    while position + _HEADER.size <= end:
-        length, _ = _HEADER.unpack_from(data, position)
-        start = position + _HEADER.size
-        if not length or start + length + _FOOTER_BYTES > end:
-            break
-        try:
-            yield Event.FromString(data[start : start + length])
-        except Exception:  # noqa: BLE001  protobuf's DecodeError differs between its runtimes
-            break
-        position = start + length + _FOOTER_BYTES
-    if position != end:
-        warnings.warn(
-            f"keras_perf: {path.name} ends in the middle of a record "
-            f"({end - position} bytes dropped): its writer was killed or is still writing.",
-            stacklevel=2,
+    found = records(data)
+    lost = found.lost_bytes
+    for begin, length, whole in zip(found.begin, found.length, _whole(data, found), strict=True):
+        event = _parsed(data[begin : begin + length]) if whole else None
+        if event is None:
+            lost += _HEADER.size + length + _CRC.size
+        else:
+            yield event
+    if lost:
+        warn_left_out(
+            f"{path} is damaged: {lost:,} of its {len(data):,} bytes do not match their "
+            "checksums. What they held is left out, everything else is shown."
         )
+    if found.cut_bytes:
+        warn_left_out(
+            f"{path} ends in the middle of a record "
+            f"({found.cut_bytes} bytes dropped): its writer was killed or is still writing."
+        )
+
+
+def first_events(path: Path, most_bytes: int = 1 << 16) -> list[Event]:
+    """What a file begins with, without a warning."""
+    with path.open("rb") as file:
+        data = file.read(most_bytes)
+    return list(_some(data, records(data), range(3)))
+
+
+def logged_between(path: Path) -> tuple[float, float] | None:
+    """First and last time at which a file logged scalars, from its ends; None if it did not."""
+    data = path.read_bytes()
+    found = records(data)
+    places = range(len(found.begin))
+    times = []
+    for order in (places, reversed(places)):
+        scalars = (event for event in _some(data, found, order) if _has_scalars(event))
+        times += [event.wall_time for event in islice(scalars, 1)]
+    return (min(times), max(times)) if times else None
+
+
+def _has_scalars(event: Event) -> bool:
+    return any(value.HasField("simple_value") for value in event.summary.value)
+
+
+def _some(data: bytes, found: Records, places: Iterable[int]) -> Iterator[Event]:
+    """Those of the whole events that are at these places."""
+    for place in places:
+        if place >= len(found.begin):
+            return
+        begin, length = [found.begin[place]], [found.length[place]]
+        event = _parsed(data[begin[0] : begin[0] + length[0]])
+        if event is not None and _whole(data, Records(begin, length, 0, 0))[0]:
+            yield event
+
+
+def _whole(data: bytes, found: Records) -> list[bool]:
+    """Which records match the checksum behind them."""
+    begin, length = np.array(found.begin, dtype=np.int64), np.array(found.length, dtype=np.int64)
+    ends = (begin + length).tolist()
+    stored = np.array([_CRC.unpack_from(data, end)[0] for end in ends], dtype=np.uint32)
+    whole: list[bool] = []
+    step = 8192  # So many fit into a processor's cache.
+    for i in range(0, len(begin), step):
+        part = slice(i, i + step)
+        sums = masked_crcs(np.frombuffer(data, np.uint8), begin[part], length[part])
+        whole += (sums == stored[part]).tolist()
+    return whole
+
+
+def _parsed(data: bytes) -> Event | None:
+    """The event; None if the bytes are none."""
+    try:
+        return Event.FromString(data)
+    except Exception:  # noqa: BLE001  protobuf's DecodeError differs between its runtimes
+        return None

@@ -1,16 +1,12 @@
-"""Scalars and context of a log directory."""
+"""Scalars of a log directory."""
 
 from __future__ import annotations
 
-import json
 import os
-from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
-from keras_perf.read.event_files import events, run_files
-from keras_perf.records.metrics import CONTEXT_TAG
+from keras_perf.read.fits import fits_of
 
 
 def load_scalars(log_dir: str | os.PathLike[str]) -> pd.DataFrame:
@@ -25,48 +21,11 @@ def load_scalars(log_dir: str | os.PathLike[str]) -> pd.DataFrame:
         log_dir: the directory given to the callbacks, or one above it.
 
     Raises:
-        NoRunError: (a FileNotFoundError) nothing of ours is there.
+        NoRunError: (a FileNotFoundError) nothing of ours is there, or it cannot be read.
 
-    A file cut off by a killed process is read up to its last whole record, with a warning.
+    All fits are in it, the oldest first; `list_fits` tells them apart. What is damaged, or cut
+    off by a killed process, is left out with a warning that names the file.
     """
-    parts = [_read(path, run)[0] for run, files in run_files(log_dir).items() for path in files]
+    parts = [fit.logged for fits in fits_of(log_dir).values() for fit in fits]
     frame = pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
     return frame.astype({"run": "category", "tag": "category"})
-
-
-def load_newest(
-    log_dir: str | os.PathLike[str],
-) -> dict[str, tuple[pd.DataFrame, dict[str, Any]]]:
-    """Scalars and context of the newest `fit` of each run.
-
-    A context is {} while training has not got as far as its first interval.
-    """
-    return {run: _read(files[-1], run) for run, files in run_files(log_dir).items()}
-
-
-def _read(path: Path, run: str) -> tuple[pd.DataFrame, dict[str, Any]]:
-    tags: list[str] = []
-    steps: list[int] = []
-    times: list[float] = []
-    values: list[float] = []
-    context: dict[str, Any] = {}
-    for event in events(path):
-        step, wall_time = event.step, event.wall_time
-        for value in event.summary.value:
-            if value.HasField("simple_value"):
-                tags.append(value.tag)
-                steps.append(step)
-                times.append(wall_time)
-                values.append(value.simple_value)
-            elif value.tag == CONTEXT_TAG:
-                context = json.loads(value.tensor.string_val[0])
-    frame = pd.DataFrame(
-        {
-            "run": pd.Categorical([run] * len(tags), categories=[run]),
-            "tag": pd.Categorical(tags),
-            "step": pd.array(steps, dtype="int64"),
-            "wall_time": pd.array(times, dtype="float64"),
-            "value": pd.array(values, dtype="float64"),
-        }
-    )
-    return frame, context

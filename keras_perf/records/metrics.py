@@ -13,6 +13,9 @@ from keras_perf.records.metric import Metric
 CONTEXT_TAG = "perf/context"
 """Where the record of all that is not a scalar is kept."""
 
+STEPS, STEP_MS = "perf/interval_steps", "perf/step_time_ms"
+"""Without either of them nothing of an interval can be used."""
+
 
 STEP_METRICS = (
     Metric(

@@ -289,7 +289,9 @@ def _subject(advice: Recommendation) -> tuple[str, str]:
 
 
 def compare(before: str | os.PathLike[str], after: str | os.PathLike[str]) -> Comparison:
-    """How much faster the newest `fit` under `after` is than that under `before`.
+    """How much faster the newest `fit` under `after` is than the newest under `before`.
+
+    Of each directory it is the newest that measured steps.
 
     Arguments:
         before: log directory of the earlier run.

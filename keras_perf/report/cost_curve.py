@@ -35,8 +35,7 @@ def curve_markdown(curve: CostCurve, record: StepsPerExecution) -> str:
     form.paragraph(record.reason)
     form.table(["steps_per_execution", "predicted ms", "measured ms"], rows)
     form.paragraph(
-        f"Measured in {cost['trial_executions']} executions of other lengths, "
-        f"{cost['extra_traces']} of them after tracing, in {cost['trial_s']:.2f} s of training "
-        "steps."
+        f"Measured in {cost['trial_executions']} executions of other lengths, in "
+        f"{cost['trial_s']:.2f} s of training steps."
     )
     return str(form)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
@@ -19,10 +19,11 @@ from keras_perf.records.gap_event import GapEvent
 from keras_perf.records.interval import PARTS
 from keras_perf.report.contention import contention_notes
 from keras_perf.report.events import events_of
+from keras_perf.report.fit_notes import fit_notes
 from keras_perf.report.forms import Form, Markdown, Terminal
 from keras_perf.report.measured import measured_tables
 from keras_perf.report.settings import settings_notes
-from keras_perf.report.training import newest_training
+from keras_perf.report.training import Training, newest_training
 from keras_perf.report.worker_notes import worker_notes
 
 
@@ -116,23 +117,30 @@ class Diagnosis:
         )
 
 
-def diagnose(log_dir: str | os.PathLike[str]) -> Diagnosis:
-    """The diagnosis of the newest `fit` logged under `log_dir`.
+def diagnose(log_dir: str | os.PathLike[str], *, fit: str | int | None = None) -> Diagnosis:
+    """The diagnosis of the newest `fit` under `log_dir` that measured steps, or of another one.
 
     Returns:
         A `Diagnosis`; print it, or use `.verdict`, `.breakdown`, `.recommendations`.
 
     Arguments:
         log_dir: the directory given to the callbacks.
+        fit: id or sequence of the `fit` to show, as `list_fits` has them.
 
     Raises:
-        NoRunError: (a FileNotFoundError) nothing of ours is there.
-        ValueError: several runs are there; name one.
+        NoRunError: (a FileNotFoundError) nothing of ours is there, or it cannot be read.
+        ValueError: several runs are there, name one; or there is no such `fit`.
 
     Source of the predictions: the model in `keras_perf.advise.step_model`. What they cannot
     see: what a change does to caches, memory bandwidth and thread contention.
     """
-    return diagnosis_of(newest_training(log_dir).summary())
+    return diagnosis_of_training(newest_training(log_dir, fit))
+
+
+def diagnosis_of_training(training: Training) -> Diagnosis:
+    """The diagnosis of what was measured, with notes on the other fits of its directory."""
+    found = diagnosis_of(training.summary())
+    return replace(found, notes=(*fit_notes(training), *found.notes))
 
 
 def diagnosis_of(summary: Summary) -> Diagnosis:

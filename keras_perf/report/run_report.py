@@ -13,7 +13,7 @@ import pandas as pd
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.gap_event import GapEvent
 from keras_perf.records.interval import PARTS
-from keras_perf.report.diagnosis import Diagnosis, diagnosis_of
+from keras_perf.report.diagnosis import Diagnosis, diagnosis_of_training
 from keras_perf.report.events import events_of
 from keras_perf.report.training import trainings
 
@@ -77,8 +77,10 @@ class RunReport:
         return self.steps_per_sec / first.steps_per_sec
 
 
-def run_reports(log_dirs: Iterable[str | os.PathLike[str]]) -> tuple[RunReport, ...]:
-    """The newest `fit` of each run; those of several workers are one.
+def run_reports(
+    log_dirs: Iterable[str | os.PathLike[str]], fit: str | int | None = None
+) -> tuple[RunReport, ...]:
+    """The newest `fit` of each run that measured steps; those of several workers are one.
 
     Returns:
         The runs of the first directory, then those of the next; below one directory in the order
@@ -87,13 +89,15 @@ def run_reports(log_dirs: Iterable[str | os.PathLike[str]]) -> tuple[RunReport, 
     Arguments:
         log_dirs: directories given to the callbacks, each reported alone as `diagnose` does, or
             directories above several of them.
+        fit: id or sequence of another one to report, of the runs that have it.
 
     Raises:
         NoRunError: (a FileNotFoundError) nothing of ours is in one of them.
+        UnknownFitError: (a ValueError) no run of one of them has that fit.
     """
     reports = []
     for log_dir in log_dirs:
-        for training in trainings(log_dir):
+        for training in trainings(log_dir, fit):
             name = str(Path(log_dir, training.name.removesuffix("perf")))
-            reports.append(RunReport(name, diagnosis_of(training.summary()), training.scalars))
+            reports.append(RunReport(name, diagnosis_of_training(training), training.scalars))
     return tuple(reports)

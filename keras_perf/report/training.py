@@ -1,20 +1,17 @@
-"""Which runs under a log directory are one training."""
+"""Which runs under a log directory are one training, and which of its fits is shown."""
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
-from typing import Any
 
 import pandas as pd
 
 from keras_perf.analyse.summary import Summary, summarize
-from keras_perf.read.scalars import load_newest
-
-Run = tuple[pd.DataFrame, dict[str, Any]]
-"""Scalars and context record."""
+from keras_perf.read.fits import Fit, fits_of
 
 CLOCKS_APART_S = 600.0
 """The clocks of two machines are assumed to differ by no more."""
@@ -22,65 +19,86 @@ CLOCKS_APART_S = 600.0
 _WORKER = "worker_"
 
 
+class UnknownFitError(ValueError):
+    """No fit, or more than one, is called so."""
+
+
 @dataclass(frozen=True)
 class Training:
-    """The newest training of a run, or of the runs of several workers.
+    """One training of a run, or of the runs of several workers.
 
     Attributes:
         name: the run's path below the log directory, without the workers' own part.
-        run: of the only worker; of several, of the chief or the first there is.
-        workers: the runs of all workers by number; empty where there is only one.
+        fit: of the only worker; of several, of the chief or the first there is.
+        workers: the fits of all workers by number; empty where there is only one.
+        fits: all that wrote where `fit` did, oldest first; it is one of them.
     """
 
     name: str
-    run: Run = field(repr=False)
-    workers: Mapping[int, Run] = field(repr=False, default_factory=dict)
+    fit: Fit
+    workers: Mapping[int, Fit] = field(repr=False, default_factory=dict)
+    fits: Sequence[Fit] = field(repr=False, default=())
 
     @property
     def scalars(self) -> pd.DataFrame:
         """Of the chief, or of the only worker."""
-        return self.run[0]
+        return self.fit.scalars
 
     def summary(self) -> Summary:
-        """What the chief, or the only worker, measured, and the others beside it."""
-        own = summarize(*self.run)
-        if not self.workers:
-            return own
-        first, *others = sorted(self.workers)
-        found = [own.as_worker(first)]
-        found += [summarize(*self.workers[number]).as_worker(number) for number in others]
+        """What the chief, or the only worker, measured, and beside it those that measured too."""
+        own = summarize(self.fit.scalars, self.fit.context)
+        found = []
+        for number, fit in sorted(self.workers.items()):
+            one = own if fit is self.fit else summarize(fit.scalars, fit.context)
+            if one.steps:
+                found.append(one.as_worker(number))
         return replace(own, workers=tuple(found))
 
 
-def trainings(log_dir: str | os.PathLike[str]) -> tuple[Training, ...]:
-    """The newest training of each run: of the log directory itself, or else of all below it.
+def trainings(
+    log_dir: str | os.PathLike[str], fit: str | int | None = None
+) -> tuple[Training, ...]:
+    """A training of each run: of the log directory itself, or else of all below it.
+
+    Arguments:
+        log_dir: the directory given to the callbacks, or one above it.
+        fit: id or sequence of the one to show, and then the runs that have it; None for the
+            newest that measured steps.
 
     Raises:
         NoRunError: (a FileNotFoundError) nothing of ours is there.
+        UnknownFitError: (a ValueError) there is no such fit.
     """
-    alone: dict[str, Run] = {}
-    several: dict[str, dict[int, Run]] = {}
+    alone: dict[str, list[Fit]] = {}
+    several: dict[str, dict[int, list[Fit]]] = {}
     order = []
-    for path, run in load_newest(log_dir).items():
+    for path, fits in fits_of(log_dir).items():
         parent, number = _place(path)
         order.append(parent)
         if number is None:
-            alone[parent] = run
+            alone[parent] = fits
         else:
-            several.setdefault(parent, {})[number] = run
-    found = [_newest(name, alone.get(name), several.get(name, {})) for name in dict.fromkeys(order)]
-    own = [training for training in found if training.name in ("perf", ".")]
-    return tuple(own or found)
+            several.setdefault(parent, {})[number] = fits
+    names = tuple(dict.fromkeys(order))
+    own = tuple(name for name in names if name in ("perf", "."))
+    runs = [(name, alone.get(name, []), several.get(name, {})) for name in own or names]
+    if fit is None:
+        return tuple(_newest(*run) for run in runs)
+    found = tuple(named for run in runs if (named := _named(*run, str(fit))) is not None)
+    if not found:
+        there = [fit for _, alone_, workers in runs for fit in _leading(alone_, workers)]
+        raise UnknownFitError(f"fit must be one of {_listed(there)}, got {fit!r}")
+    return found
 
 
-def newest_training(log_dir: str | os.PathLike[str]) -> Training:
+def newest_training(log_dir: str | os.PathLike[str], fit: str | int | None = None) -> Training:
     """The one training under a log directory.
 
     Raises:
         NoRunError: (a FileNotFoundError) nothing of ours is there.
-        ValueError: several are there.
+        ValueError: several are there, or not the fit that is asked for.
     """
-    found = trainings(log_dir)
+    found = trainings(log_dir, fit)
     if len(found) > 1:
         raise ValueError(
             f"log_dir must hold one run, {os.fspath(log_dir)!r} holds {len(found)}: "
@@ -93,30 +111,78 @@ def _place(path: str) -> tuple[str, int | None]:
     """A run's path without its worker's part, and the worker's number."""
     run = PurePosixPath(path)
     number = run.name.removeprefix(_WORKER)
-    if run.name.startswith(_WORKER) and number.isdigit():
+    if run.name.startswith(_WORKER) and number.isdecimal():
         return run.parent.as_posix(), int(number)
     return path, None
 
 
-def _newest(name: str, alone: Run | None, workers: dict[int, Run]) -> Training:
-    if alone is not None and (not workers or _span(alone)[1] > max(map(_end, workers.values()))):
-        return Training(name, alone)
-    chief = min(workers)
-    begin, _ = _span(workers[chief])
-    asked = workers[chief][1].get("workers") or max(workers) + 1
-    # What is older, or of more workers than there are, is left from an earlier training.
-    since = begin - CLOCKS_APART_S
-    those = {
-        n: run for n, run in workers.items() if n == chief or (n < asked and _end(run) > since)
-    }
-    return Training(name, workers[chief], those)
+def newest_measured(fits: Sequence[Fit]) -> Fit:
+    """The newest that measured steps; the newest if none did."""
+    return next((fit for fit in reversed(fits) if fit.steps), fits[-1])
 
 
-def _span(run: Run) -> tuple[float, float]:
-    """First and last time at which something was logged; −∞ if nothing was."""
-    times = run[0]["wall_time"]
-    return (float(times.min()), float(times.max())) if len(times) else (float("-inf"),) * 2
+def _newest(name: str, alone: list[Fit], workers: dict[int, list[Fit]]) -> Training:
+    """Of a training alone and one of several workers the one that logged last."""
+    candidates = [newest_measured(fits) for fits in (alone, *workers.values()) if fits]
+    measured = [fit for fit in candidates if fit.steps] or candidates
+    last = max(measured, key=lambda fit: fit.span[1])
+    if alone and (not workers or last is candidates[0]):
+        return Training(name, candidates[0], fits=alone)
+    return _of_workers(name, newest_measured(workers[min(workers)]), workers)
 
 
-def _end(run: Run) -> float:
-    return _span(run)[1]
+def _named(
+    name: str, alone: list[Fit], workers: dict[int, list[Fit]], wanted: str
+) -> Training | None:
+    """The training of the fit with this id or sequence; None if the run has none."""
+    leading = _leading(alone, workers)
+    found = [fit for fit in leading if fit.identity.id == wanted]
+    found = found or [fit for fit in leading if str(fit.identity.sequence) == wanted]
+    if not found:
+        return None
+    if len(found) > 1:
+        raise UnknownFitError(f"fit {wanted!r} may be any of {_listed(found)}: give the id of one")
+    if found[0] in alone:
+        return Training(name, found[0], fits=alone)
+    return _of_workers(name, found[0], workers)
+
+
+def _leading(alone: list[Fit], workers: dict[int, list[Fit]]) -> list[Fit]:
+    """Those that can be asked for: a worker's come with the chief's."""
+    return [*alone, *(workers[min(workers)] if workers else ())]
+
+
+def _listed(fits: Sequence[Fit]) -> str:
+    return ", ".join(f"{fit.identity.id!r} (sequence {fit.identity.sequence})" for fit in fits)
+
+
+def _of_workers(name: str, chief: Fit, workers: dict[int, list[Fit]]) -> Training:
+    """The chief's fit with those of the other workers that belong to it.
+
+    What is of another time, or of more workers than there are, is of another training.
+    """
+    first = min(workers)
+    asked = chief.context.get("workers") or max(workers) + 1
+    those = {first: chief}
+    for number, fits in workers.items():
+        near = [fit for fit in fits if seconds_apart(fit, chief) < CLOCKS_APART_S]
+        if number != first and number < asked and near:
+            those[number] = _beside(near, chief, newest=chief is newest_measured(workers[first]))
+    return Training(name, chief, those, workers[first])
+
+
+def _beside(near: list[Fit], chief: Fit, *, newest: bool) -> Fit:
+    """Which of a worker's fits ran with the chief's: with the newest the newest.
+
+    Else the one that ran at the same time for longest, by the clocks of their machines.
+    """
+    if newest:
+        return newest_measured(near)
+    measured = [fit for fit in near if fit.steps] or near
+    return min(measured, key=lambda fit: seconds_apart(fit, chief))
+
+
+def seconds_apart(one: Fit, other: Fit) -> float:
+    """Seconds between two fits; for how long they overlap, as a negative number."""
+    apart = max(one.span[0], other.span[0]) - min(one.span[1], other.span[1])
+    return math.inf if math.isnan(apart) else apart

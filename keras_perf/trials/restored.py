@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from keras_perf.trials.train_function import TrainFunctionAt
+from keras_perf.trials.train_function import TrainFunction, inner_function
 
 
 def build(model: keras.Model, dataset: tf.data.Dataset) -> None:
@@ -28,7 +28,7 @@ def build(model: keras.Model, dataset: tf.data.Dataset) -> None:
 
 
 @contextmanager
-def restored(model: keras.Model, function: TrainFunctionAt, iterator: Any) -> Iterator[None]:
+def restored(model: keras.Model, function: TrainFunction, iterator: Any) -> Iterator[None]:
     """Puts every variable that training changes back afterwards, also when a step raises.
 
     These are the variables of the model, its optimizer and its metrics, and whatever else the
@@ -38,14 +38,12 @@ def restored(model: keras.Model, function: TrainFunctionAt, iterator: Any) -> It
 
     Arguments:
         model: compiled and built.
-        function: of this model; it is traced, so that it tells its variables.
+        function: of this model; its trace tells its variables.
         iterator: what `function` is called with.
     """
-    with suppress(LookupError):
-        function.trace(iterator)
-    values = {
-        id(v): (v, v.numpy()) for v in _in_tensorflow([*_variables(model), *function.variables])
-    }
+    inner = inner_function(function)
+    traced = () if inner is None else inner.get_concrete_function(iterator).graph.variables
+    values = {id(v): (v, v.numpy()) for v in _in_tensorflow([*_variables(model), *traced])}
     try:
         yield
     finally:

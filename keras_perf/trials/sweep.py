@@ -14,8 +14,9 @@ import tensorflow as tf
 
 from keras_perf.observers.cost_curve import fit_curve
 from keras_perf.trials.arguments import check_compiled, check_count, check_dataset
+from keras_perf.trials.repeated_function import RepeatedFunction
 from keras_perf.trials.restored import build, restored
-from keras_perf.trials.train_function import TrainFunctionAt
+from keras_perf.trials.train_function import read_logs, train_function_of
 
 
 def sweep_steps_per_execution(
@@ -30,7 +31,9 @@ def sweep_steps_per_execution(
     """Time of a training step for each number of steps per execution.
 
     Trains for a while, in rounds over all candidates so that a drifting machine drifts for all,
-    and puts weights, optimizer, metrics and the model's settings back as they were.
+    and puts weights, optimizer, metrics and the model's settings back as they were. Several steps
+    are a loop around the traced function of one, as `StepsPerExecutionRecommender` runs them: the
+    user's code is traced once, or not at all where the model was trained on such batches before.
 
     Returns:
         A frame with a row a candidate: `steps_per_execution`, `step_ms` (median), `low_ms`,
@@ -56,26 +59,32 @@ def sweep_steps_per_execution(
     build(model, dataset)
     strategy = model.distribute_strategy
     iterator = iter(strategy.experimental_distribute_dataset(dataset.repeat()))
-    functions = {n: TrainFunctionAt(model, n) for n in candidates}
-    with restored(model, functions[candidates[0]], iterator):
-        for function in functions.values():
-            function.run_to_its_end(iterator)
+    function = train_function_of(model, 1, iterator)
+    with restored(model, function, iterator):
+        repeated = RepeatedFunction(function)
+        repeated.prepare(iterator)
+
+        def execute(n: int) -> None:
+            read_logs(function(iterator) if n == 1 else repeated.run(iterator, n))
+
+        for n in candidates:
+            execute(n)
         order = list(candidates)
         for _ in range(repeats):
             random.Random(len(times[order[0]])).shuffle(order)
             for n in order:
-                times[n].append(_timed(functions[n], iterator, -(-steps // n)) / n)
+                times[n].append(_timed(execute, n, -(-steps // n)) / n)
     frame = _frame(times)
     if plot:
         _draw(frame)
     return frame
 
 
-def _timed(function: TrainFunctionAt, iterator: Any, executions: int) -> float:
+def _timed(execute: Callable[[int], None], n: int, executions: int) -> float:
     """Milliseconds per execution."""
     begin = time.perf_counter()
     for _ in range(executions):
-        function.run_to_its_end(iterator)
+        execute(n)
     return (time.perf_counter() - begin) / executions * 1e3
 
 

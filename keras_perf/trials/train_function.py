@@ -1,8 +1,7 @@
-"""Keras's own train function for another number of steps per execution."""
+"""A model's train function: the one it has, or one that is made and taken away again."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,80 +13,6 @@ import tensorflow as tf
 TrainFunction = Callable[[Any], Any]
 
 
-class TrainFunctionAt:
-    """The function that `fit` would call with `steps_per_execution=steps`.
-
-    The model keeps its own. Each `run` with an iterator does that many training steps, fewer at
-    the end of the data, and returns the logs.
-    """
-
-    def __init__(self, model: keras.Model, steps: int) -> None:
-        self._model, self._steps = model, steps
-        self._graph: Any = None
-        kept = model.train_function
-        with self._at_that_length():
-            try:
-                model.make_train_function(force=True)
-                self._function: TrainFunction = model.train_function
-            finally:
-                model.train_function = kept
-
-    def run(self, iterator: Any) -> Any:
-        """One execution; the first one compiles, with XLA, and traces if nobody did before."""
-        with self._at_that_length():
-            return self._function(iterator)
-
-    def run_to_its_end(self, iterator: Any) -> None:
-        """One execution, and its logs read as Keras reads them, which waits for the device."""
-        for value in tf.nest.flatten(self.run(iterator)):
-            np.asarray(value)
-
-    def trace(self, iterator: Any) -> None:
-        """Traces for such iterators, without running a step.
-
-        Raises:
-            LookupError: the `tf.function` in Keras's train function is not found; it lies in
-                the closure, which is private to Keras.
-        """
-        graph_function = inner_function(self._function)
-        if graph_function is None:
-            raise LookupError("no tf.function in Keras's train function")
-        with self._at_that_length():
-            self._graph = graph_function.get_concrete_function(iterator).graph
-
-    @property
-    def variables(self) -> tuple[tf.Variable, ...]:
-        """Every variable that the traced steps use, whoever made it; none before `trace`."""
-        return () if self._graph is None else tuple(self._graph.variables)
-
-    @property
-    def draws_random_numbers(self) -> bool:
-        """The traced steps hold random operations with a state of their own (`tf.random.*`)."""
-        if self._graph is None:
-            return False
-        definition = self._graph.as_graph_def()
-        nodes = [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
-        return any(_keeps_a_random_state(name) for name in {node.op for node in nodes})
-
-    @contextmanager
-    def _at_that_length(self) -> Iterator[None]:
-        # Keras reads the attribute when the function is made and when it is traced.
-        usual = self._model.steps_per_execution
-        self._model.steps_per_execution = self._steps
-        try:
-            yield
-        finally:
-            self._model.steps_per_execution = usual
-
-
-def _keeps_a_random_state(operation: str) -> bool:
-    """An operation with a seed and a state of its own, such as `tf.random.uniform` runs."""
-    function = getattr(tf.raw_ops, operation, None)
-    if function is None or operation.startswith("Stateless"):
-        return False
-    return "seed" in inspect.signature(function).parameters
-
-
 def inner_function(function: Any) -> Any | None:
     """The `tf.function` itself, or the one in the closure of Keras's train function, or None."""
     if hasattr(function, "experimental_get_tracing_count"):
@@ -96,3 +21,74 @@ def inner_function(function: Any) -> Any | None:
         if hasattr(cell.cell_contents, "experimental_get_tracing_count"):
             return cell.cell_contents
     return None
+
+
+def traces_of(function: Any) -> list[Any]:
+    """What a train function was traced for so far, the newest last.
+
+    Private: no public name leads to what a `tf.function` has traced without its arguments. Where
+    it is missing, traces are costed by their usual size, and trials outside of `fit` trace anew.
+    """
+    found: list[Any] = getattr(inner_function(function), "_list_all_concrete_functions", list)()
+    return found
+
+
+def train_function_of(model: keras.Model, steps: int, iterator: Any) -> TrainFunction:
+    """The function that `fit` calls with `steps_per_execution=steps`, for such iterators.
+
+    Where the model has it, traced, that one: no code of the user's runs again. Else one is made,
+    and the model is left without it, for its next `fit` has to trace what Python holds by then.
+    """
+    kept: TrainFunction | None = model.train_function
+    if kept is not None and model.steps_per_execution == steps and _is_traced(kept, iterator):
+        return kept
+    with _steps_per_execution(model, steps):
+        try:
+            model.make_train_function(force=True)
+            made: TrainFunction = model.train_function
+        finally:
+            model.train_function = kept
+        if (inner := inner_function(made)) is not None:
+            # Keras reads the attribute when the function is made and when it is traced.
+            inner.get_concrete_function(iterator)
+    return made
+
+
+def _is_traced(function: Any, iterator: Any) -> bool:
+    spec = tf.type_spec_from_value(iterator)
+    return any(each.structured_input_signature[0] == (spec,) for each in traces_of(function))
+
+
+@contextmanager
+def _steps_per_execution(model: keras.Model, steps: int) -> Iterator[None]:
+    usual = model.steps_per_execution
+    model.steps_per_execution = steps
+    try:
+        yield
+    finally:
+        model.steps_per_execution = usual
+
+
+def read_logs(logs: Any) -> None:
+    """Reads them as Keras does, which waits for the device."""
+    for value in tf.nest.flatten(logs):
+        np.asarray(value)
+
+
+def takes_a_number(function: Any) -> bool:
+    """A loop's `tf.function` takes its number of steps as a tensor.
+
+    Another number is run without tracing it again then. Each of its traces has a whole number
+    among its tensors, and none a whole number of Python's, which could be it.
+    """
+    traces = traces_of(function)
+    return bool(traces) and all(_holds_only_tensors(each) for each in traces)
+
+
+def _holds_only_tensors(concrete: Any) -> bool:
+    leaves = tf.nest.flatten(concrete.structured_input_signature)
+    numbers = any(
+        isinstance(leaf, tf.TensorSpec) and leaf.shape == () and leaf.dtype.is_integer
+        for leaf in leaves
+    )
+    return numbers and not any(type(leaf) is int for leaf in leaves)

@@ -15,7 +15,9 @@ from tensorboard.compat.proto.tensor_pb2 import TensorProto
 from tensorboard.compat.proto.types_pb2 import DT_STRING
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
+from keras_perf.records.fit_identity import FIT_TAG, file_suffix
 from keras_perf.records.metrics import CONTEXT_TAG
+from keras_perf.write.fit_of_process import identity_of_fit
 from keras_perf.write.layout import layout_bytes
 
 RUN = "perf"
@@ -78,15 +80,23 @@ def _is_unicode(path: str) -> bool:
 
 
 class RunWriter:
-    """Writes one run: scalars, Markdown text, the context record and a dashboard layout."""
+    """Writes one run: scalars, Markdown text, the context record and a dashboard layout.
+
+    Attributes:
+        fit: who writes, which is the first that the file holds.
+    """
 
     def __init__(
         self, log_dir: str, run: str = RUN, clock: Callable[[], float] = time.time
     ) -> None:
         self._clock = clock
-        self._events = EventFileWriter(os.path.join(log_dir, run))
+        folder = os.path.join(log_dir, run)
+        self.fit = identity_of_fit(folder, clock())
+        suffix = file_suffix(self.fit.sequence)
+        self._events = EventFileWriter(folder, filename_suffix=suffix)
         self._tags: set[str] = set()
         self._text_tags: set[str] = set()
+        self._string(0, FIT_TAG, self.fit.to_json().encode(), CONTEXT_PLUGIN)
 
     def scalars(self, step: int, values: Mapping[str, float], wall_time: float) -> None:
         """One event with all values at one step; tags unknown so far get into the layout."""

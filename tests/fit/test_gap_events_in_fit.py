@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import keras_perf as kp
 from keras_perf.read.event_files import events as read_events
-from keras_perf.read.scalars import load_newest
+from keras_perf.read.fits import fits_of
 
 STALL_S = 0.06
 
@@ -25,7 +25,8 @@ def trained(log_dir, callbacks=(), *, data=None, model=None, **arguments):
         callbacks=[kp.StepGapDetector(log_dir), *callbacks],
         **arguments,
     )
-    return load_newest(log_dir)["perf"]
+    newest = fits_of(log_dir)["perf"][-1]
+    return newest.scalars, newest.context
 
 
 def events(context, cause):
@@ -165,7 +166,7 @@ def test_an_exception_keeps_the_events_before_it(tmp_path):
     slow = Now(30, 0, lambda: time.sleep(STALL_S))
     with pytest.raises(StoppedError):
         trained(tmp_path, [slow, Now(50, 0, stop)])
-    _, context = load_newest(tmp_path)["perf"]
+    context = fits_of(tmp_path)["perf"][-1].context
     assert 30 in {event["step"] for event in context["events"]}
 
 

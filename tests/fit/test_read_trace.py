@@ -12,7 +12,7 @@ import keras_perf as kp
 from keras_perf.analyse.summary import summarize
 from keras_perf.analyse.trace import PARTS
 from keras_perf.analyse.trace_agreement import compare_with_split
-from keras_perf.read.scalars import load_newest
+from keras_perf.read.fits import fits_of
 from keras_perf.read.xprof_tables import table, xprof_tool
 
 
@@ -135,7 +135,8 @@ def test_several_steps_per_execution_are_told_apart(in_fours):
 @pytest.mark.parametrize("log_dir", ["single", "in_fours"])
 def test_the_trace_and_the_always_on_split_agree_on_the_wait(log_dir, request):
     log_dir = request.getfixturevalue(log_dir)[0]
-    [(scalars, context)] = load_newest(log_dir).values()
+    [[*_, fit]] = fits_of(log_dir).values()
+    scalars, context = fit.scalars, fit.context
     agreements = compare_with_split(kp.read_trace(log_dir).to_frame(), summarize(scalars, context))
     found = {agreement.part: agreement for agreement in agreements}
     for part in {"input wait", "between executions"} & set(found):

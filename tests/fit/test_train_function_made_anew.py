@@ -8,6 +8,7 @@ import pytest
 from programs import Diary, dataset, model, needs_gap_times
 
 import keras_perf as kp
+from keras_perf.observers.timeline import Timeline
 from keras_perf.records.gap_event import Cause
 
 STEPS, EPOCHS = 60, 3
@@ -70,24 +71,20 @@ def test_the_new_functions_trace_is_a_retrace(tmp_path):
     assert f"a callback made the train function anew {EPOCHS} times" in advice.reason
 
 
-def test_no_longer_execution_is_run_after_it(tmp_path):
-    diary = Diary()
+def test_no_longer_execution_is_run_after_it(tmp_path, monkeypatch):
+    seen = []
+    original = Timeline.take
+
+    def note(self):
+        taken = original(self)
+        seen.extend(taken)
+        return taken
+
+    monkeypatch.setattr(Timeline, "take", note)
     recommender = kp.StepsPerExecutionRecommender(tmp_path, apply=True)
-    trained([kp.StepGapDetector(tmp_path), recommender, Unfreezes(), diary])
-    # Answered steps have no hooks: the first epoch's trials have swallowed some.
-    ends = [epoch.count("end") for epoch in in_epochs(diary.entries)]
-    assert ends[0] < STEPS
-    assert ends[1:] == [STEPS] * (EPOCHS - 1)
-
-
-def in_epochs(entries):
-    """The names of the hooks, epoch by epoch."""
-    epochs = [[]]
-    for hook, _ in entries:
-        if hook == "epoch":
-            epochs.append([])
-        epochs[-1].append(hook)
-    return epochs[:-1]
+    trained([kp.StepGapDetector(tmp_path), recommender, Unfreezes()])
+    assert {e.steps for e in seen if e.first_step < STEPS} > {1}
+    assert {e.steps for e in seen if e.first_step >= STEPS} == {1}
 
 
 def test_the_model_keeps_the_function_that_was_made_last(tmp_path):
@@ -100,3 +97,30 @@ def test_the_model_keeps_the_function_that_was_made_last(tmp_path):
 
     network = trained([kp.StepGapDetector(tmp_path), Notes()])
     assert network.train_function is made[-1]
+
+
+class PutsBack(keras.callbacks.Callback):
+    """Keeps the train function that it finds, and puts it back when training ends."""
+
+    def on_train_begin(self, logs=None):
+        self.kept = [self.model.train_function]
+
+    def on_train_batch_begin(self, batch, logs=None):
+        self.kept.append(self.model.train_function)
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.kept.append(self.model.train_function)
+
+    def on_train_end(self, logs=None):
+        self.model.train_function = self.kept[-1]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_no_hook_finds_anything_of_ours_on_the_model(first, tmp_path):
+    ours = kp.perf_callbacks(tmp_path, profiler=False, gpu=False)
+    puts_back = PutsBack()
+    network = trained([puts_back, *ours] if first else [*ours, puts_back])
+    assert len(puts_back.kept) == 2 * STEPS * EPOCHS + 1
+    assert {each.__module__ for each in puts_back.kept} == {network.train_function.__module__}
+    assert network.train_function.__module__.startswith("keras.")
+    assert kp.diagnose(tmp_path).summary.steps > 0

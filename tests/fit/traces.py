@@ -6,7 +6,7 @@ import keras
 from tensorflow.tsl.profiler.protobuf import xplane_pb2
 from xprof.convert import raw_to_tool_data
 
-from keras_perf.read.scalars import load_newest
+from keras_perf.read.fits import fits_of
 
 
 def traces(log_dir):
@@ -16,7 +16,8 @@ def traces(log_dir):
 
 def captures(log_dir):
     """The captures that the context record names."""
-    [(_, context)] = load_newest(log_dir).values()
+    [[*_, fit]] = fits_of(log_dir).values()
+    context = fit.context
     return context.get("captures", [])
 
 

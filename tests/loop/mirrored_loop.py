@@ -15,7 +15,7 @@ tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
 )
 # On a busy machine the first trace takes seconds.
-trial_lengths.CHEAP_TRACE_S, trial_lengths.SMALL_COST_S = 60.0, 200.0
+trial_lengths.SMALL_COST_S = 200.0
 
 STEPS = 400
 

@@ -53,7 +53,6 @@ def told(monkeypatch):
 @pytest.fixture
 def tracing_is_cheap(monkeypatch):
     """On a busy machine the first trace of a process may take seconds."""
-    monkeypatch.setattr("keras_perf.observers.trial_lengths.CHEAP_TRACE_S", 30.0)
     monkeypatch.setattr("keras_perf.observers.trial_lengths.SMALL_COST_S", 100.0)
 
 
@@ -350,24 +349,36 @@ def test_a_tiny_model_is_told_to_run_more_steps_per_call(tracing_is_cheap, told,
         np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
 
 
-def test_a_function_that_is_traced_for_a_trial_is_said_to_be(tracing_is_cheap, told, tmp_path):
-    loop = watched_loops.Loop()
+def python_number(loop):
+    inner = loop.function
+    return tf.function(lambda iterator, steps: inner(iterator, tf.constant(steps))), int
+
+
+def one_or_many(loop):
     inner = loop.function
 
     @tf.function
-    def one_or_many(iterator, steps):
+    def run(iterator, steps):
         return inner(iterator, tf.constant(1) if steps is None else steps)
 
-    monitor = loop.monitor(tmp_path, 1200, function=one_or_many, steps_per_execution=True)
+    return run, lambda steps: tf.constant(steps) if steps > 1 else None
+
+
+@pytest.mark.parametrize("make", [python_number, one_or_many])
+def test_a_function_that_another_number_would_trace_again_is_not_tried(
+    make, tracing_is_cheap, told, tmp_path
+):
+    function, as_given = make(watched := watched_loops.Loop())
+    monitor = watched.monitor(tmp_path, 1200, function=function, steps_per_execution=True)
     iterator, step = iter(watched_loops.dataset()), 0
     with monitor:
         while step < 1200:
             with monitor.execution(iterator, 1, left=400 - step % 400) as call:
-                steps = tf.constant(call.steps) if call.steps > 1 else None
-                call.returned(one_or_many(iterator, steps)).numpy()
+                call.returned(function(iterator, as_given(call.steps))).numpy()
             step += call.steps
-    assert monitor.recommendation.evidence["extra_traces"] == 1
-    assert Kind.TRACED not in {e.kind for e in told}
+    assert "would trace the loop's function again" in monitor.recommendation.reason
+    assert function.experimental_get_tracing_count() == 1
+    assert {e.steps for e in told} == {1}
 
 
 def test_applied_the_calls_are_as_long_as_what_is_left_allows(tracing_is_cheap, told, tmp_path):
@@ -409,6 +420,7 @@ def test_no_call_has_more_steps_than_are_left(tmp_path):
     [
         ({"worker": 1}, "several workers would have to try at the same steps"),
         ({"steps": None}, "the number of steps is not known"),
+        ({"function": None}, "another number of steps could trace"),
         ({"fetches_per_step": 1 / 16}, "an element of the iterator holds several steps"),
     ],
 )

@@ -8,7 +8,7 @@ import watched_loops
 
 import keras_perf as kp
 from keras_perf.read.event_files import events, run_files
-from keras_perf.read.scalars import load_newest
+from keras_perf.read.fits import fits_of
 from keras_perf.report.page import page_html
 from keras_perf.report.run_report import run_reports
 
@@ -45,11 +45,12 @@ def two_workers(tmp_path, monkeypatch):
 
 
 def test_each_worker_writes_a_run_of_its_own(two_workers):
-    runs = load_newest(two_workers)
+    runs = {run: fits[-1] for run, fits in fits_of(two_workers).items()}
     assert set(runs) == {"perf/worker_0", "perf/worker_1"}
     assert set(kp.load_scalars(two_workers)["run"]) == set(runs)
     for number in (0, 1):
-        scalars, context = runs[f"perf/worker_{number}"]
+        fit = runs[f"perf/worker_{number}"]
+        scalars, context = fit.scalars, fit.context
         assert context["worker"] == number
         assert context["exchange"]["workers"] == 2
         assert {"perf/communication_ms", "perf/peer_wait_ms", "perf/skew_ms"} <= set(scalars["tag"])
@@ -108,7 +109,8 @@ def test_tf_config_tells_the_worker_and_their_number(tmp_path, monkeypatch):
     monkeypatch.setenv("TF_CONFIG", json.dumps(config))
     loop = watched_loops.Loop()
     loop.train(loop.monitor(tmp_path, 60), 60)
-    [(run, (_, context))] = load_newest(tmp_path).items()
+    [(run, [*_, fit])] = fits_of(tmp_path).items()
+    context = fit.context
     assert (run, context["worker"], context["workers"]) == ("perf/worker_1", 1, 3)
     notes = kp.diagnose(tmp_path).notes
     assert "2 of 3 workers have logged nothing into this directory." in notes

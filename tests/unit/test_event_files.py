@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import struct
+import subprocess
+import sys
 import tempfile
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
 
+from keras_perf.read.checksums import masked_crcs
 from keras_perf.read.event_files import NoRunError, events, run_files
-from keras_perf.read.scalars import load_newest, load_scalars
+from keras_perf.read.fits import fits_of
+from keras_perf.read.left_out import LeftOutWarning
+from keras_perf.read.scalars import load_scalars
+from keras_perf.records.fit_identity import FIT_TAG
 from keras_perf.write.events import CONTEXT_TAG, RunWriter, writable_log_dir
 
 
@@ -37,13 +46,16 @@ def record_ends(data: bytes) -> list[int]:
     return ends
 
 
-def fit_in_its_own_file(log_dir: Path, name: str, value: float) -> Path:
-    """A `fit` that logged one value, in a file of that name."""
+def fit_of_an_earlier_version(log_dir: Path, name: str, value: float) -> Path:
+    """A `fit` that logged one value, in a file of that name that does not say who wrote it."""
     writer = RunWriter(str(log_dir))
     writer.scalars(1, {"perf/step_time_ms": value}, wall_time=1.0)
     writer.context(1, {"value": value})
     writer.close()
-    newest = max((log_dir / "perf").iterdir(), key=lambda path: path.stat().st_mtime_ns)
+    [newest] = (log_dir / "perf").glob("*.fit-*")
+    data = newest.read_bytes()
+    version, identity, *_ = record_ends(data)
+    newest.write_bytes(data[:version] + data[identity:])
     return newest.rename(newest.with_name(name))
 
 
@@ -117,15 +129,15 @@ def test_the_newest_context_of_a_fit_counts(tmp_path):
     writer.context(1, {"epochs": 1, "gpus": {"gpu/0": "H200 µ"}})
     writer.context(2, {"epochs": 2, "stages": None})
     writer.close()
-    (_, context) = load_newest(tmp_path)["perf"]
-    assert context == {"epochs": 2, "stages": None}
+    context = fits_of(tmp_path)["perf"][-1].context
+    assert context == {"epochs": 2}
 
 
 def test_without_a_context_there_is_an_empty_one(tmp_path):
     writer = RunWriter(str(tmp_path))
     writer.scalars(1, {"perf/step_time_ms": 1.0}, 1.0)
     writer.close()
-    assert load_newest(tmp_path)["perf"][1] == {}
+    assert fits_of(tmp_path)["perf"][-1].context == {}
 
 
 def test_text_and_layout_are_no_scalars_and_name_their_plugins(tmp_path):
@@ -141,6 +153,7 @@ def test_text_and_layout_are_no_scalars_and_name_their_plugins(tmp_path):
         "perf/diagnosis": "text",
         "custom_scalars__config__": "custom_scalars",
         CONTEXT_TAG: "keras_perf",
+        FIT_TAG: "keras_perf",
     }
     texts = {v.tag: v.tensor.string_val[0] for v in values if v.HasField("tensor")}
     assert texts["perf/diagnosis"] == b"## compute-bound"
@@ -154,6 +167,7 @@ def test_the_layout_is_written_again_only_for_a_new_tag(tmp_path):
     writer.close()
     values = [v for event in events(only_file(tmp_path)) for v in event.summary.value]
     assert [v.tag for v in values] == [
+        FIT_TAG,
         "custom_scalars__config__",
         "host/cpu_pct",
         "host/cpu_pct",
@@ -167,7 +181,7 @@ def test_the_layout_is_written_again_only_for_a_new_tag(tmp_path):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory) -> bytes:
-    """A file of a version record, a layout and three scalar events."""
+    """A file of a version record, who wrote it, a layout and three scalar events."""
     log_dir = tmp_path_factory.mktemp("whole")
     writer = RunWriter(str(log_dir))
     for step in range(3):
@@ -180,7 +194,7 @@ def test_a_file_cut_off_anywhere_is_read_up_to_its_last_whole_event(whole, tmp_p
     path = tmp_path / "events.out.tfevents.1.host.1.0"
     path.write_bytes(whole)
     complete, ends = list(events(path)), record_ends(whole)
-    assert len(complete) == len(ends) == 5
+    assert len(complete) == len(ends) == 6
     for cut in range(len(whole)):
         path.write_bytes(whole[:cut])
         with warnings.catch_warnings(record=True) as caught:
@@ -204,12 +218,90 @@ def test_the_warning_of_a_cut_off_file_names_it_and_the_cause(whole, tmp_path):
     assert list(frame["value"]) == [0.0, 1.0]
 
 
-def test_bytes_that_are_no_event_end_the_reading_with_a_warning(whole, tmp_path):
+def test_bytes_that_are_no_event_are_left_out_with_a_warning(whole, tmp_path):
     path = tmp_path / "events.out.tfevents.1.host.1.0"
     bad = struct.pack("<QI", 3, 0) + b"\xff\xff\xff" + bytes(4)
     path.write_bytes(whole + bad)
-    with pytest.warns(UserWarning, match="19 bytes dropped"):
-        assert len(list(events(path))) == 5
+    with pytest.warns(LeftOutWarning, match="19 of its .* bytes do not match their checksums"):
+        assert len(list(events(path))) == 6
+
+
+def test_a_flipped_byte_costs_the_record_that_it_lies_in_and_no_other(whole, tmp_path):
+    path = tmp_path / "events.out.tfevents.1.host.1.0"
+    path.write_bytes(whole)
+    complete, ends = list(events(path)), record_ends(whole)
+    for place in range(len(whole)):
+        damaged = bytearray(whole)
+        damaged[place] ^= 0x41
+        path.write_bytes(damaged)
+        with pytest.warns(LeftOutWarning, match="is damaged") as caught:
+            found = list(events(path))
+        hit = sum(end <= place for end in ends)
+        assert found == complete[:hit] + complete[hit + 1 :]
+        assert len(caught) == 1
+
+
+def test_bytes_that_were_lost_or_put_in_between_cost_what_lies_around_them(whole, tmp_path):
+    path = tmp_path / "events.out.tfevents.1.host.1.0"
+    path.write_bytes(whole)
+    complete, third = list(events(path)), record_ends(whole)[2]
+    for damaged in (whole[: third + 5] + whole[third + 9 :], whole[:third] + b"?" + whole[third:]):
+        path.write_bytes(damaged)
+        with pytest.warns(LeftOutWarning, match="is damaged"):
+            found = list(events(path))
+        assert found[:3] == complete[:3]
+        assert found[-1] == complete[-1]
+
+
+def test_what_is_left_out_is_told_without_a_line_of_code(whole, tmp_path):
+    path = tmp_path / "perf" / "events.out.tfevents.1.host.1.0"
+    path.parent.mkdir()
+    path.write_bytes(whole[:-1])
+    script = f"import keras_perf; keras_perf.load_scalars({str(tmp_path)!r})"
+    command = [sys.executable, "-c", script]
+    told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stderr
+    assert told.startswith(f"<keras_perf>:0: LeftOutWarning: {path} ends in the middle")
+    assert told.count("\n") == 1
+
+
+def test_a_directory_that_cannot_be_listed_costs_no_other(tmp_path, monkeypatch):
+    for name in ("a", "b"):
+        RunWriter(str(tmp_path / name)).close()
+    refuse_to_list(monkeypatch, tmp_path / "a" / "perf")
+    with pytest.warns(LeftOutWarning, match=r"a/perf cannot be read: Permission denied"):
+        assert list(run_files(tmp_path)) == ["b/perf"]
+    with pytest.raises(NoRunError, match=r"a/perf cannot be read: Permission denied"):
+        run_files(tmp_path / "a")
+
+
+def refuse_to_list(monkeypatch, folder):
+    """As for somebody who may not read it; the tests run as root, who may."""
+    scandir = os.scandir
+
+    def refusing(path):
+        if Path(path) == folder:
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+
+
+def test_a_directory_that_cannot_be_looked_at_says_why(tmp_path, monkeypatch):
+    def refusing(self, **_):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "stat", refusing)
+    with pytest.raises(NoRunError, match=r"nowhere' that can be looked at: Permission denied"):
+        run_files(tmp_path / "nowhere")
+
+
+@given(stretches=st.lists(st.tuples(st.integers(0, 200), st.integers(0, 300)), max_size=40))
+@settings(max_examples=50, deadline=None)
+def test_checksums_of_many_stretches_are_tensorboards_of_each(stretches):
+    data = bytes(place * 37 % 251 for place in range(500))
+    begin, length = (np.array([each[i] for each in stretches], dtype=np.int64) for i in (0, 1))
+    found = masked_crcs(np.frombuffer(data, np.uint8), begin, length)
+    assert found.tolist() == [masked_crc32c(data[b : b + n]) for b, n in stretches]
 
 
 def test_an_empty_file_is_an_empty_run(tmp_path):
@@ -312,10 +404,10 @@ def test_of_several_fits_the_newest_wins_whichever_file_was_touched_last(
 ):
     fits = [(f"events.out.tfevents.{older}", 1.0), (f"events.out.tfevents.{newer}", 2.0)]
     for name, value in fits if written_first == "older" else fits[::-1]:
-        fit_in_its_own_file(tmp_path, name, value)
-    frame, context = load_newest(tmp_path)["perf"]
-    assert list(frame["value"]) == [2.0]
-    assert context == {"value": 2.0}
+        fit_of_an_earlier_version(tmp_path, name, value)
+    newest = fits_of(tmp_path)["perf"][-1]
+    assert list(newest.scalars["value"]) == [2.0]
+    assert newest.context == {"value": 2.0}
     assert list(load_scalars(tmp_path)["value"]) == [1.0, 2.0]
 
 
@@ -326,7 +418,7 @@ def test_an_empty_fit_beside_others_does_not_disturb_them(tmp_path):
     writer.close()
     RunWriter(str(tmp_path)).close()
     assert list(load_scalars(tmp_path)["value"]) == [1.0]
-    assert list(load_newest(tmp_path)["perf"][0]["value"]) == []
+    assert list(fits_of(tmp_path)["perf"][-1].scalars["value"]) == []
 
 
 # -- the log directory -------------------------------------------------------------------

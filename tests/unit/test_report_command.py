@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+from pathlib import Path
 
 import pytest
 from hand_built import write_fit
@@ -74,3 +76,68 @@ def test_two_forms_at_once_or_no_file_is_exit_code_2(log_dirs, wrong, capsys):
         main(["report", log_dirs[0], *wrong])
     assert exit_.value.code == 2
     assert "argument --" in capsys.readouterr().err
+
+
+# -- damaged runs ------------------------------------------------------------------------
+
+
+def damage(log_dir, *, count=40):
+    """Flips bytes all over the event file of a run, and returns its path."""
+    [path] = Path(log_dir, "perf").iterdir()
+    data = bytearray(path.read_bytes())
+    for place in range(count):
+        data[(place + 1) * len(data) // (count + 2)] ^= 0x55
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_damaged_run_is_named_in_one_line_and_hides_no_other(log_dirs, tmp_path, capsys):
+    path = damage(log_dirs[0])
+    assert main(["report", str(tmp_path)]) == 0
+    told, warned = capsys.readouterr()
+    assert [line.split()[0] for line in told.splitlines()[2:4]] == log_dirs
+    assert " 2.000 " in told
+    assert warned.startswith(f"keras-perf report: {path} is damaged: ")
+    assert warned.count("\n") == 1
+
+
+@pytest.mark.filterwarnings("default")
+def test_of_a_damaged_run_what_is_whole_is_shown(log_dirs, capsys):
+    damage(log_dirs[0], count=4)
+    assert told(capsys, log_dirs[0]).startswith("input-bound: ")
+    assert "4.000" in told(capsys, log_dirs[0])
+
+
+def refuse_to_read(monkeypatch, path):
+    """As for somebody who may not read it; the tests run as root, who may."""
+    opened = io.open
+
+    def refusing(file, *arguments, **more):
+        if str(file) == str(path):
+            raise PermissionError(13, "Permission denied", str(file))
+        return opened(file, *arguments, **more)
+
+    monkeypatch.setattr(io, "open", refusing)
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_file_that_may_not_be_read_costs_no_other_run(log_dirs, tmp_path, monkeypatch, capsys):
+    [path] = Path(log_dirs[0], "perf").iterdir()
+    refuse_to_read(monkeypatch, path)
+    assert main(["report", str(tmp_path)]) == 0
+    told, warned = capsys.readouterr()
+    assert told.startswith("input-bound: ")
+    assert warned == f"keras-perf report: {path} cannot be read: Permission denied\n"
+
+
+@pytest.mark.parametrize("command", ["report", "compare"])
+def test_the_only_file_that_may_not_be_read_is_one_line_and_exit_code_2(
+    log_dirs, monkeypatch, capsys, command
+):
+    [path] = Path(log_dirs[0], "perf").iterdir()
+    refuse_to_read(monkeypatch, path)
+    arguments = log_dirs[:1] if command == "report" else log_dirs
+    assert main([command, *arguments]) == 2
+    warned = capsys.readouterr().err
+    assert warned == f"keras-perf {command}: {path} cannot be read: Permission denied\n"

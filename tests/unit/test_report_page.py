@@ -120,6 +120,9 @@ def test_a_name_with_markup_in_it_is_shown_as_it_is(page):
     assert any("<script>" in heading for heading in seen.texts("h1"))
 
 
+TRIAL = {"recommended": 1, "predicted_speedup": 1.0, "low": 1.0, "high": 1.0, "applied": False}
+
+
 def nasty(name):
     """A run in which every name is this one."""
     return CONTEXT | {
@@ -129,7 +132,7 @@ def nasty(name):
         "stages": [stage(name, 3.0)],
         "events": [GapEvent(40, Cause.CALLBACK, name, 900.0, 4.0)._asdict()],
         "event_totals": [{"cause": "callback", "owner": name, "count": 1, "total_ms": 9.0}],
-        "steps_per_execution_trial": {"reason": name},
+        "steps_per_execution_trial": TRIAL | {"reason": name},
         "trace_differences": [name],
     }
 

@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import keras_perf
+from keras_perf.read.left_out import LeftOutWarning, warn_left_out
+from keras_perf.records.fit_identity import FitIdentity
 from keras_perf.records.visible import visible, visible_lines, visible_record
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
@@ -64,6 +66,19 @@ def test_a_record_is_visible_in_its_names_and_its_texts():
 def test_a_warning_stays_one_line_whatever_it_names(said):
     logging.getLogger("keras_perf").warning("%s failed: %s.", "My\x1b[31mCallback", "one\ntwo")
     assert said() == [r"My\x1b[31mCallback failed: one\ntwo."]
+
+
+def test_what_was_left_out_of_a_log_directory_is_told_in_one_line():
+    with pytest.warns(LeftOutWarning) as caught:
+        warn_left_out("logs/\x1b[31m\nx is damaged")
+    assert str(caught[0].message) == r"logs/\x1b[31m\nx is damaged"
+
+
+def test_who_wrote_a_file_is_told_in_visible_names():
+    written = FitIdentity("3f", 1, host="a\nb", program="\x1b.py", process=3)
+    found = FitIdentity.from_json(written.to_json())
+    assert found is not None
+    assert found.writer == r"\x1b.py, process 3 on a\nb"
 
 
 def test_every_module_warns_by_the_logger_that_keeps_to_one_line():

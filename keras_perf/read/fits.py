@@ -1,0 +1,191 @@
+"""The fits below a log directory, and what each of them logged."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import zlib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from keras_perf.read.event_files import NoRunError, events, first_events, logged_between, run_files
+from keras_perf.read.left_out import warn_left_out
+from keras_perf.read.valid_context import valid_context
+from keras_perf.read.valid_scalars import valid_scalars
+from keras_perf.records.fit_identity import FIT_TAG, FitIdentity, sequence_of
+from keras_perf.records.metrics import CONTEXT_TAG, STEP_MS, STEPS
+
+SHOWN = 3
+"""So many values that cannot be true are named."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """One `fit`: one event file. What it logged is read when it is first asked for.
+
+    The file may grow: another `Fit` of it may know more, and is another one.
+
+    Attributes:
+        run: the path of its directory below the log directory.
+        path: its file.
+        identity: who wrote it.
+    """
+
+    run: str
+    path: Path
+    identity: FitIdentity
+
+    @cached_property
+    def logged(self) -> pd.DataFrame:
+        """All scalars as they are in the file, with the columns of `load_scalars`."""
+        return self._read[0]
+
+    @cached_property
+    def scalars(self) -> pd.DataFrame:
+        """Those that can be true."""
+        possible, wrong = valid_scalars(self.logged)
+        if wrong:
+            more = f" and {len(wrong) - SHOWN:,} more" if len(wrong) > SHOWN else ""
+            warn_left_out(
+                f"{self.path} holds values that cannot be true, and that are left out: "
+                f"{', '.join(wrong[:SHOWN])}{more}."
+            )
+        return possible
+
+    @cached_property
+    def context(self) -> dict[str, Any]:
+        """The newest context record; {} while training has not come to its first interval."""
+        known, wrong = valid_context(self._read[1])
+        if wrong:
+            warn_left_out(
+                f"{self.path}: its record of settings holds what cannot be read, and that is left "
+                f"out: {', '.join(wrong)}."
+            )
+        return known
+
+    @cached_property
+    def steps(self) -> int:
+        """The steps that it measured: those of intervals whose step time is known."""
+        timed = self.scalars["step"][self.scalars["tag"] == STEP_MS]
+        rows = (self.scalars["tag"] == STEPS) & self.scalars["step"].isin(timed)
+        return int(self.scalars[rows].drop_duplicates("step", keep="last")["value"].sum())
+
+    @cached_property
+    def span(self) -> tuple[float, float]:
+        """First and last time at which it logged scalars; −∞ if it never did."""
+        try:
+            found = logged_between(self.path)
+        except OSError:
+            found = None
+        usable = found is not None and all(map(math.isfinite, found))
+        return found if found is not None and usable else (-math.inf, -math.inf)
+
+    @cached_property
+    def _read(self) -> tuple[pd.DataFrame, Any]:
+        return _content(self.path, self.run)
+
+
+def fits_of(log_dir: str | os.PathLike[str]) -> dict[str, list[Fit]]:
+    """All fits of each run, oldest first: by sequence, then by when they began, then by name.
+
+    A file that cannot be read is left out, with a warning.
+
+    Raises:
+        NoRunError: there is none that can be read.
+    """
+    found: dict[str, list[Fit]] = {}
+    refused = []
+    for run, paths in run_files(log_dir).items():
+        for path in paths:
+            try:
+                fit = Fit(run, path, _identity(path))
+            except OSError as error:
+                refused.append(f"{path} cannot be read: {error.strerror}")
+            else:
+                found.setdefault(run, []).append(fit)
+    if not found:
+        raise NoRunError("; ".join(refused))
+    for each in refused:
+        warn_left_out(each)
+    for fits in found.values():
+        fits.sort(key=_age)
+    return found
+
+
+def _age(fit: Fit) -> tuple[int, float]:
+    """Those of one age keep the order of their names, as do all of earlier versions."""
+    sequence, started = fit.identity.sequence, fit.identity.started
+    return sequence, started if sequence else 0.0
+
+
+def _identity(path: Path) -> FitIdentity:
+    """As it is written; else what the name of the file tells."""
+    for event in first_events(path):
+        for value in event.summary.value:
+            if value.tag == FIT_TAG and value.tensor.string_val:
+                known = FitIdentity.from_json(value.tensor.string_val[0])
+                if known is not None:
+                    return known
+    seconds, host, process = _told_by_name(path.name)
+    return FitIdentity(
+        id=f"{zlib.crc32(os.fsencode(path.name)):08x}",
+        sequence=sequence_of(path.name),
+        started=float(seconds),
+        host=host,
+        process=process,
+    )
+
+
+def _told_by_name(name: str) -> tuple[int, str, int]:
+    """Seconds, host and process; the host's name may have dots."""
+    words = name.removeprefix("events.out.tfevents.").split(".")
+    numbers = [int(word) if word.isdecimal() and len(word) < 12 else 0 for word in words]
+    host_ends = -3 if sequence_of(name) else -2
+    if len(words) < 2 - host_ends:
+        return numbers[0], "", 0
+    return numbers[0], ".".join(words[1:host_ends]), numbers[host_ends]
+
+
+def _content(path: Path, run: str) -> tuple[pd.DataFrame, Any]:
+    tags: list[str] = []
+    steps: list[int] = []
+    times: list[float] = []
+    values: list[float] = []
+    context: Any = {}
+    for event in events(path):
+        step, wall_time = event.step, event.wall_time
+        for value in event.summary.value:
+            if value.HasField("simple_value"):
+                tags.append(value.tag)
+                steps.append(step)
+                times.append(wall_time)
+                values.append(value.simple_value)
+            elif value.tag == CONTEXT_TAG:
+                context = _decoded(value.tensor.string_val, path, context)
+    frame = pd.DataFrame(
+        {
+            "run": pd.Categorical([run] * len(tags), categories=[run]),
+            "tag": pd.Categorical(tags),
+            "step": pd.array(steps, dtype="int64"),
+            "wall_time": pd.array(times, dtype="float64"),
+            "value": pd.array(values, dtype="float64"),
+        }
+    )
+    return frame, context
+
+
+def _decoded(written: Any, path: Path, before: Any) -> Any:
+    """A context record; where it cannot be decoded, the one before it."""
+    try:
+        return json.loads(written[0])
+    except (ValueError, IndexError, RecursionError):
+        warn_left_out(
+            f"{path}: a record of settings is damaged and left out; without it there is less "
+            "advice."
+        )
+        return before

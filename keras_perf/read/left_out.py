@@ -1,0 +1,21 @@
+"""One line for each thing below a log directory that could not be read."""
+
+from __future__ import annotations
+
+import warnings
+
+from keras_perf.records.visible import visible
+
+
+class LeftOutWarning(UserWarning):
+    """Something below a log directory cannot be read or cannot be true, and was left out."""
+
+
+def warn_left_out(what: str) -> None:
+    """Warns with a place of ours that has no source: Python would print a line of code."""
+    warnings.warn_explicit(visible(what), LeftOutWarning, "<keras_perf>", 0)
+
+
+def counted(count: int, what: str) -> str:
+    """`1 value`, `2 values`."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -1,0 +1,135 @@
+"""Several calls of a train function as one, made of the trace that exists."""
+
+from __future__ import annotations
+
+import inspect
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from keras_perf.trials.train_function import TrainFunction, inner_function
+
+
+class RepeatedFunction:
+    """Runs the steps of several calls in one, with the results that the calls would have had.
+
+    The longer function is built around the concrete function that a call runs. No code of the
+    user's is traced again, which would read what Python holds by now (a layer frozen since, an
+    annealed rate) and train another model. One trace, of a loop around the existing one, serves
+    every number of calls.
+
+    Arguments:
+        function: Keras's train function, or a `tf.function` of an iterator.
+
+    Attributes:
+        differs: in what the steps would not be those of single calls, or None; after `prepare`.
+
+    Raises:
+        LookupError: the `tf.function` in Keras's train function is not found; it lies in the
+            closure, which is private to Keras.
+    """
+
+    def __init__(self, function: TrainFunction) -> None:
+        self._inner: Any = inner_function(function)
+        if self._inner is None:
+            raise LookupError("no tf.function in Keras's train function")
+        self._prepared: Callable[[], Any] = _nothing
+        self._concrete: Any = None
+        self.differs: str | None = None
+        self._loop: Any = None
+
+    def prepare(self, iterator: Any) -> None:
+        """Makes ready for this iterator.
+
+        A call with an iterator that nothing was traced for would trace now, and so does this.
+        """
+        if iterator is self._prepared():
+            return
+        concrete = self._inner.get_concrete_function(iterator)
+        if concrete is not self._concrete:
+            self._loop = _looped(concrete)
+            self._loop.get_concrete_function(iterator, tf.TensorSpec((), tf.int32))
+            self._concrete = concrete
+            self.differs = _how_it_differs(concrete)
+        # Weak: an iterator that is over must let go of its pipeline.
+        self._prepared = weakref.ref(iterator)
+
+    def run(self, iterator: Any, calls: int) -> Any:
+        """The calls' logs, each a tensor with a row a call; the iterator is prepared."""
+        return self._loop(iterator, tf.constant(calls))
+
+    @property
+    def traces(self) -> int:
+        """How often a loop was traced."""
+        return 0 if self._loop is None else int(self._loop.experimental_get_tracing_count())
+
+
+def _nothing() -> None:
+    """In place of a reference to an iterator."""
+
+
+def each_calls_logs(stacked: Any) -> Iterator[Any]:
+    """What `run` has returned, call by call, read: waits for the device."""
+    rows = [np.asarray(leaf) for leaf in tf.nest.flatten(stacked)]
+    for number in range(len(rows[0]) if rows else 0):
+        yield tf.nest.pack_sequence_as(stacked, [row[number] for row in rows])
+
+
+def _looped(concrete: Any) -> Any:
+    logs = _logs_of(concrete)
+    optional = isinstance(concrete.structured_outputs, tf.experimental.Optional)
+
+    def loop(iterator: Any, calls: tf.Tensor) -> Any:
+        def call(number: tf.Tensor, rows: list[tf.TensorArray]) -> Any:
+            result = concrete(iterator)
+            found = tf.nest.flatten(result.get_value() if optional else result)
+            kept = [row.write(number, log) for row, log in zip(rows, found, strict=True)]
+            return number + 1, kept
+
+        rows = [
+            tf.TensorArray(log.dtype, calls, element_shape=log.shape)
+            for log in tf.nest.flatten(logs)
+        ]
+        # One at a time: else the data's error would cancel what the step before it still does.
+        _, rows = tf.while_loop(
+            lambda number, _: number < calls,
+            call,
+            [tf.constant(0), rows],
+            parallel_iterations=1,
+        )
+        return tf.nest.pack_sequence_as(logs, [row.stack() for row in rows])
+
+    return tf.function(loop, autograph=False)
+
+
+def _logs_of(concrete: Any) -> Any:
+    """What a call returns, as tensors or their specifications."""
+    outputs = concrete.structured_outputs
+    return outputs.element_spec if isinstance(outputs, tf.experimental.Optional) else outputs
+
+
+def _how_it_differs(concrete: Any) -> str | None:
+    definition = concrete.graph.as_graph_def()
+    nodes = [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
+    operations = {node.op for node in nodes}
+    if any(_keeps_a_random_state(name) for name in operations):
+        return (
+            "the train step draws tf.random numbers, whose sequence a second function would not "
+            "continue; keras.random continues it"
+        )
+    if any(name.startswith("Write") and name.endswith("Summary") for name in operations):
+        return "the train step writes summaries, whose step number is set between two calls"
+    if not all(getattr(log, "shape", None) == () for log in tf.nest.flatten(_logs_of(concrete))):
+        return "the train step returns logs that are no single numbers"
+    return None
+
+
+def _keeps_a_random_state(operation: str) -> bool:
+    """An operation with a seed and a state of its own, such as `tf.random.uniform` runs."""
+    function = getattr(tf.raw_ops, operation, None)
+    if function is None or operation.startswith("Stateless"):
+        return False
+    return "seed" in inspect.signature(function).parameters
