@@ -13,7 +13,7 @@ DRAWS = int(os.environ.get("KERAS_PERF_DRAWS", "8"))
 
 @pytest.fixture(autouse=True)
 def tracing_is_cheap(monkeypatch):
-    """On a busy machine the first trace of a process may take seconds; trials are made all the same."""
+    """On a busy machine the first trace of a process may take seconds: no reason not to try."""
     monkeypatch.setattr("keras_perf.observers.trial_lengths.SMALL_COST_S", 100.0)
 
 
