@@ -53,6 +53,9 @@ class Scenario:
 
 SCENARIOS: list[Scenario] = []
 
+INJECTED: list[float] = []
+"""Seconds that each wait for storage really took: a busy machine is late to wake."""
+
 
 def scenario(**expected: Any) -> Callable[[Callable[..., None]], None]:
     """Adds the function as a scenario of its name."""
@@ -85,7 +88,9 @@ def slept(ms: float) -> Callable[[Any, Any], Any]:
     """A map's function that waits, as for storage, and is as stateful as reading is."""
 
     def wait(x: np.ndarray) -> np.ndarray:
+        begin = time.perf_counter()
         time.sleep(ms / 1e3)
+        INJECTED.append(time.perf_counter() - begin)
         return x
 
     def mapped(x: Any, y: Any) -> Any:

@@ -8,7 +8,10 @@ import keras_perf as kp
 from keras_perf.records.interval import PARTS
 
 FOUND = 0.7
-"""Of the injected time so much must be found where it was put: prefetching hides a part of it."""
+"""Of the injected time so much must be found where it was put."""
+
+NO_MORE = 1.5
+"""So many times what was injected, as it was measured where it was, may be found there at most."""
 
 pytestmark = [
     pytest.mark.skipif(
@@ -22,23 +25,38 @@ pytestmark = [
 
 def complaint(scenario, log_dir):
     """What is wrong with the diagnosis of one training, or None."""
+    bottlenecks.INJECTED.clear()
     scenario.train(kp.perf_callbacks(log_dir, profiler=scenario.traced), False)
     found = kp.diagnose(log_dir)
     advised = [advice.id for advice in found.recommendations]
-    parts = {**found.breakdown, **found.summary.outside}
     wrong = []
     if found.verdict not in scenario.verdicts:
         wrong.append(f"the verdict is {found.verdict}")
-    if scenario.top is not None and advised[:1] != [scenario.top]:
+    if advised[:1] != ([] if scenario.top is None else [scenario.top]):
         wrong.append(f"the first advice is {advised[:1]}")
     if set(advised) & set(scenario.never):
         wrong.append(f"among the advice is one of {scenario.never}")
-    if scenario.injected_ms and parts[scenario.part] < FOUND * scenario.injected_ms:
-        wrong.append(f"{scenario.part} is too small")
-    largest = max(PARTS, key=lambda part: parts[part])
-    if scenario.part in ("input_wait", "compute") and scenario.part != largest:
-        wrong.append(f"the largest part is {largest}")
+    wrong += misplaced(scenario, found)
     return f"{', '.join(wrong)}:\n{found}" if wrong else None
+
+
+def misplaced(scenario, found):
+    """What was injected, and is not found where it was put."""
+    parts = {**found.breakdown, **found.summary.outside}
+    largest = max(PARTS, key=lambda part: parts[part])
+    if not scenario.injected_ms:
+        ours = scenario.part in ("input_wait", "compute")
+        return [f"the largest part is {largest}"] if ours and largest != scenario.part else []
+    measured = scenario.injected_ms
+    if bottlenecks.INJECTED:
+        measured = 1e3 * sum(bottlenecks.INJECTED) / len(bottlenecks.INJECTED)
+    # What a step does besides hides as much of the input's work where batches are prefetched,
+    # and that is longer on a slower machine.
+    rest = parts["step"] - parts["input_wait"] if scenario.part == "input_wait" else 0.0
+    least = FOUND * (scenario.injected_ms - rest)
+    if not least <= parts[scenario.part] <= NO_MORE * measured:
+        return [f"{scenario.part} is not between {least:.2f} and {NO_MORE * measured:.2f} ms"]
+    return []
 
 
 @pytest.mark.parametrize("scenario", bottlenecks.SCENARIOS, ids=lambda scenario: scenario.name)
