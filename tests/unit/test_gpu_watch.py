@@ -103,3 +103,23 @@ def test_a_binding_that_is_not_nvidias_costs_the_gpu_figures_only(monkeypatch):
     assert len(said) == 1
     assert "has no attribute 'nvmlInit'" in said[0]
     assert "CPU and memory are sampled" in said[0]
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("describe", "gpus"),
+        ("persistence", "gpu_persistence"),
+        ("memory_total_mib", "gpu_memory_total_mib"),
+    ],
+)
+def test_a_question_to_nvml_that_fails_costs_its_own_answer(question, name, monkeypatch):
+    def fails(self):
+        raise TypeError("no string")
+
+    answers = {"memory_total_mib": lambda self: 1000.0, question: fails}
+    watch, _ = watched(monkeypatch, type("Odd", (Gpus,), answers))
+    facts = {"gpus", "gpu_persistence", "gpu_memory_total_mib"}
+    assert set(watch.context) == facts - {name}
+    assert watch.not_known == {name: "TypeError: no string"}
+    assert (watch.text() is None) == (question == "describe")
