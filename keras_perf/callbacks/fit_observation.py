@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,7 @@ from keras_perf.callbacks.observation import Observation
 from keras_perf.callbacks.relay import CallbackRelay, fit_arguments, is_being_called
 from keras_perf.callbacks.trial_conditions import called_less_often, reason_not_to_try
 from keras_perf.callbacks.trial_functions import TrialFunctions
+from keras_perf.observers.asking import Questions
 from keras_perf.records.execution import Kind
 from keras_perf.trials.train_function import TrainFunction
 
@@ -121,18 +122,18 @@ class FitObservation(Observation):
         """Seconds that took."""
         return self._trial_functions.tracing_s
 
-    def settings(self) -> Mapping[str, Any]:
+    def settings(self) -> Questions:
         """Keras's settings of the `fit`."""
         model = self.model
         return {
-            "run_eagerly": bool(model.run_eagerly),
-            "jit_compile": bool(model.jit_compile),
-            "optimizer": type(model.optimizer).__name__,
-            "strategy": type(model.distribute_strategy).__name__,
-            "replicas": int(model.distribute_strategy.num_replicas_in_sync),
-            "function_replacements": self.replacements,
-            "dataset": self._dataset_graph,
-            "batch_hooks": sorted({owner for _, owner in self.batch_hooks}),
+            "run_eagerly": lambda: bool(model.run_eagerly),
+            "jit_compile": lambda: bool(model.jit_compile),
+            "optimizer": lambda: type(model.optimizer).__name__,
+            "strategy": lambda: type(model.distribute_strategy).__name__,
+            "replicas": lambda: int(model.distribute_strategy.num_replicas_in_sync),
+            "function_replacements": lambda: self.replacements,
+            "dataset": lambda: self._dataset_graph,
+            "batch_hooks": lambda: sorted({owner for _, owner in self.batch_hooks}),
         }
 
     def examples_per_step(self) -> float | None:

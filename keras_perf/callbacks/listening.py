@@ -13,8 +13,9 @@ from keras_perf.callbacks.fit_observation import FitObservation
 from keras_perf.callbacks.joining import join
 from keras_perf.callbacks.listener import Listener
 from keras_perf.callbacks.observation import Observation
+from keras_perf.callbacks.safe_writer import SafeWriter
 from keras_perf.callbacks.warning import warn_of
-from keras_perf.write.events import RunWriter, writable_log_dir
+from keras_perf.write.events import writable_log_dir
 
 logger = logging.getLogger("keras_perf")
 
@@ -88,7 +89,7 @@ class ListeningCallback(keras.callbacks.Callback, Listener):
             self.observation = None
 
     @property
-    def writer(self) -> RunWriter:
+    def writer(self) -> SafeWriter:
         """The run that this callback writes to."""
         assert self.observation is not None
         return self.observation.recording.writer(self.log_dir)

@@ -14,6 +14,7 @@ from keras_perf.callbacks.listener import Director, Listener, Plan
 from keras_perf.callbacks.model_facts import trace_counter
 from keras_perf.callbacks.recording import Recording
 from keras_perf.callbacks.warning import warn_of
+from keras_perf.observers.asking import Questions
 from keras_perf.observers.garbage import GarbageWatch
 from keras_perf.observers.split import GAP_HISTORY, fetches_of
 from keras_perf.observers.steps_choice import Bounds
@@ -131,8 +132,8 @@ class Observation:
         """Seconds that they took."""
         return 0.0
 
-    def settings(self) -> Mapping[str, Any]:
-        """What the driver adds to the context record."""
+    def settings(self) -> Questions:
+        """What the driver adds to the context record: name → what is asked."""
         raise NotImplementedError
 
     def examples_per_step(self) -> float | None:

@@ -13,9 +13,9 @@ from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
 from tensorboard.compat.proto.types_pb2 import DT_STRING
-from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 from keras_perf.records.metrics import CONTEXT_TAG
+from keras_perf.write.event_file import EventFile
 from keras_perf.write.layout import layout_bytes
 
 RUN = "perf"
@@ -74,7 +74,7 @@ class RunWriter:
         self, log_dir: str, run: str = RUN, clock: Callable[[], float] = time.time
     ) -> None:
         self._clock = clock
-        self._events = EventFileWriter(os.path.join(log_dir, run))
+        self._events = EventFile(os.path.join(log_dir, run))
         self._tags: set[str] = set()
         self._text_tags: set[str] = set()
 
