@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import platform
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ from keras_perf.callbacks.model_facts import (
     training_gpus,
 )
 from keras_perf.callbacks.safe_writer import SafeWriter
-from keras_perf.observers.asking import Questions, answers, unwarned
+from keras_perf.observers.asking import Answer, Questions, answers, unwarned
 from keras_perf.report.diagnosis import Diagnosis, diagnose
 from keras_perf.report.trace import Trace
 
@@ -72,6 +73,11 @@ class Recording:
         found = answers(questions, self.not_known)
         self.context |= found
         return found
+
+    def ask(self, name: str, question: Callable[[], Answer]) -> Answer | None:
+        """The answer, which is not for the context; None if it fails, and that is named."""
+        answer: Answer | None = answers({name: question}, self.not_known).get(name)
+        return answer
 
     def write_context(self, observation: Observation) -> None:
         """The context as known so far; a killed run keeps the last one written."""
