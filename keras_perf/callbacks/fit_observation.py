@@ -18,7 +18,7 @@ from keras_perf.callbacks.model_facts import (
     kind_of_input,
     optimizer_iterations,
 )
-from keras_perf.callbacks.observation import Observation
+from keras_perf.callbacks.observation import Observation, harmless
 from keras_perf.callbacks.relay import CallbackRelay, fit_arguments, is_being_called
 from keras_perf.callbacks.trial_conditions import called_less_often, reason_not_to_try
 from keras_perf.callbacks.trial_functions import TrialFunctions
@@ -199,7 +199,11 @@ class FitObservation(Observation):
         if self._answers_left:
             self._answers_left -= 1
             return self._answer
-        plan = self.begin(iterator)
+        try:
+            plan = self.begin(iterator)
+        except Exception as error:  # noqa: BLE001  monitoring never kills training
+            self.gives_up(error)
+            return function(iterator)
         try:
             if plan.around is None:
                 logs = plan.function(iterator)
@@ -221,6 +225,7 @@ class FitObservation(Observation):
 
     # -- what happens between executions -------------------------------------------------
 
+    @harmless
     def epoch_begins(self) -> None:
         """Called before the first execution of an epoch."""
         if not self._epochs_done:
@@ -232,6 +237,7 @@ class FitObservation(Observation):
         self._exhausted = False
         self._stretch_limit = self._longest_stretch()
 
+    @harmless
     def epoch_ends(self, *, validates: bool = False) -> None:
         """Called when an epoch's last execution is over; again calls do nothing."""
         if not self.mid_epoch:

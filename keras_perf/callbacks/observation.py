@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -38,6 +39,19 @@ INTERVAL_S = 0.5
 _clock = time.perf_counter_ns
 
 _STEADY, _TRACED, _WARMUP = Kind.STEADY, Kind.TRACED, Kind.WARMUP
+
+
+def harmless(work: Callable[..., None]) -> Callable[..., None]:
+    """What the driver of an observation calls between executions: it raises nothing of ours."""
+
+    @functools.wraps(work)
+    def guarded(self: Observation, *arguments: Any, **named: Any) -> None:
+        try:
+            work(self, *arguments, **named)
+        except Exception as error:  # noqa: BLE001  monitoring never kills training
+            self.gives_up(error)
+
+    return guarded
 
 
 class Observation:
@@ -373,6 +387,11 @@ class Observation:
                         taken.callback(self._harmlessly, self._give_back)
                     self._harmlessly(self._tell_the_rest)
                 self._harmlessly(self.recording.finish, self)
+
+    def gives_up(self, error: Exception) -> None:
+        """Observing itself has failed: it ends, and training goes on."""
+        warn_of(error, "observing", "the rest of this training is not observed")
+        self.close(aborted=True)
 
     def _harmlessly(self, work: Callable[..., None], *arguments: Any) -> None:
         try:

@@ -19,6 +19,7 @@ from tensorboard.summary.writer.record_writer import RecordWriter
 import keras_perf as kp
 from keras_perf import loop
 from keras_perf.callbacks import joining, profiler
+from keras_perf.callbacks.fit_observation import FitObservation
 from keras_perf.callbacks.observation import Observation
 from keras_perf.callbacks.recording import Recording
 from keras_perf.observers.gpu_watch import GpuWatch
@@ -92,6 +93,9 @@ def test_every_hook_of_ours_is_guarded(kind, name, tmp_path, said):
         (GpuWatch, "enter"),
         (kp.StepGapDetector, "observation_begins"),
         (Observation, "_tell_the_rest"),
+        (Observation, "_plan"),
+        (FitObservation, "_missing_steps"),
+        (FitObservation, "_longest_stretch"),
         (Recording, "finish"),
     ],
 )
