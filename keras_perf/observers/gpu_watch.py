@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from keras_perf.observers.asking import answers, reason_of
+from keras_perf.observers.asking import answers, reason_of, unwarned
 from keras_perf.observers.cuda_devices import Seen
 from keras_perf.observers.host import HostReader
 from keras_perf.observers.interpreter import InterpreterReader
@@ -84,7 +84,7 @@ class GpuWatch:
 def _opened(warn: Callable[[str], None], seen: Seen | None) -> NvmlReader | None:
     """The GPUs; None, which is said, if there are none."""
     try:
-        return NvmlReader(warn, os.environ, seen)
+        return unwarned(NvmlReader, warn, os.environ, seen)
     except Exception as error:  # noqa: BLE001  monitoring never kills training
         what = str(error) if isinstance(error, SensorError) else reason_of(error)
         warn(f"keras_perf: {what}: GPU figures are missing, CPU and memory are sampled.")

@@ -195,6 +195,21 @@ def test_an_interrupt_from_within_leaves_nothing_either(owner, name, tmp_path, m
     fit(network, [])
 
 
+def test_an_interrupt_while_a_loop_begins_leaves_nothing(tmp_path, ctrl_c, monkeypatch):
+    begins = kp.StepGapDetector.observation_begins
+
+    def interrupted(self, observation):
+        begins(self, observation)
+        ctrl_c()
+
+    monkeypatch.setattr(kp.StepGapDetector, "observation_begins", interrupted)
+    with (
+        pytest.raises(KeyboardInterrupt),
+        loop.LoopMonitor(tmp_path, model=programs.model()),
+    ):
+        raise AssertionError("it was not interrupted")
+
+
 # -- a full disk -------------------------------------------------------------------------
 
 

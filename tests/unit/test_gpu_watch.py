@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 
 from keras_perf.observers import gpu_watch
@@ -123,3 +125,12 @@ def test_a_question_to_nvml_that_fails_costs_its_own_answer(question, name, monk
     assert set(watch.context) == facts - {name}
     assert watch.not_known == {name: "TypeError: no string"}
     assert (watch.text() is None) == (question == "describe")
+
+
+def test_a_binding_that_warns_is_asked_again_where_warnings_are_errors(monkeypatch):
+    def warns(warn, environ, seen):
+        warnings.warn("pynvml is deprecated", FutureWarning, stacklevel=2)
+        return Gpus(warn, environ, seen)
+
+    watch, _ = watched(monkeypatch, warns)
+    assert "gpus" in watch.context
