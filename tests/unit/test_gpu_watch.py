@@ -129,7 +129,7 @@ def test_a_question_to_nvml_that_fails_costs_its_own_answer(question, name, monk
 
 def test_a_binding_that_warns_is_asked_again_where_warnings_are_errors(monkeypatch):
     def warns(warn, environ, seen):
-        warnings.warn("pynvml is deprecated", FutureWarning, stacklevel=2)
+        warnings.warn("pynvml is deprecated", RuntimeWarning, stacklevel=2)
         return Gpus(warn, environ, seen)
 
     watch, _ = watched(monkeypatch, warns)
