@@ -142,7 +142,7 @@ class Interrupts(keras.callbacks.Callback):
 
 
 PLACES = {
-    "giving the model back": (Observation, "_tell_the_rest"),
+    "what is left to tell": (Observation, "_tell_the_rest"),
     "a listener's end": (kp.WindowedProfiler, "leaves"),
     "the sampler's end": (GpuWatch, "stop"),
     "the diagnosis": (Recording, "finish"),
