@@ -7,6 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_perf.observers.asking import unwarned
+
 MOST_STAGES = 100
 """A dataset of more stages is made by a program; its order is not looked at."""
 
@@ -70,30 +72,34 @@ def dataset_graph(dataset: Any) -> dict[str, Any] | None:
     """
     if not isinstance(dataset, tf.data.Dataset):
         return None
-    chains: list[list[dict[str, Any]]] = []
-    pending, seen = [dataset], 0
     try:
-        while pending:
-            node, chain = pending.pop(0), []
-            while node is not None:
-                inputs = node._inputs()
-                chain.append(_stage(node, inputs))
-                seen += 1
-                if seen > MOST_STAGES:
-                    return None
-                node = inputs[0] if len(inputs) == 1 else None
-            pending.extend(inputs)
-            chains.append(chain[::-1])
-        options = dataset.options()
-        injects = options.experimental_optimization.inject_prefetch is not False
-        return {
-            "chains": chains,
-            "deterministic": options.deterministic is not False,
-            "threadpool_size": int(options.threading.private_threadpool_size or 0),
-            "prefetch_added": injects and options.autotune.enabled is not False,
-        }
+        return unwarned(_graph, dataset)
     except Exception:  # noqa: BLE001  what is read is not public, and only notes depend on it
         return None
+
+
+def _graph(dataset: Any) -> dict[str, Any] | None:
+    chains: list[list[dict[str, Any]]] = []
+    pending, seen = [dataset], 0
+    while pending:
+        node, chain = pending.pop(0), []
+        while node is not None:
+            inputs = node._inputs()
+            chain.append(_stage(node, inputs))
+            seen += 1
+            if seen > MOST_STAGES:
+                return None
+            node = inputs[0] if len(inputs) == 1 else None
+        pending.extend(inputs)
+        chains.append(chain[::-1])
+    options = dataset.options()
+    injects = options.experimental_optimization.inject_prefetch is not False
+    return {
+        "chains": chains,
+        "deterministic": options.deterministic is not False,
+        "threadpool_size": int(options.threading.private_threadpool_size or 0),
+        "prefetch_added": injects and options.autotune.enabled is not False,
+    }
 
 
 def _stage(node: Any, inputs: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -20,9 +20,10 @@ from keras_perf.callbacks.model_facts import (
     kind_of_input,
     optimizer_iterations,
 )
-from keras_perf.callbacks.observation import Observation
+from keras_perf.callbacks.observation import Observation, harmless
 from keras_perf.callbacks.relay import CallbackRelay, fit_arguments, is_being_called
 from keras_perf.callbacks.trial_conditions import called_less_often, reason_not_to_try
+from keras_perf.observers.asking import Questions
 from keras_perf.records.execution import Kind
 from keras_perf.trials.repeated_function import RepeatedFunction, each_calls_logs
 from keras_perf.trials.train_function import TrainFunction
@@ -126,18 +127,18 @@ class FitObservation(Observation):
         """Seconds that took."""
         return self._tracing_s
 
-    def settings(self) -> Mapping[str, Any]:
+    def settings(self) -> Questions:
         """Keras's settings of the `fit`."""
         model = self.model
         return {
-            "run_eagerly": bool(model.run_eagerly),
-            "jit_compile": bool(model.jit_compile),
-            "optimizer": type(model.optimizer).__name__,
-            "strategy": type(model.distribute_strategy).__name__,
-            "replicas": int(model.distribute_strategy.num_replicas_in_sync),
-            "function_replacements": self.replacements,
-            "dataset": self._dataset_graph,
-            "batch_hooks": sorted({owner for _, owner in self.batch_hooks}),
+            "run_eagerly": lambda: bool(model.run_eagerly),
+            "jit_compile": lambda: bool(model.jit_compile),
+            "optimizer": lambda: type(model.optimizer).__name__,
+            "strategy": lambda: type(model.distribute_strategy).__name__,
+            "replicas": lambda: int(model.distribute_strategy.num_replicas_in_sync),
+            "function_replacements": lambda: self.replacements,
+            "dataset": lambda: self._dataset_graph,
+            "batch_hooks": lambda: sorted({owner for _, owner in self.batch_hooks}),
         }
 
     def examples_per_step(self) -> float | None:
@@ -207,10 +208,15 @@ class FitObservation(Observation):
         """
         found = self.model.train_function
         if found is not self._function and found is not None:
-            self.replacements += 1
-            self._observe_train_function()
-            self._tell("function_replaced")
+            self._follow()
         self._put(self._wrapper)
+
+    @harmless
+    def _follow(self) -> None:
+        """The train function was made anew."""
+        self.replacements += 1
+        self._observe_train_function()
+        self._tell("function_replaced")
 
     def _execute(self, iterator: Any) -> Any:
         """In place of the model's train function."""
@@ -220,7 +226,11 @@ class FitObservation(Observation):
             return self._function(iterator)
         if self._answers_left:
             return self._next_answer()
-        plan = self.begin(iterator)
+        try:
+            plan = self.begin(iterator)
+        except Exception as error:  # noqa: BLE001  monitoring never kills training
+            self.gives_up(error)
+            return self._function(iterator)
         try:
             if plan.around is None:
                 logs = plan.function(iterator)
@@ -254,6 +264,7 @@ class FitObservation(Observation):
 
     # -- what happens between executions -------------------------------------------------
 
+    @harmless
     def epoch_begins(self) -> None:
         """Called before the first execution of an epoch."""
         if not self._epochs_done:
@@ -269,6 +280,7 @@ class FitObservation(Observation):
     def _forget_answers(self) -> None:
         self._answers_left, self.answering = 0, False
 
+    @harmless
     def epoch_ends(self, *, validates: bool = False) -> None:
         """Called when an epoch's last execution is over; again calls do nothing."""
         if not self.mid_epoch:

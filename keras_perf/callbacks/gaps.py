@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from statistics import fmean
 from typing import Any
 
@@ -59,6 +60,7 @@ class StepGapDetector(ListeningCallback):
         self._unjudged: list[Execution] = []
         self._recompiling = RecompileGuess()
         self._stages: tuple[Stage, ...] = ()
+        self._described = False
         self._pipeline_model: Any = None
         self._shuffles: bool | None = None
         self._fills: list[float] = []
@@ -97,7 +99,8 @@ class StepGapDetector(ListeningCallback):
             self._splitter.close_stretch(model.gap_times, pending_gaps)
             if self.observation.mid_epoch:
                 self._pipeline_model = model
-                self._fills.extend(buffer_fill(model))
+                fill = partial(self._mean_fill, model)
+                self.observation.recording.learn({"prefetch_fill": fill})
             if self._shuffles is None:
                 names = (node.name for node in model.nodes.values())
                 self._shuffles = any(name.startswith("Shuffle") for name in names)
@@ -128,19 +131,15 @@ class StepGapDetector(ListeningCallback):
         interval = self._splitter.take(observation.dispatch_share, final=final)
         if interval is None:
             return
-        if self._pipeline_model is not None:
-            stages = stages_from_model(self._pipeline_model)
-            # Near its end a pipeline lets go of its first stages.
-            self._stages = stages if len(stages) >= len(self._stages) else self._stages
         if self._examples_per_step is None and observation.mid_epoch:
             self._count_examples(observation)
         values = scalars_of(interval, self._examples_per_step)
         values |= observation.exchanged(interval)
         self.writer.scalars(interval.last_step, values, wall_time)
-        if "stages" not in observation.recording.context:
-            self._record_stages(observation)
-            observation.recording.write_context(observation)
         self._record_stages(observation)
+        if not self._described:
+            self._described = True
+            observation.recording.write_context(observation)
 
     def epoch_ends(self, *, validates: bool) -> None:
         """Counts the examples of the whole epoch, before validation begins to count its own."""
@@ -160,16 +159,28 @@ class StepGapDetector(ListeningCallback):
         self._pipeline_model = None
 
     def _record_stages(self, observation: Observation) -> None:
-        observation.recording.context |= {
-            "stages": [stage._asdict() for stage in self._stages],
-            "prefetch_fill": fmean(self._fills) if self._fills else None,
-            "undisturbed_ms": self._splitter.undisturbed_ms,
-            "examples_per_step": self._examples_per_step,
-        }
+        observation.recording.learn(
+            {
+                "stages": self._all_stages,
+                "undisturbed_ms": lambda: self._splitter.undisturbed_ms,
+            }
+        )
+
+    def _all_stages(self) -> list[dict[str, Any]]:
+        """Near its end a pipeline lets go of its first stages."""
+        if self._pipeline_model is not None:
+            stages = stages_from_model(self._pipeline_model)
+            self._stages = stages if len(stages) >= len(self._stages) else self._stages
+        return [stage._asdict() for stage in self._stages]
+
+    def _mean_fill(self, model: Any) -> float | None:
+        self._fills.extend(buffer_fill(model))
+        return fmean(self._fills) if self._fills else None
 
     def _count_examples(self, observation: Observation) -> None:
         """The device is idle now."""
-        self._examples_per_step = observation.examples_per_step() or self._examples_per_step
+        known = observation.recording.learn({"examples_per_step": observation.examples_per_step})
+        self._examples_per_step = known.get("examples_per_step") or self._examples_per_step
 
 
 def scalars_of(interval: Interval, examples_per_step: float | None) -> dict[str, float]:

@@ -8,8 +8,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_perf.callbacks.listening import ListeningCallback, require_bool
+from keras_perf.callbacks.listening import ListeningCallback, harmless, require_bool
 from keras_perf.callbacks.observation import Observation
+from keras_perf.callbacks.uninterrupted import PATIENCE_S, uninterrupted
 from keras_perf.observers.cuda_devices import Seen
 from keras_perf.observers.epoch_line import EpochLine
 from keras_perf.observers.gpu_watch import GpuWatch
@@ -54,35 +55,42 @@ class GPUUtilizationSampler(ListeningCallback):
         super().__init__(log_dir)
         self.interval_s = sampling_interval(interval_s)
         self.epoch_line = require_bool("epoch_line", epoch_line)
+        self._forget()
+
+    def _forget(self) -> None:
         self._watch: GpuWatch | None = None
         self._step = 0
         self._line: EpochLine | None = None
         self._described = False
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Without what belongs to the `fit` that runs here, such as its thread."""
-        return {**self.__dict__, "_watch": None, "observation": None}
-
     def observation_begins(self, observation: Observation) -> None:
         """Starts the thread."""
+        self._forget()
         self._step = observation.first_step
         self._line = EpochLine() if self.epoch_line else None
-        self._described = False
-        self._watch = GpuWatch(self.interval_s, logger.warning, tensorflow_gpus())
-        observation.recording.context |= self._watch.context
+        recording = observation.recording
+        seen = recording.ask("tensorflow_gpus", tensorflow_gpus)
+        with uninterrupted(PATIENCE_S):
+            self._watch = GpuWatch(self.interval_s, logger.warning, seen)
+        recording.context |= self._watch.context
+        recording.not_known |= self._watch.not_known
 
+    @harmless
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """From here on it is training."""
         self.phase_begins(Phase.TRAINING)
 
+    @harmless
     def on_test_begin(self, logs: Any = None) -> None:
         """From here on it is validation."""
         self.phase_begins(Phase.VALIDATION)
 
+    @harmless
     def on_test_end(self, logs: Any = None) -> None:
         """From here on it is neither."""
         self.phase_begins(Phase.BETWEEN)
 
+    @harmless
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """From here on it is neither; the epoch's line."""
         self.phase_begins(Phase.BETWEEN)
@@ -112,9 +120,9 @@ class GPUUtilizationSampler(ListeningCallback):
 
     def leaves(self, aborted: bool) -> None:
         """Ends the thread and gives NVML back."""
-        if self._watch is not None:
-            self._watch.stop()
-            self._watch = None
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.stop()
 
 
 def tensorflow_gpus() -> Seen:

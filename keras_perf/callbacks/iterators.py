@@ -6,6 +6,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_perf.observers.asking import unwarned
+
 
 class PipelineModel:
     """tf.data's own model of the pipeline behind an iterator.
@@ -19,12 +21,12 @@ class PipelineModel:
         self._source = _readable(iterator)
 
     def read(self) -> Any | None:
-        """A `tensorflow.data.model.ModelProto`, or None."""
+        """A `tensorflow.data.model.ModelProto`, or None; after a failure always None."""
         if self._source is None:
             return None
         try:
-            return tf.data.experimental.get_model_proto(self._source)
-        except (tf.errors.OpError, ValueError, TypeError, AttributeError):
+            return unwarned(tf.data.experimental.get_model_proto, self._source)
+        except Exception:  # noqa: BLE001  the diagnosis says that the input wait is missing
             self._source = None
             return None
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import math
 import os
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -13,14 +15,36 @@ from keras_perf.callbacks.fit_observation import FitObservation
 from keras_perf.callbacks.joining import join
 from keras_perf.callbacks.listener import Listener
 from keras_perf.callbacks.observation import Observation
+from keras_perf.callbacks.safe_writer import SafeWriter
 from keras_perf.callbacks.warning import warn_of
-from keras_perf.write.events import RunWriter, writable_log_dir
+from keras_perf.observers.asking import unwarned
+from keras_perf.write.events import writable_log_dir
 
 logger = logging.getLogger("keras_perf")
 
 
+def harmless(hook: Callable[..., None]) -> Callable[..., None]:
+    """A hook of ours that Keras calls: no exception of ours reaches `fit` from it.
+
+    Every hook of our callbacks is one, but not those of subclasses that are a user's.
+    """
+
+    @functools.wraps(hook)
+    def guarded(self: ListeningCallback, *arguments: Any, **named: Any) -> None:
+        try:
+            hook(self, *arguments, **named)
+        except Exception as error:  # noqa: BLE001  monitoring never kills training
+            self.fails(error)
+
+    return guarded
+
+
 class ListeningCallback(keras.callbacks.Callback, Listener):
-    """Joins the observation when a `fit` begins and lets go of it when it ends."""
+    """Joins the observation when a `fit` begins and lets go of it when it ends.
+
+    A copy, pickled or not, is as the callback was before any `fit`: without the model, and
+    without what belongs to the `fit` that runs.
+    """
 
     observation: Observation | None = None
 
@@ -28,6 +52,25 @@ class ListeningCallback(keras.callbacks.Callback, Listener):
         super().__init__()
         self.log_dir = writable_log_dir(log_dir)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy is made of."""
+        copied = object.__new__(type(self))
+        # `params` and `_model` are Keras's: of the `fit` that runs.
+        copied.__dict__ |= self.__dict__ | {"observation": None, "params": None, "_model": None}
+        copied._forget()
+        return copied.__dict__
+
+    def _forget(self) -> None:
+        """Sets all that belongs to one training as it is before any."""
+
+    def fails(self, error: Exception) -> None:
+        """Something of ours has gone wrong in a hook of Keras's."""
+        if self.observation is not None:
+            self.observation.fails(self, error)
+        else:
+            warn_of(error, type(self).__name__, "this fit is not observed")
+
+    @harmless
     def on_train_begin(self, logs: Any = None) -> None:
         """Joins, or says in one line why not."""
         if keras.backend.backend() != "tensorflow":
@@ -39,20 +82,14 @@ class ListeningCallback(keras.callbacks.Callback, Listener):
             )
             self.not_observed("Keras runs on another backend than TensorFlow")
             return
-        try:
-            joined = join(self.model, self, self._of_fit)
-            if joined is None:
-                if self.observation is None:
-                    self.not_observed("this fit is inside another one, which is observed")
-            elif joined is not self.observation:
-                self.observation = joined
-                self.observation_begins(joined)
-        except Exception as error:  # noqa: BLE001  monitoring never kills training
-            if self.observation is not None:
-                self.observation.drop(self, error)
-            else:
-                warn_of(error, type(self).__name__, "this fit is not observed")
+        joined = join(self.model, self, self._of_fit)
+        if joined is None:
+            if self.observation is None:
+                self.not_observed("this fit is inside another one, which is observed")
+        elif joined is not self.observation:
+            self._begins(joined)
 
+    @harmless
     def on_train_end(self, logs: Any = None) -> None:
         """Needed only where no CallbackList was found to tell the end."""
         if self._of_fit is not None and not self._of_fit.relayed:
@@ -64,10 +101,13 @@ class ListeningCallback(keras.callbacks.Callback, Listener):
 
     def observe(self, observation: Observation) -> None:
         """Joins the observation of a custom loop."""
-        self.observation = observation
         observation.add(self)
+        self._begins(observation)
+
+    def _begins(self, observation: Observation) -> None:
+        self.observation = observation
         try:
-            self.observation_begins(observation)
+            unwarned(self.observation_begins, observation)
         except Exception as error:  # noqa: BLE001  monitoring never kills training
             observation.drop(self, error)
 
@@ -88,7 +128,7 @@ class ListeningCallback(keras.callbacks.Callback, Listener):
             self.observation = None
 
     @property
-    def writer(self) -> RunWriter:
+    def writer(self) -> SafeWriter:
         """The run that this callback writes to."""
         assert self.observation is not None
         return self.observation.recording.writer(self.log_dir)

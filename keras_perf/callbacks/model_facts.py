@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import keras
 import tensorflow as tf
 
 from keras_perf.callbacks.iterators import PipelineModel
+from keras_perf.observers.asking import unwarned
 from keras_perf.trials.train_function import inner_function
 
 
 def optimizer_iterations(model: keras.Model) -> int | None:
     """The optimizer's step counter; a device read, so only for an epoch's end."""
     iterations = getattr(getattr(model, "optimizer", None), "iterations", None)
-    return None if iterations is None else int(keras.ops.convert_to_numpy(iterations))
+    return None if iterations is None else int(unwarned(keras.ops.convert_to_numpy, iterations))
 
 
 def counts_every_step(optimizer: Any) -> bool:
@@ -77,16 +78,18 @@ def training_gpus() -> list[dict[str, Any]]:
 
 def layer_widths(model: keras.Model) -> list[int]:
     """The different numbers of units and filters of a model's layers."""
-
-    def found(layer: Any) -> Iterator[int]:
-        for name in ("units", "filters"):
-            width = getattr(layer, name, None)
-            if isinstance(width, int):
-                yield width
-        for inner in getattr(layer, "layers", ()):
-            yield from found(inner)
-
-    return sorted(set(found(model)))
+    found: set[int] = set()
+    pending, seen = [model], {id(model)}
+    while pending:
+        layer = pending.pop()
+        widths = (getattr(layer, name, None) for name in ("units", "filters"))
+        found.update(width for width in widths if type(width) is int)
+        # A user's layer may call anything `layers`, and one layer may be in several places.
+        inner = getattr(layer, "layers", ())
+        new = inner if isinstance(inner, list | tuple) else ()
+        pending.extend(each for each in new if id(each) not in seen)
+        seen.update(map(id, new))
+    return sorted(found)
 
 
 def peak_memory_mib() -> float | None:

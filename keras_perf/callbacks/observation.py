@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from typing import Any
 
 import keras
@@ -13,7 +15,9 @@ from keras_perf.callbacks.iterators import PipelineModel
 from keras_perf.callbacks.listener import Director, Listener, Plan
 from keras_perf.callbacks.model_facts import trace_counter
 from keras_perf.callbacks.recording import Recording
+from keras_perf.callbacks.uninterrupted import PATIENCE_S, uninterrupted
 from keras_perf.callbacks.warning import warn_of
+from keras_perf.observers.asking import Questions
 from keras_perf.observers.garbage import GarbageWatch
 from keras_perf.observers.split import GAP_HISTORY, fetches_of
 from keras_perf.observers.steps_choice import Bounds
@@ -35,6 +39,19 @@ INTERVAL_S = 0.5
 _clock = time.perf_counter_ns
 
 _STEADY, _TRACED, _WARMUP = Kind.STEADY, Kind.TRACED, Kind.WARMUP
+
+
+def harmless(work: Callable[..., None]) -> Callable[..., None]:
+    """What the driver of an observation calls between executions: it raises nothing of ours."""
+
+    @functools.wraps(work)
+    def guarded(self: Observation, *arguments: Any, **named: Any) -> None:
+        try:
+            work(self, *arguments, **named)
+        except Exception as error:  # noqa: BLE001  monitoring never kills training
+            self.gives_up(error)
+
+    return guarded
 
 
 class Observation:
@@ -97,6 +114,7 @@ class Observation:
         self._interval_measured = False
         self._listeners: list[Listener] = []
         self._directors: tuple[Director, ...] = ()
+        self._warned: list[Listener] = []
         self._executions = self._held_fetches = self._stretch_fetches = 0
         self._stretch_limit = 0
         self.steps_per_execution = steps_per_execution
@@ -131,8 +149,8 @@ class Observation:
         """Seconds that took."""
         return 0.0
 
-    def settings(self) -> Mapping[str, Any]:
-        """What the driver adds to the context record."""
+    def settings(self) -> Questions:
+        """What the driver adds to the context record: name → what is asked."""
         raise NotImplementedError
 
     def examples_per_step(self) -> float | None:
@@ -291,20 +309,38 @@ class Observation:
             try:
                 getattr(listener, what)(*arguments, **named)
             except Exception as error:  # noqa: BLE001  monitoring never kills training
-                self.drop(listener, error)
+                self.fails(listener, error)
+
+    def fails(self, listener: Listener, error: Exception) -> None:
+        """What a listener was doing has failed.
+
+        A warning that Python was told to make an error (`-W error`) costs no more than that.
+        """
+        if not isinstance(error, Warning):
+            self.drop(listener, error)
+        elif listener not in self._warned:
+            self._warned.append(listener)
+            name = type(listener).__name__
+            warn_of(error, name, "what it was about to log is missing; it stays on")
 
     def drop(self, listener: Listener, error: Exception) -> None:
         """A listener has failed: it is told no more, and gives back what it holds."""
         if listener not in self._listeners:
             return
-        self._listeners.remove(listener)
         self.stop_directing(listener)
         name = type(listener).__name__
         warn_of(error, name, "it is off for the rest of this training, its values are missing")
+        self._end_listener(listener, aborted=True)
+
+    def _end_listener(self, listener: Listener, *, aborted: bool) -> None:
+        """Tells it that all is over; only once, whatever comes of it."""
+        if listener not in self._listeners:
+            return
+        self._listeners.remove(listener)
         try:
-            listener.observation_ends(True)
-        except Exception as second:  # noqa: BLE001
-            warn_of(second, f"ending {name}", "it may hold on to something")
+            listener.observation_ends(aborted)
+        except Exception as error:  # noqa: BLE001  monitoring never kills training
+            warn_of(error, f"ending {type(listener).__name__}", "it may hold on to something")
 
     def stop_directing(self, listener: Listener) -> None:
         """It is not asked about executions any more, only told."""
@@ -332,23 +368,49 @@ class Observation:
         self._tell("epoch_ends", validates=validates)
 
     def close(self, *, aborted: bool = False) -> None:
-        """Gives back what the driver took, writes what is left; again calls do nothing."""
-        with self._closing:
-            if self.closed:
-                return
-            self.closed = True
-        self._give_back()
-        self._garbage.stop()
+        """Gives back what the driver took, writes what is left; again calls do nothing.
+
+        Ctrl-C waits until that is done, for PATIENCE_S at most. After an interrupt inside, by
+        whatever means, all is given back too, and what was not written yet is missing.
+        """
+        with uninterrupted(PATIENCE_S):
+            with self._closing:
+                if self.closed:
+                    return
+                self.closed = True
+            with ExitStack() as files:
+                files.callback(self._harmlessly, self.recording.close)
+                with ExitStack() as listeners:
+                    listeners.callback(self._end_listeners, aborted=aborted)
+                    with ExitStack() as taken:
+                        taken.callback(self._garbage.stop)
+                        taken.callback(self._harmlessly, self._give_back)
+                    self._harmlessly(self._tell_the_rest)
+                self._harmlessly(self.recording.finish, self)
+
+    def gives_up(self, error: Exception) -> None:
+        """Observing itself has failed: it ends, and training goes on."""
+        warn_of(error, "observing", "the rest of this training is not observed")
+        self.close(aborted=True)
+
+    def _harmlessly(self, work: Callable[..., None], *arguments: Any) -> None:
+        try:
+            work(*arguments)
+        except Exception as error:  # noqa: BLE001  monitoring never kills training
+            warn_of(error, "writing the end of the run", "what was logged before remains")
+
+    def _tell_the_rest(self) -> None:
         self.timeline.flush()
         self.timeline.close(_clock())
         self._end_stretch(None)
         self._tell("executions_end")
         self._end_interval(None, _clock())
-        self._tell("observation_ends", aborted)
-        try:
-            self.recording.finish(self)
-        except Exception as error:  # noqa: BLE001  monitoring never kills training
-            warn_of(error, "writing the end of the run", "what was logged before remains")
+
+    def _end_listeners(self, *, aborted: bool) -> None:
+        """In their order; each is told, also if one before it is interrupted."""
+        with ExitStack() as each:
+            for listener in reversed(self._listeners):
+                each.callback(self._end_listener, listener, aborted=aborted)
 
     def _give_back(self) -> None:
         """Leaves the model and all else as they were."""

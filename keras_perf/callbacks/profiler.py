@@ -6,12 +6,18 @@ import logging
 import os
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 from keras_perf.callbacks import profiler_door
 from keras_perf.callbacks.captures import Captures, scalars_of
 from keras_perf.callbacks.listener import Director, Plan
-from keras_perf.callbacks.listening import ListeningCallback, require_bool, require_number
+from keras_perf.callbacks.listening import (
+    ListeningCallback,
+    harmless,
+    require_bool,
+    require_number,
+)
 from keras_perf.callbacks.observation import Observation
 from keras_perf.callbacks.trace_reading import TraceReading
 from keras_perf.callbacks.trace_size import affordable_steps
@@ -109,6 +115,7 @@ class WindowedProfiler(ListeningCallback, Director):
         self._touch: OnTouch | None = None
         self._signal: OnSignal | None = None
 
+    @harmless
     def on_train_begin(self, logs: Any = None) -> None:
         """Joins, if this worker is to capture."""
         config = os.environ.get("TF_CONFIG")
@@ -300,13 +307,15 @@ class WindowedProfiler(ListeningCallback, Director):
 
     def leaves(self, aborted: bool) -> None:
         """Saves what was captured; says if a window was not reached."""
-        if self._signal is not None:
-            self._signal.stop()
-        self._end()
-        self._settle()
-        self._tell_what_was_read(wait=True)
-        self._say_what_was_not_reached()
-        self._forget()
+        with ExitStack() as held:
+            held.callback(self._forget)
+            held.callback(self._end)
+            if self._signal is not None:
+                self._signal.stop()
+            self._end()
+            self._settle()
+            self._tell_what_was_read(wait=True)
+            self._say_what_was_not_reached()
 
     def _say_what_was_not_reached(self) -> None:
         windows, wanted = self._windows, self.schedule.repeat or 1

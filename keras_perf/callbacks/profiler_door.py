@@ -12,6 +12,7 @@ import tensorflow as tf
 from tensorflow.python.profiler import profiler_v2
 
 from keras_perf.callbacks.trace_files import Saved, keep, saved_in, staging_folder
+from keras_perf.observers.asking import unwarned
 from keras_perf.observers.capture_cost import LARGEST_BYTES
 
 
@@ -74,7 +75,7 @@ def _start(staging: str) -> None:
         host_tracer_level=_Level(2), python_tracer_level=_Level(0), device_tracer_level=_Level(1)
     )
     try:
-        tf.profiler.experimental.start(staging, options)
+        unwarned(tf.profiler.experimental.start, staging, options)
     except tf.errors.AlreadyExistsError as error:
         if isinstance(error.__context__, tf.errors.OpError):
             # Refused by the runtime, not by Python: a session that Python knows nothing of is

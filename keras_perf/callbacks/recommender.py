@@ -97,8 +97,8 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         self._forget()
 
     def __getstate__(self) -> dict[str, Any]:
-        """What can be pickled: not the reference to a model."""
-        return {**self.__dict__, "_measured_on": _nothing}
+        """What a copy is made of: not the reference to a model."""
+        return {**super().__getstate__(), "_measured_on": _nothing}
 
     def _forget(self) -> None:
         self._refusal: str | None = None

@@ -8,13 +8,16 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 
+from keras_perf.callbacks.safe_writer import SafeWriter
+from keras_perf.callbacks.uninterrupted import PATIENCE_S, uninterrupted
 from keras_perf.callbacks.warning import warn_of
 from keras_perf.observers.gpu_watch import GpuWatch
 from keras_perf.observers.sampler import sampling_interval
 from keras_perf.records.phase import Phase
 from keras_perf.report.gpus import gpus_markdown
-from keras_perf.write.events import RunWriter, writable_log_dir
+from keras_perf.write.events import writable_log_dir
 
 logger = logging.getLogger("keras_perf")
 
@@ -34,13 +37,16 @@ class GpuSampling:
         self.step: int | None = None
         self._process = os.getpid()
         self._failed = False
-        self._writer = RunWriter(log_dir)
+        self._writer = SafeWriter(log_dir)
         self._points = self._last_step = 0
         # Starting NVML can take seconds, and the thread samples before we have `_watch`.
         self._due = math.inf
-        self._watch = GpuWatch(
-            interval_s, logger.warning, phase=Phase.TRAINING, after_sample=self._write_if_due
-        )
+        with ExitStack() as opened:
+            opened.callback(self._writer.close)
+            self._watch = GpuWatch(
+                interval_s, logger.warning, phase=Phase.TRAINING, after_sample=self._write_if_due
+            )
+            opened.pop_all()
         self._due = time.monotonic() + POINT_EVERY_S
 
     def enter(self, phase: str) -> None:
@@ -57,10 +63,11 @@ class GpuSampling:
         """Ends the thread and writes what is left; in a forked child, nothing."""
         if os.getpid() != self._process:
             return
-        self._watch.stop()
-        if not self._failed:
-            self._try(self._write)
-        self._try(self._writer.close)
+        with uninterrupted(PATIENCE_S), ExitStack() as opened:
+            opened.callback(self._writer.close)
+            self._watch.stop()
+            if not self._failed:
+                self._try(self._write)
 
     def _write_if_due(self) -> None:
         if not self._failed and time.monotonic() >= self._due:

@@ -6,6 +6,7 @@ import shutil
 import threading
 
 from keras_perf.callbacks.trace_files import Saved
+from keras_perf.observers.asking import unwarned
 from keras_perf.report.trace import Trace, read_trace
 
 LONGEST_S = 60.0
@@ -34,7 +35,7 @@ class TraceReading:
 
     def _read(self) -> None:
         try:
-            self._trace = read_trace(self._saved.copy or self._saved.folder)
+            self._trace = unwarned(read_trace, self._saved.copy or self._saved.folder)
         except Exception as error:  # noqa: BLE001  monitoring never kills training
             self._error = f"{type(error).__name__}: {error}"
         if self._saved.copy is not None:

@@ -1,37 +1,91 @@
-"""Ctrl-C must not cut a capture's saving in its middle."""
+"""Ctrl-C must not cut what gives things back in its middle."""
 
 from __future__ import annotations
 
+import _thread
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+PATIENCE_S = 10.0
+"""Ctrl-C while we give things back is answered when that is done, or after so many seconds."""
+
 _ENDING = (signal.SIGINT, signal.SIGTERM)
+
+_Listener = Callable[[int, FrameType | None], object]
 
 
 @contextmanager
-def uninterrupted() -> Iterator[None]:
+def uninterrupted(patience_s: float | None = None) -> Iterator[None]:
     """Signals that end a program are answered after the `with`, as they would have been inside.
 
     TensorFlow's profiler that is interrupted while it saves believes for ever that it runs. Only
     what listens in Python can raise, and only in the main thread: elsewhere nothing changes.
+
+    Arguments:
+        patience_s: seconds after which a signal is answered inside after all; None for never.
     """
-    came: list[tuple[int, FrameType | None]] = []
-
-    def note(number: int, frame: FrameType | None) -> None:
-        came.append((number, frame))
-
     main = threading.current_thread() is threading.main_thread()
     listeners = {number: signal.getsignal(number) for number in _ENDING} if main else {}
     listening = {number: each for number, each in listeners.items() if callable(each)}
+    deferred = _Deferred(listening, patience_s)
     for number in listening:
-        signal.signal(number, note)
+        signal.signal(number, deferred.note)
     try:
         yield
     finally:
+        deferred.end()
         for number, listener in listening.items():
             signal.signal(number, listener)
-        for heard, frame in came:
-            listening[signal.Signals(heard)](heard, frame)
+        deferred.answer()
+
+
+class _Deferred:
+    """Signals that came, and who listens to them."""
+
+    def __init__(
+        self, listening: dict[signal.Signals, _Listener], patience_s: float | None
+    ) -> None:
+        self._listening, self._patience_s = listening, patience_s
+        self._came: dict[int, FrameType | None] = {}
+        self._timer: threading.Timer | None = None
+        self._late = self._ended = False
+        self._waking = threading.Lock()
+
+    def note(self, number: int, frame: FrameType | None) -> None:
+        self._came.setdefault(number, frame)
+        if self._ended or self._patience_s is None:
+            return
+        if self._late:
+            self.answer()
+        elif self._timer is None:
+            self._timer = threading.Timer(self._patience_s, self._wake, (number,))
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _wake(self, number: int) -> None:
+        """In a thread of its own: the main thread may hang in a call that a signal ends."""
+        with self._waking:
+            if self._ended:
+                return
+            self._late = True
+            if hasattr(signal, "pthread_kill"):
+                signal.pthread_kill(threading.main_thread().ident or 0, number)
+            else:
+                _thread.interrupt_main(signal.Signals(number))
+
+    def end(self) -> None:
+        """From here on nothing is raised but by `answer`."""
+        self._ended = True
+        if self._timer is not None:
+            self._timer.cancel()
+        with self._waking:
+            pass
+
+    def answer(self) -> None:
+        """Lets each listener hear what came; often the same signal counts once, as in a system."""
+        came, self._came = self._came, {}
+        for number, frame in came.items():
+            self._listening[signal.Signals(number)](number, frame)

@@ -118,7 +118,7 @@ def _object(text: str) -> dict[str, Any]:
         raise ClusterError(f"TF_CONFIG must be a JSON object, got an empty string. {remedy}")
     try:
         content = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ClusterError(
             f"TF_CONFIG must be JSON, got {_short.repr(text)} ({error}). {remedy}"
         ) from error

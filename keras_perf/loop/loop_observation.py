@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import keras
@@ -15,6 +15,7 @@ from keras_perf.callbacks.listener import Plan
 from keras_perf.callbacks.model_facts import compiles_for_shapes
 from keras_perf.callbacks.observation import Observation
 from keras_perf.callbacks.warning import warn_of
+from keras_perf.observers.asking import Questions
 from keras_perf.observers.exchange_watch import ExchangeWatch
 from keras_perf.observers.steps_choice import Bounds
 from keras_perf.records.epoch_gap import VALIDATION
@@ -118,26 +119,28 @@ class LoopObservation(Observation):
         """Steps until training ends."""
         return max(0, (self._steps or 0) - self.step)
 
-    def settings(self) -> Mapping[str, Any]:
+    def settings(self) -> Questions:
         """What is known of the loop."""
-        trainable = sum(math.prod(weights.shape) for weights in self.model.trainable_weights)
-        known: dict[str, Any] = {
-            "driver": "loop",
-            "run_eagerly": tf.config.functions_run_eagerly(),
-            "trainable_parameters": trainable,
-            "strategy": type(self._strategy).__name__,
-            "replicas": int(self._strategy.num_replicas_in_sync),
-            "batch_hooks": sorted(self._owners),
-            "dataset": self._dataset_graph,
-            "worker": self.worker,
-            "workers": self._workers,
+        recorded, strategy = self._exchange_watch.record(), self._strategy
+        known: dict[str, Callable[[], Any]] = {
+            "driver": lambda: "loop",
+            "run_eagerly": tf.config.functions_run_eagerly,
+            "trainable_parameters": self._trainable_parameters,
+            "strategy": lambda: type(strategy).__name__,
+            "replicas": lambda: int(strategy.num_replicas_in_sync),
+            "batch_hooks": lambda: sorted(self._owners),
+            "dataset": lambda: self._dataset_graph,
+            "worker": lambda: self.worker,
+            "workers": lambda: self._workers or recorded.get("workers"),
         }
         if self._jit_compile is not None:
-            known["jit_compile"] = self._jit_compile
-        if recorded := self._exchange_watch.record():
-            known["exchange"] = recorded
-            known["workers"] = self._workers or recorded["workers"]
+            known["jit_compile"] = lambda: self._jit_compile
+        if recorded:
+            known["exchange"] = lambda: recorded
         return known
+
+    def _trainable_parameters(self) -> int:
+        return sum(math.prod(weights.shape) for weights in self.model.trainable_weights)
 
     def examples_per_step(self) -> float | None:
         """As the user said."""

@@ -155,9 +155,14 @@ class LoopMonitor:
         except Exception as error:  # noqa: BLE001  monitoring never kills training
             warn_of(error, "LoopMonitor", "this training is not observed")
             return self
-        for listener in self._listeners:
-            if _takes_part(listener, observation.worker):
-                listener.observe(observation)
+        try:
+            for listener in self._listeners:
+                if _takes_part(listener, observation.worker):
+                    listener.observe(observation)
+        except BaseException:
+            # An interrupt: there is no `__exit__` after an `__enter__` that raises.
+            self.close(aborted=True)
+            raise
         return self
 
     def __exit__(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable
 from typing import Any
 
+from keras_perf.observers.asking import answers, reason_of, unwarned
 from keras_perf.observers.cuda_devices import Seen
 from keras_perf.observers.host import HostReader
 from keras_perf.observers.interpreter import InterpreterReader
@@ -28,6 +28,7 @@ class GpuWatch:
 
     Attributes:
         context: what the run's record should hold.
+        not_known: name → reason of what should be in it too, but could not be asked.
     """
 
     def __init__(
@@ -40,20 +41,13 @@ class GpuWatch:
         after_sample: Callable[[], None] = lambda: None,
     ) -> None:
         self.context: dict[str, Any] = {}
-        self._gpus: NvmlReader | None = None
-        readers: list[Reader] = [HostReader()]
-        try:
-            self._gpus = NvmlReader(warn, os.environ, seen)
-        except Exception as error:  # noqa: BLE001  monitoring never kills training
-            what = str(error) if isinstance(error, SensorError) else repr(error)
-            warn(f"keras_perf: {what}: GPU figures are missing, CPU and memory are sampled.")
-        else:
-            self.context["gpus"] = self._gpus.describe()
-            with contextlib.suppress(SensorError):
-                self.context["gpu_memory_total_mib"] = self._gpus.memory_total_mib()
+        self.not_known: dict[str, str] = {}
+        self._gpus = _opened(warn, seen)
+        readers: list[Reader] = [HostReader(warn)]
+        if self._gpus is not None:
+            self.context = _facts(self._gpus, self.not_known)
             if self._gpus.doubt:
                 warn(f"keras_perf: {self._gpus.doubt}.")
-            self.context["gpu_persistence"] = self._gpus.persistence()
             readers.append(self._gpus)
         readers.append(InterpreterReader())
         self._sampler = BackgroundSampler(
@@ -72,14 +66,44 @@ class GpuWatch:
 
     def gpus(self) -> list[tuple[str, str, tuple[str, ...]]]:
         """The beginning of its tags, its name and what it does not tell, of each GPU."""
-        if self._gpus is None:
+        gpus = self.context.get("gpus")
+        if self._gpus is None or not gpus:
             return []
         missing = self._gpus.unsupported()
-        return [(tag, name, tuple(missing[tag])) for tag, name in self._gpus.describe().items()]
+        return [(tag, name, tuple(missing[tag])) for tag, name in gpus.items()]
 
     def stop(self) -> None:
         """Ends the thread and gives NVML back; safe to call twice."""
         self._sampler.stop()
+
+
+def _opened(warn: Callable[[str], None], seen: Seen | None) -> NvmlReader | None:
+    """The GPUs; None, which is said, if there are none."""
+    try:
+        return unwarned(NvmlReader, warn, os.environ, seen)
+    except Exception as error:  # noqa: BLE001  monitoring never kills training
+        what = str(error) if isinstance(error, SensorError) else reason_of(error)
+        warn(f"keras_perf: {what}: GPU figures are missing, CPU and memory are sampled.")
+        return None
+
+
+def _facts(gpus: NvmlReader, not_known: dict[str, str]) -> dict[str, Any]:
+    def memory_total_mib() -> float | None:
+        try:
+            return gpus.memory_total_mib()
+        except SensorError:
+            # It is a setting of the driver's, not a failure.
+            return None
+
+    found = answers(
+        {
+            "gpus": gpus.describe,
+            "gpu_memory_total_mib": memory_total_mib,
+            "gpu_persistence": gpus.persistence,
+        },
+        not_known,
+    )
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def energy(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from keras_perf.observers.aggregation import Aggregate
+from keras_perf.observers.asking import reason_of, unwarned
 from keras_perf.observers.phases import Phases
 from keras_perf.observers.sensor import Reader, SensorError
 from keras_perf.records.phase import Phase
@@ -108,17 +109,23 @@ class BackgroundSampler:
         """Ends the thread and closes the sensors; safe to call twice."""
         if os.getpid() != self._process:
             return
-        atexit.unregister(self.stop)
+        # First of all: from here on the thread ends by itself, even if we are interrupted.
         self._stop.set()
+        atexit.unregister(self.stop)
         if self._thread.is_alive():
             self._thread.join(PATIENCE_S)
         if not self._thread.is_alive():
             self._close()
 
     def _close(self) -> None:
-        for reader in self._readers:
+        while self._readers:
+            self._close_one(self._readers.pop())
+
+    def _close_one(self, reader: Reader) -> None:
+        try:
             reader.close()
-        self._readers.clear()
+        except Exception as error:  # noqa: BLE001  one sensor's end is not the others'
+            self._warn(f"keras_perf: a sensor cannot be closed ({reason_of(error)}).")
 
     def _run(self) -> None:
         self._sampled = self._clock()
@@ -140,12 +147,11 @@ class BackgroundSampler:
         self._sampled = now
         for reader in list(self._readers):
             try:
-                values = reader.read()
+                values = unwarned(reader.read)
+                with self._lock:
+                    self._aggregate.add(values, seconds)
             except Exception as error:  # noqa: BLE001  one sensor's end is not the others'
                 self._readers.remove(reader)
-                reader.close()
-                what = str(error) if isinstance(error, SensorError) else repr(error)
+                self._close_one(reader)
+                what = str(error) if isinstance(error, SensorError) else reason_of(error)
                 self._warn(f"keras_perf: {what}; its values are missing from now on.")
-                continue
-            with self._lock:
-                self._aggregate.add(values, seconds)

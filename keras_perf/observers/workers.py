@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
+import reprlib
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 Workers = str | tuple[int, ...]
+
+_MOST_DIGITS = 9
+_short = reprlib.Repr()
+_short.maxstring = _short.maxother = 120
 
 _REMEDY = "Give 'chief', 'all' or a list of worker numbers, such as [0, 3]; the chief is 0."
 
@@ -59,12 +65,10 @@ def place_among_workers(tf_config: str | None) -> tuple[int | None, int | None]:
     What cannot be read counts as no cluster.
     """
     try:
-        number = worker_number(tf_config)
+        place = _place(tf_config)
     except ValueError:
         return None, None
-    cluster = json.loads(tf_config).get("cluster", {}) if tf_config else {}
-    count = sum(len(cluster.get(job) or ()) for job in ("chief", "master", "worker"))
-    return (number, count) if number is not None and count > 1 else (None, None)
+    return place if place.number is not None and place.workers > 1 else (None, None)
 
 
 def absent_workers(workers: Workers, tf_config: str | None) -> tuple[int, ...]:
@@ -73,10 +77,10 @@ def absent_workers(workers: Workers, tf_config: str | None) -> tuple[int, ...]:
     Raises:
         ValueError: `tf_config` cannot be read.
     """
-    if isinstance(workers, str) or worker_number(tf_config) != 0:
+    place = _place(tf_config)
+    if isinstance(workers, str) or place.number != 0:
         return ()
-    count = place_among_workers(tf_config)[1] or 1
-    return tuple(number for number in workers if number >= count)
+    return tuple(number for number in workers if number >= max(1, place.workers))
 
 
 def worker_number(tf_config: str | None) -> int | None:
@@ -85,17 +89,55 @@ def worker_number(tf_config: str | None) -> int | None:
     Raises:
         ValueError: it cannot be read.
     """
+    return _place(tf_config).number
+
+
+class _Place(NamedTuple):
+    number: int | None
+    workers: int
+    """Workers that TF_CONFIG names, the chief among them."""
+
+
+def _place(tf_config: str | None) -> _Place:
     if not tf_config:
-        return 0
+        return _Place(0, 0)
     try:
-        content: dict[str, Any] = json.loads(tf_config)
-        cluster, task = content.get("cluster", {}), content.get("task", {})
-        kind, index = task.get("type", "worker"), int(task.get("index", 0))
-        has_chief = bool(cluster.get("chief") or cluster.get("master"))
-    except (ValueError, TypeError, AttributeError) as error:
+        # What is nested too deeply is a RecursionError.
+        content = _object("the whole", json.loads(tf_config))
+        cluster = _object("'cluster'", content.get("cluster", {}))
+        task = _object("'task'", content.get("task", {}))
+        kind, index = task.get("type", "worker"), _index(task.get("index", 0))
+        chiefs, workers = (_count(cluster, jobs) for jobs in (("chief", "master"), ("worker",)))
+    except (ValueError, RecursionError) as error:
         raise ValueError(
-            f"TF_CONFIG must be JSON with 'cluster' and 'task', got {tf_config!r} ({error})."
+            "TF_CONFIG must be JSON with 'cluster' and 'task', got "
+            f"{_short.repr(tf_config)} ({error})."
         ) from error
     if kind in ("chief", "master"):
-        return 0
-    return index + has_chief if kind == "worker" else None
+        return _Place(0, chiefs + workers)
+    return _Place(index + bool(chiefs) if kind == "worker" else None, chiefs + workers)
+
+
+def _object(what: str, value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{what} must be an object, not {_short.repr(value)}")
+    return value
+
+
+def _index(value: object) -> int:
+    """A task's index, which TensorFlow also takes as digits in a string."""
+    digits = value if isinstance(value, str) else str(value) if type(value) is int else ""
+    if not re.fullmatch("[0-9]+", digits) or len(digits) > _MOST_DIGITS:
+        raise ValueError(f"'index' must be an integer from 0 on, not {_short.repr(value)}")
+    return int(digits)
+
+
+def _count(cluster: dict[str, Any], jobs: Iterable[str]) -> int:
+    """How many addresses the jobs have; a job may be left out, or a part of its tasks."""
+    found = 0
+    for job in jobs:
+        addresses = cluster.get(job) or []
+        if not isinstance(addresses, list | dict):
+            raise ValueError(f"job {job!r} must be a list, not {_short.repr(addresses)}")
+        found += len(addresses)
+    return found

@@ -32,3 +32,6 @@ def settings_notes(context: Mapping[str, Any]) -> Iterator[str]:
             f"With {replicas} replicas tf.data shows only the stage that feeds them, not the "
             "stages of your own pipeline; the input wait is that of this process's first replica."
         )
+    if unknown := context.get("not_known"):
+        failed = ", ".join(f"{name} ({why})" for name, why in unknown.items())
+        yield f"Could not be asked, and is missing wherever it would matter: {failed}."

@@ -13,10 +13,10 @@ from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
 from tensorboard.compat.proto.types_pb2 import DT_STRING
-from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 from keras_perf.records.fit_identity import FIT_TAG, file_suffix
 from keras_perf.records.metrics import CONTEXT_TAG
+from keras_perf.write.event_file import EventFile
 from keras_perf.write.fit_of_process import identity_of_fit
 from keras_perf.write.layout import layout_bytes
 
@@ -93,7 +93,7 @@ class RunWriter:
         folder = os.path.join(log_dir, run)
         self.fit = identity_of_fit(folder, clock())
         suffix = file_suffix(self.fit.sequence)
-        self._events = EventFileWriter(folder, filename_suffix=suffix)
+        self._events = EventFile(folder, filename_suffix=suffix)
         self._tags: set[str] = set()
         self._text_tags: set[str] = set()
         self._string(0, FIT_TAG, self.fit.to_json().encode(), CONTEXT_PLUGIN)

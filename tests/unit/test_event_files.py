@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -9,6 +10,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import warnings
 from pathlib import Path
 
@@ -17,6 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
+from tensorboard.summary.writer.record_writer import RecordWriter
 
 from keras_perf.read.checksums import masked_crcs
 from keras_perf.read.event_files import NoRunError, events, run_files
@@ -469,3 +472,18 @@ def test_a_log_directory_that_cannot_be_made_is_refused_with_its_name(tmp_path):
     with pytest.raises(OSError, match=r"log_dir must be writable, got .*file") as raised:
         writable_log_dir(tmp_path / "file")
     assert raised.value.errno is not None
+
+
+def test_a_run_that_cannot_be_opened_leaves_no_thread(tmp_path, monkeypatch):
+    def full(self):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    before = set(threading.enumerate())
+    monkeypatch.setattr(RecordWriter, "flush", full)
+    # The thread may meet the full disk too.
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+    with pytest.raises(OSError, match="No space left"):
+        RunWriter(str(tmp_path))
+    for thread in set(threading.enumerate()) - before:
+        thread.join(5)
+    assert set(threading.enumerate()) <= before

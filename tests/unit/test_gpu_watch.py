@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 
 from keras_perf.observers import gpu_watch
@@ -104,3 +106,32 @@ def test_a_binding_that_is_not_nvidias_costs_the_gpu_figures_only(monkeypatch):
     assert len(said) == 1
     assert "has no attribute 'nvmlInit'" in said[0]
     assert "CPU and memory are sampled" in said[0]
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("describe", "gpus"),
+        ("persistence", "gpu_persistence"),
+        ("memory_total_mib", "gpu_memory_total_mib"),
+    ],
+)
+def test_a_question_to_nvml_that_fails_costs_its_own_answer(question, name, monkeypatch):
+    def fails(self):
+        raise TypeError("no string")
+
+    answers = {"memory_total_mib": lambda self: 1000.0, question: fails}
+    watch, _ = watched(monkeypatch, type("Odd", (Gpus,), answers))
+    facts = {"gpus", "gpu_persistence", "gpu_memory_total_mib"}
+    assert set(watch.context) == facts - {name}
+    assert watch.not_known == {name: "TypeError: no string"}
+    assert (watch.text() is None) == (question == "describe")
+
+
+def test_a_binding_that_warns_is_asked_again_where_warnings_are_errors(monkeypatch):
+    def warns(warn, environ, seen):
+        warnings.warn("pynvml is deprecated", RuntimeWarning, stacklevel=2)
+        return Gpus(warn, environ, seen)
+
+    watch, _ = watched(monkeypatch, warns)
+    assert "gpus" in watch.context

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import warnings
 from types import SimpleNamespace
 
 import pytest
@@ -33,7 +33,6 @@ class ScriptedPsutil(SimpleNamespace):
 
     def Process(self) -> SimpleNamespace:  # noqa: N802  psutil's name
         return SimpleNamespace(
-            oneshot=contextlib.nullcontext,
             cpu_percent=lambda: self._own.pop(0),
             memory_info=lambda: SimpleNamespace(rss=MIB // 2),
             io_counters=lambda: SimpleNamespace(read_bytes=self._read.pop(0)),
@@ -46,9 +45,14 @@ def now() -> list[float]:
 
 
 @pytest.fixture
-def reader(monkeypatch, now) -> HostReader:
+def said() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def reader(monkeypatch, now, said) -> HostReader:
     monkeypatch.setattr(host, "psutil", ScriptedPsutil())
-    reader = HostReader(lambda: now[0])
+    reader = HostReader(said.append, lambda: now[0])
     # What psutil says first compares with nothing.
     assert reader.read() == {}
     return reader
@@ -74,7 +78,7 @@ def test_a_system_that_does_not_count_what_is_read_leaves_it_out(monkeypatch):
 
     monkeypatch.setattr(host, "psutil", Uncounted())
     times = iter((0.0, 1.0))
-    reader = HostReader(lambda: next(times))
+    reader = HostReader(print, lambda: next(times))
     reader.read()
     assert set(reader.read()) == set(TAGS) - {"host/read_mib_per_sec"}
 
@@ -91,8 +95,51 @@ def test_asked_again_at_once_it_has_nothing_new(reader, now):
 
 def test_a_real_machine_answers():
     times = iter((0.0, 1.0))
-    reader = HostReader(lambda: next(times))
+    reader = HostReader(print, lambda: next(times))
     reader.read()
     assert min(reader.read().values()) >= 0
     reader.close()
     reader.close()
+
+
+def no_process():
+    raise PermissionError("/proc is hidden")
+
+
+@pytest.mark.parametrize(
+    ("name", "fails", "missing"),
+    [
+        ("virtual_memory", no_process, {"host/memory_used_mib"}),
+        ("cpu_percent", no_process, {"host/cpu_pct"}),
+        ("Process", no_process, {"host/process_cpu_pct", "host/process_memory_mib"}),
+    ],
+)
+def test_what_the_system_does_not_tell_costs_no_other_value(
+    name, fails, missing, reader, now, said, monkeypatch
+):
+    reader = HostReader(said.append, lambda: now[0])
+    monkeypatch.setattr(host, "psutil", ScriptedPsutil())
+    monkeypatch.setattr(host.psutil, name, fails)
+    found = [reader.read()]
+    for _ in range(2):
+        now[0] += 1.0
+        host.psutil._machine, host.psutil._own = [1.0], [1.0]
+        host.psutil._read = [MIB]
+        found.append(reader.read())
+    assert set(TAGS) - set(found[1]) - {"host/read_mib_per_sec"} == missing
+    [line] = said
+    assert "PermissionError: /proc is hidden" in line
+    assert all(tag in line for tag in missing)
+
+
+def test_a_warning_made_an_error_costs_no_value(reader, now, said, monkeypatch):
+    def memory():
+        warnings.warn("psutil has changed", RuntimeWarning, stacklevel=2)
+        return SimpleNamespace(used=3 * MIB)
+
+    monkeypatch.setattr(host.psutil, "virtual_memory", memory)
+    now[0] += 1.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert list(reader.read()) == TAGS
+    assert said == []

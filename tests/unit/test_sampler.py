@@ -277,3 +277,39 @@ def test_a_thread_that_ends_by_itself_gives_the_sensors_back(monkeypatch):
     with pytest.raises(OSError, match="disk full"):
         sampler.start()
     assert sensor.closed == 1
+
+
+def test_a_sensor_that_cannot_be_closed_costs_the_others_nothing():
+    class Stuck(ScriptedSensor):
+        def close(self) -> None:
+            raise ZeroDivisionError("no handle")
+
+    said: list[str] = []
+    other = ScriptedSensor({"b": 5.0}, {"b": 5.0})
+    sampler = sampler_of(Stuck(SensorError("it is gone")), other, warn=said.append)
+    sampler.sample(1.0)
+    sampler.sample(2.0)
+    assert sampler.take().values == {"b": 5.0}
+    sampler.stop()
+    assert other.closed == 1
+    assert said == [
+        "keras_perf: a sensor cannot be closed (ZeroDivisionError: no handle).",
+        "keras_perf: it is gone; its values are missing from now on.",
+    ]
+
+
+def test_an_interrupted_stop_ends_the_thread_all_the_same(monkeypatch):
+    sensor = ScriptedSensor()
+    sampler = BackgroundSampler([sensor], 60.0, print)
+    sampler.start()
+
+    def interrupted(self, timeout=None):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "join", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            sampler.stop()
+    sampler._thread.join(5)
+    assert not sampler._thread.is_alive()
+    assert sensor.closed == 1

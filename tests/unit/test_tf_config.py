@@ -50,6 +50,8 @@ def test_an_index_may_be_a_string_as_for_tensorflow(index):
         (" \n", "must be a JSON object, got an empty string"),
         ("{'cluster': 1}", "must be JSON, got "),
         ('{"cluster": {"worker": ["a:1"', "must be JSON, got "),
+        (b"\xff", "must be JSON, got "),
+        pytest.param("[" * 100_000, "must be JSON, got ", id="nested too deeply"),
         ("[]", r"must be a JSON object, got \[\]"),
         ("null", "must be a JSON object, got None"),
     ],
@@ -111,6 +113,10 @@ SLIPS = {
     "an index that TensorFlow would round": (
         with_task({"type": "worker", "index": 0.9}),
         "got 0.9",
+    ),
+    "an index beyond every number": (
+        with_task({"type": "worker", "index": 1e400}),
+        "an integer from 0 to 1, .*got inf",
     ),
     "a truth for an index": (with_task({"type": "worker", "index": True}), "got True"),
 }

@@ -81,3 +81,35 @@ def test_another_thread_is_never_interrupted_and_changes_nothing():
     thread.start()
     thread.join()
     assert seen == [signal.default_int_handler]
+
+
+def test_after_some_patience_ctrl_c_is_answered_inside():
+    done = []
+
+    def hangs():
+        with uninterrupted(0.01):
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+                done.append("began")
+                threading.Event().wait(60)
+                done.append("all")
+            finally:
+                done.append("given back")
+
+    with pytest.raises(KeyboardInterrupt):
+        hangs()
+    assert done == ["began", "given back"]
+
+
+def test_with_patience_too_it_is_raised_after_all_has_been_done():
+    done = []
+
+    def work():
+        with uninterrupted(60.0):
+            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGINT)
+            done.append("all")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert done == ["all"]

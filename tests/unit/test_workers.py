@@ -77,10 +77,53 @@ def test_those_chosen_capture_and_no_other(workers, chosen):
     assert [i for i in range(3) if is_chosen(wanted, configs[i])] == chosen
 
 
-@pytest.mark.parametrize("tf_config", ["no json", "[]", '{"task": {"index": "x"}}', '{"task": 3}'])
+UNREADABLE = [
+    "no json",
+    "[]",
+    "null",
+    "3",
+    '"a string"',
+    b"\xff",
+    "[" * 100_000,
+    '{"a":' * 100_000,
+    "9" * 5000,
+    '{"task": 3}',
+    '{"task": null}',
+    '{"cluster": null}',
+    '{"cluster": []}',
+    '{"cluster": {"worker": 5}}',
+    '{"cluster": {"worker": "a:1"}}',
+    '{"cluster": {"chief": 1.5}}',
+    '{"task": {"index": "x"}}',
+    '{"task": {"index": null}}',
+    '{"task": {"index": []}}',
+    '{"task": {"index": -1}}',
+    '{"task": {"index": true}}',
+    '{"task": {"index": 1.5}}',
+    '{"task": {"index": 1e400}}',
+    '{"task": {"index": NaN}}',
+    '{"task": {"index": ' + "9" * 4000 + "}}",
+]
+
+
+@pytest.mark.parametrize("tf_config", UNREADABLE, ids=lambda text: repr(text[:40]))
 def test_a_config_that_cannot_be_read_is_said(tf_config):
-    with pytest.raises(ValueError, match=r"^TF_CONFIG must be JSON"):
+    with pytest.raises(ValueError, match=r"^TF_CONFIG must be JSON .* got .{,400}$"):
         worker_number(tf_config)
+    with pytest.raises(ValueError, match=r"^TF_CONFIG must be JSON"):
+        is_chosen((0, 5), tf_config)
+    with pytest.raises(ValueError, match=r"^TF_CONFIG must be JSON"):
+        absent_workers((0, 5), tf_config)
+    assert place_among_workers(tf_config) == (None, None)
+
+
+def test_an_index_may_be_digits_in_a_string():
+    assert worker_number(config("worker", "1", worker=TWO)) == 1
+
+
+@pytest.mark.parametrize("kind", [None, 3, ["worker"], {}, "ps"])
+def test_a_task_of_another_type_is_no_worker(kind):
+    assert worker_number(config(kind, 0, worker=TWO)) is None
 
 
 @pytest.mark.parametrize("wrong", ["chef", [], [-1], ()])
