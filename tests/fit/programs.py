@@ -19,12 +19,12 @@ def arrays(batches=40, batch_size=8, features=8):
     return x, x.sum(axis=1, keepdims=True)
 
 
-def dataset(batches=40, batch_size=8, *, input_ms=0.0, shuffle=False):
+def dataset(batches=40, batch_size=8, *, input_ms=0.0, shuffle=False, drop_remainder=False):
     """Batches of 8 examples; `input_ms` is slept for each batch in a stage of its own."""
     data = tf.data.Dataset.from_tensor_slices(arrays(batches, batch_size))
     if shuffle:
         data = data.shuffle(64, seed=3)
-    data = data.batch(batch_size)
+    data = data.batch(batch_size, drop_remainder=drop_remainder)
     if input_ms:
 
         def sleep(x, y):

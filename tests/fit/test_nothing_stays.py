@@ -86,6 +86,7 @@ def test_every_hook_of_ours_is_guarded(kind, name, tmp_path, said):
     assert hasattr(getattr(kind, name), "__wrapped__")
 
 
+@pytest.mark.fault(2, "a hook of ours that raises")
 @pytest.mark.parametrize(
     ("owner", "name"),
     [
@@ -119,6 +120,10 @@ UNREADABLE = {
 }
 
 
+@pytest.mark.fault(
+    2,
+    "a TF_CONFIG of others: an index of 1e400, JSON nested too deeply, a job that is a number",
+)
 @pytest.mark.parametrize("text", UNREADABLE.values(), ids=UNREADABLE)
 def test_a_tf_config_of_others_costs_a_line(text, tmp_path, said, monkeypatch):
     monkeypatch.setenv("TF_CONFIG", text)
@@ -151,6 +156,7 @@ PLACES = {
 }
 
 
+@pytest.mark.fault(2, "a second Ctrl-C while the observation closes")
 @pytest.mark.parametrize("place", PLACES)
 def test_a_second_ctrl_c_while_all_ends_waits_for_that(place, tmp_path, ctrl_c, monkeypatch):
     owner, name = PLACES[place]
@@ -168,6 +174,7 @@ def test_a_second_ctrl_c_while_all_ends_waits_for_that(place, tmp_path, ctrl_c, 
     assert kp.diagnose(tmp_path).summary.context["event_totals"] is not None
 
 
+@pytest.mark.fault(2, "an interrupt from within while it closes")
 @pytest.mark.parametrize(
     ("owner", "name"),
     [
@@ -195,6 +202,7 @@ def test_an_interrupt_from_within_leaves_nothing_either(owner, name, tmp_path, m
     fit(network, [])
 
 
+@pytest.mark.fault(2, "an interrupt while a custom loop begins")
 def test_an_interrupt_while_a_loop_begins_leaves_nothing(tmp_path, ctrl_c, monkeypatch):
     begins = kp.StepGapDetector.observation_begins
 
@@ -227,6 +235,7 @@ def full_disk(monkeypatch, operation, after):
 
 
 # The writer's own thread says on stderr what it ended of.
+@pytest.mark.fault(2, "a full disk under a `fit`")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize(("operation", "after"), [("flush", 0), ("write", 0), ("write", 4)])
 def test_a_full_disk_costs_what_is_written_and_one_line(
@@ -242,6 +251,7 @@ def test_a_full_disk_costs_what_is_written_and_one_line(
     assert recommender.recommendation is not None
 
 
+@pytest.mark.fault(2, "a full disk under `sample_gpus`")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_sampling_beside_other_code_leaves_nothing_on_a_full_disk(tmp_path, said, monkeypatch):
     full_disk(monkeypatch, "flush", 0)
@@ -253,6 +263,7 @@ def test_sampling_beside_other_code_leaves_nothing_on_a_full_disk(tmp_path, said
 # -- copies ------------------------------------------------------------------------------
 
 
+@pytest.mark.fault(2, "a callback copied or pickled inside a running `fit`")
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_a_copy_in_a_running_fit_serves_another(kind, tmp_path, said):
     callback = kind(tmp_path)
@@ -287,6 +298,7 @@ def warning(monkeypatch, owner, name):
     monkeypatch.setattr(owner, name, warns)
 
 
+@pytest.mark.fault(2, "warnings of TensorFlow, psutil or NVML made errors")
 @programs.needs_gap_times
 def test_warnings_of_others_made_errors_cost_nothing(tmp_path, said, monkeypatch):
     warning(monkeypatch, tf.data.experimental, "get_model_proto")
@@ -302,6 +314,7 @@ def test_warnings_of_others_made_errors_cost_nothing(tmp_path, said, monkeypatch
     assert not [line for line in said() if "has changed" in line]
 
 
+@pytest.mark.fault(2, "a warning made an error inside our own code")
 def test_a_warning_made_an_error_inside_of_a_listener_does_not_end_it(tmp_path, said, monkeypatch):
     detector = kp.StepGapDetector(tmp_path)
     told = []

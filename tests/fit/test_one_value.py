@@ -44,12 +44,14 @@ def odd_model(*, armed):
     return network
 
 
+@pytest.mark.fault(2, "a layer with a number for `layers`")
 def test_a_layer_with_a_number_for_layers_is_passed_over(tmp_path, said):
     observed(odd_model(armed=False), [kp.StepGapDetector(tmp_path)])
     assert kp.diagnose(tmp_path).summary.context["layer_widths"] == [1, 16]
     assert said() == []
 
 
+@pytest.mark.fault(2, "a layer whose property raises")
 def test_a_layer_that_raises_costs_the_widths_only(tmp_path, said):
     observed(odd_model(armed=True), [kp.StepGapDetector(tmp_path)])
     context = kp.diagnose(tmp_path).summary.context
@@ -71,6 +73,7 @@ FACTS = {
 }
 
 
+@pytest.mark.fault(2, "psutil, the model or a setting that raises when asked")
 @pytest.mark.parametrize("name", FACTS)
 def test_a_fact_that_cannot_be_asked_is_absent_and_named_once(name, tmp_path, said, monkeypatch):
     owner, attribute, broken = FACTS[name]
@@ -86,6 +89,7 @@ def test_a_fact_that_cannot_be_asked_is_absent_and_named_once(name, tmp_path, sa
     the_one_note(tmp_path, name)
 
 
+@pytest.mark.fault(2, "stages of the input pipeline that cannot be read")
 def test_stages_that_cannot_be_read_cost_themselves_only(tmp_path, said, monkeypatch):
     monkeypatch.setattr("keras_perf.callbacks.gaps.stages_from_model", fails)
     monkeypatch.setattr("keras_perf.callbacks.gaps.buffer_fill", fails)
@@ -96,6 +100,7 @@ def test_stages_that_cannot_be_read_cost_themselves_only(tmp_path, said, monkeyp
     assert len(said()) == 1
 
 
+@pytest.mark.fault(2, "an iterator that tf.data's model cannot be asked of")
 @pytest.mark.skipif(not hasattr(tf.data.experimental, "get_model_proto"), reason="no gap times")
 def test_a_pipeline_that_cannot_be_asked_costs_the_input_wait_only(tmp_path, said, monkeypatch):
     monkeypatch.setattr(tf.data.experimental, "get_model_proto", fails)
@@ -104,6 +109,7 @@ def test_a_pipeline_that_cannot_be_asked_costs_the_input_wait_only(tmp_path, sai
     assert said() == []
 
 
+@pytest.mark.fault(2, "`psutil.Process()` that raises")
 def test_a_sampler_without_psutil_has_the_gpus_all_the_same(tmp_path, said, monkeypatch):
     monkeypatch.setattr(psutil, "Process", fails)
     observed(programs.model(), [kp.GPUUtilizationSampler(tmp_path, interval_s=0.01)], 3000)

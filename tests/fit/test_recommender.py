@@ -113,6 +113,7 @@ class Notes(keras.callbacks.Callback):
         self.entries.append(("epoch", epoch, dict(logs)))
 
 
+@pytest.mark.fault(1, "a callback that writes down every batch")
 def test_callbacks_are_shown_every_batch_with_the_logs_of_its_own_step(tmp_path):
     shown = []
     recommender = kp.StepsPerExecutionRecommender(tmp_path)
@@ -219,6 +220,7 @@ def test_no_way_to_compile_is_trained_otherwise(compiled, tmp_path):
     assert recommender.recommendation.evidence["trial_executions"] > 3
 
 
+@pytest.mark.fault(1, "loss scaling that skips steps")
 @pytest.mark.parametrize("poison", [False, True])
 def test_loss_scaling_skips_and_counts_the_same_steps(poison, tmp_path):
     keras.config.set_dtype_policy("mixed_float16")
@@ -264,6 +266,7 @@ def test_early_stopping_between_trials_stops_at_the_same_step(tmp_path):
     assert int(stopped[0].optimizer.iterations.numpy()) < 240
 
 
+@pytest.mark.fault(1, "a callback that stops training in the middle of an epoch")
 def test_stopping_at_a_batch_is_not_tried_around_and_stops_there(tmp_path):
     class StopsAt(keras.callbacks.Callback):
         def on_train_batch_end(self, batch, logs=None):
@@ -291,6 +294,7 @@ def failing_at(record, seen):
     return programs.dataset(200).map(failing).with_options(options)
 
 
+@pytest.mark.fault(1, "data that fail inside a trial")
 @pytest.mark.parametrize("jit_compile", [False, True])
 @pytest.mark.parametrize("record", [120, 123])
 def test_data_that_fail_inside_a_trial_leave_what_a_plain_run_leaves(
@@ -381,6 +385,7 @@ def test_mirrored_replicas_are_trained_the_same(tmp_path):
     assert "equal" in done.stdout
 
 
+@pytest.mark.fault(1, "data that end before the steps that `fit` was told")
 @pytest.mark.filterwarnings("ignore:Your input ran out of data")
 @pytest.mark.parametrize("apply", [False, True])
 def test_data_that_may_end_before_the_steps_of_an_epoch_are_not_tried(apply, tmp_path):
@@ -406,6 +411,7 @@ class RateByBatch(keras.callbacks.Callback):
         self.model.optimizer.learning_rate = 0.001 * (1 + batch % 7)
 
 
+@pytest.mark.fault(1, "a callback that sets the learning rate at each batch")
 def test_a_later_fit_that_must_not_be_steered_is_not(tmp_path):
     results = []
     for callbacks in ([], [kp.StepsPerExecutionRecommender(tmp_path, apply=True)]):
@@ -447,6 +453,7 @@ def sampled_candidates(x):
     return tf.cast(drawn.sampled_candidates[0], x.dtype)
 
 
+@pytest.mark.fault(1, "a train step with random numbers of TensorFlow's own generator")
 @pytest.mark.parametrize("draw", [normal_noise, sampled_candidates])
 def test_a_train_step_that_draws_tf_random_numbers_is_not_tried(draw, tmp_path):
     def noisy(self, data):
@@ -458,6 +465,7 @@ def test_a_train_step_that_draws_tf_random_numbers_is_not_tried(draw, tmp_path):
     assert "draws tf.random numbers" in recommender.recommendation.reason
 
 
+@pytest.mark.fault(1, "a train step that writes summaries")
 def test_a_train_step_that_writes_summaries_is_not_tried(tmp_path):
     writer = tf.summary.create_file_writer(str(tmp_path / "own"))
 
@@ -471,6 +479,7 @@ def test_a_train_step_that_writes_summaries_is_not_tried(tmp_path):
     assert "writes summaries" in recommender.recommendation.reason
 
 
+@pytest.mark.fault(1, "a train step whose logs are no numbers")
 def test_a_train_step_with_logs_that_are_no_numbers_is_not_tried(tmp_path):
     def by_row(self, data):
         return {**keras.Model.train_step(self, data), "rows": data[1][:, 0]}
@@ -480,6 +489,7 @@ def test_a_train_step_with_logs_that_are_no_numbers_is_not_tried(tmp_path):
     assert "no single numbers" in recommender.recommendation.reason
 
 
+@pytest.mark.fault(1, "a train step that must be traced only once")
 def test_no_code_of_the_users_is_traced_again(tmp_path):
     traces = []
 
@@ -494,6 +504,7 @@ def test_no_code_of_the_users_is_traced_again(tmp_path):
     assert recommender.recommendation.evidence["trial_executions"] > 3
 
 
+@pytest.mark.fault(1, "a callback that saves the model, or captures a trace, between batches")
 @pytest.mark.parametrize(
     "callback",
     [

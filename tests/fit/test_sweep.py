@@ -1,5 +1,6 @@
 """The curve measured offline."""
 
+import keras
 import matplotlib as mpl
 import numpy as np
 import programs
@@ -7,6 +8,7 @@ import pytest
 from matplotlib import pyplot
 
 import keras_perf as kp
+from keras_perf.trials.train_function import inner_function
 
 mpl.use("agg")
 
@@ -48,6 +50,7 @@ def test_everything_is_as_it_was(trained):
     assert network.steps_per_execution == 1
 
 
+@pytest.mark.fault(1, "a training after a sweep")
 def test_training_after_a_sweep_is_the_training_without_it():
     weights = []
     for sweeping in (False, True):
@@ -81,3 +84,45 @@ def test_wrong_use_is_refused_in_words():
         sweep(programs.model(), programs.dataset(), ())
     with pytest.raises(ValueError, match="must not run eagerly"):
         sweep(programs.model(run_eagerly=True), programs.dataset())
+
+
+class Counts(keras.Sequential):
+    """Counts in Python how often its train step is traced."""
+
+    traced = 0
+
+    def train_step(self, data):
+        self.traced += 1
+        return super().train_step(data)
+
+
+def counting():
+    network = Counts([keras.layers.Input((8,)), keras.layers.Dense(1)])
+    network.compile("sgd", "mse", jit_compile=False)
+    return network
+
+
+@pytest.mark.fault(1, "a sweep or a benchmark of a model that counts its traces")
+@pytest.mark.parametrize(
+    "measure",
+    [
+        lambda network, data: sweep(network, data, (1, 4, 8)),
+        lambda network, data: kp.benchmark_train_step(network, next(iter(data)), steps=4),
+    ],
+)
+def test_the_users_code_is_traced_once_and_not_at_all_where_it_was_before(measure):
+    trained, fresh, data = counting(), counting(), programs.dataset(drop_remainder=True)
+    trained.fit(data, verbose=0, shuffle=False)
+    function, before = trained.train_function, trained.traced
+    measure(trained, data)
+    assert trained.traced == before
+    assert trained.train_function is function
+    assert function_traces(trained) == 1
+    measure(fresh, data)
+    assert fresh.traced == 1
+    # What Python holds by the time of the next fit is for that one to trace.
+    assert fresh.train_function is None
+
+
+def function_traces(network):
+    return inner_function(network.train_function).experimental_get_tracing_count()

@@ -38,6 +38,7 @@ def trained(callbacks, **arguments):
     return network
 
 
+@pytest.mark.fault(1, "a callback that makes the train function anew")
 @pytest.mark.parametrize("unfreezes", [Unfreezes, UnfreezesWithin])
 @pytest.mark.parametrize("apply", [False, True])
 def test_training_is_what_it_is_without_us(unfreezes, apply, tmp_path):
@@ -115,6 +116,7 @@ class PutsBack(keras.callbacks.Callback):
         self.model.train_function = self.kept[-1]
 
 
+@pytest.mark.fault(1, "a callback that keeps `model.train_function` and puts it back")
 @pytest.mark.parametrize("first", [True, False])
 def test_no_hook_finds_anything_of_ours_on_the_model(first, tmp_path):
     ours = kp.perf_callbacks(tmp_path, profiler=False, gpu=False)

@@ -29,6 +29,10 @@ def assert_unchanged(program, folder):
     return recommender
 
 
+@pytest.mark.fault(
+    1,
+    "any program: models, callbacks and data drawn at random, with a capture and trials",
+)
 @pytest.mark.timeout(60 * (5 + DRAWS))
 def test_no_program_trains_otherwise_when_it_is_observed(tmp_path_factory):
     tried = []
@@ -68,6 +72,10 @@ def program(model, *callbacks, **changed):
     return Program(**drawn | changed)
 
 
+@pytest.mark.fault(
+    1,
+    "a layer, a dropout rate, a weight, a counter changed after the first epoch",
+)
 @pytest.mark.parametrize(
     ("model", "jit_compile", "apply"),
     [("dropout", False, True), ("annealed", False, False), ("annealed", True, True)],

@@ -138,6 +138,7 @@ def test_host_work_is_a_callback_s_of_its_owner(tmp_path):
     assert 'with monitor.host("print")' in advice.action
 
 
+@pytest.mark.fault(2, "an owner in a custom loop that no tag can hold")
 def test_an_owner_may_be_any_text(tmp_path, said):
     loop = watched_loops.Loop()
     monitor, iterator = loop.monitor(tmp_path, 60), iter(watched_loops.dataset())
@@ -365,6 +366,7 @@ def one_or_many(loop):
     return run, lambda steps: tf.constant(steps) if steps > 1 else None
 
 
+@pytest.mark.fault(1, "a custom loop whose function is traced for each number of steps")
 @pytest.mark.parametrize("make", [python_number, one_or_many])
 def test_a_function_that_another_number_would_trace_again_is_not_tried(
     make, tracing_is_cheap, told, tmp_path

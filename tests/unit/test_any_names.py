@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+import pytest
 from hand_built import between_epochs, stage
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -94,6 +95,7 @@ def test_markdown_keeps_its_lines_and_columns_and_holds_no_tag(names):
         assert text.count("```") == plain.count("```")
 
 
+@pytest.mark.fault(2, "any text for every name of a run")
 @given(NAMES)
 @settings(max_examples=15, deadline=None)
 def test_a_terminal_is_given_lines_of_what_can_be_seen(names):

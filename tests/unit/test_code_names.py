@@ -22,6 +22,7 @@ def busy(owner):
     return situation(compute=5.0, callbacks=5.0, owners={owner: 5.0})
 
 
+@pytest.mark.fault(2, "a class whose name is no identifier, in code to paste")
 @pytest.mark.parametrize(
     "owner",
     [EVIL, f"Mine.{EVIL}", f"LambdaCallback.{EVIL}", f"ModelCheckpoint.{EVIL}", "class.def"],

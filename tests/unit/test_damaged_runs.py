@@ -64,6 +64,7 @@ def test_what_is_whole_comes_out_in_every_form_without_a_warning(tmp_path, recwa
     assert not [each for each in recwarn if each.category is LeftOutWarning]
 
 
+@pytest.mark.fault(2, "infinite, negative, zero or missing figures and settings")
 @given(figures=damaged.figures, context=damaged.contexts)
 @often
 def test_any_damaged_figures_and_settings_come_out_without_nonsense(figures, context):
@@ -72,6 +73,7 @@ def test_any_damaged_figures_and_settings_come_out_without_nonsense(figures, con
         assert_all_forms_come_out(log_dir)
 
 
+@pytest.mark.fault(2, "one setting of a wrong type")
 @given(damage=st.tuples(st.sampled_from(damaged.PLACES), st.sampled_from(("drop", *damaged.WRONG))))
 @often
 def test_any_one_damaged_setting_costs_no_step(damage):
@@ -80,6 +82,7 @@ def test_any_one_damaged_setting_costs_no_step(damage):
         assert assert_all_forms_come_out(log_dir).summary.steps == 130
 
 
+@pytest.mark.fault(2, "damaged figures of several workers")
 @given(figures=damaged.figures, context=damaged.contexts)
 @often
 def test_a_damaged_custom_loop_of_several_workers_comes_out_without_nonsense(figures, context):
@@ -90,6 +93,7 @@ def test_a_damaged_custom_loop_of_several_workers_comes_out_without_nonsense(fig
         assert_all_forms_come_out(log_dir)
 
 
+@pytest.mark.fault(2, "flipped bytes")
 @given(
     flipped=st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(1, 255)), max_size=40)
 )
@@ -105,6 +109,7 @@ def test_any_flipped_bytes_leave_figures_that_were_written(flipped):
         assert set(found.summary.intervals["step"]) <= {10.0, 11.0, 12.0}
 
 
+@pytest.mark.fault(2, "a page of a damaged run")
 @given(figures=damaged.figures, context=damaged.contexts)
 @example(figures=[("perf/step_time_ms", float("inf"), 1)], context=[])
 @seldom
@@ -115,6 +120,7 @@ def test_any_damaged_run_has_a_page_without_nonsense(figures, context):
         assert_sense(page_html(reports), page_html(reports * 2))
 
 
+@pytest.mark.fault(2, "a figure that cannot be")
 @pytest.mark.parametrize("wrong", damaged.WRONG_FIGURES)
 def test_a_wrong_figure_is_told_with_its_tag_and_costs_one_interval(tmp_path, wrong):
     damaged.write_damaged(tmp_path, [("perf/step_time_ms", wrong, 13)])
@@ -125,12 +131,14 @@ def test_a_wrong_figure_is_told_with_its_tag_and_costs_one_interval(tmp_path, wr
         assert diagnose(tmp_path).summary.steps == 120
 
 
+@pytest.mark.fault(2, "a step time of zero")
 def test_a_step_time_of_zero_makes_no_worker_wait(tmp_path):
     damaged.write_damaged(tmp_path, [("perf/step_time_ms", 0.0, 1)], [(("exchange",), "drop")])
     with pytest.warns(LeftOutWarning):
         assert "slower workers" not in str(diagnose(tmp_path))
 
 
+@pytest.mark.fault(2, "a setting that cannot be")
 @pytest.mark.parametrize(
     ("place", "wrong", "costs"),
     [
@@ -156,6 +164,7 @@ def test_a_wrong_setting_is_told_with_its_name(tmp_path, place, wrong, costs):
     )
 
 
+@pytest.mark.fault(2, "one wrong outlier among others")
 def test_a_wrong_event_costs_no_other(tmp_path):
     damaged.write_damaged(tmp_path, context=[(("events", 0, "step"), None)])
     with pytest.warns(LeftOutWarning):
@@ -167,6 +176,7 @@ def test_a_number_that_numpy_wrote_as_text_is_a_number(tmp_path):
     assert diagnose(tmp_path).summary.context["epochs"] == 3
 
 
+@pytest.mark.fault(2, "settings that are no JSON")
 def test_settings_that_are_no_json_leave_those_before_them(tmp_path, monkeypatch):
     writer_of = damaged.RunWriter
 

@@ -193,6 +193,7 @@ def whole(tmp_path_factory) -> bytes:
     return only_file(log_dir).read_bytes()
 
 
+@pytest.mark.fault(2, "a file cut off anywhere")
 def test_a_file_cut_off_anywhere_is_read_up_to_its_last_whole_event(whole, tmp_path):
     path = tmp_path / "events.out.tfevents.1.host.1.0"
     path.write_bytes(whole)
@@ -244,6 +245,7 @@ def test_a_flipped_byte_costs_the_record_that_it_lies_in_and_no_other(whole, tmp
         assert len(caught) == 1
 
 
+@pytest.mark.fault(2, "bytes lost or put in between")
 def test_bytes_that_were_lost_or_put_in_between_cost_what_lies_around_them(whole, tmp_path):
     path = tmp_path / "events.out.tfevents.1.host.1.0"
     path.write_bytes(whole)
@@ -256,6 +258,7 @@ def test_bytes_that_were_lost_or_put_in_between_cost_what_lies_around_them(whole
         assert found[-1] == complete[-1]
 
 
+@pytest.mark.fault(2, "damage that is told")
 def test_what_is_left_out_is_told_without_a_line_of_code(whole, tmp_path):
     path = tmp_path / "perf" / "events.out.tfevents.1.host.1.0"
     path.parent.mkdir()
@@ -267,6 +270,7 @@ def test_what_is_left_out_is_told_without_a_line_of_code(whole, tmp_path):
     assert told.count("\n") == 1
 
 
+@pytest.mark.fault(2, "a directory without permission beside others")
 def test_a_directory_that_cannot_be_listed_costs_no_other(tmp_path, monkeypatch):
     for name in ("a", "b"):
         RunWriter(str(tmp_path / name)).close()
@@ -289,6 +293,7 @@ def refuse_to_list(monkeypatch, folder):
     monkeypatch.setattr(os, "scandir", refusing)
 
 
+@pytest.mark.fault(2, "a directory without permission")
 def test_a_directory_that_cannot_be_looked_at_says_why(tmp_path, monkeypatch):
     def refusing(self, **_):
         raise PermissionError(13, "Permission denied", str(self))
@@ -448,6 +453,7 @@ def test_an_empty_log_directory_is_refused():
         writable_log_dir("")
 
 
+@pytest.mark.fault(2, "surrogates and NUL in `log_dir`")
 @pytest.mark.parametrize("name", ["run\0", "run\udcff", "gs://bucket/\ud800"])
 def test_a_name_that_no_event_file_can_have_is_refused(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -474,6 +480,7 @@ def test_a_log_directory_that_cannot_be_made_is_refused_with_its_name(tmp_path):
     assert raised.value.errno is not None
 
 
+@pytest.mark.fault(2, "a run that cannot be opened")
 def test_a_run_that_cannot_be_opened_leaves_no_thread(tmp_path, monkeypatch):
     def full(self):
         raise OSError(errno.ENOSPC, "No space left on device")

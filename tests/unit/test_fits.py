@@ -85,6 +85,7 @@ def test_each_worker_has_a_sequence_of_its_own(tmp_path):
     ]
 
 
+@pytest.mark.fault(3, "a directory that cannot be listed when a fit begins")
 def test_a_directory_that_cannot_be_listed_takes_the_clock_for_the_sequence(tmp_path, monkeypatch):
     def refusing(folder):
         raise PermissionError(13, "Permission denied", folder)
@@ -156,11 +157,13 @@ def test_an_identity_with_a_wrong_value_is_read_as_none_or_with_a_possible_one(n
         assert isinstance(wrong, type(getattr(RECORD, name)) | int)
 
 
+@pytest.mark.fault(3, "an identity of any bytes")
 @given(st.binary())
 def test_an_identity_of_any_bytes_is_none(data):
     assert FitIdentity.from_json(data) is None
 
 
+@pytest.mark.fault(3, "a file of an earlier version")
 def test_a_file_of_an_earlier_version_is_known_by_its_name(tmp_path):
     folder = tmp_path / "perf"
     folder.mkdir()
@@ -173,6 +176,7 @@ def test_a_file_of_an_earlier_version_is_known_by_its_name(tmp_path):
 # -- which one is shown ------------------------------------------------------------------
 
 
+@pytest.mark.fault(3, "a short fit after a long one")
 def test_a_fit_that_measured_nothing_does_not_hide_the_one_before_it(tmp_path):
     write_fit(tmp_path, step_ms=4.0)
     newer = write_unmeasured(tmp_path)
@@ -186,6 +190,7 @@ def test_a_fit_that_measured_nothing_does_not_hide_the_one_before_it(tmp_path):
     assert compare(tmp_path, tmp_path).speedup == 1.0
 
 
+@pytest.mark.fault(3, "fits of which none measured a step")
 def test_if_none_measured_a_step_the_newest_is_shown(tmp_path):
     write_unmeasured(tmp_path)
     newest = write_unmeasured(tmp_path)
@@ -194,6 +199,7 @@ def test_if_none_measured_a_step_the_newest_is_shown(tmp_path):
     assert found.notes[0].startswith(f"This is fit 2 ({newest.id}), started ")
 
 
+@pytest.mark.fault(3, "a clock that was set back")
 def test_a_clock_that_was_set_back_makes_no_older_fit_the_newest(tmp_path, monkeypatch):
     write_fit(tmp_path, step_ms=4.0)
     monkeypatch.setattr(event_file_writer.time, "time", lambda: 5.0)
@@ -201,6 +207,7 @@ def test_a_clock_that_was_set_back_makes_no_older_fit_the_newest(tmp_path, monke
     assert diagnose(tmp_path).breakdown["step"] == 2.0
 
 
+@pytest.mark.fault(3, "two fits that begin at the same moment")
 def test_of_two_with_one_sequence_the_one_that_began_later_is_newer(tmp_path, monkeypatch):
     monkeypatch.setattr("keras_perf.write.fit_of_process._listed", lambda folder: ())
     for started in (20.0, 10.0):
@@ -223,6 +230,7 @@ def test_an_older_fit_is_shown_where_it_is_asked_for(tmp_path, by):
     assert "Newer than what is shown: fit 2" in str(found)
 
 
+@pytest.mark.fault(3, "a fit asked for that is not there")
 def test_an_unknown_fit_names_those_that_are_there(tmp_path, capsys):
     write_fit(tmp_path, step_ms=4.0)
     there = fits_of(tmp_path)["perf"][0].identity.id
@@ -265,6 +273,7 @@ def test_the_list_of_fits_is_a_frame(tmp_path):
 # -- at the same time --------------------------------------------------------------------
 
 
+@pytest.mark.fault(3, "two processes at once in one directory")
 @pytest.mark.parametrize(("process", "host", "told"), [(2, "one", 1), (1, "two", 1), (1, "one", 0)])
 def test_two_processes_at_once_in_one_directory_are_both_named(
     tmp_path, monkeypatch, process, host, told
@@ -306,6 +315,7 @@ def test_with_an_older_fit_of_the_chief_come_the_workers_that_ran_beside_it(tmp_
     ]
 
 
+@pytest.mark.fault(3, "a restart of several workers that measured nothing")
 def test_a_restart_that_measured_nothing_leaves_all_workers_where_they_were(tmp_path):
     for number in (0, 1):
         write_between(tmp_path, 0.0, 100.0, worker_run(number))

@@ -108,6 +108,7 @@ def test_a_binding_that_is_not_nvidias_costs_the_gpu_figures_only(monkeypatch):
     assert "CPU and memory are sampled" in said[0]
 
 
+@pytest.mark.fault(2, "a question to NVML that fails")
 @pytest.mark.parametrize(
     ("question", "name"),
     [

@@ -106,6 +106,7 @@ def no_process():
     raise PermissionError("/proc is hidden")
 
 
+@pytest.mark.fault(2, "a value of the host that the system hides")
 @pytest.mark.parametrize(
     ("name", "fails", "missing"),
     [

@@ -54,6 +54,7 @@ def test_an_encoding_without_our_characters_shows_plain_ones(log_dirs, line):
     assert text.isascii()
 
 
+@pytest.mark.fault(2, "`PYTHONIOENCODING=ascii`")
 @pytest.mark.parametrize("form", [[], ["--markdown"], ["--json"]])
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])
 def test_every_form_can_be_printed_in_every_encoding(log_dirs, monkeypatch, encoding, form):
@@ -114,6 +115,7 @@ def test_only_one_function_prints_to_stderr():
 # -- a reader who leaves -----------------------------------------------------------------
 
 
+@pytest.mark.fault(2, "a closed pipe")
 @pytest.mark.parametrize("line", ["$K report $1 | true", "$K --help | true"])
 @pytest.mark.parametrize("buffered", ["", "1"])
 def test_a_closed_pipe_ends_the_command_quietly(log_dirs, line, buffered):
@@ -130,6 +132,7 @@ def test_a_closed_pipe_of_errors_is_quiet_too(tmp_path):
     assert (codes, err) == ([141, 0], b"")
 
 
+@pytest.mark.fault(2, "a full disk under the command's output")
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_a_full_disk_is_one_line(log_dirs):
     [code], _, err = shell("$K report $1 > /dev/full", *log_dirs)
@@ -140,6 +143,7 @@ def test_a_full_disk_is_one_line(log_dirs):
 # -- directories -------------------------------------------------------------------------
 
 
+@pytest.mark.fault(2, "a log directory without permission")
 @pytest.mark.parametrize("arguments", [["report"], ["report", "--json"], ["compare", "b×"]])
 def test_a_directory_without_permission_is_one_line_and_exit_code_2(
     log_dirs, monkeypatch, capsys, arguments
@@ -169,6 +173,7 @@ def test_a_directory_whose_name_is_no_unicode_can_be_reported(log_dirs, tmp_path
     assert r"run\udcff\x1b" in page.read_text(encoding="utf-8")
 
 
+@pytest.mark.fault(2, "NUL in a LOGDIR")
 @pytest.mark.parametrize("name", ["a\0b", "a\ud800b"])
 def test_a_name_that_no_directory_has_is_one_line(name, capsys):
     with pytest.raises(FileNotFoundError, match="no directory"):

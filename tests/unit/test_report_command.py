@@ -91,6 +91,7 @@ def damage(log_dir, *, count=40):
     return path
 
 
+@pytest.mark.fault(2, "a damaged run beside others")
 @pytest.mark.filterwarnings("default")
 def test_a_damaged_run_is_named_in_one_line_and_hides_no_other(log_dirs, tmp_path, capsys):
     path = damage(log_dirs[0])
@@ -102,6 +103,7 @@ def test_a_damaged_run_is_named_in_one_line_and_hides_no_other(log_dirs, tmp_pat
     assert warned.count("\n") == 1
 
 
+@pytest.mark.fault(2, "a damaged run alone")
 @pytest.mark.filterwarnings("default")
 def test_of_a_damaged_run_what_is_whole_is_shown(log_dirs, capsys):
     damage(log_dirs[0], count=4)
@@ -121,6 +123,7 @@ def refuse_to_read(monkeypatch, path):
     monkeypatch.setattr(io, "open", refusing)
 
 
+@pytest.mark.fault(2, "a file without permission beside others")
 @pytest.mark.filterwarnings("default")
 def test_a_file_that_may_not_be_read_costs_no_other_run(log_dirs, tmp_path, monkeypatch, capsys):
     [path] = Path(log_dirs[0], "perf").iterdir()
@@ -131,6 +134,7 @@ def test_a_file_that_may_not_be_read_costs_no_other_run(log_dirs, tmp_path, monk
     assert warned == f"keras-perf report: {path} cannot be read: Permission denied\n"
 
 
+@pytest.mark.fault(2, "the only file without permission")
 @pytest.mark.parametrize("command", ["report", "compare"])
 def test_the_only_file_that_may_not_be_read_is_one_line_and_exit_code_2(
     log_dirs, monkeypatch, capsys, command

@@ -279,6 +279,7 @@ def test_a_thread_that_ends_by_itself_gives_the_sensors_back(monkeypatch):
     assert sensor.closed == 1
 
 
+@pytest.mark.fault(2, "a sensor that cannot be closed")
 def test_a_sensor_that_cannot_be_closed_costs_the_others_nothing():
     class Stuck(ScriptedSensor):
         def close(self) -> None:

@@ -63,6 +63,7 @@ def test_a_record_is_visible_in_its_names_and_its_texts():
 # -- warnings ----------------------------------------------------------------------------
 
 
+@pytest.mark.fault(2, "such names in a warning")
 def test_a_warning_stays_one_line_whatever_it_names(said):
     logging.getLogger("keras_perf").warning("%s failed: %s.", "My\x1b[31mCallback", "one\ntwo")
     assert said() == [r"My\x1b[31mCallback failed: one\ntwo."]

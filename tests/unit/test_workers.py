@@ -106,6 +106,7 @@ UNREADABLE = [
 ]
 
 
+@pytest.mark.fault(2, "a TF_CONFIG that is no JSON, no object, or of wrong types")
 @pytest.mark.parametrize("tf_config", UNREADABLE, ids=lambda text: repr(text[:40]))
 def test_a_config_that_cannot_be_read_is_said(tf_config):
     with pytest.raises(ValueError, match=r"^TF_CONFIG must be JSON .* got .{,400}$"):
