@@ -139,7 +139,8 @@ def test_the_trace_and_the_always_on_split_agree_on_the_wait(log_dir, request):
     scalars, context = fit.scalars, fit.context
     agreements = compare_with_split(kp.read_trace(log_dir).to_frame(), summarize(scalars, context))
     found = {agreement.part: agreement for agreement in agreements}
-    for part in {"input wait", "between executions"} & set(found):
+    assert {"input wait", "between executions"} <= set(found)
+    for part in ("input wait", "between executions"):
         assert found[part].trace_ms == pytest.approx(found[part].split_ms, rel=0.5)
 
 

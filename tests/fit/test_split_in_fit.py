@@ -45,10 +45,11 @@ def test_a_callbacks_time_is_its_own(n, tmp_path):
     found = diagnose(tmp_path, [programs.Sleeper(8.0 * n)], steps_per_execution=n)
     assert found.verdict == "callback-bound"
     assert found.breakdown["callbacks"] >= 8.0
+    assert found.breakdown["callbacks"] == max(
+        ms for part, ms in found.breakdown.items() if part not in ("step", "compute")
+    )
     assert found.recommendations[0].id == "amortize-callback"
     assert found.recommendations[0].evidence["owner"] == "Sleeper.on_train_batch_end"
-    share = found.breakdown["callbacks"] / found.breakdown["step"]
-    assert share > 0.6
 
 
 def test_a_tiny_model_is_bound_by_dispatch(tmp_path):

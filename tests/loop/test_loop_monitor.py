@@ -87,11 +87,13 @@ def test_every_step_is_told_once(told, n, tmp_path):
 @pytest.mark.parametrize("n", [1, 8])
 def test_slow_input_is_told_from_computing(n, tmp_path):
     loop = watched_loops.Loop()
-    data = watched_loops.dataset(input_ms=8.0)
+    data = watched_loops.dataset(input_ms=20.0)
     loop.train(loop.monitor(tmp_path, 120), 120, n=n, data=data)
     found = kp.diagnose(tmp_path)
     assert found.verdict == "input-bound"
-    assert found.breakdown["input_wait"] > 0.6 * found.breakdown["step"]
+    # The pipeline runs ahead during the rest of the step, which shortens the wait by so much.
+    rest = found.breakdown["step"] - found.breakdown["input_wait"]
+    assert found.breakdown["input_wait"] > 0.7 * (20.0 - rest)
 
 
 @needs_gap_times
@@ -125,7 +127,8 @@ def test_an_element_that_holds_the_batches_of_several_steps_is_one_fetch(tmp_pat
                 whole(iterator).numpy()
     found = kp.diagnose(tmp_path)
     assert found.verdict == "input-bound"
-    assert found.breakdown["input_wait"] > 0.6 * found.breakdown["step"]
+    rest = found.breakdown["step"] - found.breakdown["input_wait"]
+    assert found.breakdown["input_wait"] > 0.7 * (20.0 / 8 - rest)
 
 
 def test_host_work_is_a_callback_s_of_its_owner(tmp_path):

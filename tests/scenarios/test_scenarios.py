@@ -45,8 +45,8 @@ def misplaced(scenario, found):
     parts = {**found.breakdown, **found.summary.outside}
     largest = max(PARTS, key=lambda part: parts[part])
     if not scenario.injected_ms:
-        ours = scenario.part in ("input_wait", "compute")
-        return [f"the largest part is {largest}"] if ours and largest != scenario.part else []
+        wrong = scenario.part == "compute" and largest != "compute"
+        return [f"the largest part is {largest}"] if wrong else []
     measured = scenario.injected_ms
     if bottlenecks.INJECTED:
         measured = 1e3 * sum(bottlenecks.INJECTED) / len(bottlenecks.INJECTED)
