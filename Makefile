@@ -12,9 +12,10 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/python -m pytest -n 2
 
-# The same promises on many more programs, drawn at random.
+# The same promises on many more programs, drawn at random, and times judged on a busy machine.
 test-long: $(READY)
 	KERAS_PERF_DRAWS=500 $(BIN)/python -m pytest tests/fit/test_training_is_unchanged.py
+	$(BIN)/python tests/under_load.py
 
 check: $(READY)
 	$(BIN)/ruff check .

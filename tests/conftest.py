@@ -9,6 +9,13 @@ import pytest
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 
+def pytest_collection_modifyitems(items):
+    """Tests that judge times run in one process, one after the other."""
+    for item in items:
+        if item.get_closest_marker("timing"):
+            item.add_marker(pytest.mark.xdist_group("timing"))
+
+
 @pytest.fixture(autouse=True)
 def nothing_left_behind():
     """No test may leave a sampler's thread running."""

@@ -13,6 +13,8 @@ import keras_perf as kp
 from keras_perf.read.event_files import events as read_events
 from keras_perf.read.fits import fits_of
 
+pytestmark = pytest.mark.timing
+
 STALL_S = 0.06
 
 

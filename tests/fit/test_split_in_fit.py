@@ -12,6 +12,8 @@ import keras_perf as kp
 from keras_perf.callbacks.iterators import PipelineModel
 from keras_perf.callbacks.model_facts import trace_counter
 
+pytestmark = pytest.mark.timing
+
 
 def diagnose(tmp_path, callbacks=(), *, data=None, epochs=2, **compile_arguments):
     network = programs.model(**compile_arguments)

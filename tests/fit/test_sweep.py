@@ -10,6 +10,8 @@ from matplotlib import pyplot
 import keras_perf as kp
 from keras_perf.trials.train_function import inner_function
 
+pytestmark = pytest.mark.timing
+
 mpl.use("agg")
 
 

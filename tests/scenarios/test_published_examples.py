@@ -11,6 +11,8 @@ import tensorflow as tf
 
 import keras_perf as kp
 
+pytestmark = pytest.mark.timing
+
 layers = keras.layers
 RANDOM = np.random.default_rng(0)
 

@@ -14,6 +14,7 @@ NO_MORE = 1.5
 """So many times what was injected, as it was measured where it was, may be found there at most."""
 
 pytestmark = [
+    pytest.mark.timing,
     pytest.mark.skipif(
         not hasattr(tf.data.experimental, "get_model_proto"),
         reason="this TensorFlow does not tell tf.data's gap times",
