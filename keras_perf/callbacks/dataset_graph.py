@@ -8,14 +8,12 @@ from typing import Any
 import tensorflow as tf
 
 from keras_perf.observers.asking import unwarned
+from keras_perf.trials.repeated_function import PYTHON
 
 MOST_STAGES = 100
 """A dataset of more stages is made by a program; its order is not looked at."""
 
 READERS = ("TFRecord", "TextLine", "FixedLengthRecord")
-
-PYTHON = {"PyFunc", "PyFuncStateless", "EagerPyFunc"}
-"""Operations that run Python code: tf.numpy_function, tf.py_function, from_generator."""
 
 ONE_AT_A_TIME = (
     "DecodeAndCropJpeg",

@@ -19,10 +19,15 @@ from keras_perf.callbacks.model_facts import (
     is_endless,
     kind_of_input,
     optimizer_iterations,
+    steps_are_capped,
 )
 from keras_perf.callbacks.observation import Observation, harmless
 from keras_perf.callbacks.relay import CallbackRelay, fit_arguments, is_being_called
-from keras_perf.callbacks.trial_conditions import called_less_often, reason_not_to_try
+from keras_perf.callbacks.trial_conditions import (
+    EAGER_FUNCTIONS,
+    called_less_often,
+    reason_not_to_try,
+)
 from keras_perf.observers.asking import Questions
 from keras_perf.records.execution import Kind
 from keras_perf.trials.repeated_function import RepeatedFunction, each_calls_logs
@@ -47,6 +52,11 @@ class FitObservation(Observation):
         callbacks: keras.callbacks.CallbackList | None,
         when_closed: Callable[[FitObservation], None],
     ) -> None:
+        if "train_function" not in vars(model):
+            raise ValueError(
+                f"train_function must be an attribute of the model, {type(model).__name__} has a "
+                "property of that name"
+            )
         super().__init__(
             model,
             model.train_function,
@@ -61,7 +71,7 @@ class FitObservation(Observation):
         self._epoch_iterations: int | None = None
         self.epochs_differ = False
         arguments = fit_arguments()
-        self.whole_executions = arguments.get("steps_per_epoch") is not None
+        self.whole_executions = arguments.get("steps_per_epoch") is not None or steps_are_capped()
         self.may_run_out = self.whole_executions and not is_endless(arguments.get("x"))
         self.input_kind = kind_of_input(arguments.get("x"))
         self._dataset_graph = dataset_graph(arguments.get("x"))
@@ -75,6 +85,7 @@ class FitObservation(Observation):
         self._wrapper: TrainFunction = self._execute
         self._repeated: RepeatedFunction | None = None
         self._tracing_s = 0.0
+        self._hooks_have_changed = False
         self._observe_train_function()
         self._list = weakref.ref(callbacks) if callbacks is not None else lambda: None
         self._relay = CallbackRelay(callbacks, self) if callbacks is not None else None
@@ -163,13 +174,21 @@ class FitObservation(Observation):
         return called_less_often(self)
 
     def at_most(self, steps: int) -> int:
-        """All of them, if so many are left in the epoch; else none."""
+        """All of them, if so many are left in the epoch and it is not being stopped; else none."""
+        if self.model.stop_training:
+            return 0
         fits = self.batch + steps <= (self.epoch_steps or 0) and not self.epochs_differ
         return steps if fits else 0
 
     def refuses(self, steps: int) -> str | None:
         """Looks up what a call with this iterator runs, and puts a loop around it."""
         assert self.pipeline is not None
+        if tf.config.functions_run_eagerly():
+            return EAGER_FUNCTIONS
+        if self._hooks_have_changed:
+            self._hooks_have_changed = False
+            if (reason := reason_not_to_try(self)) is not None:
+                return reason
         begin = time.perf_counter()
         try:
             repeated = self._repeated = self._repeated or RepeatedFunction(self._function)
@@ -207,9 +226,16 @@ class FitObservation(Observation):
         No hook does, so that none can keep it; but a hook may have made a new one.
         """
         found = self.model.train_function
-        if found is not self._function and found is not None:
+        if found is None:
+            # Compiled anew within training, which Keras does not survive.
+            return
+        if found is not self._function:
             self._follow()
         self._put(self._wrapper)
+
+    def hooks_change(self) -> None:
+        """A callback has got a batch hook since training began, or lost one."""
+        self._hooks_have_changed = True
 
     @harmless
     def _follow(self) -> None:
@@ -222,7 +248,7 @@ class FitObservation(Observation):
         """In place of the model's train function."""
         if self.relayed:
             self._put(self._function)
-        elif self.closed:
+        if self.closed or self._is_of_another(iterator):
             return self._function(iterator)
         if self._answers_left:
             return self._next_answer()
@@ -252,6 +278,11 @@ class FitObservation(Observation):
         # A trial is one to nobody but us; what is applied is as if the user had set it.
         self._silent = plan.kind is not Kind.TRIAL
         return self._next_answer()
+
+    def _is_of_another(self, iterator: Any) -> bool:
+        """Another `fit` calls: ours was interrupted between `arm` and its call."""
+        pipeline = self.pipeline
+        return self.batch > 0 and pipeline is not None and pipeline.iterator is not iterator
 
     def _next_answer(self) -> Any:
         """The logs of the next call whose steps have run."""
@@ -283,7 +314,8 @@ class FitObservation(Observation):
     @harmless
     def epoch_ends(self, *, validates: bool = False) -> None:
         """Called when an epoch's last execution is over; again calls do nothing."""
-        if not self.mid_epoch:
+        if not self.mid_epoch or (validates and self._answers_left):
+            # In the middle of answers it is somebody's callback that evaluates.
             return
         self.mid_epoch = False
         self._forget_answers()
@@ -322,7 +354,7 @@ class FitObservation(Observation):
         return missing if 0 < missing < self.steps_per_execution else 0
 
     def _give_back(self) -> None:
-        if self.model.train_function is self._wrapper:
+        if vars(self.model).get("train_function") is self._wrapper:
             self._put(self._function)
         if self._relay is not None:
             self._relay.restore()

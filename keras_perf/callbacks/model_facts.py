@@ -43,6 +43,12 @@ def is_endless(x: Any) -> bool:
     return isinstance(x, tf.data.Dataset) and int(x.cardinality()) == tf.data.INFINITE_CARDINALITY
 
 
+def steps_are_capped() -> bool:
+    """An epoch ends after `keras.config.set_max_steps_per_epoch` steps, newer than Keras 3.9."""
+    cap = getattr(keras.config, "max_steps_per_epoch", lambda: None)
+    return bool(cap())
+
+
 def trace_counter(function: Any) -> Callable[[], int]:
     """Counts traces of a `tf.function`, or of the one inside Keras's train function.
 

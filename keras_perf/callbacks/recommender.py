@@ -46,7 +46,7 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
     of the user's code is traced again, and each of Keras's next calls is answered with the logs
     of its own step. From the lengths it fits T(N) = c + h / N and picks the smallest N within 2 %
     of the floor c. Batch hooks of other callbacks are called for every batch, with its own logs;
-    those of a trial when all of its steps have run.
+    those of a trial when all of its steps have run, and not if one of its steps fails.
 
     Arguments:
         log_dir: the directory that TensorBoard is started on; str or os.PathLike.

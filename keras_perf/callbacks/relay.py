@@ -75,10 +75,29 @@ class CallbackRelay(keras.callbacks.Callback):
         self._originals = callbacks.callbacks
         self._observation: FitObservation | None = observation
         self._timeline = observation.timeline
+        self._find_hooks()
+        callbacks.callbacks = [self]
+
+    def _find_hooks(self) -> None:
         self._leaves = list(_leaves(self._originals))
         self._begin_hooks = _overridden(self._leaves, "on_train_batch_begin", "on_batch_begin")
         self._end_hooks = _overridden(self._leaves, "on_train_batch_end", "on_batch_end")
-        callbacks.callbacks = [self]
+
+    def _follow_the_list(self) -> None:
+        """Callbacks may have come into the list, and hooks to callbacks, since we looked."""
+        before = self.batch_hooks
+        self._take_in()
+        self._find_hooks()
+        if self._observation is not None and self.batch_hooks != before:
+            self._observation.hooks_change()
+
+    def _take_in(self) -> None:
+        """Callbacks that somebody has added beside us are among those we stand for."""
+        callbacks = self._list()
+        if callbacks is not None and callbacks.callbacks != [self]:
+            self._originals.extend(each for each in callbacks.callbacks if each is not self)
+            # Another list: Keras may be running through this one.
+            callbacks.callbacks = [self]
 
     @property
     def batch_hooks(self) -> list[tuple[keras.callbacks.Callback, str]]:
@@ -88,6 +107,7 @@ class CallbackRelay(keras.callbacks.Callback):
     def restore(self) -> None:
         """Leaves the list as it was; hooks go on being forwarded until Keras lets go of us."""
         if (callbacks := self._list()) is not None:
+            self._take_in()
             callbacks.callbacks = self._originals
         self._observation = None
 
@@ -124,6 +144,7 @@ class CallbackRelay(keras.callbacks.Callback):
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Times each callback's hook."""
         self._between("on_epoch_begin", epoch, logs)
+        self._follow_the_list()
         if self._observation is not None:
             self._observation.epoch_begins()
 
@@ -159,6 +180,22 @@ class CallbackRelay(keras.callbacks.Callback):
         """Forwards."""
         self._forward("on_test_batch_end", batch, logs)
 
+    def on_predict_begin(self, logs: Any = None) -> None:
+        """Forwards."""
+        self._forward("on_predict_begin", logs)
+
+    def on_predict_end(self, logs: Any = None) -> None:
+        """Forwards."""
+        self._forward("on_predict_end", logs)
+
+    def on_predict_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """Forwards."""
+        self._forward("on_predict_batch_begin", batch, logs)
+
+    def on_predict_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Forwards."""
+        self._forward("on_predict_batch_end", batch, logs)
+
     def _between(self, hook: str, epoch: int, logs: Any) -> None:
         begin = _clock()
         try:
@@ -189,8 +226,9 @@ def _overridden(callbacks: list[keras.callbacks.Callback], hook: str, alias: str
     base = keras.callbacks.Callback
 
     def is_default(callback: keras.callbacks.Callback, name: str) -> bool:
-        own = name in getattr(callback, "__dict__", {})
-        return not own and getattr(type(callback), name, None) in (None, getattr(base, name))
+        # As it is found on the callback: its own, its class's, or that of what it stands for.
+        found = getattr(callback, name, None)
+        return getattr(found, "__func__", None) is getattr(base, name)
 
     return [
         (callback, owner_of(callback, hook))
@@ -201,7 +239,8 @@ def _overridden(callbacks: list[keras.callbacks.Callback], hook: str, alias: str
 
 def _leaves(callbacks: list[Any]) -> Iterator[keras.callbacks.Callback]:
     for callback in callbacks:
-        if isinstance(callback, keras.callbacks.CallbackList):
+        # A list of a class of its own may call its callbacks in a way of its own.
+        if type(callback) is keras.callbacks.CallbackList:
             yield from _leaves(callback.callbacks)
         else:
             yield callback

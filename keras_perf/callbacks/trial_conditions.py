@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import keras
 import tensorflow as tf
 
-from keras_perf.callbacks.listener import Listener
 from keras_perf.callbacks.model_facts import optimizer_iterations
 
 if TYPE_CHECKING:
@@ -26,13 +25,16 @@ _ONLY_LOOK = (
 at that batch."""
 
 
+EAGER_FUNCTIONS = "tf.config.run_functions_eagerly(True) runs every step from Python"
+
+
 def reason_not_to_try(observation: FitObservation) -> str | None:
     """Why no other number of steps per execution can be tried in this `fit`, or None."""
     model = observation.model
     if model.run_eagerly:
         return "run_eagerly=True runs every step from Python"
     if tf.config.functions_run_eagerly():
-        return "tf.config.run_functions_eagerly(True) runs every step from Python"
+        return EAGER_FUNCTIONS
     if isinstance(model.distribute_strategy, tf.distribute.MultiWorkerMirroredStrategy):
         return "several workers would have to try at the same steps"
     replicas = model.distribute_strategy.num_replicas_in_sync
@@ -57,7 +59,10 @@ def reason_not_to_try(observation: FitObservation) -> str | None:
     if optimizer_iterations(model) is None:
         return "the model's optimizer does not count its steps"
     for callback, owner in observation.batch_hooks:
-        only_looks = isinstance(callback, Listener) or type(callback) in _ONLY_LOOK
+        # Not what somebody has put on the instance, or into a class made of one of these.
+        hook = owner.rpartition(".")[2]
+        put_on = {hook, hook.replace("train_", "")} & getattr(callback, "__dict__", {}).keys()
+        only_looks = type(callback) in _ONLY_LOOK and not put_on
         if not only_looks and not getattr(callback, "async_safe", False):
             return (
                 f"{owner} may steer training step by step; if it only looks, say so with "
@@ -77,9 +82,7 @@ def reason_not_to_try(observation: FitObservation) -> str | None:
 def called_less_often(observation: FitObservation) -> list[str]:
     """The user's batch hooks (`Class.hook`) that more steps per execution would call less."""
     return sorted(
-        owner
-        for callback, owner in observation.batch_hooks
-        if not isinstance(callback, Listener) and works_in_batches(callback)
+        owner for callback, owner in observation.batch_hooks if works_in_batches(callback)
     )
 
 

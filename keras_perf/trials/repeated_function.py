@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_perf.trials.train_function import TrainFunction, inner_function
+from keras_perf.trials.train_function import TrainFunction, iterated_function
+
+PYTHON = {"PyFunc", "PyFuncStateless", "EagerPyFunc"}
+"""Operations that run Python code: tf.numpy_function, tf.py_function, from_generator."""
 
 
 class RepeatedFunction:
@@ -28,14 +31,11 @@ class RepeatedFunction:
         differs: in what the steps would not be those of single calls, or None; after `prepare`.
 
     Raises:
-        LookupError: the `tf.function` in Keras's train function is not found; it lies in the
-            closure, which is private to Keras.
+        LookupError: it is neither; see `iterated_function`.
     """
 
     def __init__(self, function: TrainFunction) -> None:
-        self._inner: Any = inner_function(function)
-        if self._inner is None:
-            raise LookupError("no tf.function in Keras's train function")
+        self._inner: Any = iterated_function(function)
         self._prepared: Callable[[], Any] = _nothing
         self._concrete: Any = None
         self.differs: str | None = None
@@ -50,10 +50,10 @@ class RepeatedFunction:
             return
         concrete = self._inner.get_concrete_function(iterator)
         if concrete is not self._concrete:
-            self._loop = _looped(concrete)
-            self._loop.get_concrete_function(iterator, tf.TensorSpec((), tf.int32))
-            self._concrete = concrete
+            self._loop, self._concrete = _looped(concrete), concrete
             self.differs = _how_it_differs(concrete)
+            if self.differs is None:
+                self._loop.get_concrete_function(iterator, tf.TensorSpec((), tf.int32))
         # Weak: an iterator that is over must let go of its pipeline.
         self._prepared = weakref.ref(iterator)
 
@@ -74,7 +74,7 @@ def _nothing() -> None:
 def each_calls_logs(stacked: Any) -> Iterator[Any]:
     """What `run` has returned, call by call, read: waits for the device."""
     rows = [np.asarray(leaf) for leaf in tf.nest.flatten(stacked)]
-    for number in range(len(rows[0]) if rows else 0):
+    for number in range(len(rows[0])):
         yield tf.nest.pack_sequence_as(stacked, [row[number] for row in rows])
 
 
@@ -122,14 +122,24 @@ def _how_it_differs(concrete: Any) -> str | None:
         )
     if any(name.startswith("Write") and name.endswith("Summary") for name in operations):
         return "the train step writes summaries, whose step number is set between two calls"
-    if not all(getattr(log, "shape", None) == () for log in tf.nest.flatten(_logs_of(concrete))):
+    if operations & PYTHON:
+        return "the train step runs Python code, which may steer training"
+    logs = tf.nest.flatten(_logs_of(concrete))
+    if not logs or not all(map(_is_number, logs)):
         return "the train step returns logs that are no single numbers"
     return None
+
+
+def _is_number(log: Any) -> bool:
+    if getattr(log, "shape", None) != ():
+        return False
+    return bool(log.dtype.is_floating or log.dtype.is_integer or log.dtype.is_bool)
 
 
 def _keeps_a_random_state(operation: str) -> bool:
     """An operation with a seed and a state of its own, such as `tf.random.uniform` runs."""
     function = getattr(tf.raw_ops, operation, None)
-    if function is None or operation.startswith("Stateless"):
+    # cuDNN's recurrent layers have a seed for a dropout that Keras leaves at 0.
+    if function is None or operation.startswith(("Stateless", "CudnnRNN")):
         return False
     return "seed" in inspect.signature(function).parameters

@@ -23,6 +23,23 @@ def inner_function(function: Any) -> Any | None:
     return None
 
 
+def iterated_function(function: Any) -> Any:
+    """The `tf.function` of an iterator that a train function calls, and does nothing else.
+
+    Raises:
+        LookupError: it is none of Keras's, or Keras's is made otherwise; in Keras's it lies in
+            the closure, which is private.
+    """
+    if hasattr(function, "experimental_get_tracing_count"):
+        return function
+    code = getattr(function, "__code__", None)
+    if getattr(function, "__module__", "").startswith("keras.") and code is not None:
+        closure = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+        if "multi_step_on_iterator" in closure:
+            return closure["multi_step_on_iterator"].cell_contents
+    raise LookupError("no tf.function of Keras's in the train function")
+
+
 def traces_of(function: Any) -> list[Any]:
     """What a train function was traced for so far, the newest last.
 
