@@ -282,7 +282,13 @@ class FitObservation(Observation):
     def _is_of_another(self, iterator: Any) -> bool:
         """Another `fit` calls: ours was interrupted between `arm` and its call."""
         pipeline = self.pipeline
-        return self.batch > 0 and pipeline is not None and pipeline.iterator is not iterator
+        # Without a relay nobody tells when an epoch, and so another iterator, begins.
+        return (
+            self.relayed
+            and self.batch > 0
+            and pipeline is not None
+            and pipeline.iterator is not iterator
+        )
 
     def _next_answer(self) -> Any:
         """The logs of the next call whose steps have run."""

@@ -322,3 +322,15 @@ def test_a_prediction_with_the_same_list_reaches_its_callbacks(tmp_path):
         train(counts.others, network=network, epochs=1)
         counted.append(counts.seen)
     assert counted == [1, 1]
+
+
+def test_without_a_callback_list_every_epoch_is_observed_and_nothing_stays(
+    tmp_path, monkeypatch, said
+):
+    monkeypatch.setattr("keras_perf.callbacks.joining.calling_list", lambda: None)
+    network = programs.model()
+    observed = train([kp.StepGapDetector(tmp_path)], network=network, epochs=3)
+    np.testing.assert_equal(observed, train([], epochs=3))
+    assert "not called by a keras CallbackList" in said()[0]
+    assert kp.diagnose(tmp_path).summary.steps > 2 * 64
+    assert type(network.train_function).__name__ == "function"
