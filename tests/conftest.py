@@ -6,6 +6,8 @@ import threading
 
 import pytest
 
+from keras_perf.observers.timeline import Timeline
+
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 
@@ -29,3 +31,18 @@ def said(caplog):
     """The lines that keras_perf logged as warnings."""
     caplog.set_level(logging.WARNING, logger="keras_perf")
     return lambda: [r.getMessage() for r in caplog.records if r.name == "keras_perf"]
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """The executions that timelines have told of."""
+    found = []
+    take = Timeline.take
+
+    def noting(self):
+        records = take(self)
+        found.extend(records)
+        return records
+
+    monkeypatch.setattr(Timeline, "take", noting)
+    return found

@@ -11,7 +11,6 @@ import pytest
 import tensorflow as tf
 
 import keras_perf as kp
-from keras_perf.observers.timeline import Timeline
 from keras_perf.read.event_files import events
 from keras_perf.records.execution import Kind
 from keras_perf.trials.repeated_function import RepeatedFunction
@@ -70,41 +69,23 @@ def test_the_limit_is_kept(tmp_path):
     assert recommender.recommendation.steps_per_execution <= 4
 
 
-def test_apply_runs_the_rest_at_the_recommended_number_bit_exactly(tmp_path, monkeypatch):
-    seen = []
-    original = Timeline.take
-
-    def note(self):
-        taken = original(self)
-        seen.extend(taken)
-        return taken
-
-    monkeypatch.setattr(Timeline, "take", note)
+def test_apply_runs_the_rest_at_the_recommended_number_bit_exactly(told, tmp_path):
     recommender = kp.StepsPerExecutionRecommender(tmp_path, apply=True, limit=32)
     applied = train([recommender])
     chosen = recommender.recommendation.steps_per_execution
     assert chosen > 1
-    assert sum(e.steps for e in seen) == 800
-    assert sum(e.steps == chosen for e in seen[-20:]) > 3
+    assert sum(e.steps for e in told) == 800
+    assert sum(e.steps == chosen for e in told[-20:]) > 3
     assert_equal_training(applied, train([]))
 
-    seen.clear()
+    told.clear()
     applied[0].fit(programs.dataset(200), verbose=0, shuffle=False, callbacks=[recommender])
-    assert sum(e.steps == chosen for e in seen) > 3
+    assert sum(e.steps == chosen for e in told) > 3
     assert recommender.recommendation.steps_per_execution == chosen
 
 
-class Notes(keras.callbacks.Callback):
-    """What a callback that only looks is shown."""
-
-    async_safe = True
-
-    def __init__(self):
-        super().__init__()
-        self.entries = []
-
-    def on_train_batch_begin(self, batch, logs=None):
-        self.entries.append(("begin", batch))
+class Notes(programs.Diary):
+    """The same with the logs."""
 
     def on_train_batch_end(self, batch, logs=None):
         self.entries.append(("end", batch, dict(logs)))
@@ -113,7 +94,6 @@ class Notes(keras.callbacks.Callback):
         self.entries.append(("epoch", epoch, dict(logs)))
 
 
-@pytest.mark.fault(1, "a callback that writes down every batch")
 def test_callbacks_are_shown_every_batch_with_the_logs_of_its_own_step(tmp_path):
     shown = []
     recommender = kp.StepsPerExecutionRecommender(tmp_path)
@@ -550,18 +530,9 @@ def test_trials_take_no_more_than_half_of_a_short_training(tmp_path):
 
 
 @pytest.mark.parametrize("epochs", [1, 4])
-def test_applied_is_recorded_only_where_longer_executions_were_run(epochs, tmp_path, monkeypatch):
-    seen = []
-    original = Timeline.take
-
-    def note(self):
-        taken = original(self)
-        seen.extend(taken)
-        return taken
-
-    monkeypatch.setattr(Timeline, "take", note)
+def test_applied_is_recorded_only_where_longer_executions_were_run(epochs, told, tmp_path):
     recommender = kp.StepsPerExecutionRecommender(tmp_path, apply=True)
     train([recommender, kp.StepGapDetector(tmp_path)], epochs=epochs, batches=150)
     trial = kp.diagnose(tmp_path).summary.context["steps_per_execution_trial"]
-    longer = [e for e in seen if e.kind is not Kind.TRIAL and e.steps > 1]
+    longer = [e for e in told if e.kind is not Kind.TRIAL and e.steps > 1]
     assert trial["applied"] is bool(longer)

@@ -8,7 +8,6 @@ import pytest
 from programs import Diary, dataset, model, needs_gap_times
 
 import keras_perf as kp
-from keras_perf.observers.timeline import Timeline
 from keras_perf.records.gap_event import Cause
 
 STEPS, EPOCHS = 60, 3
@@ -72,20 +71,11 @@ def test_the_new_functions_trace_is_a_retrace(tmp_path):
     assert f"a callback made the train function anew {EPOCHS} times" in advice.reason
 
 
-def test_no_longer_execution_is_run_after_it(tmp_path, monkeypatch):
-    seen = []
-    original = Timeline.take
-
-    def note(self):
-        taken = original(self)
-        seen.extend(taken)
-        return taken
-
-    monkeypatch.setattr(Timeline, "take", note)
+def test_no_longer_execution_is_run_after_it(told, tmp_path):
     recommender = kp.StepsPerExecutionRecommender(tmp_path, apply=True)
     trained([kp.StepGapDetector(tmp_path), recommender, Unfreezes()])
-    assert {e.steps for e in seen if e.first_step < STEPS} > {1}
-    assert {e.steps for e in seen if e.first_step >= STEPS} == {1}
+    assert {e.steps for e in told if e.first_step < STEPS} > {1}
+    assert {e.steps for e in told if e.first_step >= STEPS} == {1}
 
 
 def test_the_model_keeps_the_function_that_was_made_last(tmp_path):

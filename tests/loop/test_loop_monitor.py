@@ -16,7 +16,6 @@ from tensorflow.python.profiler import profiler_v2
 import keras_perf as kp
 from keras_perf.callbacks.dataset_graph import dataset_graph
 from keras_perf.loop import LoopMonitor
-from keras_perf.observers.timeline import Timeline
 from keras_perf.read.event_files import events, run_files
 from keras_perf.records.execution import Kind
 
@@ -33,21 +32,6 @@ def nothing_is_left():
     yield
     assert gc.callbacks == before
     assert profiler_v2._profiler is None
-
-
-@pytest.fixture
-def told(monkeypatch):
-    """What the timeline tells."""
-    found = []
-    take = Timeline.take
-
-    def noting(self):
-        records = take(self)
-        found.extend(records)
-        return records
-
-    monkeypatch.setattr(Timeline, "take", noting)
-    return found
 
 
 @pytest.fixture
