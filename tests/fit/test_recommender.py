@@ -259,11 +259,12 @@ def test_stopping_at_a_batch_is_not_tried_around_and_stops_there(tmp_path):
     assert "StopsAt.on_train_batch_end may steer" in recommender.recommendation.reason
 
 
-def failing_at(record, seen):
+def failing_where(is_bad):
+    """Batches, the first for which `is_bad` is no record."""
+
     def failing(x, y):
         def check(values):
-            seen.append(None)
-            if len(seen) > record:
+            if is_bad():
                 raise ValueError("bad record")
             return values
 
@@ -274,34 +275,42 @@ def failing_at(record, seen):
     return programs.dataset(200).map(failing).with_options(options)
 
 
+def fails_to_train(is_bad, callbacks, jit_compile):
+    network = programs.model(jit_compile=jit_compile)
+    with pytest.raises((tf.errors.InvalidArgumentError, tf.errors.UnknownError), match="bad"):
+        network.fit(failing_where(is_bad), epochs=3, verbose=0, shuffle=False, callbacks=callbacks)
+    return network
+
+
 @pytest.mark.fault(1, "data that fail inside a trial")
 @pytest.mark.parametrize("jit_compile", [False, True])
-@pytest.mark.parametrize("record", [120, 123])
 def test_data_that_fail_inside_a_trial_leave_what_a_plain_run_leaves(
-    record, jit_compile, monkeypatch, tmp_path
+    jit_compile, monkeypatch, tmp_path
 ):
-    failed = []
+    seen, in_trial = [], []
     original = RepeatedFunction.run
 
     def note(self, iterator, calls):
-        failed.append(True)
-        logs = original(self, iterator, calls)
-        failed.pop()
-        return logs
+        in_trial.append(len(seen))
+        return original(self, iterator, calls)
+
+    def third_of_a_trial():
+        seen.append(None)
+        return bool(in_trial) and len(seen) == in_trial[0] + 3
+
+    def same():
+        again.append(None)
+        return len(again) == len(seen)
 
     monkeypatch.setattr(RepeatedFunction, "run", note)
-    # Nothing but trials of many steps, so that the bad record lies in one.
-    monkeypatch.setattr("keras_perf.callbacks.recommender.BETWEEN", 0)
-    networks = []
-    for callbacks in ([], [kp.StepsPerExecutionRecommender(tmp_path)]):
-        network, seen = programs.model(jit_compile=jit_compile), []
-        with pytest.raises((tf.errors.InvalidArgumentError, tf.errors.UnknownError), match="bad"):
-            network.fit(failing_at(record, seen), verbose=0, shuffle=False, callbacks=callbacks)
-        networks.append(network)
-    assert int(networks[1].optimizer.iterations) == int(networks[0].optimizer.iterations)
-    for mine, theirs in zip(networks[1].variables, networks[0].variables, strict=True):
+    again = []
+    observed = fails_to_train(
+        third_of_a_trial, [kp.StepsPerExecutionRecommender(tmp_path)], jit_compile
+    )
+    plain = fails_to_train(same, [], jit_compile)
+    assert int(observed.optimizer.iterations) == int(plain.optimizer.iterations)
+    for mine, theirs in zip(observed.variables, plain.variables, strict=True):
         np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
-    assert failed, "it failed inside a trial"
 
 
 def test_callbacks_that_would_be_called_less_often_are_named(tmp_path):
