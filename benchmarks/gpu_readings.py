@@ -33,9 +33,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
-from keras_perf.observers.nvml import NvmlReader
-from keras_perf.observers.sampler import BackgroundSampler
-from keras_perf.observers.sensor import SensorError
+from keras_perf.observers.nvml.reader import NvmlReader
+from keras_perf.observers.sensors.sampler import BackgroundSampler
+from keras_perf.observers.sensors.sensor import SensorError
 from keras_perf.records.gpu_metrics import SAMPLED
 from keras_perf.records.phase import Phase
 

@@ -33,8 +33,8 @@ import stand_in
 from overhead import EPOCHS, Stopwatch, fit, model_and_data
 
 import keras_perf as kp
-from keras_perf.callbacks import gpu
-from keras_perf.observers.gpu_watch import GpuWatch
+from keras_perf.callbacks import gpu_sampler as gpu
+from keras_perf.observers.gpu_and_host import GpuWatch
 
 RATES_HZ = (5, 20, 100)
 SAMPLES = 200

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any
 from keras_perf.records.visible import keep_to_one_line
 
 if TYPE_CHECKING:
-    from keras_perf.callbacks.gaps import StepGapDetector
-    from keras_perf.callbacks.gpu import GPUUtilizationSampler
-    from keras_perf.callbacks.profiler import WindowedProfiler
-    from keras_perf.callbacks.profiler_door import step_marker
-    from keras_perf.callbacks.recommender import StepsPerExecutionRecommender
-    from keras_perf.callbacks.sampling import sample_gpus
-    from keras_perf.callbacks.suite import perf_callbacks
+    from keras_perf.callbacks.gpu_sampler import GPUUtilizationSampler
+    from keras_perf.callbacks.perf_callbacks import perf_callbacks
+    from keras_perf.callbacks.sample_gpus import sample_gpus
+    from keras_perf.callbacks.step_gap_detector import StepGapDetector
+    from keras_perf.callbacks.steps_recommender import StepsPerExecutionRecommender
+    from keras_perf.callbacks.windowed_profiler import WindowedProfiler
+    from keras_perf.capture.profiler_door import step_marker
     from keras_perf.read.scalars import load_scalars
     from keras_perf.report.comparison import Comparison, compare
     from keras_perf.report.diagnosis import Diagnosis, diagnose
-    from keras_perf.report.fit_list import list_fits
-    from keras_perf.report.trace import Trace, read_trace
+    from keras_perf.report.text.fit_list import list_fits
+    from keras_perf.trace.trace import Trace, read_trace
     from keras_perf.trials.input_benchmark import benchmark_input_pipeline
     from keras_perf.trials.sweep import sweep_steps_per_execution
     from keras_perf.trials.train_step_benchmark import benchmark_train_step
@@ -38,21 +38,21 @@ logging.getLogger(__name__).addFilter(keep_to_one_line)
 _HOMES = {
     "Comparison": "report.comparison",
     "Diagnosis": "report.diagnosis",
-    "GPUUtilizationSampler": "callbacks.gpu",
-    "StepGapDetector": "callbacks.gaps",
-    "StepsPerExecutionRecommender": "callbacks.recommender",
-    "Trace": "report.trace",
-    "WindowedProfiler": "callbacks.profiler",
+    "GPUUtilizationSampler": "callbacks.gpu_sampler",
+    "StepGapDetector": "callbacks.step_gap_detector",
+    "StepsPerExecutionRecommender": "callbacks.steps_recommender",
+    "Trace": "trace.trace",
+    "WindowedProfiler": "callbacks.windowed_profiler",
     "benchmark_input_pipeline": "trials.input_benchmark",
     "benchmark_train_step": "trials.train_step_benchmark",
     "compare": "report.comparison",
     "diagnose": "report.diagnosis",
-    "list_fits": "report.fit_list",
+    "list_fits": "report.text.fit_list",
     "load_scalars": "read.scalars",
-    "perf_callbacks": "callbacks.suite",
-    "read_trace": "report.trace",
-    "sample_gpus": "callbacks.sampling",
-    "step_marker": "callbacks.profiler_door",
+    "perf_callbacks": "callbacks.perf_callbacks",
+    "read_trace": "trace.trace",
+    "sample_gpus": "callbacks.sample_gpus",
+    "step_marker": "capture.profiler_door",
     "sweep_steps_per_execution": "trials.sweep",
 }
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from keras_perf.observers.timeline import Timeline
+from keras_perf.observers.steps.timeline import Timeline
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 

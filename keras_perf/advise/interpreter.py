@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keras_perf.analyse.cores import share_of_cores
+from keras_perf.analyse.cpu_share import share_of_cores
 from keras_perf.analyse.summary import Summary
 
 HELD_MS = 0.5

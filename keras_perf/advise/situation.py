@@ -8,7 +8,7 @@ from typing import Any
 
 from keras_perf.advise.interpreter import HELD_MS, cpu_beside_ms, interpreter_ms, runs_python
 from keras_perf.advise.step_model import INSIDE, StepModel
-from keras_perf.analyse.cores import share_of_cores
+from keras_perf.analyse.cpu_share import share_of_cores
 from keras_perf.analyse.summary import Summary
 
 NEARLY_BUSY = 0.5

@@ -12,12 +12,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from keras_perf.callbacks.suite import perf_callbacks
+from keras_perf.callbacks.perf_callbacks import perf_callbacks
 from keras_perf.cli.digits import Choices, train, write_images
 from keras_perf.records.visible import visible
 from keras_perf.report.comparison import Comparison, compare
 from keras_perf.report.diagnosis import diagnose
-from keras_perf.report.forms import Terminal
+from keras_perf.report.text.forms import Terminal
 
 EPOCHS = 8
 

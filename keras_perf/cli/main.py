@@ -47,9 +47,9 @@ def _complain(text: str) -> None:
 
 
 def _report(arguments: argparse.Namespace) -> None:
+    from keras_perf.analyse.training import UnknownFitError
     from keras_perf.report.run_report import run_reports
-    from keras_perf.report.run_table import runs_markdown, runs_text
-    from keras_perf.report.training import UnknownFitError
+    from keras_perf.report.runs_table import runs_markdown, runs_text
 
     if arguments.fits:
         with _permitted():
@@ -58,7 +58,7 @@ def _report(arguments: argparse.Namespace) -> None:
     with _permitted(), _arguments_at_fault(UnknownFitError):
         reports = run_reports(arguments.logdirs, arguments.fit)
     if arguments.html is not None:
-        from keras_perf.report.page import page_html
+        from keras_perf.report.page.page import page_html
 
         _write(arguments.html, page_html(reports))
     elif arguments.json:
@@ -73,7 +73,7 @@ def _report(arguments: argparse.Namespace) -> None:
 
 
 def _list_fits(log_dirs: Sequence[str]) -> None:
-    from keras_perf.report.fit_list import fits_text, list_fits
+    from keras_perf.report.text.fit_list import fits_text, list_fits
 
     for log_dir in log_dirs:
         if len(log_dirs) > 1:
@@ -120,7 +120,7 @@ def _compare(arguments: argparse.Namespace) -> None:
     with _permitted(), _arguments_at_fault(ValueError):
         comparison = compare(arguments.before, arguments.after)
     if arguments.html is not None:
-        from keras_perf.report.page import page_html
+        from keras_perf.report.page.page import page_html
         from keras_perf.report.run_report import run_reports
 
         _write(arguments.html, page_html(run_reports([arguments.before, arguments.after])))
@@ -152,7 +152,7 @@ def _quiet_stderr() -> Iterator[None]:
 def _demo(arguments: argparse.Namespace) -> None:
     from rich.console import Console
 
-    from keras_perf.write.events import writable_log_dir
+    from keras_perf.write.run_writer import writable_log_dir
 
     with _arguments_at_fault(ValueError, OSError):
         log_dir = Path(writable_log_dir(arguments.logdir))

@@ -27,7 +27,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 _START = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from keras_perf.cluster.watcher import main
+from keras_perf.cluster.watch_process import main
 main()
 """
 # TensorFlow's, by name, as this must be usable before TensorFlow is imported.

@@ -6,6 +6,7 @@
 from keras_perf.cluster.exit_codes import EXIT_SAVED
 from keras_perf.cluster.peers import EXIT_PEER_LOST, PeerError
 from keras_perf.cluster.tf_config import ClusterError
+from keras_perf.loop.arguments import positive
 from keras_perf.loop.chief_log import ChiefLog
 from keras_perf.loop.data import (
     as_count,
@@ -17,9 +18,9 @@ from keras_perf.loop.data import (
     part_of,
 )
 from keras_perf.loop.distribution import KINDS, KINDS_HELP, Distribution, distribute, exit_code
+from keras_perf.loop.ending import StopOnSignal, leave
 from keras_perf.loop.exchange import Exchange
 from keras_perf.loop.gradients import GradientUpdate, accumulate, scaled
-from keras_perf.loop.leaving import leave
 from keras_perf.loop.monitor import LoopMonitor
 from keras_perf.loop.state import (
     Checkpoints,
@@ -27,8 +28,6 @@ from keras_perf.loop.state import (
     seed_states,
     split_seeds,
 )
-from keras_perf.loop.stopping import StopOnSignal
-from keras_perf.loop.words import positive
 
 __all__ = [
     "EXIT_PEER_LOST",

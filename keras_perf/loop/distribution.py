@@ -17,7 +17,7 @@ from keras_perf.cluster.peers import PeerError, PeerWatch, wait_for_peers
 from keras_perf.cluster.slurm import cluster_from_slurm
 from keras_perf.cluster.tf_config import Cluster, ClusterError, read_cluster
 from keras_perf.loop.early_use import UNKNOWN, early_use
-from keras_perf.loop.stopping import StopOnSignal
+from keras_perf.loop.ending import StopOnSignal
 from keras_perf.records.visible import visible
 
 KINDS = ("auto", "none", "one-device", "mirrored", "multi-worker")

@@ -8,10 +8,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from keras_perf.loop.all_reduce import sum_over_replicas
 from keras_perf.loop.data import part_of
 from keras_perf.loop.distribution import Distribution
 from keras_perf.loop.exchange import Exchange
-from keras_perf.loop.summing import sum_over_replicas
 
 _FAILS_UNDER_A_STRATEGY = {
     "gradient_accumulation_steps": "Use keras_perf.loop.accumulate.",

@@ -11,16 +11,16 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_perf.callbacks.listening import ListeningCallback, require_bool, require_number
-from keras_perf.callbacks.profiler import WindowedProfiler
-from keras_perf.callbacks.recommender import StepsPerExecutionRecommender
-from keras_perf.callbacks.suite import Choice, perf_callbacks
-from keras_perf.callbacks.warning import warn_of
-from keras_perf.loop.loop_observation import LoopObservation, TimedExchange
-from keras_perf.loop.turns import Aside, Call
-from keras_perf.observers.schedule import require_int
-from keras_perf.observers.steps_choice import StepsPerExecution
-from keras_perf.observers.workers import includes, place_among_workers
+from keras_perf.callbacks.observing_callback import ListeningCallback, require_bool, require_number
+from keras_perf.callbacks.perf_callbacks import Choice, perf_callbacks
+from keras_perf.callbacks.steps_recommender import StepsPerExecutionRecommender
+from keras_perf.callbacks.windowed_profiler import WindowedProfiler
+from keras_perf.cluster.worker_number import includes, place_among_workers
+from keras_perf.loop.turns import Aside, Call, Turns
+from keras_perf.observation.failure_line import warn_of
+from keras_perf.observation.loop import LoopObservation, TimedExchange
+from keras_perf.observers.capture.schedule import require_int
+from keras_perf.observers.trial.steps_choice import StepsPerExecution
 from keras_perf.records.epoch_gap import VALIDATION
 from keras_perf.records.visible import visible
 
@@ -49,9 +49,6 @@ class LoopMonitor:
         jit_compile: XLA compiles the steps; None if that is not to be said.
         worker: this worker's number, the chief's is 0; None: as TF_CONFIG tells.
         profiler, gpu, gaps, steps_per_execution: as in `perf_callbacks`.
-
-    Attributes:
-        observation: while the `with` runs and nothing has failed; else None.
 
     Raises:
         TypeError, ValueError, OSError: a wrong argument, or `log_dir` cannot be written.
@@ -136,9 +133,13 @@ class LoopMonitor:
             worker=worker,
             workers=workers,
         )
-        self.observation: LoopObservation | None = None
-        self._call = Call(self)
-        self._taken = False
+        self._turns = Turns()
+        self._call = Call(self._turns)
+
+    @property
+    def observation(self) -> LoopObservation | None:
+        """While the `with` runs and nothing has failed; else None."""
+        return self._turns.observation
 
     @property
     def recommendation(self) -> StepsPerExecution | None:
@@ -149,19 +150,19 @@ class LoopMonitor:
         return None
 
     def __enter__(self) -> LoopMonitor:
-        self._taken = False
         try:
-            self.observation = observation = self._make()
+            observation = self._make()
         except Exception as error:  # noqa: BLE001  monitoring never kills training
             warn_of(error, "LoopMonitor", "this training is not observed")
             return self
+        self._turns.begin(observation)
         try:
             for listener in self._listeners:
                 if _takes_part(listener, observation.worker):
                     listener.observe(observation)
         except BaseException:
             # An interrupt: there is no `__exit__` after an `__enter__` that raises.
-            self.close(aborted=True)
+            self._turns.close(aborted=True)
             raise
         return self
 
@@ -171,7 +172,7 @@ class LoopMonitor:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close(aborted=kind is not None)
+        self._turns.close(aborted=kind is not None)
 
     def execution(self, iterator: Any, steps: int, *, left: int | None = None) -> Call:
         """A context manager around one call of the train function, and reading its result.
@@ -193,7 +194,7 @@ class LoopMonitor:
         Arguments:
             owner: any word; what cannot be seen in it is written out, as it is a part of a tag.
         """
-        return Aside(self, visible(owner), between=False)
+        return Aside(self._turns, visible(owner), between=False)
 
     def outside(self, owner: str) -> Aside:
         """A context manager around what lies outside of every step, as validation does in `fit`.
@@ -203,27 +204,7 @@ class LoopMonitor:
         """
         if owner == "evaluation":
             owner = VALIDATION
-        return Aside(self, visible(owner), between=True)
-
-    def takes_turn(self) -> bool:
-        """A call or other work begins; False if it is a part of what has begun before."""
-        free, self._taken = not self._taken, True
-        return free
-
-    def gives_turn(self) -> None:
-        """It is over."""
-        self._taken = False
-
-    def fails(self, error: Exception) -> None:
-        """Ends the observation, not the training."""
-        warn_of(error, "LoopMonitor", "the rest of this training is not observed")
-        self.close(aborted=True)
-
-    def close(self, *, aborted: bool = False) -> None:
-        """Writes what is left; again does nothing."""
-        observation, self.observation = self.observation, None
-        if observation is not None:
-            observation.close(aborted=aborted)
+        return Aside(self._turns, visible(owner), between=True)
 
 
 def _takes_part(listener: ListeningCallback, worker: int | None) -> bool:

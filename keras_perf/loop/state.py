@@ -10,8 +10,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from keras_perf.loop.all_reduce import sum_over_replicas
 from keras_perf.loop.distribution import Distribution
-from keras_perf.loop.summing import sum_over_replicas
 
 
 class Checkpoints:

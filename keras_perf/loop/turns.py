@@ -3,16 +3,53 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import tensorflow as tf
 
-from keras_perf.callbacks.listener import Plan
-
-if TYPE_CHECKING:
-    from keras_perf.loop.monitor import LoopMonitor
+from keras_perf.observation.failure_line import warn_of
+from keras_perf.observation.listener import Plan
+from keras_perf.observation.loop import LoopObservation
 
 _OUT_OF_DATA = (StopIteration, tf.errors.OutOfRangeError)
+
+
+class Turns:
+    """The observation of a loop, and whether the loop is inside of a call or of other work.
+
+    Attributes:
+        observation: while nothing has failed; else None.
+    """
+
+    __slots__ = ("_taken", "observation")
+
+    def __init__(self) -> None:
+        self.observation: LoopObservation | None = None
+        self._taken = False
+
+    def begin(self, observation: LoopObservation) -> None:
+        """A training begins."""
+        self.observation, self._taken = observation, False
+
+    def take(self) -> bool:
+        """A call or other work begins; False if it is a part of what has begun before."""
+        free, self._taken = not self._taken, True
+        return free
+
+    def give(self) -> None:
+        """It is over."""
+        self._taken = False
+
+    def fails(self, error: Exception) -> None:
+        """Ends the observation, not the training."""
+        warn_of(error, "LoopMonitor", "the rest of this training is not observed")
+        self.close(aborted=True)
+
+    def close(self, *, aborted: bool = False) -> None:
+        """Writes what is left; again does nothing."""
+        observation, self.observation = self.observation, None
+        if observation is not None:
+            observation.close(aborted=aborted)
 
 
 class Call:
@@ -22,10 +59,10 @@ class Call:
         steps: how many steps to run in it.
     """
 
-    __slots__ = ("_arguments", "_marked", "_monitor", "_plan", "steps")
+    __slots__ = ("_arguments", "_marked", "_plan", "_turns", "steps")
 
-    def __init__(self, monitor: LoopMonitor) -> None:
-        self._monitor = monitor
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
         self._plan: Plan | None = None
         self._marked = False
         self._arguments: tuple[Any, int, int | None] = (None, 0, None)
@@ -41,8 +78,8 @@ class Call:
         self._arguments = (None, 0, None)
         self._marked = False
         self._plan = None
-        observation = self._monitor.observation
-        if observation is None or self.steps < 1 or not self._monitor.takes_turn():
+        observation = self._turns.observation
+        if observation is None or self.steps < 1 or not self._turns.take():
             return self
         try:
             self._plan = plan = observation.call_begins(iterator, self.steps, left)
@@ -51,7 +88,7 @@ class Call:
                 plan.around.__enter__()
         except Exception as error:  # noqa: BLE001  monitoring never kills training
             self._plan = None
-            self._monitor.fails(error)
+            self._turns.fails(error)
         return self
 
     def returned(self, result: Any) -> Any:
@@ -61,13 +98,13 @@ class Call:
         `stop = call.returned(train_steps(iterator, n)).numpy()`. Without this, dispatch is not
         measured there.
         """
-        observation = self._monitor.observation
+        observation = self._turns.observation
         if self._plan is not None and observation is not None and not self._marked:
             self._marked = True
             try:
                 observation.returned(self._plan)
             except Exception as error:  # noqa: BLE001  monitoring never kills training
-                self._monitor.fails(error)
+                self._turns.fails(error)
         return result
 
     def __exit__(
@@ -79,11 +116,11 @@ class Call:
         plan, self._plan = self._plan, None
         if plan is None:
             return
-        self._monitor.gives_turn()
+        self._turns.give()
         try:
             self._end(plan, kind, error, trace)
         except Exception as failure:  # noqa: BLE001  monitoring never kills training
-            self._monitor.fails(failure)
+            self._turns.fails(failure)
 
     def _end(
         self,
@@ -94,7 +131,7 @@ class Call:
     ) -> None:
         if plan.around is not None:
             plan.around.__exit__(kind, error, trace)
-        observation = self._monitor.observation
+        observation = self._turns.observation
         if observation is None:
             return
         if kind is None:
@@ -103,28 +140,28 @@ class Call:
         out_of_data = issubclass(kind, _OUT_OF_DATA)
         observation.call_raises(out_of_data=out_of_data)
         if not out_of_data:
-            self._monitor.close(aborted=True)
+            self._turns.close(aborted=True)
 
 
 class Aside:
     """Work of the user's beside the calls: a context manager around it."""
 
-    __slots__ = ("_begin", "_between", "_monitor", "_owner")
+    __slots__ = ("_begin", "_between", "_owner", "_turns")
 
-    def __init__(self, monitor: LoopMonitor, owner: str, *, between: bool) -> None:
-        self._monitor, self._owner, self._between = monitor, owner, between
+    def __init__(self, turns: Turns, owner: str, *, between: bool) -> None:
+        self._turns, self._owner, self._between = turns, owner, between
         self._begin: int | None = None
 
     def __enter__(self) -> None:
-        observation = self._monitor.observation
-        if observation is None or not self._monitor.takes_turn():
+        observation = self._turns.observation
+        if observation is None or not self._turns.take():
             return
         try:
             if self._between:
                 observation.leaves_steps(self._owner)
             self._begin = observation.now()
         except Exception as error:  # noqa: BLE001  monitoring never kills training
-            self._monitor.fails(error)
+            self._turns.fails(error)
 
     def __exit__(
         self,
@@ -134,8 +171,8 @@ class Aside:
     ) -> None:
         if self._begin is None:
             return
-        self._monitor.gives_turn()
-        observation = self._monitor.observation
+        self._turns.give()
+        observation = self._turns.observation
         if observation is None:
             return
         try:
@@ -144,6 +181,6 @@ class Aside:
             else:
                 observation.host(self._owner, self._begin)
         except Exception as failure:  # noqa: BLE001  monitoring never kills training
-            self._monitor.fails(failure)
+            self._turns.fails(failure)
         if kind is not None:
-            self._monitor.close(aborted=True)
+            self._turns.close(aborted=True)

@@ -21,7 +21,7 @@ from keras_perf.read.shapes import (
     text,
     word_of,
 )
-from keras_perf.records.gap_event import Cause
+from keras_perf.records.outlier import Cause
 
 MACHINES = 1e6
 """Cores, threads, replicas or workers: no training has more."""

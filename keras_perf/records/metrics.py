@@ -6,9 +6,9 @@ from here, so they cannot drift apart.
 
 from __future__ import annotations
 
-from keras_perf.records.gap_event import CAUSES
 from keras_perf.records.gpu_metrics import GPU_METRICS
 from keras_perf.records.metric import Metric
+from keras_perf.records.outlier import CAUSES
 
 CONTEXT_TAG = "perf/context"
 """Where the record of all that is not a scalar is kept."""

@@ -17,7 +17,7 @@ from keras_perf.analyse.part_means import Figures
 from keras_perf.analyse.resampling import bounds_of, resampled_means, speedup_interval
 from keras_perf.records.interval import PARTS
 from keras_perf.report.diagnosis import Diagnosis, diagnose
-from keras_perf.report.forms import Form, Markdown, Terminal
+from keras_perf.report.text.forms import Form, Markdown, Terminal
 
 LABELS = {
     "validation": "between epochs: validation",

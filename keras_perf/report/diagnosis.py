@@ -8,23 +8,23 @@ from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
-from keras_perf.advise.gpu_findings import gpu_findings
-from keras_perf.advise.pipeline_order import order_notes
+from keras_perf.advise.notes.contention import contention_notes
+from keras_perf.advise.notes.fits import fit_notes
+from keras_perf.advise.notes.gpu import gpu_findings
+from keras_perf.advise.notes.settings import settings_notes
+from keras_perf.advise.notes.stage_order import order_notes
+from keras_perf.advise.notes.workers import worker_notes
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.advise.rules import combined_speedup, recommendations
+from keras_perf.advise.rules.all_rules import combined_speedup, recommendations
 from keras_perf.advise.situation import situation_of
 from keras_perf.advise.verdict import verdict_of
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
-from keras_perf.records.gap_event import GapEvent
+from keras_perf.analyse.training import Training, newest_training
 from keras_perf.records.interval import PARTS
-from keras_perf.report.contention import contention_notes
-from keras_perf.report.events import events_of
-from keras_perf.report.fit_notes import fit_notes
-from keras_perf.report.forms import Form, Markdown, Terminal
-from keras_perf.report.measured import measured_tables
-from keras_perf.report.settings import settings_notes
-from keras_perf.report.training import Training, newest_training
-from keras_perf.report.worker_notes import worker_notes
+from keras_perf.records.outlier import GapEvent
+from keras_perf.report.text.forms import Form, Markdown, Terminal
+from keras_perf.report.text.measured_tables import measured_tables
+from keras_perf.report.text.outlier_table import events_of
 
 
 @dataclass(frozen=True)

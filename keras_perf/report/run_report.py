@@ -11,11 +11,11 @@ from typing import Any
 import pandas as pd
 
 from keras_perf.analyse.summary import Summary
-from keras_perf.records.gap_event import GapEvent
+from keras_perf.analyse.training import trainings
 from keras_perf.records.interval import PARTS
+from keras_perf.records.outlier import GapEvent
 from keras_perf.report.diagnosis import Diagnosis, diagnosis_of_training
-from keras_perf.report.events import events_of
-from keras_perf.report.training import trainings
+from keras_perf.report.text.outlier_table import events_of
 
 
 @dataclass(frozen=True)

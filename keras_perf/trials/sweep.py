@@ -12,7 +12,7 @@ import keras
 import pandas as pd
 import tensorflow as tf
 
-from keras_perf.observers.cost_curve import fit_curve
+from keras_perf.observers.trial.cost_curve import fit_curve
 from keras_perf.trials.arguments import check_compiled, check_count, check_dataset
 from keras_perf.trials.repeated_function import RepeatedFunction
 from keras_perf.trials.restored import build, restored

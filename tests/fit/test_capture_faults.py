@@ -182,7 +182,7 @@ def test_several_processes_on_one_directory_overwrite_nothing(tmp_path):
     program = textwrap.dedent(
         """
         import sys, tensorflow as tf
-        from keras_perf.callbacks import profiler_door
+        from keras_perf.capture import profiler_door
         for _ in range(6):
             profiler_door.start(sys.argv[1])
             tf.constant(1.0) + 1.0

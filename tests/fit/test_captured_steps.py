@@ -13,9 +13,10 @@ from tensorflow.python.profiler import profiler_v2
 from traces import At, captures, marked_steps, steps_of_xprof, traces
 
 import keras_perf as kp
-from keras_perf.callbacks import observation, profiler_door, trace_size
-from keras_perf.observers import capture_cost
-from keras_perf.read.xplane import read_xspace
+from keras_perf.capture import profiler_door, trace_size
+from keras_perf.observation import observation
+from keras_perf.observers.capture import cost as capture_cost
+from keras_perf.trace.xplane import read_xspace
 from keras_perf.trials.train_function import inner_function
 
 SCHEDULES = {
@@ -167,8 +168,8 @@ def test_what_the_recommender_runs_in_longer_executions_costs_no_active_step(app
 
 
 def small_traces(monkeypatch):
-    monkeypatch.setattr("keras_perf.observers.capture_cost.LARGEST_BYTES", 310_000)
-    monkeypatch.setattr("keras_perf.observers.capture_cost.FIXED_BYTES", 10_000)
+    monkeypatch.setattr("keras_perf.observers.capture.cost.LARGEST_BYTES", 310_000)
+    monkeypatch.setattr("keras_perf.observers.capture.cost.FIXED_BYTES", 10_000)
 
 
 def test_a_window_that_would_be_huge_is_shortened_and_that_is_said(tmp_path, said, monkeypatch):
@@ -185,7 +186,7 @@ def test_a_window_that_would_be_huge_is_shortened_and_that_is_said(tmp_path, sai
 
 
 def test_the_next_window_s_size_is_known_from_the_one_before(tmp_path, said, monkeypatch):
-    monkeypatch.setattr("keras_perf.callbacks.trace_size.nodes_of_a_step", lambda _: 1)
+    monkeypatch.setattr("keras_perf.capture.trace_size.nodes_of_a_step", lambda _: 1)
     small_traces(monkeypatch)
     fit(tmp_path, batches=300, epochs=1, active_steps=100, repeat=2)
     first, second = captures(tmp_path)

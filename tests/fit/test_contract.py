@@ -12,7 +12,9 @@ import pytest
 import tensorflow as tf
 
 import keras_perf as kp
-from keras_perf.callbacks import joining, observation, profiler_door
+from keras_perf.capture import profiler_door
+from keras_perf.observation import observation
+from keras_perf.observation import running_fits as joining
 
 CALLBACKS = {
     "WindowedProfiler": lambda d: [kp.WindowedProfiler(d, warmup_steps=5, active_steps=5)],

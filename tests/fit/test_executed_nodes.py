@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from keras_perf.callbacks.executed_nodes import UNKNOWN_ROUNDS, executed_nodes
+from keras_perf.capture.executed_nodes import UNKNOWN_ROUNDS, executed_nodes
 
 
 def nodes(function, *arguments):

@@ -12,10 +12,10 @@ import pytest
 import tensorflow as tf
 
 import keras_perf as kp
-from keras_perf.callbacks import gpu as gpu_module
-from keras_perf.observers import gpu_watch
-from keras_perf.observers.cuda_devices import Seen
-from keras_perf.observers.sensor import SensorError
+from keras_perf.callbacks import gpu_sampler as gpu_module
+from keras_perf.observers import gpu_and_host as gpu_watch
+from keras_perf.observers.nvml.cuda_order import Seen
+from keras_perf.observers.sensors.sensor import SensorError
 
 
 class ScriptedGpu:
@@ -123,7 +123,7 @@ def test_the_runs_text_says_which_gpu_it_is_and_what_it_does_not_tell(
 ):
     texts = []
     monkeypatch.setattr(
-        "keras_perf.write.events.RunWriter.text", lambda self, *words: texts.append(words)
+        "keras_perf.write.run_writer.RunWriter.text", lambda self, *words: texts.append(words)
     )
     fit(tmp_path)
     [(_, tag, table)] = [words for words in texts if words[1] == "perf/gpus"]

@@ -18,12 +18,13 @@ from tensorboard.summary.writer.record_writer import RecordWriter
 
 import keras_perf as kp
 from keras_perf import loop
-from keras_perf.callbacks import joining, profiler
-from keras_perf.callbacks.fit_observation import FitObservation
-from keras_perf.callbacks.observation import Observation
-from keras_perf.callbacks.recording import Recording
-from keras_perf.observers.gpu_watch import GpuWatch
-from keras_perf.write.events import RunWriter
+from keras_perf.callbacks import windowed_profiler as profiler
+from keras_perf.observation import running_fits as joining
+from keras_perf.observation.fit import FitObservation
+from keras_perf.observation.observation import Observation
+from keras_perf.observation.run_record import Recording
+from keras_perf.observers.gpu_and_host import GpuWatch
+from keras_perf.write.run_writer import RunWriter
 
 KINDS = (
     kp.WindowedProfiler,

@@ -7,7 +7,7 @@ import tensorflow as tf
 from traces import fetched_batches, steps_of_xprof, traces
 
 import keras_perf as kp
-from keras_perf.callbacks import profiler_door
+from keras_perf.capture import profiler_door
 
 
 def fit(callbacks, batches=80, epochs=1, **compile_arguments):
@@ -140,7 +140,7 @@ def test_a_trace_that_cannot_be_read_costs_its_figures_only(tmp_path, monkeypatc
     def fails(path):
         raise ValueError("no such thing")
 
-    monkeypatch.setattr("keras_perf.callbacks.trace_reading.read_trace", fails)
+    monkeypatch.setattr("keras_perf.capture.background_reader.read_trace", fails)
     trained(kp.perf_callbacks(tmp_path, gpu=False, steps_per_execution=False))
     assert any("was saved, but not read: ValueError: no such thing" in line for line in said())
     assert kp.diagnose(tmp_path).summary.steps > 0

@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 import keras_perf as kp
-from keras_perf.callbacks.fit_observation import FitObservation
+from keras_perf.observation.fit import FitObservation
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Your input ran out of data"),
@@ -23,7 +23,7 @@ pytestmark = [
 @pytest.fixture(autouse=True)
 def tracing_is_cheap(monkeypatch):
     """On a busy machine the first trace of a process may take seconds: no reason not to try."""
-    monkeypatch.setattr("keras_perf.observers.trial_lengths.SMALL_COST_S", 100.0)
+    monkeypatch.setattr("keras_perf.observers.trial.lengths.SMALL_COST_S", 100.0)
 
 
 def left_of(network, history):
@@ -327,7 +327,7 @@ def test_a_prediction_with_the_same_list_reaches_its_callbacks(tmp_path):
 def test_without_a_callback_list_every_epoch_is_observed_and_nothing_stays(
     tmp_path, monkeypatch, said
 ):
-    monkeypatch.setattr("keras_perf.callbacks.joining.calling_list", lambda: None)
+    monkeypatch.setattr("keras_perf.observation.running_fits.calling_list", lambda: None)
     network = programs.model()
     observed = train([kp.StepGapDetector(tmp_path)], network=network, epochs=3)
     np.testing.assert_equal(observed, train([], epochs=3))

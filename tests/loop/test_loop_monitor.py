@@ -14,8 +14,8 @@ import watched_loops
 from tensorflow.python.profiler import profiler_v2
 
 import keras_perf as kp
-from keras_perf.callbacks.dataset_graph import dataset_graph
 from keras_perf.loop import LoopMonitor
+from keras_perf.observation.dataset_graph import dataset_graph
 from keras_perf.read.event_files import events, run_files
 from keras_perf.records.execution import Kind
 
@@ -37,7 +37,7 @@ def nothing_is_left():
 @pytest.fixture
 def tracing_is_cheap(monkeypatch):
     """On a busy machine the first trace of a process may take seconds."""
-    monkeypatch.setattr("keras_perf.observers.trial_lengths.SMALL_COST_S", 100.0)
+    monkeypatch.setattr("keras_perf.observers.trial.lengths.SMALL_COST_S", 100.0)
 
 
 def texts(log_dir):
@@ -483,7 +483,7 @@ def test_a_log_directory_that_no_file_can_be_in_is_refused(name):
 def test_a_failure_of_ours_is_said_once_and_training_goes_on(tmp_path, said, monkeypatch):
     loop = watched_loops.Loop()
     monitor = loop.monitor(tmp_path, 60)
-    monkeypatch.setattr("keras_perf.loop.loop_observation.PipelineModel", lambda iterator: 1 / 0)
+    monkeypatch.setattr("keras_perf.observation.loop.PipelineModel", lambda iterator: 1 / 0)
     loop.train(monitor, 60, host=lambda step: None)
     assert int(loop.optimizer.iterations) == 60
     [line] = said()

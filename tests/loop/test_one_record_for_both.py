@@ -7,9 +7,9 @@ import tensorflow as tf
 from tensorflow.core.framework import model_pb2
 
 import keras_perf as kp
-from keras_perf.callbacks.iterators import PipelineModel
 from keras_perf.loop import LoopMonitor
-from keras_perf.observers.timeline import Timeline
+from keras_perf.observation.pipeline_model import PipelineModel
+from keras_perf.observers.steps.timeline import Timeline
 
 MS = 1_000_000
 EPOCHS, STEPS = 3, 240
@@ -50,8 +50,8 @@ def scripted(monkeypatch):
 
     def start():
         script, told = Script(), []
-        for module in ("observation", "relay"):
-            monkeypatch.setattr(f"keras_perf.callbacks.{module}._clock", lambda: script.now)
+        for module in ("observation", "callback_timing"):
+            monkeypatch.setattr(f"keras_perf.observation.{module}._clock", lambda: script.now)
         monkeypatch.setattr(
             PipelineModel,
             "read",

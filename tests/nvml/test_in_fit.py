@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import keras_perf as kp
-from keras_perf.callbacks import gpu
-from keras_perf.observers.cuda_devices import Seen
+from keras_perf.callbacks import gpu_sampler as gpu
+from keras_perf.observers.nvml.cuda_order import Seen
 
 GPU_IS_LOST = 15
 X = np.zeros((64, 4), "float32")

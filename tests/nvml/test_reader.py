@@ -7,9 +7,9 @@ import os
 
 import pytest
 
-from keras_perf.observers.cuda_devices import SILENT, UNKNOWN_ORDER, Seen
-from keras_perf.observers.nvml import NvmlReader
-from keras_perf.observers.sensor import SensorError
+from keras_perf.observers.nvml.cuda_order import SILENT, UNKNOWN_ORDER, Seen
+from keras_perf.observers.nvml.reader import NvmlReader
+from keras_perf.observers.sensors.sensor import SensorError
 from keras_perf.records.gpu_metrics import SAMPLED
 
 NOT_SUPPORTED, NOT_FOUND, FUNCTION_NOT_FOUND, GPU_IS_LOST, NO_PERMISSION = 3, 6, 13, 15, 4

@@ -11,8 +11,8 @@ import time
 import pytest
 
 import keras_perf as kp
-from keras_perf.callbacks import sampling
-from keras_perf.observers import backoff
+from keras_perf.callbacks import sample_gpus as sampling
+from keras_perf.observers.sensors import backoff
 
 GPU_IS_LOST = 15
 
@@ -153,7 +153,7 @@ def test_a_disk_that_is_full_costs_one_line_and_the_loop_goes_on(nvml, tmp_path,
     def full(self, step, values, wall_time):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("keras_perf.write.events.RunWriter.scalars", full)
+    monkeypatch.setattr("keras_perf.write.run_writer.RunWriter.scalars", full)
     with kp.sample_gpus(tmp_path, interval_s=0.005):
         time.sleep(0.1)
     assert len(said()) == 1

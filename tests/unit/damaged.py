@@ -11,7 +11,7 @@ from typing import Any
 from hand_built import stage
 from hypothesis import strategies as st
 
-from keras_perf.write.events import RunWriter
+from keras_perf.write.run_writer import RunWriter
 
 CONTEXT: dict[str, Any] = {
     "versions": {"keras_perf": "0.1", "tensorflow": "2.18", "keras": "3.8", "python": "3.11"},

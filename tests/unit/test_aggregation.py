@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_perf.observers.aggregation import Aggregate, Percentiles
+from keras_perf.observers.sensors.aggregation import Aggregate, Percentiles
 from keras_perf.records.gpu_metrics import GPU_METRICS, SAMPLED
 from keras_perf.records.phase import Phase
 

@@ -13,14 +13,14 @@ from test_summary import frame, point
 from test_visible import ANY_TEXT
 
 from keras_perf.analyse.summary import summarize
-from keras_perf.records.gap_event import Cause, GapEvent
+from keras_perf.records.outlier import Cause, GapEvent
 from keras_perf.report.as_json import reports_json
 from keras_perf.report.comparison import comparison_of
 from keras_perf.report.diagnosis import diagnosis_of
-from keras_perf.report.events import events_markdown
-from keras_perf.report.gpus import gpus_markdown
 from keras_perf.report.run_report import RunReport
-from keras_perf.report.run_table import runs_markdown, runs_text
+from keras_perf.report.runs_table import runs_markdown, runs_text
+from keras_perf.report.text.gpu_table import gpus_markdown
+from keras_perf.report.text.outlier_table import events_markdown
 
 NAMES = st.tuples(*[ANY_TEXT] * 6)
 

@@ -9,9 +9,9 @@ from hand_built import between_epochs, situation, summary
 from hypothesis import given
 from test_visible import ANY_TEXT
 
-from keras_perf.advise.epoch_rules import amortize_epoch_callback
-from keras_perf.advise.loop_actions import in_a_loop
-from keras_perf.advise.loop_rules import amortize_callback
+from keras_perf.advise.rules.epochs import amortize_epoch_callback
+from keras_perf.advise.rules.host import amortize_callback
+from keras_perf.advise.rules.in_a_loop import in_a_loop
 from keras_perf.records.owners import owner_of
 from keras_perf.records.visible import visible
 

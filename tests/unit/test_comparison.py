@@ -18,7 +18,7 @@ from keras_perf.read.event_files import NoRunError
 from keras_perf.records.interval import PARTS
 from keras_perf.report.comparison import SHOWN_BY, Comparison, compare, comparison_of
 from keras_perf.report.diagnosis import diagnosis_of
-from keras_perf.write.events import RunWriter
+from keras_perf.write.run_writer import RunWriter
 
 SEQUENTIAL = [stage("TensorSlice", 1.0), stage("Map", 6.0), stage("Batch", 1.0)]
 

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 from hand_built import H200, assert_predicts, situation, summary
 
-from keras_perf.advise.compute_rules import (
+from keras_perf.advise.recommendation import Recommendation
+from keras_perf.advise.rules.compute import (
     disable_run_eagerly,
     enable_xla,
     gpu_thread_mode,
@@ -19,7 +20,6 @@ from keras_perf.advise.compute_rules import (
     multiples_of_8,
     stable_shapes,
 )
-from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.situation import Situation, situation_of
 
 Rule = Callable[[Situation], Recommendation | None]

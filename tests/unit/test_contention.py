@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hand_built import summary
 
-from keras_perf.analyse.cores import share_of_cores
-from keras_perf.report.contention import contention_notes
+from keras_perf.advise.notes.contention import contention_notes
+from keras_perf.analyse.cpu_share import share_of_cores
 
 HELD = {"host/interpreter_wait_ms": 3.0, "host/cpu_pct": 50.0, "host/process_cpu_pct": 400.0}
 KNOWN = {"dataset": {"chains": [[{"kind": "map", "python": False}]]}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from keras_perf.observers.cuda_devices import SILENT, UNKNOWN_ORDER, Gpu, Seen, select
+from keras_perf.observers.nvml.cuda_order import SILENT, UNKNOWN_ORDER, Gpu, Seen, select
 
 A, B, C = (Gpu("H200", f"GPU-{letter}") for letter in ("a1-1", "a2-2", "c3-3"))
 SMALL, BIG, OTHER = Gpu("T4", "GPU-t"), Gpu("H200", "GPU-h"), Gpu("T4", "GPU-u")

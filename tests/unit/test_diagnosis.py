@@ -7,10 +7,10 @@ import pytest
 from hand_built import between_epochs, situation, stage, summary, write_fit
 
 from keras_perf.read.event_files import NoRunError
-from keras_perf.records.gap_event import Cause
 from keras_perf.records.interval import PARTS
+from keras_perf.records.outlier import Cause
 from keras_perf.report.diagnosis import diagnose, diagnosis_of
-from keras_perf.write.events import RunWriter
+from keras_perf.write.run_writer import RunWriter
 
 SLOW_INPUT = {
     "input_wait": 8.0,

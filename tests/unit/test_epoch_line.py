@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keras_perf.observers.epoch_line import EpochLine
+from keras_perf.observers.sensors.epoch_line import EpochLine
 
 
 def test_the_line_has_the_means_of_its_intervals_by_their_steps():

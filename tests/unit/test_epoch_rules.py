@@ -7,8 +7,8 @@ from hand_built import assert_predicts, between_epochs, situation
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_perf.advise.epoch_rules import amortize_epoch_callback, rarer_validation
 from keras_perf.advise.recommendation import Recommendation
+from keras_perf.advise.rules.epochs import amortize_epoch_callback, rarer_validation
 
 # -- rarer-validation --------------------------------------------------------------------
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from keras_perf.records.gap_event import Cause, GapEvent
-from keras_perf.report.events import events_of
+from keras_perf.records.outlier import Cause, GapEvent
+from keras_perf.report.text.outlier_table import events_of
 
 EVENTS = (
     GapEvent(40, Cause.CALLBACK, "Mine.on_train_batch_end", 90.0, 10.0),

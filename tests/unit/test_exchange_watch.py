@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_perf.observers.exchange_watch import ExchangeWatch, exchange_between
+from keras_perf.observers.steps.exchange_means import ExchangeWatch, exchange_between
 from keras_perf.records.exchange import ExchangeTotals, exchange_scalars
 
 # Ten steps: worker 0 is busy for 4 ms in each, worker 1 for 10, worker 2 for 7; the wire takes 2.

@@ -13,16 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tensorboard.summary.writer import event_file_writer
 
+from keras_perf.analyse.training import UnknownFitError
 from keras_perf.cli.main import main
 from keras_perf.read.fits import fits_of
 from keras_perf.records.fit_identity import FitIdentity
 from keras_perf.report.comparison import compare
 from keras_perf.report.diagnosis import diagnose
-from keras_perf.report.fit_list import list_fits
 from keras_perf.report.run_report import run_reports
-from keras_perf.report.training import UnknownFitError
+from keras_perf.report.text.fit_list import list_fits
 from keras_perf.write import fit_of_process
-from keras_perf.write.events import RunWriter, worker_run
+from keras_perf.write.run_writer import RunWriter, worker_run
 
 
 def write_unmeasured(log_dir, run="perf"):
@@ -306,7 +306,7 @@ def test_with_an_older_fit_of_the_chief_come_the_workers_that_ran_beside_it(tmp_
         for number in (0, 1):
             write_between(tmp_path, begin + number, begin + 100, worker_run(number))
     chief, other = ([f.identity.id for f in fits] for fits in fits_of(tmp_path).values())
-    from keras_perf.report.training import newest_training
+    from keras_perf.analyse.training import newest_training
 
     shown = {fit: newest_training(tmp_path, fit).workers for fit in chief}
     assert [[w.identity.id for w in shown[fit].values()] for fit in chief] == [

@@ -16,7 +16,7 @@ from test_visible import ANY_TEXT
 
 import keras_perf
 from keras_perf.records.visible import visible
-from keras_perf.report.forms import Form, Markdown, Terminal, escaped
+from keras_perf.report.text.forms import Form, Markdown, Terminal, escaped
 
 NASTY = [
     "<img src=x onerror=alert(1)>",

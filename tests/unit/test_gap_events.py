@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_perf.observers.gap_events import (
+from keras_perf.observers.steps.outliers import (
     KEPT,
     PATIENCE,
     REMEMBERED,
@@ -19,8 +19,8 @@ from keras_perf.observers.gap_events import (
 )
 from keras_perf.records.epoch_gap import VALIDATION, EpochGap
 from keras_perf.records.execution import Execution, Kind
-from keras_perf.records.gap_event import CAUSES, Cause, GapEvent
 from keras_perf.records.metrics import EVENT_METRICS
+from keras_perf.records.outlier import CAUSES, Cause, GapEvent
 from keras_perf.records.owners import COLLECTOR
 
 MS = 10**6

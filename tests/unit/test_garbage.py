@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from keras_perf.observers.garbage import GarbageWatch
+from keras_perf.observers.steps.garbage import GarbageWatch
 
 
 class ScriptedClock:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from keras_perf.cluster.barrier import Gathering
 from keras_perf.cluster.connections import CannotMeetError
-from keras_perf.cluster.gathering import Gathering
 from keras_perf.cluster.handshake import Kind
 from keras_perf.cluster.tf_config import Cluster
 

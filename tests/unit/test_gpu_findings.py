@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hand_built import summary
 
-from keras_perf.advise.gpu_findings import gpu_findings
+from keras_perf.advise.notes.gpu import gpu_findings
 
 HEALTHY = {
     "utilization_pct": 95.0,

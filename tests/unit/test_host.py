@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from keras_perf.observers import host
-from keras_perf.observers.host import HostReader
+from keras_perf.observers.sensors import host
+from keras_perf.observers.sensors.host import HostReader
 from keras_perf.records.metrics import HOST_METRICS
 
 MIB = 1024 * 1024

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from keras_perf.observers.input_pipeline import (
+from keras_perf.observers.steps.pipeline_stages import (
     ASYNC_INTERLEAVE,
     INTERLEAVE,
     Stage,

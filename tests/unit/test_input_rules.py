@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from hand_built import FITS_IN_MEMORY, assert_predicts, situation, stage
 
-from keras_perf.advise.batching_rule import CALL_MS, batch_before_map
-from keras_perf.advise.input_rules import (
+from keras_perf.advise.recommendation import Recommendation
+from keras_perf.advise.rules.all_rules import recommendations
+from keras_perf.advise.rules.batching import CALL_MS, batch_before_map
+from keras_perf.advise.rules.input import (
     FIRST_BATCH_MS,
     OVERTAKEN,
     cache,
@@ -18,9 +20,7 @@ from keras_perf.advise.input_rules import (
     prefetch,
     private_threadpool,
 )
-from keras_perf.advise.python_input_rule import parallel_input
-from keras_perf.advise.recommendation import Recommendation
-from keras_perf.advise.rules import recommendations
+from keras_perf.advise.rules.python_input import parallel_input
 
 PIPELINE = [
     stage("TensorSlice", 1.0),

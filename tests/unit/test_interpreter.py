@@ -7,12 +7,17 @@ from typing import Any
 import pytest
 from hand_built import H200, situation, stage, summary
 
-from keras_perf.advise.input_rules import parallel_map
 from keras_perf.advise.interpreter import interpreter_ms
-from keras_perf.advise.python_input_rule import HANDED_OVER_MS, parallel_input
+from keras_perf.advise.rules.input import parallel_map
+from keras_perf.advise.rules.python_input import HANDED_OVER_MS, parallel_input
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.verdict import verdict_of
-from keras_perf.observers.interpreter import EVERY_S, PAUSE_S, PROBES, InterpreterReader
+from keras_perf.observers.sensors.interpreter_wait import (
+    EVERY_S,
+    PAUSE_S,
+    PROBES,
+    InterpreterReader,
+)
 
 PYTHON_MAP = {"chains": [[{"kind": "map", "python": True}]], "prefetch_added": True}
 STAGES = [stage("Map", 6.0), stage("Prefetch", 0.0)]

@@ -9,13 +9,13 @@ from hand_built import assert_predicts, awake, situation, stage
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_perf.advise.loop_rules import (
+from keras_perf.advise.recommendation import Recommendation
+from keras_perf.advise.rules.host import (
     AFTER_SEARCHES,
     amortize_callback,
     raise_steps_per_execution,
     tune_gc,
 )
-from keras_perf.advise.recommendation import Recommendation
 
 TRIAL = {
     "recommended": 8,

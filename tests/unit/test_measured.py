@@ -6,7 +6,7 @@ from typing import Any
 
 from hand_built import stage, summary
 
-from keras_perf.report.measured import SHOWN_EVENTS, Table, measured_tables
+from keras_perf.report.text.measured_tables import SHOWN_EVENTS, Table, measured_tables
 
 
 def tables(**arguments: Any) -> list[Table]:

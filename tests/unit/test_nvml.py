@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from keras_perf.observers.nvml import NvmlReader
-from keras_perf.observers.sensor import SensorError
+from keras_perf.observers.nvml.reader import NvmlReader
+from keras_perf.observers.sensors.sensor import SensorError
 
 
 def test_without_the_package_the_error_names_it(monkeypatch):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from keras_perf.observers.backoff import LONGEST_PAUSE_S
-from keras_perf.observers.persistent import PersistentReader
-from keras_perf.observers.sensor import SensorError
+from keras_perf.observers.sensors.backoff import LONGEST_PAUSE_S
+from keras_perf.observers.sensors.reopening import PersistentReader
+from keras_perf.observers.sensors.sensor import SensorError
 
 
 class Sensor:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_perf.observers.phases import Phases
+from keras_perf.observers.sensors.phases import Phases
 from keras_perf.records.phase import Phase
 
 T, V, B = Phase.TRAINING, Phase.VALIDATION, Phase.BETWEEN

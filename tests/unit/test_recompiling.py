@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keras_perf.observers.recompiling import (
+from keras_perf.observers.steps.recompiling import (
     ENOUGH,
     MANY_TIMES,
     WINDOW,

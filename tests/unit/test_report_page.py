@@ -14,15 +14,15 @@ from hand_built import stage, write_fit
 from hypothesis import given, settings
 from test_visible import ANY_TEXT
 
-from keras_perf.records.gap_event import CAUSES, Cause, GapEvent
 from keras_perf.records.interval import PARTS
 from keras_perf.records.metrics import METRICS
+from keras_perf.records.outlier import CAUSES, Cause, GapEvent
 from keras_perf.records.visible import visible
-from keras_perf.report.page import POLICY, page_html
-from keras_perf.report.page_style import STYLE
-from keras_perf.report.plots import CAUSE_MARKS, PART_COLOURS
+from keras_perf.report.page.page import POLICY, page_html
+from keras_perf.report.page.plots import CAUSE_MARKS, PART_COLOURS
+from keras_perf.report.page.style import STYLE
 from keras_perf.report.run_report import run_reports
-from keras_perf.write.events import RunWriter
+from keras_perf.write.run_writer import RunWriter
 
 NASTY = '<script>alert("&amp;")</script>'
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from keras_perf.analyse.ring import ring_ms
+from keras_perf.analyse.ring_time import ring_ms
 
 
 @pytest.mark.parametrize(

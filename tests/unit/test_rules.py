@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_perf.advise.recommendation import cost_ms
-from keras_perf.advise.rules import (
+from keras_perf.advise.rules.all_rules import (
     RULES,
     WORTH_SAYING,
     combined_speedup,

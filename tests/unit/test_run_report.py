@@ -9,7 +9,7 @@ from hand_built import summary, write_fit
 from keras_perf.read.event_files import NoRunError
 from keras_perf.report.diagnosis import diagnosis_of
 from keras_perf.report.run_report import RunReport, run_reports
-from keras_perf.report.run_table import runs_markdown, runs_text
+from keras_perf.report.runs_table import runs_markdown, runs_text
 
 
 def report(name="a", steps=200, examples=None, **parts):

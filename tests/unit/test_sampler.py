@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from keras_perf.observers import sampler as sampler_module
-from keras_perf.observers.sampler import BackgroundSampler, sampling_interval
-from keras_perf.observers.sensor import SensorError
+from keras_perf.observers.sensors import sampler as sampler_module
+from keras_perf.observers.sensors.sampler import BackgroundSampler, sampling_interval
+from keras_perf.observers.sensors.sensor import SensorError
 from keras_perf.records.phase import Phase
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_perf.observers.split import GAP_HISTORY, Splitter
+from keras_perf.observers.steps.split import GAP_HISTORY, Splitter
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.interval import PARTS, Interval
 

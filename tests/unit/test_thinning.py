@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from keras_perf.report.thinning import MOST, thinned
+from keras_perf.report.page.downsampling import MOST, thinned
 
 
 def frame(count):

@@ -14,12 +14,12 @@ from test_imports import BLOCKED
 from test_imports import run as run_python
 
 import keras_perf as kp
-from keras_perf.analyse.intervals import Cover
 from keras_perf.analyse.summary import Summary
-from keras_perf.analyse.trace import PARTS, trace_frame
-from keras_perf.analyse.trace_agreement import Agreement, compare_with_split
-from keras_perf.read.xplane import read_xspace
-from keras_perf.report.trace import trace_scalars
+from keras_perf.trace.agreement import Agreement, compare_with_split
+from keras_perf.trace.cover import Cover
+from keras_perf.trace.frame import PARTS, trace_frame
+from keras_perf.trace.trace import trace_scalars
+from keras_perf.trace.xplane import read_xspace
 
 SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)), max_size=12)
 

@@ -6,8 +6,8 @@ import pytest
 from built_trace import BuiltPlane, marker, runs, wait, write
 
 import keras_perf as kp
-from keras_perf.analyse.trace import PARTS
-from keras_perf.report.trace import trace_scalars
+from keras_perf.trace.frame import PARTS
+from keras_perf.trace.trace import trace_scalars
 
 
 def host(wait_ms, collective_ms, *, step_ms=10.0, steps=4, first=20):

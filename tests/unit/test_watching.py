@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from keras_perf.cluster.handshake import Kind
+from keras_perf.cluster.peer_loss import Watching
 from keras_perf.cluster.tf_config import Cluster
-from keras_perf.cluster.watching import Watching
 
 THREE = Cluster(("a:1", "b:1", "c:1"), 0, ("worker:0", "worker:1", "worker:2"))
 

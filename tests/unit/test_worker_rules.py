@@ -10,14 +10,14 @@ import pandas as pd
 import pytest
 from hand_built import assert_predicts, summary
 
-from keras_perf.advise.rules import recommendations
-from keras_perf.advise.situation import Situation, situation_of
-from keras_perf.advise.verdict import verdict_of
-from keras_perf.advise.worker_rules import (
+from keras_perf.advise.rules.all_rules import recommendations
+from keras_perf.advise.rules.workers import (
     balance_workers,
     fewer_exchanges,
     reduce_in_half_precision,
 )
+from keras_perf.advise.situation import Situation, situation_of
+from keras_perf.advise.verdict import verdict_of
 from keras_perf.analyse.worker import Worker
 from keras_perf.report.comparison import Comparison
 from keras_perf.report.diagnosis import diagnosis_of

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from keras_perf.observers.workers import (
+from keras_perf.cluster.worker_number import (
     absent_workers,
     includes,
     is_chosen,

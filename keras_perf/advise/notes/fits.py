@@ -1,0 +1,53 @@
+"""What to know about the other fits of a directory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from keras_perf.analyse.training import Training, seconds_apart
+from keras_perf.read.fits import Fit
+
+HOW_TO_CHOOSE = (
+    "keras-perf report LOGDIR --fits lists them, --fit ID shows one "
+    "(kp.list_fits(log_dir), kp.diagnose(log_dir, fit=ID))."
+)
+
+
+def fit_notes(training: Training) -> Iterator[str]:
+    """A sentence or two each: which fit this is, what is newer, who wrote at the same time.
+
+    What it cannot see: that other machines' clocks differ, by which two seem to overlap.
+    """
+    shown, others = training.fit, [fit for fit in training.fits if fit is not training.fit]
+    if not others:
+        return
+    this = shown.identity
+    count = "1 other fit wrote" if len(others) == 1 else f"{len(others)} other fits wrote"
+    yield (
+        f"This is {this.name}, started {this.started_at} by {this.writer}. {count} into this "
+        f"directory: {HOW_TO_CHOOSE}"
+    )
+    newer = training.fits[training.fits.index(shown) + 1 :]
+    if empty := [fit for fit in newer if not fit.steps]:
+        yield (
+            f"Newer, but without a measured step, and therefore not what is shown: "
+            f"{_named(empty)}. Training ended within the warm-up there, still runs, or had no "
+            "StepGapDetector among its callbacks."
+        )
+    if fuller := [fit for fit in newer if fit.steps]:
+        yield f"Newer than what is shown: {_named(fuller)}."
+    for fit in others:
+        if seconds_apart(fit, shown) < 0 and _process(fit) != _process(shown):
+            yield (
+                f"{this.name} ({this.writer}) and {fit.identity.name} ({fit.identity.writer}) "
+                "wrote into this directory at the same time, and took time from each other if on "
+                "one machine: give each training a log_dir of its own."
+            )
+
+
+def _named(fits: Sequence[Fit]) -> str:
+    return ", ".join(f"{fit.identity.name} of {fit.identity.started_at}" for fit in fits)
+
+
+def _process(fit: Fit) -> tuple[str, int]:
+    return fit.identity.host, fit.identity.process

@@ -1,0 +1,1 @@
+"""Each rule looks at a situation and recommends, or does not."""

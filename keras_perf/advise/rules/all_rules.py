@@ -1,0 +1,115 @@
+"""All rules, in the order of their gain.
+
+Each is a function from a measured situation to a recommendation, or None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal
+
+from keras_perf.advise.recommendation import Recommendation, cost_ms
+from keras_perf.advise.rules.batching import batch_before_map
+from keras_perf.advise.rules.compute import (
+    disable_run_eagerly,
+    enable_xla,
+    gpu_thread_mode,
+    larger_batch,
+    mixed_precision,
+    multiples_of_8,
+    stable_shapes,
+)
+from keras_perf.advise.rules.epochs import amortize_epoch_callback, rarer_validation
+from keras_perf.advise.rules.host import amortize_callback, raise_steps_per_execution, tune_gc
+from keras_perf.advise.rules.in_a_loop import in_a_loop
+from keras_perf.advise.rules.input import (
+    cache,
+    interleave,
+    nondeterministic_order,
+    parallel_map,
+    prefetch,
+    private_threadpool,
+)
+from keras_perf.advise.rules.python_input import parallel_input
+from keras_perf.advise.rules.workers import (
+    balance_workers,
+    fewer_exchanges,
+    reduce_in_half_precision,
+)
+from keras_perf.advise.situation import Situation
+from keras_perf.advise.step_model import StepModel
+
+WORTH_SAYING = 1.02
+"""Below this predicted speed-up a recommendation is left out."""
+
+RULES: tuple[Callable[[Situation], Recommendation | None], ...] = (
+    prefetch,
+    parallel_map,
+    parallel_input,
+    private_threadpool,
+    batch_before_map,
+    interleave,
+    nondeterministic_order,
+    cache,
+    amortize_callback,
+    raise_steps_per_execution,
+    tune_gc,
+    rarer_validation,
+    amortize_epoch_callback,
+    stable_shapes,
+    disable_run_eagerly,
+    enable_xla,
+    mixed_precision,
+    multiples_of_8,
+    larger_batch,
+    gpu_thread_mode,
+    balance_workers,
+    reduce_in_half_precision,
+    fewer_exchanges,
+)
+
+
+def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
+    """All that is worth saying, best first.
+
+    What buys nothing alone may buy much once another change is made: behind a slow input
+    pipeline a slow callback costs nothing, until the pipeline is mended. So what is left is
+    tried again with the others done, each time the best first.
+    """
+    found = [advice for rule in RULES if (advice := rule(situation)) is not None]
+    if situation.summary.context.get("driver") == "loop":
+        in_words = [in_a_loop(advice, situation.summary) for advice in found]
+        found = [advice for advice in in_words if advice is not None]
+    chosen = sorted(
+        (advice for advice in found if advice.predicted_speedup >= WORTH_SAYING),
+        key=lambda advice: advice.change(situation.model, 0.0).whole_ms,
+    )
+    left = [advice for advice in found if advice not in chosen]
+    model = situation.model
+    for advice in chosen:
+        model = advice.change(model, 0.0)
+    while left:
+        best = min(left, key=lambda advice: advice.change(model, 0.0).whole_ms)
+        left.remove(best)
+        changed = best.change(model, 0.0)
+        gain = cost_ms(model, best.of) / cost_ms(changed, best.of)
+        if gain < WORTH_SAYING:
+            break
+        model = changed
+        chosen.append(replace(best, speedup_after_others=gain))
+    return tuple(chosen)
+
+
+def combined_speedup(
+    model: StepModel, advice: tuple[Recommendation, ...], of: Literal["step", "whole"] = "step"
+) -> tuple[float, float, float]:
+    """What all of it buys together: expected, low, high. Not the product of the single ones."""
+    results = []
+    for optimism in (0.0, -1.0, 1.0):
+        changed = model
+        for recommendation in advice:
+            changed = recommendation.change(changed, optimism)
+        results.append(max(1.0, cost_ms(model, of) / cost_ms(changed, of)))
+    expected, *bounds = results
+    return expected, min(expected, *bounds), max(expected, *bounds)

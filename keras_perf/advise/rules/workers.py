@@ -1,0 +1,183 @@
+"""Advice on several workers, and on the gradients that they exchange."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import fmean
+
+import numpy as np
+
+from keras_perf.advise.recommendation import Recommendation, predicted
+from keras_perf.advise.rules.in_a_loop import COMMAND
+from keras_perf.advise.situation import Situation
+from keras_perf.advise.step_model import StepModel
+from keras_perf.analyse.ring_time import ring_ms
+from keras_perf.analyse.worker import Worker
+
+ENOUGH_INTERVALS = 4
+"""Fewer of them do not show whether it is always the same worker that is slow."""
+
+MOSTLY = 2 / 3
+"""The slowest worker is slow by itself, not by chance, if it is so in this share of the steps."""
+
+BYTES_OF_FLOAT32 = 4
+
+SLOWEST_GBIT = 1.0
+"""No wire is slower: what an exchange takes beyond what a ring needs on this one does not depend
+on the number of bytes."""
+
+LARGER = 4
+"""Batches are advised to be so many times as large."""
+
+
+def balance_workers(situation: Situation) -> Recommendation | None:
+    """One worker is always the last, and the others wait for it."""
+    summary, model = situation.summary, situation.model
+    recorded = summary.context.get("exchange") or {}
+    if "skew" not in summary.intervals or "steadily_ms" not in recorded:
+        return None
+    known = summary.intervals.dropna(subset=["skew"])
+    if len(known) < ENOUGH_INTERVALS:
+        return None
+    slowest = int(recorded["slowest_worker"])
+    named = float(known["steps"][known["slowest_worker"] == slowest].sum() / known["steps"].sum())
+    skew = summary.exchange["skew"]
+    steadily = min(float(recorded["steadily_ms"]), skew)
+    spread = float(np.std(known["skew"]))
+    if named < MOSTLY or steadily <= spread:
+        return None
+    error = spread / float(np.sqrt(len(known)))
+    count = _workers(situation)
+    as_the_others = skew * count / (count - 1)
+
+    def change(model: StepModel, optimism: float) -> StepModel:
+        gone = steadily + (as_the_others - steadily if optimism > 0 else error) * optimism
+        return _shorter(model, max(0.0, gone))
+
+    part, why = _what_slows(slowest, summary.workers)
+    return predicted(
+        model,
+        change,
+        id="balance-workers",
+        title=f"Balance the workers: worker {slowest} is the slowest",
+        reason=(
+            f"Worker {slowest} is the last in {named:.0%} of the steps, and the mean worker waits "
+            f"{skew:.3g} ms of each step of {summary.step_ms:.3g} ms for the slowest. {why} Work "
+            f"that is shared evenly gains {steadily:.3g} ms; a worker as fast as the others gains "
+            f"{as_the_others:.3g} ms."
+        ),
+        action=f"keras-perf report LOGDIR/perf/worker_{slowest}  # what its steps wait for",
+        evidence={
+            "slowest_worker": slowest,
+            "slow_part": part,
+            "skew_ms": skew,
+            "steadily_ms": steadily,
+            "share_of_steps": named,
+        },
+    )
+
+
+def _shorter(model: StepModel, gone_ms: float) -> StepModel:
+    """The step by so much shorter: by the waiting for others first, then by everything alike."""
+    waits = model.rest.get("peer_wait", 0.0)
+    waited = min(waits, gone_ms)
+    if waited:
+        model = model.with_rest({"peer_wait": 1 - waited / waits})
+    left = gone_ms - waited
+    if left <= 0:
+        return model
+    factor = max(0.0, 1 - left / model.step_ms)
+    return replace(
+        model,
+        stages={name: ms * factor for name, ms in model.stages.items()},
+        rest={name: ms * factor for name, ms in model.rest.items()},
+        cpu_ms=model.cpu_ms * factor,
+    )
+
+
+def _what_slows(slowest: int, workers: Sequence[Worker]) -> tuple[str | None, str]:
+    """Which part of the slowest worker's step is longer than the others', and a sentence."""
+    own = next((each for each in workers if each.number == slowest), None)
+    others = [each for each in workers if each.number != slowest]
+    if own is None or not others:
+        return None, "Its own run, which would say why, is not in this directory."
+    usual = {part: fmean(each.busy_with[part] for each in others) for part in own.busy_with}
+    part = max(usual, key=lambda name: own.busy_with[name] - usual[name])
+    if own.busy_with[part] <= usual[part]:
+        return None, "Its own run does not say why."
+    causes = {
+        "input wait": "its disk, its network, the share of files that it was given",
+        "compute": "its processor, other programs on its machine, larger examples",
+        "host": "what it alone does between steps: writing, logging, evaluating",
+    }
+    return part, (
+        f"What takes it longer is {part}: {own.busy_with[part]:.3g} ms of each step, "
+        f"{usual[part]:.3g} ms on the others. Look at {causes[part]}."
+    )
+
+
+def reduce_in_half_precision(situation: Situation) -> Recommendation | None:
+    """Gradients are exchanged in float32."""
+    context = situation.summary.context
+    size = (context.get("exchange") or {}).get("bytes_per_step")
+    values = context.get("trainable_parameters")
+    if not size or not values or not situation.model.rest.get("wire"):
+        return None
+    wire_ms = situation.summary.wire_ms
+    if size < 0.9 * BYTES_OF_FLOAT32 * values:
+        return None
+
+    # What an exchange costs once, however small, stays.
+    by_size = min(1.0, ring_ms(size, _workers(situation), SLOWEST_GBIT) / wire_ms)
+
+    def change(model: StepModel, optimism: float) -> StepModel:
+        saved = 0.4 + (0.1 if optimism > 0 else 0.3) * optimism
+        return model.with_rest({"wire": 1 - saved * by_size})
+
+    return predicted(
+        situation.model,
+        change,
+        id="reduce-in-half-precision",
+        title="Exchange gradients in 16 bits",
+        reason=(
+            f"Exchanging {size / 2**20:.3g} MiB of float32 takes {wire_ms:.3g} ms of each step of "
+            f"{situation.summary.step_ms:.3g} ms. Half the bytes take half of what their number "
+            f"costs at best, which is {by_size:.0%} of it or less; the weights then differ a "
+            "little from those of float32 (4e-4 after 20 steps of Adam)."
+        ),
+        action=f"{COMMAND} --reduce-dtype float16",
+        evidence={"wire_ms": wire_ms, "bytes_per_step": size},
+    )
+
+
+def _workers(situation: Situation) -> int:
+    return int(situation.summary.context["exchange"]["workers"])
+
+
+def fewer_exchanges(situation: Situation) -> Recommendation | None:
+    """Gradients are exchanged after every batch, and that takes a noticeable part of the step."""
+    summary = situation.summary
+    if not situation.model.rest.get("wire"):
+        return None
+    batch = summary.examples_per_step
+    larger = f"{LARGER} times as large" if batch is None else f"of {LARGER * batch:.0f} examples"
+    flag = "..." if batch is None else f"{LARGER * batch:.0f}"
+
+    def change(model: StepModel, optimism: float) -> StepModel:
+        return model.with_rest({"wire": 1 / LARGER + 0.1 * max(0.0, -optimism)})
+
+    return predicted(
+        situation.model,
+        change,
+        id="larger-batch",
+        title=f"Exchange gradients once for a batch {larger}",
+        reason=(
+            f"The exchange takes {summary.wire_ms:.3g} ms of each step of {summary.step_ms:.3g} "
+            f"ms, however large the batch. The speed-up is per example. In {LARGER} parts, one "
+            "after the other, the larger batch needs no more memory; the learning rate may have "
+            "to follow."
+        ),
+        action=f"{COMMAND} --batch-size {flag} --accumulate {LARGER}",
+        evidence={"wire_ms": summary.wire_ms, "batch": batch, "times_as_large": LARGER},
+    )

@@ -1,0 +1,134 @@
+"""GPUUtilizationSampler."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import Any
+
+import tensorflow as tf
+
+from keras_perf.callbacks.observing_callback import ListeningCallback, harmless, require_bool
+from keras_perf.capture.delayed_signals import PATIENCE_S, uninterrupted
+from keras_perf.observation.observation import Observation
+from keras_perf.observers.gpu_and_host import GpuWatch
+from keras_perf.observers.nvml.cuda_order import Seen
+from keras_perf.observers.sensors.epoch_line import EpochLine
+from keras_perf.observers.sensors.sampler import sampling_interval
+from keras_perf.records.phase import Phase
+from keras_perf.report.text.gpu_table import gpus_markdown
+
+logger = logging.getLogger("keras_perf")
+
+
+class GPUUtilizationSampler(ListeningCallback):
+    """Samples the GPUs and the host in the background while `fit` trains.
+
+    Logs time-weighted means of each interval's training time as `gpu/<i>/*` (NVML, on Hopper
+    and newer also GPM) and `host/*` (psutil), with extremes, validation and energy beside them;
+    `<i>` is TensorFlow's number of the GPU. On a machine without an NVIDIA driver it says so in
+    one line and logs the host only.
+
+    Arguments:
+        log_dir: the directory that TensorBoard is started on; str or os.PathLike.
+        interval_s: seconds between two samples, above 0.
+        epoch_line: print a line about the GPUs after each epoch.
+
+    Raises:
+        TypeError, ValueError, OSError: a wrong argument, or `log_dir` cannot be written.
+
+    What it cannot see: NVML's utilization says only that some kernel ran, not how much of the
+    GPU it used; power is averaged by the driver; the order of GPUs of one model that CUDA sorts
+    in a way of its own.
+
+    >>> import keras_perf as kp
+    >>> gpu = kp.GPUUtilizationSampler("logs/run1", interval_s=0.5)
+    """
+
+    def __init__(
+        self,
+        log_dir: str | os.PathLike[str],
+        *,
+        interval_s: float = 0.2,
+        epoch_line: bool = False,
+    ) -> None:
+        super().__init__(log_dir)
+        self.interval_s = sampling_interval(interval_s)
+        self.epoch_line = require_bool("epoch_line", epoch_line)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._watch: GpuWatch | None = None
+        self._step = 0
+        self._line: EpochLine | None = None
+        self._described = False
+
+    def observation_begins(self, observation: Observation) -> None:
+        """Starts the thread."""
+        self._forget()
+        self._step = observation.first_step
+        self._line = EpochLine() if self.epoch_line else None
+        recording = observation.recording
+        seen = recording.ask("tensorflow_gpus", tensorflow_gpus)
+        with uninterrupted(PATIENCE_S):
+            self._watch = GpuWatch(self.interval_s, logger.warning, seen)
+        recording.context |= self._watch.context
+        recording.not_known |= self._watch.not_known
+
+    @harmless
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        """From here on it is training."""
+        self.phase_begins(Phase.TRAINING)
+
+    @harmless
+    def on_test_begin(self, logs: Any = None) -> None:
+        """From here on it is validation."""
+        self.phase_begins(Phase.VALIDATION)
+
+    @harmless
+    def on_test_end(self, logs: Any = None) -> None:
+        """From here on it is neither."""
+        self.phase_begins(Phase.BETWEEN)
+
+    @harmless
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """From here on it is neither; the epoch's line."""
+        self.phase_begins(Phase.BETWEEN)
+        if self._line is not None and (line := self._line.take()):
+            print(f"Epoch {epoch + 1}: {line}")
+
+    def phase_begins(self, phase: Phase) -> None:
+        """From here on it is this one."""
+        if self._watch is not None:
+            self._watch.enter(phase)
+
+    def interval_ends(self, step: int, wall_time: float, final: bool) -> None:
+        """Writes the figures since the last interval."""
+        if self._watch is None:
+            return
+        assert self.observation is not None
+        steps, self._step = step - self._step, step
+        known = self.observation.recording.context.get("examples_per_step")
+        values = self._watch.take(steps, known)
+        self.writer.scalars(step, values, wall_time)
+        if self._line is not None:
+            self._line.add(values, max(1, steps))
+        if not self._described and values:
+            self._described = True
+            if gpus := self._watch.gpus():
+                self.writer.text(step, "perf/gpus", gpus_markdown(gpus))
+
+    def leaves(self, aborted: bool) -> None:
+        """Ends the thread and gives NVML back."""
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.stop()
+
+
+def tensorflow_gpus() -> Seen:
+    """The GPUs that TensorFlow trains on, by what CUDA shows it."""
+    there = tf.config.list_physical_devices("GPU")
+    details = [tf.config.experimental.get_device_details(gpu) for gpu in there]
+    names = tuple(str(detail.get("device_name")) for detail in details)
+    chosen = tuple(there.index(gpu) for gpu in tf.config.get_visible_devices("GPU"))
+    return Seen(names, chosen)

@@ -1,0 +1,159 @@
+"""What our four callbacks have in common."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import math
+import os
+from collections.abc import Callable
+from typing import Any
+
+import keras
+
+from keras_perf.observation.failure_line import warn_of
+from keras_perf.observation.fit import FitObservation
+from keras_perf.observation.listener import Listener
+from keras_perf.observation.observation import Observation
+from keras_perf.observation.running_fits import join
+from keras_perf.observation.safe_writer import SafeWriter
+from keras_perf.observers.asking import unwarned
+from keras_perf.write.run_writer import writable_log_dir
+
+logger = logging.getLogger("keras_perf")
+
+
+def harmless(hook: Callable[..., None]) -> Callable[..., None]:
+    """A hook of ours that Keras calls: no exception of ours reaches `fit` from it.
+
+    Every hook of our callbacks is one, but not those of subclasses that are a user's.
+    """
+
+    @functools.wraps(hook)
+    def guarded(self: ListeningCallback, *arguments: Any, **named: Any) -> None:
+        try:
+            hook(self, *arguments, **named)
+        except Exception as error:  # noqa: BLE001  monitoring never kills training
+            self.fails(error)
+
+    return guarded
+
+
+class ListeningCallback(keras.callbacks.Callback, Listener):
+    """Joins the observation when a `fit` begins and lets go of it when it ends.
+
+    A copy, pickled or not, is as the callback was before any `fit`: without the model, and
+    without what belongs to the `fit` that runs.
+    """
+
+    observation: Observation | None = None
+
+    def __init__(self, log_dir: str | os.PathLike[str]) -> None:
+        super().__init__()
+        self.log_dir = writable_log_dir(log_dir)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy is made of."""
+        copied = object.__new__(type(self))
+        # `params` and `_model` are Keras's: of the `fit` that runs.
+        copied.__dict__ |= self.__dict__ | {"observation": None, "params": None, "_model": None}
+        copied._forget()
+        return copied.__dict__
+
+    def _forget(self) -> None:
+        """Sets all that belongs to one training as it is before any."""
+
+    def fails(self, error: Exception) -> None:
+        """Something of ours has gone wrong in a hook of Keras's."""
+        if self.observation is not None:
+            self.observation.fails(self, error)
+        else:
+            warn_of(error, type(self).__name__, "this fit is not observed")
+
+    @harmless
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Joins, or says in one line why not."""
+        if keras.backend.backend() != "tensorflow":
+            logger.warning(
+                "keras_perf: %s observes fit on Keras's TensorFlow backend only, not on %r; "
+                "it stays silent.",
+                type(self).__name__,
+                keras.backend.backend(),
+            )
+            self.not_observed("Keras runs on another backend than TensorFlow")
+            return
+        joined = join(self.model, self, self._of_fit)
+        if joined is None:
+            if self.observation is None:
+                self.not_observed("this fit is inside another one, which is observed")
+        elif joined is not self.observation:
+            self._begins(joined)
+
+    @harmless
+    def on_train_end(self, logs: Any = None) -> None:
+        """Needed only where no CallbackList was found to tell the end."""
+        if self._of_fit is not None and not self._of_fit.relayed:
+            self._of_fit.close()
+
+    @property
+    def _of_fit(self) -> FitObservation | None:
+        return self.observation if isinstance(self.observation, FitObservation) else None
+
+    def observe(self, observation: Observation) -> None:
+        """Joins the observation of a custom loop."""
+        observation.add(self)
+        self._begins(observation)
+
+    def _begins(self, observation: Observation) -> None:
+        self.observation = observation
+        try:
+            unwarned(self.observation_begins, observation)
+        except Exception as error:  # noqa: BLE001  monitoring never kills training
+            observation.drop(self, error)
+
+    def not_observed(self, why: str) -> None:
+        """The `fit` that begins cannot be observed."""
+
+    def observation_begins(self, observation: Observation) -> None:
+        """The observation has been joined."""
+
+    def leaves(self, aborted: bool) -> None:
+        """The observation ends; gives back what is held."""
+
+    def observation_ends(self, aborted: bool) -> None:
+        """Lets go: a callback that is not in a `fit` can be pickled and used again."""
+        try:
+            self.leaves(aborted)
+        finally:
+            self.observation = None
+
+    @property
+    def writer(self) -> SafeWriter:
+        """The run that this callback writes to."""
+        assert self.observation is not None
+        return self.observation.recording.writer(self.log_dir)
+
+
+def require_number(name: str, value: object, *, above: float, remedy: str) -> float:
+    """`value`, if it is a number above `above`.
+
+    Raises:
+        TypeError: not a number.
+        ValueError: not above.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name} must be a number, got {type(value).__name__} {value!r}. {remedy}")
+    if not above < value < math.inf:
+        raise ValueError(f"{name} must be above {above:g} and finite, got {value!r}. {remedy}")
+    return float(value)
+
+
+def require_bool(name: str, value: object) -> bool:
+    """`value`, if it is True or False.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, got {type(value).__name__} {value!r}.")
+    return value

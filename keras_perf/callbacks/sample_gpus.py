@@ -1,0 +1,130 @@
+"""sample_gpus: the GPUs beside any code at all. Needs neither TensorFlow nor Keras."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+from keras_perf.capture.delayed_signals import PATIENCE_S, uninterrupted
+from keras_perf.observation.failure_line import warn_of
+from keras_perf.observation.safe_writer import SafeWriter
+from keras_perf.observers.gpu_and_host import GpuWatch
+from keras_perf.observers.sensors.sampler import sampling_interval
+from keras_perf.records.phase import Phase
+from keras_perf.report.text.gpu_table import gpus_markdown
+from keras_perf.write.run_writer import writable_log_dir
+
+logger = logging.getLogger("keras_perf")
+
+POINT_EVERY_S = 0.5
+"""Seconds between two points."""
+
+
+class GpuSampling:
+    """What `sample_gpus` gives.
+
+    Attributes:
+        step: the training step that points are written at; set it in the loop. Where it is
+            left at None points are counted.
+    """
+
+    def __init__(self, log_dir: str, interval_s: float) -> None:
+        self.step: int | None = None
+        self._process = os.getpid()
+        self._failed = False
+        self._writer = SafeWriter(log_dir)
+        self._points = self._last_step = 0
+        # Starting NVML can take seconds, and the thread samples before we have `_watch`.
+        self._due = math.inf
+        with ExitStack() as opened:
+            opened.callback(self._writer.close)
+            self._watch = GpuWatch(
+                interval_s, logger.warning, phase=Phase.TRAINING, after_sample=self._write_if_due
+            )
+            opened.pop_all()
+        self._due = time.monotonic() + POINT_EVERY_S
+
+    def enter(self, phase: str) -> None:
+        """From now on it is `training`, `validation` or `between` the two.
+
+        Raises:
+            ValueError: another word.
+        """
+        if phase not in {known.value for known in Phase}:
+            raise ValueError(f"phase must be 'training', 'validation' or 'between', got {phase!r}.")
+        self._watch.enter(Phase(phase))
+
+    def close(self) -> None:
+        """Ends the thread and writes what is left; in a forked child, nothing."""
+        if os.getpid() != self._process:
+            return
+        with uninterrupted(PATIENCE_S), ExitStack() as opened:
+            opened.callback(self._writer.close)
+            self._watch.stop()
+            if not self._failed:
+                self._try(self._write)
+
+    def _write_if_due(self) -> None:
+        if not self._failed and time.monotonic() >= self._due:
+            self._due = time.monotonic() + POINT_EVERY_S
+            self._try(self._write)
+
+    def _try(self, work: Callable[[], None]) -> None:
+        """Does it; says the first time that it went wrong."""
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001  monitoring never kills training
+            if not self._failed:
+                warn_of(error, "writing GPU figures", "they are missing from now on")
+            self._failed = True
+
+    def _write(self) -> None:
+        self._points += 1
+        step = self._points if self.step is None else int(self.step)
+        steps = 0 if self.step is None else step - self._last_step
+        self._last_step = step
+        values = self._watch.take(steps, None)
+        if self._points == 1:
+            self._writer.context(step, self._watch.context)
+            if gpus := self._watch.gpus():
+                self._writer.text(step, "perf/gpus", gpus_markdown(gpus))
+        self._writer.scalars(step, values, time.time())
+
+
+@contextlib.contextmanager
+def sample_gpus(
+    log_dir: str | os.PathLike[str], *, interval_s: float = 0.2
+) -> Iterator[GpuSampling]:
+    """Samples the GPUs that CUDA shows this process, and the host, while the block runs.
+
+    Logs what `GPUUtilizationSampler` logs, twice a second. All of the block counts as training
+    unless it says otherwise.
+
+    Returns:
+        A context manager; what it gives has `step`, to be set to the training step, and
+        `enter("validation")`, `enter("training")`, `enter("between")`.
+
+    Arguments:
+        log_dir: the directory that TensorBoard is started on; str or os.PathLike.
+        interval_s: seconds between two samples, above 0.
+
+    Raises:
+        TypeError, ValueError, OSError: a wrong argument, or `log_dir` cannot be written.
+
+    What it cannot see: which of these GPUs a framework was told to leave alone.
+
+    >>> import keras_perf as kp
+    >>> with kp.sample_gpus("logs/loop") as gpus:
+    ...     for step in range(3):
+    ...         gpus.step = step
+    """
+    sampling = GpuSampling(writable_log_dir(log_dir), sampling_interval(interval_s))
+    try:
+        yield sampling
+    finally:
+        sampling.close()

@@ -1,0 +1,198 @@
+"""StepGapDetector."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from statistics import fmean
+from typing import Any
+
+from keras_perf.callbacks.observing_callback import ListeningCallback
+from keras_perf.observation.observation import Observation
+from keras_perf.observation.pipeline_model import PipelineModel
+from keras_perf.observers.steps.outliers import EventLog, GapEvents, tag_of
+from keras_perf.observers.steps.outside_steps import Outside
+from keras_perf.observers.steps.pipeline_stages import Stage, buffer_fill, stages_from_model
+from keras_perf.observers.steps.recompiling import RecompileGuess
+from keras_perf.observers.steps.split import Splitter
+from keras_perf.records.epoch_gap import EpochGap
+from keras_perf.records.execution import Execution, Kind
+from keras_perf.records.interval import Interval
+from keras_perf.report.text.outlier_table import events_markdown
+
+_COUNTED = (Kind.STEADY, Kind.TRACED, Kind.RECOMPILED)
+
+
+class StepGapDetector(ListeningCallback):
+    """Tells where each training step's time goes, all the time, without a trace.
+
+    Splits the time from one step's begin to the next into input wait, compute, dispatch (where
+    it is known), callbacks, other host work and compiling, and logs the parts about twice a
+    second as scalars `perf/*_ms`, each callback's share as `callbacks/*_ms`, and throughput.
+    At the end of training it writes the diagnosis to TensorBoard's Text tab.
+
+    Arguments:
+        log_dir: the directory that TensorBoard is started on; str or os.PathLike.
+
+    Raises:
+        TypeError, ValueError, OSError: `log_dir` is not a path, or cannot be written.
+
+    Source of the split: tf.data's gap times (`tf.data.experimental.get_model_proto`), the time
+    between two `GetNext`; see `keras_perf.observers.steps.split`.
+
+    What it cannot see: the input wait where tf.data's autotune is off; XLA compiling where
+    nearly every step has a new shape; what a callback does in a thread of its own. Warm-up,
+    profiled and trial executions, validation and epoch boundaries are outside of every figure.
+
+    >>> import keras_perf as kp
+    >>> gaps = kp.StepGapDetector("logs/run1")  # model.fit(..., callbacks=[gaps])
+    """
+
+    def __init__(self, log_dir: str | os.PathLike[str]) -> None:
+        super().__init__(log_dir)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._splitter, self._outside, self._events = Splitter(), Outside(), GapEvents()
+        self._log = EventLog()
+        self._unjudged: list[Execution] = []
+        self._recompiling = RecompileGuess()
+        self._stages: tuple[Stage, ...] = ()
+        self._described = False
+        self._pipeline_model: Any = None
+        self._shuffles: bool | None = None
+        self._fills: list[float] = []
+        self._examples_per_step: float | None = None
+
+    def observation_begins(self, observation: Observation) -> None:
+        """Starts anew: nothing of an earlier `fit` is carried over."""
+        self._forget()
+        self._splitter = Splitter(observation.fetches_per_step)
+        observation.recording.diagnose_at_end(self.log_dir)
+
+    def executions(self, executions: Sequence[Execution]) -> None:
+        """Adds them to the split, or to what lies outside of it."""
+        for execution in executions:
+            if execution.kind in _COUNTED:
+                self._splitter.add(execution)
+                self._unjudged.append(execution)
+            else:
+                self._outside.add(execution)
+            if execution.kind is Kind.WARMUP:
+                self._recompiling.saw(execution)
+
+    def epoch_gap_ends(self, gap: EpochGap) -> None:
+        """Adds it to what lies outside of the steps."""
+        self._judge({})
+        self._events.add_gap(gap)
+        self.writer.scalars(gap.step, self._outside.add_gap(gap), time.time())
+
+    def stretch_ends(self, pipeline: PipelineModel | None, pending_gaps: int | None) -> None:
+        """Asks tf.data for the gaps."""
+        assert self.observation is not None
+        model = pipeline.read() if pipeline is not None else None
+        if model is None or pending_gaps is None:
+            self._splitter.close_stretch(None)
+        else:
+            self._splitter.close_stretch(model.gap_times, pending_gaps)
+            if self.observation.mid_epoch:
+                self._pipeline_model = model
+                fill = partial(self._mean_fill, model)
+                self.observation.recording.learn({"prefetch_fill": fill})
+            if self._shuffles is None:
+                names = (node.name for node in model.nodes.values())
+                self._shuffles = any(name.startswith("Shuffle") for name in names)
+        self._judge(self._splitter.waits)
+
+    def _judge(self, waits: Mapping[int, int]) -> None:
+        """Looks for what took far longer than usual since the last time."""
+        executions, self._unjudged = self._unjudged, []
+        assert self.observation is not None
+        if self.observation.shapes_differ:
+            found = self._recompiling.excesses(executions, waits)
+            self._splitter.count_as_compile(found)
+            executions = [
+                e._replace(kind=Kind.RECOMPILED) if e.first_step in found else e for e in executions
+            ]
+        self._events.add(executions)
+        self._events.close_stretch(waits, bool(self._shuffles))
+        for event in self._events.take():
+            self._log.add(event)
+            self.writer.scalars(event.step, {tag_of(event): event.excess_ms}, time.time())
+
+    def interval_ends(self, step: int, wall_time: float, final: bool) -> None:
+        """Writes the interval."""
+        observation = self.observation
+        assert observation is not None
+        if final:
+            self._judge({})
+        interval = self._splitter.take(observation.dispatch_share, final=final)
+        if interval is None:
+            return
+        if self._examples_per_step is None and observation.mid_epoch:
+            self._count_examples(observation)
+        values = scalars_of(interval, self._examples_per_step)
+        values |= observation.exchanged(interval)
+        self.writer.scalars(interval.last_step, values, wall_time)
+        self._record_stages(observation)
+        if not self._described:
+            self._described = True
+            observation.recording.write_context(observation.step)
+
+    def epoch_ends(self, *, validates: bool) -> None:
+        """Counts the examples of the whole epoch, before validation begins to count its own."""
+        assert self.observation is not None
+        self._count_examples(self.observation)
+
+    def leaves(self, aborted: bool) -> None:
+        """Records events and what lay outside, and lets go of tf.data's model."""
+        assert self.observation is not None
+        self.observation.recording.context |= {
+            "events": [event._asdict() for event in self._log.worst()],
+            "event_totals": self._log.totals(),
+            "outside": self._outside.record(),
+        }
+        if table := events_markdown(self.observation.recording.context):
+            self.writer.text(self.observation.step, "perf/events", table)
+        self._pipeline_model = None
+
+    def _record_stages(self, observation: Observation) -> None:
+        observation.recording.learn(
+            {
+                "stages": self._all_stages,
+                "undisturbed_ms": lambda: self._splitter.undisturbed_ms,
+            }
+        )
+
+    def _all_stages(self) -> list[dict[str, Any]]:
+        """Near its end a pipeline lets go of its first stages."""
+        if self._pipeline_model is not None:
+            stages = stages_from_model(self._pipeline_model)
+            self._stages = stages if len(stages) >= len(self._stages) else self._stages
+        return [stage._asdict() for stage in self._stages]
+
+    def _mean_fill(self, model: Any) -> float | None:
+        self._fills.extend(buffer_fill(model))
+        return fmean(self._fills) if self._fills else None
+
+    def _count_examples(self, observation: Observation) -> None:
+        """The device is idle now."""
+        known = observation.recording.learn({"examples_per_step": observation.examples_per_step})
+        self._examples_per_step = known.get("examples_per_step") or self._examples_per_step
+
+
+def scalars_of(interval: Interval, examples_per_step: float | None) -> dict[str, float]:
+    """Tag → value of one interval; what was not measured is absent."""
+    values = {"perf/step_time_ms": interval.step_ms}
+    values |= {f"perf/{part}_ms": ms for part, ms in interval.per_step_ms().items()}
+    per_sec = 1e3 / interval.step_ms
+    values["perf/steps_per_sec"] = per_sec
+    if examples_per_step is not None:
+        values["perf/examples_per_sec"] = per_sec * examples_per_step
+    values["perf/garbage_collection_ms"] = interval.collector_ns / interval.steps / 1e6
+    values["perf/interval_steps"] = float(interval.steps)
+    for owner, spent in interval.owners.items():
+        values[f"callbacks/{owner}_ms"] = spent / interval.steps / 1e6
+    return values

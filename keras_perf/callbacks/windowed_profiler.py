@@ -1,0 +1,332 @@
+"""WindowedProfiler."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from keras_perf.callbacks.observing_callback import (
+    ListeningCallback,
+    harmless,
+    require_bool,
+    require_number,
+)
+from keras_perf.capture import profiler_door
+from keras_perf.capture.background_reader import TraceReading
+from keras_perf.capture.captures import Captures, scalars_of
+from keras_perf.capture.trace_size import affordable_steps
+from keras_perf.capture.triggers import EverySeconds, OnSignal, OnSlowStep, OnTouch
+from keras_perf.cluster.worker_number import absent_workers, is_chosen, require_workers
+from keras_perf.observation.listener import Director, Plan
+from keras_perf.observation.observation import Observation
+from keras_perf.observers.capture.schedule import CaptureSchedule, require_int
+from keras_perf.observers.capture.slow_steps import Throttle
+from keras_perf.observers.capture.windows import NEVER, Window, Windows
+from keras_perf.observers.steps.recompiling import RecompileGuess, gaps_around, was_waiting
+from keras_perf.records.execution import Execution, Kind
+from keras_perf.trace.trace import trace_scalars
+
+logger = logging.getLogger("keras_perf")
+
+
+class WindowedProfiler(ListeningCallback, Director):
+    """Captures windows of training steps with TensorFlow's profiler, after warm-up.
+
+    The trace goes to `<log_dir>/perf/plugins/profile`, where TensorBoard's Profile tab finds
+    it, with step markers that xprof counts. Steps are optimizer steps of this `fit`, whatever
+    `steps_per_execution` is; a window is rounded outwards to whole executions. Warm-up starts
+    again where TensorFlow traced or XLA compiled in it. Captured steps carry the profiler's
+    cost, which is logged with each capture, and are left out of every other figure. Each trace
+    is read in a thread, and what it shows is logged too; see `keras_perf.read_trace`.
+
+    Touching the file `<log_dir>/capture_now` starts a window in a training that runs.
+
+    Arguments:
+        log_dir: the directory that TensorBoard is started on; str or os.PathLike.
+        skip_first: steps before the first cycle.
+        wait_steps: steps at the start of each cycle in which nothing happens.
+        warmup_steps: steps to let pass after those: tracing, compiling, autotuning.
+        active_steps: steps to capture, at least 1. A window whose trace would be larger than
+            about 64 MiB is shortened, and that is said.
+        repeat: number of cycles; 0 for no end.
+        every_s: beside the schedule, a window each time that so many seconds have passed.
+        on_slow_step: a factor above 1: beside the schedule, a window when the median step has
+            become slower by it, or a single one took far longer than usual.
+        max_captures: how often, at most, `on_slow_step` may start a window in a `fit`.
+        cooldown_s: seconds between two such windows, at least.
+        on_signal: SIGUSR2 starts a window, as touching the file does.
+        workers: of several workers, `"chief"` captures, or `"all"`, or those numbered here.
+
+    Raises:
+        TypeError, ValueError, OSError: a wrong argument, or `log_dir` cannot be written.
+
+    What it cannot see: with `steps_per_execution` above 1 xprof counts executions as it counts
+    steps, and reports none of them.
+
+    >>> import keras_perf as kp
+    >>> profiler = kp.WindowedProfiler("logs/run1", warmup_steps=50, on_slow_step=1.5)
+    """
+
+    def __init__(
+        self,
+        log_dir: str | os.PathLike[str],
+        *,
+        skip_first: int = 0,
+        wait_steps: int = 0,
+        warmup_steps: int = 20,
+        active_steps: int = 20,
+        repeat: int = 1,
+        every_s: float | None = None,
+        on_slow_step: float | None = None,
+        max_captures: int = 3,
+        cooldown_s: float = 60.0,
+        on_signal: bool = False,
+        workers: str | Iterable[int] = "chief",
+    ) -> None:
+        super().__init__(log_dir)
+        self.schedule = CaptureSchedule(skip_first, wait_steps, warmup_steps, active_steps, repeat)
+        if every_s is not None:
+            require_number("every_s", every_s, above=0, remedy="None starts none by time.")
+        if on_slow_step is not None:
+            remedy = "1.5 starts a window when steps take half as long again."
+            require_number("on_slow_step", on_slow_step, above=1, remedy=remedy)
+        remedy = " To start none at slow steps, leave on_slow_step out."
+        self.max_captures = require_int("max_captures", max_captures, 1, remedy)
+        self.cooldown_s = require_number(
+            "cooldown_s", cooldown_s, above=0, remedy="The default is 60."
+        )
+        self.every_s, self.on_slow_step = every_s, on_slow_step
+        self.on_signal = require_bool("on_signal", on_signal)
+        self.workers = require_workers(workers)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._windows = Windows(self.schedule)
+        self._readings: list[TraceReading] = []
+        self._captures = Captures(self.log_dir)
+        self._recompiling = RecompileGuess()
+        self._traces = 0
+        self._clock: EverySeconds | None = None
+        self._slow: OnSlowStep | None = None
+        self._touch: OnTouch | None = None
+        self._signal: OnSignal | None = None
+
+    @harmless
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Joins, if this worker is to capture."""
+        config = os.environ.get("TF_CONFIG")
+        try:
+            chosen = is_chosen(self.workers, config)
+            if absent := absent_workers(self.workers, config):
+                logger.warning(
+                    "keras_perf: WindowedProfiler captures nothing of worker %s: there is no such "
+                    "worker. The chief is 0, the others follow in TF_CONFIG's order.",
+                    ", ".join(map(str, absent)),
+                )
+        except ValueError as error:
+            chosen = True
+            logger.warning("keras_perf: %s This process captures as if it were alone.", str(error))
+        if chosen:
+            super().on_train_begin(logs)
+
+    def observation_begins(self, observation: Observation) -> None:
+        """Starts the schedule and the triggers anew."""
+        self._forget()
+        self._captures = Captures(os.path.join(self.log_dir, observation.recording.run))
+        self._touch = OnTouch(self.log_dir, self._windows.request)
+        if self.every_s is not None:
+            self._clock = EverySeconds(self.every_s, self._request_when_warm)
+        if self.on_slow_step is not None:
+            throttle = Throttle(self.max_captures, self.cooldown_s)
+            self._slow = OnSlowStep(self.on_slow_step, throttle, self._windows.request)
+        if self.on_signal:
+            self._signal = OnSignal(self._windows.request)
+
+    def _request_when_warm(self, reason: str) -> bool:
+        warm = self._step >= self.schedule.warmup_steps
+        return warm and self._windows.request(reason)
+
+    @property
+    def _fit(self) -> Observation:
+        assert self.observation is not None
+        return self.observation
+
+    @property
+    def _step(self) -> int:
+        """Steps of this `fit` so far."""
+        return self._fit.step - self._fit.first_step
+
+    # -- between two executions ----------------------------------------------------------
+
+    def direct(self, plan: Plan) -> Plan:
+        """Starts and stops the capture; marks the steps inside."""
+        observation = self.observation
+        assert observation is not None
+        step, windows = observation.step - observation.first_step, self._windows
+        if observation.traces != self._traces:
+            self._notice_trace(step, plan)
+        if step + plan.steps <= windows.quiet_until and windows.asked is None:
+            return plan
+        before = windows.current
+        if before is None:
+            # A recompilation just now may move the window that would begin.
+            observation.tell_executions()
+        window = windows.at(step, plan.steps)
+        if before is not None and window is not before:
+            self._end()
+        if window is not None and window is not before and not self._begin(window, plan):
+            return plan
+        if not self._captures.open:
+            return plan
+        marker = profiler_door.step_marker(observation.step)
+        return plan._replace(kind=Kind.PROFILED, around=marker)
+
+    def _notice_trace(self, step: int, plan: Plan) -> None:
+        """Warm-up starts again; the first execution's trace is what warm-up is for."""
+        self._traces = self._fit.traces
+        if step > plan.steps:
+            self._warm_up_again(step, "TensorFlow traced the train function again")
+
+    def _warm_up_again(self, step: int, why: str) -> None:
+        if self._windows.warm_up_again(step):
+            logger.info("keras_perf: warm-up starts again at step %d: %s.", step, why)
+
+    def _begin(self, window: Window, plan: Plan) -> bool:
+        self._settle()
+        if self._captures.lost:
+            self._windows.abandon()
+            return False
+        first = self._fit.first_step
+        begun = self._captures.begin(
+            self._fit.step,
+            window._replace(first_step=window.first_step + first, end_step=window.end_step + first),
+        )
+        if not begun:
+            self._windows.abandon()
+            return False
+        wanted = window.end_step - self._step
+        steps = affordable_steps(wanted, plan.function, plan.steps, self._captures.bytes_per_step)
+        if steps < wanted:
+            self._windows.shorten(self._step + steps)
+        return True
+
+    def _end(self) -> None:
+        if self._captures.open:
+            self._captures.end(self._fit.step)
+
+    def _settle(self) -> None:
+        """Writes down the newest capture with what it cost."""
+        record = self._captures.settle()
+        if record is not None:
+            self._fit.recording.context["captures"] = self._captures.records()
+            self.writer.scalars(record.last_step, scalars_of(record), time.time())
+            if self._captures.saved is not None:
+                self._readings.append(TraceReading(self._captures.saved, record.last_step))
+
+    def _tell_what_was_read(self, *, wait: bool) -> None:
+        """Writes what the traces show that have been read since the last time."""
+        for reading in [each for each in self._readings if wait or each.is_done]:
+            self._readings.remove(reading)
+            try:
+                trace = reading.result()
+            except ValueError as error:
+                logger.warning("keras_perf: the trace was saved, but not read: %s.", str(error))
+                continue
+            self.writer.scalars(reading.step, trace_scalars(trace), time.time())
+            self.writer.text(reading.step, "perf/trace", trace.to_markdown())
+            self._fit.recording.traces.append(trace)
+
+    # -- what the observation tells ------------------------------------------------------
+
+    def executions(self, executions: Sequence[Execution]) -> None:
+        """Looks for recompilations and slow steps."""
+        self._captures.executions(executions)
+        recompiled = [e for e in executions if e.kind is Kind.RECOMPILED]
+        if self._fit.shapes_differ:
+            recompiled += self._seem_recompiled(executions)
+        for execution in recompiled:
+            after = execution.first_step + execution.steps - self._fit.first_step
+            self._warm_up_again(after, "XLA compiled the train function again")
+        # Reading a trace slows the steps beside it; that is no reason for another.
+        if self._slow is not None and not self._readings:
+            self._slow.executions(executions)
+
+    def _seem_recompiled(self, executions: Sequence[Execution]) -> list[Execution]:
+        """Those that took far longer than usual, unless tf.data says that it was the input."""
+        excesses = self._recompiling.excesses(executions, {e.first_step: 0 for e in executions})
+        pipeline = self._fit.pipeline
+        model = pipeline.read() if excesses and pipeline is not None else None
+        gaps = [] if model is None else list(model.gap_times)
+        return [
+            e
+            for e in executions
+            if e.first_step in excesses
+            and not was_waiting(excesses[e.first_step], self._gaps_around(e, gaps))
+        ]
+
+    def _gaps_around(self, execution: Execution, gaps_us: Sequence[int]) -> Sequence[int]:
+        each = self._fit.fetches_per_step
+        since = self._fit.step - execution.first_step - execution.steps
+        return gaps_around(round(execution.steps * each), round(since * each), gaps_us)
+
+    def interval_ends(self, step: int, wall_time: float, final: bool) -> None:
+        """Writes the newest capture down; looks at the clock and for the file."""
+        if final or not self._captures.open:
+            self._settle()
+        self._tell_what_was_read(wait=False)
+        if self._touch is not None:
+            self._touch.interval_ends()
+        if self._clock is not None:
+            self._clock.interval_ends()
+
+    def epoch_ends(self, *, validates: bool) -> None:
+        """Closes a window that is complete, or would be filled with validation."""
+        window = self._windows.current
+        if window is None:
+            return
+        left = window.end_step - self._step
+        if left > 0 and not validates:
+            return
+        self._end()
+        self._windows.abandon()
+        if left > 0:
+            logger.warning(
+                "keras_perf: the window of WindowedProfiler ends at step %d, %d steps early, "
+                "because validation begins.",
+                self._step,
+                left,
+            )
+
+    def executions_end(self) -> None:
+        """Saves what was captured."""
+        self._end()
+
+    def leaves(self, aborted: bool) -> None:
+        """Saves what was captured; says if a window was not reached."""
+        with ExitStack() as held:
+            held.callback(self._forget)
+            held.callback(self._end)
+            if self._signal is not None:
+                self._signal.stop()
+            self._end()
+            self._settle()
+            self._tell_what_was_read(wait=True)
+            self._say_what_was_not_reached()
+
+    def _say_what_was_not_reached(self) -> None:
+        windows, wanted = self._windows, self.schedule.repeat or 1
+        if windows.reached < wanted and windows.next_start != NEVER:
+            nothing = not (self._captures.records() or self._captures.refused)
+            logger.warning(
+                "keras_perf: WindowedProfiler %s: the next window begins at step %d of a training "
+                "and this one had %d. Lower warmup_steps or train longer.",
+                "captured nothing"
+                if nothing
+                else f"reached {windows.reached} of {wanted} scheduled windows",
+                windows.next_start,
+                self._step,
+            )

@@ -1,0 +1,147 @@
+"""The captures of one `fit`: opened, closed, and written down with what they cost."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from keras_perf.capture import profiler_door
+from keras_perf.capture.delayed_signals import uninterrupted
+from keras_perf.capture.trace_files import Saved
+from keras_perf.observers.capture.cost import Slowdown, bytes_per_step
+from keras_perf.observers.capture.windows import Window
+from keras_perf.records.capture import Capture
+from keras_perf.records.execution import Execution
+
+logger = logging.getLogger("keras_perf")
+
+
+class Captures:
+    """Opens and closes captures, and keeps their records.
+
+    Steps given to it are the optimizer's. What went wrong is said; nothing is raised.
+
+    Attributes:
+        open: a capture is running.
+        lost: a capture could not be saved; another would not be either.
+        refused: another could not be started.
+        saved: where the newest one lies.
+    """
+
+    def __init__(self, log_dir: str) -> None:
+        self._log_dir = log_dir
+        self.open = self.lost = self.refused = False
+        self.saved: Saved | None = None
+        self._records: list[Capture] = []
+        self._unsettled: Capture | None = None
+        self._slowdown = Slowdown()
+        self._window = Window(0, 0, "")
+        self._first_step = 0
+        self._start_s = 0.0
+
+    def begin(self, step: int, window: Window) -> bool:
+        """Starts a capture of `window` before `step`; False, and said, if that cannot be."""
+        with uninterrupted():
+            return self._begin(step, window)
+
+    def _begin(self, step: int, window: Window) -> bool:
+        self._window, self._first_step = window, step
+        begin = time.perf_counter()
+        try:
+            profiler_door.start(self._log_dir)
+        except profiler_door.CaptureError as error:
+            self.refused = True
+            logger.warning("keras_perf: no trace of this window: %s.", str(error))
+            return False
+        self._start_s = time.perf_counter() - begin
+        self.open = True
+        return True
+
+    def end(self, step: int) -> None:
+        """Saves the capture, which ends before `step`."""
+        with uninterrupted():
+            self._end(step)
+
+    def _end(self, step: int) -> None:
+        self.open = False
+        begin = time.perf_counter()
+        try:
+            self.saved = profiler_door.stop()
+        except profiler_door.CaptureError as error:
+            self.lost = True
+            logger.warning(
+                "keras_perf: the trace of steps %d to %d was lost: %s. No other window of this "
+                "training is captured.",
+                self._first_step,
+                step,
+                str(error),
+            )
+            return
+        self._unsettled = self._record(step, self.saved, time.perf_counter() - begin)
+
+    def _record(self, step: int, saved: Saved, stop_s: float) -> Capture:
+        return Capture(
+            reason=self._window.reason,
+            first_step=self._first_step,
+            last_step=step,
+            asked_first_step=self._window.first_step,
+            asked_last_step=self._window.end_step,
+            start_s=self._start_s,
+            stop_s=stop_s,
+            size_bytes=saved.size_bytes,
+            trace=os.path.basename(saved.folder),
+        )
+
+    def executions(self, executions: Sequence[Execution]) -> None:
+        """Learns what steps take, inside and before."""
+        self._slowdown.add(executions)
+
+    def settle(self) -> Capture | None:
+        """The newest record, now that the window's last execution has been told of; only once."""
+        record, self._unsettled = self._unsettled, None
+        if record is None:
+            return None
+        record = record._replace(slowdown=self._slowdown.take())
+        self._records.append(record)
+        logger.info("keras_perf: %s.", line_of(record))
+        return record
+
+    @property
+    def bytes_per_step(self) -> float | None:
+        """What a step took in the newest trace; None where that does not tell."""
+        newest = self._unsettled or (self._records[-1] if self._records else None)
+        if newest is None:
+            return None
+        return bytes_per_step(newest.size_bytes, newest.last_step - newest.first_step)
+
+    def records(self) -> list[dict[str, Any]]:
+        """All of them, for the context record."""
+        return [record._asdict() | {"rounded": record.rounded} for record in self._records]
+
+
+def line_of(capture: Capture) -> str:
+    """A capture in one line."""
+    whole = "; executions of several steps are captured whole" if capture.rounded else ""
+    asked = f" (asked for: {capture.asked_first_step} to {capture.asked_last_step}{whole})"
+    asked = "" if capture.as_asked else asked
+    slower = "" if capture.slowdown is None else f"steps took {capture.slowdown:.2f}× as long, "
+    return (
+        f"captured steps {capture.first_step} to {capture.last_step}{asked}, "
+        f"reason: {capture.reason}; {slower}saving blocked {capture.stop_s * 1e3:.0f} ms, "
+        f"{capture.size_bytes / 2**20:.2f} MiB in {capture.trace}"
+    )
+
+
+def scalars_of(capture: Capture) -> dict[str, float]:
+    """Tag → value; what was not measured is absent."""
+    values = {
+        "capture/start_ms": capture.start_s * 1e3,
+        "capture/stop_ms": capture.stop_s * 1e3,
+        "capture/size_mib": capture.size_bytes / 2**20,
+    }
+    if capture.slowdown is not None:
+        values["capture/slowdown_ratio"] = capture.slowdown
+    return values

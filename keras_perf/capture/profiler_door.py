@@ -1,0 +1,163 @@
+"""The one door to TensorFlow's profiler."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import weakref
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+from tensorflow.python.profiler import profiler_v2
+
+from keras_perf.capture.trace_files import Saved, keep, saved_in, staging_folder
+from keras_perf.observers.asking import unwarned
+from keras_perf.observers.capture.cost import LARGEST_BYTES
+
+
+class CaptureError(RuntimeError):
+    """A capture could not be started or saved; the message says why."""
+
+
+class _Level(int):
+    """A tracer level that survives `ProfilerOptions`.
+
+    TensorFlow 2.20 and 2.21 turn ints into bools on the way to the tracer and then ignore the
+    options; an int whose truth cannot be told gets through unharmed on all versions.
+    """
+
+    def __bool__(self) -> bool:
+        raise TypeError("a tracer level has no truth value")
+
+
+class _Session(NamedTuple):
+    log_dir: str
+    staging: str
+    record: weakref.ref[Any] | None
+    """TensorFlow's own of it, where it keeps one; to hold it would keep the session running."""
+
+
+_session: _Session | None = None
+
+
+def _record() -> weakref.ref[Any] | None:
+    running = getattr(profiler_v2, "_profiler", None)
+    return None if running is None else weakref.ref(running)
+
+
+def start(log_dir: str) -> None:
+    """Starts a capture that will lie under `log_dir`/plugins/profile.
+
+    Raises:
+        CaptureError: another profiler is running, or the profiler refuses, or there is no room.
+    """
+    global _session
+    try:
+        staging = staging_folder(log_dir)
+        disk = shutil.disk_usage(staging)
+    except (tf.errors.OpError, OSError) as error:
+        raise CaptureError(f"{log_dir!r} cannot be written ({error})") from error
+    try:
+        # Some network file systems tell no size at all: 0 of 0 bytes are free.
+        if disk.total and disk.free < LARGEST_BYTES:
+            free_mib = disk.free / 2**20
+            raise CaptureError(f"only {free_mib:.0f} MiB are free on the disk of {staging!r}")
+        _start(staging)
+    except CaptureError:
+        shutil.rmtree(staging, ignore_errors=True)
+        raise
+    _session = _Session(log_dir, staging, _record())
+
+
+def _start(staging: str) -> None:
+    options = tf.profiler.experimental.ProfilerOptions(
+        host_tracer_level=_Level(2), python_tracer_level=_Level(0), device_tracer_level=_Level(1)
+    )
+    try:
+        unwarned(tf.profiler.experimental.start, staging, options)
+    except tf.errors.AlreadyExistsError as error:
+        if isinstance(error.__context__, tf.errors.OpError):
+            # Refused by the runtime, not by Python: a session that Python knows nothing of is
+            # running, unharmed, and Python now believes in one of its own that never began.
+            with contextlib.suppress(tf.errors.OpError):
+                tf.profiler.experimental.stop(save=False)
+        raise CaptureError("another profiler is running") from error
+    except tf.errors.OpError as error:
+        raise CaptureError(str(error)) from error
+
+
+def stop() -> Saved:
+    """Ends the capture and saves it.
+
+    Returns:
+        Where it lies and its size. Where that is remote, a local copy is left for its reader.
+
+    Raises:
+        CaptureError: there is none, or it cannot be written; the message says where what there
+            is of it was left.
+    """
+    global _session
+    session, _session = _session, None
+    if session is None:
+        raise CaptureError("there is none to save")
+    _stop(session)
+    try:
+        saved = keep(session.staging, session.log_dir)
+    except (tf.errors.OpError, OSError) as error:
+        raise CaptureError(
+            f"it could not be moved to {session.log_dir!r} ({error}) and lies in "
+            f"{session.staging!r}"
+        ) from error
+    if saved.copy is None:
+        shutil.rmtree(session.staging, ignore_errors=True)
+    return saved
+
+
+def _stop(session: _Session) -> None:
+    """Lets TensorFlow save it, unless somebody has ended it already: then it may be saved."""
+    reason = "somebody else has ended it without saving"
+    try:
+        if session.record == _record():
+            tf.profiler.experimental.stop()
+        if saved_in(session.staging):
+            return
+    except (tf.errors.OpError, OSError) as error:
+        # What may lie there is cut off in its middle: nobody can read it.
+        reason = str(error)
+    shutil.rmtree(session.staging, ignore_errors=True)
+    raise CaptureError(reason)
+
+
+class _StepMarker:
+    """TensorFlow's own marker, made late: its clock starts where it is made."""
+
+    def __init__(self, step: int) -> None:
+        self._step = step
+
+    def __enter__(self) -> None:
+        self._marker = tf.profiler.experimental.Trace("train", step_num=self._step, _r=1)
+        self._marker.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self._marker.__exit__(*error)
+
+
+def step_marker(step: int) -> AbstractContextManager[None]:
+    """Marks one step of a custom training loop, so that xprof counts it.
+
+    Everything that belongs to the step goes into the `with`, also fetching its batch: xprof
+    takes the marker's length for the step's. Outside of a capture it costs about a microsecond.
+
+    Arguments:
+        step: its number, such as the optimizer's `iterations` before it.
+
+    Returns:
+        A context manager; the step begins where the `with` is entered.
+
+    >>> import keras_perf as kp
+    >>> for step in range(3):
+    ...     with kp.step_marker(step):
+    ...         pass  # train_step(next(iterator))
+    """
+    return _StepMarker(step)

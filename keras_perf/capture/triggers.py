@@ -1,0 +1,133 @@
+"""What may ask for a window in the middle of training: time, slow steps, and people."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Any
+
+import tensorflow as tf
+
+from keras_perf.capture.trace_files import is_remote
+from keras_perf.observers.capture.slow_steps import Slow, SlowSteps, Throttle
+from keras_perf.records.execution import Execution
+
+logger = logging.getLogger("keras_perf")
+
+Request = Callable[[str], bool]
+
+REQUEST_FILE = "capture_now"
+"""Touching this file in the log directory asks for a window."""
+
+REMOTE_LOOK_S = 10.0
+"""Between two looks at a remote file system, where each takes tens of milliseconds."""
+
+
+class EverySeconds:
+    """Asks for a window each time that so many seconds of training have passed."""
+
+    def __init__(self, every_s: float, request: Request) -> None:
+        self._every_s, self._request = every_s, request
+        self._next_s = time.monotonic() + every_s
+
+    def interval_ends(self) -> None:
+        """Looks at the clock."""
+        now_s = time.monotonic()
+        if now_s >= self._next_s and self._request(f"every {self._every_s:g} s"):
+            self._next_s = now_s + self._every_s
+
+
+class OnSlowStep:
+    """Asks for a window when steps are slow, as often as the throttle allows."""
+
+    def __init__(self, factor: float, throttle: Throttle, request: Request) -> None:
+        self._slow, self._throttle, self._request = SlowSteps(factor), throttle, request
+        self._waiting: Slow | None = None
+
+    def executions(self, executions: Sequence[Execution]) -> None:
+        """Judges them; many at once, between two executions."""
+        found = self._slow.add(executions)
+        if found is None or not found.lasts:
+            found = self._waiting or found
+        if found is None:
+            return
+        now_s = time.monotonic()
+        if self._throttle.allows(now_s) and self._request(found.reason):
+            self._throttle.count(now_s)
+            self._waiting = None
+        elif found.lasts:
+            self._waiting = found
+
+
+class OnTouch:
+    """Asks for a window when somebody has touched `REQUEST_FILE`."""
+
+    def __init__(self, log_dir: str, request: Request) -> None:
+        self._path, self._request = f"{log_dir}/{REQUEST_FILE}", request
+        self._pause_s = REMOTE_LOOK_S if is_remote(log_dir) else 0.0
+        self._next_s = time.monotonic() + self._pause_s
+        self._seen = self._touched_ns()
+
+    def interval_ends(self) -> None:
+        """Looks at the file; it is left where it is, for other workers to see."""
+        now_s = time.monotonic()
+        if now_s < self._next_s:
+            return
+        self._next_s = now_s + self._pause_s
+        touched = self._touched_ns()
+        if touched != self._seen:
+            self._seen = touched
+            if touched is not None:
+                self._request(f"{REQUEST_FILE} was touched")
+
+    def _touched_ns(self) -> int | None:
+        try:
+            return int(tf.io.gfile.stat(self._path).mtime_nsec)
+        except tf.errors.OpError:
+            return None
+
+
+class OnSignal:
+    """Asks for a window at SIGUSR2; whoever listened to it before is still told."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._before: Any = None
+        self._listening = threading.current_thread() is threading.main_thread()
+        if self._listening:
+            self._before = signal.signal(signal.SIGUSR2, self._received)
+        else:
+            logger.warning(
+                "keras_perf: SIGUSR2 starts no window: Python lets only the main thread listen "
+                "to signals, and fit runs in another. Touch %s in the log directory instead.",
+                REQUEST_FILE,
+            )
+
+    def _received(self, number: int, frame: FrameType | None) -> None:
+        if self._listening:
+            self._request("SIGUSR2")
+        if callable(self._before):
+            self._before(number, frame)
+
+    def stop(self) -> None:
+        """Gives the signal back, unless somebody else has taken it since.
+
+        Only the main thread can; elsewhere it goes on telling whoever listened before.
+        """
+        was_listening, self._listening = self._listening, False
+        ours = was_listening and signal.getsignal(signal.SIGUSR2) == self._received
+        if ours and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGUSR2, self._who_still_listens() or signal.SIG_DFL)
+
+    def _who_still_listens(self) -> Any:
+        """Of those who listened before, the last one that is none of ours and has stopped."""
+        before = self._before
+        while isinstance(earlier := getattr(before, "__self__", None), OnSignal):
+            if earlier._listening:
+                break
+            before = earlier._before
+        return before

@@ -1,0 +1,1 @@
+"""What is observed of a training, by whom, and who is told."""

@@ -1,0 +1,269 @@
+"""Stands in the callback list for the callbacks of a `fit`, and times each of their hooks."""
+
+from __future__ import annotations
+
+import sys
+import time
+import weakref
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any, Protocol
+
+import keras
+
+from keras_perf.observers.steps.timeline import Timeline
+from keras_perf.records.epoch_gap import VALIDATION
+from keras_perf.records.owners import owner_of
+
+_clock = time.perf_counter_ns
+
+_Hooks = list[tuple[keras.callbacks.Callback, str]]
+
+
+def calling_list() -> keras.callbacks.CallbackList | None:
+    """The outermost CallbackList of this `fit` whose `on_train_begin` is being run, or None.
+
+    Nothing public leads from a callback to the list that holds it; the list is `self` of the
+    frame that calls.
+    """
+    found = None
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_name != "fit":
+        if frame.f_code.co_name == "on_train_begin":
+            owner = frame.f_locals.get("self")
+            if isinstance(owner, keras.callbacks.CallbackList):
+                found = owner
+        frame = frame.f_back
+    return found
+
+
+def is_being_called(callbacks: keras.callbacks.CallbackList | None) -> bool:
+    """Whether one of this list's hooks is being run: what `fit` begins now is inside its `fit`."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and callbacks is not None:
+        if frame.f_locals.get("self") is callbacks:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def fit_arguments() -> dict[str, Any]:
+    """The arguments of the `fit` that is calling; {} where none is found."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name == "fit" and "steps_per_epoch" in frame.f_locals:
+            return {name: frame.f_locals[name] for name in ("x", "steps_per_epoch")}
+        frame = frame.f_back
+    return {}
+
+
+class ObservedFit(Protocol):
+    """What is told of a `fit`'s hooks.
+
+    Attributes:
+        timeline: on which hooks are timed.
+        answering: hooks are to be called as if the last execution had not ended yet.
+    """
+
+    timeline: Timeline
+    answering: bool
+
+    def epoch_begins(self) -> None:
+        """Before an epoch's first execution."""
+
+    def epoch_ends(self, *, validates: bool = False) -> None:
+        """After its last one; told again after a validation."""
+
+    def arm(self) -> None:
+        """The loop calls the train function next."""
+
+    def hooks_change(self) -> None:
+        """A callback has got a batch hook, or lost one."""
+
+    def close(self, *, aborted: bool = False) -> None:
+        """`fit` has ended, or raised."""
+
+
+class CallbackRelay(keras.callbacks.Callback):
+    """Forwards every hook to the callbacks it stands for, in their order.
+
+    It takes their place in `CallbackList.callbacks`, so that no callback of the user's is
+    touched, and gives the list back its own at `restore`.
+    """
+
+    def __init__(self, callbacks: keras.callbacks.CallbackList, observation: ObservedFit) -> None:
+        super().__init__()
+        # Weak: a list that only its `fit` holds tells, by dying, that `fit` has raised.
+        self._list = weakref.ref(callbacks)
+        self._originals = callbacks.callbacks
+        self._observation: ObservedFit | None = observation
+        self._timeline = observation.timeline
+        self._find_hooks()
+        callbacks.callbacks = [self]
+
+    def _find_hooks(self) -> None:
+        self._leaves = list(_leaves(self._originals))
+        self._begin_hooks = _overridden(self._leaves, "on_train_batch_begin", "on_batch_begin")
+        self._end_hooks = _overridden(self._leaves, "on_train_batch_end", "on_batch_end")
+
+    def _follow_the_list(self) -> None:
+        """Callbacks may have come into the list, and hooks to callbacks, since we looked."""
+        before = self.batch_hooks
+        self._take_in()
+        self._find_hooks()
+        if self._observation is not None and self.batch_hooks != before:
+            self._observation.hooks_change()
+
+    def _take_in(self) -> None:
+        """Callbacks that somebody has added beside us are among those we stand for."""
+        callbacks = self._list()
+        if callbacks is not None and callbacks.callbacks != [self]:
+            self._originals.extend(each for each in callbacks.callbacks if each is not self)
+            # Another list: Keras may be running through this one.
+            callbacks.callbacks = [self]
+
+    @property
+    def batch_hooks(self) -> list[tuple[keras.callbacks.Callback, str]]:
+        """Each callback with a batch hook of its own, and the hook's name."""
+        return [*self._begin_hooks, *self._end_hooks]
+
+    def restore(self) -> None:
+        """Leaves the list as it was; hooks go on being forwarded until Keras lets go of us."""
+        if (callbacks := self._list()) is not None:
+            self._take_in()
+            callbacks.callbacks = self._originals
+        self._observation = None
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """Times each callback's hook."""
+        observation = self._observation
+        if observation is None or not observation.answering:
+            self._run("on_train_batch_begin", self._begin_hooks, batch, logs, _clock())
+        if observation is not None:
+            # After the hooks: one of them may train on a batch itself.
+            observation.arm()
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Notes that the logs have been read, then times each callback's hook."""
+        begin = _clock()
+        self._timeline.ready(begin)
+        observation = self._observation
+        if observation is not None and observation.answering:
+            return
+        self._run("on_train_batch_end", self._end_hooks, batch, logs, begin)
+
+    def _run(self, hook: str, hooks: _Hooks, batch: int, logs: Any, begin: int) -> None:
+        host = self._timeline.host
+        try:
+            for callback, owner in hooks:
+                getattr(callback, hook)(batch, logs=logs)
+                end = _clock()
+                host(owner, begin, end)
+                begin = end
+        except BaseException:
+            self._abort()
+            raise
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        """Times each callback's hook."""
+        self._between("on_epoch_begin", epoch, logs)
+        self._follow_the_list()
+        if self._observation is not None:
+            self._observation.epoch_begins()
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Times each callback's hook, after the epoch's last execution has been closed."""
+        if self._observation is not None:
+            self._observation.epoch_ends()
+        self._between("on_epoch_end", epoch, logs)
+
+    def on_test_begin(self, logs: Any = None) -> None:
+        """Forwards, after the epoch's last execution has been closed."""
+        if self._observation is not None:
+            self._observation.epoch_ends(validates=True)
+        self._forward("on_test_begin", logs)
+
+    def on_train_end(self, logs: Any = None) -> None:
+        """Forwards, then ends the observation."""
+        self._timeline.close(_clock())
+        self._forward("on_train_end", logs)
+        if self._observation is not None:
+            self._observation.close()
+
+    def on_test_end(self, logs: Any = None) -> None:
+        """Forwards; all since the epoch's last execution was for validation."""
+        self._forward("on_test_end", logs)
+        self._timeline.outside(VALIDATION, None, _clock())
+
+    def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """Forwards."""
+        self._forward("on_test_batch_begin", batch, logs)
+
+    def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Forwards."""
+        self._forward("on_test_batch_end", batch, logs)
+
+    def on_predict_begin(self, logs: Any = None) -> None:
+        """Forwards."""
+        self._forward("on_predict_begin", logs)
+
+    def on_predict_end(self, logs: Any = None) -> None:
+        """Forwards."""
+        self._forward("on_predict_end", logs)
+
+    def on_predict_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """Forwards."""
+        self._forward("on_predict_batch_begin", batch, logs)
+
+    def on_predict_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Forwards."""
+        self._forward("on_predict_batch_end", batch, logs)
+
+    def _between(self, hook: str, epoch: int, logs: Any) -> None:
+        begin = _clock()
+        try:
+            for callback in self._leaves:
+                getattr(callback, hook)(epoch, logs)
+                end = _clock()
+                self._timeline.outside(owner_of(callback, hook), begin, end)
+                begin = end
+        except BaseException:
+            self._abort()
+            raise
+
+    def _forward(self, hook: str, *arguments: Any) -> None:
+        try:
+            for callback in self._originals:
+                getattr(callback, hook)(*arguments)
+        except BaseException:
+            self._abort()
+            raise
+
+    def _abort(self) -> None:
+        if self._observation is not None:
+            self._observation.close(aborted=True)
+
+
+def _overridden(callbacks: list[keras.callbacks.Callback], hook: str, alias: str) -> _Hooks:
+    """The callbacks whose hook does something; Keras's own default does nothing."""
+    base = keras.callbacks.Callback
+
+    def is_default(callback: keras.callbacks.Callback, name: str) -> bool:
+        # As it is found on the callback: its own, its class's, or that of what it stands for.
+        found = getattr(callback, name, None)
+        return getattr(found, "__func__", None) is getattr(base, name)
+
+    return [
+        (callback, owner_of(callback, hook))
+        for callback in callbacks
+        if not (is_default(callback, hook) and is_default(callback, alias))
+    ]
+
+
+def _leaves(callbacks: list[Any]) -> Iterator[keras.callbacks.Callback]:
+    for callback in callbacks:
+        # A list of a class of its own may call its callbacks in a way of its own.
+        if type(callback) is keras.callbacks.CallbackList:
+            yield from _leaves(callback.callbacks)
+        else:
+            yield callback

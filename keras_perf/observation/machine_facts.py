@@ -1,0 +1,65 @@
+"""What is known of the machine that trains, and of the libraries on it, without measuring."""
+
+from __future__ import annotations
+
+import os
+import platform
+from functools import partial
+from importlib.metadata import version
+from typing import Any
+
+import keras
+import psutil
+import tensorflow as tf
+
+from keras_perf.observers.asking import Questions
+
+
+def machine_facts() -> Questions:
+    """Name → what is asked."""
+    threading = tf.config.threading
+    return {
+        "versions": _versions,
+        "cpu_count": _cpu_count,
+        "memory_available_mib": lambda: psutil.virtual_memory().available / 2**20,
+        "training_gpus": training_gpus,
+        "gpu_memory_peak_mib": peak_memory_mib,
+        "gpu_thread_mode": partial(os.environ.get, "TF_GPU_THREAD_MODE"),
+        "threads": lambda: {
+            "intra_op": threading.get_intra_op_parallelism_threads(),
+            "inter_op": threading.get_inter_op_parallelism_threads(),
+        },
+    }
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "keras_perf": version("keras-perf"),
+        "tensorflow": tf.__version__,
+        "keras": keras.__version__,
+        "python": platform.python_version(),
+    }
+
+
+def _cpu_count() -> int | None:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count()
+
+
+def training_gpus() -> list[dict[str, Any]]:
+    """Name, compute capability and memory of each GPU that TensorFlow trains on."""
+    found = []
+    for device in tf.config.get_visible_devices("GPU"):
+        details = tf.config.experimental.get_device_details(device)
+        name, capability = details.get("device_name"), details.get("compute_capability")
+        if capability is not None:
+            found.append({"name": name, "compute_capability": list(capability)})
+    return found
+
+
+def peak_memory_mib() -> float | None:
+    """The most that TensorFlow used of the first GPU's memory; None without a GPU."""
+    if not tf.config.get_visible_devices("GPU"):
+        return None
+    return float(tf.config.experimental.get_memory_info("GPU:0")["peak"] / 2**20)

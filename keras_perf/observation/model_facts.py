@@ -1,0 +1,108 @@
+"""What a model and the input of a `fit` tell about themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from functools import partial
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from keras_perf.observation.pipeline_model import PipelineModel
+from keras_perf.observers.asking import Questions, unwarned
+from keras_perf.trials.train_function import inner_function
+
+
+def model_facts(model: keras.Model) -> Questions:
+    """Name → what is asked of a model."""
+    return {
+        "dtype_policy": lambda: str(getattr(model.dtype_policy, "name", model.dtype_policy)),
+        "parameters": lambda: int(model.count_params()) if model.built else None,
+        "float16_softmax": partial(ends_in_float16_softmax, model),
+        "layer_widths": partial(layer_widths, model),
+    }
+
+
+def optimizer_iterations(model: keras.Model) -> int | None:
+    """The optimizer's step counter; a device read, so only for an epoch's end."""
+    iterations = getattr(getattr(model, "optimizer", None), "iterations", None)
+    return None if iterations is None else int(unwarned(keras.ops.convert_to_numpy, iterations))
+
+
+def counts_every_step(optimizer: Any) -> bool:
+    """Its counter advances by one with every step: not where steps are skipped or gathered."""
+    scaled = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
+    return not scaled and not getattr(optimizer, "gradient_accumulation_steps", None)
+
+
+def kind_of_input(x: Any) -> str | None:
+    """What `fit` was given, in a word."""
+    if x is None:
+        return None
+    if isinstance(x, tf.data.Dataset | tf.distribute.DistributedDataset):
+        return "tf.data"
+    if isinstance(x, keras.utils.PyDataset):
+        return "PyDataset"
+    if isinstance(x, Generator):
+        return "generator"
+    return "arrays"
+
+
+def is_endless(x: Any) -> bool:
+    """It says of itself that it never ends."""
+    return isinstance(x, tf.data.Dataset) and int(x.cardinality()) == tf.data.INFINITE_CARDINALITY
+
+
+def steps_are_capped() -> bool:
+    """An epoch ends after `keras.config.set_max_steps_per_epoch` steps, newer than Keras 3.9."""
+    cap = getattr(keras.config, "max_steps_per_epoch", lambda: None)
+    return bool(cap())
+
+
+def trace_counter(function: Any) -> Callable[[], int]:
+    """Counts traces of a `tf.function`, or of the one inside Keras's train function.
+
+    Where that is not found (another version, `run_eagerly`), the count stays 0 and retracing is
+    not recognised.
+    """
+    found = inner_function(function)
+    return (lambda: 0) if found is None else found.experimental_get_tracing_count
+
+
+def compiles_for_shapes(pipeline: PipelineModel | None) -> bool:
+    """Batches may differ in more than their number of rows, and XLA compiles for each shape.
+
+    A last, smaller batch is known by its place.
+    """
+    if pipeline is None:
+        return False
+    specs = tf.nest.flatten(getattr(pipeline.iterator, "element_spec", ()))
+    shapes = [getattr(spec, "shape", None) for spec in specs]
+    return any(s is None or s.rank is None or None in s.as_list()[1:] for s in shapes)
+
+
+def layer_widths(model: keras.Model) -> list[int]:
+    """The different numbers of units and filters of a model's layers."""
+    found: set[int] = set()
+    pending, seen = [model], {id(model)}
+    while pending:
+        layer = pending.pop()
+        widths = (getattr(layer, name, None) for name in ("units", "filters"))
+        found.update(width for width in widths if type(width) is int)
+        # A user's layer may call anything `layers`, and one layer may be in several places.
+        inner = getattr(layer, "layers", ())
+        new = inner if isinstance(inner, list | tuple) else ()
+        pending.extend(each for each in new if id(each) not in seen)
+        seen.update(map(id, new))
+    return sorted(found)
+
+
+def ends_in_float16_softmax(model: keras.Model) -> bool:
+    """The last layer computes a softmax in float16, whose small probabilities become 0."""
+    if not model.layers:
+        return False
+    last = model.layers[-1]
+    softmax = isinstance(last, keras.layers.Softmax)
+    softmax |= getattr(last, "activation", None) is keras.activations.softmax
+    return bool(softmax and last.compute_dtype == "float16")

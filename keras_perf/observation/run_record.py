@@ -1,0 +1,125 @@
+"""What the callbacks of one `fit` write: one writer a log directory, one context."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+from keras_perf.analyse.summary import Summary
+from keras_perf.observation.safe_writer import SafeWriter
+from keras_perf.observers.asking import Answer, Questions, answers, unwarned
+from keras_perf.report.diagnosis import Diagnosis, diagnose
+from keras_perf.trace.agreement import compare_with_split
+from keras_perf.trace.trace import Trace
+
+logger = logging.getLogger("keras_perf")
+
+
+class Recording:
+    """Writers by log directory, and the context record that goes into each of them.
+
+    Arguments:
+        run: the run's name under a log directory.
+        facts: what is asked anew each time that the context is written.
+
+    Attributes:
+        run: the same.
+        context: what is known beside the figures.
+        not_known: name → reason of what would be in the context, but could not be asked.
+        traces: the captures' traces, as they were read.
+    """
+
+    def __init__(self, run: str, facts: Callable[[], Questions]) -> None:
+        self.run = run
+        self._facts = facts
+        self.context: dict[str, Any] = {}
+        self.not_known: dict[str, str] = {}
+        self._told: set[str] = set()
+        self._writers: dict[str, SafeWriter] = {}
+        self._diagnosed: list[str] = []
+        self.traces: list[Trace] = []
+
+    def writer(self, log_dir: str) -> SafeWriter:
+        """The writer for a log directory, made at the first call."""
+        if log_dir not in self._writers:
+            self._writers[log_dir] = SafeWriter(log_dir, self.run)
+        return self._writers[log_dir]
+
+    def diagnose_at_end(self, log_dir: str) -> None:
+        """Asks for the diagnosis in the Text tab."""
+        self.writer(log_dir)
+        self._diagnosed.append(log_dir)
+
+    def learn(self, questions: Questions) -> dict[str, Any]:
+        """Name → answer, for the context too; what fails is absent, and named with it."""
+        found = answers(questions, self.not_known)
+        self.context |= found
+        return found
+
+    def ask(self, name: str, question: Callable[[], Answer]) -> Answer | None:
+        """The answer, which is not for the context; None if it fails, and that is named."""
+        answer: Answer | None = answers({name: question}, self.not_known).get(name)
+        return answer
+
+    def write_context(self, step: int) -> None:
+        """The context as known so far; a killed run keeps the last one written."""
+        known = answers(self._facts(), self.not_known) | self.context
+        content = answers({n: partial(_plain, v) for n, v in known.items()}, self.not_known)
+        self._say_what_is_not_known()
+        if self.not_known:
+            content["not_known"] = self.not_known
+        for writer in self._writers.values():
+            writer.context(step, content)
+            writer.flush()
+
+    def _say_what_is_not_known(self) -> None:
+        new = {name: why for name, why in self.not_known.items() if name not in self._told}
+        self._told |= new.keys()
+        if new:
+            logger.warning(
+                "keras_perf: not known of this training: %s. Advice that needs it is missing.",
+                ", ".join(f"{name} ({why})" for name, why in new.items()),
+            )
+
+    def flush(self) -> None:
+        """Lets others read what was written so far."""
+        for writer in self._writers.values():
+            writer.flush()
+
+    def _note_differences(self, summary: Summary) -> None:
+        """Where the newest trace and the split do not tell the same, and why."""
+        compared = compare_with_split(self.traces[-1].to_frame(), summary)
+        self.context["trace_differences"] = [str(each) for each in compared if not each.agrees]
+        self.context["trace_agrees"] = [each.part for each in compared if each.agrees]
+
+    def finish(self, step: int, *, diagnoses: bool) -> None:
+        """Writes the context, and the diagnosis if this run gives one."""
+        self.write_context(step)
+        for log_dir in self._diagnosed if diagnoses else ():
+            if not self._writers[log_dir].lost:
+                markdown = unwarned(self._diagnosis, step, log_dir).to_markdown()
+                self._writers[log_dir].text(step, "perf/diagnosis", markdown)
+
+    def _diagnosis(self, step: int, log_dir: str) -> Diagnosis:
+        this = self._writers[log_dir].fit
+        diagnosis = diagnose(log_dir, fit=this)
+        if self.traces:
+            self._note_differences(diagnosis.summary)
+            self.write_context(step)
+            diagnosis = diagnose(log_dir, fit=this)
+        return diagnosis
+
+    def close(self) -> None:
+        """Closes the files; each is closed, whatever happens to another."""
+        with ExitStack() as each:
+            while self._writers:
+                each.callback(self._writers.popitem()[1].close)
+
+
+def _plain(value: Any) -> Any:
+    """A value as it is read back; raises where it cannot be written."""
+    return json.loads(json.dumps(value, default=str))

@@ -1,0 +1,105 @@
+"""Which observation is running on which model, and how each of them ends."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import threading
+import weakref
+
+import keras
+
+from keras_perf.observation.callback_timing import calling_list
+from keras_perf.observation.fit import FitObservation
+from keras_perf.observation.listener import Listener
+
+logger = logging.getLogger("keras_perf")
+
+_running: weakref.WeakKeyDictionary[keras.Model, FitObservation] = weakref.WeakKeyDictionary()
+_closing: set[threading.Thread] = set()
+_told: weakref.WeakSet[FitObservation] = weakref.WeakSet()
+
+
+def join(
+    model: keras.Model, listener: Listener, joined: FitObservation | None
+) -> FitObservation | None:
+    """The observation of the `fit` that is beginning on `model`, with `listener` on it.
+
+    None if that `fit` is inside another one, which is observed with the same model or the same
+    listener and goes on being so.
+
+    Arguments:
+        model: about to be trained.
+        listener: to be told.
+        joined: what it has joined before and was not told the end of.
+    """
+    for thread in list(_closing):
+        thread.join()
+    callbacks = calling_list()
+    for outer in (joined, _running.get(model)):
+        if outer is not None and outer.in_a_hook and not outer.is_of(callbacks):
+            _tell_of_fit_inside(outer)
+            return None
+    if joined is not None:
+        if callbacks is not None and joined.is_of(callbacks):
+            # The listener is in the list twice.
+            return joined
+        # Of a training that raised, and was not told of its end yet.
+        joined.close(aborted=True)
+    current = _running.get(model)
+    if current is not None and not current.is_of(callbacks):
+        current.close(aborted=True)
+        current = None
+    if current is None:
+        if callbacks is None:
+            logger.warning(
+                "keras_perf: on_train_begin was not called by a keras CallbackList; "
+                "callbacks' times are missing and count as other host time."
+            )
+        current = FitObservation(model, callbacks, _has_closed)
+        _running[model] = current
+        if callbacks is not None:
+            weakref.finalize(callbacks, _close_elsewhere, current).atexit = False
+    current.add(listener)
+    return current
+
+
+def _tell_of_fit_inside(outer: FitObservation) -> None:
+    """Once, however many of our callbacks and of such fits there are."""
+    if outer not in _told:
+        _told.add(outer)
+        logger.warning(
+            "keras_perf: a fit began inside another one that is observed with the same model or "
+            "the same callbacks: the outer one goes on being observed, the inner one is not, and "
+            "its time is that of the callback that called it. To observe it too, give it a model "
+            "and perf_callbacks of its own."
+        )
+
+
+def _has_closed(observation: FitObservation) -> None:
+    _running.pop(observation.model, None)
+
+
+def _close_elsewhere(observation: FitObservation) -> None:
+    """The callback list has died: `fit` raised in a place that only Keras saw.
+
+    That may be noticed by the garbage collector at any point, also while TensorFlow holds a
+    lock of its own, so that closing here and now could wait for itself.
+    """
+
+    def close() -> None:
+        try:
+            observation.close(aborted=True)
+        finally:
+            _closing.discard(threading.current_thread())
+
+    if not observation.closed:
+        thread = threading.Thread(target=close, name="keras_perf-closing")
+        _closing.add(thread)
+        thread.start()
+
+
+@atexit.register
+def _close_all() -> None:
+    for observation in list(_running.values()):
+        observation.close(aborted=True)

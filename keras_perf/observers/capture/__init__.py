@@ -1,0 +1,1 @@
+"""Which steps are captured, and what that costs."""

@@ -1,0 +1,123 @@
+"""Which window an execution belongs to: the schedule's, or one that was asked for."""
+
+from __future__ import annotations
+
+import sys
+from typing import NamedTuple
+
+from keras_perf.observers.capture.schedule import CaptureSchedule
+
+NEVER = sys.maxsize
+
+RESTARTS = 3
+"""A program that goes on retracing never warms up: after so many new warm-ups it is captured."""
+
+SCHEDULED = "schedule"
+
+
+class Window(NamedTuple):
+    """Steps to capture, counted from the first of this `fit`."""
+
+    first_step: int
+    end_step: int
+    """The first step after it."""
+    reason: str
+
+
+class Windows:
+    """Follows a `fit` from execution to execution.
+
+    A window that has begun goes on to its end; then the schedule's next one or a requested one
+    may follow. The schedule moves as a whole where its warm-up starts again, and where somebody
+    ran a longer execution past a window's begin.
+
+    Attributes:
+        current: the window of the execution that was asked about last.
+        reached: scheduled windows that have begun, or lay within one that was asked for.
+        asked: why a window was asked for that has not begun.
+        quiet_until: unless one is asked for, no window begins before this step.
+    """
+
+    def __init__(self, schedule: CaptureSchedule) -> None:
+        self.schedule = schedule
+        self.current: Window | None = None
+        self.reached = 0
+        self._shift = self._restarts = self._expected = 0
+        self.asked: str | None = None
+        self.quiet_until = self.next_start
+
+    @property
+    def next_start(self) -> int:
+        """The step at which the next scheduled window begins; `NEVER` after the last."""
+        if not self.schedule.has(self.reached):
+            return NEVER
+        return self.schedule.start_of(self.reached) + self._shift
+
+    def at(self, step: int, steps: int) -> Window | None:
+        """The window that the execution of `[step, step + steps)` belongs to, or None."""
+        before, self.current = self.current, None
+        if before is not None and step < before.end_step:
+            self.current = before
+        else:
+            if step > max(self.next_start, self._expected):
+                self._shift += step - self.next_start
+            self.current = self._scheduled(step, steps, before) or self._requested(step)
+        self._expected = step + steps
+        self._look_ahead(step)
+        return self.current
+
+    def _scheduled(self, step: int, steps: int, before: Window | None) -> Window | None:
+        cycle = self.schedule.window(step - self._shift, steps)
+        if cycle is None or cycle < self.reached:
+            return None
+        self.reached, self._restarts = cycle + 1, 0
+        self.asked = None
+        first = self.schedule.start_of(cycle) + self._shift
+        if before is not None:
+            first = max(first, before.end_step)
+        return Window(first, self.schedule.end_of(cycle) + self._shift, SCHEDULED)
+
+    def _requested(self, step: int) -> Window | None:
+        reason = self.asked
+        if reason is None:
+            return None
+        self.asked = None
+        return Window(step, step + self.schedule.active_steps, reason)
+
+    def _look_ahead(self, step: int) -> None:
+        if self.current is not None:
+            self.quiet_until = 0
+            return
+        while self.next_start + self.schedule.active_steps <= step:
+            self.reached += 1
+        self.quiet_until = self.next_start
+
+    def request(self, reason: str) -> bool:
+        """Asks for a window from the next execution on; False if one is open that serves."""
+        if self.current is not None:
+            return False
+        self.asked = reason
+        return True
+
+    def shorten(self, end_step: int) -> None:
+        """The current window ends earlier."""
+        if self.current is not None:
+            self.current = self.current._replace(end_step=end_step)
+
+    def abandon(self) -> None:
+        """The current window has ended here and now."""
+        if self.current is not None:
+            self.current = None
+            self.quiet_until = 0
+
+    def warm_up_again(self, step: int) -> bool:
+        """Starts the warm-up before the next scheduled window again at `step`, if it is in one."""
+        done = step - self.next_start + self.schedule.warmup_steps
+        if self.current is not None or self._restarts == RESTARTS:
+            return False
+        if not 0 < done <= self.schedule.warmup_steps:
+            return False
+        self._restarts += 1
+        self._shift += done
+        self.quiet_until = self.next_start
+        return True

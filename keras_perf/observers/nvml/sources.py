@@ -1,0 +1,214 @@
+"""What NVML tells of one device, call by call."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from keras_perf.observers.sensors.sensor import Values
+
+_MIB = 1024 * 1024
+
+SLOW_S = 2.0
+"""For what rarely changes, or takes the driver long: PCIe rates are measured for 20 ms each."""
+
+
+class Source(Protocol):
+    """One of the things that a device can be asked."""
+
+    @property
+    def tags(self) -> Sequence[str]:
+        """What it tells, without the device's prefix."""
+
+    @property
+    def every_s(self) -> float:
+        """It is asked no sooner than so many seconds after the last time."""
+
+    def read(self, now: float) -> Values:
+        """The answer; raises NVML's errors."""
+
+    def close(self) -> None:
+        """Gives back what it holds."""
+
+
+class Question(NamedTuple):
+    """A call of pynvml without a memory of its own."""
+
+    tags: tuple[str, ...]
+    ask: Callable[[Any, Any], Sequence[float]]
+    """From the pynvml module and a device handle to the values in the tags' units."""
+    every_s: float = 0.0
+
+
+def _throttled(nvml: Any, handle: Any) -> Sequence[float]:
+    reasons = nvml.nvmlDeviceGetCurrentClocksEventReasons(handle)
+    thermal = nvml.nvmlClocksEventReasonSwThermalSlowdown
+    thermal |= nvml.nvmlClocksEventReasonHwThermalSlowdown
+    masks = (
+        nvml.nvmlClocksEventReasonSwPowerCap,
+        thermal,
+        nvml.nvmlClocksEventReasonHwPowerBrakeSlowdown,
+        nvml.nvmlClocksEventReasonHwSlowdown,
+    )
+    return [100.0 * bool(reasons & mask) for mask in masks]
+
+
+def _pcie_rate(nvml: Any, handle: Any) -> Sequence[float]:
+    counters = nvml.NVML_PCIE_UTIL_TX_BYTES, nvml.NVML_PCIE_UTIL_RX_BYTES
+    return [nvml.nvmlDeviceGetPcieThroughput(handle, counter) / 1024 for counter in counters]
+
+
+QUESTIONS = (
+    Question(
+        ("memory_used_mib", "memory_total_mib"),
+        lambda n, h: [(m := n.nvmlDeviceGetMemoryInfo(h)).used / _MIB, m.total / _MIB],
+    ),
+    Question(("power_w",), lambda n, h: [n.nvmlDeviceGetPowerUsage(h) / 1e3]),
+    Question(
+        ("temperature_c",), lambda n, h: [n.nvmlDeviceGetTemperature(h, n.NVML_TEMPERATURE_GPU)]
+    ),
+    Question(("sm_clock_mhz",), lambda n, h: [n.nvmlDeviceGetClockInfo(h, n.NVML_CLOCK_SM)]),
+    Question(("memory_clock_mhz",), lambda n, h: [n.nvmlDeviceGetClockInfo(h, n.NVML_CLOCK_MEM)]),
+    Question(
+        (
+            "throttled_power_cap_pct",
+            "throttled_thermal_pct",
+            "throttled_power_brake_pct",
+            "throttled_hardware_pct",
+        ),
+        _throttled,
+    ),
+    Question(
+        ("pcie_lanes", "pcie_max_lanes"),
+        lambda n, h: [n.nvmlDeviceGetCurrPcieLinkWidth(h), n.nvmlDeviceGetMaxPcieLinkWidth(h)],
+        SLOW_S,
+    ),
+    Question(
+        ("pcie_generation", "pcie_max_generation"),
+        lambda n, h: [
+            n.nvmlDeviceGetCurrPcieLinkGeneration(h),
+            n.nvmlDeviceGetMaxPcieLinkGeneration(h),
+        ],
+        SLOW_S,
+    ),
+)
+
+PCIE_RATE = Question(
+    ("pcie_sent_mib_per_sec", "pcie_received_mib_per_sec"), _pcie_rate, every_s=SLOW_S
+)
+"""For a device without GPM, which tells the same without a gap."""
+
+
+class Polled:
+    """A question to one device."""
+
+    def __init__(self, nvml: Any, handle: Any, question: Question) -> None:
+        self._nvml, self._handle, self._question = nvml, handle, question
+        self.tags, self.every_s = question.tags, question.every_s
+
+    def read(self, now: float) -> Values:
+        """The values now."""
+        values = self._question.ask(self._nvml, self._handle)
+        return dict(zip(self.tags, map(float, values), strict=True))
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class Utilization:
+    """Utilization, from the driver's own buffer where that is denser than our asking."""
+
+    tags = ("utilization_pct", "memory_utilization_pct")
+    every_s = 0.0
+    _MEMBERS = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")
+    """Of the union in a sample, by nvmlValueType_t (nvml.h)."""
+
+    def __init__(self, nvml: Any, handle: Any) -> None:
+        self._nvml, self._handle = nvml, handle
+        self._newest, self._buffered = 0, True
+        # The buffer holds what was before us, too.
+        self._from_buffer()
+
+    def read(self, now: float) -> Values:
+        """Two percentages; the first one as a series where the driver has kept one."""
+        rates = self._nvml.nvmlDeviceGetUtilizationRates(self._handle)
+        dense = self._from_buffer()
+        busy = dense if len(dense) > 1 else float(rates.gpu)
+        return dict(zip(self.tags, (busy, float(rates.memory)), strict=True))
+
+    def _from_buffer(self) -> list[float]:
+        if not self._buffered:
+            return []
+        nvml = self._nvml
+        try:
+            kind, samples = nvml.nvmlDeviceGetSamples(
+                self._handle, nvml.NVML_GPU_UTILIZATION_SAMPLES, self._newest
+            )
+        except nvml.NVMLError_NotFound:
+            return []
+        except nvml.NVMLError:
+            # The polled value answers for this one, also for what is wrong with the device.
+            self._buffered = False
+            return []
+        new = [sample for sample in samples if sample.timeStamp > self._newest]
+        if new:
+            self._newest = new[-1].timeStamp
+        return [float(getattr(s.sampleValue, self._MEMBERS[kind])) for s in new]
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class EnergyCounter:
+    """Mean power since the last call, from the device's counter of millijoules: exact."""
+
+    tags = ("mean_power_w",)
+    every_s = 0.0
+
+    def __init__(self, nvml: Any, handle: Any) -> None:
+        self._nvml, self._handle = nvml, handle
+        self._last: tuple[float, int] | None = None
+
+    def read(self, now: float) -> Values:
+        """Nothing at first, nor after the counter began anew."""
+        before, self._last = self._last, (now, self._count())
+        if before is None or now <= before[0] or self._last[1] < before[1]:
+            return {}
+        return {"mean_power_w": (self._last[1] - before[1]) / 1e3 / (now - before[0])}
+
+    def _count(self) -> int:
+        return int(self._nvml.nvmlDeviceGetTotalEnergyConsumption(self._handle))
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class Processes:
+    """Whose memory it is."""
+
+    tags = ("process_memory_used_mib", "other_processes")
+    every_s = SLOW_S
+
+    def __init__(self, nvml: Any, handle: Any, pid: int | None = None) -> None:
+        self._nvml, self._handle = nvml, handle
+        self._pid = os.getpid() if pid is None else pid
+
+    def read(self, now: float) -> Values:
+        """Nothing where this process is not among those that NVML lists.
+
+        In a container NVML may know it by another number, and then none can be told from ours.
+        """
+        listed = self._nvml.nvmlDeviceGetComputeRunningProcesses(self._handle)
+        own = [process for process in listed if process.pid == self._pid]
+        if not own:
+            return {}
+        others = {process.pid for process in listed} - {self._pid}
+        values = {"other_processes": float(len(others))}
+        with contextlib.suppress(TypeError):  # None where the driver keeps it to itself
+            values["process_memory_used_mib"] = sum(p.usedGpuMemory for p in own) / _MIB
+        return values
+
+    def close(self) -> None:
+        """Nothing is held."""

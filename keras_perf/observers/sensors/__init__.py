@@ -1,0 +1,1 @@
+"""What is sampled beside training, in a thread of its own."""

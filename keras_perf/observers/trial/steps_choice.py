@@ -1,0 +1,148 @@
+"""Which number of steps per execution to set, from the measured cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from keras_perf.observers.trial.cost_curve import CostCurve
+
+NEAR_FLOOR = 0.02
+"""A step within 2 % of the floor c is as good as there: larger N only lengthens executions."""
+
+MOSTLY_INPUT = 0.5
+"""A step in the graph that waits for input for more than this share of it is bound by it."""
+
+WORTHWHILE = 1.05
+"""Below this predicted speed-up a change is not worth advising."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What limits the choice.
+
+    Attributes:
+        limit: the user's own bound.
+        max_execution_s: no execution is to be longer.
+        epoch_steps: steps of an epoch; None where there is no end.
+        whole_executions: Keras rounds an epoch up to whole executions, as it does with
+            `steps_per_epoch` on data without an end.
+        setting: what the number is called where it is set.
+    """
+
+    limit: int
+    max_execution_s: float
+    epoch_steps: int | None
+    whole_executions: bool = False
+    setting: str = "steps_per_execution"
+
+    def largest(self, curve: CostCurve) -> int:
+        """The largest N that keeps all of them; at least 1."""
+        free_ms = self.max_execution_s * 1e3 - curve.per_execution_ms
+        by_time = self.limit
+        if curve.in_graph_ms > 0 and math.isfinite(free_ms):
+            by_time = min(self.limit, max(0, int(free_ms / curve.in_graph_ms)))
+        elif free_ms < 0:
+            by_time = 0
+        return max(1, min(self.limit, by_time, self.epoch_steps or self.limit))
+
+
+@dataclass(frozen=True, slots=True)
+class StepsPerExecution:
+    """What `StepsPerExecutionRecommender.recommendation` returns."""
+
+    steps_per_execution: int
+    predicted_speedup: float
+    low: float
+    high: float
+    reason: str
+    evidence: dict[str, Any] = field(default_factory=dict)
+
+
+def choose_steps(curve: CostCurve, bounds: Bounds) -> int:
+    """The smallest convenient N near the floor.
+
+    Convenient are powers of two and divisors of the epoch's steps; a divisor is preferred up to
+    twice the N that is needed, because then every execution of an epoch is whole.
+    """
+    cap = bounds.largest(curve)
+    divisors = [d for d in range(1, cap + 1) if not (bounds.epoch_steps or math.inf) % d]
+    powers = [1 << k for k in range(cap.bit_length()) if 1 << k <= cap]
+    if curve.in_graph_ms <= 0:
+        needed = math.inf if curve.per_execution_ms > 0 else 1
+    else:
+        needed = curve.per_execution_ms / (NEAR_FLOOR * curve.in_graph_ms)
+    fitting = [d for d in divisors if needed <= d <= 2 * max(1, needed)]
+    enough = [n for n in powers if n >= needed]
+    return min(fitting or enough or [max(powers + divisors)])
+
+
+def recommend(
+    curve: CostCurve,
+    resampled: Sequence[CostCurve],
+    current: int,
+    bounds: Bounds,
+    *,
+    certain: bool = True,
+    input_wait_ms: float = 0.0,
+) -> StepsPerExecution:
+    """The number to set, what it buys, and why.
+
+    Arguments:
+        curve: the measured curve.
+        resampled: its bootstrap samples, for the interval (5th to 95th percentile).
+        current: steps per execution now; no smaller number is recommended.
+        bounds: what limits the choice.
+        certain: the measured times differ by more than their noise.
+        input_wait_ms: how much of a step in the graph is waiting for input.
+    """
+    chosen = max(choose_steps(curve, bounds), current)
+    speedups = sorted(c.step_ms(current) / max(1e-9, c.step_ms(chosen)) for c in resampled)
+    low = speedups[len(speedups) * 5 // 100]
+    high = speedups[len(speedups) * 95 // 100]
+    speedup = curve.step_ms(current) / max(1e-9, curve.step_ms(chosen))
+    evidence = {
+        "in_graph_ms": curve.in_graph_ms,
+        "per_execution_ms": curve.cost_at(current),
+        "steps_per_execution": current,
+    }
+    figures = (
+        f"a step costs {curve.in_graph_ms:.3g} ms inside the graph, "
+        f"an execution {curve.cost_at(current):.3g} ms more"
+    )
+    if speedup < WORTHWHILE or not certain:
+        reason = f"no change: {figures}, too little to matter."
+        if speedup >= WORTHWHILE:
+            reason = f"no change: {figures}, too little to be told from noise."
+        if input_wait_ms > MOSTLY_INPUT * curve.in_graph_ms:
+            reason = (
+                f"no change: input-bound. {_sentence(figures)}; {input_wait_ms:.3g} ms of the "
+                "step are waiting for input, which stays whatever the number."
+            )
+            evidence["input_wait_ms"] = input_wait_ms
+        return StepsPerExecution(current, 1.0, 1.0, 1.0, reason, evidence)
+    reason = f"{figures}: {bounds.setting}={chosen} shares that among {chosen} steps."
+    return StepsPerExecution(
+        chosen,
+        speedup,
+        max(1.0, min(low, speedup)),
+        max(high, speedup),
+        reason + _about_remainder(chosen, bounds),
+        evidence,
+    )
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _about_remainder(chosen: int, bounds: Bounds) -> str:
+    left = (bounds.epoch_steps or chosen) % chosen
+    if not left:
+        return ""
+    if bounds.whole_executions:
+        more = chosen - left
+        return f" Keras then runs whole executions: each epoch gets {more} steps more."
+    return f" The last execution of each epoch runs the {left} steps that are left."

@@ -1,0 +1,89 @@
+"""Times of ordinary executions and, between them, of longer ones."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from statistics import median
+
+from keras_perf.observers.trial.cost_curve import CostCurve, Samples, fit_curve
+from keras_perf.records.execution import Execution, Kind
+
+RUN_UP = 1
+"""Executions of the other length right before each measured one: after another function caches
+are cold, and the first also compiles."""
+
+REMEMBERED = 40
+"""So many ordinary executions, the newest, stand for the present length."""
+
+
+class TrialTimes:
+    """Collects executions until a cost curve can be fitted to them.
+
+    Attributes:
+        first_ns: the fit's first execution, with its tracing and compiling.
+        trial_ns: time spent in longer executions.
+        executions: number of longer executions.
+    """
+
+    def __init__(self) -> None:
+        self.first_ns = self.trial_ns = self.executions = 0
+        self._ordinary_ms: deque[float] = deque(maxlen=REMEMBERED)
+        self._host_ms: deque[float] = deque(maxlen=REMEMBERED)
+        self._longer_ms: dict[int, list[float]] = {}
+
+    def add(self, executions: Iterable[Execution]) -> None:
+        """Adds executions in their order."""
+        for execution in executions:
+            inside_ms = execution.inside_ns / 1e6
+            self.first_ns = self.first_ns or execution.inside_ns
+            if execution.kind is Kind.TRIAL:
+                self.executions += 1
+                self.trial_ns += execution.inside_ns
+                self._longer_ms.setdefault(execution.steps, []).append(inside_ms)
+            elif execution.kind is Kind.STEADY:
+                self._ordinary_ms.append(inside_ms)
+                self._host_ms.append(execution.host_ns / 1e6)
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """Steps of the longer executions, in the order in which they were tried first."""
+        return tuple(self._longer_ms)
+
+    @property
+    def ordinary_ms(self) -> float | None:
+        """An ordinary execution inside the train function; None before there was one."""
+        return median(self._ordinary_ms) if self._ordinary_ms else None
+
+    @property
+    def host_ms(self) -> float:
+        """The host's part after each execution."""
+        return median(self._host_ms) if self._host_ms else 0.0
+
+    def samples(self, present: int) -> Samples:
+        """Measured times by length, without the run-ups.
+
+        Arguments:
+            present: steps of an ordinary execution.
+
+        A length that was measured only once is left out: one time says nothing of its noise.
+        """
+        longer = {n: found[RUN_UP :: 1 + RUN_UP] for n, found in self._longer_ms.items()}
+        measured = {n: found for n, found in longer.items() if len(found) > 1}
+        return {present: list(self._ordinary_ms), **measured}
+
+    def surely_cheaper(self, present: int) -> bool:
+        """Steps of the longest executions are cheaper than those of ordinary ones.
+
+        Three quarters of the one lie below three quarters of the other.
+        """
+        samples = self.samples(present)
+        longest = max(samples)
+        ordinary, longer = sorted(samples[present]), sorted(samples[longest])
+        least = (ordinary[len(ordinary) // 4] + self.host_ms) / present
+        most = (longer[-1 - len(longer) // 4] + self.host_ms) / longest
+        return most < least
+
+    def curve(self, present: int) -> CostCurve:
+        """The curve that fits the samples."""
+        return fit_curve(self.samples(present), self.host_ms, present)

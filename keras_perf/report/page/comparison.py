@@ -1,0 +1,33 @@
+"""What changed from the first run to another, as a card of the page."""
+
+from __future__ import annotations
+
+from xml.etree.ElementTree import Element
+
+from keras_perf.report.comparison import comparison_of
+from keras_perf.report.page.html import card, element, table
+from keras_perf.report.run_report import RunReport
+
+
+def change_card(first: RunReport, report: RunReport) -> Element | None:
+    """Part by part what was saved, and what became of the advice; None where one has no steps."""
+    if not first.summary.steps or not report.summary.steps:
+        return None
+    compared = comparison_of(first.diagnosis, report.diagnosis)
+    header, rows = compared.parts_table()
+    taken = [table(*compared.advice_table(), ADVICE)] if first.diagnosis.recommendations else []
+    return card(
+        f"From {first.name} to {report.name}",
+        element("p", compared.headline),
+        table(header, rows, PARTS_SAVED),
+        *taken,
+        element("p", compared.closing, class_="quiet"),
+    )
+
+
+PARTS_SAVED = (
+    "Mean milliseconds per step. The interval is that of what was saved, from drawing both runs' "
+    "intervals anew a thousand times; where it holds 0, the change may be chance."
+)
+
+ADVICE = "What was recommended for the first run, and what this one shows of it."

@@ -1,0 +1,157 @@
+"""What the page says of one run, card by card; a card that would be empty is left out."""
+
+from __future__ import annotations
+
+from xml.etree.ElementTree import Element
+
+from keras_perf.advise.recommendation import Recommendation
+from keras_perf.report.page.html import card, element, table
+from keras_perf.report.page.measured import (
+    events_card,
+    facts_card,
+    owners_card,
+    plots_card,
+    stages_card,
+    totals_card,
+    workers_card,
+)
+from keras_perf.report.run_report import RunReport
+
+PART_OF_VERDICT = {
+    "input-bound": "input_wait",
+    "callback-bound": "callbacks",
+    "dispatch-bound": "dispatch",
+    "compile-bound": "compile",
+    "communication-bound": "compute",
+    "compute-bound": "compute",
+}
+
+
+def run_cards(report: RunReport, name: str) -> list[Element]:
+    """The cards of one run; `name` sets its ids apart from those of other runs."""
+    cards = (
+        _verdict(report),
+        _breakdown(report),
+        workers_card(report),
+        _advice(report),
+        plots_card(report, name),
+        owners_card(report),
+        stages_card(report),
+        totals_card(report),
+        events_card(report),
+        _notes(report),
+        facts_card(report),
+    )
+    return [made for made in cards if made is not None]
+
+
+def _colour(part: str) -> str:
+    return f"--part: var(--{part})"
+
+
+def _verdict(report: RunReport) -> Element:
+    diagnosis = report.diagnosis
+    why = diagnosis.explanation
+    of_step = any(advice.of == "step" for advice in diagnosis.recommendations)
+    together = diagnosis.combined_speedup if of_step else diagnosis.combined_whole_speedup
+    expected, low, high = together
+    figures = {
+        "step": (report.step_ms, "{:.3g}", " ms"),
+        "steps per second": (report.steps_per_sec, "{:,.4g}", ""),
+        "examples per second": (report.examples_per_sec, "{:,.0f}", ""),
+        "steps measured": (report.summary.steps, "{:,}", ""),
+    }
+    shown = [
+        element(
+            "div",
+            element("dt", label),
+            element("dd", form.format(value), element("small", unit)),
+        )
+        for label, (value, form, unit) in figures.items()
+        if value
+    ]
+    if diagnosis.recommendations:
+        bounds = element("small", f" ({low:.2f}–{high:.2f})")
+        gain = element("dd", f"{expected:.2f}×", bounds)
+        shown.append(element("div", element("dt", "predicted, with all advice followed"), gain))
+    return element(
+        "section",
+        element("p", diagnosis.verdict, class_="name"),
+        element("p", why[:1].upper() + why[1:], class_="because"),
+        element("dl", *shown, class_="figures"),
+        class_="card verdict",
+        style=_colour(PART_OF_VERDICT.get(diagnosis.verdict, "other_host")),
+    )
+
+
+def _breakdown(report: RunReport) -> Element | None:
+    step_ms = report.step_ms
+    if not step_ms:
+        return None
+    rows: list[list[str | Element]] = []
+    for part, ms in report.parts.items():
+        figures = ("in compute", "") if ms is None else (f"{ms:.3f}", f"{ms / step_ms:.1%}")
+        rows.append([swatch(part), *figures])
+    rows.append(["step", f"{step_ms:.3f}", "100.0%"])
+    caption = "Mean milliseconds per step, by what the step spent them on."
+    return card(
+        "Where a step goes",
+        stack(report, step_ms),
+        table(["part of a step", "ms", "share"], rows, caption, class_="breakdown"),
+    )
+
+
+def swatch(part: str) -> Element:
+    """A part's name behind its colour."""
+    return element(
+        "span", element("span", class_="swatch", style=_colour(part)), part.replace("_", " ")
+    )
+
+
+def stack(report: RunReport, full_ms: float) -> Element:
+    """The parts of a step as a bar; one of `full_ms` milliseconds takes the whole width.
+
+    It shows what a table beside it says, and is not read aloud.
+    """
+    parts = [
+        element(
+            "span",
+            title=f"{part.replace('_', ' ')}: {ms:.3f} ms",
+            style=f"{_colour(part)}; width: {ms / full_ms:.3%}",
+        )
+        for part, ms in report.parts.items()
+        if ms
+    ]
+    return element("div", *parts, class_="stack", aria_hidden="true")
+
+
+def _advice(report: RunReport) -> Element | None:
+    advice = report.diagnosis.recommendations
+    if not advice:
+        return None
+    return card(
+        "What to change, best first",
+        *(_recommendation(place, each) for place, each in enumerate(advice, 1)),
+    )
+
+
+def _recommendation(place: int, advice: Recommendation) -> Element:
+    if advice.speedup_after_others is None:
+        gain = f"{advice.predicted_speedup:.2f}× ({advice.low:.2f}–{advice.high:.2f})"
+        if advice.of == "whole":
+            gain += " of the whole training"
+    else:
+        gain = f"{advice.speedup_after_others:.2f}× after those above"
+    title = element("h4", f"{place}. {advice.title}", element("span", advice.id, class_="tag"))
+    return element(
+        "div",
+        element("div", title, element("span", gain, class_="gain"), class_="head"),
+        element("p", advice.reason),
+        element("pre", element("code", advice.action)),
+        class_="advice",
+    )
+
+
+def _notes(report: RunReport) -> Element | None:
+    notes = report.diagnosis.notes
+    return card("Notes", element("ul", *(element("li", n) for n in notes))) if notes else None

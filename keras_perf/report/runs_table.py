@@ -1,0 +1,66 @@
+"""Several runs in one table: a row a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from keras_perf.records.interval import PARTS
+from keras_perf.report.run_report import RunReport
+from keras_perf.report.text.forms import Form, Markdown, Terminal
+
+UNKNOWN = "–"
+
+HEADER = (
+    "run",
+    "verdict",
+    "step ms",
+    *(part.replace("_", " ") for part in PARTS),
+    "steps/s",
+    "examples/s",
+    "× the first",
+)
+
+NOTES = (
+    "Parts are in ms per step; – was not measured, and a part that was not lies in compute.",
+    "× the first: times as fast as the first run, per example where both know their batch size, "
+    "else per step.",
+)
+
+
+def run_rows(reports: Sequence[RunReport]) -> list[list[str]]:
+    """The cells under `HEADER`."""
+    return [
+        [
+            report.name,
+            report.diagnosis.verdict,
+            _figure(report.step_ms, "{:.3f}"),
+            *(_figure(ms, "{:.3f}") for ms in report.parts.values()),
+            _figure(report.steps_per_sec, "{:,.1f}"),
+            _figure(report.examples_per_sec, "{:,.0f}"),
+            _figure(report.times_as_fast_as(reports[0]), "{:.2f}×"),
+        ]
+        for report in reports
+    ]
+
+
+def runs_text(reports: Sequence[RunReport]) -> str:
+    """For a terminal."""
+    return str(_told(Terminal(), reports))
+
+
+def runs_markdown(reports: Sequence[RunReport]) -> str:
+    """For an issue, a chat."""
+    return str(_told(Markdown(), reports))
+
+
+def _told(form: Form, reports: Sequence[RunReport]) -> Form:
+    form.table(HEADER, run_rows(reports))
+    form.notes((*NOTES, _ALONE))
+    return form
+
+
+_ALONE = "A run's recommendations: keras-perf report RUN."
+
+
+def _figure(value: float | None, form: str) -> str:
+    return UNKNOWN if value is None else form.format(value)

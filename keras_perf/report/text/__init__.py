@@ -1,0 +1,1 @@
+"""Tables and lists, in every form they are told in."""

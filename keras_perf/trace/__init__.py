@@ -1,0 +1,1 @@
+"""Traces are read: a row a step."""

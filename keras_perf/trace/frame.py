@@ -1,0 +1,99 @@
+"""From a trace to a row a step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from keras_perf.trace.device import device_columns
+from keras_perf.trace.host import Host, read_host
+from keras_perf.trace.steps import Steps, find_steps
+from keras_perf.trace.xplane import XSpace
+
+PARTS = ("input_wait_ms", "execution_ms", "python_ms", "gap_ms")
+"""They add up to a step."""
+
+
+class NoStepsError(ValueError):
+    """A trace in which nobody trains."""
+
+
+def trace_frame(space: XSpace) -> pd.DataFrame:
+    """A row a step of the thread that trains, in milliseconds.
+
+    With several steps per execution a step ends where its execution fetches the next batch, so
+    entering Python's side of an execution counts in its first step, leaving it and the gap in
+    its last; sums over an execution are the execution's.
+
+    Arguments:
+        space: a trace, as `read_xspace` returns it.
+
+    Returns:
+        `step` (the marker's number, or counted from 0), `execution` (counted from 0),
+        `begin_ms` since the trace began, `step_ms` to the begin of the next step, and its parts
+        `input_wait_ms` (the iterator's GetNext), `execution_ms` (the runtime, less that wait),
+        `python_ms` (the rest of the execution) and `gap_ms` (until the next execution). The last
+        step has no gap: `gap_ms` and `step_ms` are NaN. `collective_ms` is there if collective
+        operations are, and the columns of `device_columns` if GPUs are. `attrs["steps_from"]`
+        is `markers` or `functions`.
+
+    Raises:
+        NoStepsError: (a ValueError) no thread marked a step or called a `tf.function`.
+
+    Without step markers, executions of validation count like those of training: both are the
+    same function to the trace. Where several replicas train without keras_perf's markers and
+    with several steps per execution, each replica's fetch counts as a step.
+    """
+    host = read_host(space)
+    steps = find_steps(host)
+    if steps is None:
+        raise NoStepsError(
+            f"{str(space.path)!r} holds no step: no thread marked one or called a tf.function. "
+            "Capture while training runs, with host_tracer_level of at least 2."
+        )
+    frame = _host_columns(host, steps)
+    if space.gpu_planes:
+        frame = frame.join(device_columns(space.gpu_planes, steps, host.launches))
+    elif len(host.collectives.begin):
+        collective = host.collectives.cover.within(steps.begin, steps.next_begin)
+        frame["collective_ms"] = collective / 1e9
+    frame.attrs["steps_from"] = steps.origin
+    return frame
+
+
+def complete_steps(frame: pd.DataFrame) -> pd.DataFrame:
+    """Rows of executions after which there was another, whose every part is known.
+
+    Of a trace of one execution that is all of it, less the gap.
+    """
+    last = frame["execution"].max()
+    complete = frame[frame["execution"] < last]
+    return complete if len(complete) else frame
+
+
+def mean_parts(frame: pd.DataFrame) -> dict[str, float]:
+    """Means over the complete steps: `step_ms`, its parts, and what is known of the device.
+
+    The parts add up to the step. What is known of no step is left out.
+    """
+    means = complete_steps(frame).drop(columns=["step", "execution", "begin_ms"]).mean()
+    return {str(name): float(value) for name, value in means.dropna().items()}
+
+
+def _host_columns(host: Host, steps: Steps) -> pd.DataFrame:
+    waits, executions = host.waits.cover, steps.line.executions.cover
+    wait = waits.within(steps.begin, steps.end)
+    execution = (waits | executions).within(steps.begin, steps.end) - wait
+    gap = (steps.next_begin - steps.end).astype(float)
+    gap[-1] = np.nan
+    python = steps.end - steps.begin - wait - execution
+    parts = dict(zip(PARTS, (wait, execution, python, gap), strict=True))
+    return pd.DataFrame(
+        {
+            "step": steps.number,
+            "execution": steps.execution,
+            "begin_ms": steps.begin / 1e9,
+            "step_ms": (steps.end - steps.begin + gap) / 1e9,
+            **{name: ticks / 1e9 for name, ticks in parts.items()},
+        }
+    )

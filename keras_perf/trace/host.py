@@ -1,0 +1,152 @@
+"""What the host's threads did, as far as a step is made of it, in one pass over a trace."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keras_perf.trace.cover import Cover, Ticks
+from keras_perf.trace.xplane import Events, Line, Plane, XSpace
+
+_WAIT = re.compile(r"IteratorGetNext(AsOptional|Sync)?Op::\w*Compute\w*")
+_EXECUTION = "EagerKernelExecute"
+_COLLECTIVE = re.compile(r"(^|[/:])(Collective(Reduce|Gather)|NcclAllReduce)")
+_LAUNCH = re.compile(r"(cu|cuda|hip)(Launch|GraphLaunch|Memcpy|Memset)\w*")
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Events of one kind, in the order of their begins."""
+
+    begin: Ticks
+    end: Ticks
+
+    @cached_property
+    def cover(self) -> Cover:
+        """Their union."""
+        return Cover(self.begin, self.end)
+
+    def where(self, chosen: NDArray[np.bool_]) -> Spans:
+        """Some of them."""
+        return Spans(self.begin[chosen], self.end[chosen])
+
+
+@dataclass(frozen=True)
+class Markers(Spans):
+    """Step markers of one name; `counted` are those that xprof counts too."""
+
+    number: Ticks
+    counted: bool
+
+
+@dataclass(frozen=True)
+class PythonLine:
+    """A thread that marked steps or called a `tf.function`."""
+
+    name: str
+    markers: dict[str, Markers]
+    calls: dict[str, Spans]
+    executions: Spans
+
+
+@dataclass(frozen=True)
+class Host:
+    """What was found; times in picoseconds since the first line began.
+
+    `waits` are all waits for input, `fetched` the begins of those that brought a batch,
+    `launches` the begins of calls into the driver by their correlation id.
+    """
+
+    lines: tuple[PythonLine, ...]
+    waits: Spans
+    fetched: Ticks
+    collectives: Spans
+    launches: dict[int, int] = field(repr=False)
+    loops: bool = False
+
+
+def read_host(space: XSpace) -> Host:
+    """Everything of the host's that a step is made of."""
+    lines: list[PythonLine] = []
+    waits: list[Events] = []
+    collectives: list[Events] = []
+    brought: list[bool] = []
+    launches: dict[int, int] = {}
+    loops = False
+    for plane in space.host_planes:
+        # Keras and tf.range put the steps of one execution into a while loop.
+        loops = loops or any(name.startswith("while/") for name in plane.event_names.values())
+        wait_ids = plane.ids(_WAIT.fullmatch)
+        collective_ids = plane.ids(_COLLECTIVE.search)
+        launch_ids = plane.ids(_LAUNCH.match) if space.gpu_planes else wait_ids[:0]
+        for line in plane.lines():
+            found = _chosen(line.events, wait_ids)
+            waits.append(found)
+            brought += ["element_size" in plane.stats(encoded) for encoded in found.encoded]
+            collectives.append(_chosen(line.events, collective_ids))
+            calls = _chosen(line.events, launch_ids)
+            for begin, encoded in zip(calls.begin.tolist(), calls.encoded, strict=True):
+                launches[int(plane.stats(encoded).get("correlation_id", 0))] = begin
+            python = _python_line(plane, line)
+            if python is not None:
+                lines.append(python)
+            # The next line is decoded before this name is bound to it.
+            del line
+    return Host(
+        tuple(lines),
+        _spans(*waits),
+        _with_batch(waits, np.array(brought, dtype=bool)),
+        _spans(*collectives),
+        launches,
+        loops,
+    )
+
+
+def _chosen(events: Events, ids: Ticks) -> Events:
+    return events.where(np.isin(events.name_id, ids))
+
+
+def _spans(*events: Events) -> Spans:
+    nothing = np.array([], dtype=np.int64)
+    begin = np.concatenate([nothing, *(some.begin for some in events)])
+    end = np.concatenate([nothing, *(some.end for some in events)])
+    order = np.argsort(begin, kind="stable")
+    return Spans(begin[order], end[order])
+
+
+def _with_batch(waits: list[Events], brought: NDArray[np.bool_]) -> Ticks:
+    """Begins of the waits that brought a batch: all, where the trace tells no batch's size."""
+    begin = np.concatenate([np.array([], dtype=np.int64), *(some.begin for some in waits)])
+    return np.sort(begin[brought] if brought.any() else begin)
+
+
+def _python_line(plane: Plane, line: Line) -> PythonLine | None:
+    """The line, if something on it is a step marker or the call of a `tf.function`."""
+    events = line.events
+    markers: dict[str, Markers] = {}
+    calls: dict[str, Spans] = {}
+    # All events of one name are told by the same code, with statistics of the same names.
+    for name_id, first in zip(*np.unique(events.name_id, return_index=True), strict=True):
+        told = plane.stats(events.encoded[first])
+        name = plane.event_names.get(int(name_id), "")
+        if "step_num" in told:
+            these = events.where(events.name_id == name_id)
+            markers[name] = _markers(plane, these)
+        elif "tf_function_call" in told:
+            calls[name] = _spans(events.where(events.name_id == name_id))
+    if not markers and not calls:
+        return None
+    executions = _chosen(events, plane.ids(_EXECUTION.__eq__))
+    return PythonLine(line.name, markers, calls, _spans(executions))
+
+
+def _markers(plane: Plane, events: Events) -> Markers:
+    told = [plane.stats(encoded) for encoded in events.encoded]
+    order = np.argsort(events.begin, kind="stable")
+    number = np.array([int(stats.get("step_num", -1)) for stats in told], dtype=np.int64)
+    counted = any("_r" in stats for stats in told)
+    return Markers(events.begin[order], events.end[order], number[order], counted)

@@ -1,0 +1,293 @@
+"""The profiler's files, `<host>.xplane.pb`, as columns of numbers; without TensorFlow.
+
+A trace of minutes holds millions of events. Protocol buffers cut them apart, NumPy decodes them:
+the messages below are built from field numbers (xplane.proto of TensorFlow's profiler), with
+lines and events left as bytes, so that no Python object with attributes is made for an event.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.message import DecodeError
+from numpy.typing import NDArray
+
+from keras_perf.trace.event_columns import decode_events
+
+SUFFIX = ".xplane.pb"
+
+Ticks = NDArray[np.int64]
+"""Picoseconds, or ids."""
+
+
+class NoTraceError(FileNotFoundError):
+    """No trace of TensorFlow's profiler is there."""
+
+
+@dataclass(frozen=True)
+class Events:
+    """Events of one line, in columns; times in picoseconds since the trace's first line began."""
+
+    name_id: Ticks
+    begin: Ticks
+    duration: Ticks
+    encoded: tuple[bytes, ...] = field(repr=False)
+
+    @property
+    def end(self) -> Ticks:
+        """When each ended."""
+        return self.begin + self.duration
+
+    def where(self, chosen: NDArray[np.bool_]) -> Events:
+        """Some of them."""
+        encoded = tuple(self.encoded[i] for i in np.flatnonzero(chosen)) if self.encoded else ()
+        return Events(self.name_id[chosen], self.begin[chosen], self.duration[chosen], encoded)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One thread of a host, or one stream of a device."""
+
+    name: str
+    events: Events
+
+
+@dataclass(frozen=True)
+class Plane:
+    """One host or device: `/host:CPU`, `/device:GPU:0`; lines are decoded as they are visited."""
+
+    name: str
+    event_names: Mapping[int, str]
+    stat_names: Mapping[int, str]
+    origin_ns: int
+    encoded_lines: tuple[bytes, ...] = field(repr=False)
+
+    def lines(self) -> Iterator[Line]:
+        """One after the other, so that one at a time is in memory.
+
+        Raises:
+            ValueError: what should be a line is none.
+        """
+        for encoded in self.encoded_lines:
+            try:
+                yield self._line(encoded)
+            except (DecodeError, IndexError, OverflowError) as error:
+                raise ValueError(f"a line of plane {self.name!r} is damaged") from error
+
+    def _line(self, encoded: bytes) -> Line:
+        name, timestamp_ns, payloads = _head_and_events(encoded)
+        columns = decode_events(payloads)
+        begin = columns.offset
+        begin += (timestamp_ns - self.origin_ns) * 1000
+        return Line(name, Events(columns.name_id, begin, columns.duration, payloads))
+
+    def ids(self, wanted: Any) -> Ticks:
+        """Ids of the events whose name `wanted`, a function of the name, says yes to."""
+        found = [i for i, name in self.event_names.items() if wanted(name)]
+        return np.array(found, dtype=np.int64)
+
+    def stats(self, encoded: bytes) -> dict[str, Any]:
+        """What is written beside one event: name → number or text.
+
+        Raises:
+            ValueError: what should be an event is none.
+        """
+        try:
+            event = _MESSAGES["XEvent"].FromString(encoded)
+        except DecodeError as error:
+            raise ValueError(f"an event of plane {self.name!r} is damaged") from error
+        return {self.stat_names.get(s.metadata_id, ""): self._value(s) for s in event.stats}
+
+    def _value(self, stat: Any) -> Any:
+        for name in ("int64_value", "uint64_value", "double_value", "str_value", "bytes_value"):
+            if stat.HasField(name):
+                return getattr(stat, name)
+        # Texts that repeat are kept once, as names of statistics that nobody has.
+        return self.stat_names.get(stat.ref_value, "")
+
+
+@dataclass(frozen=True)
+class XSpace:
+    """One file: the planes of one host."""
+
+    path: Path
+    planes: tuple[Plane, ...]
+    errors: tuple[str, ...]
+    hosts: tuple[str, ...]
+
+    @cached_property
+    def host_planes(self) -> tuple[Plane, ...]:
+        """Threads of the host; several where the profiler left them unmerged."""
+        return tuple(p for p in self.planes if p.name.startswith("/host:") and p.encoded_lines)
+
+    @cached_property
+    def gpu_planes(self) -> tuple[Plane, ...]:
+        """One a GPU."""
+        return tuple(p for p in self.planes if p.name.startswith("/device:GPU"))
+
+
+def find_traces(path: str | os.PathLike[str]) -> tuple[Path, ...]:
+    """The file itself, or the files of the newest trace below a directory, one a host.
+
+    Raises:
+        NoTraceError: (a FileNotFoundError) there is none.
+    """
+    root = Path(path)
+    if root.is_file():
+        return (root,)
+    if "://" in os.fspath(path):
+        raise NoTraceError(f"only local traces are read, got {os.fspath(path)!r}; copy it first")
+    if not root.exists():
+        raise NoTraceError(f"there is no file or directory {str(root)!r}")
+    # A capture that is still being written lies in a hidden folder.
+    files = sorted(file for file in root.rglob(f"*{SUFFIX}") if not _is_hidden(file, root))
+    captures = [tuple(group) for _, group in groupby(files, key=lambda file: file.parent)]
+    if not captures:
+        raise NoTraceError(
+            f"{str(root)!r} holds no trace (plugins/profile/<time>/<host>{SUFFIX}); capture one "
+            "with callbacks=keras_perf.WindowedProfiler(log_dir) or tf.profiler.experimental"
+        )
+    return max(captures, key=lambda capture: max(f.stat().st_mtime_ns for f in capture))
+
+
+def host_of(file: Path) -> str:
+    """The host's name, by which the profiler names its file."""
+    return file.name.removesuffix(SUFFIX)
+
+
+def _is_hidden(file: Path, root: Path) -> bool:
+    return any(part.startswith(".") for part in file.relative_to(root).parts)
+
+
+def read_xspace(path: str | os.PathLike[str]) -> XSpace:
+    """A trace's planes.
+
+    Arguments:
+        path: an `.xplane.pb` file.
+
+    Raises:
+        ValueError: the file is empty, cut off, or no trace.
+    """
+    file = Path(path)
+    data = file.read_bytes()
+    if not data:
+        raise ValueError(
+            f"{str(file)!r} is empty: the profiler was stopped or the disk was full "
+            "before it was written. Capture again."
+        )
+    try:
+        space = _MESSAGES["XSpace"].FromString(data)
+        begins = [
+            _MESSAGES["LineHead"].FromString(line).timestamp_ns
+            for plane in space.planes
+            for line in plane.lines
+        ]
+        named = any(plane.name for plane in space.planes)
+    except DecodeError:
+        named = False
+    if not named:
+        raise ValueError(
+            f"{str(file)!r} ({len(data):,} bytes) is no whole trace: cut off while it was written "
+            f"or copied, or not a file of TensorFlow's profiler (*{SUFFIX})."
+        )
+    # Where the profiler did not make times relative, nanoseconds since the epoch would overflow
+    # as picoseconds.
+    origin = min(begins, default=0)
+    return XSpace(
+        file,
+        tuple(_plane(plane, origin) for plane in space.planes),
+        tuple(space.errors),
+        tuple(space.hostnames),
+    )
+
+
+def _head_and_events(encoded: bytes) -> tuple[str, int, tuple[bytes, ...]]:
+    """Name, time and events of a line; the message, as large as they, is gone on return."""
+    line = _MESSAGES["XLine"].FromString(encoded)
+    return _text(line.display_name or line.name), line.timestamp_ns, tuple(line.events)
+
+
+def _plane(plane: Any, origin_ns: int) -> Plane:
+    return Plane(
+        _text(plane.name),
+        _names(plane.event_metadata),
+        _names(plane.stat_metadata),
+        origin_ns,
+        tuple(plane.lines),
+    )
+
+
+def _names(entries: Iterable[Any]) -> dict[int, str]:
+    return {entry.key: _text(entry.value.name) for entry in entries}
+
+
+def _text(name: bytes) -> str:
+    """Names of functions and files come from the user's system, in whatever encoding."""
+    return name.decode(errors="replace")
+
+
+_FIELDS: dict[str, dict[str, tuple[int, str]]] = {
+    "XSpace": {"planes": (1, "*XPlane"), "errors": (2, "*string"), "hostnames": (4, "*string")},
+    "XPlane": {
+        "name": (2, "bytes"),
+        "lines": (3, "*bytes"),
+        "event_metadata": (4, "*Named"),
+        "stat_metadata": (5, "*Named"),
+    },
+    "Named": {"key": (1, "int64"), "value": (2, "Name")},
+    "Name": {"name": (2, "bytes")},
+    "LineHead": {"timestamp_ns": (3, "int64")},
+    "XLine": {
+        "name": (2, "bytes"),
+        "timestamp_ns": (3, "int64"),
+        "events": (4, "*bytes"),
+        "display_name": (11, "bytes"),
+    },
+    "XEvent": {"stats": (4, "*XStat")},
+    "XStat": {
+        "metadata_id": (1, "int64"),
+        "double_value": (2, "double"),
+        "uint64_value": (3, "uint64"),
+        "int64_value": (4, "int64"),
+        "str_value": (5, "string"),
+        "bytes_value": (6, "bytes"),
+        "ref_value": (7, "uint64"),
+    },
+}
+"""What is read of xplane.proto: name → number and type; `*` repeats."""
+
+
+def _messages() -> dict[str, Any]:
+    """Message classes of the fields above; proto2, which tells an absent value from 0."""
+    package = "keras_perf_xplane"
+    file = descriptor_pb2.FileDescriptorProto(name=f"{package}.proto", package=package)
+    kinds = descriptor_pb2.FieldDescriptorProto
+    for message, fields in _FIELDS.items():
+        described = file.message_type.add(name=message)
+        for name, (number, kind) in fields.items():
+            scalar = f"TYPE_{kind.lstrip('*').upper()}"
+            made = described.field.add(
+                name=name,
+                number=number,
+                label=kinds.LABEL_REPEATED if kind[0] == "*" else kinds.LABEL_OPTIONAL,
+            )
+            if hasattr(kinds, scalar):
+                made.type = kinds.Type.Value(scalar)
+            else:
+                made.type = kinds.TYPE_MESSAGE
+                made.type_name = f".{package}.{kind.lstrip('*')}"
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    found = (pool.FindMessageTypeByName(f"{package}.{name}") for name in _FIELDS)
+    return {described.name: message_factory.GetMessageClass(described) for described in found}
+
+
+_MESSAGES = _messages()
