@@ -26,6 +26,24 @@ H200 = {"training_gpus": [{"name": "NVIDIA H200", "compute_capability": [9, 0]}]
 """The context of a training on a GPU."""
 
 
+def frame(*points: tuple[int, dict[str, float]]) -> pd.DataFrame:
+    """Scalars as `load_scalars` returns them."""
+    rows = [
+        ("perf", tag, step, float(step), value)
+        for step, values in points
+        for tag, value in values.items()
+    ]
+    scalars = pd.DataFrame(rows, columns=["run", "tag", "step", "wall_time", "value"])
+    scalars = scalars.astype({"step": "int64", "wall_time": "float64", "value": "float64"})
+    return scalars.astype({"run": "category", "tag": "category"})
+
+
+def point(last_step: int, steps: int, step: float, **parts: float) -> tuple[int, dict[str, float]]:
+    """An interval's scalars."""
+    values = {"perf/interval_steps": float(steps), "perf/step_time_ms": step}
+    return last_step, values | {f"perf/{part}_ms": ms for part, ms in parts.items()}
+
+
 def stage(
     name: str,
     cost_ms: float,

@@ -6,11 +6,10 @@ import json
 import re
 
 import pytest
-from hand_built import between_epochs, stage
+from any_text import ANY_TEXT
+from hand_built import between_epochs, frame, point, stage
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_summary import frame, point
-from test_visible import ANY_TEXT
 
 from keras_perf.analyse.summary import summarize
 from keras_perf.records.outlier import Cause, GapEvent

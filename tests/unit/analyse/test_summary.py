@@ -4,31 +4,13 @@ from __future__ import annotations
 
 import math
 
-import pandas as pd
 import pytest
+from hand_built import frame, point
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_perf.analyse.summary import Summary, summarize
 from keras_perf.records.interval import PARTS
-
-
-def frame(*points: tuple[int, dict[str, float]]) -> pd.DataFrame:
-    """Scalars as `load_scalars` returns them."""
-    rows = [
-        ("perf", tag, step, float(step), value)
-        for step, values in points
-        for tag, value in values.items()
-    ]
-    scalars = pd.DataFrame(rows, columns=["run", "tag", "step", "wall_time", "value"])
-    scalars = scalars.astype({"step": "int64", "wall_time": "float64", "value": "float64"})
-    return scalars.astype({"run": "category", "tag": "category"})
-
-
-def point(last_step: int, steps: int, step: float, **parts: float) -> tuple[int, dict[str, float]]:
-    """An interval's scalars."""
-    values = {"perf/interval_steps": float(steps), "perf/step_time_ms": step}
-    return last_step, values | {f"perf/{part}_ms": ms for part, ms in parts.items()}
 
 
 def summary_of(*points: tuple[int, dict[str, float]], **context: object) -> Summary:

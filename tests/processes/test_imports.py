@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
-UNIT = Path(__file__).parent
+from own_python import BLOCKED, run
 
 LOADED = """
 import sys
@@ -14,22 +10,6 @@ frameworks = {"tensorflow", "keras", "jax", "torch"}
 def loaded():
     return sorted(frameworks & sys.modules.keys())
 """
-
-# What `import tensorflow` meets where it is not installed.
-BLOCKED = """
-import sys
-sys.modules["tensorflow"] = None
-sys.modules["keras"] = None
-"""
-
-
-def run(script: str, *arguments: str) -> str:
-    """What a script prints; the folder of this test is on its path."""
-    path = f"import sys; sys.path.insert(0, {str(UNIT)!r})\n"
-    command = [sys.executable, "-W", "error", "-c", path + script, *arguments]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert found.returncode == 0, found.stderr
-    return found.stdout.strip()
 
 
 def test_importing_the_package_imports_no_framework():

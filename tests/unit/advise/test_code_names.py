@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 
 import pytest
+from any_text import ANY_TEXT
 from hand_built import between_epochs, situation, summary
 from hypothesis import given
-from test_visible import ANY_TEXT
 
 from keras_perf.advise.rules.epochs import amortize_epoch_callback
 from keras_perf.advise.rules.host import amortize_callback

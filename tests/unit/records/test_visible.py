@@ -7,16 +7,13 @@ import logging
 from pathlib import Path
 
 import pytest
+from any_text import ANY_TEXT
 from hypothesis import given
-from hypothesis import strategies as st
 
 import keras_perf
 from keras_perf.read.left_out import LeftOutWarning, warn_left_out
 from keras_perf.records.fit_identity import FitIdentity
 from keras_perf.records.visible import visible, visible_lines, visible_record
-
-ANY_TEXT = st.text(st.characters(exclude_categories=()))
-"""Control characters, marks of direction and surrogates among them."""
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from pathlib import Path
 from xml.etree.ElementTree import fromstring
 
 import pytest
+from any_text import ANY_TEXT
 from hand_built import stage, write_fit
 from hypothesis import given, settings
-from test_visible import ANY_TEXT
 
 from keras_perf.records.interval import PARTS
 from keras_perf.records.metrics import METRICS

@@ -7,7 +7,7 @@ from pathlib import Path
 import keras_perf
 from keras_perf.records.metrics import metrics_markdown
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
+README = (Path(__file__).parents[3] / "README.md").read_text()
 
 
 def test_the_table_of_metrics_is_the_code_s():

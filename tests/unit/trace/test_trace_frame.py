@@ -10,8 +10,8 @@ import pytest
 from built_trace import BuiltPlane, call, fetch, marker, runs, wait, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_imports import BLOCKED
-from test_imports import run as run_python
+from own_python import BLOCKED
+from own_python import run as run_python
 
 import keras_perf as kp
 from keras_perf.analyse.summary import Summary
