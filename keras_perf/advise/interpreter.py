@@ -44,12 +44,12 @@ def interpreter_ms(summary: Summary) -> float:
     host_ms = _sum(summary, "callbacks", "other_host")
     if waits_ms * share_of_cores(summary) < HELD_MS or host_ms > OF_OTHERS * summary.step_ms:
         return 0.0
-    if summary.context.get("run_eagerly") or not runs_python(summary):
+    if summary.facts.settings.run_eagerly or not runs_python(summary):
         return 0.0
     left_ms = summary.step_ms - host_ms
-    stages = summary.context.get("stages") or []
+    stages = summary.facts.input.stages
     # Behind Keras's own workers there is no model of the pipeline.
-    costs = [float(s["cost_ms"]) for s in stages if may_be_python(s["name"])]
+    costs = [s.cost_ms for s in stages if may_be_python(s.name)]
     cost_ms = max(costs, default=0.0) if stages else left_ms
     held_ms = min(left_ms, cost_ms)
     used_pct = summary.sensors.get("host/process_cpu_pct")
@@ -64,7 +64,7 @@ def interpreter_ms(summary: Summary) -> float:
 def cpu_beside_ms(summary: Summary, held_ms: float) -> float | None:
     """CPU time of a step that is not the pipeline's; None if not sampled, or if a GPU trains."""
     used_pct = summary.sensors.get("host/process_cpu_pct")
-    if used_pct is None or summary.context.get("training_gpus"):
+    if used_pct is None or summary.facts.machine.training_gpus:
         return None
     return max(0.0, used_pct / 100 * summary.step_ms - held_ms)
 
@@ -80,10 +80,9 @@ def may_be_python(stage: str) -> bool:
 
 def runs_python(summary: Summary) -> bool:
     """Something of the input pipeline is Python code."""
-    context = summary.context
-    chains = (context.get("dataset") or {}).get("chains") or []
+    known = summary.facts.input
     return (
-        context.get("input_kind") in KERAS_INPUT
-        or any(stage["name"].startswith("Generator") for stage in context.get("stages") or [])
-        or any(stage.get("python") for chain in chains for stage in chain)
+        known.input_kind in KERAS_INPUT
+        or any(stage.name.startswith("Generator") for stage in known.stages)
+        or any(stage.python for chain in known.chains for stage in chain)
     )

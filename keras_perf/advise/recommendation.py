@@ -52,17 +52,16 @@ def predicted(
     model: StepModel,
     change: Change,
     *,
-    id: str,
     title: str,
     reason: str,
     action: str,
     evidence: Mapping[str, Any],
     of: Literal["step", "whole"] = "step",
 ) -> Recommendation:
-    """A recommendation with its speed-up as the model predicts it."""
+    """A recommendation with its speed-up as the model predicts it; its rule gives it its id."""
     low, expected, high = sorted(
         max(1.0, cost_ms(model, of) / cost_ms(change(model, o), of)) for o in (-1.0, 0.0, 1.0)
     )
     return Recommendation(
-        id, title, reason, action, expected, low, high, evidence, of=of, change=change
+        "", title, reason, action, expected, low, high, evidence, of=of, change=change
     )

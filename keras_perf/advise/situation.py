@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 from keras_perf.advise.interpreter import HELD_MS, cpu_beside_ms, interpreter_ms, runs_python
 from keras_perf.advise.step_model import INSIDE, StepModel
 from keras_perf.analyse.cpu_share import share_of_cores
 from keras_perf.analyse.summary import Summary
+from keras_perf.records.run_facts import RunFacts
 
 NEARLY_BUSY = 0.5
 """With prefetching, a pipeline whose stages are busy for less than this share of a step keeps
@@ -57,7 +57,22 @@ class Situation:
     @property
     def own_dataset(self) -> bool:
         """The pipeline is the user's own, not one that Keras made of arrays or of Python."""
-        return self.summary.context.get("input_kind", "tf.data") in ("tf.data", None)
+        return self.facts.input.input_kind in ("tf.data", None)
+
+    @property
+    def facts(self) -> RunFacts:
+        """What is known of the run beside its figures."""
+        return self.summary.facts
+
+    @cached_property
+    def runs_python(self) -> bool:
+        """Something of the input pipeline is Python code."""
+        return runs_python(self.summary)
+
+    @cached_property
+    def share_of_cores(self) -> float:
+        """What other processes leave of the CPUs."""
+        return share_of_cores(self.summary)
 
     @property
     def input_measured(self) -> bool:
@@ -68,8 +83,7 @@ class Situation:
     def able_ms(self) -> float:
         """What a batch would take if nothing but the stages' work, as tf.data counts it, did."""
         return sum(
-            float(stage["cost_ms"]) / threads_of(stage, self.model.pool)
-            for stage in self.summary.context.get("stages") or ()
+            stage.cost_ms / stage.threads(self.model.pool) for stage in self.facts.input.stages
         )
 
     @property
@@ -83,8 +97,8 @@ class Situation:
         What it cannot see: waiting in which another thread computes, such as a worker that
         makes the next batch.
         """
-        sensors, context = self.summary.sensors, self.summary.context
-        alone = int(context.get("replicas") or 1) == 1 and not self.summary.exchange
+        sensors = self.summary.sensors
+        alone = self.facts.settings.replicas == 1 and not self.summary.exchange
         spare = sensors.get("host/cpu_pct", 100.0) < SPARE_PCT
         mostly_steps = self.model.step_ms > MOSTLY_STEPS * self.model.whole_ms
         if self.model.on_gpu or not (self.model.cpu_ms and alone and spare and mostly_steps):
@@ -103,18 +117,16 @@ def situation_of(summary: Summary) -> Situation:
     held_ms = interpreter_ms(summary)
     if held_ms:
         wait += _waiting_inside(parts, held_ms, summary)
-    recorded = summary.context.get("stages") or []
-    cores = int(summary.context.get("cpu_count") or 1)
-    pool = pool_of(summary.context)
-    threads = [threads_of(stage, pool) for stage in recorded]
-    names = [f"{stage['name']} ({place})" for place, stage in enumerate(recorded, 1)]
+    recorded, pool = summary.facts.input.stages, summary.facts.pool
+    threads = [stage.threads(pool) for stage in recorded]
+    names = [f"{stage.name} ({place})" for place, stage in enumerate(recorded, 1)]
     costs = {
-        name: stage["cost_ms"] / count
+        name: stage.cost_ms / count
         for name, stage, count in zip(names, recorded, threads, strict=True)
     }
-    prefetched = any(stage["name"].startswith("Prefetch") for stage in recorded)
+    prefetched = any(stage.name.startswith("Prefetch") for stage in recorded)
     known = sum(costs.values())
-    fill = summary.context.get("prefetch_fill")
+    fill = summary.facts.input.prefetch_fill
     if fill is None:
         behind = known > NEARLY_BUSY * summary.step_ms
     else:
@@ -143,9 +155,9 @@ def situation_of(summary: Summary) -> Situation:
             prefetched=prefetched or bool(held_ms),
             rest=parts,
             cpu_ms=summary.sensors.get("host/process_cpu_pct", 0.0) / 100 * summary.step_ms,
-            cores=cores,
+            cores=summary.facts.machine.cores,
             threads=dict(zip(names, threads, strict=True)),
-            on_gpu=bool(summary.context.get("training_gpus")),
+            on_gpu=bool(summary.facts.machine.training_gpus),
             outside=summary.outside,
             undisturbed_ms=_undisturbed_ms(summary),
             pool=pool,
@@ -155,31 +167,12 @@ def situation_of(summary: Summary) -> Situation:
     )
 
 
-def runs_in_pool(stage: str) -> bool:
-    """The stage calls a function, in threads of TensorFlow's pool or of the dataset's own."""
-    return "Map" in stage and not stage.startswith("FlatMap")
-
-
-def pool_of(context: Mapping[str, Any]) -> int:
-    """Threads of that pool: one for each core where nobody has set their number."""
-    own = (context.get("dataset") or {}).get("threadpool_size")
-    inter_op = (context.get("threads") or {}).get("inter_op")
-    return int(own or inter_op or context.get("cpu_count") or 1)
-
-
-def threads_of(stage: Mapping[str, Any], pool: int) -> int:
-    """How many of a stage's calls run at a time."""
-    wanted = max(1, int(stage["parallelism"]))
-    return min(wanted, pool) if runs_in_pool(stage["name"]) else wanted
-
-
 def _waiting_share(summary: Summary) -> float:
     """See `StepModel.waiting_share`: all CPU time is taken for that of the maps.
 
     tf.data counts the waiting for a core as work, so of its time what others leave counts.
     """
-    recorded = summary.context.get("stages") or []
-    work_ms = sum(float(s["cost_ms"]) for s in recorded if runs_in_pool(s["name"]))
+    work_ms = sum(s.cost_ms for s in summary.facts.input.stages if s.runs_in_pool)
     work_ms *= share_of_cores(summary)
     cpu_ms = summary.sensors.get("host/process_cpu_pct", 0.0) / 100 * summary.step_ms
     waits_for_interpreter = summary.sensors.get("host/interpreter_wait_ms", 0.0) >= HELD_MS
@@ -190,10 +183,10 @@ def _waiting_share(summary: Summary) -> float:
 
 def _undisturbed_ms(summary: Summary) -> float | None:
     """Of computing alone: what the exchange of gradients takes lies in the measured one too."""
-    measured = summary.context.get("undisturbed_ms")
+    measured = summary.facts.undisturbed_ms
     if measured is None:
         return None
-    return max(0.0, float(measured) - summary.exchange.get("communication", 0.0))
+    return max(0.0, measured - summary.exchange.get("communication", 0.0))
 
 
 def _waiting_inside(parts: dict[str, float], held_ms: float, summary: Summary) -> float:
@@ -224,6 +217,6 @@ def _paces_ms(step_ms: float, known_ms: float) -> float:
 
 def stalled(summary: Summary, *causes: str) -> float:
     """Waits far longer than usual, of these causes, in milliseconds per step."""
-    totals = summary.context.get("event_totals") or ()
-    found = [float(total["total_ms"]) for total in totals if total["cause"] in causes]
-    return sum(found) / max(1, summary.steps)
+    totals = summary.facts.outliers.event_totals
+    found = sum(total.total_ms for total in totals if total.cause in causes)
+    return found / max(1, summary.steps)

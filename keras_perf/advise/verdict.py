@@ -74,7 +74,7 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
     if between >= WORTHWHILE and between > _of_the_whole(found[verdict], situation.model):
         spent = situation.model.outside["epoch_callbacks"]
         who = "between epochs callbacks take"
-        if summary.context.get("driver") == "loop":
+        if situation.facts.settings.in_a_loop:
             who = "outside of the steps the loop's own work takes"
         return "callback-bound", (
             f"{who} {spent:.3g} ms for each step of "
@@ -109,7 +109,7 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
             f"quickest tenth of them no more than {quickest_ms:.3g} ms: what keeps the others was "
             "not recognised, and is hardly the model's own computation."
         )
-    if "dispatch" in summary.parts or summary.context.get("run_eagerly"):
+    if "dispatch" in summary.parts or summary.facts.settings.run_eagerly:
         return "compute-bound", (
             f"no other part is worth {WORTHWHILE - 1:.0%}: what remains is the model's own "
             "computation."
@@ -125,7 +125,7 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
 def _mostly_idle(situation: Situation, other_gain: float) -> bool:
     """Waiting, for what can only be input, costs more than anything that was measured."""
     step_ms, idle_ms = situation.summary.step_ms, situation.idle_ms
-    from_workers = situation.summary.context.get("input_kind") == "PyDataset"
+    from_workers = situation.facts.input.input_kind == "PyDataset"
     return from_workers and idle_ms > step_ms / 2 and step_ms > other_gain * (step_ms - idle_ms)
 
 
@@ -139,14 +139,13 @@ def _about_waiting(situation: Situation) -> str:
 
 
 def _why_no_wait(summary: Summary) -> str:
-    context = summary.context
-    epoch_steps = int(context.get("epoch_steps") or 0)
-    if 0 < epoch_steps < SHORT_EPOCH * int(context.get("steps_per_execution") or 1):
+    epoch_steps = summary.facts.length.epoch_steps or 0
+    if 0 < epoch_steps < SHORT_EPOCH * summary.facts.settings.steps_per_execution:
         return (
             f"epochs of {epoch_steps} steps are too short for it; dataset.repeat() with "
             "steps_per_epoch makes fewer, longer ones"
         )
-    if context.get("input_kind") == "PyDataset":
+    if summary.facts.input.input_kind == "PyDataset":
         return "for a PyDataset with workers Keras turns off what tells it"
     return (
         "tf.data kept no model of this pipeline; leave options.autotune.enabled at its default, "
@@ -160,22 +159,24 @@ def _inside_ms(model: StepModel) -> float:
 
 def _short(summary: Summary) -> bool:
     """Entering and leaving the train function may be what an execution's time goes into."""
-    steps_at_once = int(summary.context.get("steps_per_execution") or 1)
+    steps_at_once = summary.facts.settings.steps_per_execution
     return summary.step_ms * steps_at_once < SHORT_EXECUTION_MS
 
 
 def _dispatch_may_be_more(summary: Summary, gain: float) -> bool:
     """It was not measured, and as much as is usual of it would be worth more than this."""
-    if "dispatch" in summary.parts or summary.context.get("run_eagerly") or not _short(summary):
+    if "dispatch" in summary.parts or summary.facts.settings.run_eagerly or not _short(summary):
         return False
-    steps_at_once = int(summary.context.get("steps_per_execution") or 1)
+    steps_at_once = summary.facts.settings.steps_per_execution
     usual_ms = min(USUAL_DISPATCH_MS / steps_at_once, summary.parts.get("compute", 0.0))
     return gain * (summary.step_ms - usual_ms) < summary.step_ms
 
 
 def _may_be_dispatch(summary: Summary) -> str:
-    trial = summary.context.get("steps_per_execution_trial") or {}
-    why = trial.get("reason", "StepsPerExecutionRecommender was not among the callbacks")
+    trial = summary.facts.trial
+    why = "StepsPerExecutionRecommender was not among the callbacks."
+    if trial is not None:
+        why = trial.reason
     return (
         f"no part that was measured is worth more than entering and leaving the train function, "
         f"which a step of {summary.step_ms:.2g} ms may mostly do; dispatch was not measured "

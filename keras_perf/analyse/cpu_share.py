@@ -13,7 +13,7 @@ def share_of_cores(summary: Summary) -> float:
 
     1 where nothing was sampled. What it cannot see: which of the others belong to the training.
     """
-    cores = int(summary.context.get("cpu_count") or 1)
+    cores = summary.facts.machine.cores
     own_pct = summary.sensors.get("host/process_cpu_pct", 0.0) / cores
     others = max(0.0, summary.sensors.get("host/cpu_pct", own_pct) - own_pct) / 100
     return max(LEAST_SHARE, 1 - others)

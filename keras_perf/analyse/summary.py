@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,8 @@ from keras_perf.analyse.worker import Worker
 from keras_perf.records.exchange import EXCHANGE_PARTS
 from keras_perf.records.interval import PARTS
 from keras_perf.records.metrics import STEP_MS, STEPS
-from keras_perf.records.visible import visible, visible_record
+from keras_perf.records.run_facts import RunFacts
+from keras_perf.records.visible import visible
 
 ENOUGH_STEPS = 20
 """Fewer reported steps than this say too little."""
@@ -38,7 +38,7 @@ class Summary:
     parts: Mapping[str, float]
     owners: Mapping[str, float]
     sensors: Mapping[str, float]
-    context: Mapping[str, Any]
+    facts: RunFacts
     intervals: pd.DataFrame = field(repr=False)
     garbage_ms: float = 0.0
     exchange: Mapping[str, float] = field(default_factory=dict)
@@ -48,19 +48,8 @@ class Summary:
     @property
     def outside(self) -> Mapping[str, float]:
         """What lies between epochs, in milliseconds per step of the whole `fit`."""
-        recorded = self.context.get("outside") or {}
-        steps = self.context.get("last_step", 0) - self.context.get("first_step", 0)
-        if not recorded or steps <= 0:
-            return {}
-        # The first validation traces and compiles, which no later one does.
-        usual_s = recorded["usual_validation_s"] * recorded["validations"]
-        seconds = {
-            "validation": usual_s,
-            "validation_tracing": max(0.0, recorded["validation_s"] - usual_s),
-            "epoch_callbacks": sum(recorded["epoch_callbacks_s"].values()),
-            "epoch_rest": recorded["epoch_rest_s"],
-        }
-        return {name: 1e3 * spent / steps for name, spent in seconds.items()}
+        recorded, steps = self.facts.outside, self.facts.length.steps
+        return recorded.per_step_ms(steps) if recorded is not None and steps else {}
 
     @property
     def whole_ms(self) -> float:
@@ -82,19 +71,15 @@ class Summary:
     @property
     def examples_per_step(self) -> float | None:
         """Mean batch size, where it is known."""
-        value = self.context.get("examples_per_step")
-        return None if value is None else float(value)
+        return self.facts.length.examples_per_step
 
 
-def summarize(scalars: pd.DataFrame, context: Mapping[str, Any]) -> Summary:
+def summarize(scalars: pd.DataFrame, facts: RunFacts) -> Summary:
     """The summary of one `fit`.
 
     Arguments:
         scalars: its scalars, as `load_scalars` returns them.
-        context: its context record.
-
-    What comes from a log directory becomes visible here: names as one line, without control
-    characters.
+        facts: what is known of it beside them.
     """
     wide = scalars.pivot_table(
         index="step", columns="tag", values="value", aggfunc="last", observed=True
@@ -118,7 +103,7 @@ def summarize(scalars: pd.DataFrame, context: Mapping[str, Any]) -> Summary:
         parts=parts,
         owners=owners,
         sensors=sensors,
-        context=visible_record(context),
+        facts=facts,
         intervals=intervals,
         garbage_ms=_mean(measured, "perf/garbage_collection_ms"),
         exchange=_mean_exchange(intervals, parts),

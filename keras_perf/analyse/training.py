@@ -46,10 +46,10 @@ class Training:
 
     def summary(self) -> Summary:
         """What the chief, or the only worker, measured, and beside it those that measured too."""
-        own = summarize(self.fit.scalars, self.fit.context)
+        own = summarize(self.fit.scalars, self.fit.facts)
         found = []
         for number, fit in sorted(self.workers.items()):
-            one = own if fit is self.fit else summarize(fit.scalars, fit.context)
+            one = own if fit is self.fit else summarize(fit.scalars, fit.facts)
             if one.steps:
                 found.append(one.as_worker(number))
         return replace(own, workers=tuple(found))
@@ -162,7 +162,7 @@ def _of_workers(name: str, chief: Fit, workers: dict[int, list[Fit]]) -> Trainin
     What is of another time, or of more workers than there are, is of another training.
     """
     first = min(workers)
-    asked = chief.context.get("workers") or max(workers) + 1
+    asked = chief.facts.settings.workers or max(workers) + 1
     those = {first: chief}
     for number, fits in workers.items():
         near = [fit for fit in fits if seconds_apart(fit, chief) < CLOCKS_APART_S]

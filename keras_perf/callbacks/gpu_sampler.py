@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from dataclasses import replace
 from typing import Any
 
 import tensorflow as tf
@@ -72,7 +73,7 @@ class GPUUtilizationSampler(ListeningCallback):
         seen = recording.ask("tensorflow_gpus", tensorflow_gpus)
         with uninterrupted(PATIENCE_S):
             self._watch = GpuWatch(self.interval_s, logger.warning, seen)
-        recording.context |= self._watch.context
+        recording.facts = replace(recording.facts, gpu=self._watch.facts)
         recording.not_known |= self._watch.not_known
 
     @harmless
@@ -108,8 +109,8 @@ class GPUUtilizationSampler(ListeningCallback):
             return
         assert self.observation is not None
         steps, self._step = step - self._step, step
-        known = self.observation.recording.context.get("examples_per_step")
-        values = self._watch.take(steps, known)
+        examples = self.observation.recording.facts.length.examples_per_step
+        values = self._watch.take(steps, examples)
         self.writer.scalars(step, values, wall_time)
         if self._line is not None:
             self._line.add(values, max(1, steps))

@@ -16,6 +16,7 @@ from keras_perf.observation.safe_writer import SafeWriter
 from keras_perf.observers.gpu_and_host import GpuWatch
 from keras_perf.observers.sensors.sampler import sampling_interval
 from keras_perf.records.phase import Phase
+from keras_perf.records.run_facts import RunFacts
 from keras_perf.report.text.gpu_table import gpus_markdown
 from keras_perf.write.run_writer import writable_log_dir
 
@@ -90,7 +91,7 @@ class GpuSampling:
         self._last_step = step
         values = self._watch.take(steps, None)
         if self._points == 1:
-            self._writer.context(step, self._watch.context)
+            self._writer.context(step, RunFacts(gpu=self._watch.facts).to_json())
             if gpus := self._watch.gpus():
                 self._writer.text(step, "perf/gpus", gpus_markdown(gpus))
         self._writer.scalars(step, values, time.time())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from statistics import fmean
 from typing import Any
@@ -12,15 +13,16 @@ from typing import Any
 from keras_perf.callbacks.observing_callback import ListeningCallback
 from keras_perf.observation.observation import Observation
 from keras_perf.observation.pipeline_model import PipelineModel
-from keras_perf.observers.steps.outliers import EventLog, GapEvents, tag_of
+from keras_perf.observers.steps.outliers import OutlierJudge, OutlierLog, tag_of
 from keras_perf.observers.steps.outside_steps import Outside
-from keras_perf.observers.steps.pipeline_stages import Stage, buffer_fill, stages_from_model
+from keras_perf.observers.steps.pipeline_stages import buffer_fill, stages_from_model
 from keras_perf.observers.steps.recompiling import RecompileGuess
 from keras_perf.observers.steps.split import Splitter
 from keras_perf.records.epoch_gap import EpochGap
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.interval import Interval
-from keras_perf.report.text.outlier_table import events_markdown
+from keras_perf.records.pipeline import Stage
+from keras_perf.report.text.outlier_table import outliers_markdown
 
 _COUNTED = (Kind.STEADY, Kind.TRACED, Kind.RECOMPILED)
 
@@ -55,8 +57,8 @@ class StepGapDetector(ListeningCallback):
         self._forget()
 
     def _forget(self) -> None:
-        self._splitter, self._outside, self._events = Splitter(), Outside(), GapEvents()
-        self._log = EventLog()
+        self._splitter, self._outside, self._events = Splitter(), Outside(), OutlierJudge()
+        self._log = OutlierLog()
         self._unjudged: list[Execution] = []
         self._recompiling = RecompileGuess()
         self._stages: tuple[Stage, ...] = ()
@@ -139,7 +141,7 @@ class StepGapDetector(ListeningCallback):
         self._record_stages(observation)
         if not self._described:
             self._described = True
-            observation.recording.write_context(observation.step)
+            observation.recording.write_facts(observation.step)
 
     def epoch_ends(self, *, validates: bool) -> None:
         """Counts the examples of the whole epoch, before validation begins to count its own."""
@@ -149,12 +151,11 @@ class StepGapDetector(ListeningCallback):
     def leaves(self, aborted: bool) -> None:
         """Records events and what lay outside, and lets go of tf.data's model."""
         assert self.observation is not None
-        self.observation.recording.context |= {
-            "events": [event._asdict() for event in self._log.worst()],
-            "event_totals": self._log.totals(),
-            "outside": self._outside.record(),
-        }
-        if table := events_markdown(self.observation.recording.context):
+        outliers = self._log.facts()
+        recording = self.observation.recording
+        outside = self._outside.facts()
+        recording.facts = replace(recording.facts, outliers=outliers, outside=outside)
+        if table := outliers_markdown(outliers.events):
             self.writer.text(self.observation.step, "perf/events", table)
         self._pipeline_model = None
 
@@ -166,12 +167,12 @@ class StepGapDetector(ListeningCallback):
             }
         )
 
-    def _all_stages(self) -> list[dict[str, Any]]:
+    def _all_stages(self) -> tuple[Stage, ...]:
         """Near its end a pipeline lets go of its first stages."""
         if self._pipeline_model is not None:
             stages = stages_from_model(self._pipeline_model)
             self._stages = stages if len(stages) >= len(self._stages) else self._stages
-        return [stage._asdict() for stage in self._stages]
+        return self._stages
 
     def _mean_fill(self, model: Any) -> float | None:
         self._fills.extend(buffer_fill(model))
@@ -179,8 +180,8 @@ class StepGapDetector(ListeningCallback):
 
     def _count_examples(self, observation: Observation) -> None:
         """The device is idle now."""
-        known = observation.recording.learn({"examples_per_step": observation.examples_per_step})
-        self._examples_per_step = known.get("examples_per_step") or self._examples_per_step
+        observation.recording.learn({"examples_per_step": observation.examples_per_step})
+        self._examples_per_step = observation.recording.facts.length.examples_per_step
 
 
 def scalars_of(interval: Interval, examples_per_step: float | None) -> dict[str, float]:

@@ -21,12 +21,12 @@ from keras_perf.observers.trial.lengths import CONFIRMATIONS, TRIALS, Room, in_t
 from keras_perf.observers.trial.steps_choice import (
     MOSTLY_INPUT,
     Bounds,
-    StepsPerExecution,
     choose_steps,
     recommend,
 )
 from keras_perf.observers.trial.times import RUN_UP, TrialTimes
 from keras_perf.records.execution import Execution, Kind
+from keras_perf.records.steps_trial import StepsPerExecution
 from keras_perf.report.text.curve_table import curve_markdown, recommendation_scalars
 
 BETWEEN = 4
@@ -268,16 +268,16 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
             certain=certain,
             input_wait_ms=wait_ms,
         )
-        record.evidence.update(
+        record = replace(
+            record,
             trials={n: median(found) / n for n, found in sorted(samples.items())},
             trial_executions=self._times.executions,
             extra_traces=self._fit.extra_traces,
             trial_s=self._times.trial_ns / 1e9,
             tracing_s=self._fit.tracing_s,
             host_ms=host_ms,
+            called_less_often=tuple(fit.called_less_often()),
         )
-        if record.steps_per_execution > present:
-            record = replace(record, reason=record.reason + self._about_callbacks(record))
         self.recommendation = record
         self._measured_on = weakref.ref(fit.model)
         if certain:
@@ -285,14 +285,6 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
             self._in_graph_ms = curve.in_graph_ms
             fit.dispatch_share = self._dispatch_ms / median(samples[present])
         self._write(curve, record)
-
-    def _about_callbacks(self, record: StepsPerExecution) -> str:
-        """Which of the user's callbacks would be called less often."""
-        hooks = self._fit.called_less_often()
-        record.evidence["called_less_often"] = hooks
-        if not hooks:
-            return ""
-        return f" Called once per {record.steps_per_execution} steps then: {', '.join(hooks)}."
 
     def _write(self, curve: CostCurve, record: StepsPerExecution) -> None:
         """What was found as scalars, and the curve as a table."""
@@ -306,7 +298,9 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
             present = int(self.model.steps_per_execution)
         else:
             present = self.observation.steps_per_execution
-        self.recommendation = StepsPerExecution(present, 1.0, 1.0, 1.0, f"not tried: {why}.", {})
+        self.recommendation = StepsPerExecution(
+            steps_per_execution=present, present=present, not_tried=why
+        )
 
     def executions_end(self) -> None:
         """Concludes from as many trials as there were."""
@@ -318,13 +312,6 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         if not self._finished:
             self.not_observed(self._refusal or "too few steps after warm-up to try another number")
         assert self.recommendation is not None
-        record = self.recommendation
-        self._fit.recording.context["steps_per_execution_trial"] = {
-            "recommended": record.steps_per_execution,
-            "predicted_speedup": record.predicted_speedup,
-            "low": record.low,
-            "high": record.high,
-            "reason": record.reason,
-            "applied": self._has_applied,
-            "evidence": record.evidence,
-        }
+        recording = self._fit.recording
+        trial = replace(self.recommendation, applied=self._has_applied)
+        recording.facts = replace(recording.facts, trial=trial)

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 from keras_perf.callbacks.observing_callback import (
@@ -222,7 +223,8 @@ class WindowedProfiler(ListeningCallback, Director):
         """Writes down the newest capture with what it cost."""
         record = self._captures.settle()
         if record is not None:
-            self._fit.recording.context["captures"] = self._captures.records()
+            recording = self._fit.recording
+            recording.facts = replace(recording.facts, captures=self._captures.records())
             self.writer.scalars(record.last_step, scalars_of(record), time.time())
             if self._captures.saved is not None:
                 self._readings.append(TraceReading(self._captures.saved, record.last_step))

@@ -6,7 +6,7 @@ import logging
 import os
 import time
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
 
 from keras_perf.capture import profiler_door
 from keras_perf.capture.delayed_signals import uninterrupted
@@ -104,7 +104,7 @@ class Captures:
         record, self._unsettled = self._unsettled, None
         if record is None:
             return None
-        record = record._replace(slowdown=self._slowdown.take())
+        record = replace(record, slowdown=self._slowdown.take())
         self._records.append(record)
         logger.info("keras_perf: %s.", line_of(record))
         return record
@@ -117,9 +117,9 @@ class Captures:
             return None
         return bytes_per_step(newest.size_bytes, newest.last_step - newest.first_step)
 
-    def records(self) -> list[dict[str, Any]]:
-        """All of them, for the context record."""
-        return [record._asdict() | {"rounded": record.rounded} for record in self._records]
+    def records(self) -> tuple[Capture, ...]:
+        """All of them."""
+        return tuple(self._records)
 
 
 def line_of(capture: Capture) -> str:

@@ -20,8 +20,8 @@ from keras_perf.loop.turns import Aside, Call, Turns
 from keras_perf.observation.failure_line import warn_of
 from keras_perf.observation.loop import LoopObservation, TimedExchange
 from keras_perf.observers.capture.schedule import require_int
-from keras_perf.observers.trial.steps_choice import StepsPerExecution
 from keras_perf.records.epoch_gap import VALIDATION
+from keras_perf.records.steps_trial import StepsPerExecution
 from keras_perf.records.visible import visible
 
 

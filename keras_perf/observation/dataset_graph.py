@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_perf.observers.asking import unwarned
+from keras_perf.records.pipeline import Chain, WrittenPipeline, WrittenStage
 from keras_perf.trials.repeated_function import PYTHON
 
 MOST_STAGES = 100
@@ -46,27 +47,16 @@ def dataset_behind(iterator: Any) -> Any:
     return getattr(iterator, "_dataset", None) if isinstance(iterator, tf.data.Iterator) else None
 
 
-def dataset_graph(dataset: Any) -> dict[str, Any] | None:
+def dataset_graph(dataset: Any) -> WrittenPipeline | None:
     """What a `tf.data.Dataset` is made of; None where that cannot be seen.
-
-    Returns:
-        `chains`: lists of stages, from the source to the last; the first one is the dataset's
-        end, and where several datasets come together (zip) each begins a chain of its own. A
-        stage has a `kind` (`shuffle`, `batch`, `map`, …), the user's `function`, whether it is
-        `parallel`, and of the function whether it is `stateful`, `random`, `reads_files`, runs
-        `python` and works on `one_at_a_time`, as decoding does;
-        `elements` is how many it is given, None if that is not known.
-        `prefetch_added`: tf.data adds a prefetch at the end where there is none.
-        `deterministic`: the options do not give up the order of elements; a map's own argument
-        is not seen.
-        `threadpool_size`: threads of a pool of its own; 0 where it has none.
 
     The public `DatasetToGraphV2` would copy all data that the dataset holds in memory, twice
     its size, so this asks the private `_inputs` and `_functions`. Where they are missing, the
     diagnosis has no notes on the order of the stages; the measured advice needs none of it.
 
-    What it cannot see: what tf.data makes of the stages (it fuses some, and runs stateless maps
-    in parallel), operations inside a `tf.function` that a stage's function calls, and Python.
+    What it cannot see: a map's own argument `deterministic`; what tf.data makes of the stages (it
+    fuses some, and runs stateless maps in parallel); operations inside a `tf.function` that a
+    stage's function calls, and Python.
     """
     if not isinstance(dataset, tf.data.Dataset):
         return None
@@ -76,8 +66,8 @@ def dataset_graph(dataset: Any) -> dict[str, Any] | None:
         return None
 
 
-def _graph(dataset: Any) -> dict[str, Any] | None:
-    chains: list[list[dict[str, Any]]] = []
+def _graph(dataset: Any) -> WrittenPipeline | None:
+    chains: list[Chain] = []
     pending, seen = [dataset], 0
     while pending:
         node, chain = pending.pop(0), []
@@ -89,18 +79,18 @@ def _graph(dataset: Any) -> dict[str, Any] | None:
                 return None
             node = inputs[0] if len(inputs) == 1 else None
         pending.extend(inputs)
-        chains.append(chain[::-1])
+        chains.append(tuple(chain[::-1]))
     options = dataset.options()
     injects = options.experimental_optimization.inject_prefetch is not False
-    return {
-        "chains": chains,
-        "deterministic": options.deterministic is not False,
-        "threadpool_size": int(options.threading.private_threadpool_size or 0),
-        "prefetch_added": injects and options.autotune.enabled is not False,
-    }
+    return WrittenPipeline(
+        chains=tuple(chains),
+        deterministic=options.deterministic is not False,
+        threadpool_size=int(options.threading.private_threadpool_size or 0),
+        prefetch_added=injects and options.autotune.enabled is not False,
+    )
 
 
-def _stage(node: Any, inputs: Any) -> dict[str, Any]:
+def _stage(node: Any, inputs: Any) -> WrittenStage:
     name = type(node).__name__.strip("_").removesuffix("V2").removesuffix("Dataset")
     kind = name.removeprefix("Parallel").removeprefix("Padded")
     functions = [wrapper.function for wrapper in node._functions()]
@@ -111,17 +101,17 @@ def _stage(node: Any, inputs: Any) -> dict[str, Any]:
         # each element, or of a branch.
         types |= {each for function in functions for each in _types_further_in(function)}
     elements = int(inputs[0].cardinality()) if len(inputs) == 1 else tf.data.UNKNOWN_CARDINALITY
-    return {
-        "kind": re.sub(r"(?<!^)(?=[A-Z])", "_", kind).lower(),
-        "function": _name(functions[0]) if functions else "",
-        "parallel": name.startswith("Parallel"),
-        "stateful": any(operation.op_def.is_stateful for operation in operations),
-        "random": any("Random" in each for each in types),
-        "python": bool(types & PYTHON),
-        "one_at_a_time": any(each.startswith(ONE_AT_A_TIME) for each in types),
-        "reads_files": "ReadFile" in types or any(each.startswith(READERS) for each in types),
-        "elements": elements if elements >= 0 else None,
-    }
+    return WrittenStage(
+        kind=re.sub(r"(?<!^)(?=[A-Z])", "_", kind).lower(),
+        function=_name(functions[0]) if functions else "",
+        parallel=name.startswith("Parallel"),
+        stateful=any(operation.op_def.is_stateful for operation in operations),
+        random=any("Random" in each for each in types),
+        python=bool(types & PYTHON),
+        one_at_a_time=any(each.startswith(ONE_AT_A_TIME) for each in types),
+        reads_files="ReadFile" in types or any(each.startswith(READERS) for each in types),
+        elements=elements if elements >= 0 else None,
+    )
 
 
 def _name(function: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import keras
@@ -22,6 +22,7 @@ from keras_perf.records.epoch_gap import VALIDATION
 from keras_perf.records.exchange import ExchangeMeans, ExchangeTotals, exchange_scalars
 from keras_perf.records.interval import Interval
 from keras_perf.records.phase import Phase
+from keras_perf.records.pipeline import WrittenPipeline
 from keras_perf.trials.train_function import takes_a_number
 from keras_perf.write.run_writer import RUN, worker_run
 
@@ -99,7 +100,7 @@ class LoopObservation(Observation):
         self._judged_traces: int | None = None
         self._refusal: str | None = None
         self._owners: set[str] = set()
-        self._dataset_graph: dict[str, Any] | None = None
+        self._dataset_graph: WrittenPipeline | None = None
         self._flushed = self.now()
 
     # -- what only the loop knows --------------------------------------------------------
@@ -121,8 +122,8 @@ class LoopObservation(Observation):
 
     def settings(self) -> Questions:
         """What is known of the loop."""
-        recorded, strategy = self._exchange_watch.record(), self._strategy
-        known: dict[str, Callable[[], Any]] = {
+        recorded, strategy = self._exchange_watch.facts(), self._strategy
+        return {
             "driver": lambda: "loop",
             "run_eagerly": tf.config.functions_run_eagerly,
             "trainable_parameters": self._trainable_parameters,
@@ -131,13 +132,10 @@ class LoopObservation(Observation):
             "batch_hooks": lambda: sorted(self._owners),
             "dataset": lambda: self._dataset_graph,
             "worker": lambda: self.worker,
-            "workers": lambda: self._workers or recorded.get("workers"),
+            "workers": lambda: self._workers or (recorded.workers if recorded else None),
+            "exchange": lambda: recorded,
+            "jit_compile": lambda: self._jit_compile,
         }
-        if self._jit_compile is not None:
-            known["jit_compile"] = lambda: self._jit_compile
-        if recorded:
-            known["exchange"] = lambda: recorded
-        return known
 
     def _trainable_parameters(self) -> int:
         return sum(math.prod(weights.shape) for weights in self.model.trainable_weights)

@@ -1,17 +1,17 @@
-"""What the callbacks of one `fit` write: one writer a log directory, one context."""
+"""What the callbacks of one `fit` write: one writer a log directory, one record of facts."""
 
 from __future__ import annotations
 
-import json
 import logging
+import reprlib
 from collections.abc import Callable
 from contextlib import ExitStack
-from functools import partial
-from typing import Any
+from dataclasses import replace
 
 from keras_perf.analyse.summary import Summary
 from keras_perf.observation.safe_writer import SafeWriter
 from keras_perf.observers.asking import Answer, Questions, answers, unwarned
+from keras_perf.records.run_facts import RunFacts
 from keras_perf.report.diagnosis import Diagnosis, diagnose
 from keras_perf.trace.agreement import compare_with_split
 from keras_perf.trace.trace import Trace
@@ -20,23 +20,23 @@ logger = logging.getLogger("keras_perf")
 
 
 class Recording:
-    """Writers by log directory, and the context record that goes into each of them.
+    """Writers by log directory, and the facts that go into each of them.
 
     Arguments:
         run: the run's name under a log directory.
-        facts: what is asked anew each time that the context is written.
+        ask: gives what is asked anew each time that the facts are written.
 
     Attributes:
         run: the same.
-        context: what is known beside the figures.
-        not_known: name → reason of what would be in the context, but could not be asked.
+        facts: what is known beside the figures. Each listener replaces its part.
+        not_known: name → reason of what would be among them, but could not be asked.
         traces: the captures' traces, as they were read.
     """
 
-    def __init__(self, run: str, facts: Callable[[], Questions]) -> None:
+    def __init__(self, run: str, ask: Callable[[], Questions]) -> None:
         self.run = run
-        self._facts = facts
-        self.context: dict[str, Any] = {}
+        self._ask = ask
+        self.facts = RunFacts()
         self.not_known: dict[str, str] = {}
         self._told: set[str] = set()
         self._writers: dict[str, SafeWriter] = {}
@@ -54,24 +54,22 @@ class Recording:
         self.writer(log_dir)
         self._diagnosed.append(log_dir)
 
-    def learn(self, questions: Questions) -> dict[str, Any]:
-        """Name → answer, for the context too; what fails is absent, and named with it."""
+    def learn(self, questions: Questions) -> None:
+        """Asks for facts; what fails, or cannot be true, stays as it was and is named."""
         found = answers(questions, self.not_known)
-        self.context |= found
-        return found
+        self.facts, wrong = self.facts.told(found)
+        self.not_known |= {name: f"it cannot be {reprlib.repr(found[name])}" for name in wrong}
 
     def ask(self, name: str, question: Callable[[], Answer]) -> Answer | None:
-        """The answer, which is not for the context; None if it fails, and that is named."""
+        """The answer, which is no fact of the run; None if it fails, and that is named."""
         answer: Answer | None = answers({name: question}, self.not_known).get(name)
         return answer
 
-    def write_context(self, step: int) -> None:
-        """The context as known so far; a killed run keeps the last one written."""
-        known = answers(self._facts(), self.not_known) | self.context
-        content = answers({n: partial(_plain, v) for n, v in known.items()}, self.not_known)
+    def write_facts(self, step: int) -> None:
+        """The facts as known so far; a killed run keeps the last ones written."""
+        self.learn(self._ask())
         self._say_what_is_not_known()
-        if self.not_known:
-            content["not_known"] = self.not_known
+        content = replace(self.facts, not_known=dict(self.not_known)).to_json()
         for writer in self._writers.values():
             writer.context(step, content)
             writer.flush()
@@ -93,12 +91,11 @@ class Recording:
     def _note_differences(self, summary: Summary) -> None:
         """Where the newest trace and the split do not tell the same, and why."""
         compared = compare_with_split(self.traces[-1].to_frame(), summary)
-        self.context["trace_differences"] = [str(each) for each in compared if not each.agrees]
-        self.context["trace_agrees"] = [each.part for each in compared if each.agrees]
+        self.facts = replace(self.facts, trace_agreement=compared)
 
     def finish(self, step: int, *, diagnoses: bool) -> None:
-        """Writes the context, and the diagnosis if this run gives one."""
-        self.write_context(step)
+        """Writes the facts, and the diagnosis if this run gives one."""
+        self.write_facts(step)
         for log_dir in self._diagnosed if diagnoses else ():
             if not self._writers[log_dir].lost:
                 markdown = unwarned(self._diagnosis, step, log_dir).to_markdown()
@@ -109,7 +106,7 @@ class Recording:
         diagnosis = diagnose(log_dir, fit=this)
         if self.traces:
             self._note_differences(diagnosis.summary)
-            self.write_context(step)
+            self.write_facts(step)
             diagnosis = diagnose(log_dir, fit=this)
         return diagnosis
 
@@ -118,8 +115,3 @@ class Recording:
         with ExitStack() as each:
             while self._writers:
                 each.callback(self._writers.popitem()[1].close)
-
-
-def _plain(value: Any) -> Any:
-    """A value as it is read back; raises where it cannot be written."""
-    return json.loads(json.dumps(value, default=str))

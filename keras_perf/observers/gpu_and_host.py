@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
 
 from keras_perf.observers.asking import answers, reason_of, unwarned
 from keras_perf.observers.nvml.cuda_order import Seen
@@ -14,6 +13,7 @@ from keras_perf.observers.sensors.interpreter_wait import InterpreterReader
 from keras_perf.observers.sensors.sampler import BackgroundSampler
 from keras_perf.observers.sensors.sensor import Reader, SensorError
 from keras_perf.records.phase import Phase
+from keras_perf.records.run_facts import GpuFacts, RunFacts
 
 
 class GpuWatch:
@@ -27,8 +27,8 @@ class GpuWatch:
         after_sample: called in the sampler's thread after each sample.
 
     Attributes:
-        context: what the run's record should hold.
-        not_known: name → reason of what should be in it too, but could not be asked.
+        facts: what the driver tells of the GPUs.
+        not_known: name → reason of what would be among them, but could not be asked.
     """
 
     def __init__(
@@ -40,12 +40,12 @@ class GpuWatch:
         phase: Phase = Phase.BETWEEN,
         after_sample: Callable[[], None] = lambda: None,
     ) -> None:
-        self.context: dict[str, Any] = {}
+        self.facts = GpuFacts()
         self.not_known: dict[str, str] = {}
         self._gpus = _opened(warn, seen)
         readers: list[Reader] = [HostReader(warn)]
         if self._gpus is not None:
-            self.context = _facts(self._gpus, self.not_known)
+            self.facts = _facts(self._gpus, self.not_known)
             if self._gpus.doubt:
                 warn(f"keras_perf: {self._gpus.doubt}.")
             readers.append(self._gpus)
@@ -66,7 +66,7 @@ class GpuWatch:
 
     def gpus(self) -> list[tuple[str, str, tuple[str, ...]]]:
         """The beginning of its tags, its name and what it does not tell, of each GPU."""
-        gpus = self.context.get("gpus")
+        gpus = self.facts.gpus
         if self._gpus is None or not gpus:
             return []
         missing = self._gpus.unsupported()
@@ -87,7 +87,7 @@ def _opened(warn: Callable[[str], None], seen: Seen | None) -> NvmlReader | None
         return None
 
 
-def _facts(gpus: NvmlReader, not_known: dict[str, str]) -> dict[str, Any]:
+def _facts(gpus: NvmlReader, not_known: dict[str, str]) -> GpuFacts:
     def memory_total_mib() -> float | None:
         try:
             return gpus.memory_total_mib()
@@ -103,7 +103,7 @@ def _facts(gpus: NvmlReader, not_known: dict[str, str]) -> dict[str, Any]:
         },
         not_known,
     )
-    return {name: value for name, value in found.items() if value is not None}
+    return RunFacts().told(found)[0].gpu
 
 
 def energy(

@@ -15,10 +15,10 @@ import pandas as pd
 
 from keras_perf.read.event_files import NoRunError, events, first_events, logged_between, run_files
 from keras_perf.read.left_out import warn_left_out
-from keras_perf.read.valid_context import valid_context
 from keras_perf.read.valid_scalars import valid_scalars
 from keras_perf.records.fit_identity import FIT_TAG, FitIdentity, sequence_of
 from keras_perf.records.metrics import CONTEXT_TAG, STEP_MS, STEPS
+from keras_perf.records.run_facts import RunFacts, from_json
 
 SHOWN = 3
 """So many values that cannot be true are named."""
@@ -58,9 +58,9 @@ class Fit:
         return possible
 
     @cached_property
-    def context(self) -> dict[str, Any]:
-        """The newest context record; {} while training has not come to its first interval."""
-        known, wrong = valid_context(self._read[1])
+    def facts(self) -> RunFacts:
+        """The newest facts; none while training has not come to its first interval."""
+        known, wrong = from_json(self._read[1])
         if wrong:
             warn_left_out(
                 f"{self.path}: its record of settings holds what cannot be read, and that is left "

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+
+from keras_perf.records.shapes import count, fact, needed, number, text
 
 
-class Capture(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Capture:
     """Steps are the optimizer's; `last_step` and `asked_last_step` are the first ones after it.
 
     What was asked for differs from what was captured where an execution of several steps could
-    not be cut, and where something ended the capture early.
+    not be cut, and where something ended the capture early. `reason` is what started it:
+    `schedule`, or the trigger in words; `start_s` and `stop_s` are for how long starting the
+    profiler, and stopping and saving, blocked training; `trace` is the folder, as TensorBoard's
+    Profile tab names it; `slowdown` the median step inside over the median step before, None
+    where one of them is not known.
     """
 
-    reason: str
-    """What started it: `schedule`, or the trigger in words."""
-    first_step: int
-    last_step: int
-    asked_first_step: int
-    asked_last_step: int
-    start_s: float
-    """Time for which starting the profiler blocked training."""
-    stop_s: float
-    """Time for which stopping and saving blocked training."""
-    size_bytes: int
-    trace: str
-    """The folder, as TensorBoard's Profile tab names it."""
-    slowdown: float | None = None
-    """Median step inside over median step before; None where one of them is not known."""
+    reason: str = needed(text)
+    first_step: int = needed(count())
+    last_step: int = needed(count())
+    asked_first_step: int = needed(count())
+    asked_last_step: int = needed(count())
+    start_s: float = needed(number(most=1e9))
+    stop_s: float = needed(number(most=1e9))
+    size_bytes: int = needed(count())
+    trace: str = needed(text)
+    slowdown: float | None = fact(number())
 
     @property
     def as_asked(self) -> bool:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
+
+from keras_perf.records.shapes import WrongShapeError, count, fact, needed, number
+
+MILLISECONDS = number(most=1e12)
 
 EXCHANGE_PARTS = ("communication", "peer_wait", "skew")
 """Logged as `perf/<name>_ms`: the first lies inside compute, and holds the second."""
@@ -43,6 +48,24 @@ class ExchangeMeans(NamedTuple):
     def wire_ms(self) -> float:
         """The exchange itself: what is left when nobody is waited for."""
         return self.communication_ms - self.peer_wait_ms
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeFacts:
+    """Sizes, and means over a training; who is steadily the slowest is known wholly or not."""
+
+    workers: int = needed(count(2, 1e6))
+    bytes_per_step: int = needed(count(1))
+    communication_ms: float | None = fact(MILLISECONDS)
+    peer_wait_ms: float | None = fact(MILLISECONDS)
+    skew_ms: float | None = fact(MILLISECONDS)
+    slowest_worker: int | None = fact(count(0, 1e6))
+    steadily_ms: float | None = fact(number(-1.0, 1e12))
+
+    def __post_init__(self) -> None:
+        known = self.slowest_worker is not None
+        if known != (self.steadily_ms is not None) or (self.slowest_worker or 0) >= self.workers:
+            raise WrongShapeError
 
 
 def exchange_scalars(means: ExchangeMeans, compute_ms: float) -> dict[str, float]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+
+from keras_perf.records.shapes import any_of, count, fact, needed, number, record, text, word_of
 
 
 class Cause(str, Enum):
@@ -35,15 +37,34 @@ CAUSES = {
 }
 
 
-class GapEvent(NamedTuple):
-    """What was long, and by how much."""
+@dataclass(frozen=True, slots=True)
+class Outlier:
+    """What was long, and by how much.
 
-    step: int
-    """Optimizer steps done before it."""
-    cause: Cause
-    owner: str
-    """The callback's `Class.hook`, or the pipeline's stage; empty where there is none."""
-    excess_ms: float
-    """How much longer than usual."""
-    usual_ms: float
-    """What is usual there."""
+    `step` is how many optimizer steps were done before it, `owner` the callback's `Class.hook`
+    or the pipeline's stage, empty where there is none; `usual_ms` is what is usual there.
+    """
+
+    step: int = needed(count())
+    cause: Cause = needed(word_of(Cause))
+    owner: str = needed(text)
+    excess_ms: float = needed(number(most=1e12))
+    usual_ms: float = needed(number(most=1e12))
+
+
+@dataclass(frozen=True, slots=True)
+class OutlierTotal:
+    """All outliers of one cause and owner."""
+
+    cause: str = needed(text)
+    owner: str = needed(text)
+    count: int = needed(count(1))
+    total_ms: float = needed(number(most=1e12))
+
+
+@dataclass(frozen=True)
+class Outliers:
+    """The worst of a training, longest first, and sums over all of them, the largest first."""
+
+    events: tuple[Outlier, ...] = fact(any_of(record(Outlier)), ())
+    event_totals: tuple[OutlierTotal, ...] = fact(any_of(record(OutlierTotal)), ())

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from keras_perf.advise.recommendation import Recommendation
+from keras_perf.records.run_facts import plain
 from keras_perf.report.run_report import RunReport
 
 SCHEMA = 1
@@ -23,7 +24,7 @@ def reports_json(reports: Sequence[RunReport]) -> str:
     an event's or, among the stages, per batch.
     """
     runs = [_run(report, reports[0]) for report in reports]
-    return json.dumps({"schema": SCHEMA, "runs": _plain(runs)}, indent=2, allow_nan=False) + "\n"
+    return json.dumps({"schema": SCHEMA, "runs": _finite(runs)}, indent=2, allow_nan=False) + "\n"
 
 
 def _run(report: RunReport, first: RunReport) -> dict[str, Any]:
@@ -44,10 +45,10 @@ def _run(report: RunReport, first: RunReport) -> dict[str, Any]:
         "exchange_ms": report.summary.exchange,
         "workers": [worker._asdict() for worker in report.summary.workers],
         "owners_ms": report.summary.owners,
-        "event_totals": report.summary.context.get("event_totals") or [],
+        "event_totals": [plain(each) for each in report.summary.facts.outliers.event_totals],
         "notes": diagnosis.notes,
-        "stages": report.stages,
-        "events": [{**event._asdict(), "cause": event.cause.value} for event in report.events],
+        "stages": [plain(stage) for stage in report.stages],
+        "events": [plain(event) for event in report.events],
     }
 
 
@@ -70,14 +71,14 @@ def _recommendation(advice: Recommendation) -> dict[str, Any]:
     }
 
 
-def _plain(value: Any) -> Any:
+def _finite(value: Any) -> Any:
     """The value in types that JSON has."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [_finite(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.advise.situation import pool_of
+from keras_perf.advise.rules.all_rules import FOLLOWED
 from keras_perf.analyse.part_means import Figures
 from keras_perf.analyse.resampling import bounds_of, resampled_means, speedup_interval
 from keras_perf.records.interval import PARTS
@@ -28,63 +28,6 @@ LABELS = {
 
 FEW_INTERVALS = 8
 """Bounds from fewer intervals than these are too narrow: chance has hardly shown itself yet."""
-
-CACHES = ("Cache", "MemoryCache", "FileCache")
-"""Stages that keep what came before them."""
-
-Context = Mapping[str, Any]
-
-
-def _has_stage(*names: str) -> Callable[[Context, Recommendation], bool]:
-    def has(context: Context, _: Recommendation) -> bool:
-        return any(s["name"].startswith(names) for s in context.get("stages") or ())
-
-    return has
-
-
-def _maps_in_parallel(context: Context, advice: Recommendation) -> bool | None:
-    stages = [s for s in context.get("stages") or () if "Map" in s["name"]]
-    if not stages and _has_stage(*CACHES)(context, advice):
-        # What lies before a filled cache is not seen.
-        return None
-    return any(s["parallelism"] > 1 or s["name"].startswith("Parallel") for s in stages)
-
-
-def _runs_more_steps(context: Context, advice: Recommendation) -> bool:
-    applied = (context.get("steps_per_execution_trial") or {}).get("applied", False)
-    enough = int(context.get("steps_per_execution") or 1) >= advice.evidence["advised"]
-    return bool(applied or enough)
-
-
-def _exchanges_less(context: Context, advice: Recommendation) -> bool:
-    size = (context.get("exchange") or {}).get("bytes_per_step")
-    return size is not None and size < advice.evidence["bytes_per_step"]
-
-
-def _has_threads(context: Context, advice: Recommendation) -> bool:
-    return pool_of(context) >= int(advice.evidence["advised"])
-
-
-def _lets_overtake(context: Context, _: Recommendation) -> bool | None:
-    known = context.get("dataset")
-    return None if not known else not known.get("deterministic", True)
-
-
-SHOWN_BY: Mapping[str, Callable[[Context, Recommendation], bool | None]] = {
-    "prefetch": _has_stage("Prefetch"),
-    "cache": _has_stage(*CACHES),
-    "interleave": _has_stage("ParallelInterleave", "LegacyParallelInterleave"),
-    "parallel-map": _maps_in_parallel,
-    "raise-steps-per-execution": _runs_more_steps,
-    "enable-xla": lambda context, _: bool(context.get("jit_compile")),
-    "disable-run-eagerly": lambda context, _: not context.get("run_eagerly"),
-    "mixed-precision": lambda context, _: str(context.get("dtype_policy")).startswith("mixed"),
-    "gpu-thread-mode": lambda context, _: bool(context.get("gpu_thread_mode")),
-    "reduce-in-half-precision": _exchanges_less,
-    "private-threadpool": _has_threads,
-    "nondeterministic-order": _lets_overtake,
-}
-"""Advice whose following the settings and the pipeline of a run show."""
 
 
 @dataclass(frozen=True)
@@ -203,9 +146,9 @@ class Comparison:
 
     def _is_taken(self, advice: Recommendation) -> bool | None:
         """Whether `after` shows that it was done; None where that cannot be told."""
-        context = self.after.summary.context
-        if advice.id in SHOWN_BY:
-            return SHOWN_BY[advice.id](context, advice)
+        facts = self.after.summary.facts
+        if advice.id in FOLLOWED:
+            return FOLLOWED[advice.id](facts, advice)
         if not self.after.summary.steps or self.after.verdict == "inconclusive":
             return None
         again = [each for each in self.after.recommendations if _subject(each) == _subject(advice)]

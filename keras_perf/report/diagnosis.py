@@ -21,10 +21,9 @@ from keras_perf.advise.verdict import verdict_of
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
 from keras_perf.analyse.training import Training, newest_training
 from keras_perf.records.interval import PARTS
-from keras_perf.records.outlier import GapEvent
+from keras_perf.records.outlier import Outlier
 from keras_perf.report.text.forms import Form, Markdown, Terminal
 from keras_perf.report.text.measured_tables import measured_tables
-from keras_perf.report.text.outlier_table import events_of
 
 
 @dataclass(frozen=True)
@@ -54,9 +53,9 @@ class Diagnosis:
     combined_whole_speedup: tuple[float, float, float] = (1.0, 1.0, 1.0)
 
     @property
-    def events(self) -> tuple[GapEvent, ...]:
+    def events(self) -> tuple[Outlier, ...]:
         """The longest steps and pauses, worst first."""
-        return events_of(self.summary.context)
+        return self.summary.facts.outliers.events
 
     def to_frame(self) -> pd.DataFrame:
         """A row a part: `part`, `ms_per_step`, `share` of the step (0 to 1)."""
@@ -170,13 +169,14 @@ def diagnosis_of(summary: Summary) -> Diagnosis:
 
 
 def _notes(summary: Summary, verdict: str, advised: Collection[str]) -> list[str]:
+    facts = summary.facts
     notes = [
         f"Means over {summary.steps} steps after warm-up; profiled and trial steps, validation "
         "and epoch boundaries are left out."
     ]
     if outside := summary.outside:
         share = {name: ms / summary.whole_ms for name, ms in outside.items()}
-        in_loop = summary.context.get("driver") == "loop"
+        in_loop = facts.settings.in_a_loop
         where, work = "between epochs", "callbacks"
         if in_loop:
             where, work = "in the loop", "checkpoints and the like"
@@ -190,21 +190,22 @@ def _notes(summary: Summary, verdict: str, advised: Collection[str]) -> list[str
                 "Keras's own work between epochs, with the making of iterators, takes much of this "
                 "training: dataset.repeat() with steps_per_epoch makes fewer, longer epochs."
             )
-    if summary.context.get("shapes_differ"):
+    if facts.input.shapes_differ:
         notes.append(
             "XLA compiles for each new shape of a batch, and shapes can differ here. Compiling is "
             "told from computing by its length, which fails if nearly every step compiles."
         )
     notes += order_notes(summary, verdict, advised)
-    notes += settings_notes(summary.context)
+    notes += settings_notes(facts)
     notes += worker_notes(summary)
     notes += contention_notes(summary)
     notes += [finding.text for finding in gpu_findings(summary)]
-    if agreeing := summary.context.get("trace_agrees"):
+    if agreeing := [each.part for each in facts.trace_agreement if each.agrees]:
         notes.append(f"The trace agrees with the split on {', '.join(agreeing)}.")
-    for difference in summary.context.get("trace_differences") or ():
-        notes.append(f"The trace and the split differ. {_sentence(difference)}.")
-    kind = summary.context.get("input_kind")
+    for each in facts.trace_agreement:
+        if not each.agrees:
+            notes.append(f"The trace and the split differ. {_sentence(str(each))}.")
+    kind = facts.input.input_kind
     if "input_wait" not in summary.parts:
         notes.append("Input wait could not be measured and is inside compute.")
         if kind == "PyDataset":
@@ -218,13 +219,13 @@ def _notes(summary: Summary, verdict: str, advised: Collection[str]) -> list[str
             f"Input comes from a {kind}, behind which tf.data sees nothing: what workers, or a "
             "tf.data pipeline in its place, would buy cannot be predicted."
         )
-    trial = summary.context.get("steps_per_execution_trial") or {}
+    trial = facts.trial
     if "dispatch" in summary.parts:
-        if "reason" in trial and "raise-steps-per-execution" not in advised:
-            setting = "Steps per call" if summary.context.get("driver") else "steps_per_execution"
-            notes.append(f"{setting}: {trial['reason']}")
+        if trial is not None and "raise-steps-per-execution" not in advised:
+            setting = "Steps per call" if facts.settings.in_a_loop else "steps_per_execution"
+            notes.append(f"{setting}: {trial.reason}")
     else:
-        why = f" ({trial['reason'].rstrip('.')})" if "reason" in trial else ""
+        why = f" ({trial.reason.rstrip('.')})" if trial is not None else ""
         notes.append(f"Dispatch was not measured{why} and is inside compute.")
     return notes
 

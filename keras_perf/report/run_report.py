@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from keras_perf.analyse.summary import Summary
 from keras_perf.analyse.training import trainings
 from keras_perf.records.interval import PARTS
-from keras_perf.records.outlier import GapEvent
+from keras_perf.records.outlier import Outlier
+from keras_perf.records.pipeline import Stage
 from keras_perf.report.diagnosis import Diagnosis, diagnosis_of_training
-from keras_perf.report.text.outlier_table import events_of
 
 
 @dataclass(frozen=True)
@@ -59,14 +58,14 @@ class RunReport:
         return examples * pace if examples and pace else None
 
     @property
-    def stages(self) -> Sequence[Mapping[str, Any]]:
+    def stages(self) -> tuple[Stage, ...]:
         """The input pipeline's stages, from the source to the last one."""
-        return self.summary.context.get("stages") or ()
+        return self.summary.facts.input.stages
 
     @property
-    def events(self) -> tuple[GapEvent, ...]:
+    def events(self) -> tuple[Outlier, ...]:
         """The longest steps and pauses, worst first."""
-        return events_of(self.summary.context)
+        return self.summary.facts.outliers.events
 
     def times_as_fast_as(self, first: RunReport) -> float | None:
         """Per example where both know their batch size, else per step, as `compare` has it."""

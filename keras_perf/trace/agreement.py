@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from keras_perf.analyse.summary import Summary
+from keras_perf.records.trace_agreement import Agreement, Why
 from keras_perf.trace.frame import complete_steps, mean_parts
 
 _SHARE, _LEAST_MS = 0.1, 0.2
@@ -16,29 +16,6 @@ _SHARE, _LEAST_MS = 0.1, 0.2
 
 _ERRORS = 2.0
 """Below so many standard errors of the trace's mean, nothing can be said about its cause."""
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """One part as the trace and as the split has it, in milliseconds per step.
-
-    `why` is empty where they agree.
-    """
-
-    part: str
-    trace_ms: float
-    split_ms: float
-    why: str
-
-    @property
-    def agrees(self) -> bool:
-        """Whether the difference is too small to tell."""
-        return not self.why
-
-    def __str__(self) -> str:
-        why = f": {self.why}" if self.why else ""
-        both = f"{self.trace_ms:.3g} ms in the trace, {self.split_ms:.3g} ms in the split"
-        return f"{self.part}: {both}{why}"
 
 
 def compare_with_split(frame: pd.DataFrame, summary: Summary) -> tuple[Agreement, ...]:
@@ -74,7 +51,14 @@ def compare_with_split(frame: pd.DataFrame, summary: Summary) -> tuple[Agreement
     }
     least = max(_SHARE * summary.step_ms, _LEAST_MS)
     return tuple(
-        Agreement(part, d.trace_ms, d.split_ms, _why(part, differences, least, summary, len(frame)))
+        Agreement(
+            part,
+            d.trace_ms,
+            d.split_ms,
+            *_why(part, differences, least, summary.parts.get("compile", 0.0)),
+            traced_steps=len(frame),
+            split_steps=summary.steps,
+        )
         for part, d in differences.items()
     )
 
@@ -97,27 +81,23 @@ def _standard_errors(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _why(
-    part: str, differences: dict[str, _Difference], least: float, summary: Summary, traced: int
-) -> str:
-    """The likely reason, or nothing where the two agree."""
+    part: str, differences: dict[str, _Difference], least: float, compiling_ms: float
+) -> tuple[Why, float]:
+    """The likely reason, and the figure that belongs to it."""
     more, error = differences[part].surplus, differences[part].standard_error
     if abs(more) <= least:
-        return ""
+        return Why.AGREES, 0.0
     if abs(more) <= _ERRORS * error:
-        return f"the traced steps are too uneven to tell (±{_ERRORS * error:.3g} ms)"
+        return Why.UNEVEN, _ERRORS * error
     inside = differences["train function"].surplus
     between = differences["between executions"].surplus
     waits_for_device = between > least / 2 and inside < -least / 2
     if part in ("train function", "between executions") and waits_for_device:
-        return (
-            "reading the logs waits for the device after the train function has returned: "
-            "the split counts that as compute, the trace as gap"
-        )
+        return Why.DEVICE, 0.0
     if part == "input wait" and more < 0 < inside:
-        return "the profiler slows the rest of the step, in which input is prepared ahead"
-    compiling = summary.parts.get("compile", 0.0)
-    if part == "step" and more < 0 and compiling > least:
-        return f"the split's mean holds {compiling:.3g} ms of compiling, which the trace has not"
+        return Why.AHEAD, 0.0
+    if part == "step" and more < 0 and compiling_ms > least:
+        return Why.COMPILING, compiling_ms
     if part in ("step", "train function") and more > 0 and inside > 0:
-        return "the profiler's own cost, which only traced steps carry"
-    return f"the {traced} traced steps differ from the other {summary.steps}"
+        return Why.PROFILER, 0.0
+    return Why.OTHER_STEPS, 0.0

@@ -52,7 +52,7 @@ def train_inside(outer_model, outer, hook, inner_model, inner):
 
 
 def steps_observed(log_dir):
-    context = kp.diagnose(log_dir).summary.context
+    context = kp.diagnose(log_dir).summary.facts.to_json()
     return context["last_step"] - context["first_step"]
 
 

@@ -129,7 +129,7 @@ def test_the_runs_text_says_which_gpu_it_is_and_what_it_does_not_tell(
     [(_, tag, table)] = [words for words in texts if words[1] == "perf/gpus"]
     assert tag == "perf/gpus"
     assert "| gpu/0 | NVIDIA H200 GPU-1 | nvlink_sent_mib_per_sec |" in table
-    assert kp.diagnose(tmp_path).summary.context["gpus"] == {"gpu/0": "NVIDIA H200 GPU-1"}
+    assert kp.diagnose(tmp_path).summary.facts.to_json()["gpus"] == {"gpu/0": "NVIDIA H200 GPU-1"}
 
 
 def test_a_line_per_epoch_on_request(scripted, tmp_path, capsys):

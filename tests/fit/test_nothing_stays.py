@@ -172,7 +172,7 @@ def test_a_second_ctrl_c_while_all_ends_waits_for_that(place, tmp_path, ctrl_c, 
     with pytest.raises(KeyboardInterrupt):
         fit(programs.model(), [*kp.perf_callbacks(tmp_path), Interrupts()])
     assert came
-    assert kp.diagnose(tmp_path).summary.context["event_totals"] is not None
+    assert kp.diagnose(tmp_path).summary.facts.to_json()["event_totals"] is not None
 
 
 @pytest.mark.fault(2, "an interrupt from within while it closes")
@@ -310,8 +310,8 @@ def test_warnings_of_others_made_errors_cost_nothing(tmp_path, said, monkeypatch
         trains_as_without_us(kp.perf_callbacks(tmp_path, profiler=False))
     diagnosis = kp.diagnose(tmp_path)
     assert "input_wait" in diagnosis.summary.parts
-    assert diagnosis.summary.context["memory_available_mib"] > 0
-    assert "not_known" not in diagnosis.summary.context
+    assert diagnosis.summary.facts.to_json()["memory_available_mib"] > 0
+    assert "not_known" not in diagnosis.summary.facts.to_json()
     assert not [line for line in said() if "has changed" in line]
 
 

@@ -47,14 +47,14 @@ def odd_model(*, armed):
 @pytest.mark.fault(2, "a layer with a number for `layers`")
 def test_a_layer_with_a_number_for_layers_is_passed_over(tmp_path, said):
     observed(odd_model(armed=False), [kp.StepGapDetector(tmp_path)])
-    assert kp.diagnose(tmp_path).summary.context["layer_widths"] == [1, 16]
+    assert kp.diagnose(tmp_path).summary.facts.to_json()["layer_widths"] == [1, 16]
     assert said() == []
 
 
 @pytest.mark.fault(2, "a layer whose property raises")
 def test_a_layer_that_raises_costs_the_widths_only(tmp_path, said):
     observed(odd_model(armed=True), [kp.StepGapDetector(tmp_path)])
-    context = kp.diagnose(tmp_path).summary.context
+    context = kp.diagnose(tmp_path).summary.facts.to_json()
     assert context["not_known"] == {"layer_widths": "RuntimeError: no units"}
     assert "layer_widths" not in context
     assert context["parameters"] == 161
@@ -80,7 +80,7 @@ def test_a_fact_that_cannot_be_asked_is_absent_and_named_once(name, tmp_path, sa
     monkeypatch.setattr(owner, attribute, broken, raising=False)
     observed(programs.model(), [kp.StepGapDetector(tmp_path)])
     monkeypatch.undo()
-    context = kp.diagnose(tmp_path).summary.context
+    context = kp.diagnose(tmp_path).summary.facts.to_json()
     assert context["not_known"][name] == "OSError: not here"
     assert name not in context
     assert context["versions"]["tensorflow"] == tf.__version__
@@ -96,7 +96,7 @@ def test_stages_that_cannot_be_read_cost_themselves_only(tmp_path, said, monkeyp
     observed(programs.model(), [kp.StepGapDetector(tmp_path)])
     diagnosis = kp.diagnose(tmp_path)
     assert diagnosis.summary.steps > 20
-    assert diagnosis.summary.context["not_known"].keys() == {"stages", "prefetch_fill"}
+    assert diagnosis.summary.facts.to_json()["not_known"].keys() == {"stages", "prefetch_fill"}
     assert len(said()) == 1
 
 

@@ -28,7 +28,7 @@ def trained(log_dir, callbacks=(), *, data=None, model=None, **arguments):
         **arguments,
     )
     newest = fits_of(log_dir)["perf"][-1]
-    return newest.scalars, newest.context
+    return newest.scalars, newest.facts.to_json()
 
 
 def events(context, cause):
@@ -168,7 +168,7 @@ def test_an_exception_keeps_the_events_before_it(tmp_path):
     slow = Now(30, 0, lambda: time.sleep(STALL_S))
     with pytest.raises(StoppedError):
         trained(tmp_path, [slow, Now(50, 0, stop)])
-    context = fits_of(tmp_path)["perf"][-1].context
+    context = fits_of(tmp_path)["perf"][-1].facts.to_json()
     assert 30 in {event["step"] for event in context["events"]}
 
 

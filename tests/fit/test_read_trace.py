@@ -136,8 +136,8 @@ def test_several_steps_per_execution_are_told_apart(in_fours):
 def test_the_trace_and_the_always_on_split_agree_on_the_wait(log_dir, request):
     log_dir = request.getfixturevalue(log_dir)[0]
     [[*_, fit]] = fits_of(log_dir).values()
-    scalars, context = fit.scalars, fit.context
-    agreements = compare_with_split(kp.read_trace(log_dir).to_frame(), summarize(scalars, context))
+    scalars, facts = fit.scalars, fit.facts
+    agreements = compare_with_split(kp.read_trace(log_dir).to_frame(), summarize(scalars, facts))
     found = {agreement.part: agreement for agreement in agreements}
     assert {"input wait", "between executions"} <= set(found)
     for part in ("input wait", "between executions"):

@@ -542,6 +542,6 @@ def test_trials_take_no_more_than_half_of_a_short_training(tmp_path):
 def test_applied_is_recorded_only_where_longer_executions_were_run(epochs, told, tmp_path):
     recommender = kp.StepsPerExecutionRecommender(tmp_path, apply=True)
     train([recommender, kp.StepGapDetector(tmp_path)], epochs=epochs, batches=150)
-    trial = kp.diagnose(tmp_path).summary.context["steps_per_execution_trial"]
+    trial = kp.diagnose(tmp_path).summary.facts.to_json()["steps_per_execution_trial"]
     longer = [e for e in told if e.kind is not Kind.TRIAL and e.steps > 1]
     assert trial["applied"] is bool(longer)

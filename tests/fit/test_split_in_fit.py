@@ -162,5 +162,5 @@ def test_a_map_fused_with_its_batch_shows_the_calls_that_run_at_a_time(parallel,
     calls = {"num_parallel_calls": parallel} if parallel else {}
     data = data.map(lambda x: (tf.ensure_shape(slow(x), (8,)), x[:1]), **calls)
     found = diagnose(tmp_path, data=data.batch(8).prefetch(2))
-    [stage] = [s for s in found.summary.context["stages"] if s["name"] == "MapAndBatch"]
+    [stage] = [s for s in found.summary.facts.to_json()["stages"] if s["name"] == "MapAndBatch"]
     assert min(stage["parallelism"], 2) == threads

@@ -55,7 +55,7 @@ def test_every_step_goes_on_being_observed(unfreezes, tmp_path):
     diary = Diary()
     ours = kp.perf_callbacks(tmp_path, profiler=False, gpu=False, steps_per_execution=False)
     trained([*ours, unfreezes(), diary])
-    context = kp.diagnose(tmp_path).summary.context
+    context = kp.diagnose(tmp_path).summary.facts.to_json()
     assert context["last_step"] == STEPS * EPOCHS
     assert context["function_replacements"] == (2 if unfreezes is Unfreezes else 3)
     assert [entry for entry, _ in diary.entries].count("end") == STEPS * EPOCHS

@@ -17,7 +17,7 @@ def traces(log_dir):
 def captures(log_dir):
     """The captures that the context record names."""
     [[*_, fit]] = fits_of(log_dir).values()
-    context = fit.context
+    context = fit.facts.to_json()
     return context.get("captures", [])
 
 

@@ -68,8 +68,8 @@ for mine, theirs in zip(weights, plain, strict=True):
     np.testing.assert_array_equal(mine, theirs)
 assert record.evidence["trial_executions"] > 3, record.reason
 summary = kp.diagnose(log_dir / "tried").summary
-assert summary.context["strategy"] == "MirroredStrategy"
-assert summary.context["replicas"] == 2
+assert summary.facts.to_json()["strategy"] == "MirroredStrategy"
+assert summary.facts.to_json()["replicas"] == 2
 assert "input_wait" in summary.parts or not hasattr(tf.data.experimental, "get_model_proto")
 print("equal", flush=True)
 os._exit(0)

@@ -158,7 +158,7 @@ def test_a_long_evaluation_changes_no_step(told, tmp_path):
     assert sum(e.cycle_ns for e in told) / 1e9 < whole_s - 4 * 0.4
     found = kp.diagnose(tmp_path)
     assert found.breakdown["step"] * found.summary.steps / 1e3 < whole_s - 4 * 0.4
-    recorded = found.summary.context["outside"]
+    recorded = found.summary.facts.to_json()["outside"]
     assert recorded["validations"] == recorded["epoch_gaps"] == 4
     assert recorded["validation_s"] >= 1.2
     assert recorded["epoch_callbacks_s"]["checkpoint"] >= 0.4
@@ -209,7 +209,7 @@ def test_what_the_user_s_code_raises_propagates_and_leaves_nothing_behind(place,
     with pytest.raises(error, match="on purpose"):
         train()
     assert monitor.observation is None
-    assert kp.diagnose(tmp_path).summary.context["last_step"] in (60, 61)
+    assert kp.diagnose(tmp_path).summary.facts.to_json()["last_step"] in (60, 61)
 
 
 def test_a_loop_that_goes_on_after_an_error_is_left_alone(tmp_path):
@@ -242,7 +242,7 @@ def test_the_end_of_the_data_is_no_error_of_the_training(told, tmp_path):
                 to_the_end(iter(data))
     assert [e.first_step for e in told] == list(range(60))
     found = kp.diagnose(tmp_path)
-    assert found.summary.context["outside"]["epoch_gaps"] == 3
+    assert found.summary.facts.to_json()["outside"]["epoch_gaps"] == 3
     if hasattr(tf.data.experimental, "get_model_proto"):
         rest = found.breakdown["step"] - found.breakdown["input_wait"]
         assert found.breakdown["input_wait"] > 0.7 * (30.0 - rest)
@@ -283,7 +283,7 @@ def test_a_window_holds_the_steps_that_it_says(tmp_path):
     loop = watched_loops.Loop()
     window = {"warmup_steps": 16, "active_steps": 12}
     loop.train(loop.monitor(tmp_path, 100, first_step=200, profiler=window), 100, n=4)
-    [capture] = kp.diagnose(tmp_path).summary.context["captures"]
+    [capture] = kp.diagnose(tmp_path).summary.facts.to_json()["captures"]
     assert (capture["first_step"], capture["last_step"]) == (216, 228)
     trace = kp.read_trace(tmp_path)
     assert (trace.steps, trace.executions, trace.steps_from) == (12, 3, "markers")
@@ -298,7 +298,7 @@ def test_an_evaluation_ends_a_window(tmp_path, said):
             pass
 
     loop.train(monitor, 60, every=30, between=evaluate)
-    [capture] = kp.diagnose(tmp_path).summary.context["captures"]
+    [capture] = kp.diagnose(tmp_path).summary.facts.to_json()["captures"]
     assert (capture["first_step"], capture["last_step"]) == (10, 30)
     assert any("20 steps early, because validation begins" in line for line in said())
 
@@ -381,7 +381,7 @@ def test_applied_the_calls_are_as_long_as_what_is_left_allows(tracing_is_cheap, 
     assert sum(calls) == 3000
     applied = [e for e in told if e.kind is Kind.STEADY and e.steps > 1]
     assert {e.steps for e in applied} >= {chosen}
-    assert kp.diagnose(tmp_path).summary.context["steps_per_execution_trial"]["applied"]
+    assert kp.diagnose(tmp_path).summary.facts.to_json()["steps_per_execution_trial"]["applied"]
 
 
 @needs_gap_times
@@ -437,7 +437,7 @@ def test_the_context_describes_the_loop(tmp_path):
     loop = watched_loops.Loop()
     arguments = {"examples_per_step": 8, "jit_compile": False, "first_step": 40}
     loop.train(loop.monitor(tmp_path, 100, **arguments), 60)
-    context = kp.diagnose(tmp_path).summary.context
+    context = kp.diagnose(tmp_path).summary.facts.to_json()
     assert (context["driver"], context["strategy"], context["replicas"]) == (
         "loop", "_DefaultDistributionStrategy", 1,
     )  # fmt: skip
@@ -535,7 +535,7 @@ def test_what_is_inside_of_a_call_or_of_an_evaluation_is_a_part_of_it(told, tmp_
                 """Nothing is left to be done."""
     assert [e.steps for e in told] == [1] * 30
     assert {e.owners for e in told} == {()}
-    assert kp.diagnose(tmp_path).summary.context["outside"]["validations"] == 1
+    assert kp.diagnose(tmp_path).summary.facts.to_json()["outside"]["validations"] == 1
 
 
 def test_a_monitor_outside_of_its_with_is_silent(tmp_path):

@@ -50,9 +50,9 @@ def test_each_worker_writes_a_run_of_its_own(two_workers):
     assert set(kp.load_scalars(two_workers)["run"]) == set(runs)
     for number in (0, 1):
         fit = runs[f"perf/worker_{number}"]
-        scalars, context = fit.scalars, fit.context
-        assert context["worker"] == number
-        assert context["exchange"]["workers"] == 2
+        scalars, facts = fit.scalars, fit.facts
+        assert facts.settings.worker == number
+        assert facts.exchange.workers == 2
         assert {"perf/communication_ms", "perf/peer_wait_ms", "perf/skew_ms"} <= set(scalars["tag"])
         slowest = scalars[scalars["tag"] == "perf/slowest_worker"]["value"]
         assert set(slowest) == {1.0}
@@ -110,7 +110,7 @@ def test_tf_config_tells_the_worker_and_their_number(tmp_path, monkeypatch):
     loop = watched_loops.Loop()
     loop.train(loop.monitor(tmp_path, 60), 60)
     [(run, [*_, fit])] = fits_of(tmp_path).items()
-    context = fit.context
+    context = fit.facts.to_json()
     assert (run, context["worker"], context["workers"]) == ("perf/worker_1", 1, 3)
     notes = kp.diagnose(tmp_path).notes
     assert "2 of 3 workers have logged nothing into this directory." in notes

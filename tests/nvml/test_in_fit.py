@@ -48,7 +48,7 @@ def test_a_fit_is_sampled_and_gives_nvml_back(two, model, tmp_path, monkeypatch)
     gpus = {tag.split("/")[1] for tag in found["tag"].unique() if tag.startswith("gpu/")}
     assert gpus == {"0"}
     assert (found[found["tag"] == "gpu/0/sm_active_pct"]["value"] == 2.0).all()
-    assert kp.diagnose(tmp_path).summary.context["gpus"] == {"gpu/0": "NVIDIA H200 GPU-2"}
+    assert kp.diagnose(tmp_path).summary.facts.to_json()["gpus"] == {"gpu/0": "NVIDIA H200 GPU-2"}
 
 
 class At(keras.callbacks.Callback):

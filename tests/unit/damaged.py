@@ -109,17 +109,43 @@ CONTEXT: dict[str, Any] = {
     "prefetch_fill": 0.1,
     "undisturbed_ms": 2.0,
     "examples_per_step": 33.0,
-    "captures": [{"reason": "schedule", "first_step": 20}],
-    "trace_differences": ["compute: 3 ms in the trace, 4 ms in the split"],
-    "trace_agrees": ["callbacks"],
+    "captures": [
+        {
+            "reason": "schedule",
+            "first_step": 20,
+            "last_step": 40,
+            "asked_first_step": 20,
+            "asked_last_step": 40,
+            "start_s": 0.1,
+            "stop_s": 0.5,
+            "size_bytes": 70000,
+            "trace": "2026_01_01_00_00_00",
+            "slowdown": 1.2,
+        }
+    ],
+    "trace_agreement": [
+        {
+            "part": part,
+            "trace_ms": 3.0,
+            "split_ms": 4.0,
+            "why": why,
+            "figure_ms": 0.0,
+            "traced_steps": 20,
+            "split_steps": 130,
+        }
+        for part, why in (("train function", "profiler"), ("step", "agrees"))
+    ],
     "steps_per_execution_trial": {
         "recommended": 8,
         "predicted_speedup": 1.2,
         "low": 1.1,
         "high": 1.3,
-        "reason": "8 steps share what one costs.",
+        "present": 1,
         "applied": False,
-        "evidence": {"called_less_often": ["Slow.on_train_batch_end"], "host_ms": 0.1},
+        "in_graph_ms": 9.0,
+        "per_execution_ms": 1.0,
+        "called_less_often": ["Slow.on_train_batch_end"],
+        "host_ms": 0.1,
     },
 }
 """Each key that a callback or a loop writes."""

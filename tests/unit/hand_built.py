@@ -12,6 +12,7 @@ import pytest
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.situation import Situation, situation_of
 from keras_perf.analyse.summary import Summary
+from keras_perf.records.run_facts import RunFacts, from_json
 from keras_perf.write.run_writer import RunWriter
 
 FITS_IN_MEMORY = {
@@ -42,6 +43,45 @@ def point(last_step: int, steps: int, step: float, **parts: float) -> tuple[int,
     """An interval's scalars."""
     values = {"perf/interval_steps": float(steps), "perf/step_time_ms": step}
     return last_step, values | {f"perf/{part}_ms": ms for part, ms in parts.items()}
+
+
+def facts_of(context: Mapping[str, Any]) -> RunFacts:
+    """The record with these values, each of which must be a fact that there is, and right.
+
+    Of what lies outside, of written stages and of totals a test says what matters to it.
+    """
+    known = {name: value for name, value in context.items() if value is not None}
+    if known.get("outside"):
+        known["outside"] = NOTHING_OUTSIDE | known["outside"]
+    elif "outside" in known:
+        del known["outside"]
+    if isinstance(written := known.get("dataset"), dict):
+        chains = [[ANY_STAGE | stage for stage in chain] for chain in written.get("chains", [[]])]
+        known["dataset"] = {**written, "chains": chains}
+    known["event_totals"] = [ANY_TOTAL | each for each in known.get("event_totals", ())]
+    facts, wrong = from_json(known)
+    assert not wrong, wrong
+    assert known.keys() <= facts.to_json().keys()
+    return facts
+
+
+NOTHING_OUTSIDE = {
+    "epoch_gaps": 0,
+    "validations": 0,
+    "usual_validation_s": 0.0,
+    "validation_s": 0.0,
+    "epoch_callbacks_s": {},
+    "epoch_rest_s": 0.0,
+}
+ANY_STAGE = {
+    "kind": "map",
+    "function": "",
+    "parallel": False,
+    "stateful": False,
+    "random": False,
+    "reads_files": False,
+}
+ANY_TOTAL = {"cause": "unknown", "owner": "", "count": 1, "total_ms": 0.0}
 
 
 def stage(
@@ -111,7 +151,7 @@ def summary(
         parts=parts,
         owners=owners or {},
         sensors=cpu | dict(sensors or {}),
-        context={"stages": list(stages), "cpu_count": 8, **(context or {})},
+        facts=facts_of({"stages": list(stages), "cpu_count": 8, **(context or {})}),
         intervals=pd.DataFrame({name: [value] * count for name, value in columns.items()}),
         garbage_ms=garbage_ms,
     )

@@ -18,7 +18,6 @@ NOTICED_PCT = 20.0
 
 def contention_notes(summary: Summary) -> Iterator[str]:
     """A sentence: on other processes, or else on other threads of this one."""
-    context = summary.context
     others_pct = 100 * (1 - share_of_cores(summary))
     if others_pct > NOTICED_PCT:
         yield (
@@ -28,8 +27,8 @@ def contention_notes(summary: Summary) -> Iterator[str]:
         return
     waits_ms = summary.sensors.get("host/interpreter_wait_ms", 0.0)
     host_ms = summary.parts.get("callbacks", 0.0) + summary.parts.get("other_host", 0.0)
-    others_work = host_ms > OF_OTHERS * summary.step_ms or context.get("run_eagerly")
-    python = not (context.get("dataset") or {}).get("chains") or runs_python(summary)
+    others_work = host_ms > OF_OTHERS * summary.step_ms or summary.facts.settings.run_eagerly
+    python = not summary.facts.input.chains or runs_python(summary)
     idle = summary.sensors.get("host/cpu_pct", 100.0) < SPARE_PCT
     if waits_ms > CLEARLY_HELD_MS and idle and not others_work and not python:
         yield (

@@ -111,7 +111,7 @@ def launch_bound(gpu: Gpu) -> Finding | None:
 def tensor_cores_unused(gpu: Gpu) -> Finding | None:
     """The model multiplies matrices, without tensor cores."""
     active, tensor = gpu.get("sm_active_pct"), gpu.get("tensor_active_pct")
-    if active is None or tensor is None or not gpu.run.context.get("layer_widths"):
+    if active is None or tensor is None or not gpu.run.facts.settings.layer_widths:
         return None
     if active < HALF_BUSY_PCT or tensor > NO_TENSOR_PCT:
         return None
@@ -126,15 +126,15 @@ def tensor_cores_unused(gpu: Gpu) -> Finding | None:
 
 def memory_headroom(gpu: Gpu) -> Finding | None:
     """Most of the memory was never needed. TensorFlow tells of the first GPU only."""
-    context = gpu.run.context
-    total, peak = context.get("gpu_memory_total_mib"), context.get("gpu_memory_peak_mib")
+    known = gpu.run.facts.gpu
+    total, peak = known.gpu_memory_total_mib, known.gpu_memory_peak_mib
     if gpu.index or not total or peak is None or 1 - peak / total < FREE:
         return None
     return Finding(
         "gpu-memory-headroom",
         f"Training needed {peak:.0f} MiB of the {total:.0f} MiB of GPU 0: there is room for "
         "larger batches.",
-        {"peak_mib": float(peak), "total_mib": float(total)},
+        {"peak_mib": peak, "total_mib": total},
     )
 
 
@@ -191,7 +191,7 @@ def shared(gpu: Gpu) -> Finding | None:
 
 def persistence_off(gpu: Gpu) -> Finding | None:
     """The driver lets go of the GPU whenever nobody uses it. No step is slower for it."""
-    if gpu.run.context.get("gpu_persistence", {}).get(f"gpu/{gpu.index}", True):
+    if gpu.run.facts.gpu.gpu_persistence.get(f"gpu/{gpu.index}", True):
         return None
     return Finding(
         "gpu-persistence-off",

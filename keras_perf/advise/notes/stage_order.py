@@ -6,13 +6,10 @@ changes by itself is left out: it runs stateless maps in parallel and adds a pre
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterator, Sequence
 
 from keras_perf.analyse.summary import Summary
-
-Stage = Mapping[str, Any]
-Chain = Sequence[Stage]
+from keras_perf.records.pipeline import Chain, WrittenStage
 
 BATCHES = ("batch", "ragged_batch", "sparse_batch")
 REGROUPS = ("unbatch", "rebatch", "flat_map", "interleave", "window", "group_by_window")
@@ -33,12 +30,12 @@ def order_notes(summary: Summary, verdict: str, advised: Collection[str]) -> Ite
             waits for, or where that could not be measured.
         advised: ids of the recommendations, which say with figures what a note would repeat.
     """
-    graph = summary.context.get("dataset")
-    if not graph:
+    written = summary.facts.input.dataset
+    if written is None:
         return
-    chains: Sequence[Chain] = graph["chains"]
+    chains = written.chains
     last, *others = chains
-    again = int(summary.context.get("epochs") or 1) > 1
+    again = (summary.facts.length.epochs or 1) > 1
     if not any(_places(chain, ("shuffle",)) for chain in others):
         yield from _shuffle_after_batch(last)
     if again:
@@ -49,7 +46,7 @@ def order_notes(summary: Summary, verdict: str, advised: Collection[str]) -> Ite
     if measured and verdict != "input-bound":
         return
     if "prefetch" not in advised:
-        yield from _last_prefetch(last, added=bool(graph["prefetch_added"]))
+        yield from _last_prefetch(last, added=written.prefetch_added)
     for chain in chains:
         if again:
             yield from _filter_after_cache(chain)
@@ -84,7 +81,7 @@ def _cache_after_shuffle(chain: Chain) -> Iterator[str]:
 def _cache_after_random(chain: Chain) -> Iterator[str]:
     caches = _places(chain, ("cache",))
     for stage in chain[: caches[-1]] if caches else ():
-        if stage["kind"] == "map" and stage["random"]:
+        if stage.kind == "map" and stage.random:
             cache = chain[caches[-1]]
             yield (
                 f"{_told(stage)} draws random numbers before {_told(cache)}: every epoch repeats "
@@ -96,7 +93,7 @@ def _last_prefetch(chain: Chain, *, added: bool) -> Iterator[str]:
     """Only where tf.data adds none, and the last stage has no threads of its own."""
     prefetches = _places(chain, ("prefetch",))
     behind = [stage for stage in chain[prefetches[-1] if prefetches else 0 :] if _works(stage)]
-    if added or not behind or any(stage["parallel"] for stage in behind) or _is_fused(behind):
+    if added or not behind or any(stage.parallel for stage in behind) or _is_fused(behind):
         return
     names = ", ".join(map(_told, behind))
     if prefetches:
@@ -105,15 +102,15 @@ def _last_prefetch(chain: Chain, *, added: bool) -> Iterator[str]:
         yield f"Nothing prefetches: {names} works while training waits. Put prefetch() last."
 
 
-def _is_fused(stages: Chain) -> bool:
+def _is_fused(stages: Sequence[WrittenStage]) -> bool:
     """tf.data makes a stage with a thread of its own of a map and the batch after it."""
-    return [stage["kind"] for stage in stages[-2:]] == ["map", "batch"]
+    return [stage.kind for stage in stages[-2:]] == ["map", "batch"]
 
 
 def _filter_after_cache(chain: Chain) -> Iterator[str]:
     caches = _places(chain, ("cache",))
     for stage in chain[caches[-1] :] if caches else ():
-        if stage["kind"] == "filter" and not stage["random"]:
+        if stage.kind == "filter" and not stage.random:
             cache = _told(chain[caches[-1]])
             yield (
                 f"{_told(stage)} comes after {cache}: what it drops stays in memory, and is "
@@ -123,10 +120,10 @@ def _filter_after_cache(chain: Chain) -> Iterator[str]:
 
 def _files(chain: Chain, summary: Summary) -> Iterator[str]:
     """Files read one for each element; how long opening one takes was not measured."""
-    steps = int(summary.context.get("epoch_steps") or 0)
+    steps = summary.facts.length.epoch_steps or 0
     for place, stage in enumerate(chain):
-        elements = stage["elements"]
-        if not stage["reads_files"] or not elements or not steps:
+        elements = stage.elements
+        if not stage.reads_files or not elements or not steps:
             continue
         if _places(chain[:place], BATCHES) or _places(chain, ("repeat", "take", "skip", "shard")):
             # Of how many of them an epoch consists is not known.
@@ -141,12 +138,12 @@ def _files(chain: Chain, summary: Summary) -> Iterator[str]:
 
 def _cached(after: Chain, summary: Summary) -> bool:
     """Only the first epoch reads files."""
-    return bool(_places(after, ("cache",))) and int(summary.context.get("epochs") or 1) > 1
+    return bool(_places(after, ("cache",))) and (summary.facts.length.epochs or 1) > 1
 
 
 def _maps(chain: Chain) -> Iterator[str]:
     """Where nothing of the pipeline was measured: maps that tf.data cannot run in parallel."""
-    maps = [s for s in chain if s["kind"] == "map" and s["stateful"] and not s["parallel"]]
+    maps = [s for s in chain if s.kind == "map" and s.stateful and not s.parallel]
     if maps:
         names = ", ".join(map(_told, maps))
         yield (
@@ -156,13 +153,13 @@ def _maps(chain: Chain) -> Iterator[str]:
 
 
 def _places(chain: Chain, kinds: Collection[str]) -> list[int]:
-    return [place for place, stage in enumerate(chain) if stage["kind"] in kinds]
+    return [place for place, stage in enumerate(chain) if stage.kind in kinds]
 
 
-def _works(stage: Stage) -> bool:
-    return stage["kind"] in WORKS
+def _works(stage: WrittenStage) -> bool:
+    return stage.kind in WORKS
 
 
-def _told(stage: Stage) -> str:
+def _told(stage: WrittenStage) -> str:
     """As it is written in the user's program."""
-    return f"{stage['kind']}({stage['function']})"
+    return f"{stage.kind}({stage.function})"

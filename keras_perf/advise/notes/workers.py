@@ -12,19 +12,19 @@ WIRES_GBIT = (1, 10, 100)
 
 def worker_notes(summary: Summary) -> Iterator[str]:
     """A sentence each: whose figures these are, what the exchange takes, and would on a ring."""
-    context = summary.context
+    settings = summary.facts.settings
     if summary.workers:
         yield (
             f"The parts of a step are those of worker {summary.workers[0].number}; the table of "
             "workers has all of them."
         )
-    count = int(context.get("workers") or 0)
+    count = settings.workers
     missing = count - len(summary.workers)
     if summary.workers and missing > 0:
         yield f"{missing} of {count} workers have logged nothing into this directory."
-    recorded = context.get("exchange") or {}
-    if recorded and summary.exchange:
-        size, workers = recorded["bytes_per_step"], recorded["workers"]
+    recorded = summary.facts.exchange
+    if recorded is not None and summary.exchange:
+        size, workers = recorded.bytes_per_step, recorded.workers
         on_wires = ", ".join(
             f"{ring_ms(size, workers, speed):.3g} ms at {speed} Gbit/s" for speed in WIRES_GBIT
         )
@@ -33,7 +33,7 @@ def worker_notes(summary: Summary) -> Iterator[str]:
             f"takes {summary.wire_ms:.3g} ms beside the waiting for each other. On a ring the "
             f"same bytes need {on_wires} (2 (R − 1) / R × bytes ÷ bandwidth)."
         )
-    elif count > 1 and context.get("driver") == "loop":
+    elif count > 1 and settings.in_a_loop:
         yield (
             "The exchange of gradients was not measured and is inside compute: the graph's clock "
             "does not see a GPU's time. A trace shows the collectives."

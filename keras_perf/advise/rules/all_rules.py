@@ -1,11 +1,11 @@
 """All rules, in the order of their gain.
 
-Each is a function from a measured situation to a recommendation, or None.
+`Rule` says what each of them knows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
 
@@ -22,7 +22,6 @@ from keras_perf.advise.rules.compute import (
 )
 from keras_perf.advise.rules.epochs import amortize_epoch_callback, rarer_validation
 from keras_perf.advise.rules.host import amortize_callback, raise_steps_per_execution, tune_gc
-from keras_perf.advise.rules.in_a_loop import in_a_loop
 from keras_perf.advise.rules.input import (
     cache,
     interleave,
@@ -32,6 +31,7 @@ from keras_perf.advise.rules.input import (
     private_threadpool,
 )
 from keras_perf.advise.rules.python_input import parallel_input
+from keras_perf.advise.rules.rule import Followed, Rule
 from keras_perf.advise.rules.workers import (
     balance_workers,
     fewer_exchanges,
@@ -43,7 +43,7 @@ from keras_perf.advise.step_model import StepModel
 WORTH_SAYING = 1.02
 """Below this predicted speed-up a recommendation is left out."""
 
-RULES: tuple[Callable[[Situation], Recommendation | None], ...] = (
+RULES: tuple[Rule, ...] = (
     prefetch,
     parallel_map,
     parallel_input,
@@ -70,6 +70,12 @@ RULES: tuple[Callable[[Situation], Recommendation | None], ...] = (
 )
 
 
+FOLLOWED: Mapping[str, Followed] = {
+    rule.id: rule.followed for rule in RULES if rule.followed is not None
+}
+"""Advice whose following a run shows, by id."""
+
+
 def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
     """All that is worth saying, best first.
 
@@ -78,9 +84,6 @@ def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
     tried again with the others done, each time the best first.
     """
     found = [advice for rule in RULES if (advice := rule(situation)) is not None]
-    if situation.summary.context.get("driver") == "loop":
-        in_words = [in_a_loop(advice, situation.summary) for advice in found]
-        found = [advice for advice in in_words if advice is not None]
     chosen = sorted(
         (advice for advice in found if advice.predicted_speedup >= WORTH_SAYING),
         key=lambda advice: advice.change(situation.model, 0.0).whole_ms,

@@ -2,42 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from keras_perf.advise.recommendation import Recommendation, predicted
-from keras_perf.advise.situation import UNSEEN_INSIDE, Situation, runs_in_pool
+from keras_perf.advise.rules.rule import rule
+from keras_perf.advise.situation import UNSEEN_INSIDE, Situation
 from keras_perf.advise.step_model import StepModel
-from keras_perf.analyse.cpu_share import share_of_cores
+from keras_perf.records.pipeline import Stage, runs_in_pool
 
 CALL_MS = 0.012
 """What a map's function costs per call beyond its work, as tf.data counts it: a map that doubles
 two numbers, 2048 times per batch, took 9 to 15 µs on one core of a shared server CPU."""
 
 
-def _calls(stage: Mapping[str, Any]) -> float:
+def _calls(stage: Stage) -> float:
     """Calls of a map's function per batch."""
-    batched = stage.get("ratio", 1.0) if "AndBatch" in stage["name"] else 1.0
-    return float(stage.get("elements_per_batch", 1.0) * batched)
+    return stage.elements_per_batch * (stage.ratio if "AndBatch" in stage.name else 1.0)
 
 
 def _takes_batches(name: str, situation: Situation) -> bool:
     """Nothing that the function of this map does is for one example only, as far as is known."""
-    chains = (situation.summary.context.get("dataset") or {}).get("chains") or []
-    written = [stage for chain in chains for stage in chain if stage["kind"] == "map"]
+    chains = situation.facts.input.chains
+    written = [stage for chain in chains for stage in chain if stage.kind == "map"]
     running = [stage for stage in situation.model.stages if runs_in_pool(stage)]
     if len(chains) == 1 and len(written) == len(running):
         written = [written[running.index(name)]]
-    return not any(stage.get("one_at_a_time") for stage in written)
+    return not any(stage.one_at_a_time for stage in written)
 
 
+@rule("batch-before-map")
 def batch_before_map(situation: Situation) -> Recommendation | None:
     """A cheap map runs once per example, where once per batch would do."""
-    model, recorded = situation.model, situation.summary.context.get("stages") or []
+    model, recorded = situation.model, situation.facts.input.stages
     found = [
         (name, stage)
         for name, stage in zip(model.stages, recorded, strict=False)
-        if stage["name"].startswith(("Map", "ParallelMap"))
+        if stage.name.startswith(("Map", "ParallelMap"))
         and _calls(stage) > 1.5
         and _takes_batches(name, situation)
     ]
@@ -45,7 +43,7 @@ def batch_before_map(situation: Situation) -> Recommendation | None:
         return None
     name, stage = max(found, key=lambda item: model.stages[item[0]])
     calls = _calls(stage)
-    call_ms, calling_ms = stage["cost_ms"] / calls, CALL_MS / share_of_cores(situation.summary)
+    call_ms, calling_ms = stage.cost_ms / calls, CALL_MS / situation.share_of_cores
     if not call_ms or call_ms > MOSTLY_CALLS * calling_ms:
         return None
     overhead = min(1.0, calling_ms / call_ms) * (1 - 1 / calls)
@@ -70,7 +68,6 @@ def batch_before_map(situation: Situation) -> Recommendation | None:
     return predicted(
         model,
         change,
-        id="batch-before-map",
         title=f"Batch first, then map whole batches: stage {name}",
         reason=(
             f"Stage {name} is called {calls:.0f} times per batch, {1e3 * call_ms:.2g} µs each, "

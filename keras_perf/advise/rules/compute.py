@@ -5,6 +5,14 @@ from __future__ import annotations
 import pandas as pd
 
 from keras_perf.advise.recommendation import Change, Recommendation, predicted
+from keras_perf.advise.rules.followed import (
+    computes_in_half,
+    has_kernel_threads,
+    is_compiled,
+    runs_in_a_graph,
+)
+from keras_perf.advise.rules.in_a_loop import not_eagerly, with_jit_compile, with_policy
+from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import INSIDE, StepModel
 
@@ -30,6 +38,7 @@ MOSTLY_ACTIVE_PCT = 50.0
 BUSY_PCT = 80.0
 
 
+@rule("stable-shapes")
 def stable_shapes(situation: Situation) -> Recommendation | None:
     """The train function is traced again and again."""
     spent = situation.model.rest.get("compile", 0.0)
@@ -49,7 +58,7 @@ def stable_shapes(situation: Situation) -> Recommendation | None:
         compiling = 0.1 * max(0.0, -optimism)
         return model.with_rest({"compile": compiling, **dict.fromkeys(INSIDE, left)})
 
-    replaced = int(situation.summary.context.get("function_replacements") or 0)
+    replaced = situation.facts.settings.function_replacements
     if replaced:
         title = "Keep the train function that is there"
         why = f"a callback made the train function anew {replaced} times."
@@ -64,7 +73,6 @@ def stable_shapes(situation: Situation) -> Recommendation | None:
     return predicted(
         situation.model,
         change,
-        id="stable-shapes",
         title=title,
         reason=(
             f"Tracing and compiling after warm-up takes {spent:.3g} ms per step on average: {why}"
@@ -90,13 +98,17 @@ def _usual_share_of_compute(intervals: pd.DataFrame) -> float:
     return float(min(1.0, in_order[reached].iloc[0] / mean)) if mean > 0 else 1.0
 
 
+@rule("disable-run-eagerly", followed=runs_in_a_graph, in_a_loop=not_eagerly)
 def disable_run_eagerly(situation: Situation) -> Recommendation | None:
     """Every operation is run from Python."""
-    if not situation.summary.context.get("run_eagerly"):
+    if not situation.facts.settings.run_eagerly:
         return None
 
     summary = situation.summary
-    reason = "run_eagerly=True runs every operation from Python; it is meant for debugging."
+    setting = "run_eagerly=True"
+    if situation.facts.settings.in_a_loop:
+        setting = "tf.config.run_functions_eagerly(True)"
+    reason = f"{setting} runs every operation from Python; it is meant for debugging."
     evidence = {"compute_ms": summary.parts.get("compute")}
     operating = _share_of_operations(situation)
     if operating is not None:
@@ -118,7 +130,6 @@ def disable_run_eagerly(situation: Situation) -> Recommendation | None:
     return predicted(
         situation.model,
         change,
-        id="disable-run-eagerly",
         title="Compile the train step",
         reason=reason,
         action="model.compile(..., run_eagerly=False)",
@@ -152,20 +163,20 @@ def _on_compute(least: float, expected: float, most: float) -> Change:
     return change
 
 
-def _gpu(situation: Situation) -> tuple[float, float] | None:
+def _gpu(situation: Situation) -> tuple[int, ...] | None:
     """Compute capability of the GPU that trains; None where there is none."""
-    found = situation.summary.context.get("training_gpus") or []
-    return tuple(found[0]["compute_capability"]) if found else None
+    found = situation.facts.machine.training_gpus
+    return found[0].compute_capability if found else None
 
 
+@rule("enable-xla", followed=is_compiled, in_a_loop=with_jit_compile)
 def enable_xla(situation: Situation) -> Recommendation | None:
     """The train function is not compiled by XLA, on a GPU."""
-    if _gpu(situation) is None or situation.summary.context.get("jit_compile", True):
+    if _gpu(situation) is None or situation.facts.settings.jit_compile is not False:
         return None
     return predicted(
         situation.model,
         _on_compute(1.0, 0.87, 0.6),
-        id="enable-xla",
         title="Compile the train function with XLA",
         reason=(
             "XLA fuses operations into fewer kernels. What that buys was not measured here: "
@@ -176,16 +187,16 @@ def enable_xla(situation: Situation) -> Recommendation | None:
     )
 
 
+@rule("mixed-precision", followed=computes_in_half, in_a_loop=with_policy)
 def mixed_precision(situation: Situation) -> Recommendation | None:
     """Tensor cores are there and the model computes in float32."""
-    gpu, context = _gpu(situation), situation.summary.context
-    if gpu is None or gpu < TENSOR_CORES or context.get("dtype_policy") != "float32":
+    gpu = _gpu(situation)
+    if gpu is None or gpu < TENSOR_CORES or situation.facts.settings.dtype_policy != "float32":
         return None
     policy = "mixed_bfloat16" if gpu >= BFLOAT16 else "mixed_float16"
     return predicted(
         situation.model,
         _on_compute(1.0, 0.7, 0.35),
-        id="mixed-precision",
         title=f"Compute in {policy.removeprefix('mixed_')}",
         reason=(
             "The GPU has tensor cores and half the bytes take half the bandwidth. What that buys "
@@ -193,17 +204,22 @@ def mixed_precision(situation: Situation) -> Recommendation | None:
             "precision)."
         ),
         action=f'keras.mixed_precision.set_global_policy("{policy}")  # before building the model',
-        evidence={"dtype_policy": "float32", "compute_capability": list(gpu)},
+        evidence={
+            "dtype_policy": "float32",
+            "advised_policy": policy,
+            "compute_capability": list(gpu),
+        },
     )
 
 
+@rule("multiples-of-8")
 def multiples_of_8(situation: Situation) -> Recommendation | None:
     """Tensor cores work on tiles of eight, and layers or batches do not fit."""
-    gpu, context = _gpu(situation), situation.summary.context
-    policy = str(context.get("dtype_policy"))
+    gpu, settings = _gpu(situation), situation.facts.settings
+    policy = settings.dtype_policy or ""
     if gpu is None or gpu < TENSOR_CORES or not policy.startswith("mixed_"):
         return None
-    odd = sorted({int(w) for w in context.get("layer_widths") or () if w >= 8 and w % 8})
+    odd = sorted({w for w in settings.layer_widths if w >= 8 and w % 8})
     batch = situation.summary.examples_per_step
     if batch is not None and batch >= 8 and batch % 8 == int(batch % 8) != 0:
         odd.append(int(batch))
@@ -212,7 +228,6 @@ def multiples_of_8(situation: Situation) -> Recommendation | None:
     return predicted(
         situation.model,
         _on_compute(1.0, 0.92, 0.7),
-        id="multiples-of-8",
         title="Make widths and batch multiples of 8",
         reason=(
             f"Not divisible by 8: {', '.join(map(str, odd))}. Tensor cores work on tiles of "
@@ -223,11 +238,13 @@ def multiples_of_8(situation: Situation) -> Recommendation | None:
     )
 
 
+@rule("larger-batch")
 def larger_batch(situation: Situation) -> Recommendation | None:
     """Kernels leave most of the GPU idle and memory is free."""
     summary = situation.summary
     active, batch = summary.sensors.get("gpu/0/sm_active_pct"), summary.examples_per_step
-    total, peak = (summary.context.get(f"gpu_memory_{what}_mib") for what in ("total", "peak"))
+    known = summary.facts.gpu
+    total, peak = known.gpu_memory_total_mib, known.gpu_memory_peak_mib
     if _gpu(situation) is None or active is None or not (total and peak and batch):
         return None
     free = 1 - peak / total
@@ -236,7 +253,6 @@ def larger_batch(situation: Situation) -> Recommendation | None:
     return predicted(
         situation.model,
         _on_compute(1.0, 0.7, 0.5),
-        id="larger-batch",
         title=f"Double the batch to {2 * batch:.0f}",
         reason=(
             f"SMs are active for {active:.0f} % of the time and {free:.0%} of the memory was never "
@@ -247,16 +263,16 @@ def larger_batch(situation: Situation) -> Recommendation | None:
     )
 
 
+@rule("gpu-thread-mode", followed=has_kernel_threads)
 def gpu_thread_mode(situation: Situation) -> Recommendation | None:
     """The input pipeline's threads keep those that launch kernels waiting."""
     summary = situation.summary
     busy = summary.sensors.get("host/cpu_pct", 0.0)
-    if _gpu(situation) is None or summary.context.get("gpu_thread_mode") or busy < BUSY_PCT:
+    if _gpu(situation) is None or summary.facts.machine.gpu_thread_mode or busy < BUSY_PCT:
         return None
     return predicted(
         situation.model,
         _on_compute(1.0, 0.95, 0.85),
-        id="gpu-thread-mode",
         title="Give the GPU's kernels threads of their own",
         reason=(
             f"The CPUs are {busy:.0f} % busy, and the threads that launch kernels share them with "

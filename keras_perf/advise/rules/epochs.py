@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from keras_perf.advise.code_names import identifier
 from keras_perf.advise.recommendation import Recommendation, predicted
+from keras_perf.advise.rules.in_a_loop import rarer_evaluation, rarer_work
+from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel
 
@@ -14,14 +16,14 @@ KERAS_OWN = ("BackupAndRestore", "ModelCheckpoint", "TensorBoard", "CSVLogger")
 """Callbacks of Keras's that work between epochs; a subclass can let some epochs pass."""
 
 
+@rule("rarer-validation", in_a_loop=rarer_evaluation)
 def rarer_validation(situation: Situation) -> Recommendation | None:
     """Validation takes a noticeable part of training."""
-    model, context = situation.model, situation.summary.context
+    model, recorded = situation.model, situation.facts.outside
     spent = model.outside.get("validation", 0.0)
-    if not spent:
+    if not spent or recorded is None:
         return None
-    recorded = context["outside"]
-    present = _period(recorded.get("validations", 0), recorded["epoch_gaps"])
+    present = _period(recorded.validations, recorded.epoch_gaps)
     advised = RARER * present
 
     def change(model: StepModel, optimism: float) -> StepModel:
@@ -31,7 +33,7 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
         return model.with_outside({"validation": left, "epoch_rest": rest})
 
     title = f"Validate less: every {advised} epochs, or on a part of the data"
-    if int(context.get("epochs") or 0) >= advised:
+    if (situation.facts.length.epochs or 0) >= advised:
         action = f"model.fit(..., validation_freq={advised})"
     else:
         title = "Validate on a part of the data"
@@ -41,7 +43,6 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
     return predicted(
         model,
         change,
-        id="rarer-validation",
         title=title,
         reason=(
             f"Validation takes {spent:.3g} ms for every step of {model.step_ms:.3g} ms, "
@@ -59,21 +60,21 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
     )
 
 
+@rule("amortize-callback", in_a_loop=rarer_work)
 def amortize_epoch_callback(situation: Situation) -> Recommendation | None:
     """A callback's epoch hook takes a noticeable part of training."""
-    context, model = situation.summary.context, situation.model
-    recorded = context.get("outside") or {}
-    owners = recorded.get("epoch_callbacks_s") or {}
+    recorded, model = situation.facts.outside, situation.model
+    owners = recorded.epoch_callbacks_s if recorded is not None else {}
     total = sum(owners.values())
-    if not total or not model.outside:
+    if recorded is None or not total or not model.outside:
         return None
     owner = max(owners, key=lambda name: owners[name])
     share = owners[owner] / total
     spent, (name, _, hook) = share * model.outside["epoch_callbacks"], owner.partition(".")
-    seen = [t["count"] for t in context.get("event_totals") or () if t["owner"] == owner]
-    present = _period(sum(seen), recorded["epoch_gaps"])
+    seen = [t.count for t in situation.facts.outliers.event_totals if t.owner == owner]
+    present = _period(sum(seen), recorded.epoch_gaps)
     advised = RARER * present
-    if advised > int(context.get("epochs") or advised):
+    if advised > (situation.facts.length.epochs or advised):
         return None
 
     def change(model: StepModel, optimism: float) -> StepModel:
@@ -99,7 +100,6 @@ def amortize_epoch_callback(situation: Situation) -> Recommendation | None:
     return predicted(
         model,
         change,
-        id="amortize-callback",
         title=f"Do the work of {name}.{hook} every {advised} epochs",
         reason=(
             f"{owner} takes {spent:.3g} ms for every step of {model.step_ms:.3g} ms, "

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from keras_perf.advise.code_names import identifier
 from keras_perf.advise.recommendation import Recommendation, predicted
+from keras_perf.advise.rules.followed import runs_more_steps
+from keras_perf.advise.rules.in_a_loop import rarer_work, steps_per_call
+from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel
 from keras_perf.analyse.summary import Summary
@@ -23,6 +26,7 @@ FREQUENCY_ARGUMENTS = {
 """Keras's own callbacks that can be told how often."""
 
 
+@rule("amortize-callback", in_a_loop=rarer_work)
 def amortize_callback(situation: Situation) -> Recommendation | None:
     """A callback's batch hook takes a noticeable part of every step."""
     model = situation.model
@@ -40,7 +44,7 @@ def amortize_callback(situation: Situation) -> Recommendation | None:
         left_of_it, often = TENSORBOARDS_OWN, "once an epoch"
         title = "Let TensorBoard write once an epoch"
     # Hooks are called once per execution, with the index of its last batch.
-    calls = every // int(situation.summary.context.get("steps_per_execution") or 1)
+    calls = every // situation.facts.settings.steps_per_execution
     method = identifier(hook, "on_train_batch_end")
     callbacks_ms = model.rest.get("callbacks", 0.0)
     if not callbacks_ms:
@@ -78,7 +82,6 @@ def amortize_callback(situation: Situation) -> Recommendation | None:
     return predicted(
         model,
         change,
-        id="amortize-callback",
         title=title,
         reason=(
             f"{owner} takes {spent:.3g} ms of every step of {situation.summary.step_ms:.3g} ms; "
@@ -89,20 +92,19 @@ def amortize_callback(situation: Situation) -> Recommendation | None:
     )
 
 
+@rule("raise-steps-per-execution", followed=runs_more_steps, in_a_loop=steps_per_call)
 def raise_steps_per_execution(situation: Situation) -> Recommendation | None:
     """What each execution costs is worth sharing among more steps."""
-    model, context = situation.model, situation.summary.context
-    trial = context.get("steps_per_execution_trial") or {}
-    current = int(context.get("steps_per_execution") or 1)
-    recommended = int(trial.get("recommended") or current)
-    if recommended <= current or trial.get("applied"):
+    model, trial = situation.model, situation.facts.trial
+    current = situation.facts.settings.steps_per_execution
+    if trial is None or trial.steps_per_execution <= current or trial.applied:
         return None
+    recommended = trial.steps_per_execution
     # A callback that would do its work less often is another matter: amortize-callback.
-    owners, evidence = situation.summary.owners, trial.get("evidence") or {}
-    own_work = sum(owners.get(name, 0.0) for name in evidence.get("called_less_often") or ())
+    own_work = sum(situation.summary.owners.get(name, 0.0) for name in trial.called_less_often)
     callbacks_ms = model.rest.get("callbacks", 0.0)
     shared = max(0.0, 1 - own_work / callbacks_ms) if callbacks_ms else 0.0
-    spread = max(0.0, trial["high"] / trial["low"] - 1) / 2 if trial["low"] else 0.0
+    spread = max(0.0, trial.high / trial.low - 1) / 2 if trial.low else 0.0
 
     def change(model: StepModel, optimism: float) -> StepModel:
         # T(N) = c + h / N leaves nothing else of h; at worst a tenth of it belongs to c.
@@ -114,22 +116,21 @@ def raise_steps_per_execution(situation: Situation) -> Recommendation | None:
     return predicted(
         model,
         change,
-        id="raise-steps-per-execution",
         title=f"Run {recommended} steps per execution",
-        reason=f"Measured during training: {trial['reason']}",
+        reason=f"Measured during training: {trial.reason}",
         action=f"model.compile(..., steps_per_execution={recommended})",
-        evidence={**evidence, "present": current, "advised": recommended},
+        evidence={**trial.evidence, "present": current, "advised": recommended},
     )
 
 
 def _period(situation: Situation, owner: str) -> int:
     """Every how many steps the callback does its work already; 1 if in each."""
     summary = situation.summary
-    least = int(summary.context.get("steps_per_execution") or 1)
-    for total in summary.context.get("event_totals") or ():
-        if total["owner"] == owner and total["count"]:
-            mostly = total["total_ms"] > 0.5 * summary.owners[owner] * summary.steps
-            return max(least, round(summary.steps / total["count"])) if mostly else least
+    least = summary.facts.settings.steps_per_execution
+    for total in summary.facts.outliers.event_totals:
+        if total.owner == owner:
+            mostly = total.total_ms > 0.5 * summary.owners[owner] * summary.steps
+            return max(least, round(summary.steps / total.count)) if mostly else least
     return least
 
 
@@ -144,13 +145,14 @@ SEVERAL = 3
 
 def _few_pauses(summary: Summary) -> bool:
     """Most of the collector's time lies in a pause or two, which tells nothing of the next ones."""
-    totals = summary.context.get("event_totals") or ()
-    long = [total for total in totals if total["cause"] == "garbage-collection"]
-    count = sum(int(total["count"]) for total in long)
-    long_ms = sum(float(total["total_ms"]) for total in long)
+    totals = summary.facts.outliers.event_totals
+    long = [total for total in totals if total.cause == "garbage-collection"]
+    count = sum(total.count for total in long)
+    long_ms = sum(total.total_ms for total in long)
     return 0 < count < SEVERAL and long_ms > 0.5 * summary.garbage_ms * summary.steps
 
 
+@rule("tune-gc")
 def tune_gc(situation: Situation) -> Recommendation | None:
     """Python's garbage collector interrupts training."""
     spent, rest_ms = situation.summary.garbage_ms, situation.model.rest_ms
@@ -173,7 +175,6 @@ def tune_gc(situation: Situation) -> Recommendation | None:
     return predicted(
         situation.model,
         change,
-        id="tune-gc",
         title="Let Python's garbage collector run less often",
         reason=(
             f"Its pauses take {spent:.3g} ms of every step of {situation.summary.step_ms:.3g} ms: "

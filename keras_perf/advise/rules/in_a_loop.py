@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from keras_perf.advise.code_names import quoted
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.analyse.summary import Summary
+from keras_perf.records.outside import OutsideSteps
 
 COMMAND = "python train.py"
 """The loop that `keras-perf template train.py` writes."""
 
 
-def in_a_loop(advice: Recommendation, summary: Summary) -> Recommendation | None:
-    """The advice with what to paste into that loop, or its command line.
-
-    None where it would be done so rarely that a training as long as this one has no place for it.
-    """
-    reword = _REWORDED.get(advice.id)
-    return advice if reword is None else reword(advice, summary)
-
-
-def _steps_per_call(advice: Recommendation, summary: Summary) -> Recommendation:
+def steps_per_call(advice: Recommendation, summary: Summary) -> Recommendation:
+    """More steps for each call of the train function."""
     steps = advice.evidence["advised"]
     action = f"{COMMAND} --steps-per-call {steps}"
     return replace(advice, title=f"Run {steps} steps per call", action=action)
 
 
-def _rarer_work(advice: Recommendation, summary: Summary) -> Recommendation | None:
+def rarer_work(advice: Recommendation, summary: Summary) -> Recommendation | None:
+    """The loop's own work less often.
+
+    None where it would be done so rarely that a training as long as this one has no place for it.
+    """
     owner, every = advice.evidence["owner"], advice.evidence["advised"]
     lines = f"    with monitor.outside({quoted(owner)}):\n        ..."
     title = f"Do the work of {owner} {_rarer(advice)} times less often"
@@ -36,18 +32,19 @@ def _rarer_work(advice: Recommendation, summary: Summary) -> Recommendation | No
         lines = f"    with monitor.host({quoted(owner)}):\n        ..."
         title = f"Do the work of {owner} every {every} steps"
         return replace(advice, title=title, action=f"if step % {every} < call.steps:\n{lines}")
-    steps = _steps_between(summary, summary.context["outside"]["epoch_gaps"]) * every
-    if steps > _length(summary):
+    steps = _steps_between(summary, _outside(summary).epoch_gaps) * every
+    if steps > summary.facts.length.steps:
         return None
     return replace(advice, title=title, action=f"if step % {steps} < call.steps:\n{lines}")
 
 
-def _rarer_evaluation(advice: Recommendation, summary: Summary) -> Recommendation:
+def rarer_evaluation(advice: Recommendation, summary: Summary) -> Recommendation:
+    """Evaluating less often, or on a part of the data."""
     spent, share = advice.evidence["validation_ms"], advice.evidence["share"]
-    present = _steps_between(summary, summary.context["outside"]["validations"])
+    present = _steps_between(summary, _outside(summary).validations)
     every = _rarer(advice) * present
     title, action = "Evaluate on a part of the data", "test_dataset = test_dataset.take(...)"
-    if every <= _length(summary):
+    if every <= summary.facts.length.steps:
         title = f"Evaluate every {every} steps, or on a part of the data"
         action = f"{COMMAND} --evaluate-every {every}"
     return replace(
@@ -68,32 +65,32 @@ def _rarer(advice: Recommendation) -> int:
 
 def _steps_between(summary: Summary, times: int) -> int:
     """Steps between two of so many times in the training."""
-    return max(1, round(_length(summary) / max(1, times)))
+    return max(1, round(summary.facts.length.steps / max(1, times)))
 
 
-def _length(summary: Summary) -> int:
-    """Steps of the training."""
-    return int(summary.context["last_step"]) - int(summary.context["first_step"])
+def _outside(summary: Summary) -> OutsideSteps:
+    """What such advice rests on."""
+    assert summary.facts.outside is not None
+    return summary.facts.outside
 
 
-def _compile(advice: Recommendation, summary: Summary) -> Recommendation:
+def with_jit_compile(advice: Recommendation, summary: Summary) -> Recommendation:
+    """XLA, by the template's argument."""
     return replace(advice, action=f"{COMMAND} --jit-compile")
 
 
-def _policy(advice: Recommendation, summary: Summary) -> Recommendation:
-    policy = advice.action.split('"')[1]
-    return replace(advice, action=f"{COMMAND} --policy {policy}")
+def with_policy(advice: Recommendation, summary: Summary) -> Recommendation:
+    """Another policy, by the template's argument."""
+    return replace(advice, action=f"{COMMAND} --policy {advice.evidence['advised_policy']}")
 
 
-def _not_eagerly(advice: Recommendation, summary: Summary) -> Recommendation:
-    return replace(
-        advice,
-        reason=advice.reason.replace("run_eagerly=True", "tf.config.run_functions_eagerly(True)"),
-        action="tf.config.run_functions_eagerly(False)",
-    )
+def not_eagerly(advice: Recommendation, summary: Summary) -> Recommendation:
+    """Functions are compiled again."""
+    return replace(advice, action="tf.config.run_functions_eagerly(False)")
 
 
-def _processes(advice: Recommendation, summary: Summary) -> Recommendation:
+def own_processes(advice: Recommendation, summary: Summary) -> Recommendation:
+    """Batches from processes of the loop's own."""
     return replace(
         advice,
         action=(
@@ -105,14 +102,3 @@ def _processes(advice: Recommendation, summary: Summary) -> Recommendation:
             "    lambda: (batches.get() for _ in range(count)), output_signature=...)"
         ),
     )
-
-
-_REWORDED: Mapping[str, Callable[[Recommendation, Summary], Recommendation | None]] = {
-    "raise-steps-per-execution": _steps_per_call,
-    "amortize-callback": _rarer_work,
-    "rarer-validation": _rarer_evaluation,
-    "enable-xla": _compile,
-    "mixed-precision": _policy,
-    "disable-run-eagerly": _not_eagerly,
-    "parallel-input": _processes,
-}

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
-from keras_perf.advise.interpreter import runs_python
 from keras_perf.advise.recommendation import Recommendation, predicted
+from keras_perf.advise.rules.followed import (
+    CACHES,
+    has_stage,
+    has_threads,
+    lets_overtake,
+    maps_in_parallel,
+)
+from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import (
     UNSEEN_INSIDE,
     Situation,
-    runs_in_pool,
     stalled,
-    threads_of,
 )
 from keras_perf.advise.step_model import MOSTLY_WAITING, StepModel
+from keras_perf.records.pipeline import Stage, runs_in_pool
 
 
+@rule("prefetch", followed=has_stage("Prefetch"))
 def prefetch(situation: Situation) -> Recommendation | None:
     """The pipeline and training take turns."""
     model, wait = situation.model, situation.summary.parts.get("input_wait", 0.0)
-    known = situation.summary.context.get("stages")
+    known = situation.facts.input.stages
     if model.prefetched or not known or not wait or not situation.own_dataset:
         return None
 
@@ -34,7 +40,6 @@ def prefetch(situation: Situation) -> Recommendation | None:
     return predicted(
         model,
         change,
-        id="prefetch",
         title="Prepare the next batch while the current one trains",
         reason=(
             f"Each step waits {wait:.3g} ms for input and then works {model.rest_ms:.3g} ms; "
@@ -45,6 +50,7 @@ def prefetch(situation: Situation) -> Recommendation | None:
     )
 
 
+@rule("parallel-map", followed=maps_in_parallel)
 def parallel_map(situation: Situation) -> Recommendation | None:
     """A sequential map sets the pipeline's pace."""
     model = situation.model
@@ -67,7 +73,6 @@ def parallel_map(situation: Situation) -> Recommendation | None:
     return predicted(
         model,
         change,
-        id="parallel-map",
         title=f"Run the map in parallel: stage {stage}",
         reason=(
             f"The sequential stage {stage} takes {candidates[stage]:.3g} ms of the "
@@ -83,11 +88,12 @@ MOST_THREADS = 64
 """More are not advised: what waits for storage then waits for its bandwidth."""
 
 
+@rule("private-threadpool", followed=has_threads)
 def private_threadpool(situation: Situation) -> Recommendation | None:
     """A map waits, and no more of its calls run at a time than there are cores."""
-    model, recorded = situation.model, situation.summary.context.get("stages") or []
+    model, recorded = situation.model, situation.facts.input.stages
     at_work = {
-        name: float(stage["cost_ms"])
+        name: stage.cost_ms
         for name, stage in zip(model.stages, recorded, strict=False)
         if runs_in_pool(name)
     }
@@ -97,7 +103,7 @@ def private_threadpool(situation: Situation) -> Recommendation | None:
     stage = max(at_work, key=lambda name: at_work[name])
     # Of Python code in the calls, what computes is done by one thread at a time.
     one_by_one_ms = 0.0
-    if runs_python(situation.summary):
+    if situation.runs_python:
         one_by_one_ms = max(0.0, model.cpu_ms - model.rest.get("compute", 0.0))
     enough = 1.5 * at_work[stage] / model.rest_ms
     advised = next((n for n in (16, 32) if n >= enough), MOST_THREADS)
@@ -117,7 +123,6 @@ def private_threadpool(situation: Situation) -> Recommendation | None:
     return predicted(
         model,
         change,
-        id="private-threadpool",
         title=f"Let {advised} calls of a map wait at a time",
         reason=(
             f"Stage {stage} takes {at_work[stage]:.3g} ms a batch over all threads, of which it "
@@ -141,15 +146,15 @@ def private_threadpool(situation: Situation) -> Recommendation | None:
     )
 
 
+@rule("cache", followed=has_stage(*CACHES))
 def cache(situation: Situation) -> Recommendation | None:
     """Every epoch does the same preparation again."""
-    context, model = situation.summary.context, situation.model
-    recorded = context.get("stages") or []
-    epochs = int(context.get("epochs") or 0)
-    cached = any("Cache" in stage["name"] for stage in recorded)
+    facts, model = situation.facts, situation.model
+    recorded, epochs = facts.input.stages, facts.length.epochs or 0
+    cached = any("Cache" in stage.name for stage in recorded)
     if cached or epochs < 2 or not situation.own_dataset:
         return None
-    if any(stage["name"].startswith(("Repeat", "ForeverRepeat")) for stage in recorded):
+    if any(stage.name.startswith(("Repeat", "ForeverRepeat")) for stage in recorded):
         # An endless stream would be kept without end.
         return None
     maps = [name for name in model.stages if "Map" in name and not name.startswith("FlatMap")]
@@ -157,15 +162,11 @@ def cache(situation: Situation) -> Recommendation | None:
         return None
     order = list(model.stages)
     saved = order[: order.index(maps[-1]) + 1]
-    size_mib = (
-        recorded[order.index(maps[-1])]["bytes_per_batch"]
-        * float(context.get("epoch_steps") or 0)
-        / 2**20
-    )
-    epoch_steps = int(context.get("epoch_steps") or 0)
-    warmup = (context.get("outside") or {}).get("warmup_steps", 0)
+    epoch_steps = facts.length.epoch_steps or 0
+    size_mib = recorded[order.index(maps[-1])].bytes_per_batch * epoch_steps / 2**20
+    warmup = facts.outside.warmup_steps if facts.outside is not None else 0
     first_epoch = max(0, epoch_steps - warmup) / situation.summary.steps
-    available = float(context.get("memory_available_mib") or 0.0)
+    available = facts.machine.memory_available_mib or 0.0
     if not size_mib or size_mib > available / 2:
         return None
 
@@ -182,7 +183,6 @@ def cache(situation: Situation) -> Recommendation | None:
     return predicted(
         model,
         change,
-        id="cache",
         title="Keep prepared examples in memory after the first epoch",
         reason=(
             f"Stages up to {maps[-1]} take {saved_ms:.3g} ms a batch in each of {epochs} epochs; "
@@ -209,6 +209,7 @@ NO_FILES = ("Generator", "Window", "ParallelInterleave", "LegacyParallelInterlea
 """Where one of these is, what runs pipelines runs them for something else, or in parallel."""
 
 
+@rule("interleave", followed=has_stage("ParallelInterleave", "LegacyParallelInterleave"))
 def interleave(situation: Situation) -> Recommendation | None:
     """Files are read one after the other."""
     model = situation.model
@@ -230,7 +231,6 @@ def interleave(situation: Situation) -> Recommendation | None:
     return predicted(
         model,
         change,
-        id="interleave",
         title=f"Read several files at a time: stage {stage}",
         reason=(
             f"Reading takes {readers[stage]:.3g} ms of the {model.produce_ms:.3g} ms that a "
@@ -254,25 +254,27 @@ IN_ORDER_LOSS = 0.7
 takes, something but their work sets the pace."""
 
 
-def _unseen(recorded: Sequence[Mapping[str, Any]]) -> bool:
+def _unseen(recorded: Sequence[Stage]) -> bool:
     """Of the work of one of these stages tf.data does not know all."""
-    return any(stage["name"].startswith((*UNSEEN_INSIDE, "Generator")) for stage in recorded)
+    return any(stage.name.startswith((*UNSEEN_INSIDE, "Generator")) for stage in recorded)
 
 
+@rule("nondeterministic-order", followed=lets_overtake)
 def nondeterministic_order(situation: Situation) -> Recommendation | None:
     """Parallel stages wait for their slowest element, to keep the order."""
     model, summary = situation.model, situation.summary
-    recorded = summary.context.get("stages") or []
-    parallel = [stage for stage in recorded if stage["parallelism"] > 1]
+    recorded = situation.facts.input.stages
+    parallel = [stage for stage in recorded if stage.parallelism > 1]
     busy_pct = summary.sensors.get("host/cpu_pct")
     wait = summary.parts.get("input_wait", 0.0)
-    kept = (summary.context.get("dataset") or {}).get("deterministic", True)
+    written = situation.facts.input.dataset
+    kept = written is None or written.deterministic
     if not parallel or not situation.own_dataset or not kept or situation.interpreter_ms:
         return None
     if busy_pct is None or (busy_pct > IDLE_PCT and model.waiting_share <= MOSTLY_WAITING):
         return None
     able_ms = situation.able_ms
-    in_parallel_ms = sum(s["cost_ms"] / threads_of(s, model.pool) for s in parallel)
+    in_parallel_ms = sum(s.cost_ms / s.threads(model.pool) for s in parallel)
     if _unseen(recorded) or in_parallel_ms < 0.5 * able_ms:
         # Something else sets the pace, whose work tf.data may not know.
         return None
@@ -294,7 +296,6 @@ def nondeterministic_order(situation: Situation) -> Recommendation | None:
     return predicted(
         model,
         change,
-        id="nondeterministic-order",
         title="Let elements overtake each other",
         reason=(
             f"The stages' work would allow a batch every {able_ms:.3g} ms and does not lack CPUs, "

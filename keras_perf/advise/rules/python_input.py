@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from keras_perf.advise.recommendation import Recommendation, predicted
+from keras_perf.advise.rules.in_a_loop import own_processes
+from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel
 
@@ -16,10 +18,11 @@ HANDED_OVER_MS = 0.8
 computed 6 and 15 ms a batch took beyond half of that."""
 
 
+@rule("parallel-input", in_a_loop=own_processes)
 def parallel_input(situation: Situation) -> Recommendation | None:
     """One Python thread makes the batches."""
     summary, model = situation.summary, situation.model
-    kind, wait = summary.context.get("input_kind"), summary.parts.get("input_wait", 0.0)
+    kind, wait = summary.facts.input.input_kind, summary.parts.get("input_wait", 0.0)
     if situation.own_dataset and any(name.startswith("Generator") for name in model.stages):
         kind = "generator"
     held = situation.interpreter_ms
@@ -53,7 +56,6 @@ def parallel_input(situation: Situation) -> Recommendation | None:
     return predicted(
         model,
         change,
-        id="parallel-input",
         title="Make batches in several processes",
         reason=(
             f"The {kind} holds Python's interpreter for {held:.3g} ms of each step, and one thread "

@@ -9,7 +9,9 @@ from statistics import fmean
 import numpy as np
 
 from keras_perf.advise.recommendation import Recommendation, predicted
+from keras_perf.advise.rules.followed import exchanges_less
 from keras_perf.advise.rules.in_a_loop import COMMAND
+from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel
 from keras_perf.analyse.ring_time import ring_ms
@@ -31,24 +33,25 @@ LARGER = 4
 """Batches are advised to be so many times as large."""
 
 
+@rule("balance-workers")
 def balance_workers(situation: Situation) -> Recommendation | None:
     """One worker is always the last, and the others wait for it."""
     summary, model = situation.summary, situation.model
-    recorded = summary.context.get("exchange") or {}
-    if "skew" not in summary.intervals or "steadily_ms" not in recorded:
+    recorded = summary.facts.exchange
+    if "skew" not in summary.intervals or recorded is None or recorded.steadily_ms is None:
         return None
     known = summary.intervals.dropna(subset=["skew"])
     if len(known) < ENOUGH_INTERVALS:
         return None
-    slowest = int(recorded["slowest_worker"])
+    slowest = recorded.slowest_worker or 0
     named = float(known["steps"][known["slowest_worker"] == slowest].sum() / known["steps"].sum())
     skew = summary.exchange["skew"]
-    steadily = min(float(recorded["steadily_ms"]), skew)
+    steadily = min(recorded.steadily_ms, skew)
     spread = float(np.std(known["skew"]))
     if named < MOSTLY or steadily <= spread:
         return None
     error = spread / float(np.sqrt(len(known)))
-    count = _workers(situation)
+    count = recorded.workers
     as_the_others = skew * count / (count - 1)
 
     def change(model: StepModel, optimism: float) -> StepModel:
@@ -59,7 +62,6 @@ def balance_workers(situation: Situation) -> Recommendation | None:
     return predicted(
         model,
         change,
-        id="balance-workers",
         title=f"Balance the workers: worker {slowest} is the slowest",
         reason=(
             f"Worker {slowest} is the last in {named:.0%} of the steps, and the mean worker waits "
@@ -117,19 +119,19 @@ def _what_slows(slowest: int, workers: Sequence[Worker]) -> tuple[str | None, st
     )
 
 
+@rule("reduce-in-half-precision", followed=exchanges_less)
 def reduce_in_half_precision(situation: Situation) -> Recommendation | None:
     """Gradients are exchanged in float32."""
-    context = situation.summary.context
-    size = (context.get("exchange") or {}).get("bytes_per_step")
-    values = context.get("trainable_parameters")
-    if not size or not values or not situation.model.rest.get("wire"):
+    recorded, values = situation.facts.exchange, situation.facts.settings.trainable_parameters
+    if recorded is None or not values or not situation.model.rest.get("wire"):
         return None
+    size = recorded.bytes_per_step
     wire_ms = situation.summary.wire_ms
     if size < 0.9 * BYTES_OF_FLOAT32 * values:
         return None
 
     # What an exchange costs once, however small, stays.
-    by_size = min(1.0, ring_ms(size, _workers(situation), SLOWEST_GBIT) / wire_ms)
+    by_size = min(1.0, ring_ms(size, recorded.workers, SLOWEST_GBIT) / wire_ms)
 
     def change(model: StepModel, optimism: float) -> StepModel:
         saved = 0.4 + (0.1 if optimism > 0 else 0.3) * optimism
@@ -138,7 +140,6 @@ def reduce_in_half_precision(situation: Situation) -> Recommendation | None:
     return predicted(
         situation.model,
         change,
-        id="reduce-in-half-precision",
         title="Exchange gradients in 16 bits",
         reason=(
             f"Exchanging {size / 2**20:.3g} MiB of float32 takes {wire_ms:.3g} ms of each step of "
@@ -151,10 +152,7 @@ def reduce_in_half_precision(situation: Situation) -> Recommendation | None:
     )
 
 
-def _workers(situation: Situation) -> int:
-    return int(situation.summary.context["exchange"]["workers"])
-
-
+@rule("larger-batch")
 def fewer_exchanges(situation: Situation) -> Recommendation | None:
     """Gradients are exchanged after every batch, and that takes a noticeable part of the step."""
     summary = situation.summary
@@ -170,7 +168,6 @@ def fewer_exchanges(situation: Situation) -> Recommendation | None:
     return predicted(
         situation.model,
         change,
-        id="larger-batch",
         title=f"Exchange gradients once for a batch {larger}",
         reason=(
             f"The exchange takes {summary.wire_ms:.3g} ms of each step of {summary.step_ms:.3g} "

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from statistics import median
 from typing import NamedTuple
 
-from keras_perf.observers.steps.outliers import GapEvents
+from keras_perf.observers.steps.outliers import OutlierJudge
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.outlier import Cause
 
@@ -32,7 +32,7 @@ class SlowSteps:
 
     def __init__(self, factor: float) -> None:
         self._factor = factor
-        self._events = GapEvents()
+        self._events = OutlierJudge()
         self._block: list[float] = []
         self._usual_ms: float | None = None
 

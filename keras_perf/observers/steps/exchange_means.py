@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from keras_perf.records.exchange import ExchangeMeans, ExchangeTotals
+from keras_perf.records.exchange import ExchangeFacts, ExchangeMeans, ExchangeTotals
 
 
 def exchange_between(before: ExchangeTotals | None, now: ExchangeTotals) -> ExchangeMeans | None:
@@ -58,10 +56,10 @@ class ExchangeWatch:
             return None
         return exchange_between(last, totals)
 
-    def record(self) -> dict[str, Any]:
-        """For the context record: sizes, and means from the first call to the last one."""
-        if self.totals is None:
-            return {}
+    def facts(self) -> ExchangeFacts | None:
+        """Sizes, and means from the first call to the last one."""
+        if self.totals is None or len(self.totals.busy_s) < 2:
+            return None
         means = exchange_between(self._first, self.totals)
-        sizes = {"workers": len(self.totals.busy_s), "bytes_per_step": self.totals.bytes_per_step}
-        return sizes | (means._asdict() if means is not None else {})
+        sizes = len(self.totals.busy_s), self.totals.bytes_per_step
+        return ExchangeFacts(*sizes, **(means._asdict() if means is not None else {}))

@@ -6,11 +6,11 @@ import math
 from collections import deque
 from collections.abc import Iterable, Mapping
 from statistics import median
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from keras_perf.records.epoch_gap import VALIDATION, EpochGap
 from keras_perf.records.execution import Execution, Kind
-from keras_perf.records.outlier import Cause, GapEvent
+from keras_perf.records.outlier import Cause, Outlier, Outliers, OutlierTotal
 from keras_perf.records.owners import COLLECTOR
 
 WINDOW = 128
@@ -79,7 +79,7 @@ class _Limits(NamedTuple):
         return inside or execution.host_ns > self.host_limit_ns
 
 
-class GapEvents:
+class OutlierJudge:
     """Judges executions against their own recent past, by median and MAD.
 
     Told of executions in their order, of each stretch's end with the input waits found there,
@@ -92,7 +92,7 @@ class GapEvents:
         self._told: list[tuple[Execution, bool]] = []
         self._waiting: deque[tuple[Execution, bool, int | None]] = deque(maxlen=REMEMBERED)
         self._cycle_ns = 0.0
-        self._events: list[GapEvent] = []
+        self._events: list[Outlier] = []
         self._epoch_begin: int | None = None
 
     def add(self, executions: Iterable[Execution]) -> None:
@@ -169,9 +169,9 @@ class GapEvents:
                 self._found(gap.step, cause, "" if owner == VALIDATION else owner, spent, 0.0)
 
     def _found(self, step: int, cause: Cause, owner: str, excess: float, usual: float) -> None:
-        self._events.append(GapEvent(step, cause, owner, excess / 1e6, usual / 1e6))
+        self._events.append(Outlier(step, cause, owner, excess / 1e6, usual / 1e6))
 
-    def take(self) -> list[GapEvent]:
+    def take(self) -> list[Outlier]:
         """The events found since the last time."""
         events, self._events = self._events, []
         return events
@@ -213,19 +213,19 @@ def _cause_of(owner: str) -> Cause:
     return Cause.CHECKPOINT if writes else Cause.CALLBACK
 
 
-def tag_of(event: GapEvent) -> str:
+def tag_of(event: Outlier) -> str:
     """The scalar that shows it."""
     return f"events/{event.cause.value.replace('-', '_')}_ms"
 
 
-class EventLog:
+class OutlierLog:
     """The worst events, and sums by cause and owner over all of them."""
 
     def __init__(self) -> None:
-        self._worst: list[GapEvent] = []
+        self._worst: list[Outlier] = []
         self._totals: dict[tuple[str, str], tuple[int, float]] = {}
 
-    def add(self, event: GapEvent) -> None:
+    def add(self, event: Outlier) -> None:
         """One more."""
         self._worst.append(event)
         if len(self._worst) > 2 * KEPT:
@@ -234,14 +234,12 @@ class EventLog:
         count, total = self._totals.get(key, (0, 0.0))
         self._totals[key] = count + 1, total + event.excess_ms
 
-    def worst(self) -> list[GapEvent]:
+    def worst(self) -> list[Outlier]:
         """The longest `KEPT`, longest first."""
         return sorted(self._worst, key=lambda event: -event.excess_ms)[:KEPT]
 
-    def totals(self) -> list[dict[str, Any]]:
-        """Cause, owner, count and sum in ms; the largest sum first."""
+    def facts(self) -> Outliers:
+        """The worst, and the sums."""
         ordered = sorted(self._totals.items(), key=lambda item: -item[1][1])
-        return [
-            {"cause": cause, "owner": owner, "count": count, "total_ms": total}
-            for (cause, owner), (count, total) in ordered
-        ]
+        totals = (OutlierTotal(*key, *sums) for key, sums in ordered)
+        return Outliers(tuple(self.worst()), tuple(totals))

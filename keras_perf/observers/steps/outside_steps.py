@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from statistics import median
-from typing import Any
 
 from keras_perf.records.epoch_gap import VALIDATION, EpochGap
 from keras_perf.records.execution import Execution, Kind
+from keras_perf.records.outside import OutsideSteps
 
 
 class Outside:
@@ -46,17 +46,20 @@ class Outside:
             "between_epochs/rest_ms": gap.rest_ns / 1e6,
         }
 
-    def record(self) -> dict[str, Any]:
-        """The sums in seconds, and how many epoch gaps there were."""
+    def facts(self) -> OutsideSteps:
+        """The sums."""
         owners = {name: ns / 1e9 for name, ns in self._owners.items() if name != VALIDATION}
-        return {
-            "epoch_gaps": self._gaps,
-            "validations": len(self._validations),
-            "usual_validation_s": median(self._validations[1:] or self._validations or [0]) / 1e9,
-            "validation_s": self._owners.get(VALIDATION, 0) / 1e9,
-            "epoch_callbacks_s": owners,
-            "epoch_rest_s": self._rest / 1e9,
-            "first_execution_s": self._first / 1e9,
-            "warmup_steps": self._warmup_steps,
-            **{f"{kind.value}_s": ns / 1e9 for kind, ns in self._kinds.items()},
-        }
+        usual_ns = median(self._validations[1:] or self._validations or [0])
+        return OutsideSteps(
+            epoch_gaps=self._gaps,
+            validations=len(self._validations),
+            usual_validation_s=usual_ns / 1e9,
+            validation_s=self._owners.get(VALIDATION, 0) / 1e9,
+            epoch_callbacks_s=owners,
+            epoch_rest_s=self._rest / 1e9,
+            first_execution_s=self._first / 1e9,
+            warmup_steps=self._warmup_steps,
+            warmup_s=self._kinds[Kind.WARMUP] / 1e9,
+            profiled_s=self._kinds[Kind.PROFILED] / 1e9,
+            trial_s=self._kinds[Kind.TRIAL] / 1e9,
+        )

@@ -2,24 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-
-class Stage(NamedTuple):
-    """One node of the optimised pipeline.
-
-    `elements_per_batch` is how many of this node's elements make one batch of the last node,
-    `cost_ms` the processing time of the node itself per batch, over all its threads.
-    """
-
-    name: str
-    cost_ms: float
-    elements_per_batch: float
-    parallelism: int
-    buffer_size: int
-    buffered: int
-    ratio: float
-    bytes_per_batch: float
+from keras_perf.records.pipeline import Stage
 
 
 def stages_from_model(model: Any) -> tuple[Stage, ...]:

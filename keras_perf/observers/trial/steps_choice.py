@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, replace
 
 from keras_perf.observers.trial.cost_curve import CostCurve
+from keras_perf.records.steps_trial import StepsPerExecution
 
 NEAR_FLOOR = 0.02
 """A step within 2 % of the floor c is as good as there: larger N only lengthens executions."""
@@ -47,18 +47,6 @@ class Bounds:
         elif free_ms < 0:
             by_time = 0
         return max(1, min(self.limit, by_time, self.epoch_steps or self.limit))
-
-
-@dataclass(frozen=True, slots=True)
-class StepsPerExecution:
-    """What `StepsPerExecutionRecommender.recommendation` returns."""
-
-    steps_per_execution: int
-    predicted_speedup: float
-    low: float
-    high: float
-    reason: str
-    evidence: dict[str, Any] = field(default_factory=dict)
 
 
 def choose_steps(curve: CostCurve, bounds: Bounds) -> int:
@@ -103,46 +91,26 @@ def recommend(
     low = speedups[len(speedups) * 5 // 100]
     high = speedups[len(speedups) * 95 // 100]
     speedup = curve.step_ms(current) / max(1e-9, curve.step_ms(chosen))
-    evidence = {
-        "in_graph_ms": curve.in_graph_ms,
-        "per_execution_ms": curve.cost_at(current),
-        "steps_per_execution": current,
-    }
-    figures = (
-        f"a step costs {curve.in_graph_ms:.3g} ms inside the graph, "
-        f"an execution {curve.cost_at(current):.3g} ms more"
+    kept = StepsPerExecution(
+        steps_per_execution=current,
+        present=current,
+        in_graph_ms=curve.in_graph_ms,
+        per_execution_ms=curve.cost_at(current),
+        setting=bounds.setting,
     )
     if speedup < WORTHWHILE or not certain:
-        reason = f"no change: {figures}, too little to matter."
-        if speedup >= WORTHWHILE:
-            reason = f"no change: {figures}, too little to be told from noise."
-        if input_wait_ms > MOSTLY_INPUT * curve.in_graph_ms:
-            reason = (
-                f"no change: input-bound. {_sentence(figures)}; {input_wait_ms:.3g} ms of the "
-                "step are waiting for input, which stays whatever the number."
-            )
-            evidence["input_wait_ms"] = input_wait_ms
-        return StepsPerExecution(current, 1.0, 1.0, 1.0, reason, evidence)
-    reason = f"{figures}: {bounds.setting}={chosen} shares that among {chosen} steps."
-    return StepsPerExecution(
-        chosen,
-        speedup,
-        max(1.0, min(low, speedup)),
-        max(high, speedup),
-        reason + _about_remainder(chosen, bounds),
-        evidence,
+        waits = input_wait_ms > MOSTLY_INPUT * curve.in_graph_ms
+        return replace(
+            kept,
+            input_wait_ms=input_wait_ms if waits else None,
+            lost_in_noise=speedup >= WORTHWHILE,
+        )
+    return replace(
+        kept,
+        steps_per_execution=chosen,
+        predicted_speedup=speedup,
+        low=max(1.0, min(low, speedup)),
+        high=max(high, speedup),
+        left_steps=(bounds.epoch_steps or chosen) % chosen,
+        whole_executions=bounds.whole_executions,
     )
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def _about_remainder(chosen: int, bounds: Bounds) -> str:
-    left = (bounds.epoch_steps or chosen) % chosen
-    if not left:
-        return ""
-    if bounds.whole_executions:
-        more = chosen - left
-        return f" Keras then runs whole executions: each epoch gets {more} steps more."
-    return f" The last execution of each epoch runs the {left} steps that are left."

@@ -9,8 +9,8 @@ from xml.etree.ElementTree import Element
 
 import pandas as pd
 
-from keras_perf.advise.situation import pool_of, threads_of
 from keras_perf.records.outlier import CAUSES
+from keras_perf.records.pipeline import Stage
 from keras_perf.report.page.html import card, element, table
 from keras_perf.report.page.plots import events_plot, parts_plot, utilization_plot
 from keras_perf.report.run_report import RunReport
@@ -36,12 +36,12 @@ FACTS = {
     "XLA": "jit_compile",
     "eager": "run_eagerly",
 }
-"""What the context record tells of the run, by the name that the page gives it."""
+"""What the facts tell of the run, by the name that the page gives it."""
 
 
 def plots_card(report: RunReport, name: str) -> Element | None:
     """Parts, events and utilization over the steps; `name` sets its ids apart."""
-    begin = int(report.summary.context.get("first_step") or 0)
+    begin = report.summary.facts.length.first_step or 0
     steps = [*report.scalars["step"], *(event.step for event in report.events), begin + 1]
     span = begin, max(steps)
     figures = []
@@ -77,16 +77,16 @@ def stages_card(report: RunReport) -> Element | None:
     """What each stage of the input pipeline costs, with the pace-setter marked."""
     if not report.stages:
         return None
-    pool = pool_of(report.summary.context)
-    threads = [threads_of(stage, pool) for stage in report.stages]
-    paces = [s["cost_ms"] / count for s, count in zip(report.stages, threads, strict=True)]
+    pool = report.summary.facts.pool
+    threads = [stage.threads(pool) for stage in report.stages]
+    paces = [s.cost_ms / count for s, count in zip(report.stages, threads, strict=True)]
     slowest = max(paces)
     rows: list[list[str | Element]] = [
         [
             _stage_name(place, stage, paced=pace == slowest > 0),
             f"{threads[place - 1]}",
-            f"{stage['bytes_per_batch'] / 2**20:.3g}",
-            f"{stage['cost_ms']:.3f}",
+            f"{stage.bytes_per_batch / 2**20:.3g}",
+            f"{stage.cost_ms:.3f}",
             f"{pace:.3f}",
             _bar(pace, slowest),
         ]
@@ -100,8 +100,8 @@ def stages_card(report: RunReport) -> Element | None:
     return card("Input pipeline", table(header, rows, caption))
 
 
-def _stage_name(place: int, stage: Mapping[str, Any], *, paced: bool) -> Element:
-    name = element("span", f"{stage['name']} ({place})")
+def _stage_name(place: int, stage: Stage, *, paced: bool) -> Element:
+    name = element("span", f"{stage.name} ({place})")
     if paced:
         name.append(element("span", "sets the pace", class_="tag"))
     return name
@@ -162,8 +162,7 @@ def events_card(report: RunReport) -> Element | None:
 
 def facts_card(report: RunReport) -> Element | None:
     """Versions, machine and settings."""
-    context = report.summary.context
-    known = {**context, **context.get("versions", {})}
+    known = {**report.summary.facts.to_json(), **report.summary.facts.versions}
     facts = {label: known[key] for label, key in FACTS.items() if known.get(key) is not None}
     if len(report.scalars):
         end = pd.Timestamp(report.scalars["wall_time"].max(), unit="s", tz="UTC")

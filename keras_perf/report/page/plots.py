@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullFormatter, StrMethodFormatter
 
 from keras_perf.records.interval import PARTS
-from keras_perf.records.outlier import Cause, GapEvent
+from keras_perf.records.outlier import Cause, Outlier
 from keras_perf.report.page.downsampling import MOST, thinned
 from keras_perf.report.page.html import element
 
@@ -74,7 +74,7 @@ def parts_plot(intervals: pd.DataFrame, span: tuple[int, int], name: str) -> Ele
     return _svg(figure, name, "Parts of a step, in milliseconds, over the steps")
 
 
-def events_plot(events: Sequence[GapEvent], span: tuple[int, int], name: str) -> Element:
+def events_plot(events: Sequence[Outlier], span: tuple[int, int], name: str) -> Element:
     """How much longer than usual the longest steps and pauses were.
 
     Arguments:

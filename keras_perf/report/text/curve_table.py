@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from keras_perf.observers.trial.cost_curve import CostCurve
-from keras_perf.observers.trial.steps_choice import StepsPerExecution
+from keras_perf.records.steps_trial import StepsPerExecution
 from keras_perf.report.text.forms import Markdown
 
 SHOWN = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -15,14 +15,13 @@ def recommendation_scalars(curve: CostCurve, record: StepsPerExecution) -> dict[
         "steps_per_execution/recommended_steps": float(record.steps_per_execution),
         "steps_per_execution/predicted_speedup_ratio": record.predicted_speedup,
         "steps_per_execution/in_graph_ms": curve.in_graph_ms,
-        "steps_per_execution/per_execution_ms": record.evidence["per_execution_ms"],
+        "steps_per_execution/per_execution_ms": record.per_execution_ms or 0.0,
     }
 
 
 def curve_markdown(curve: CostCurve, record: StepsPerExecution) -> str:
     """The reason, the curve as a table with the recommended row marked, and what it cost."""
-    cost, chosen = record.evidence, record.steps_per_execution
-    trials, host_ms = cost["trials"], cost["host_ms"]
+    chosen, trials, host_ms = record.steps_per_execution, record.trials or {}, record.host_ms or 0.0
     rows = [
         [
             f"{n} ←" if n == chosen else str(n),
@@ -35,7 +34,7 @@ def curve_markdown(curve: CostCurve, record: StepsPerExecution) -> str:
     form.paragraph(record.reason)
     form.table(["steps_per_execution", "predicted ms", "measured ms"], rows)
     form.paragraph(
-        f"Measured in {cost['trial_executions']} executions of other lengths, in "
-        f"{cost['trial_s']:.2f} s of training steps."
+        f"Measured in {record.trial_executions} executions of other lengths, in "
+        f"{record.trial_s:.2f} s of training steps."
     )
     return str(form)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from keras_perf.advise.situation import pool_of, threads_of
 from keras_perf.analyse.summary import Summary
 
 Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]
@@ -31,14 +30,14 @@ def measured_tables(summary: Summary) -> Iterator[Table]:
         ]
         if rows:
             yield OWNERS, ["owner", "ms", "share"], rows
-    if summary.context.get("stages"):
+    if summary.facts.input.stages:
         yield _stages(summary)
-    if totals := summary.context.get("event_totals"):
+    if totals := summary.facts.outliers.event_totals:
         rows = [
             [
-                " ".join(dict.fromkeys(filter(None, (total["cause"], total["owner"])))),
-                str(total["count"]),
-                f"{total['total_ms']:.1f}",
+                " ".join(dict.fromkeys(filter(None, (total.cause, total.owner)))),
+                str(total.count),
+                f"{total.total_ms:.1f}",
             ]
             for total in totals[:SHOWN_EVENTS]
         ]
@@ -51,21 +50,20 @@ def _figure(ms: float | None) -> str:
 
 def _stages(summary: Summary) -> Table:
     """From the source to the last one; the slowest sets the pace."""
-    recorded = summary.context["stages"]
-    pool = pool_of(summary.context)
-    threads = [threads_of(stage, pool) for stage in recorded]
-    times = [stage["cost_ms"] / count for stage, count in zip(recorded, threads, strict=True)]
+    recorded, pool = summary.facts.input.stages, summary.facts.pool
+    threads = [stage.threads(pool) for stage in recorded]
+    times = [stage.cost_ms / count for stage, count in zip(recorded, threads, strict=True)]
     whole = sum(times)
     rows = []
     for place, (stage, ms) in enumerate(zip(recorded, times, strict=True), 1):
         pace = " ← sets the pace" if ms == max(times) > 0 else ""
-        size = stage.get("buffer_size") or 0
+        size = stage.buffer_size
         rows.append(
             [
-                f"{stage['name']} ({place}){pace}",
+                f"{stage.name} ({place}){pace}",
                 f"{ms:.3f}",
                 str(threads[place - 1]),
-                f"{stage.get('buffered', 0)}/{size}" if size else "",
+                f"{stage.buffered}/{size}" if size else "",
                 f"{ms / whole:.0%}" if whole else "",
             ]
         )

@@ -1,33 +1,18 @@
-"""The longest steps and pauses of a run, from its context record."""
+"""The longest steps and pauses of a run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
 
-from keras_perf.records.outlier import CAUSES, Cause, GapEvent
+from keras_perf.records.outlier import CAUSES, Outlier
 from keras_perf.report.text.forms import Markdown
 
 SHOWN = 20
 
 
-def events_of(context: Mapping[str, Any]) -> tuple[GapEvent, ...]:
-    """Worst first, as they were recorded; () for a run that recorded none."""
-    return tuple(
-        GapEvent(
-            step=int(event["step"]),
-            cause=Cause(event["cause"]),
-            owner=str(event["owner"]),
-            excess_ms=float(event["excess_ms"]),
-            usual_ms=float(event["usual_ms"]),
-        )
-        for event in context.get("events") or ()
-    )
-
-
-def events_markdown(context: Mapping[str, Any]) -> str | None:
+def outliers_markdown(outliers: Sequence[Outlier]) -> str | None:
     """The worst as a table for TensorBoard's Text tab; None where there is none."""
-    events = events_of(context)[:SHOWN]
+    events = outliers[:SHOWN]
     if not events:
         return None
     rows = [

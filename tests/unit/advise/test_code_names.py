@@ -11,7 +11,7 @@ from hypothesis import given
 
 from keras_perf.advise.rules.epochs import amortize_epoch_callback
 from keras_perf.advise.rules.host import amortize_callback
-from keras_perf.advise.rules.in_a_loop import in_a_loop
+from keras_perf.advise.rules.in_a_loop import rarer_work
 from keras_perf.records.owners import owner_of
 from keras_perf.records.visible import visible
 
@@ -40,7 +40,7 @@ def test_a_callbacks_name_that_is_no_identifier_is_not_in_the_code(owner):
 @given(ANY_TEXT)
 def test_a_loops_owner_is_quoted_whatever_is_in_it(name):
     owner = visible(name)
-    advice = in_a_loop(amortize_callback(busy(owner)), summary())
+    advice = rarer_work(amortize_callback(busy(owner)), summary())
     assert advice.title == f"Do the work of {owner} every 20 steps"
     [call] = [node for node in ast.walk(ast.parse(advice.action)) if isinstance(node, ast.withitem)]
     assert ast.literal_eval(call.context_expr.args[0]) == owner

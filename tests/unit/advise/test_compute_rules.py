@@ -167,6 +167,7 @@ def test_tensor_cores_are_told_of_the_precision_that_they_have(capability, polic
     assert f'set_global_policy("{policy}")' in advice.action
     assert advice.evidence == {
         "dtype_policy": "float32",
+        "advised_policy": policy,
         "compute_capability": list(capability),
     }
 

@@ -107,7 +107,7 @@ def test_beside_a_gpu_the_cpu_tells_nothing_of_the_computing():
 
 
 def test_a_pipeline_without_a_record_of_its_stages_is_not_python():
-    assert interpreter_ms(summary(**HELD, context={"dataset": {"chains": []}})) == 0.0
+    assert interpreter_ms(summary(**HELD, context={"dataset": None})) == 0.0
 
 
 # -- what follows ------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hand_built import frame, point
+from hand_built import facts_of, frame, point, stage
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +14,7 @@ from keras_perf.records.interval import PARTS
 
 
 def summary_of(*points: tuple[int, dict[str, float]], **context: object) -> Summary:
-    return summarize(frame(*points), context)
+    return summarize(frame(*points), facts_of(context))
 
 
 def test_intervals_weigh_as_many_steps_as_they_have():
@@ -244,10 +244,8 @@ def test_without_an_exchange_there_are_no_means_of_it():
 def test_names_of_a_log_directory_become_one_visible_line():
     step, values = point(10, 10, 4.0)
     scalars = frame((step, values | {"callbacks/My\n\x1b.hook_ms": 1.0}))
-    context = {"stages": [{"name": "Map\u202e"}], "event_totals": [{"owner": "My\n\x1b.hook"}]}
-    found = summarize(scalars, context)
+    context = {"stages": [stage("Map\u202e", 1.0)], "event_totals": [{"owner": "My\n\x1b.hook"}]}
+    found = summarize(scalars, facts_of(context))
     assert list(found.owners) == [r"My\n\x1b.hook"]
-    assert found.context == {
-        "stages": [{"name": r"Map\u202e"}],
-        "event_totals": [{"owner": r"My\n\x1b.hook"}],
-    }
+    assert [each.name for each in found.facts.input.stages] == [r"Map\u202e"]
+    assert [each.owner for each in found.facts.outliers.event_totals] == [r"My\n\x1b.hook"]

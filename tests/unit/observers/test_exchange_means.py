@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_perf.observers.steps.exchange_means import ExchangeWatch, exchange_between
-from keras_perf.records.exchange import ExchangeTotals, exchange_scalars
+from keras_perf.records.exchange import ExchangeFacts, ExchangeTotals, exchange_scalars
 
 # Ten steps: worker 0 is busy for 4 ms in each, worker 1 for 10, worker 2 for 7; the wire takes 2.
 TEN_STEPS = ExchangeTotals(
@@ -75,14 +75,14 @@ def test_without_a_step_there_is_nothing_to_tell():
 
 def test_the_first_totals_are_the_beginning():
     watch = ExchangeWatch()
-    assert watch.record() == {}
+    assert watch.facts() is None
     assert watch.take(TEN_STEPS) is None
-    assert watch.record() == {"workers": 3, "bytes_per_step": 1000}
+    assert watch.facts() == ExchangeFacts(workers=3, bytes_per_step=1000)
     now = later(10, own_s=0.08, busy_s=(0.04, 0.10, 0.07), slowest_s=0.10)
     assert watch.take(now) == pytest.approx((8.0, 6.0, 3.0, 1, 3.0))
     assert watch.take(now) is None
-    assert watch.record()["slowest_worker"] == 1
-    assert watch.record()["steadily_ms"] == pytest.approx(3.0)
+    assert watch.facts().slowest_worker == 1
+    assert watch.facts().steadily_ms == pytest.approx(3.0)
 
 
 def test_the_exchange_lies_inside_compute():

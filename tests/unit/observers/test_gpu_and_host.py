@@ -9,6 +9,7 @@ import pytest
 from keras_perf.observers import gpu_and_host as gpu_watch
 from keras_perf.observers.gpu_and_host import GpuWatch, energy
 from keras_perf.observers.sensors.sensor import SensorError
+from keras_perf.records.run_facts import GpuFacts
 from keras_perf.report.text.gpu_table import gpus_markdown
 
 WATTS = {"gpu/0/mean_power_w": 200.0, "gpu/1/mean_power_w": 100.0, "gpu/0/power_w": 1.0}
@@ -75,10 +76,10 @@ def watched(monkeypatch, reader) -> tuple[GpuWatch, list[str]]:
 
 def test_gpus_are_described_and_doubts_are_said(monkeypatch):
     watch, said = watched(monkeypatch, Gpus)
-    assert watch.context == {
-        "gpus": {"gpu/0": "NVIDIA T4 GPU-1", "gpu/1": "NVIDIA H200 GPU-2"},
-        "gpu_persistence": {"gpu/1": False},
-    }
+    assert watch.facts == GpuFacts(
+        gpus={"gpu/0": "NVIDIA T4 GPU-1", "gpu/1": "NVIDIA H200 GPU-2"},
+        gpu_persistence={"gpu/1": False},
+    )
     assert said == ["keras_perf: their order is doubtful."]
     assert gpus_markdown(watch.gpus()).splitlines()[2:] == [
         "| gpu/0 | NVIDIA T4 GPU-1 | occupancy_pct, sm_active_pct |",
@@ -95,7 +96,7 @@ def test_without_a_gpu_one_line_says_what_is_missing(monkeypatch):
         "keras_perf: no NVIDIA GPU is visible to this process: GPU figures are missing, CPU and "
         "memory are sampled."
     ]
-    assert (watch.context, watch.gpus()) == ({}, [])
+    assert (watch.facts, watch.gpus()) == (GpuFacts(), [])
 
 
 def test_a_binding_that_is_not_nvidias_costs_the_gpu_figures_only(monkeypatch):
@@ -124,7 +125,7 @@ def test_a_question_to_nvml_that_fails_costs_its_own_answer(question, name, monk
     answers = {"memory_total_mib": lambda self: 1000.0, question: fails}
     watch, _ = watched(monkeypatch, type("Odd", (Gpus,), answers))
     facts = {"gpus", "gpu_persistence", "gpu_memory_total_mib"}
-    assert set(watch.context) == facts - {name}
+    assert {name for name in facts if getattr(watch.facts, name)} == facts - {name}
     assert watch.not_known == {name: "TypeError: no string"}
     assert bool(watch.gpus()) == (question != "describe")
 
@@ -135,4 +136,4 @@ def test_a_binding_that_warns_is_asked_again_where_warnings_are_errors(monkeypat
         return Gpus(warn, environ, seen)
 
     watch, _ = watched(monkeypatch, warns)
-    assert "gpus" in watch.context
+    assert watch.facts.gpus

@@ -13,14 +13,14 @@ from keras_perf.observers.steps.outliers import (
     PATIENCE,
     REMEMBERED,
     WINDOW,
-    EventLog,
-    GapEvents,
+    OutlierJudge,
+    OutlierLog,
     tag_of,
 )
 from keras_perf.records.epoch_gap import VALIDATION, EpochGap
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.metrics import EVENT_METRICS
-from keras_perf.records.outlier import CAUSES, Cause, GapEvent
+from keras_perf.records.outlier import CAUSES, Cause, Outlier, Outliers, OutlierTotal
 from keras_perf.records.owners import COLLECTOR
 
 MS = 10**6
@@ -61,9 +61,9 @@ def found(
     before: Sequence[Execution] | None = None,
     wait_ms: float | None = None,
     shuffles: bool = False,
-) -> list[GapEvent]:
+) -> list[Outlier]:
     """Events of these after usual ones; `wait_ms` is the first one's input wait."""
-    events = GapEvents()
+    events = OutlierJudge()
     events.add(usual() if before is None else before)
     events.close_stretch({}, shuffles)
     assert events.take() == []
@@ -83,11 +83,11 @@ def gap(rest_ms: float = 0.0, /, *, step: int = LONG, **owners: float) -> EpochG
 
 
 def test_an_execution_far_longer_than_usual_is_an_event():
-    assert found(execution(inside_ms=60.0)) == [GapEvent(LONG, Cause.UNKNOWN, "", 50.0, 10.0)]
+    assert found(execution(inside_ms=60.0)) == [Outlier(LONG, Cause.UNKNOWN, "", 50.0, 10.0)]
 
 
 def test_a_pause_on_the_host_far_longer_than_usual_is_an_event():
-    assert found(execution(host_ms=61.0)) == [GapEvent(LONG, Cause.UNKNOWN, "", 60.0, 1.0)]
+    assert found(execution(host_ms=61.0)) == [Outlier(LONG, Cause.UNKNOWN, "", 60.0, 1.0)]
 
 
 def test_an_execution_long_in_both_is_two_events():
@@ -116,13 +116,13 @@ def test_an_execution_much_shorter_than_usual_is_none():
 def test_one_long_execution_moves_neither_what_is_usual_nor_the_limit():
     first, second = execution(inside_ms=5010.0), execution(LONG + 1, inside_ms=16.0)
     assert found(first, second) == [
-        GapEvent(LONG, Cause.UNKNOWN, "", 5000.0, 10.0),
-        GapEvent(LONG + 1, Cause.UNKNOWN, "", 6.0, 10.0),
+        Outlier(LONG, Cause.UNKNOWN, "", 5000.0, 10.0),
+        Outlier(LONG + 1, Cause.UNKNOWN, "", 6.0, 10.0),
     ]
 
 
 def test_a_lasting_change_becomes_what_is_usual():
-    events = GapEvents()
+    events = OutlierJudge()
     events.add(usual())
     events.close_stretch({}, False)
     slower = [execution(LONG + place, inside_ms=40.0) for place in range(WINDOW)]
@@ -157,18 +157,18 @@ def test_a_shorter_execution_is_judged_only_beside_others_of_its_length():
 
 
 def test_nothing_is_judged_on_few_executions_and_then_all_of_them_are():
-    events = GapEvents()
+    events = OutlierJudge()
     events.add([*usual(PATIENCE - 2, first=0), execution(inside_ms=60.0)])
     events.close_stretch({LONG: 45 * MS}, False)
     assert events.take() == []
     events.add(usual(1, first=LONG + 1))
     events.close_stretch({}, False)
     # With the wait that was known then.
-    assert events.take() == [GapEvent(LONG, Cause.INPUT, "", 50.0, 10.0)]
+    assert events.take() == [Outlier(LONG, Cause.INPUT, "", 50.0, 10.0)]
 
 
 def test_executions_that_are_not_steady_do_not_tell_what_is_usual():
-    events = GapEvents()
+    events = OutlierJudge()
     events.add([execution(place, kind=Kind.TRACED, inside_ms=500.0) for place in range(50)])
     events.close_stretch({}, False)
     assert events.take() == []
@@ -178,7 +178,7 @@ def test_executions_that_are_not_steady_do_not_tell_what_is_usual():
 
 
 def test_no_more_than_a_thousand_executions_wait_to_be_judged():
-    events = GapEvents()
+    events = OutlierJudge()
     traced = [execution(place, kind=Kind.TRACED, inside_ms=500.0) for place in range(1500)]
     events.add(traced)
     events.close_stretch({}, False)
@@ -188,7 +188,7 @@ def test_no_more_than_a_thousand_executions_wait_to_be_judged():
 
 
 def test_executions_are_judged_when_their_stretch_ends():
-    events = GapEvents()
+    events = OutlierJudge()
     events.add([*usual(), execution(inside_ms=60.0)])
     assert events.take() == []
     events.close_stretch({}, False)
@@ -196,7 +196,7 @@ def test_executions_are_judged_when_their_stretch_ends():
 
 
 def test_an_event_is_told_once():
-    events = GapEvents()
+    events = OutlierJudge()
     events.add([*usual(), execution(inside_ms=60.0)])
     for _ in range(2):
         events.close_stretch({}, False)
@@ -256,19 +256,19 @@ def test_pauses_in_a_hook_did_not_make_the_train_function_long():
 
 def test_a_hook_that_took_most_of_it_is_named():
     long = execution(host_ms=61.0, owners={"Other.on_train_batch_end": 20.0, HOOK: 31.0})
-    assert found(long) == [GapEvent(LONG, Cause.CALLBACK, HOOK, 60.0, 1.0)]
+    assert found(long) == [Outlier(LONG, Cause.CALLBACK, HOOK, 60.0, 1.0)]
 
 
 def test_hooks_that_took_half_of_it_each_are_not_the_cause():
     long = execution(host_ms=61.0, owners={"Other.on_train_batch_end": 30.0, HOOK: 30.0})
-    assert found(long) == [GapEvent(LONG, Cause.UNKNOWN, "", 60.0, 1.0)]
+    assert found(long) == [Outlier(LONG, Cause.UNKNOWN, "", 60.0, 1.0)]
 
 
 @pytest.mark.parametrize("name", ["ModelCheckpoint", "BackupAndRestore", "MyCheckpointWriter"])
 def test_a_callback_that_writes_checkpoints_is_called_a_checkpoint(name):
     owner = f"{name}.on_train_batch_end"
     assert found(execution(host_ms=61.0, owners={owner: 60.0})) == [
-        GapEvent(LONG, Cause.CHECKPOINT, owner, 60.0, 1.0)
+        Outlier(LONG, Cause.CHECKPOINT, owner, 60.0, 1.0)
     ]
 
 
@@ -279,7 +279,7 @@ def test_only_a_callbacks_class_tells_that_it_writes_checkpoints():
 
 def test_a_pause_in_a_hook_is_garbage_collection_and_nobodys():
     long = execution(host_ms=61.0, collector_ms=50.0, owners={COLLECTOR: 50.0, HOOK: 10.0})
-    assert found(long) == [GapEvent(LONG, Cause.GARBAGE, "", 60.0, 1.0)]
+    assert found(long) == [Outlier(LONG, Cause.GARBAGE, "", 60.0, 1.0)]
 
 
 def test_a_pause_inside_the_train_function_does_not_excuse_a_slow_hook():
@@ -296,7 +296,7 @@ def test_a_pause_inside_the_train_function_does_not_excuse_a_slow_hook():
 def at_epoch_begin(
     *executions: Execution, wait_ms: float, shuffles: bool = False
 ) -> list[tuple[int, Cause]]:
-    events = GapEvents()
+    events = OutlierJudge()
     events.add(usual())
     events.close_stretch({}, shuffles)
     events.add_gap(gap())
@@ -331,8 +331,8 @@ def test_a_stall_after_executions_that_do_not_count_is_not_the_epochs_begin():
 # -- between epochs ----------------------------------------------------------------------
 
 
-def between(*gaps: EpochGap, before: Sequence[Execution] | None = None) -> list[GapEvent]:
-    events = GapEvents()
+def between(*gaps: EpochGap, before: Sequence[Execution] | None = None) -> list[Outlier]:
+    events = OutlierJudge()
     events.add(usual() if before is None else before)
     events.close_stretch({}, False)
     for each in gaps:
@@ -352,10 +352,10 @@ def test_each_part_between_epochs_that_is_long_against_a_step_is_an_event():
     )
     assert VALIDATION == "validation"
     assert told == [
-        GapEvent(LONG, Cause.VALIDATION, "", 300.0, 0.0),
-        GapEvent(LONG, Cause.CALLBACK, "Mine.on_epoch_end", 50.0, 0.0),
-        GapEvent(LONG, Cause.CHECKPOINT, "ModelCheckpoint.on_epoch_end", 70.0, 0.0),
-        GapEvent(LONG, Cause.ITERATOR, "", 20.0, 0.0),
+        Outlier(LONG, Cause.VALIDATION, "", 300.0, 0.0),
+        Outlier(LONG, Cause.CALLBACK, "Mine.on_epoch_end", 50.0, 0.0),
+        Outlier(LONG, Cause.CHECKPOINT, "ModelCheckpoint.on_epoch_end", 70.0, 0.0),
+        Outlier(LONG, Cause.ITERATOR, "", 20.0, 0.0),
     ]
 
 
@@ -381,7 +381,7 @@ def test_between_epochs_nothing_is_judged_before_it_is_known_what_is_usual():
 )
 @settings(max_examples=60, deadline=None)
 def test_nothing_is_found_in_steady_noise(data, cycle_ms, host_share, noise, steps, stretches):
-    events, step = GapEvents(), 0
+    events, step = OutlierJudge(), 0
     factors = st.floats(1 - noise, 1 + noise)
     for _ in range(stretches):
         executions, waits = [], {}
@@ -399,12 +399,12 @@ def test_nothing_is_found_in_steady_noise(data, cycle_ms, host_share, noise, ste
 # -- the record --------------------------------------------------------------------------
 
 
-def event(excess_ms: float, cause: Cause = Cause.CALLBACK, owner: str = HOOK) -> GapEvent:
-    return GapEvent(7, cause, owner, excess_ms, 1.0)
+def event(excess_ms: float, cause: Cause = Cause.CALLBACK, owner: str = HOOK) -> Outlier:
+    return Outlier(7, cause, owner, excess_ms, 1.0)
 
 
-def log_of(*events: GapEvent) -> EventLog:
-    log = EventLog()
+def log_of(*events: Outlier) -> OutlierLog:
+    log = OutlierLog()
     for each in events:
         log.add(each)
     return log
@@ -430,9 +430,8 @@ def test_of_many_events_the_longest_are_kept_and_all_are_counted():
     assert [each.excess_ms for each in log.worst()] == [
         float(499 - place // 2) for place in range(KEPT)
     ]
-    assert log.totals() == [
-        {"cause": "callback", "owner": HOOK, "count": 1000, "total_ms": 2.0 * sum(range(500))}
-    ]
+    total = OutlierTotal("callback", HOOK, 1000, 2.0 * sum(range(500)))
+    assert log.facts() == Outliers(tuple(log.worst()), (total,))
 
 
 def test_events_are_summed_by_cause_and_owner_the_largest_sum_first():
@@ -442,20 +441,19 @@ def test_events_are_summed_by_cause_and_owner_the_largest_sum_first():
         event(9.0, owner="Other.on_train_batch_end"),
         event(8.0),
     )
-    rows = [(row["cause"], row["owner"], row["count"], row["total_ms"]) for row in log.totals()]
-    assert rows == [
-        ("input-stall", "", 1, 20.0),
-        ("callback", HOOK, 2, 11.0),
-        ("callback", "Other.on_train_batch_end", 1, 9.0),
-    ]
+    assert log.facts().event_totals == (
+        OutlierTotal("input-stall", "", 1, 20.0),
+        OutlierTotal("callback", HOOK, 2, 11.0),
+        OutlierTotal("callback", "Other.on_train_batch_end", 1, 9.0),
+    )
 
 
 def test_a_log_without_events_is_empty():
-    assert log_of().worst() == log_of().totals() == []
+    assert log_of().facts() == Outliers()
 
 
 def test_where_the_iterator_goes_on_nothing_is_the_making_of_a_new_one():
-    events = GapEvents()
+    events = OutlierJudge()
     events.add(usual())
     events.close_stretch({}, False)
     events.add_gap(gap(20.0)._replace(renewed=False))

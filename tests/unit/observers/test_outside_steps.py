@@ -8,6 +8,7 @@ from keras_perf.observers.steps.outside_steps import Outside
 from keras_perf.records.epoch_gap import VALIDATION, EpochGap
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.metrics import OUTSIDE_METRICS
+from keras_perf.records.outside import OutsideSteps
 
 S = 10**9
 MS = 10**6
@@ -24,19 +25,7 @@ def gap(rest_ms: int, *owners: tuple[str, int]) -> EpochGap:
 
 
 def test_nothing_outside_is_recorded_as_zero():
-    assert Outside().record() == {
-        "epoch_gaps": 0,
-        "validations": 0,
-        "usual_validation_s": 0.0,
-        "validation_s": 0.0,
-        "epoch_callbacks_s": {},
-        "epoch_rest_s": 0.0,
-        "first_execution_s": 0.0,
-        "warmup_steps": 0,
-        "warmup_s": 0.0,
-        "profiled_s": 0.0,
-        "trial_s": 0.0,
-    }
+    assert Outside().facts() == OutsideSteps(0, 0, 0.0, 0.0, {}, 0.0)
 
 
 def test_executions_are_summed_by_what_kept_them_out():
@@ -49,22 +38,22 @@ def test_executions_are_summed_by_what_kept_them_out():
         (Kind.TRIAL, 2),
     ]:
         outside.add(execution(kind, seconds * S))
-    record = outside.record()
-    assert (record["warmup_s"], record["profiled_s"], record["trial_s"]) == (4.0, 5.0, 8.0)
+    record = outside.facts()
+    assert (record.warmup_s, record.profiled_s, record.trial_s) == (4.0, 5.0, 8.0)
 
 
 def test_the_first_execution_is_kept_with_its_tracing_and_compiling():
     outside = Outside()
     outside.add(execution(Kind.WARMUP, 3 * S))
     outside.add(execution(Kind.WARMUP, 9 * S))
-    assert outside.record()["first_execution_s"] == 3.0
+    assert outside.facts().first_execution_s == 3.0
 
 
 def test_the_steps_of_the_warmup_are_counted_and_no_others():
     outside = Outside()
     for kind, steps in [(Kind.WARMUP, 8), (Kind.WARMUP, 3), (Kind.TRIAL, 64)]:
         outside.add(execution(kind, S, steps=steps))
-    assert outside.record()["warmup_steps"] == 11
+    assert outside.facts().warmup_steps == 11
 
 
 def test_an_epoch_gap_is_told_by_its_parts():
@@ -84,11 +73,11 @@ def test_epoch_gaps_are_summed_by_owner():
     outside = Outside()
     outside.add_gap(gap(2, (VALIDATION, 30), ("A.on_epoch_end", 4)))
     outside.add_gap(gap(3, ("A.on_epoch_end", 6), ("A.on_epoch_begin", 1)))
-    record = outside.record()
-    assert record["epoch_gaps"] == 2
-    assert record["validation_s"] == 0.03
-    assert record["epoch_callbacks_s"] == {
+    record = outside.facts()
+    assert record.epoch_gaps == 2
+    assert record.validation_s == 0.03
+    assert record.epoch_callbacks_s == {
         "A.on_epoch_end": pytest.approx(0.01),
         "A.on_epoch_begin": pytest.approx(0.001),
     }
-    assert record["epoch_rest_s"] == pytest.approx(0.005)
+    assert record.epoch_rest_s == pytest.approx(0.005)

@@ -57,10 +57,10 @@ def test_stages_run_from_the_source_to_the_last_with_times_per_batch():
         n5=node("TensorSlice", made=512, ms=5.12, ratio=0.0),
     )
     assert stages_from_model(pipeline) == (
-        Stage("TensorSlice", pytest.approx(0.32), 32.0, 1, 0, 0, 0.0, 0.0),
-        Stage("ParallelMap", 64.0, 32.0, 8, 0, 0, 1.0, 4096.0),
-        Stage("Batch", 2.0, 1.0, 1, 0, 0, 32.0, 4096.0),
-        Stage("Prefetch", 0.0, 1.0, 1, 4, 2, 1.0, 0.0),
+        Stage("TensorSlice", pytest.approx(0.32), 1, 0.0, 32.0, 0.0, 0, 0),
+        Stage("ParallelMap", 64.0, 8, 4096.0, 32.0, 1.0, 0, 0),
+        Stage("Batch", 2.0, 1, 4096.0, 1.0, 32.0, 0, 0),
+        Stage("Prefetch", 0.0, 1, 0.0, 1.0, 1.0, 4, 2),
     )
 
 

@@ -97,6 +97,7 @@ def test_what_pays_is_recommended_with_its_figures():
         "in_graph_ms": 1.0,
         "per_execution_ms": 1.0,
         "steps_per_execution": 1,
+        "called_less_often": [],
     }
 
 

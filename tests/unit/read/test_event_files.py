@@ -27,6 +27,7 @@ from keras_perf.read.fits import fits_of
 from keras_perf.read.left_out import LeftOutWarning
 from keras_perf.read.scalars import load_scalars
 from keras_perf.records.fit_identity import FIT_TAG
+from keras_perf.records.run_facts import Length, RunFacts
 from keras_perf.write.run_writer import CONTEXT_TAG, RunWriter, writable_log_dir
 
 
@@ -53,7 +54,7 @@ def fit_of_an_earlier_version(log_dir: Path, name: str, value: float) -> Path:
     """A `fit` that logged one value, in a file of that name that does not say who wrote it."""
     writer = RunWriter(str(log_dir))
     writer.scalars(1, {"perf/step_time_ms": value}, wall_time=1.0)
-    writer.context(1, {"value": value})
+    writer.context(1, {"cpu_count": value})
     writer.close()
     [newest] = (log_dir / "perf").glob("*.fit-*")
     data = newest.read_bytes()
@@ -132,15 +133,14 @@ def test_the_newest_context_of_a_fit_counts(tmp_path):
     writer.context(1, {"epochs": 1, "gpus": {"gpu/0": "H200 µ"}})
     writer.context(2, {"epochs": 2, "stages": None})
     writer.close()
-    context = fits_of(tmp_path)["perf"][-1].context
-    assert context == {"epochs": 2}
+    assert fits_of(tmp_path)["perf"][-1].facts == RunFacts(length=Length(epochs=2))
 
 
 def test_without_a_context_there_is_an_empty_one(tmp_path):
     writer = RunWriter(str(tmp_path))
     writer.scalars(1, {"perf/step_time_ms": 1.0}, 1.0)
     writer.close()
-    assert fits_of(tmp_path)["perf"][-1].context == {}
+    assert fits_of(tmp_path)["perf"][-1].facts == RunFacts()
 
 
 def test_text_and_layout_are_no_scalars_and_name_their_plugins(tmp_path):
@@ -415,7 +415,7 @@ def test_of_several_fits_the_newest_wins_whichever_file_was_touched_last(
         fit_of_an_earlier_version(tmp_path, name, value)
     newest = fits_of(tmp_path)["perf"][-1]
     assert list(newest.scalars["value"]) == [2.0]
-    assert newest.context == {"value": 2.0}
+    assert newest.facts.machine.cpu_count == 2
     assert list(load_scalars(tmp_path)["value"]) == [1.0, 2.0]
 
 

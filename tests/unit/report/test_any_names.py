@@ -7,26 +7,26 @@ import re
 
 import pytest
 from any_text import ANY_TEXT
-from hand_built import between_epochs, frame, point, stage
+from hand_built import between_epochs, facts_of, frame, point, stage
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_perf.analyse.summary import summarize
-from keras_perf.records.outlier import Cause, GapEvent
+from keras_perf.records.outlier import Cause, Outlier
 from keras_perf.report.as_json import reports_json
 from keras_perf.report.comparison import comparison_of
 from keras_perf.report.diagnosis import diagnosis_of
 from keras_perf.report.run_report import RunReport
 from keras_perf.report.runs_table import runs_markdown, runs_text
 from keras_perf.report.text.gpu_table import gpus_markdown
-from keras_perf.report.text.outlier_table import events_markdown
+from keras_perf.report.text.outlier_table import outliers_markdown
 
 NAMES = st.tuples(*[ANY_TEXT] * 6)
 
 
 def context_of(owner, mapped, function, reason, layer, host):
     """A context in which every name that a form shows is one of these."""
-    event = GapEvent(40, Cause.CALLBACK, owner, 900.0, 4.0)._asdict()
+    event = Outlier(40, Cause.CALLBACK, owner, 900.0, 4.0)
     total = {"cause": "callback", "owner": owner, "count": 1, "total_ms": 900.0}
     kinds = ("map", "shuffle", "batch", "filter")
     chain = [
@@ -51,9 +51,9 @@ def context_of(owner, mapped, function, reason, layer, host):
         "dataset": {"chains": [chain], "prefetch_added": True, "deterministic": True},
         "events": [event],
         "event_totals": [total],
-        "layer_widths": {layer: 7},
-        "steps_per_execution_trial": {"reason": reason},
-        "trace_differences": [host],
+        "optimizer": layer,
+        "steps_per_execution_trial": {"not_tried": reason},
+        "trace_agreement": [{"part": host, "trace_ms": 3.0, "split_ms": 4.0, "why": "profiler"}],
     }
 
 
@@ -62,7 +62,7 @@ def diagnosed(names):
     parts = {"input_wait": 2.0, "compute": 2.0, "callbacks": 4.0}
     points = [point(end, 10, 8.0, **parts) for end in range(10, 110, 10)]
     points = [(end, values | {f"callbacks/{owner}_ms": 4.0}) for end, values in points]
-    return diagnosis_of(summarize(frame(*points), context_of(*names)))
+    return diagnosis_of(summarize(frame(*points), facts_of(context_of(*names))))
 
 
 def markdown_of(names):
@@ -71,7 +71,7 @@ def markdown_of(names):
     yield first.to_markdown()
     yield comparison_of(first, plain).to_markdown()
     yield runs_markdown([report, report])
-    yield events_markdown(context_of(*names))
+    yield outliers_markdown(first.summary.facts.outliers.events)
     yield gpus_markdown([("gpu/0", names[0], [names[1]])])
 
 
@@ -114,6 +114,6 @@ def test_what_the_others_vary_is_all_there():
     assert "| callback owner |" in text
     assert "| Stage (1) |" in text
     assert "shuffle(function) comes after batch(function)" in text
-    assert "Dispatch was not measured (reason)" in text
-    assert "The trace and the split differ. Host." in text
+    assert "Dispatch was not measured (not tried: reason)" in text
+    assert "The trace and the split differ. Host: 3 ms in the trace" in text
     assert "```python" in text

@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hand_built import between_epochs, stage, summary, write_fit
+from hand_built import between_epochs, facts_of, stage, summary, write_fit
 
 from keras_perf.advise.recommendation import Recommendation
+from keras_perf.advise.rules.all_rules import FOLLOWED
 from keras_perf.analyse.part_means import part_means
 from keras_perf.analyse.summary import Summary
 from keras_perf.read.event_files import NoRunError
 from keras_perf.records.interval import PARTS
-from keras_perf.report.comparison import SHOWN_BY, Comparison, compare, comparison_of
+from keras_perf.records.run_facts import RunFacts
+from keras_perf.report.comparison import Comparison, compare, comparison_of
 from keras_perf.report.diagnosis import diagnosis_of
 from keras_perf.write.run_writer import RunWriter
 
@@ -219,11 +221,11 @@ def test_options_of_the_dataset_show_that_advice_was_taken():
 
     wider, ordered = advice("private-threadpool", advised=16), advice("nondeterministic-order")
     context = {"cpu_count": 2, "dataset": {"threadpool_size": 16, "deterministic": False}}
-    assert SHOWN_BY[wider.id](context, wider)
-    assert SHOWN_BY[ordered.id](context, ordered)
-    assert not SHOWN_BY[wider.id]({"cpu_count": 2}, wider)
-    assert SHOWN_BY[ordered.id]({}, ordered) is None
-    assert SHOWN_BY[ordered.id]({"dataset": {"deterministic": True}}, ordered) is False
+    assert FOLLOWED[wider.id](facts_of(context), wider)
+    assert FOLLOWED[ordered.id](facts_of(context), ordered)
+    assert not FOLLOWED[wider.id](facts_of({"cpu_count": 2}), wider)
+    assert FOLLOWED[ordered.id](RunFacts(), ordered) is None
+    assert FOLLOWED[ordered.id](facts_of({"dataset": {"deterministic": True}}), ordered) is False
 
 
 def test_a_part_that_one_of_the_two_did_not_measure_is_inside_compute_in_both():

@@ -13,6 +13,7 @@ from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from keras_perf.read.left_out import LeftOutWarning
+from keras_perf.records.run_facts import Machine, RunFacts, from_json
 from keras_perf.report.as_json import reports_json
 from keras_perf.report.comparison import comparison_of
 from keras_perf.report.diagnosis import Diagnosis, diagnose
@@ -60,7 +61,9 @@ def test_what_is_whole_comes_out_in_every_form_without_a_warning(tmp_path, recwa
     damaged.write_damaged(tmp_path)
     found = assert_all_forms_come_out(tmp_path)
     assert found.summary.steps == 130
-    assert found.summary.context == {k: v for k, v in damaged.CONTEXT.items() if v is not None}
+    told, written = found.summary.facts.to_json(), damaged.CONTEXT.items()
+    assert {key for key, value in written if value is not None} <= told.keys()
+    assert found.summary.facts == from_json(dict(written))[0]
     assert not [each for each in recwarn if each.category is LeftOutWarning]
 
 
@@ -173,7 +176,7 @@ def test_a_wrong_event_costs_no_other(tmp_path):
 
 def test_a_number_that_numpy_wrote_as_text_is_a_number(tmp_path):
     damaged.write_damaged(tmp_path, context=[(("epochs",), "3")])
-    assert diagnose(tmp_path).summary.context["epochs"] == 3
+    assert diagnose(tmp_path).summary.facts.length.epochs == 3
 
 
 @pytest.mark.fault(2, "settings that are no JSON")
@@ -188,4 +191,4 @@ def test_settings_that_are_no_json_leave_those_before_them(tmp_path, monkeypatch
     monkeypatch.setattr(damaged, "RunWriter", Breaking)
     damaged.write_damaged(tmp_path)
     with pytest.warns(LeftOutWarning, match="a record of settings is damaged"):
-        assert diagnose(tmp_path).summary.context == {"cpu_count": 3}
+        assert diagnose(tmp_path).summary.facts == RunFacts(machine=Machine(cpu_count=3))

@@ -1,0 +1,41 @@
+"""What of a training lies in no interval: between epochs, warm-up, windows and trials."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from keras_perf.records.shapes import count, fact, named, needed, number
+
+SECONDS = number(most=1e9)
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideSteps:
+    """Sums over a training, in seconds, and how many epoch gaps and validations there were.
+
+    `usual_validation_s` is the median validation but the first, which traces and compiles.
+    """
+
+    epoch_gaps: int = needed(count())
+    validations: int = needed(count())
+    usual_validation_s: float = needed(SECONDS)
+    validation_s: float = needed(SECONDS)
+    epoch_callbacks_s: Mapping[str, float] = needed(named(SECONDS))
+    epoch_rest_s: float = needed(SECONDS)
+    warmup_steps: int = fact(count(), 0)
+    first_execution_s: float = fact(SECONDS, 0.0)
+    warmup_s: float = fact(SECONDS, 0.0)
+    profiled_s: float = fact(SECONDS, 0.0)
+    trial_s: float = fact(SECONDS, 0.0)
+
+    def per_step_ms(self, steps: int) -> dict[str, float]:
+        """What lies between epochs, in milliseconds per step of so many."""
+        usual_s = self.usual_validation_s * self.validations
+        seconds = {
+            "validation": usual_s,
+            "validation_tracing": max(0.0, self.validation_s - usual_s),
+            "epoch_callbacks": sum(self.epoch_callbacks_s.values()),
+            "epoch_rest": self.epoch_rest_s,
+        }
+        return {name: 1e3 * spent / steps for name, spent in seconds.items()}

@@ -1,0 +1,217 @@
+"""What is known of a run beside its figures: one record, from whoever observes to whoever reads.
+
+A field says what its value looks like and by which key it is written (its own name, mostly).
+Groups are for readers only: in JSON their facts stand side by side, as they always did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from enum import Enum
+from typing import Any
+
+from keras_perf.records.capture import Capture
+from keras_perf.records.exchange import ExchangeFacts
+from keras_perf.records.outlier import Outliers
+from keras_perf.records.outside import OutsideSteps
+from keras_perf.records.pipeline import InputFacts
+from keras_perf.records.shapes import (
+    any_of,
+    count,
+    each,
+    fact,
+    facts_in,
+    flag,
+    named,
+    needed,
+    number,
+    record,
+    text,
+)
+from keras_perf.records.steps_trial import StepsPerExecution, as_written_before
+from keras_perf.records.trace_agreement import Agreement
+
+FORMAT = 1
+"""Of what is written; records without one are of versions that wrote sentences too."""
+
+MACHINES = 1e6
+"""Cores, threads, replicas or workers: no training has more."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingGpu:
+    """A GPU that TensorFlow trains on, with its compute capability, such as (9, 0)."""
+
+    compute_capability: tuple[int, ...] = needed(each(count(), least=2))
+    name: str = fact(text, "")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What trains. `threads` are those of TensorFlow's pools as set, 0 where nobody set them."""
+
+    cpu_count: int | None = fact(count(1, MACHINES))
+    memory_available_mib: float | None = fact(number())
+    threads: Mapping[str, int] = fact(named(count(0, MACHINES)), {})
+    gpu_thread_mode: str | None = fact(text)
+    training_gpus: tuple[TrainingGpu, ...] = fact(each(record(TrainingGpu)), ())
+
+    @property
+    def cores(self) -> int:
+        """Logical CPUs; 1 where that is not known."""
+        return self.cpu_count or 1
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the model is trained.
+
+    `driver` is `loop` for a custom loop. `batch_hooks` are the user's hooks that are called in
+    every batch. `function_replacements` counts how often a callback made the train function anew.
+    `worker` is this one's number among `workers`.
+    """
+
+    driver: str = fact(text, "fit")
+    steps_per_execution: int = fact(count(1, 1e9), 1)
+    run_eagerly: bool = fact(flag, default=False)
+    jit_compile: bool | None = fact(flag)
+    optimizer: str | None = fact(text)
+    strategy: str | None = fact(text)
+    replicas: int = fact(count(1, MACHINES), 1)
+    function_replacements: int = fact(count(), 0)
+    batch_hooks: tuple[str, ...] = fact(each(text), ())
+    dtype_policy: str | None = fact(text)
+    parameters: int | None = fact(count())
+    trainable_parameters: int | None = fact(count())
+    float16_softmax: bool = fact(flag, default=False)
+    layer_widths: tuple[int, ...] = fact(each(count()), ())
+    worker: int | None = fact(count(0, MACHINES))
+    workers: int = fact(count(0, MACHINES), 0)
+
+    @property
+    def in_a_loop(self) -> bool:
+        """The training is a custom loop, not Keras's `fit`."""
+        return self.driver == "loop"
+
+
+@dataclass(frozen=True)
+class Length:
+    """From which optimizer step to which, and in what portions."""
+
+    first_step: int | None = fact(count())
+    last_step: int | None = fact(count())
+    epoch_steps: int | None = fact(count())
+    epochs: int | None = fact(count())
+    examples_per_step: float | None = fact(number(1e-9))
+
+    @property
+    def steps(self) -> int:
+        """Steps of the training; 0 where that is not known."""
+        if self.first_step is None or self.last_step is None:
+            return 0
+        return max(0, self.last_step - self.first_step)
+
+
+@dataclass(frozen=True)
+class GpuFacts:
+    """What the driver tells: names and persistence by the beginning of a GPU's tags."""
+
+    gpus: Mapping[str, str] = fact(named(text), {})
+    gpu_memory_total_mib: float | None = fact(number(1e-9))
+    gpu_memory_peak_mib: float | None = fact(number())
+    gpu_persistence: Mapping[str, bool] = fact(named(flag), {})
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """All of it.
+
+    `undisturbed_ms` is what the quickest steps take inside the train function; `trace_agreement`
+    what a trace and the split tell of each part; `not_known` name → reason of what would be here,
+    but could not be asked.
+    """
+
+    versions: Mapping[str, str] = fact(named(text), {})
+    machine: Machine = field(default_factory=Machine)
+    settings: Settings = field(default_factory=Settings)
+    length: Length = field(default_factory=Length)
+    input: InputFacts = field(default_factory=InputFacts)
+    gpu: GpuFacts = field(default_factory=GpuFacts)
+    outliers: Outliers = field(default_factory=Outliers)
+    outside: OutsideSteps | None = fact(record(OutsideSteps))
+    undisturbed_ms: float | None = fact(number(most=1e12))
+    exchange: ExchangeFacts | None = fact(record(ExchangeFacts))
+    trial: StepsPerExecution | None = fact(
+        record(StepsPerExecution), key="steps_per_execution_trial"
+    )
+    captures: tuple[Capture, ...] = fact(any_of(record(Capture)), ())
+    trace_agreement: tuple[Agreement, ...] = fact(any_of(record(Agreement)), ())
+    not_known: Mapping[str, str] = fact(named(text), {})
+
+    @property
+    def pool(self) -> int:
+        """Threads of the pool in which stages of the input call functions."""
+        return self.input.pool(self.machine.threads, self.machine.cores)
+
+    def told(self, values: Mapping[str, Any]) -> tuple[RunFacts, list[str]]:
+        """The record with these values, by their keys, and the keys of those that are wrong.
+
+        Arguments:
+            values: what JSON or another library gave. What is None, or no fact of ours, is
+                passed over.
+        """
+        changed, wrong = facts_in(RunFacts, values)
+        for each_field in fields(self):
+            group = getattr(self, each_field.name)
+            if "shape" not in each_field.metadata:
+                found, wrong_in_group = facts_in(type(group), values)
+                changed[each_field.name] = replace(group, **found)
+                wrong += wrong_in_group
+        return replace(self, **changed), wrong
+
+    def to_json(self) -> dict[str, Any]:
+        """Key → value, for `json.dumps`; what is not known is left out."""
+        return {"format": FORMAT, **_written(self)}
+
+
+def from_json(content: Any) -> tuple[RunFacts, list[str]]:
+    """The record, and the keys of what could not be read; a wrong value costs itself.
+
+    Arguments:
+        content: decoded JSON, of which nothing is known. Unknown keys are passed over.
+    """
+    if not isinstance(content, Mapping):
+        return RunFacts(), ["all of it"]
+    trial = as_written_before(content.get("steps_per_execution_trial"))
+    facts, wrong = RunFacts().told({**content, "steps_per_execution_trial": trial})
+    first, last = facts.length.first_step, facts.length.last_step
+    if first is not None and last is not None and first > last:
+        wrong += ["first_step", "last_step"]
+        facts = replace(facts, length=replace(facts.length, first_step=None, last_step=None))
+    return facts, wrong
+
+
+def _written(facts: Any) -> dict[str, Any]:
+    known: dict[str, Any] = {}
+    for each_field in fields(facts):
+        value = getattr(facts, each_field.name)
+        if "shape" not in each_field.metadata:
+            known |= _written(value)
+        elif value is not None:
+            known[each_field.metadata["key"] or each_field.name] = plain(value)
+    return known
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it."""
+    if is_dataclass(value) and not isinstance(value, type):
+        facts = {f.metadata.get("key") or f.name: getattr(value, f.name) for f in fields(value)}
+        return {key: plain(each) for key, each in facts.items() if each is not None}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    return value
