@@ -6,9 +6,8 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from keras_perf.observers.nvml.cuda_order import Gpu
 from keras_perf.observers.nvml.gpm import Gpm
-from keras_perf.observers.nvml.listing import Handle
+from keras_perf.observers.nvml.listing import Gpu
 from keras_perf.observers.nvml.sources import (
     PCIE_RATE,
     QUESTIONS,
@@ -31,8 +30,7 @@ class Device:
 
     Arguments:
         nvml: the pynvml module, started.
-        gpu: who it is.
-        handle: how it is asked.
+        gpu: which one.
         failed: told of the tags of a source that fails by itself, and why.
         clock: monotonic seconds.
 
@@ -47,11 +45,10 @@ class Device:
         self,
         nvml: Any,
         gpu: Gpu,
-        handle: Handle,
         failed: Callable[[Sequence[str], str], None],
         clock: Callable[[], float],
     ) -> None:
-        self.gpu, self._nvml, self._handle = gpu, nvml, handle.own
+        self.gpu, self._nvml = gpu, nvml
         self._failed, self._clock = failed, clock
         self.unsupported: set[str] = set()
         # AttributeError: a binding older than the function, or than the error.
@@ -73,27 +70,27 @@ class Device:
         self._due: dict[Source, float] = {}
         # The counter first: it divides by the time that was read just before.
         self._sources: list[Source] = [
-            EnergyCounter(nvml, handle.own),
-            Utilization(nvml, handle.own),
-            Processes(nvml, handle.own),
+            EnergyCounter(nvml, gpu.handle),
+            Utilization(nvml, gpu.handle),
+            Processes(nvml, gpu.handle),
         ]
-        self._sources += [Polled(nvml, handle.own, question) for question in QUESTIONS]
+        self._sources += [Polled(nvml, gpu.handle, question) for question in QUESTIONS]
         try:
-            self._sources.append(handle.gpm())
+            self._sources.append(gpu.gpm())
         except (nvml.NVMLError, AttributeError):
             self.unsupported.update(Gpm.tags)
-            self._sources.append(Polled(nvml, handle.own, PCIE_RATE))
+            self._sources.append(Polled(nvml, gpu.handle, PCIE_RATE))
             self.unsupported.difference_update(PCIE_RATE.tags)
         self._backoffs = {source: Backoff() for source in self._sources}
 
     def memory_total_mib(self) -> float:
         """All of its memory."""
-        return float(self._nvml.nvmlDeviceGetMemoryInfo(self._handle).total / 2**20)
+        return float(self._nvml.nvmlDeviceGetMemoryInfo(self.gpu.handle).total / 2**20)
 
     def persistence(self) -> bool | None:
         """Whether the driver stays loaded while nobody uses the GPU; None if it does not tell."""
         try:
-            mode = self._nvml.nvmlDeviceGetPersistenceMode(self._handle)
+            mode = self._nvml.nvmlDeviceGetPersistenceMode(self.gpu.handle)
         except self._nvml.NVMLError:
             return None
         return bool(mode == self._nvml.NVML_FEATURE_ENABLED)
