@@ -15,18 +15,11 @@ SAMPLED = (
         "Says nothing of how much of the GPU the kernel used.",
     ),
     Metric(
-        "gpu/<i>/memory_utilization_pct",
-        "%",
-        "Share of time in which device memory was read or written.",
-        "Not the share of memory bandwidth.",
-    ),
-    Metric(
         "gpu/<i>/memory_used_mib",
         "MiB",
         "Device memory in use.",
         "TensorFlow reserves ahead: not what the model needs. Every process counts.",
     ),
-    Metric("gpu/<i>/memory_total_mib", "MiB", "Device memory.", ""),
     Metric(
         "gpu/<i>/process_memory_used_mib",
         "MiB",
@@ -48,7 +41,6 @@ SAMPLED = (
     ),
     Metric("gpu/<i>/temperature_c", "°C", "GPU core temperature.", "Memory may be hotter."),
     Metric("gpu/<i>/sm_clock_mhz", "MHz", "Clock of the streaming multiprocessors.", _POLLED),
-    Metric("gpu/<i>/memory_clock_mhz", "MHz", "Clock of the device memory.", _POLLED),
     Metric(
         "gpu/<i>/throttled_power_cap_pct",
         "%",
@@ -128,21 +120,16 @@ SAMPLED = (
 """Means over an interval's training time."""
 
 BUSY = "utilization_pct"
-"""The one whose percentiles and median tell of an input that comes in bursts."""
+"""The one whose percentiles tell of an input that comes in bursts."""
 
-EXTREMES = (
-    BUSY,
-    "memory_used_mib",
-    "power_w",
-    "temperature_c",
-    "sm_clock_mhz",
-    "sm_active_pct",
-    "tensor_active_pct",
-)
-"""Those whose least and greatest value in an interval are logged, too."""
+EXTREMES = {
+    "min": (BUSY, "sm_clock_mhz", "sm_active_pct"),
+    "max": (BUSY, "memory_used_mib", "power_w", "temperature_c", "sm_active_pct"),
+}
+"""Those whose least or greatest value in an interval is logged, too."""
 
-BY_PHASE = (BUSY, "memory_used_mib", "mean_power_w", "sm_active_pct")
-"""Those that are logged for validation and for what lies between epochs, too."""
+IN_VALIDATION = (BUSY, "memory_used_mib", "mean_power_w", "sm_active_pct")
+"""Those that are logged for validation, too."""
 
 _SAMPLED = {metric.tag.rpartition("/")[2]: metric for metric in SAMPLED}
 
@@ -154,14 +141,8 @@ _DERIVED = (
             f"{word} {name} of a sample.",
             "Without samples that lie mostly outside training.",
         )
-        for name in EXTREMES
         for least, word in (("min", "Lowest"), ("max", "Highest"))
-    ),
-    Metric(
-        f"gpu/<i>/median_nonzero_{BUSY}",
-        "%",
-        "Median of the samples in which the GPU was not idle.",
-        f"As {BUSY}.",
+        for name in EXTREMES[least]
     ),
     *(
         Metric(
@@ -174,13 +155,12 @@ _DERIVED = (
     ),
     *(
         Metric(
-            f"gpu/<i>/{phase}_{name}",
+            f"gpu/<i>/validation_{name}",
             _SAMPLED[name].unit,
-            f"{name} {when}.",
-            "Shared out by time where a sample covers both.",
+            f"{name} during validation.",
+            "Shared out by time where a sample covers more.",
         )
-        for name in BY_PHASE
-        for phase, when in (("validation", "during validation"), ("between", "between epochs"))
+        for name in IN_VALIDATION
     ),
     Metric(
         "gpu/<i>/energy_j",

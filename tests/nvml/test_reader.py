@@ -17,13 +17,10 @@ UNKNOWN = 999
 
 PLAIN = {
     "utilization_pct": 90.0,
-    "memory_utilization_pct": 40.0,
     "memory_used_mib": 1000.0,
-    "memory_total_mib": 4000.0,
     "power_w": 312.5,
     "temperature_c": 61.0,
     "sm_clock_mhz": 1980.0,
-    "memory_clock_mhz": 3201.0,
     "throttled_power_cap_pct": 0.0,
     "throttled_thermal_pct": 0.0,
     "throttled_power_brake_pct": 0.0,
@@ -381,7 +378,7 @@ def test_a_driver_that_stops_is_one_line_and_nvml_is_started_anew(nvml, opened):
     [
         ("nvmlDeviceGetPowerUsage", ["power_w"]),
         ("nvmlGpmMetricsGet", list(GPM)),
-        ("nvmlDeviceGetUtilizationRates", ["utilization_pct", "memory_utilization_pct"]),
+        ("nvmlDeviceGetUtilizationRates", ["utilization_pct"]),
     ],
 )
 def test_a_question_that_fails_by_itself_costs_its_own_values(nvml, opened, function, tags, code):

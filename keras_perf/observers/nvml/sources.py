@@ -61,16 +61,12 @@ def _pcie_rate(nvml: Any, handle: Any) -> Sequence[float]:
 
 
 QUESTIONS = (
-    Question(
-        ("memory_used_mib", "memory_total_mib"),
-        lambda n, h: [(m := n.nvmlDeviceGetMemoryInfo(h)).used / _MIB, m.total / _MIB],
-    ),
+    Question(("memory_used_mib",), lambda n, h: [n.nvmlDeviceGetMemoryInfo(h).used / _MIB]),
     Question(("power_w",), lambda n, h: [n.nvmlDeviceGetPowerUsage(h) / 1e3]),
     Question(
         ("temperature_c",), lambda n, h: [n.nvmlDeviceGetTemperature(h, n.NVML_TEMPERATURE_GPU)]
     ),
     Question(("sm_clock_mhz",), lambda n, h: [n.nvmlDeviceGetClockInfo(h, n.NVML_CLOCK_SM)]),
-    Question(("memory_clock_mhz",), lambda n, h: [n.nvmlDeviceGetClockInfo(h, n.NVML_CLOCK_MEM)]),
     Question(
         (
             "throttled_power_cap_pct",
@@ -120,7 +116,7 @@ class Polled:
 class Utilization:
     """Utilization, from the driver's own buffer where that is denser than our asking."""
 
-    tags = ("utilization_pct", "memory_utilization_pct")
+    tags = ("utilization_pct",)
     every_s = 0.0
     _MEMBERS = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")
     """Of the union in a sample, by nvmlValueType_t (nvml.h)."""
@@ -132,11 +128,10 @@ class Utilization:
         self._from_buffer()
 
     def read(self, now: float) -> Values:
-        """Two percentages; the first one as a series where the driver has kept one."""
+        """A percentage, or a series of them where the driver has kept one."""
         rates = self._nvml.nvmlDeviceGetUtilizationRates(self._handle)
         dense = self._from_buffer()
-        busy = dense if len(dense) > 1 else float(rates.gpu)
-        return dict(zip(self.tags, (busy, float(rates.memory)), strict=True))
+        return {"utilization_pct": dense if len(dense) > 1 else float(rates.gpu)}
 
     def _from_buffer(self) -> list[float]:
         if not self._buffered:
