@@ -8,13 +8,14 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_perf.callbacks.observing_callback import ListeningCallback, harmless, require_bool
+from keras_perf.callbacks.observing_callback import ListeningCallback, harmless
 from keras_perf.capture.delayed_signals import PATIENCE_S, uninterrupted
 from keras_perf.observation.observation import Observation
 from keras_perf.observers.gpu_and_host import GpuWatch
 from keras_perf.observers.nvml.cuda_order import Seen
 from keras_perf.observers.sensors.epoch_line import EpochLine
 from keras_perf.observers.sensors.sampler import sampling_interval
+from keras_perf.records.arguments import require_bool
 from keras_perf.records.phase import Phase
 from keras_perf.report.text.gpu_table import gpus_markdown
 

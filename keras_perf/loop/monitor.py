@@ -11,7 +11,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_perf.callbacks.observing_callback import ListeningCallback, require_bool, require_number
+from keras_perf.callbacks.observing_callback import ListeningCallback
 from keras_perf.callbacks.perf_callbacks import Choice, perf_callbacks
 from keras_perf.callbacks.steps_recommender import StepsPerExecutionRecommender
 from keras_perf.callbacks.windowed_profiler import WindowedProfiler
@@ -19,8 +19,8 @@ from keras_perf.cluster.worker_number import includes, place_among_workers
 from keras_perf.loop.turns import Aside, Call, Turns
 from keras_perf.observation.failure_line import warn_of
 from keras_perf.observation.loop import LoopObservation, TimedExchange
-from keras_perf.observers.capture.schedule import require_int
 from keras_perf.observers.trial.steps_choice import StepsPerExecution
+from keras_perf.records.arguments import require_bool, require_int, require_number
 from keras_perf.records.epoch_gap import VALIDATION
 from keras_perf.records.visible import visible
 
