@@ -17,7 +17,7 @@ from keras_perf.observation.observation import Observation
 from keras_perf.observation.running_fits import join
 from keras_perf.observation.safe_writer import SafeWriter
 from keras_perf.observers.asking import unwarned
-from keras_perf.write.run_writer import writable_log_dir
+from keras_perf.write.log_dir import writable_log_dir
 
 logger = logging.getLogger("keras_perf")
 

@@ -152,7 +152,7 @@ def _quiet_stderr() -> Iterator[None]:
 def _demo(arguments: argparse.Namespace) -> None:
     from rich.console import Console
 
-    from keras_perf.write.run_writer import writable_log_dir
+    from keras_perf.write.log_dir import writable_log_dir
 
     with _arguments_at_fault(ValueError, OSError):
         log_dir = Path(writable_log_dir(arguments.logdir))

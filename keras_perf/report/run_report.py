@@ -14,6 +14,7 @@ from keras_perf.analyse.summary import Summary
 from keras_perf.analyse.training import trainings
 from keras_perf.records.interval import PARTS
 from keras_perf.records.outlier import GapEvent
+from keras_perf.records.run_names import RUN
 from keras_perf.report.diagnosis import Diagnosis, diagnosis_of_training
 from keras_perf.report.text.outlier_table import events_of
 
@@ -98,6 +99,6 @@ def run_reports(
     reports = []
     for log_dir in log_dirs:
         for training in trainings(log_dir, fit):
-            name = str(Path(log_dir, training.name.removesuffix("perf")))
+            name = str(Path(log_dir, training.name.removesuffix(RUN)))
             reports.append(RunReport(name, diagnosis_of_training(training), training.scalars))
     return tuple(reports)
