@@ -68,20 +68,24 @@ class Device:
         nvml.nvmlInit()
         self._open = True
         self._due: dict[Source, float] = {}
-        # The counter first: it divides by the time that was read just before.
-        self._sources: list[Source] = [
-            EnergyCounter(nvml, gpu.handle),
-            Utilization(nvml, gpu.handle),
-            Processes(nvml, gpu.handle),
-        ]
-        self._sources += [Polled(nvml, gpu.handle, question) for question in QUESTIONS]
-        try:
-            self._sources.append(gpu.gpm())
-        except (nvml.NVMLError, AttributeError):
-            self.unsupported.update(Gpm.tags)
-            self._sources.append(Polled(nvml, gpu.handle, PCIE_RATE))
-            self.unsupported.difference_update(PCIE_RATE.tags)
+        self._sources = self._supported()
         self._backoffs = {source: Backoff() for source in self._sources}
+
+    def _supported(self) -> list[Source]:
+        """What can be asked, as far as that shows before it is asked."""
+        nvml, handle = self._nvml, self.gpu.handle
+        # The counter first: it divides by the time that was read just before.
+        sources: list[Source] = [
+            EnergyCounter(nvml, handle),
+            Utilization(nvml, handle),
+            Processes(nvml, handle),
+            *(Polled(nvml, handle, question) for question in QUESTIONS),
+        ]
+        try:
+            return [*sources, self.gpu.gpm()]
+        except (nvml.NVMLError, AttributeError):
+            self.unsupported.update(set(Gpm.tags) - set(PCIE_RATE.tags))
+            return [*sources, Polled(nvml, handle, PCIE_RATE)]
 
     def memory_total_mib(self) -> float:
         """All of its memory."""
