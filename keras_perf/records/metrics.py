@@ -135,7 +135,6 @@ OUTSIDE_METRICS = (
         "between_epochs/validation_ms",
         "ms",
         "Validation after an epoch, with its callbacks and the making of its input pipeline.",
-        "",
     ),
     Metric(
         "between_epochs/callbacks_ms",

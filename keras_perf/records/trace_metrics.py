@@ -12,14 +12,14 @@ CAPTURE_METRICS = (
         "Absent where no steady step came before; a window that was begun because steps were "
         "slow is compared with those.",
     ),
-    Metric("capture/start_ms", "ms", "Time for which starting a capture blocked training.", ""),
+    Metric("capture/start_ms", "ms", "Time for which starting a capture blocked training."),
     Metric(
         "capture/stop_ms",
         "ms",
         "Time for which stopping and saving a capture blocked training.",
         "Grows with the number of recorded events.",
     ),
-    Metric("capture/size_mib", "MiB", "Size of the trace.", ""),
+    Metric("capture/size_mib", "MiB", "Size of the trace."),
 )
 
 TRACE_METRICS = (
@@ -42,10 +42,7 @@ TRACE_METRICS = (
         "On a GPU the launching, not the device's work.",
     ),
     Metric(
-        "trace/python_ms",
-        "ms",
-        "The rest of a traced step, from its marker's begin to its end.",
-        "",
+        "trace/python_ms", "ms", "The rest of a traced step, from its marker's begin to its end."
     ),
     Metric(
         "trace/gap_ms",
@@ -66,15 +63,15 @@ TRACE_METRICS = (
         "Counted in the step in whose time it ran.",
     ),
     Metric("trace/kernels", "kernels", "Number of GPU kernels per step.", "As trace/kernel_ms."),
-    Metric("trace/kernel_mean_ms", "ms", "Mean length of a kernel.", ""),
+    Metric("trace/kernel_mean_ms", "ms", "Mean length of a kernel."),
     Metric(
         "trace/kernel_launch_delay_ms",
         "ms",
         "Mean time from the launching call to the kernel's begin.",
         "Includes the queue: long where the device is the bound.",
     ),
-    Metric("trace/copy_to_device_ms", "ms", "Time in which data was copied to the device.", ""),
-    Metric("trace/copy_to_host_ms", "ms", "Time in which data was copied from the device.", ""),
+    Metric("trace/copy_to_device_ms", "ms", "Time in which data was copied to the device."),
+    Metric("trace/copy_to_host_ms", "ms", "Time in which data was copied from the device."),
     Metric(
         "trace/device_idle_in_step_ms",
         "ms",
