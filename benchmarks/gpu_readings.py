@@ -6,8 +6,9 @@ What: under a load that is busy for 0, 25, 50 and 100 % of the time, utilization
 `nvidia-smi` over the same seconds (within 10 points); energy from the counter against the power
 that was polled (within 5 %); on Hopper and newer, activity of the tensor cores, near zero for
 elementwise work and high for a large bfloat16 matrix product. Also that every metric of the table
-is read or named as not supported, and that a hundred starts and ends leave no file open. What a
-sample takes of the real driver is printed, and of each load all that was read.
+is read or named as not supported, that CUDA says which GPUs are ours, and that a hundred starts
+and ends leave no file open. What a sample takes of the real driver is printed, and of each load all
+that was read.
 
 How: the load is made with PyTorch, JAX or TensorFlow, the first that finds a GPU, on the first
 GPU that this process sees. Beside it only nvidia-ml-py is needed (`pip install --no-deps .`).
@@ -255,6 +256,12 @@ class Bench:
         if lost:
             yield f"neither read nor named: {sorted(lost)}", False
 
+    def order(self) -> Checked:
+        """CUDA says which GPUs are ours, and NVML lists them all."""
+        reader = NvmlReader(print)
+        reader.close()
+        yield f"order: {reader.doubt or 'as CUDA says'}", not reader.doubt
+
     def utilization(self, share: float) -> Checked:
         """Against nvidia-smi."""
         found = self.readings("product", share)
@@ -312,6 +319,7 @@ class Bench:
     def all(self) -> Iterator[tuple[str, Callable[[], Checked]]]:
         """The checks by name, the most telling ones first."""
         yield "metrics", self.every_metric
+        yield "order", self.order
         for share in SHARES:
             yield f"utilization {share:.0%}", lambda share=share: self.utilization(share)
         yield "energy", self.energy

@@ -94,7 +94,6 @@ def main() -> None:
         f"python {platform.python_version()}, a stand-in for NVML"
     )
     gpu.tensorflow_gpus = lambda: None  # TensorFlow sees no stand-in
-    os.environ.pop("CUDA_VISIBLE_DEVICES", None)
     with tempfile.TemporaryDirectory() as folder:
         library = stand_in.build(Path(folder))
         for gpus in (1, 8):

@@ -32,7 +32,8 @@ import tensorflow as tf
 from tensorboard.backend.event_processing import event_accumulator
 
 import keras_perf as kp
-from keras_perf.write.run_writer import RUN, RunWriter
+from keras_perf.records.run_names import RUN
+from keras_perf.write.run_writer import RunWriter
 
 TAGS = [f"perf/part_{number:02d}_ms" for number in range(20)]
 KEEP_ALL = dict.fromkeys(event_accumulator.DEFAULT_SIZE_GUIDANCE, 0)

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from keras_perf.report.comparison import Comparison, compare
     from keras_perf.report.diagnosis import Diagnosis, diagnose
     from keras_perf.report.text.fit_list import list_fits
-    from keras_perf.trace.trace import Trace, read_trace
+    from keras_perf.trace.read_trace import read_trace
+    from keras_perf.trace.trace import Trace
     from keras_perf.trials.input_benchmark import benchmark_input_pipeline
     from keras_perf.trials.sweep import sweep_steps_per_execution
     from keras_perf.trials.train_step_benchmark import benchmark_train_step
@@ -50,7 +51,7 @@ _HOMES = {
     "list_fits": "report.text.fit_list",
     "load_scalars": "read.scalars",
     "perf_callbacks": "callbacks.perf_callbacks",
-    "read_trace": "trace.trace",
+    "read_trace": "trace.read_trace",
     "sample_gpus": "callbacks.sample_gpus",
     "step_marker": "capture.profiler_door",
     "sweep_steps_per_execution": "trials.sweep",

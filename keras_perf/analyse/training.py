@@ -6,17 +6,15 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import PurePosixPath
 
 import pandas as pd
 
 from keras_perf.analyse.summary import Summary, summarize
 from keras_perf.read.fits import Fit, fits_of
+from keras_perf.records.run_names import RUN, without_worker
 
 CLOCKS_APART_S = 600.0
 """The clocks of two machines are assumed to differ by no more."""
-
-_WORKER = "worker_"
 
 
 class UnknownFitError(ValueError):
@@ -73,14 +71,14 @@ def trainings(
     several: dict[str, dict[int, list[Fit]]] = {}
     order = []
     for path, fits in fits_of(log_dir).items():
-        parent, number = _place(path)
+        parent, number = without_worker(path)
         order.append(parent)
         if number is None:
             alone[parent] = fits
         else:
             several.setdefault(parent, {})[number] = fits
     names = tuple(dict.fromkeys(order))
-    own = tuple(name for name in names if name in ("perf", "."))
+    own = tuple(name for name in names if name in (RUN, "."))
     runs = [(name, alone.get(name, []), several.get(name, {})) for name in own or names]
     if fit is None:
         return tuple(_newest(*run) for run in runs)
@@ -105,15 +103,6 @@ def newest_training(log_dir: str | os.PathLike[str], fit: str | int | None = Non
             f"{', '.join(sorted(each.name for each in found))}. Give the directory of one of them."
         )
     return found[0]
-
-
-def _place(path: str) -> tuple[str, int | None]:
-    """A run's path without its worker's part, and the worker's number."""
-    run = PurePosixPath(path)
-    number = run.name.removeprefix(_WORKER)
-    if run.name.startswith(_WORKER) and number.isdecimal():
-        return run.parent.as_posix(), int(number)
-    return path, None
 
 
 def newest_measured(fits: Sequence[Fit]) -> Fit:

@@ -9,13 +9,14 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_perf.callbacks.observing_callback import ListeningCallback, harmless, require_bool
+from keras_perf.callbacks.observing_callback import ListeningCallback, harmless
 from keras_perf.capture.delayed_signals import PATIENCE_S, uninterrupted
 from keras_perf.observation.observation import Observation
 from keras_perf.observers.gpu_and_host import GpuWatch
 from keras_perf.observers.nvml.cuda_order import Seen
 from keras_perf.observers.sensors.epoch_line import EpochLine
 from keras_perf.observers.sensors.sampler import sampling_interval
+from keras_perf.records.arguments import require_bool
 from keras_perf.records.phase import Phase
 from keras_perf.report.text.gpu_table import gpus_markdown
 
@@ -39,8 +40,7 @@ class GPUUtilizationSampler(ListeningCallback):
         TypeError, ValueError, OSError: a wrong argument, or `log_dir` cannot be written.
 
     What it cannot see: NVML's utilization says only that some kernel ran, not how much of the
-    GPU it used; power is averaged by the driver; the order of GPUs of one model that CUDA sorts
-    in a way of its own.
+    GPU it used; power is averaged by the driver.
 
     >>> import keras_perf as kp
     >>> gpu = kp.GPUUtilizationSampler("logs/run1", interval_s=0.5)
@@ -129,7 +129,5 @@ class GPUUtilizationSampler(ListeningCallback):
 def tensorflow_gpus() -> Seen:
     """The GPUs that TensorFlow trains on, by what CUDA shows it."""
     there = tf.config.list_physical_devices("GPU")
-    details = [tf.config.experimental.get_device_details(gpu) for gpu in there]
-    names = tuple(str(detail.get("device_name")) for detail in details)
     chosen = tuple(there.index(gpu) for gpu in tf.config.get_visible_devices("GPU"))
-    return Seen(names, chosen)
+    return Seen(len(there), chosen)

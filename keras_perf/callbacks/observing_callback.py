@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import logging
-import math
 import os
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +17,7 @@ from keras_perf.observation.observation import Observation
 from keras_perf.observation.running_fits import join
 from keras_perf.observation.safe_writer import SafeWriter
 from keras_perf.observers.asking import unwarned
-from keras_perf.write.run_writer import writable_log_dir
+from keras_perf.write.log_dir import writable_log_dir
 
 logger = logging.getLogger("keras_perf")
 
@@ -132,28 +131,3 @@ class ListeningCallback(keras.callbacks.Callback, Listener):
         """The run that this callback writes to."""
         assert self.observation is not None
         return self.observation.recording.writer(self.log_dir)
-
-
-def require_number(name: str, value: object, *, above: float, remedy: str) -> float:
-    """`value`, if it is a number above `above`.
-
-    Raises:
-        TypeError: not a number.
-        ValueError: not above.
-    """
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{name} must be a number, got {type(value).__name__} {value!r}. {remedy}")
-    if not above < value < math.inf:
-        raise ValueError(f"{name} must be above {above:g} and finite, got {value!r}. {remedy}")
-    return float(value)
-
-
-def require_bool(name: str, value: object) -> bool:
-    """`value`, if it is True or False.
-
-    Raises:
-        TypeError: it is neither.
-    """
-    if not isinstance(value, bool):
-        raise TypeError(f"{name} must be True or False, got {type(value).__name__} {value!r}.")
-    return value

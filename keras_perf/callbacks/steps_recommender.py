@@ -12,10 +12,9 @@ from typing import Any
 
 import keras
 
-from keras_perf.callbacks.observing_callback import ListeningCallback, require_bool, require_number
+from keras_perf.callbacks.observing_callback import ListeningCallback
 from keras_perf.observation.listener import Director, Plan
 from keras_perf.observation.observation import Observation
-from keras_perf.observers.capture.schedule import require_int
 from keras_perf.observers.trial.cost_curve import CostCurve, resampled_curves
 from keras_perf.observers.trial.lengths import CONFIRMATIONS, TRIALS, Room, in_turn
 from keras_perf.observers.trial.steps_choice import (
@@ -25,6 +24,7 @@ from keras_perf.observers.trial.steps_choice import (
     recommend,
 )
 from keras_perf.observers.trial.times import RUN_UP, TrialTimes
+from keras_perf.records.arguments import require_bool, require_int, require_number
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.steps_trial import StepsPerExecution
 from keras_perf.report.text.curve_table import curve_markdown, recommendation_scalars

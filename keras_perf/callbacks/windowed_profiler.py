@@ -13,8 +13,6 @@ from typing import Any
 from keras_perf.callbacks.observing_callback import (
     ListeningCallback,
     harmless,
-    require_bool,
-    require_number,
 )
 from keras_perf.capture import profiler_door
 from keras_perf.capture.background_reader import TraceReading
@@ -24,10 +22,11 @@ from keras_perf.capture.triggers import EverySeconds, OnSignal, OnSlowStep, OnTo
 from keras_perf.cluster.worker_number import absent_workers, is_chosen, require_workers
 from keras_perf.observation.listener import Director, Plan
 from keras_perf.observation.observation import Observation
-from keras_perf.observers.capture.schedule import CaptureSchedule, require_int
+from keras_perf.observers.capture.schedule import CaptureSchedule
 from keras_perf.observers.capture.slow_steps import Throttle
 from keras_perf.observers.capture.windows import NEVER, Window, Windows
 from keras_perf.observers.steps.recompiling import RecompileGuess, gaps_around, was_waiting
+from keras_perf.records.arguments import require_bool, require_int, require_number
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.trace.trace import trace_scalars
 

@@ -7,7 +7,8 @@ import threading
 
 from keras_perf.capture.trace_files import Saved
 from keras_perf.observers.asking import unwarned
-from keras_perf.trace.trace import Trace, read_trace
+from keras_perf.trace.read_trace import read_trace
+from keras_perf.trace.trace import Trace
 
 LONGEST_S = 60.0
 """A `fit` ends no later than so many seconds for a trace that is still being read."""

@@ -6,18 +6,17 @@ import contextlib
 import ctypes
 import json
 import os
-import selectors
 import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import IO
 
+from keras_perf.cli.prefixed_output import PrefixedOutput
 from keras_perf.cluster.exit_codes import EXIT_PEER_LOST, EXIT_SAVED
 
 _TURN_S = 0.1
@@ -25,7 +24,6 @@ _AFTER_FAILURE_S = 10.0
 _AFTER_LOSS_S = 15.0
 _AFTER_SIGNAL_S = 30.0  # as Kubernetes; time to save a checkpoint
 _REST_S = 1.0
-_LONGEST_LINE = 1 << 20
 _PR_SET_PDEATHSIG = 1
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -100,40 +98,11 @@ def _passed_on() -> Iterator[list[int]]:
 
 
 @dataclass(eq=False)
-class _Stream:
-    """What a worker prints; whole lines go to `target`, each with `prefix`."""
-
-    source: IO[bytes]
-    target: IO[bytes]
-    prefix: bytes
-    held: bytes = b""
-
-    def pump(self) -> bool:
-        """Passes on what there is; False at the end."""
-        read = os.read(self.source.fileno(), 1 << 16)
-        *lines, self.held = (self.held + read).split(b"\n")
-        self._print(lines)
-        if not read or len(self.held) > _LONGEST_LINE:
-            self.finish()
-        return bool(read)
-
-    def finish(self) -> None:
-        """Ends a line that has begun."""
-        if self.held:
-            self._print([self.held])
-            self.held = b""
-
-    def _print(self, lines: list[bytes]) -> None:
-        self.target.write(b"".join(self.prefix + line + b"\n" for line in lines))
-        self.target.flush()
-
-
-@dataclass(eq=False)
 class _Worker:
     """A process and what it prints."""
 
     process: subprocess.Popen[bytes]
-    streams: list[_Stream] = field(default_factory=list)
+    output: tuple[PrefixedOutput, PrefixedOutput]
 
     def end(self, number: int) -> None:
         """Sends a signal, if it has not ended; SIGKILL also to what it started and left behind."""
@@ -159,13 +128,9 @@ def _start(rank: int, ports: Sequence[int], command: Sequence[str]) -> _Worker:
     assert process.stdout is not None
     assert process.stderr is not None
     prefix = f"[worker {rank}] ".encode()
-    return _Worker(
-        process,
-        [
-            _Stream(process.stdout, sys.stdout.buffer, prefix),
-            _Stream(process.stderr, sys.stderr.buffer, prefix),
-        ],
-    )
+    out = PrefixedOutput(process.stdout, sys.stdout.buffer, prefix)
+    err = PrefixedOutput(process.stderr, sys.stderr.buffer, prefix)
+    return _Worker(process, (out, err))
 
 
 def _dies_with_its_parent() -> Callable[[], None] | None:
@@ -197,16 +162,16 @@ class _Launched:
         self._stopped = False
         self._stop_at: float | None = None
         self._kill_at: float | None = None
-        self._selector = selectors.DefaultSelector()
-        for worker in workers:
-            for stream in worker.streams:
-                self._selector.register(stream.source, selectors.EVENT_READ, stream)
+        self._output = [output for worker in workers for output in worker.output]
 
     def run(self) -> int:
         """Until all have ended; the exit code."""
+        for output in self._output:
+            output.start()
         while len(self._codes) < len(self._workers):
-            self._pump(_TURN_S)
+            time.sleep(_TURN_S)
             self._see_ends()
+            self._see_errors()
             if self._received:
                 first = self._received[0]
                 # Of a terminal that is closed the workers know nothing; SIGTERM has them save.
@@ -219,29 +184,20 @@ class _Launched:
                 self._fail(EXIT_PEER_LOST)
             if self._kill_at is not None and time.monotonic() > self._kill_at:
                 self._end_all(signal.SIGKILL)
-        self._pump_rest()
+        until = time.monotonic() + _REST_S
+        for output in self._output:
+            output.finish(max(0.0, until - time.monotonic()))
+        self._see_errors()
         if self._failed is not None:
             return self._failed
         codes = set(self._codes.values())
         return next((code for code in (EXIT_PEER_LOST, EXIT_SAVED) if code in codes), 0)
 
-    def _pump_rest(self) -> None:
-        """What is still in the pipes; a process that a worker left behind may hold them open."""
-        until = time.monotonic() + _REST_S
-        while self._pump(0) and time.monotonic() < until:
-            pass
-        for key in self._selector.get_map().values():
-            key.data.finish()
-        self._selector.close()
-
-    def _pump(self, timeout_s: float) -> bool:
-        """Passes on what there is within that time; whether there was anything."""
-        ready = self._selector.select(timeout_s)
-        for key, _ in ready:
-            if not key.data.pump():
-                self._selector.unregister(key.fileobj)
-                key.data.source.close()
-        return bool(ready)
+    def _see_errors(self) -> None:
+        """Raises what says that nobody reads our output any more, or that the disk is full."""
+        for output in self._output:
+            if output.error is not None:
+                raise output.error
 
     def _see_ends(self) -> None:
         ended = {

@@ -4,41 +4,15 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 import sys
-import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
-from importlib.resources import files
-from pathlib import Path
 from typing import Any, NoReturn
 
+from keras_perf.cli import commands
 from keras_perf.cli.output import CLOSED_PIPE, readable_output
 from keras_perf.read.event_files import NoRunError
 from keras_perf.records.visible import visible
-
-
-class _WrongUseError(Exception):
-    """An argument that cannot be meant; the message names it."""
-
-
-@contextlib.contextmanager
-def _arguments_at_fault(*errors: type[Exception]) -> Iterator[None]:
-    try:
-        yield
-    except errors as error:
-        raise _WrongUseError(str(error)) from error
-
-
-@contextlib.contextmanager
-def _permitted() -> Iterator[None]:
-    try:
-        yield
-    except PermissionError as error:
-        raise _WrongUseError(
-            f"LOGDIR must be readable, got {error.filename!r} (permission denied). "
-            "Run as its owner, or have the permissions changed."
-        ) from error
 
 
 def _complain(text: str) -> None:
@@ -46,125 +20,13 @@ def _complain(text: str) -> None:
     print(visible(text), file=sys.stderr)
 
 
-def _report(arguments: argparse.Namespace) -> None:
-    from keras_perf.analyse.training import UnknownFitError
-    from keras_perf.report.run_report import run_reports
-    from keras_perf.report.runs_table import runs_markdown, runs_text
-
-    if arguments.fits:
-        with _permitted():
-            _list_fits(arguments.logdirs)
-        return
-    with _permitted(), _arguments_at_fault(UnknownFitError):
-        reports = run_reports(arguments.logdirs, arguments.fit)
-    if arguments.html is not None:
-        from keras_perf.report.page.page import page_html
-
-        _write(arguments.html, page_html(reports))
-    elif arguments.json:
-        from keras_perf.report.as_json import reports_json
-
-        print(reports_json(reports), end="")
-    elif len(reports) == 1:
-        [diagnosis] = (report.diagnosis for report in reports)
-        print(diagnosis.to_markdown() if arguments.markdown else diagnosis, end="")
-    else:
-        print(runs_markdown(reports) if arguments.markdown else runs_text(reports), end="")
-
-
-def _list_fits(log_dirs: Sequence[str]) -> None:
-    from keras_perf.report.text.fit_list import fits_text, list_fits
-
-    for log_dir in log_dirs:
-        if len(log_dirs) > 1:
-            print(f"{visible(log_dir)}:")
-        print(fits_text(list_fits(log_dir)), end="")
-
-
-def _write(file: str, page: str) -> None:
-    try:
-        # A directory's name need not be valid Unicode.
-        Path(file).write_text(page, encoding="utf-8", errors="backslashreplace")
-    except OSError as error:
-        raise _WrongUseError(
-            f"FILE of --html must be writable, got {file!r} ({error.strerror}). "
-            "Give a file in a directory that exists."
-        ) from error
-    print(f"Written: {visible(file)}")
-
-
-def _template(arguments: argparse.Namespace) -> None:
-    program = (files("keras_perf") / "loop" / "template.py").read_text(encoding="utf-8")
-    try:
-        with open(arguments.file, "x", encoding="utf-8") as file:
-            file.write(program)
-    except OSError as error:
-        raise _WrongUseError(
-            f"FILE must be a new file in a directory that is writable, got {arguments.file!r} "
-            f"({error.strerror}). Give another name; nothing is overwritten."
-        ) from error
-    written = visible(arguments.file)
-    print(f"Written: {written}. Try it: python {written}")
-
-
-def _launch(arguments: argparse.Namespace) -> int:
-    from keras_perf.cli.launch import LaunchError, launch
-
-    with _arguments_at_fault(LaunchError):
-        return launch(arguments.workers, arguments.script, arguments.arguments)
-
-
-def _compare(arguments: argparse.Namespace) -> None:
-    from keras_perf.report.comparison import compare
-
-    with _permitted(), _arguments_at_fault(ValueError):
-        comparison = compare(arguments.before, arguments.after)
-    if arguments.html is not None:
-        from keras_perf.report.page.page import page_html
-        from keras_perf.report.run_report import run_reports
-
-        _write(arguments.html, page_html(run_reports([arguments.before, arguments.after])))
-        return
-    print(comparison.to_markdown() if arguments.markdown else comparison, end="")
-
-
-@contextlib.contextmanager
-def _quiet_stderr() -> Iterator[None]:
-    """Keeps what TensorFlow prints while it is imported; shown only if the import fails.
-
-    It announces CPU features and the lack of CUDA, and no setting of its own prevents that.
-    """
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    stderr = os.dup(2)
-    with tempfile.TemporaryFile() as kept:
-        os.dup2(kept.fileno(), 2)
-        try:
-            yield
-        except BaseException:
-            kept.seek(0)
-            os.write(stderr, kept.read())
-            raise
-        finally:
-            os.dup2(stderr, 2)
-            os.close(stderr)
-
-
-def _demo(arguments: argparse.Namespace) -> None:
-    from rich.console import Console
-
-    from keras_perf.write.run_writer import writable_log_dir
-
-    with _arguments_at_fault(ValueError, OSError):
-        log_dir = Path(writable_log_dir(arguments.logdir))
-    with _quiet_stderr():
-        from keras_perf.cli.demo import run
-
-    run(log_dir, Console())
-
-
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         super().error(visible(message))
+
+
+_Commands = Any
+"""What `add_subparsers` gives; argparse has no public name for it."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -173,13 +35,20 @@ def parser() -> argparse.ArgumentParser:
         prog="keras-perf",
         description="Where every millisecond of a Keras training step goes, and what to change.",
     )
-    commands = main_parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    added = main_parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for add in (_add_demo, _add_report, _add_compare, _add_template, _add_launch):
+        add(added)
+    return main_parser
 
-    demo = commands.add_parser("demo", help="diagnose and mend a slow training on real digits")
+
+def _add_demo(added: _Commands) -> None:
+    demo = added.add_parser("demo", help="diagnose and mend a slow training on real digits")
     demo.add_argument("logdir", nargs="?", default="logs/demo", help="default: %(default)s")
-    demo.set_defaults(work=_demo)
+    demo.set_defaults(work=commands.demo)
 
-    report = commands.add_parser("report", help="the diagnosis of a run, or several side by side")
+
+def _add_report(added: _Commands) -> None:
+    report = added.add_parser("report", help="the diagnosis of a run, or several side by side")
     report.add_argument("logdirs", metavar="LOGDIR", nargs="+")
     forms = report.add_mutually_exclusive_group()
     forms.add_argument("--markdown", action="store_true", help="as Markdown")
@@ -191,17 +60,21 @@ def parser() -> argparse.ArgumentParser:
         metavar="ID",
         help="a fit by its id or sequence; default: the newest that measured steps",
     )
-    report.set_defaults(work=_report)
+    report.set_defaults(work=commands.report)
 
-    compare = commands.add_parser("compare", help="what a change bought")
+
+def _add_compare(added: _Commands) -> None:
+    compare = added.add_parser("compare", help="what a change bought")
     compare.add_argument("before", metavar="BEFORE")
     compare.add_argument("after", metavar="AFTER")
     forms = compare.add_mutually_exclusive_group()
     forms.add_argument("--markdown", action="store_true", help="as Markdown")
     forms.add_argument("--html", metavar="FILE", help="as one page with plots, without network")
-    compare.set_defaults(work=_compare)
+    compare.set_defaults(work=commands.compare)
 
-    template = commands.add_parser(
+
+def _add_template(added: _Commands) -> None:
+    template = added.add_parser(
         "template",
         help="write a custom training loop to copy and own",
         description="Writes a training loop for one device, several, or several workers.",
@@ -209,9 +82,11 @@ def parser() -> argparse.ArgumentParser:
     template.add_argument(
         "file", metavar="FILE", nargs="?", default="train.py", help="default: %(default)s"
     )
-    template.set_defaults(work=_template)
+    template.set_defaults(work=commands.template)
 
-    launch = commands.add_parser(
+
+def _add_launch(added: _Commands) -> None:
+    launch = added.add_parser(
         "launch",
         help="a script as several workers on this machine",
         description="Runs a script as several workers of one training on this machine, which "
@@ -225,8 +100,7 @@ def parser() -> argparse.ArgumentParser:
     launch.add_argument("--workers", metavar="N", type=int, required=True, help="at least 2")
     launch.add_argument("script", metavar="SCRIPT", help="a Python file")
     launch.add_argument("arguments", metavar="...", nargs=argparse.REMAINDER, help="the script's")
-    launch.set_defaults(work=_launch)
-    return main_parser
+    launch.set_defaults(work=commands.launch)
 
 
 @contextlib.contextmanager
@@ -260,7 +134,7 @@ def _done(arguments: argparse.Namespace) -> int:
     try:
         with _warnings_in_one_line(arguments.command):
             code: int | None = arguments.work(arguments)
-    except (NoRunError, _WrongUseError) as error:
+    except (NoRunError, commands.WrongUseError) as error:
         _complain(f"keras-perf {arguments.command}: {error}")
         return 2
     except BrokenPipeError:

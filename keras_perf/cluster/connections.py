@@ -9,12 +9,10 @@ import queue
 import selectors
 import socket
 import threading
-from dataclasses import dataclass, field
 
 from keras_perf.cluster.handshake import (
     HELLO_BYTES,
     MAGIC,
-    MESSAGE_BYTES,
     Hello,
     Kind,
     Verdict,
@@ -25,8 +23,8 @@ from keras_perf.cluster.handshake import (
     pack_answer,
     pack_message,
     unpack_hello,
-    unpack_message,
 )
+from keras_perf.cluster.line import Line
 from keras_perf.cluster.sockets import ATTEMPT_S, ask, listen, require_free
 from keras_perf.cluster.tf_config import Cluster, host_and_port
 
@@ -39,16 +37,6 @@ Word = tuple[int, Kind | None, int]
 
 class CannotMeetError(Exception):
     """Waiting longer will not help; the message says why."""
-
-
-@dataclass(eq=False)
-class _Line:
-    """A connection; `rank` is None until the caller has said who it is."""
-
-    socket: socket.socket
-    rank: int | None = None
-    process: bytes = b""
-    heard: bytearray = field(default_factory=bytearray)
 
 
 class Connections:
@@ -66,9 +54,9 @@ class Connections:
         self._listener: socket.socket | None = self._listen()
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._listener, selectors.EVENT_READ)
-        self._strangers: list[_Line] = []
-        self._to: dict[int, _Line] = {}
-        self._from: dict[int, _Line] = {}
+        self._strangers: list[Line] = []
+        self._to: dict[int, Line] = {}
+        self._from: dict[int, Line] = {}
         self._reached: queue.SimpleQueue[tuple[int, socket.socket, Verdict, int]]
         self._reached = queue.SimpleQueue()
         for rank in self._peers:
@@ -175,42 +163,35 @@ class Connections:
     def _answered(self, called: int, at: socket.socket, verdict: Verdict, answered: int) -> None:
         if verdict is not Verdict.WELCOME:
             raise CannotMeetError(caller_error(verdict, self._cluster, called, answered))
-        self._to[called] = self._register(_Line(at, called))
+        self._to[called] = self._register(Line(at, called))
 
     def _accept(self) -> None:
         assert self._listener is not None
         with contextlib.suppress(OSError):
             accepted, _ = self._listener.accept()
-            self._strangers.append(self._register(_Line(accepted)))
+            self._strangers.append(self._register(Line(accepted)))
         if len(self._strangers) > _STRANGERS:
             self._hang_up(self._strangers.pop(0))
 
-    def _register(self, line: _Line) -> _Line:
+    def _register(self, line: Line) -> Line:
         line.socket.setblocking(False)
         self._selector.register(line.socket, selectors.EVENT_READ, line)
         return line
 
-    def _hang_up(self, line: _Line) -> None:
+    def _hang_up(self, line: Line) -> None:
         self._selector.unregister(line.socket)
         line.socket.close()
 
-    def _read(self, line: _Line) -> list[Word]:
+    def _read(self, line: Line) -> list[Word]:
         if line.socket.fileno() < 0:  # hung up earlier in this turn
             return []
-        try:
-            heard = line.socket.recv(4096)
-        except BlockingIOError:
-            return []
-        except OSError:
-            heard = b""
-        if not heard:
+        if not line.hear():
             return self._ended(line)
-        line.heard += heard
         if line.rank is None:
             self._meet(line)
-        return self._words(line)
+        return [] if line.rank is None else [(line.rank, *said) for said in line.words()]
 
-    def _meet(self, line: _Line) -> None:
+    def _meet(self, line: Line) -> None:
         if not line.heard.startswith(MAGIC[: len(line.heard)]):
             self._ended(line)
             return
@@ -234,16 +215,7 @@ class Connections:
         del line.heard[:HELLO_BYTES]
         self._from[hello.caller] = line
 
-    def _words(self, line: _Line) -> list[Word]:
-        words: list[Word] = []
-        while line.rank is not None and len(line.heard) >= MESSAGE_BYTES:
-            message = unpack_message(bytes(line.heard[:MESSAGE_BYTES]))
-            del line.heard[:MESSAGE_BYTES]
-            if message is not None:
-                words.append((line.rank, *message))
-        return words
-
-    def _ended(self, line: _Line) -> list[Word]:
+    def _ended(self, line: Line) -> list[Word]:
         """A peer's end is told by the connection on which it speaks."""
         self._hang_up(line)
         if line.rank is None:

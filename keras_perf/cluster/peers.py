@@ -2,7 +2,7 @@
 
 TensorFlow waits for a missing worker without end, and holds Python's interpreter lock while it
 does, so that no thread of the process could do anything about it. A small process beside each
-worker therefore waits for the peers and watches them (`watcher.py`).
+worker therefore waits for the peers and watches them (`watch_process.py`).
 """
 
 from __future__ import annotations

@@ -7,10 +7,11 @@ import re
 import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 _ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]]+):([0-9]{1,5})")
-_JOBS = ("chief", "worker")
+_TRAIN = ("chief", "worker")
+_ALL = (*_TRAIN, "ps", "evaluator")  # that TensorFlow knows
 _EXAMPLE = (
     '{"cluster": {"worker": ["10.0.0.1:2222", "10.0.0.2:2222"]}, '
     '"task": {"type": "worker", "index": 0}}'
@@ -63,6 +64,15 @@ class Cluster:
         return f"worker {rank} ({known_as}{address})"
 
 
+class Place(NamedTuple):
+    """Which of the workers a process is."""
+
+    number: int | None
+    """0 for the chief, then the workers in their order; None for what is no worker."""
+    workers: int
+    """How many workers TF_CONFIG names, the chief among them."""
+
+
 def host_and_port(address: str) -> tuple[str, int]:
     """The two parts of an address; an IPv6 host without its brackets.
 
@@ -92,24 +102,48 @@ def read_cluster(environ: Mapping[str, str]) -> Cluster | None:
             silently train alone. What cannot be seen here: whether the other workers were given
             the same cluster (`wait_for_peers` asks them) and whether their names resolve.
     """
-    text = environ.get("TF_CONFIG")
-    if text is None:
+    read = _read(environ.get("TF_CONFIG"), _TRAIN)
+    if read is None:
         return None
-    content = _object(text)
-    if not content:
-        return None
-    jobs = _jobs(content.get("cluster"))
-    names = tuple(f"{job}:{index}" for job in jobs for index in range(len(jobs[job])))
-    addresses = tuple(address for job in jobs for address in jobs[job])
+    jobs, job, index = read
+    names = [f"{job}:{index}" for job in jobs for index in range(len(jobs[job]))]
+    addresses = [address for job in jobs for address in jobs[job]]
     _require_different(addresses)
-    own_name = _task(content.get("task"), jobs)
     if len(addresses) == 1:
         raise ClusterError(
-            f"TF_CONFIG: a cluster must have at least two workers, got {own_name} alone, which "
+            f"TF_CONFIG: a cluster must have at least two workers, got {names[0]} alone, which "
             "would silently train by itself. Start more workers, or unset TF_CONFIG to train on "
             "this machine."
         )
-    return Cluster(addresses, names.index(own_name), names)
+    return Cluster(tuple(addresses), names.index(f"{job}:{index}"), tuple(names))
+
+
+def read_place(tf_config: str | None) -> Place:
+    """Which worker this process is, also beside parameter servers, an evaluator, or nobody.
+
+    Arguments:
+        tf_config: the value of the environment variable TF_CONFIG; None, or empty, where there is
+            none, which makes this process the chief.
+
+    Raises:
+        ClusterError: no strategy of TensorFlow's can read it.
+    """
+    read = _read(tf_config or None, _ALL)
+    if read is None:
+        return Place(0, 0)
+    jobs, job, index = read
+    chiefs, workers = (len(jobs.get(job, ())) for job in _TRAIN)
+    number = {"chief": 0, "worker": chiefs + index}.get(job)
+    return Place(number, chiefs + workers)
+
+
+def _read(text: str | None, known: tuple[str, ...]) -> tuple[dict[str, list[str]], str, int] | None:
+    """Job → addresses in the order of `known`, this process's job, and its index there."""
+    content = None if text is None else _object(text)
+    if not content:
+        return None
+    jobs = _jobs(content.get("cluster"), known)
+    return jobs, *_task(content.get("task"), jobs, known)
 
 
 def _object(text: str) -> dict[str, Any]:
@@ -127,15 +161,14 @@ def _object(text: str) -> dict[str, Any]:
     return content
 
 
-def _jobs(cluster: object) -> dict[str, list[str]]:
-    """Job → addresses, the chief first."""
+def _jobs(cluster: object, known: tuple[str, ...]) -> dict[str, list[str]]:
     if not isinstance(cluster, dict) or not cluster:
         raise ClusterError(
             "TF_CONFIG: 'cluster' must name the workers' addresses, got "
             f"{_short.repr(cluster)}. Give it as in {_EXAMPLE}."
         )
     for job, addresses in cluster.items():
-        if job not in _JOBS:
+        if job not in known:
             raise ClusterError(f"TF_CONFIG: {_unknown_job(job)}")
         if not isinstance(addresses, list) or not addresses:
             raise ClusterError(
@@ -154,7 +187,7 @@ def _jobs(cluster: object) -> dict[str, list[str]]:
             f"TF_CONFIG: there must be at most one chief, got {_short.repr(cluster['chief'])}. "
             "List the others under 'worker'."
         )
-    return {job: cluster[job] for job in _JOBS if job in cluster}
+    return {job: cluster[job] for job in known if job in cluster}
 
 
 def _unknown_job(job: object) -> str:
@@ -168,7 +201,7 @@ def _unknown_job(job: object) -> str:
     return f"jobs must be 'chief' and 'worker', got {_short.repr(job)}. {remedy}"
 
 
-def _require_different(addresses: tuple[str, ...]) -> None:
+def _require_different(addresses: list[str]) -> None:
     seen: set[str] = set()
     for address in addresses:
         if address.lower() in seen:
@@ -179,8 +212,8 @@ def _require_different(addresses: tuple[str, ...]) -> None:
         seen.add(address.lower())
 
 
-def _task(task: object, jobs: Mapping[str, list[str]]) -> str:
-    """The name of this process, such as "worker:1"."""
+def _task(task: object, jobs: Mapping[str, list[str]], known: tuple[str, ...]) -> tuple[str, int]:
+    """The job of this process, and its index there."""
     if not isinstance(task, dict) or not task:
         raise ClusterError(
             "TF_CONFIG: 'task' must say which worker this process is, got "
@@ -189,8 +222,10 @@ def _task(task: object, jobs: Mapping[str, list[str]]) -> str:
     job, index = task.get("type"), task.get("index")
     if job is None:
         raise ClusterError("TF_CONFIG: 'task' must have a 'type', 'chief' or 'worker', got none.")
-    if job not in _JOBS:
+    if job not in known:
         raise ClusterError(f"TF_CONFIG, 'type' of 'task': {_unknown_job(job)}")
+    if job == "evaluator":  # which TensorFlow lets stand beside a cluster
+        return job, 0
     if job not in jobs:
         raise ClusterError(
             f"TF_CONFIG: the 'type' of 'task' must be a job of 'cluster', which has "
@@ -203,7 +238,7 @@ def _task(task: object, jobs: Mapping[str, list[str]]) -> str:
             f"{job!r} has {last + 1} in 'cluster', got {_short.repr(index)}. Every process of a "
             "job has an index of its own."
         )
-    return f"{job}:{number}"
+    return job, number
 
 
 def _number(index: object) -> int | None:

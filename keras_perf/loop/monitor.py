@@ -11,7 +11,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_perf.callbacks.observing_callback import ListeningCallback, require_bool, require_number
+from keras_perf.callbacks.observing_callback import ListeningCallback
 from keras_perf.callbacks.perf_callbacks import Choice, perf_callbacks
 from keras_perf.callbacks.steps_recommender import StepsPerExecutionRecommender
 from keras_perf.callbacks.windowed_profiler import WindowedProfiler
@@ -19,7 +19,7 @@ from keras_perf.cluster.worker_number import includes, place_among_workers
 from keras_perf.loop.turns import Aside, Call, Turns
 from keras_perf.observation.failure_line import warn_of
 from keras_perf.observation.loop import LoopObservation, TimedExchange
-from keras_perf.observers.capture.schedule import require_int
+from keras_perf.records.arguments import require_bool, require_int, require_number
 from keras_perf.records.epoch_gap import VALIDATION
 from keras_perf.records.steps_trial import StepsPerExecution
 from keras_perf.records.visible import visible
@@ -79,17 +79,7 @@ class LoopMonitor:
         gaps: Choice = True,
         steps_per_execution: Choice = True,
     ) -> None:
-        if not isinstance(model, keras.Model):
-            raise TypeError(f"model must be a keras.Model, got {type(model).__name__} {model!r}.")
-        if not isinstance(strategy, tf.distribute.Strategy | None):
-            raise TypeError(
-                f"strategy must be a tf.distribute.Strategy or None, got {type(strategy).__name__}."
-            )
-        if not isinstance(exchange, TimedExchange | None):
-            raise TypeError(
-                f"exchange must have pause() and totals(), got {type(exchange).__name__}. None "
-                "measures no communication."
-            )
+        _require_kinds(model, strategy, exchange, function)
         if steps is not None:
             require_int("steps", steps, 1, " None is for a number that is not known.")
         require_int("first_step", first_step, 0, " It is the number of steps done before.")
@@ -104,11 +94,6 @@ class LoopMonitor:
             require_int("worker", worker, 0, " None is for a training of one worker.")
         if isinstance(gpu, Mapping) and gpu.get("epoch_line"):
             raise ValueError("gpu must be without epoch_line: a custom loop has no epochs.")
-        if function is not None and not hasattr(function, "experimental_get_tracing_count"):
-            raise TypeError(
-                f"function must be a tf.function, got {type(function).__name__}. It is asked how "
-                "often it was traced; leave it out for a plain function."
-            )
         workers = None
         if worker is None:
             worker, workers = place_among_workers(os.environ.get("TF_CONFIG"))
@@ -209,3 +194,23 @@ class LoopMonitor:
 
 def _takes_part(listener: ListeningCallback, worker: int | None) -> bool:
     return not isinstance(listener, WindowedProfiler) or includes(listener.workers, worker or 0)
+
+
+def _require_kinds(model: Any, strategy: Any, exchange: Any, function: Any) -> None:
+    """Raises TypeError unless each is what a loop is made of; all but the model may be None."""
+    if not isinstance(model, keras.Model):
+        raise TypeError(f"model must be a keras.Model, got {type(model).__name__} {model!r}.")
+    if not isinstance(strategy, tf.distribute.Strategy | None):
+        raise TypeError(
+            f"strategy must be a tf.distribute.Strategy or None, got {type(strategy).__name__}."
+        )
+    if not isinstance(exchange, TimedExchange | None):
+        raise TypeError(
+            f"exchange must have pause() and totals(), got {type(exchange).__name__}. None "
+            "measures no communication."
+        )
+    if function is not None and not hasattr(function, "experimental_get_tracing_count"):
+        raise TypeError(
+            f"function must be a tf.function, got {type(function).__name__}. It is asked how "
+            "often it was traced; leave it out for a plain function."
+        )

@@ -23,8 +23,8 @@ from keras_perf.records.exchange import ExchangeMeans, ExchangeTotals, exchange_
 from keras_perf.records.interval import Interval
 from keras_perf.records.phase import Phase
 from keras_perf.records.pipeline import WrittenPipeline
+from keras_perf.records.run_names import RUN, worker_run
 from keras_perf.trials.train_function import takes_a_number
-from keras_perf.write.run_writer import RUN, worker_run
 
 FLUSH_S = 5.0
 """Seconds after which what a worker has logged can be read: by the chief, who writes the

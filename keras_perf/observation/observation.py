@@ -25,7 +25,7 @@ from keras_perf.observers.steps.timeline import Timeline
 from keras_perf.observers.trial.steps_choice import Bounds
 from keras_perf.records.execution import Kind
 from keras_perf.records.interval import Interval
-from keras_perf.write.run_writer import RUN
+from keras_perf.records.run_names import RUN
 
 WARMUP_STEPS = 10
 WARMUP_EXECUTIONS = 3

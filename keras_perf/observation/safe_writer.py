@@ -7,7 +7,8 @@ from typing import Any
 
 from keras_perf.observation.failure_line import warn_of
 from keras_perf.observers.asking import unwarned
-from keras_perf.write.run_writer import RUN, RunWriter
+from keras_perf.records.run_names import RUN
+from keras_perf.write.run_writer import RunWriter
 
 
 class SafeWriter:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 
 from keras_perf.observers.asking import answers, reason_of, unwarned
@@ -80,7 +79,7 @@ class GpuWatch:
 def _opened(warn: Callable[[str], None], seen: Seen | None) -> NvmlReader | None:
     """The GPUs; None, which is said, if there are none."""
     try:
-        return unwarned(NvmlReader, warn, os.environ, seen)
+        return unwarned(NvmlReader, warn, seen)
     except Exception as error:  # noqa: BLE001  monitoring never kills training
         what = str(error) if isinstance(error, SensorError) else reason_of(error)
         warn(f"keras_perf: {what}: GPU figures are missing, CPU and memory are sampled.")

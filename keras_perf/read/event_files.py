@@ -15,6 +15,7 @@ from tensorboard.compat.proto.event_pb2 import Event
 from keras_perf.read.checksums import masked_crc_of_length, masked_crcs
 from keras_perf.read.left_out import warn_left_out
 from keras_perf.records.fit_identity import file_suffix, sequence_of
+from keras_perf.records.run_names import is_ours
 
 _HEADER = struct.Struct("<QI")
 _CRC = struct.Struct("<I")
@@ -42,7 +43,7 @@ def run_files(log_dir: str | os.PathLike[str]) -> dict[str, list[Path]]:
         Path(folder, name)
         for folder, _, names in os.walk(root, onerror=refused.append)
         for name in names
-        if name.startswith("events.out.tfevents.") and _is_ours(Path(folder).resolve())
+        if name.startswith("events.out.tfevents.") and is_ours(Path(folder).resolve())
     ]
     told = [f"{error.filename} cannot be read: {error.strerror}" for error in refused]
     if not found:
@@ -69,11 +70,6 @@ def _hidden(root: Path) -> str:
         # No directory has a name with NUL in it.
         pass
     return ""
-
-
-def _is_ours(run: Path) -> bool:
-    """`…/perf`, or of several workers `…/perf/worker_<k>`."""
-    return run.name == "perf" or (run.parent.name == "perf" and run.name.startswith("worker_"))
 
 
 def _age(path: Path) -> tuple[int, str, int]:

@@ -7,165 +7,133 @@ from keras_perf.records.metric import Metric
 _HOPPER = "Hopper and newer."
 _POLLED = "Polled: what lies between two samples is not seen."
 
+
+def _gpu(name: str, unit: str, meaning: str, blind_spot: str = "") -> Metric:
+    return Metric(f"gpu/<i>/{name}", unit, meaning, blind_spot)
+
+
 SAMPLED = (
-    Metric(
-        "gpu/<i>/utilization_pct",
+    _gpu(
+        "utilization_pct",
         "%",
         "Share of time in which at least one kernel ran.",
         "Says nothing of how much of the GPU the kernel used.",
     ),
-    Metric(
-        "gpu/<i>/memory_utilization_pct",
-        "%",
-        "Share of time in which device memory was read or written.",
-        "Not the share of memory bandwidth.",
-    ),
-    Metric(
-        "gpu/<i>/memory_used_mib",
+    _gpu(
+        "memory_used_mib",
         "MiB",
         "Device memory in use.",
         "TensorFlow reserves ahead: not what the model needs. Every process counts.",
     ),
-    Metric("gpu/<i>/memory_total_mib", "MiB", "Device memory.", ""),
-    Metric(
-        "gpu/<i>/process_memory_used_mib",
+    _gpu(
+        "process_memory_used_mib",
         "MiB",
         "Device memory in use by this process.",
         "Absent in a container where NVML knows the process by another number.",
     ),
-    Metric(
-        "gpu/<i>/other_processes",
+    _gpu(
+        "other_processes",
         "processes",
         "Other processes that compute on the GPU.",
         "As process_memory_used_mib.",
     ),
-    Metric("gpu/<i>/power_w", "W", "Board power.", "The driver averages it over about a second."),
-    Metric(
-        "gpu/<i>/mean_power_w",
+    _gpu("power_w", "W", "Board power.", "The driver averages it over about a second."),
+    _gpu(
+        "mean_power_w",
         "W",
         "Board power from the energy counter, nothing missed.",
         "Volta and newer.",
     ),
-    Metric("gpu/<i>/temperature_c", "°C", "GPU core temperature.", "Memory may be hotter."),
-    Metric("gpu/<i>/sm_clock_mhz", "MHz", "Clock of the streaming multiprocessors.", _POLLED),
-    Metric("gpu/<i>/memory_clock_mhz", "MHz", "Clock of the device memory.", _POLLED),
-    Metric(
-        "gpu/<i>/throttled_power_cap_pct",
+    _gpu("temperature_c", "°C", "GPU core temperature.", "Memory may be hotter."),
+    _gpu("sm_clock_mhz", "MHz", "Clock of the streaming multiprocessors.", _POLLED),
+    _gpu(
+        "throttled_power_cap_pct",
         "%",
         "Share of samples at which the clocks were lowered to keep the power limit.",
         _POLLED,
     ),
-    Metric(
-        "gpu/<i>/throttled_thermal_pct",
+    _gpu(
+        "throttled_thermal_pct",
         "%",
         "Share of samples at which the clocks were lowered against heat.",
         _POLLED,
     ),
-    Metric(
-        "gpu/<i>/throttled_power_brake_pct",
+    _gpu(
+        "throttled_power_brake_pct",
         "%",
         "Share of samples at which the power supply asked for lower clocks.",
         _POLLED,
     ),
-    Metric(
-        "gpu/<i>/throttled_hardware_pct",
+    _gpu(
+        "throttled_hardware_pct",
         "%",
         "Share of samples at which the hardware had lowered the clocks, by half or more.",
         f"Contains heat and power brake. {_POLLED}",
     ),
-    Metric("gpu/<i>/pcie_lanes", "lanes", "Lanes of the PCIe link.", ""),
-    Metric("gpu/<i>/pcie_max_lanes", "lanes", "Lanes that GPU and slot can use.", ""),
-    Metric(
-        "gpu/<i>/pcie_generation",
+    _gpu("pcie_lanes", "lanes", "Lanes of the PCIe link."),
+    _gpu("pcie_max_lanes", "lanes", "Lanes that GPU and slot can use."),
+    _gpu(
+        "pcie_generation",
         "generation",
         "Generation of the PCIe link.",
         "An idle GPU lowers it to save power.",
     ),
-    Metric(
-        "gpu/<i>/pcie_max_generation", "generation", "Generation that GPU and slot can use.", ""
-    ),
-    Metric(
-        "gpu/<i>/pcie_sent_mib_per_sec",
+    _gpu("pcie_max_generation", "generation", "Generation that GPU and slot can use."),
+    _gpu(
+        "pcie_sent_mib_per_sec",
         "MiB/s",
         "From the GPU over PCIe.",
         "Before Hopper 20 ms every two seconds.",
     ),
-    Metric(
-        "gpu/<i>/pcie_received_mib_per_sec",
+    _gpu(
+        "pcie_received_mib_per_sec",
         "MiB/s",
         "To the GPU over PCIe.",
         "Before Hopper 20 ms every two seconds.",
     ),
-    Metric(
-        "gpu/<i>/graphics_active_pct",
+    _gpu(
+        "graphics_active_pct",
         "%",
         "Share of time in which the GPU computed anything (GPM).",
         _HOPPER,
     ),
-    Metric(
-        "gpu/<i>/sm_active_pct",
-        "%",
-        "Share of time an average SM had a warp resident (GPM).",
-        _HOPPER,
-    ),
-    Metric(
-        "gpu/<i>/occupancy_pct",
-        "%",
-        "Resident warps in relation to the most possible (GPM).",
-        _HOPPER,
-    ),
-    Metric(
-        "gpu/<i>/tensor_active_pct", "%", "Share of time tensor cores were busy (GPM).", _HOPPER
-    ),
-    Metric(
-        "gpu/<i>/dram_bandwidth_pct", "%", "Share of peak device-memory bandwidth (GPM).", _HOPPER
-    ),
-    Metric("gpu/<i>/nvlink_sent_mib_per_sec", "MiB/s", "From the GPU over NVLink (GPM).", _HOPPER),
-    Metric(
-        "gpu/<i>/nvlink_received_mib_per_sec", "MiB/s", "To the GPU over NVLink (GPM).", _HOPPER
-    ),
+    _gpu("sm_active_pct", "%", "Share of time an average SM had a warp resident (GPM).", _HOPPER),
+    _gpu("occupancy_pct", "%", "Resident warps in relation to the most possible (GPM).", _HOPPER),
+    _gpu("tensor_active_pct", "%", "Share of time tensor cores were busy (GPM).", _HOPPER),
+    _gpu("dram_bandwidth_pct", "%", "Share of peak device-memory bandwidth (GPM).", _HOPPER),
+    _gpu("nvlink_sent_mib_per_sec", "MiB/s", "From the GPU over NVLink (GPM).", _HOPPER),
+    _gpu("nvlink_received_mib_per_sec", "MiB/s", "To the GPU over NVLink (GPM).", _HOPPER),
 )
 """Means over an interval's training time."""
 
 BUSY = "utilization_pct"
-"""The one whose percentiles and median tell of an input that comes in bursts."""
+"""The one whose percentiles tell of an input that comes in bursts."""
 
-EXTREMES = (
-    BUSY,
-    "memory_used_mib",
-    "power_w",
-    "temperature_c",
-    "sm_clock_mhz",
-    "sm_active_pct",
-    "tensor_active_pct",
-)
-"""Those whose least and greatest value in an interval are logged, too."""
+EXTREMES = {
+    "min": (BUSY, "sm_clock_mhz", "sm_active_pct"),
+    "max": (BUSY, "memory_used_mib", "power_w", "temperature_c", "sm_active_pct"),
+}
+"""Those whose least or greatest value in an interval is logged, too."""
 
-BY_PHASE = (BUSY, "memory_used_mib", "mean_power_w", "sm_active_pct")
-"""Those that are logged for validation and for what lies between epochs, too."""
+IN_VALIDATION = (BUSY, "memory_used_mib", "mean_power_w", "sm_active_pct")
+"""Those that are logged for validation, too."""
 
 _SAMPLED = {metric.tag.rpartition("/")[2]: metric for metric in SAMPLED}
 
 _DERIVED = (
     *(
-        Metric(
-            f"gpu/<i>/{least}_{name}",
+        _gpu(
+            f"{least}_{name}",
             _SAMPLED[name].unit,
             f"{word} {name} of a sample.",
             "Without samples that lie mostly outside training.",
         )
-        for name in EXTREMES
         for least, word in (("min", "Lowest"), ("max", "Highest"))
-    ),
-    Metric(
-        f"gpu/<i>/median_nonzero_{BUSY}",
-        "%",
-        "Median of the samples in which the GPU was not idle.",
-        f"As {BUSY}.",
+        for name in EXTREMES[least]
     ),
     *(
-        Metric(
-            f"gpu/<i>/{name}_{BUSY}",
+        _gpu(
+            f"{name}_{BUSY}",
             "%",
             f"The value that utilization was below for {share} of the training so far.",
             f"Without warm-up. As {BUSY}.",
@@ -173,24 +141,23 @@ _DERIVED = (
         for name, share in (("p5", "5 %"), ("p95", "95 %"))
     ),
     *(
-        Metric(
-            f"gpu/<i>/{phase}_{name}",
+        _gpu(
+            f"validation_{name}",
             _SAMPLED[name].unit,
-            f"{name} {when}.",
-            "Shared out by time where a sample covers both.",
+            f"{name} during validation.",
+            "Shared out by time where a sample covers more.",
         )
-        for name in BY_PHASE
-        for phase, when in (("validation", "during validation"), ("between", "between epochs"))
+        for name in IN_VALIDATION
     ),
-    Metric(
-        "gpu/<i>/energy_j",
+    _gpu(
+        "energy_j",
         "J",
         "Energy of the interval's training time, from the energy counter.",
         "Idle power counts. Volta and newer.",
     ),
-    Metric("gpu/<i>/energy_per_step_j", "J", "The same for each step.", "As energy_j."),
-    Metric(
-        "gpu/<i>/energy_per_example_j",
+    _gpu("energy_per_step_j", "J", "The same for each step.", "As energy_j."),
+    _gpu(
+        "energy_per_example_j",
         "J",
         "The same for each training example.",
         "As energy_j; needs StepGapDetector's count of examples.",

@@ -11,4 +11,4 @@ class Metric(NamedTuple):
     tag: str
     unit: str
     meaning: str
-    blind_spot: str
+    blind_spot: str = ""

@@ -14,6 +14,7 @@ from keras_perf.analyse.training import trainings
 from keras_perf.records.interval import PARTS
 from keras_perf.records.outlier import Outlier
 from keras_perf.records.pipeline import Stage
+from keras_perf.records.run_names import RUN
 from keras_perf.report.diagnosis import Diagnosis, diagnosis_of_training
 
 
@@ -97,6 +98,6 @@ def run_reports(
     reports = []
     for log_dir in log_dirs:
         for training in trainings(log_dir, fit):
-            name = str(Path(log_dir, training.name.removesuffix("perf")))
+            name = str(Path(log_dir, training.name.removesuffix(RUN)))
             reports.append(RunReport(name, diagnosis_of_training(training), training.scalars))
     return tuple(reports)

@@ -1,8 +1,7 @@
-"""A trace, read."""
+"""What a trace shows."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,9 +9,9 @@ from pathlib import Path
 import pandas as pd
 
 from keras_perf.report.text.forms import Form, Markdown, Terminal
-from keras_perf.trace.frame import PARTS, NoStepsError, mean_parts, trace_frame
-from keras_perf.trace.several_hosts import host_means, join_hosts, slowest_host
-from keras_perf.trace.xplane import find_traces, host_of, read_xspace
+from keras_perf.trace.frame import PARTS
+from keras_perf.trace.several_hosts import host_means, slowest_host
+from keras_perf.trace.xplane import host_of
 from keras_perf.trace.xprof import properties, table, xprof_tool
 
 _LABELS = {
@@ -196,59 +195,6 @@ class Trace:
         idle = [host_of(path) for path in self.paths if host_of(path) not in self.hosts]
         notes += [f"No step in the trace of host {host}." for host in idle]
         return [*notes, *(f"The profiler said: {error}" for error in self.errors)]
-
-
-def read_trace(path_or_log_dir: str | os.PathLike[str]) -> Trace:
-    """What a trace shows of its steps: one of keras_perf's, of Keras's TensorBoard, of anybody's.
-
-    Nothing is written beside it, and neither TensorFlow nor Keras is imported.
-
-    Returns:
-        A `Trace`: `print` it; `means` (milliseconds per step), `to_frame()` (a row a step),
-        `to_markdown()`, and what xprof makes of it when asked: `operations()`, `kernels()`,
-        `memory()` and `xprof_verdict()`.
-
-    Arguments:
-        path_or_log_dir: an `.xplane.pb` file, or a directory below which the newest is taken.
-
-    Raises:
-        NoTraceError: (a FileNotFoundError) there is none.
-        ValueError: the file is empty, cut off, no trace, or holds no step.
-
-    Of a directory with several hosts' files all are read; give a file for that host alone.
-
-    What it cannot see: without step markers, which executions were validation.
-
-    >>> import keras_perf as kp
-    >>> trace = kp.read_trace("logs/run1")  # doctest: +SKIP
-    >>> trace.means["input_wait_ms"]  # doctest: +SKIP
-    """
-    paths = find_traces(path_or_log_dir)
-    frames: dict[str, pd.DataFrame] = {}
-    errors: list[str] = []
-    for path in paths:
-        space = read_xspace(path)
-        errors += space.errors
-        try:
-            frames[host_of(path)] = trace_frame(space)
-        except NoStepsError:
-            # Of several hosts some may only hand out work.
-            if path is paths[-1] and not frames:
-                raise
-        except ValueError as error:
-            raise ValueError(f"{str(path)!r}: {error}. Capture or copy it again.") from error
-    frame = join_hosts(frames)
-    means = pd.DataFrame([mean_parts(each) for each in frames.values()]).mean()
-    return Trace(
-        paths,
-        tuple(frames),
-        len(frame),
-        sum(each["execution"].nunique() for each in frames.values()),
-        frame.attrs["steps_from"],
-        {str(name): float(value) for name, value in means.items()},
-        tuple(errors),
-        frame,
-    )
 
 
 def trace_scalars(trace: Trace) -> dict[str, float]:

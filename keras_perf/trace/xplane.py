@@ -1,8 +1,6 @@
 """The profiler's files, `<host>.xplane.pb`, as columns of numbers; without TensorFlow.
 
-A trace of minutes holds millions of events. Protocol buffers cut them apart, NumPy decodes them:
-the messages below are built from field numbers (xplane.proto of TensorFlow's profiler), with
-lines and events left as bytes, so that no Python object with attributes is made for an event.
+A trace of minutes holds millions of events. Protocol buffers cut them apart, NumPy decodes them.
 """
 
 from __future__ import annotations
@@ -16,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 
 from keras_perf.trace.event_columns import decode_events
+from keras_perf.trace.xplane_messages import MESSAGES
 
 SUFFIX = ".xplane.pb"
 
@@ -101,7 +99,7 @@ class Plane:
             ValueError: what should be an event is none.
         """
         try:
-            event = _MESSAGES["XEvent"].FromString(encoded)
+            event = MESSAGES["XEvent"].FromString(encoded)
         except DecodeError as error:
             raise ValueError(f"an event of plane {self.name!r} is damaged") from error
         return {self.stat_names.get(s.metadata_id, ""): self._value(s) for s in event.stats}
@@ -184,9 +182,9 @@ def read_xspace(path: str | os.PathLike[str]) -> XSpace:
             "before it was written. Capture again."
         )
     try:
-        space = _MESSAGES["XSpace"].FromString(data)
+        space = MESSAGES["XSpace"].FromString(data)
         begins = [
-            _MESSAGES["LineHead"].FromString(line).timestamp_ns
+            MESSAGES["LineHead"].FromString(line).timestamp_ns
             for plane in space.planes
             for line in plane.lines
         ]
@@ -211,7 +209,7 @@ def read_xspace(path: str | os.PathLike[str]) -> XSpace:
 
 def _head_and_events(encoded: bytes) -> tuple[str, int, tuple[bytes, ...]]:
     """Name, time and events of a line; the message, as large as they, is gone on return."""
-    line = _MESSAGES["XLine"].FromString(encoded)
+    line = MESSAGES["XLine"].FromString(encoded)
     return _text(line.display_name or line.name), line.timestamp_ns, tuple(line.events)
 
 
@@ -232,62 +230,3 @@ def _names(entries: Iterable[Any]) -> dict[int, str]:
 def _text(name: bytes) -> str:
     """Names of functions and files come from the user's system, in whatever encoding."""
     return name.decode(errors="replace")
-
-
-_FIELDS: dict[str, dict[str, tuple[int, str]]] = {
-    "XSpace": {"planes": (1, "*XPlane"), "errors": (2, "*string"), "hostnames": (4, "*string")},
-    "XPlane": {
-        "name": (2, "bytes"),
-        "lines": (3, "*bytes"),
-        "event_metadata": (4, "*Named"),
-        "stat_metadata": (5, "*Named"),
-    },
-    "Named": {"key": (1, "int64"), "value": (2, "Name")},
-    "Name": {"name": (2, "bytes")},
-    "LineHead": {"timestamp_ns": (3, "int64")},
-    "XLine": {
-        "name": (2, "bytes"),
-        "timestamp_ns": (3, "int64"),
-        "events": (4, "*bytes"),
-        "display_name": (11, "bytes"),
-    },
-    "XEvent": {"stats": (4, "*XStat")},
-    "XStat": {
-        "metadata_id": (1, "int64"),
-        "double_value": (2, "double"),
-        "uint64_value": (3, "uint64"),
-        "int64_value": (4, "int64"),
-        "str_value": (5, "string"),
-        "bytes_value": (6, "bytes"),
-        "ref_value": (7, "uint64"),
-    },
-}
-"""What is read of xplane.proto: name → number and type; `*` repeats."""
-
-
-def _messages() -> dict[str, Any]:
-    """Message classes of the fields above; proto2, which tells an absent value from 0."""
-    package = "keras_perf_xplane"
-    file = descriptor_pb2.FileDescriptorProto(name=f"{package}.proto", package=package)
-    kinds = descriptor_pb2.FieldDescriptorProto
-    for message, fields in _FIELDS.items():
-        described = file.message_type.add(name=message)
-        for name, (number, kind) in fields.items():
-            scalar = f"TYPE_{kind.lstrip('*').upper()}"
-            made = described.field.add(
-                name=name,
-                number=number,
-                label=kinds.LABEL_REPEATED if kind[0] == "*" else kinds.LABEL_OPTIONAL,
-            )
-            if hasattr(kinds, scalar):
-                made.type = kinds.Type.Value(scalar)
-            else:
-                made.type = kinds.TYPE_MESSAGE
-                made.type_name = f".{package}.{kind.lstrip('*')}"
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    found = (pool.FindMessageTypeByName(f"{package}.{name}") for name in _FIELDS)
-    return {described.name: message_factory.GetMessageClass(described) for described in found}
-
-
-_MESSAGES = _messages()

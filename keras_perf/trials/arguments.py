@@ -8,12 +8,6 @@ import keras
 import tensorflow as tf
 
 
-def check_count(name: str, value: Any) -> None:
-    """Raises ValueError unless `value` is a whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"{name} must be at least 1, got {value!r}. Give whole numbers.")
-
-
 def check_compiled(model: keras.Model) -> None:
     """Raises ValueError unless `model` can be trained."""
     if not model.compiled:

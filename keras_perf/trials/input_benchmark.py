@@ -7,7 +7,8 @@ from typing import Any
 import pandas as pd
 import tensorflow as tf
 
-from keras_perf.trials.arguments import check_count, check_dataset
+from keras_perf.records.arguments import require_count
+from keras_perf.trials.arguments import check_dataset
 from keras_perf.trials.rounds import examples_in, timed_rounds
 
 
@@ -49,8 +50,8 @@ def benchmark_input_pipeline(
     >>> keras_perf.benchmark_input_pipeline(dataset)["batch_ms"].median()
     """
     check_dataset(dataset)
-    check_count("batches", batches)
-    check_count("repeats", repeats)
+    require_count("batches", batches)
+    require_count("repeats", repeats)
     iterator = iter(dataset.repeat())
     if not iterator.get_next_as_optional().has_value():
         raise ValueError("dataset must hold a batch, got none. Look at its filter, take or files.")

@@ -13,7 +13,8 @@ import pandas as pd
 import tensorflow as tf
 
 from keras_perf.observers.trial.cost_curve import fit_curve
-from keras_perf.trials.arguments import check_compiled, check_count, check_dataset
+from keras_perf.records.arguments import require_count
+from keras_perf.trials.arguments import check_compiled, check_dataset
 from keras_perf.trials.repeated_function import RepeatedFunction
 from keras_perf.trials.restored import build, restored
 from keras_perf.trials.train_function import read_logs, train_function_of
@@ -99,9 +100,9 @@ def _check(
             "nothing to share. Compile without it."
         )
     for n in candidates:
-        check_count("candidates", n)
-    check_count("repeats", repeats)
-    check_count("steps", steps)
+        require_count("candidates", n)
+    require_count("repeats", repeats)
+    require_count("steps", steps)
     if not candidates:
         raise ValueError("candidates must hold a number, got none. The default is 1 to 64.")
 

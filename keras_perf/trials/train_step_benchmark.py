@@ -7,7 +7,8 @@ from typing import Any
 import keras
 import pandas as pd
 
-from keras_perf.trials.arguments import check_compiled, check_count, dataset_of
+from keras_perf.records.arguments import require_count
+from keras_perf.trials.arguments import check_compiled, dataset_of
 from keras_perf.trials.restored import build, restored
 from keras_perf.trials.rounds import examples_in, timed_rounds
 from keras_perf.trials.train_function import read_logs, train_function_of
@@ -56,8 +57,8 @@ def benchmark_train_step(
     >>> input_bound = input_ms > step_ms
     """
     check_compiled(model)
-    check_count("steps", steps)
-    check_count("repeats", repeats)
+    require_count("steps", steps)
+    require_count("repeats", repeats)
     dataset = dataset_of(batch)
     build(model, dataset)
     strategy = model.distribute_strategy

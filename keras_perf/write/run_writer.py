@@ -6,7 +6,6 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from tensorboard.compat.proto.event_pb2 import Event
@@ -16,67 +15,13 @@ from tensorboard.compat.proto.types_pb2 import DT_STRING
 
 from keras_perf.records.fit_identity import FIT_TAG, file_suffix
 from keras_perf.records.metrics import CONTEXT_TAG
+from keras_perf.records.run_names import RUN
 from keras_perf.write.event_file import EventFile
 from keras_perf.write.fit_of_process import identity_of_fit
 from keras_perf.write.layout import layout_bytes
 
-RUN = "perf"
-"""The run's name under a log directory."""
-
-
-def worker_run(number: int) -> str:
-    """The run of one of several workers."""
-    return f"{RUN}/worker_{number}"
-
-
 CONTEXT_PLUGIN = "keras_perf"
 """TensorBoard has no such plugin and passes over these values; they are for our reader."""
-
-
-def writable_log_dir(log_dir: str | os.PathLike[str]) -> str:
-    """`log_dir` as a string, after making sure that it can be written.
-
-    Raises:
-        TypeError: not a str or os.PathLike.
-        ValueError: empty, or a name that event files cannot have.
-        OSError: the directory cannot be made or written.
-    """
-    if not isinstance(log_dir, str | os.PathLike):
-        raise TypeError(
-            f"log_dir must be a str or os.PathLike, got {type(log_dir).__name__} {log_dir!r}. "
-            "Give the directory that TensorBoard is started on, such as 'logs/run1'."
-        )
-    path = os.fspath(log_dir)
-    if not isinstance(path, str) or not path:
-        raise ValueError(
-            f"log_dir must name a directory, got {log_dir!r}. "
-            "Give the directory that TensorBoard is started on, such as 'logs/run1'."
-        )
-    if "\0" in path or not _is_unicode(path):
-        raise ValueError(
-            f"log_dir must be a name in Unicode without NUL, got {path!r}: TensorFlow and "
-            "TensorBoard cannot open any other. Choose another directory."
-        )
-    if "://" in path:
-        return path
-    run = Path(path) / RUN
-    probe = run / f".writable.{os.getpid()}"
-    try:
-        run.mkdir(parents=True, exist_ok=True)
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise type(error)(
-            error.errno,
-            f"log_dir must be writable, got {path!r} ({error.strerror}). "
-            "Choose another directory or change its permissions",
-        ) from error
-    return path
-
-
-def _is_unicode(path: str) -> bool:
-    """Whether UTF-8 has it: bytes that are none become surrogates in a path, which it lacks."""
-    return not any("\ud800" <= each <= "\udfff" for each in path)
 
 
 class RunWriter:

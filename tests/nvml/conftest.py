@@ -1,4 +1,4 @@
-"""The stand-in library, compiled once."""
+"""The stand-in libraries, compiled once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import stand_in
 
 @pytest.fixture(scope="session")
 def library(tmp_path_factory):
-    """The path of the compiled library; skipped, and in CI failed, without a compiler."""
+    """The path of NVML's, with CUDA's beside it; skipped, and in CI failed, without a compiler."""
     if stand_in.compiler() is None:
         why = "no C compiler (cc) to build the stand-in for NVML with"
         if os.environ.get("CI"):
@@ -21,7 +21,7 @@ def library(tmp_path_factory):
 
 @pytest.fixture
 def nvml(library):
-    """No GPU yet; the test adds them."""
+    """No GPU yet; the test adds them, and CUDA shows them all."""
     with stand_in.under_pynvml(library) as scripted:
         yield scripted
         assert scripted.users == 0, "NVML was not shut down"

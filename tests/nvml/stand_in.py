@@ -1,4 +1,4 @@
-"""Builds the stand-in for NVIDIA's library, puts it under the real `pynvml`, and scripts it."""
+"""Builds the stand-ins for NVIDIA's libraries, puts one under the real `pynvml`, and scripts it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,17 @@ import ctypes
 import shutil
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pynvml
 
-SOURCE = Path(__file__).with_name("stand_in.c")
+from keras_perf.observers import gpu_and_host
+from keras_perf.observers.nvml.reader import NvmlReader
+
 NAME = "libnvidia-ml.so.1"
+SOURCES = {NAME: "stand_in.c", "libcuda.so.1": "stand_in_cuda.c"}
+CUDA_VARIABLE = "STAND_IN_CUDA"
 
 
 def compiler() -> str | None:
@@ -21,11 +26,12 @@ def compiler() -> str | None:
 
 
 def build(folder: Path) -> Path:
-    """Compiles the library into a folder, under the name that pynvml loads."""
-    path = folder / NAME
+    """Compiles the libraries into a folder, under NVIDIA's names; the path of NVML's."""
     command = [compiler() or "cc", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
-    subprocess.run([*command, "-o", str(path), str(SOURCE)], check=True)
-    return path
+    for name, source in SOURCES.items():
+        file = Path(__file__).with_name(source)
+        subprocess.run([*command, "-o", str(folder / name), str(file)], check=True)
+    return folder / NAME
 
 
 class StandIn:
@@ -34,7 +40,8 @@ class StandIn:
     def __init__(self, path: Path) -> None:
         self.library = ctypes.CDLL(str(path))
         self.library.stand_in_add.restype = ctypes.c_void_p
-        self._count = 0
+        self._uuids: list[str] = []
+        self._cut: set[int] = set()
         self.library.stand_in_reset()
 
     def add(
@@ -42,8 +49,14 @@ class StandIn:
     ) -> int:
         """A whole GPU, or a MIG instance of one; its number among all of them."""
         self.library.stand_in_add(name.encode(), uuid.encode(), parent, instance)
-        self._count += 1
-        return self._count - 1
+        self._uuids.append(uuid)
+        self._cut.add(parent)
+        return len(self._uuids) - 1
+
+    def cuda(self) -> tuple[str, ...]:
+        """What CUDA would show: all of them, a GPU that is cut through its instances."""
+        left = [uuid for number, uuid in enumerate(self._uuids) if number not in self._cut]
+        return tuple(uuid.partition("-")[2] for uuid in left)
 
     def set(self, device: int = 0, **fields: float) -> None:
         """Values of one device, in NVML's units."""
@@ -94,7 +107,8 @@ class StandIn:
 
 @contextlib.contextmanager
 def under_pynvml(path: Path) -> Iterator[StandIn]:
-    """The real binding loads this library, through its own loader."""
+    """The real binding loads this library, through its own loader; CUDA shows the same GPUs."""
+    scripted = StandIn(path)
     loader, library = pynvml.CDLL, pynvml.nvmlLib
     pointers = dict(pynvml._nvmlGetFunctionPointer_cache)
 
@@ -104,9 +118,11 @@ def under_pynvml(path: Path) -> Iterator[StandIn]:
 
     pynvml.CDLL, pynvml.nvmlLib = load, None
     pynvml._nvmlGetFunctionPointer_cache.clear()
+    gpu_and_host.NvmlReader = partial(NvmlReader, cuda=scripted.cuda)
     try:
-        yield StandIn(path)
+        yield scripted
     finally:
+        gpu_and_host.NvmlReader = NvmlReader
         pynvml.CDLL, pynvml.nvmlLib = loader, library
         pynvml._nvmlGetFunctionPointer_cache.clear()
         pynvml._nvmlGetFunctionPointer_cache.update(pointers)

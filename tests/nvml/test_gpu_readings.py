@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import types
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,8 @@ def readings(nvml, tmp_path, monkeypatch):
     import gpu_readings
 
     nvml.set(nvml.add("GPU-1"), has_gpm=1, counting=1)
+    reader = partial(gpu_readings.NvmlReader, cuda=nvml.cuda)
+    monkeypatch.setattr(gpu_readings, "NvmlReader", reader)
     torch = types.SimpleNamespace(
         bfloat16=None,
         randn=lambda *size, **options: Array(nvml),
@@ -48,7 +51,6 @@ def readings(nvml, tmp_path, monkeypatch):
     tool.write_text(f"#!/bin/sh\necho {SMI}\n")
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", str(tool.parent), prepend=":")
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     small = {"INTERVAL_S": 0.02, "SETTLE_S": 0.0, "ASKED_S": 0.3, "SAMPLES": 3, "STARTS": 3}
     for name, value in small.items():
         monkeypatch.setattr(gpu_readings, name, value)
@@ -71,8 +73,8 @@ def test_a_gpu_that_agrees_with_the_other_tools_is_found_right_and_kept(readings
     assert "NVIDIA H200" in head
     assert "load by pytorch, " in head
     assert all(line.startswith("ok    ") for line in lines)
-    assert len(lines) == 9
-    assert capsys.readouterr().out.count("\n") == 1 + 9 + 2 * 5
+    assert len(lines) == 10
+    assert capsys.readouterr().out.count("\n") == 1 + 10 + 2 * 5
 
 
 def test_figures_that_differ_from_the_other_tools_are_wrong(readings, nvml):
@@ -93,7 +95,7 @@ def test_a_check_that_cannot_be_made_leaves_the_others(readings, nvml, monkeypat
         *(f"FAILED utilization {share}%" for share in (0, 25, 50, 100)),
         "FAILED energy",
     ]
-    assert len([line for line in lines if line.startswith("ok")]) == 4
+    assert len([line for line in lines if line.startswith("ok")]) == 5
 
 
 def test_a_framework_that_finds_no_gpu_leaves_it_to_the_next(readings, monkeypatch, capsys):

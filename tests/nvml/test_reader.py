@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from keras_perf.observers.nvml.cuda_order import SILENT, UNKNOWN_ORDER, Seen
+from keras_perf.observers.nvml.cuda_order import CudaError, Seen
 from keras_perf.observers.nvml.reader import NvmlReader
 from keras_perf.observers.sensors.sensor import SensorError
 from keras_perf.records.gpu_metrics import SAMPLED
@@ -17,13 +17,10 @@ UNKNOWN = 999
 
 PLAIN = {
     "utilization_pct": 90.0,
-    "memory_utilization_pct": 40.0,
     "memory_used_mib": 1000.0,
-    "memory_total_mib": 4000.0,
     "power_w": 312.5,
     "temperature_c": 61.0,
     "sm_clock_mhz": 1980.0,
-    "memory_clock_mhz": 3201.0,
     "throttled_power_cap_pct": 0.0,
     "throttled_thermal_pct": 0.0,
     "throttled_power_brake_pct": 0.0,
@@ -61,12 +58,12 @@ class Clock:
 
 
 @pytest.fixture
-def opened():
+def opened(nvml):
     """Opens readers, and closes them all at the end."""
     with contextlib.ExitStack() as stack:
 
-        def open_reader(environ=None, seen=None, clock=None, warn=print) -> NvmlReader:
-            reader = NvmlReader(warn, environ or {}, seen, clock or Clock())
+        def open_reader(seen=None, cuda=nvml.cuda, clock=None, warn=print) -> NvmlReader:
+            reader = NvmlReader(warn, seen, cuda, clock or Clock())
             stack.callback(reader.close)
             return reader
 
@@ -90,38 +87,27 @@ def three(nvml):
         nvml.add(uuid)
 
 
-@pytest.mark.parametrize(
-    ("visible", "uuids"),
-    [
-        (None, ["GPU-aaa-1", "GPU-aab-2", "GPU-ccc-3"]),
-        ("2,0", ["GPU-ccc-3", "GPU-aaa-1"]),
-        ("GPU-ccc,GPU-aab", ["GPU-ccc-3", "GPU-aab-2"]),
-    ],
-)
-def test_the_gpus_are_those_that_cuda_shows(nvml, opened, visible, uuids):
+def test_the_gpus_are_those_that_cuda_shows_in_its_order(nvml, opened):
     three(nvml)
-    reader = opened({} if visible is None else {"CUDA_VISIBLE_DEVICES": visible})
-    assert [words.split()[-1] for words in reader.describe().values()] == uuids
+    reader = opened(cuda=lambda: ("ccc-3", "aaa-1"))
+    assert reader.describe() == {
+        "gpu/0": "NVIDIA H200 GPU-ccc-3",
+        "gpu/1": "NVIDIA H200 GPU-aaa-1",
+    }
+    assert reader.doubt == ""
 
 
 def test_what_tensorflow_leaves_out_is_left_out(nvml, opened):
     three(nvml)
-    reader = opened(seen=Seen(("NVIDIA H200",) * 3, (2,)))
+    reader = opened(seen=Seen(3, (2,)))
     assert reader.describe() == {"gpu/0": "NVIDIA H200 GPU-ccc-3"}
     assert reader.doubt == ""
 
 
-def test_a_framework_that_uses_no_gpu_of_the_machine_is_named(nvml):
+def test_a_framework_that_uses_no_gpu_of_the_machine_is_named_and_cuda_not_asked(nvml):
     three(nvml)
     with pytest.raises(SensorError, match="framework uses none of the 3 GPUs of this machine"):
-        NvmlReader(print, {}, Seen((), ()))
-
-
-def test_models_in_an_order_of_cudas_own_are_doubted(nvml, opened):
-    nvml.add("GPU-1", "NVIDIA T4")
-    nvml.add("GPU-2", "NVIDIA H200")
-    assert opened().doubt == UNKNOWN_ORDER
-    assert opened({"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}).doubt == ""
+        NvmlReader(print, Seen(0, ()), cuda=None)
 
 
 def test_a_mig_instance_is_found_by_its_id_and_has_what_instances_have(nvml, opened):
@@ -130,19 +116,29 @@ def test_a_mig_instance_is_found_by_its_id_and_has_what_instances_have(nvml, ope
     nvml.add("MIG-2", "NVIDIA H200 MIG 1g.18gb", parent=parent, instance=8)
     nvml.set(parent, has_gpm=1)
     nvml.gpm(2, 33.0, device=2)
-    reader = opened({"CUDA_VISIBLE_DEVICES": "MIG-2"})
+    reader = opened(cuda=lambda: ("2",))
     assert reader.describe() == {"gpu/0": "NVIDIA H200 MIG 1g.18gb MIG-2"}
     found = values_of(reader)
     assert "utilization_pct" not in found
     assert (found["memory_used_mib"], found["sm_active_pct"]) == (1000.0, 33.0)
 
 
-def test_a_gpu_that_is_cut_into_instances_is_not_read_as_a_whole(nvml, opened):
-    parent = nvml.add("GPU-1")
-    nvml.add("MIG-1", parent=parent, instance=7)
-    assert opened({"CUDA_VISIBLE_DEVICES": "0"}).describe() == {"gpu/0": "NVIDIA H200 MIG-1"}
+def test_where_cuda_cannot_be_asked_every_gpu_and_instance_is_read(nvml, opened):
+    nvml.add("MIG-2", parent=nvml.add("GPU-1"), instance=7)
+    nvml.add("GPU-3")
+
+    def fails():
+        raise CudaError("there is no libcuda")
+
+    reader = opened(cuda=fails)
+    assert [words.split()[-1] for words in reader.describe().values()] == ["MIG-2", "GPU-3"]
+    assert "all of the machine are sampled" in reader.doubt
+
+
+def test_where_cuda_shows_no_gpu_none_is_read(nvml):
+    nvml.add("GPU-1")
     with pytest.raises(SensorError, match="no NVIDIA GPU is visible"):
-        opened({"CUDA_VISIBLE_DEVICES": "GPU-1"})
+        NvmlReader(print, cuda=lambda: ())
 
 
 # -- what is read ------------------------------------------------------------------------
@@ -297,12 +293,12 @@ def test_a_driver_without_a_buffer_is_polled(nvml, opened):
 def test_a_driver_that_does_not_start_is_said_in_nvmls_words(nvml):
     nvml.fail("nvmlInitWithFlags", 9)
     with pytest.raises(SensorError, match="does not start"):
-        NvmlReader(print, {})
+        NvmlReader(print)
 
 
 def test_no_gpu_at_all_is_an_error_that_leaves_nothing_behind(nvml):
     with pytest.raises(SensorError, match="no NVIDIA GPU"):
-        NvmlReader(print, {})
+        NvmlReader(print)
 
 
 @pytest.mark.parametrize("function", ["nvmlDeviceGetCount_v2", "nvmlDeviceGetUUID"])
@@ -310,7 +306,7 @@ def test_gpus_that_cannot_be_listed_are_an_error_that_leaves_nothing_behind(nvml
     nvml.add("GPU-1")
     nvml.fail(function, NO_PERMISSION)
     with pytest.raises(SensorError, match="cannot list the GPUs"):
-        NvmlReader(print, {})
+        NvmlReader(print)
 
 
 # -- what fails in the middle ------------------------------------------------------------
@@ -382,7 +378,7 @@ def test_a_driver_that_stops_is_one_line_and_nvml_is_started_anew(nvml, opened):
     [
         ("nvmlDeviceGetPowerUsage", ["power_w"]),
         ("nvmlGpmMetricsGet", list(GPM)),
-        ("nvmlDeviceGetUtilizationRates", ["utilization_pct", "memory_utilization_pct"]),
+        ("nvmlDeviceGetUtilizationRates", ["utilization_pct"]),
     ],
 )
 def test_a_question_that_fails_by_itself_costs_its_own_values(nvml, opened, function, tags, code):
@@ -433,22 +429,25 @@ def test_gpm_that_failed_for_a_while_leaves_no_time_out(nvml, opened):
 # -- GPUs that are not ours --------------------------------------------------------------
 
 
-def test_gpus_that_a_container_does_not_lend_are_not_counted(nvml, opened):
-    # NVML counts them, and refuses their handles.
+def test_gpus_that_a_container_does_not_lend_are_left_out(nvml, opened):
+    # NVML counts them, and refuses their handles; CUDA does not show them.
     three(nvml)
     nvml.fail("nvmlDeviceGetHandleByIndex_v2", NO_PERMISSION, device=0)
-    reader = opened({"CUDA_VISIBLE_DEVICES": "0"})
-    assert reader.describe() == {"gpu/0": "NVIDIA H200 GPU-aab-2"}
+    reader = opened(cuda=lambda: ("aab-2", "ccc-3"))
+    assert reader.describe()["gpu/0"] == "NVIDIA H200 GPU-aab-2"
     assert reader.doubt == ""
 
 
-def test_a_gpu_that_was_lost_before_leaves_the_others_and_a_doubt(nvml, opened):
+def test_a_gpu_that_was_lost_before_is_named_and_the_others_keep_their_numbers(nvml, opened):
     three(nvml)
     nvml.fail("nvmlDeviceGetHandleByIndex_v2", GPU_IS_LOST, device=1)
     reader = opened()
-    assert list(reader.describe().values()) == ["NVIDIA H200 GPU-aaa-1", "NVIDIA H200 GPU-ccc-3"]
-    assert reader.doubt == SILENT
-    assert values_of(reader, 1)["utilization_pct"] == 90.0
+    assert reader.describe() == {
+        "gpu/0": "NVIDIA H200 GPU-aaa-1",
+        "gpu/2": "NVIDIA H200 GPU-ccc-3",
+    }
+    assert reader.doubt == "NVML does not list gpu/1: figures of it are missing"
+    assert values_of(reader, 2)["utilization_pct"] == 90.0
 
 
 @pytest.mark.parametrize("code", [NOT_SUPPORTED, FUNCTION_NOT_FOUND, NO_PERMISSION])

@@ -9,6 +9,7 @@ import threading
 import time
 
 import pytest
+from stand_in import CUDA_VARIABLE
 
 import keras_perf as kp
 from keras_perf.callbacks import sample_gpus as sampling
@@ -181,18 +182,19 @@ SCRIPT = """
 import sys
 sys.modules["tensorflow"] = None
 sys.modules["keras"] = None
-import ctypes, os, time
+import os, time, uuid
 import keras_perf as kp
 from stand_in import StandIn
 nvml = StandIn(sys.argv[2])
-nvml.add("GPU-1")
+nvml.add("GPU-" + str(uuid.UUID(os.environ["STAND_IN_CUDA"])))
 """
 
 
 def script(library, log_dir, body: str) -> subprocess.CompletedProcess[str]:
-    """In a Python that finds the stand-in where it would find NVIDIA's library."""
+    """In a Python that finds the stand-ins where it would find NVIDIA's libraries."""
     here = os.path.dirname(__file__)
     environ = os.environ | {"LD_LIBRARY_PATH": str(library.parent), "PYTHONPATH": here}
+    environ[CUDA_VARIABLE] = "1f" * 16
     command = [sys.executable, "-c", SCRIPT + body, str(log_dir), str(library)]
     return subprocess.run(command, env=environ, capture_output=True, text=True, timeout=100)
 

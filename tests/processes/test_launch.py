@@ -119,6 +119,14 @@ def test_output_is_passed_on_while_a_worker_runs(started):
     assert process.wait(LIMIT_S) == 128 + signal.SIGTERM
 
 
+def test_a_reader_who_leaves_ends_the_workers(started):
+    process = started("print(os.getpid())\nwhile True: time.sleep(0.05); print('more')")
+    worker = psutil.Process(int(process.stdout.readline().split()[-1]))
+    process.stdout.close()
+    assert process.wait(LIMIT_S) == 141
+    assert psutil.wait_procs([worker], timeout=LIMIT_S)[1] == []
+
+
 @pytest.mark.parametrize(
     ("script", "code"),
     [

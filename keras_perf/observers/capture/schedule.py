@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from keras_perf.records.arguments import require_int
+
 
 @dataclass(frozen=True, slots=True)
 class CaptureSchedule:
@@ -64,17 +66,3 @@ class CaptureSchedule:
     @property
     def _length(self) -> int:
         return self.wait_steps + self.warmup_steps + self.active_steps
-
-
-def require_int(name: str, value: object, least: int, remedy: str) -> int:
-    """`value`, if it is an int of at least `least`.
-
-    Raises:
-        TypeError: no int.
-        ValueError: too small.
-    """
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} must be an int, got {type(value).__name__} {value!r}.{remedy}")
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value}.{remedy}")
-    return value

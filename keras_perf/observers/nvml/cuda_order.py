@@ -1,139 +1,104 @@
-"""Which of the driver's GPUs a process has, and in which order, as CUDA decides it."""
+"""Which of the driver's GPUs a process has, and in which order: as CUDA says."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
+import functools
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import NamedTuple
+from uuid import UUID
 
-UNKNOWN_ORDER = (
-    "GPUs of different models are in CUDA's own order, fastest first, which NVML does not tell: "
-    "figures may stand under another GPU's number; CUDA_DEVICE_ORDER=PCI_BUS_ID settles it"
-)
-
-SILENT = (
-    "a GPU of this machine does not answer NVML, and CUDA may or may not count it: figures may "
-    "stand under another GPU's number; UUIDs in CUDA_VISIBLE_DEVICES settle it"
-)
+_PROGRAM = Path(__file__).with_name("ask_cuda.py")
+_PATIENCE_S = 30.0
+"""A driver that nobody keeps loaded takes seconds to start on a machine with many GPUs."""
 
 
-class Gpu(NamedTuple):
-    """A GPU, or a MIG instance, as the driver lists it."""
-
-    name: str
-    uuid: str
-    instances: tuple[Gpu, ...] | None = None
-    """MIG instances; None where MIG is off."""
+class CudaError(Exception):
+    """CUDA cannot be asked; the message says why."""
 
 
 class Seen(NamedTuple):
     """What a framework in this process says."""
 
-    names: tuple[str, ...]
-    """Model names of all GPUs that CUDA shows it, in CUDA's order."""
+    visible: int
+    """How many GPUs CUDA shows it."""
     chosen: tuple[int, ...]
     """Which of these it uses, in its own order."""
 
 
 class Selection(NamedTuple):
-    """The GPUs of this process, in its order."""
+    """The GPUs of this process."""
 
-    gpus: tuple[Gpu, ...]
+    uuids: dict[int, str]
+    """By the process's own number of the GPU."""
     doubt: str = ""
-    """Why the order may be wrong; empty where it is certain."""
+    """What is missing, or why a number may be wrong; empty where all is certain."""
+
+
+@functools.cache
+def cuda_uuids() -> tuple[str, ...]:
+    """UUIDs, without "GPU-" or "MIG-", of what CUDA shows this process, in CUDA's order.
+
+    Asked once, as CUDA's list never changes in a process, and in a child, which inherits
+    `CUDA_VISIBLE_DEVICES` and `CUDA_DEVICE_ORDER` as they are now.
+
+    Raises:
+        CudaError: no libcuda, no child, or no answer in time.
+    """
+    command = [sys.executable or "python3", "-I", "-S", str(_PROGRAM)]
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE_S, check=True
+        )
+        answer = json.loads(done.stdout)
+    except subprocess.TimeoutExpired as error:
+        raise CudaError(f"it does not answer within {_PATIENCE_S:.0f} s") from error
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        raise CudaError(str(error)) from error
+    if "error" in answer:
+        raise CudaError(answer["error"])
+    return tuple(str(UUID(digits)) for digits in answer["uuids"])
 
 
 def select(
-    gpus: Sequence[Gpu], environ: Mapping[str, str], seen: Seen | None = None, silent: int = 0
+    listed: Iterable[str],
+    seen: Seen | None = None,
+    ask: Callable[[], tuple[str, ...]] = cuda_uuids,
 ) -> Selection:
     """The GPUs that this process uses.
 
     Arguments:
-        gpus: all of the machine, in the order of their PCI addresses, as NVML lists them.
-        environ: `CUDA_VISIBLE_DEVICES` and `CUDA_DEVICE_ORDER` count.
+        listed: UUIDs of all GPUs of the machine as NVML lists them.
         seen: what the framework says; without it all that CUDA shows are taken.
-        silent: how many others NVML counts that do not answer.
+        ask: gives CUDA's own list.
 
-    What it cannot see: the order of GPUs of different models, unless `CUDA_DEVICE_ORDER` or the
-    framework's names of them tell. Among equal ones it is that of the PCI addresses.
+    What it cannot see: a `CUDA_VISIBLE_DEVICES` that was changed after the framework started
+    CUDA, where as many GPUs are visible as before.
     """
-    # A GPU in MIG mode is reached through its instances only; by index, through its first one.
-    pool = [gpu if gpu.instances is None else gpu.instances[0] for gpu in gpus if _usable(gpu)]
-    several = seen is not None and len(seen.names) > 1
-    wanted = environ.get("CUDA_VISIBLE_DEVICES")
-    if wanted is not None and (by_name := _named(gpus, wanted)) is not None:
-        listed, doubt = (by_name if several else _one_instance(by_name, gpus)), ""
-    else:
-        if wanted is None and not several:
-            pool = _one_instance(pool, gpus)
-        indices = range(len(pool)) if wanted is None else _indices(wanted, len(pool))
-        listed, doubt = [pool[i] for i in indices], ""
-        by_address = environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
-        if not by_address and len({gpu.name for gpu in pool}) > 1:
-            ordered = _by_models(pool, len(listed), seen)
-            listed, doubt = (listed, UNKNOWN_ORDER) if ordered is None else (ordered, "")
-        if silent and seen is None:
-            doubt = doubt or SILENT
-    if seen is None:
-        return Selection(tuple(listed), doubt)
-    if len(seen.names) != len(listed):
-        doubt = doubt or (
-            f"the framework sees {len(seen.names)} GPUs where NVML shows {len(listed)} to this "
-            "process: figures may stand under another GPU's number"
+    try:
+        shown = ask()
+    except CudaError as error:
+        return Selection(
+            dict(enumerate(listed)),
+            f"CUDA cannot be asked which GPUs this process has ({error}): all of the machine are "
+            "sampled, and numbered in NVML's order",
         )
-    return Selection(tuple(listed[i] for i in seen.chosen if i < len(listed)), doubt)
-
-
-def _usable(gpu: Gpu) -> bool:
-    return gpu.instances is None or bool(gpu.instances)
-
-
-def _one_instance(listed: list[Gpu], gpus: Sequence[Gpu]) -> list[Gpu]:
-    """CUDA shows the first MIG instance that it may use, and no other GPU beside it.
-
-    https://docs.nvidia.com/datacenter/tesla/mig-user-guide, "CUDA Device Enumeration". A driver
-    may relax that: then the framework sees several.
-    """
-    instances = {one for gpu in gpus for one in gpu.instances or ()}
-    return [gpu for gpu in listed if gpu in instances][:1] or listed
-
-
-def _named(gpus: Sequence[Gpu], wanted: str) -> list[Gpu] | None:
-    """Those named by UUIDs, which may be shortened; None where indices are given."""
-    names = [name.strip() for name in wanted.split(",")]
-    kind = names[0][:4]
-    if kind not in ("GPU-", "MIG-"):
-        return None
-    whole = [gpu for gpu in gpus if gpu.instances is None]
-    instances = [one for gpu in gpus for one in gpu.instances or ()]
-    found: list[Gpu] = []
-    for name in names:
-        fitting = [g for g in (whole + instances) if g.uuid.startswith(name)]
-        # CUDA stops at the first name that it does not know, or that could be two.
-        if not name.startswith(kind) or len(fitting) != 1:
-            break
-        found += fitting
-    return [] if len(set(found)) < len(found) else found
-
-
-def _indices(wanted: str, count: int) -> list[int]:
-    """The leading numbers of a list; a repeated one makes CUDA show none at all."""
-    found: list[int] = []
-    for part in wanted.split(","):
-        number = re.match(r"\s*\+?(\d+)", part)
-        if number is None or int(number[1]) >= count:
-            break
-        found.append(int(number[1]))
-    return [] if len(set(found)) < len(found) else found
-
-
-def _by_models(pool: Sequence[Gpu], count: int, seen: Seen | None) -> list[Gpu] | None:
-    """The GPUs in the order of the framework's names; None where these leave a choice."""
-    if seen is None or len(seen.names) != count:
-        return None
-    there, named = Counter(gpu.name for gpu in pool), Counter(seen.names)
-    if any(there[name] != number for name, number in named.items()):
-        return None
-    left = {name: iter([g for g in pool if g.name == name]) for name in named}
-    return [next(left[name]) for name in seen.names]
+    chosen = seen.chosen if seen is not None else range(len(shown))
+    bare = {uuid.partition("-")[2]: uuid for uuid in listed}
+    found, missing, doubt = {}, [], ""
+    for number, place in enumerate(chosen):
+        if place < len(shown) and shown[place] in bare:
+            found[number] = bare[shown[place]]
+        else:
+            missing.append(f"gpu/{number}")
+    if seen is not None and seen.visible != len(shown):
+        doubt = (
+            f"the framework sees {seen.visible} GPUs where CUDA now shows {len(shown)}: figures "
+            "may stand under another GPU's number"
+        )
+    elif missing:
+        doubt = f"NVML does not list {', '.join(missing)}: figures of it are missing"
+    return Selection(found, doubt)

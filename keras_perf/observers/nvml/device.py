@@ -6,9 +6,8 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from keras_perf.observers.nvml.cuda_order import Gpu
 from keras_perf.observers.nvml.gpm import Gpm
-from keras_perf.observers.nvml.listing import Handle
+from keras_perf.observers.nvml.listing import Gpu
 from keras_perf.observers.nvml.sources import (
     PCIE_RATE,
     QUESTIONS,
@@ -31,8 +30,7 @@ class Device:
 
     Arguments:
         nvml: the pynvml module, started.
-        gpu: who it is.
-        handle: how it is asked.
+        gpu: which one.
         failed: told of the tags of a source that fails by itself, and why.
         clock: monotonic seconds.
 
@@ -47,11 +45,10 @@ class Device:
         self,
         nvml: Any,
         gpu: Gpu,
-        handle: Handle,
         failed: Callable[[Sequence[str], str], None],
         clock: Callable[[], float],
     ) -> None:
-        self.gpu, self._nvml, self._handle = gpu, nvml, handle.own
+        self.gpu, self._nvml = gpu, nvml
         self._failed, self._clock = failed, clock
         self.unsupported: set[str] = set()
         # AttributeError: a binding older than the function, or than the error.
@@ -71,29 +68,33 @@ class Device:
         nvml.nvmlInit()
         self._open = True
         self._due: dict[Source, float] = {}
-        # The counter first: it divides by the time that was read just before.
-        self._sources: list[Source] = [
-            EnergyCounter(nvml, handle.own),
-            Utilization(nvml, handle.own),
-            Processes(nvml, handle.own),
-        ]
-        self._sources += [Polled(nvml, handle.own, question) for question in QUESTIONS]
-        try:
-            self._sources.append(handle.gpm())
-        except (nvml.NVMLError, AttributeError):
-            self.unsupported.update(Gpm.tags)
-            self._sources.append(Polled(nvml, handle.own, PCIE_RATE))
-            self.unsupported.difference_update(PCIE_RATE.tags)
+        self._sources = self._supported()
         self._backoffs = {source: Backoff() for source in self._sources}
+
+    def _supported(self) -> list[Source]:
+        """What can be asked, as far as that shows before it is asked."""
+        nvml, handle = self._nvml, self.gpu.handle
+        # The counter first: it divides by the time that was read just before.
+        sources: list[Source] = [
+            EnergyCounter(nvml, handle),
+            Utilization(nvml, handle),
+            Processes(nvml, handle),
+            *(Polled(nvml, handle, question) for question in QUESTIONS),
+        ]
+        try:
+            return [*sources, self.gpu.gpm()]
+        except (nvml.NVMLError, AttributeError):
+            self.unsupported.update(set(Gpm.tags) - set(PCIE_RATE.tags))
+            return [*sources, Polled(nvml, handle, PCIE_RATE)]
 
     def memory_total_mib(self) -> float:
         """All of its memory."""
-        return float(self._nvml.nvmlDeviceGetMemoryInfo(self._handle).total / 2**20)
+        return float(self._nvml.nvmlDeviceGetMemoryInfo(self.gpu.handle).total / 2**20)
 
     def persistence(self) -> bool | None:
         """Whether the driver stays loaded while nobody uses the GPU; None if it does not tell."""
         try:
-            mode = self._nvml.nvmlDeviceGetPersistenceMode(self._handle)
+            mode = self._nvml.nvmlDeviceGetPersistenceMode(self.gpu.handle)
         except self._nvml.NVMLError:
             return None
         return bool(mode == self._nvml.NVML_FEATURE_ENABLED)

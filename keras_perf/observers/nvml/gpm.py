@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+from keras_perf.observers.nvml.sources import Source
+
 SHORTEST_S = 0.1
 """Two samples that lie closer together say little."""
 
@@ -22,7 +24,7 @@ METRICS = {
 """Tags by nvmlGpmMetricId_t (nvml.h)."""
 
 
-class Gpm:
+class Gpm(Source):
     """Gap-free figures of one device: each sample ends one span and begins the next.
 
     Arguments:
@@ -38,7 +40,8 @@ class Gpm:
     every_s = SHORTEST_S
 
     def __init__(self, nvml: Any, handle: Any, instance: int | None = None) -> None:
-        self._nvml, self._handle, self._instance = nvml, handle, instance
+        super().__init__(nvml, handle)
+        self._instance = instance
         self._samples: list[Any] = []
         try:
             if not nvml.nvmlGpmQueryDeviceSupport(handle).isSupportedDevice:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from keras_perf.observers.nvml.cuda_order import Gpu, Seen, select
+from keras_perf.observers.nvml.cuda_order import Seen, cuda_uuids, select
 from keras_perf.observers.nvml.device import Device
-from keras_perf.observers.nvml.listing import Handle, Listing, list_gpus
+from keras_perf.observers.nvml.listing import Gpu, list_gpus
 from keras_perf.observers.sensors.reopening import PersistentReader
 from keras_perf.observers.sensors.sensor import SensorError, Values
 
@@ -23,12 +22,12 @@ class NvmlReader:
 
     Arguments:
         warn: told in one line of what has stopped answering, once of each GPU or value.
-        environ: where `CUDA_VISIBLE_DEVICES` and `CUDA_DEVICE_ORDER` are looked up.
         seen: what the framework in this process says of its GPUs.
+        cuda: gives the UUIDs of the GPUs that CUDA shows this process, in CUDA's order.
         clock: monotonic seconds.
 
     Attributes:
-        doubt: why a GPU's number may be wrong; empty where it is certain.
+        doubt: what is missing, or why a GPU's number may be wrong; empty where all is certain.
 
     Cannot see: how much of the GPU a kernel uses (before Hopper).
 
@@ -39,8 +38,8 @@ class NvmlReader:
     def __init__(
         self,
         warn: Callable[[str], None],
-        environ: Mapping[str, str] = os.environ,
         seen: Seen | None = None,
+        cuda: Callable[[], tuple[str, ...]] = cuda_uuids,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         try:
@@ -48,19 +47,19 @@ class NvmlReader:
         except ImportError as error:
             raise SensorError("the package nvidia-ml-py is not installed") from error
         self._nvml, self._warn, self._clock = pynvml, warn, clock
-        self._devices: list[Device] = []
-        self._readers: list[PersistentReader] = []
+        self._devices: dict[int, Device] = {}
+        self._readers: dict[int, PersistentReader] = {}
         self._told: set[str] = set()
         self._news: dict[str, list[str]] = {}
         try:
-            with self._listing() as listing:
-                self._choose(listing, environ, seen)
+            with self._listing() as listed:
+                self._choose(listed, seen, cuda)
         except BaseException:
             self.close()
             raise
 
     @contextlib.contextmanager
-    def _listing(self) -> Iterator[Listing]:
+    def _listing(self) -> Iterator[dict[str, Gpu]]:
         """NVML is started for as long; each GPU that is opened meanwhile starts it for itself."""
         nvml = self._nvml
         try:
@@ -75,43 +74,43 @@ class NvmlReader:
             with contextlib.suppress(nvml.NVMLError):
                 nvml.nvmlShutdown()
 
-    def _choose(self, listing: Listing, environ: Mapping[str, str], seen: Seen | None) -> None:
-        selection = select(listing.gpus, environ, seen, listing.silent)
-        self.doubt = selection.doubt
-        for index, gpu in enumerate(selection.gpus):
-            device = self._open(index, gpu, listing.handles[gpu.uuid])
-            self._devices.append(device)
+    def _choose(
+        self, listed: dict[str, Gpu], seen: Seen | None, cuda: Callable[[], tuple[str, ...]]
+    ) -> None:
+        if listed and seen is not None and not seen.chosen:
+            count = len(listed)
+            raise SensorError(f"the framework uses none of the {count} GPUs of this machine")
+        found, self.doubt = select(listed, seen, cuda) if listed else ({}, "")
+        if not found:
+            raise SensorError(self.doubt or "no NVIDIA GPU is visible to this process")
+        for index, uuid in found.items():
+            device = self._devices[index] = self._open(index, listed[uuid])
             reopen = partial(self._reopen, index)
             lost = partial(self._lost, index)
-            self._readers.append(PersistentReader(device, reopen, lost, self._clock))
-        if not self._devices and listing.gpus and seen is not None and not seen.chosen:
-            count = len(listing.gpus)
-            raise SensorError(f"the framework uses none of the {count} GPUs of this machine")
-        if not self._devices:
-            raise SensorError("no NVIDIA GPU is visible to this process")
+            self._readers[index] = PersistentReader(device, reopen, lost, self._clock)
 
-    def _open(self, index: int, gpu: Gpu, handle: Handle) -> Device:
-        return Device(self._nvml, gpu, handle, partial(self._failed, index), self._clock)
+    def _open(self, index: int, gpu: Gpu) -> Device:
+        return Device(self._nvml, gpu, partial(self._failed, index), self._clock)
 
     def _reopen(self, index: int) -> Device:
-        gpu = self._devices[index].gpu
-        with self._listing() as listing:
-            if gpu.uuid not in listing.handles:
-                raise SensorError(f"NVML does not list {gpu.uuid}")
-            self._devices[index] = self._open(index, gpu, listing.handles[gpu.uuid])
+        uuid = self._devices[index].gpu.uuid
+        with self._listing() as listed:
+            if uuid not in listed:
+                raise SensorError(f"NVML does not list {uuid}")
+            self._devices[index] = self._open(index, listed[uuid])
         return self._devices[index]
 
     def describe(self) -> dict[str, str]:
         """Name and UUID by tag prefix, for the run's text."""
-        return {f"gpu/{i}": f"{d.gpu.name} {d.gpu.uuid}" for i, d in enumerate(self._devices)}
+        return {f"gpu/{i}": f"{d.gpu.name} {d.gpu.uuid}" for i, d in self._devices.items()}
 
     def unsupported(self) -> dict[str, list[str]]:
         """What was asked and is not supported, by tag prefix; complete after the first sample."""
-        return {f"gpu/{i}": sorted(d.unsupported) for i, d in enumerate(self._devices)}
+        return {f"gpu/{i}": sorted(d.unsupported) for i, d in self._devices.items()}
 
     def persistence(self) -> dict[str, bool]:
         """Whether persistence mode is on, by tag prefix, for those that tell."""
-        told = {f"gpu/{i}": device.persistence() for i, device in enumerate(self._devices)}
+        told = {f"gpu/{i}": device.persistence() for i, device in self._devices.items()}
         return {prefix: on for prefix, on in told.items() if on is not None}
 
     def memory_total_mib(self) -> float:
@@ -121,7 +120,7 @@ class NvmlReader:
             SensorError: NVML does not tell.
         """
         try:
-            return self._devices[0].memory_total_mib()
+            return next(iter(self._devices.values())).memory_total_mib()
         except self._nvml.NVMLError as error:
             raise SensorError(f"NVML does not tell the GPU's memory ({error})") from error
 
@@ -129,7 +128,7 @@ class NvmlReader:
         """One sample. What a device does not support, and what has stopped answering, is absent."""
         values = {
             f"gpu/{index}/{tag}": value
-            for index, reader in enumerate(self._readers)
+            for index, reader in self._readers.items()
             for tag, value in reader.read().items()
         }
         if self._news:
@@ -153,5 +152,5 @@ class NvmlReader:
 
     def close(self) -> None:
         """Frees what NVML gave; safe to call twice."""
-        for reader in self._readers:
+        for reader in self._readers.values():
             reader.close()

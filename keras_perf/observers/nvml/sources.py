@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from keras_perf.observers.sensors.sensor import Values
 
@@ -15,21 +16,29 @@ SLOW_S = 2.0
 """For what rarely changes, or takes the driver long: PCIe rates are measured for 20 ms each."""
 
 
-class Source(Protocol):
-    """One of the things that a device can be asked."""
+class Source(ABC):
+    """One of the things that a device can be asked.
 
-    @property
-    def tags(self) -> Sequence[str]:
-        """What it tells, without the device's prefix."""
+    Arguments:
+        nvml: the pynvml module, started.
+        handle: of the device.
 
-    @property
-    def every_s(self) -> float:
-        """It is asked no sooner than so many seconds after the last time."""
+    Attributes:
+        tags: what it tells, without the device's prefix.
+        every_s: it is asked no sooner than so many seconds after the last time.
+    """
 
+    tags: Sequence[str]
+    every_s = 0.0
+
+    def __init__(self, nvml: Any, handle: Any) -> None:
+        self._nvml, self._handle = nvml, handle
+
+    @abstractmethod
     def read(self, now: float) -> Values:
         """The answer; raises NVML's errors."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027  most hold nothing
         """Gives back what it holds."""
 
 
@@ -61,16 +70,12 @@ def _pcie_rate(nvml: Any, handle: Any) -> Sequence[float]:
 
 
 QUESTIONS = (
-    Question(
-        ("memory_used_mib", "memory_total_mib"),
-        lambda n, h: [(m := n.nvmlDeviceGetMemoryInfo(h)).used / _MIB, m.total / _MIB],
-    ),
+    Question(("memory_used_mib",), lambda n, h: [n.nvmlDeviceGetMemoryInfo(h).used / _MIB]),
     Question(("power_w",), lambda n, h: [n.nvmlDeviceGetPowerUsage(h) / 1e3]),
     Question(
         ("temperature_c",), lambda n, h: [n.nvmlDeviceGetTemperature(h, n.NVML_TEMPERATURE_GPU)]
     ),
     Question(("sm_clock_mhz",), lambda n, h: [n.nvmlDeviceGetClockInfo(h, n.NVML_CLOCK_SM)]),
-    Question(("memory_clock_mhz",), lambda n, h: [n.nvmlDeviceGetClockInfo(h, n.NVML_CLOCK_MEM)]),
     Question(
         (
             "throttled_power_cap_pct",
@@ -101,11 +106,12 @@ PCIE_RATE = Question(
 """For a device without GPM, which tells the same without a gap."""
 
 
-class Polled:
+class Polled(Source):
     """A question to one device."""
 
     def __init__(self, nvml: Any, handle: Any, question: Question) -> None:
-        self._nvml, self._handle, self._question = nvml, handle, question
+        super().__init__(nvml, handle)
+        self._question = question
         self.tags, self.every_s = question.tags, question.every_s
 
     def read(self, now: float) -> Values:
@@ -113,30 +119,25 @@ class Polled:
         values = self._question.ask(self._nvml, self._handle)
         return dict(zip(self.tags, map(float, values), strict=True))
 
-    def close(self) -> None:
-        """Nothing is held."""
 
-
-class Utilization:
+class Utilization(Source):
     """Utilization, from the driver's own buffer where that is denser than our asking."""
 
-    tags = ("utilization_pct", "memory_utilization_pct")
-    every_s = 0.0
+    tags = ("utilization_pct",)
     _MEMBERS = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")
     """Of the union in a sample, by nvmlValueType_t (nvml.h)."""
 
     def __init__(self, nvml: Any, handle: Any) -> None:
-        self._nvml, self._handle = nvml, handle
+        super().__init__(nvml, handle)
         self._newest, self._buffered = 0, True
         # The buffer holds what was before us, too.
         self._from_buffer()
 
     def read(self, now: float) -> Values:
-        """Two percentages; the first one as a series where the driver has kept one."""
+        """A percentage, or a series of them where the driver has kept one."""
         rates = self._nvml.nvmlDeviceGetUtilizationRates(self._handle)
         dense = self._from_buffer()
-        busy = dense if len(dense) > 1 else float(rates.gpu)
-        return dict(zip(self.tags, (busy, float(rates.memory)), strict=True))
+        return {"utilization_pct": dense if len(dense) > 1 else float(rates.gpu)}
 
     def _from_buffer(self) -> list[float]:
         if not self._buffered:
@@ -157,19 +158,13 @@ class Utilization:
             self._newest = new[-1].timeStamp
         return [float(getattr(s.sampleValue, self._MEMBERS[kind])) for s in new]
 
-    def close(self) -> None:
-        """Nothing is held."""
 
-
-class EnergyCounter:
+class EnergyCounter(Source):
     """Mean power since the last call, from the device's counter of millijoules: exact."""
 
     tags = ("mean_power_w",)
-    every_s = 0.0
 
-    def __init__(self, nvml: Any, handle: Any) -> None:
-        self._nvml, self._handle = nvml, handle
-        self._last: tuple[float, int] | None = None
+    _last: tuple[float, int] | None = None
 
     def read(self, now: float) -> Values:
         """Nothing at first, nor after the counter began anew."""
@@ -181,19 +176,12 @@ class EnergyCounter:
     def _count(self) -> int:
         return int(self._nvml.nvmlDeviceGetTotalEnergyConsumption(self._handle))
 
-    def close(self) -> None:
-        """Nothing is held."""
 
-
-class Processes:
+class Processes(Source):
     """Whose memory it is."""
 
     tags = ("process_memory_used_mib", "other_processes")
     every_s = SLOW_S
-
-    def __init__(self, nvml: Any, handle: Any, pid: int | None = None) -> None:
-        self._nvml, self._handle = nvml, handle
-        self._pid = os.getpid() if pid is None else pid
 
     def read(self, now: float) -> Values:
         """Nothing where this process is not among those that NVML lists.
@@ -201,14 +189,11 @@ class Processes:
         In a container NVML may know it by another number, and then none can be told from ours.
         """
         listed = self._nvml.nvmlDeviceGetComputeRunningProcesses(self._handle)
-        own = [process for process in listed if process.pid == self._pid]
+        own = [process for process in listed if process.pid == os.getpid()]
         if not own:
             return {}
-        others = {process.pid for process in listed} - {self._pid}
+        others = {process.pid for process in listed} - {os.getpid()}
         values = {"other_processes": float(len(others))}
         with contextlib.suppress(TypeError):  # None where the driver keeps it to itself
             values["process_memory_used_mib"] = sum(p.usedGpuMemory for p in own) / _MIB
         return values
-
-    def close(self) -> None:
-        """Nothing is held."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 
 from keras_perf.observers.sensors.sensor import Values
-from keras_perf.records.gpu_metrics import BUSY, BY_PHASE, EXTREMES
+from keras_perf.records.gpu_metrics import BUSY, EXTREMES, IN_VALIDATION
 from keras_perf.records.phase import Phase
 
 
@@ -61,42 +60,40 @@ class Aggregate:
     """Samples since the last `take`, by phase and tag."""
 
     def __init__(self) -> None:
-        self._spreads: dict[Phase, dict[str, Spread]] = {phase: {} for phase in Phase}
+        self._training: dict[str, Spread] = {}
+        self._validation: dict[str, Spread] = {}
         self._busy: dict[str, Percentiles] | None = None
 
     def add(self, values: Values, seconds: dict[Phase, float]) -> None:
         """One sample that stands for so many seconds of each phase."""
         of_s = sum(seconds.values())
+        training_s, validation_s = (seconds.get(p, 0.0) for p in (Phase.TRAINING, Phase.VALIDATION))
         for tag, value in values.items():
             series = value if isinstance(value, Sequence) else (value,)
-            for phase, spent in seconds.items():
-                self._spreads[phase].setdefault(tag, Spread()).add(series, spent, of_s)
-            spent = seconds.get(Phase.TRAINING, 0.0)
-            if self._busy is not None and spent and _name(tag) == BUSY:
-                self._busy.setdefault(tag, Percentiles()).add(series, spent)
+            if training_s:
+                self._training.setdefault(tag, Spread()).add(series, training_s, of_s)
+            if validation_s and _name(tag) in IN_VALIDATION:
+                self._validation.setdefault(tag, Spread()).add(series, validation_s, of_s)
+            if self._busy is not None and training_s and _name(tag) == BUSY:
+                self._busy.setdefault(tag, Percentiles()).add(series, training_s)
 
     def take(self) -> dict[str, float]:
         """The figures since the last call, and a new beginning.
 
         The percentiles begin at the first call, which ends the warm-up, and never anew.
         """
-        training = self._spreads[Phase.TRAINING]
-        found = {tag: spread.mean for tag, spread in training.items()}
-        for tag, spread in training.items():
-            if _name(tag) in EXTREMES and spread.values:
-                found[_with(tag, "min")] = min(spread.values)
-                found[_with(tag, "max")] = max(spread.values)
-            if _name(tag) == BUSY and (nonzero := [v for v in spread.values if v > 0]):
-                found[_with(tag, "median_nonzero")] = statistics.median(nonzero)
-        for phase in (Phase.VALIDATION, Phase.BETWEEN):
-            for tag, spread in self._spreads[phase].items():
-                if _name(tag) in BY_PHASE:
-                    found[_with(tag, phase.value)] = spread.mean
+        found = {tag: spread.mean for tag, spread in self._training.items()}
+        for tag, spread in self._training.items():
+            for word, extreme in (("min", min), ("max", max)):
+                if _name(tag) in EXTREMES[word] and spread.values:
+                    found[_with(tag, word)] = extreme(spread.values)
+        for tag, spread in self._validation.items():
+            found[_with(tag, "validation")] = spread.mean
         for tag, busy in (self._busy or {}).items():
             found |= {_with(tag, "p5"): busy.at(5), _with(tag, "p95"): busy.at(95)}
         self._busy = self._busy or {}
-        for spreads in self._spreads.values():
-            spreads.clear()
+        self._training.clear()
+        self._validation.clear()
         return found
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import math
 import os
 import threading
 import time
@@ -14,6 +13,7 @@ from keras_perf.observers.asking import reason_of, unwarned
 from keras_perf.observers.sensors.aggregation import Aggregate
 from keras_perf.observers.sensors.phases import Phases
 from keras_perf.observers.sensors.sensor import Reader, SensorError
+from keras_perf.records.arguments import require_number
 from keras_perf.records.phase import Phase
 
 PATIENCE_S = 5.0
@@ -37,12 +37,7 @@ def sampling_interval(interval_s: object) -> float:
         ValueError: not above 0, or not finite.
     """
     remedy = "The default is 0.2, five samples a second."
-    if isinstance(interval_s, bool) or not isinstance(interval_s, int | float):
-        kind = type(interval_s).__name__
-        raise TypeError(f"interval_s must be a number, got {kind} {interval_s!r}. {remedy}")
-    if not 0 < interval_s < math.inf:
-        raise ValueError(f"interval_s must be above 0 and finite, got {interval_s!r}. {remedy}")
-    return float(interval_s)
+    return require_number("interval_s", interval_s, above=0, remedy=remedy)
 
 
 class BackgroundSampler:

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from keras_perf.analyse.training import CLOCKS_APART_S, newest_training, trainings
+from keras_perf.records.run_names import worker_run
 from keras_perf.report.run_report import run_reports
-from keras_perf.write.run_writer import RunWriter, worker_run
+from keras_perf.write.run_writer import RunWriter
 
 
 def write(log_dir: Path, run: str, *, step_ms: float = 4.0, at_s: float = 0.0, **context) -> None:

@@ -6,13 +6,13 @@ import json
 
 import pytest
 
+from keras_perf.cluster.tf_config import read_place
 from keras_perf.cluster.worker_number import (
     absent_workers,
     includes,
     is_chosen,
     place_among_workers,
     require_workers,
-    worker_number,
 )
 
 TWO = ["a:1", "b:1"]
@@ -31,15 +31,16 @@ def config(kind, index, **cluster):
         (config("worker", 0, worker=TWO), 0),
         (config("worker", 1, worker=TWO), 1),
         (config("chief", 0, chief=["c:1"], worker=TWO), 0),
-        (config("master", 0, master=["c:1"], worker=TWO), 0),
         (config("worker", 0, chief=["c:1"], worker=TWO), 1),
         (config("worker", 1, chief=["c:1"], worker=TWO), 2),
         (config("ps", 0, worker=TWO, ps=["d:1"]), None),
         (config("evaluator", 0, worker=TWO), None),
+        (config("evaluator", 0, worker=TWO, evaluator=["e:1"]), None),
+        (config("worker", 1, worker=TWO, ps=["d:1"], evaluator=["e:1"]), 1),
     ],
 )
 def test_the_chief_is_0_and_the_workers_follow(tf_config, number):
-    assert worker_number(tf_config) == number
+    assert read_place(tf_config).number == number
 
 
 @pytest.mark.parametrize(
@@ -94,37 +95,31 @@ UNREADABLE = [
     '{"cluster": {"worker": 5}}',
     '{"cluster": {"worker": "a:1"}}',
     '{"cluster": {"chief": 1.5}}',
-    '{"task": {"index": "x"}}',
-    '{"task": {"index": null}}',
-    '{"task": {"index": []}}',
-    '{"task": {"index": -1}}',
-    '{"task": {"index": true}}',
-    '{"task": {"index": 1.5}}',
-    '{"task": {"index": 1e400}}',
-    '{"task": {"index": NaN}}',
-    '{"task": {"index": ' + "9" * 4000 + "}}",
+    config("worker", "x", worker=TWO),
+    config("worker", 2, worker=TWO),
+    config("ps", 0, worker=TWO),
+    config("master", 0, master=["c:1"], worker=TWO),
+    config("worker", 0, master=["c:1"], worker=TWO),
+    json.dumps({"cluster": {"worker": TWO}}),
+    *(config("worker", index, worker=TWO) for index in (None, [], -1, True, 1.5, 1e400, 10**4000)),
+    *(config(kind, 0, worker=TWO) for kind in (None, 3, ["worker"], {})),
 ]
 
 
 @pytest.mark.fault(2, "a TF_CONFIG that is no JSON, no object, or of wrong types")
 @pytest.mark.parametrize("tf_config", UNREADABLE, ids=lambda text: repr(text[:40]))
 def test_a_config_that_cannot_be_read_is_said(tf_config):
-    with pytest.raises(ValueError, match=r"^TF_CONFIG must be JSON .* got .{,400}$"):
-        worker_number(tf_config)
-    with pytest.raises(ValueError, match=r"^TF_CONFIG must be JSON"):
+    with pytest.raises(ValueError, match=r"^TF_CONFIG.* got .{,600}$"):
+        read_place(tf_config)
+    with pytest.raises(ValueError, match=r"^TF_CONFIG"):
         is_chosen((0, 5), tf_config)
-    with pytest.raises(ValueError, match=r"^TF_CONFIG must be JSON"):
+    with pytest.raises(ValueError, match=r"^TF_CONFIG"):
         absent_workers((0, 5), tf_config)
     assert place_among_workers(tf_config) == (None, None)
 
 
 def test_an_index_may_be_digits_in_a_string():
-    assert worker_number(config("worker", "1", worker=TWO)) == 1
-
-
-@pytest.mark.parametrize("kind", [None, 3, ["worker"], {}, "ps"])
-def test_a_task_of_another_type_is_no_worker(kind):
-    assert worker_number(config(kind, 0, worker=TWO)) is None
+    assert read_place(config("worker", "1", worker=TWO)).number == 1
 
 
 @pytest.mark.parametrize("wrong", ["chef", [], [-1], ()])

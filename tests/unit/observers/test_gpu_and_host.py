@@ -43,7 +43,7 @@ class Gpus:
 
     doubt = "their order is doubtful"
 
-    def __init__(self, warn, environ, seen) -> None:
+    def __init__(self, warn, seen) -> None:
         pass
 
     def describe(self):
@@ -88,7 +88,7 @@ def test_gpus_are_described_and_doubts_are_said(monkeypatch):
 
 
 def test_without_a_gpu_one_line_says_what_is_missing(monkeypatch):
-    def absent(warn, environ, seen):
+    def absent(warn, seen):
         raise SensorError("no NVIDIA GPU is visible to this process")
 
     watch, said = watched(monkeypatch, absent)
@@ -100,7 +100,7 @@ def test_without_a_gpu_one_line_says_what_is_missing(monkeypatch):
 
 
 def test_a_binding_that_is_not_nvidias_costs_the_gpu_figures_only(monkeypatch):
-    def foreign(warn, environ, seen):
+    def foreign(warn, seen):
         raise AttributeError("module 'pynvml' has no attribute 'nvmlInit'")
 
     _, said = watched(monkeypatch, foreign)
@@ -131,9 +131,9 @@ def test_a_question_to_nvml_that_fails_costs_its_own_answer(question, name, monk
 
 
 def test_a_binding_that_warns_is_asked_again_where_warnings_are_errors(monkeypatch):
-    def warns(warn, environ, seen):
+    def warns(warn, seen):
         warnings.warn("pynvml is deprecated", RuntimeWarning, stacklevel=2)
-        return Gpus(warn, environ, seen)
+        return Gpus(warn, seen)
 
     watch, _ = watched(monkeypatch, warns)
     assert watch.facts.gpus

@@ -13,4 +13,4 @@ from keras_perf.observers.sensors.sensor import SensorError
 def test_without_the_package_the_error_names_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "pynvml", None)
     with pytest.raises(SensorError, match="nvidia-ml-py is not installed"):
-        NvmlReader(print, {})
+        NvmlReader(print)

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from keras_perf.read.left_out import LeftOutWarning
 from keras_perf.records.run_facts import Machine, RunFacts, from_json
+from keras_perf.records.run_names import worker_run
 from keras_perf.report.as_json import reports_json
 from keras_perf.report.comparison import comparison_of
 from keras_perf.report.diagnosis import Diagnosis, diagnose
 from keras_perf.report.page.page import page_html
 from keras_perf.report.run_report import run_reports
 from keras_perf.report.runs_table import runs_markdown, runs_text
-from keras_perf.write.run_writer import worker_run
 
 NONSENSE = re.compile(r"(?<![a-z])(nan|inf|infinity)(?![a-z])", re.IGNORECASE)
 

@@ -17,12 +17,13 @@ from keras_perf.analyse.training import UnknownFitError
 from keras_perf.cli.main import main
 from keras_perf.read.fits import fits_of
 from keras_perf.records.fit_identity import FitIdentity
+from keras_perf.records.run_names import worker_run
 from keras_perf.report.comparison import compare
 from keras_perf.report.diagnosis import diagnose
 from keras_perf.report.run_report import run_reports
 from keras_perf.report.text.fit_list import list_fits
 from keras_perf.write import fit_of_process
-from keras_perf.write.run_writer import RunWriter, worker_run
+from keras_perf.write.run_writer import RunWriter
 
 
 def write_unmeasured(log_dir, run="perf"):

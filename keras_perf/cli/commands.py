@@ -1,0 +1,157 @@
+"""What each command does. What it needs is imported when it runs, as most need no TensorFlow."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
+from pathlib import Path
+
+from keras_perf.records.visible import visible
+
+
+class WrongUseError(Exception):
+    """An argument that cannot be meant; the message names it."""
+
+
+@contextlib.contextmanager
+def _arguments_at_fault(*errors: type[Exception]) -> Iterator[None]:
+    try:
+        yield
+    except errors as error:
+        raise WrongUseError(str(error)) from error
+
+
+@contextlib.contextmanager
+def _permitted() -> Iterator[None]:
+    try:
+        yield
+    except PermissionError as error:
+        raise WrongUseError(
+            f"LOGDIR must be readable, got {error.filename!r} (permission denied). "
+            "Run as its owner, or have the permissions changed."
+        ) from error
+
+
+def report(arguments: argparse.Namespace) -> None:
+    """Prints the diagnosis of runs, or writes it as a page."""
+    from keras_perf.analyse.training import UnknownFitError
+    from keras_perf.report.run_report import run_reports
+    from keras_perf.report.runs_table import runs_markdown, runs_text
+
+    if arguments.fits:
+        with _permitted():
+            _list_fits(arguments.logdirs)
+        return
+    with _permitted(), _arguments_at_fault(UnknownFitError):
+        reports = run_reports(arguments.logdirs, arguments.fit)
+    if arguments.html is not None:
+        from keras_perf.report.page.page import page_html
+
+        _write(arguments.html, page_html(reports))
+    elif arguments.json:
+        from keras_perf.report.as_json import reports_json
+
+        print(reports_json(reports), end="")
+    elif len(reports) == 1:
+        [diagnosis] = (report.diagnosis for report in reports)
+        print(diagnosis.to_markdown() if arguments.markdown else diagnosis, end="")
+    else:
+        print(runs_markdown(reports) if arguments.markdown else runs_text(reports), end="")
+
+
+def _list_fits(log_dirs: Sequence[str]) -> None:
+    from keras_perf.report.text.fit_list import fits_text, list_fits
+
+    for log_dir in log_dirs:
+        if len(log_dirs) > 1:
+            print(f"{visible(log_dir)}:")
+        print(fits_text(list_fits(log_dir)), end="")
+
+
+def _write(file: str, page: str) -> None:
+    try:
+        # A directory's name need not be valid Unicode.
+        Path(file).write_text(page, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise WrongUseError(
+            f"FILE of --html must be writable, got {file!r} ({error.strerror}). "
+            "Give a file in a directory that exists."
+        ) from error
+    print(f"Written: {visible(file)}")
+
+
+def template(arguments: argparse.Namespace) -> None:
+    """Writes the training loop."""
+    program = (files("keras_perf") / "loop" / "template.py").read_text(encoding="utf-8")
+    try:
+        with open(arguments.file, "x", encoding="utf-8") as file:
+            file.write(program)
+    except OSError as error:
+        raise WrongUseError(
+            f"FILE must be a new file in a directory that is writable, got {arguments.file!r} "
+            f"({error.strerror}). Give another name; nothing is overwritten."
+        ) from error
+    written = visible(arguments.file)
+    print(f"Written: {written}. Try it: python {written}")
+
+
+def launch(arguments: argparse.Namespace) -> int:
+    """Runs a script as several workers; their exit code."""
+    from keras_perf.cli import launch as workers
+
+    with _arguments_at_fault(workers.LaunchError):
+        return workers.launch(arguments.workers, arguments.script, arguments.arguments)
+
+
+def compare(arguments: argparse.Namespace) -> None:
+    """Prints what a change bought, or writes it as a page."""
+    from keras_perf.report import comparison as comparing
+
+    with _permitted(), _arguments_at_fault(ValueError):
+        comparison = comparing.compare(arguments.before, arguments.after)
+    if arguments.html is not None:
+        from keras_perf.report.page.page import page_html
+        from keras_perf.report.run_report import run_reports
+
+        _write(arguments.html, page_html(run_reports([arguments.before, arguments.after])))
+        return
+    print(comparison.to_markdown() if arguments.markdown else comparison, end="")
+
+
+@contextlib.contextmanager
+def _quiet_stderr() -> Iterator[None]:
+    """Keeps what TensorFlow prints while it is imported; shown only if the import fails.
+
+    It announces CPU features and the lack of CUDA, and no setting of its own prevents that.
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    stderr = os.dup(2)
+    with tempfile.TemporaryFile() as kept:
+        os.dup2(kept.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            kept.seek(0)
+            os.write(stderr, kept.read())
+            raise
+        finally:
+            os.dup2(stderr, 2)
+            os.close(stderr)
+
+
+def demo(arguments: argparse.Namespace) -> None:
+    """Trains twice on real digits."""
+    from rich.console import Console
+
+    from keras_perf.write.log_dir import writable_log_dir
+
+    with _arguments_at_fault(ValueError, OSError):
+        log_dir = Path(writable_log_dir(arguments.logdir))
+    with _quiet_stderr():
+        from keras_perf.cli.demo import run
+
+    run(log_dir, Console())

@@ -1,0 +1,65 @@
+"""What a worker prints, line by line, with the worker's name before each."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import IO
+
+_LONGEST_LINE = 1 << 20
+
+
+class PrefixedOutput:
+    """A thread that passes on whole lines as they come.
+
+    Arguments:
+        source: the end of a pipe that is read; closed when nobody writes to it any more.
+        target: where the lines go, which may be the target of others too.
+        prefix: stands before each line.
+
+    Attributes:
+        error: why nothing can be written to `target` any more; None while it can.
+    """
+
+    def __init__(self, source: IO[bytes], target: IO[bytes], prefix: bytes) -> None:
+        self._source, self._target, self._prefix = source, target, prefix
+        self.error: OSError | None = None
+        self._held = b""
+        self._over = False
+        self._lock = threading.Lock()
+        # A daemon: a process that the worker left behind may hold the pipe open for ever.
+        self._thread = threading.Thread(target=self._run, name="keras_perf-output", daemon=True)
+
+    def start(self) -> None:
+        """Begins to read."""
+        self._thread.start()
+
+    def finish(self, within_s: float) -> None:
+        """Passes on the rest and ends a line that has begun; nothing is passed on later."""
+        self._thread.join(within_s)
+        with self._lock:
+            self._over = True
+            if self._held and self.error is None:
+                self._print([self._held])
+
+    def _run(self) -> None:
+        try:
+            with self._source:
+                while read := os.read(self._source.fileno(), 1 << 16):
+                    self._pass_on(read)
+        except OSError as error:
+            self.error = error
+
+    def _pass_on(self, read: bytes) -> None:
+        with self._lock:
+            *lines, self._held = (self._held + read).split(b"\n")
+            if len(self._held) > _LONGEST_LINE:
+                lines.append(self._held)
+                self._held = b""
+            if not self._over:
+                self._print(lines)
+
+    def _print(self, lines: list[bytes]) -> None:
+        # In one piece, so that another worker's lines come before or after it.
+        self._target.write(b"".join(self._prefix + line + b"\n" for line in lines))
+        self._target.flush()

@@ -1,0 +1,28 @@
+"""The names of our runs under a log directory: `perf`, and of several workers `perf/worker_<k>`."""
+
+from __future__ import annotations
+
+from pathlib import PurePath, PurePosixPath
+
+RUN = "perf"
+_WORKER = "worker_"
+
+
+def worker_run(number: int) -> str:
+    """The run of one of several workers."""
+    return f"{RUN}/{_WORKER}{number}"
+
+
+def without_worker(run: str) -> tuple[str, int | None]:
+    """A run's path without its worker's part, and the worker's number; None if it has none."""
+    path = PurePosixPath(run)
+    number = path.name.removeprefix(_WORKER)
+    if path.name.startswith(_WORKER) and number.isdecimal():
+        return path.parent.as_posix(), int(number)
+    return run, None
+
+
+def is_ours(folder: PurePath) -> bool:
+    """Whether a directory has the name of one of our runs."""
+    of_worker = folder.parent.name == RUN and folder.name.startswith(_WORKER)
+    return folder.name == RUN or of_worker
