@@ -6,6 +6,7 @@ import functools
 import logging
 import math
 import os
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -44,9 +45,13 @@ class ListeningCallback(keras.callbacks.Callback, Listener):
 
     A copy, pickled or not, is as the callback was before any `fit`: without the model, and
     without what belongs to the `fit` that runs.
+
+    Attributes:
+        clock: nanoseconds; all times of a `fit` are read from that of its first callback.
     """
 
     observation: Observation | None = None
+    clock: Callable[[], int] = time.perf_counter_ns
 
     def __init__(self, log_dir: str | os.PathLike[str]) -> None:
         super().__init__()
@@ -82,7 +87,7 @@ class ListeningCallback(keras.callbacks.Callback, Listener):
             )
             self.not_observed("Keras runs on another backend than TensorFlow")
             return
-        joined = join(self.model, self, self._of_fit)
+        joined = join(self.model, self, self._of_fit, self.clock)
         if joined is None:
             if self.observation is None:
                 self.not_observed("this fit is inside another one, which is observed")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import TracebackType
 from typing import Any
@@ -59,6 +60,8 @@ class LoopMonitor:
     >>> with loop.LoopMonitor("logs/run1", model=model, steps=100) as monitor:
     ...     pass  # while step < 100: with monitor.execution(iterator, 10) as call: ...
     """
+
+    clock: Callable[[], int] = time.perf_counter_ns
 
     def __init__(
         self,
@@ -151,7 +154,7 @@ class LoopMonitor:
 
     def __enter__(self) -> LoopMonitor:
         try:
-            observation = self._make()
+            observation = self._make(clock=self.clock)
         except Exception as error:  # noqa: BLE001  monitoring never kills training
             warn_of(error, "LoopMonitor", "this training is not observed")
             return self

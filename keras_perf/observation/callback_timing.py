@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, Protocol
 
@@ -14,8 +13,6 @@ import keras
 from keras_perf.observers.steps.timeline import Timeline
 from keras_perf.records.epoch_gap import VALIDATION
 from keras_perf.records.owners import owner_of
-
-_clock = time.perf_counter_ns
 
 _Hooks = list[tuple[keras.callbacks.Callback, str]]
 
@@ -61,10 +58,12 @@ class ObservedFit(Protocol):
     """What is told of a `fit`'s hooks.
 
     Attributes:
+        now: the clock, in nanoseconds.
         timeline: on which hooks are timed.
         answering: hooks are to be called as if the last execution had not ended yet.
     """
 
+    now: Callable[[], int]
     timeline: Timeline
     answering: bool
 
@@ -97,7 +96,7 @@ class CallbackRelay(keras.callbacks.Callback):
         self._list = weakref.ref(callbacks)
         self._originals = callbacks.callbacks
         self._observation: ObservedFit | None = observation
-        self._timeline = observation.timeline
+        self._timeline, self._now = observation.timeline, observation.now
         self._find_hooks()
         callbacks.callbacks = [self]
 
@@ -138,14 +137,14 @@ class CallbackRelay(keras.callbacks.Callback):
         """Times each callback's hook."""
         observation = self._observation
         if observation is None or not observation.answering:
-            self._run("on_train_batch_begin", self._begin_hooks, batch, logs, _clock())
+            self._run("on_train_batch_begin", self._begin_hooks, batch, logs, self._now())
         if observation is not None:
             # After the hooks: one of them may train on a batch itself.
             observation.arm()
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Notes that the logs have been read, then times each callback's hook."""
-        begin = _clock()
+        begin = self._now()
         self._timeline.ready(begin)
         observation = self._observation
         if observation is not None and observation.answering:
@@ -157,7 +156,7 @@ class CallbackRelay(keras.callbacks.Callback):
         try:
             for callback, owner in hooks:
                 getattr(callback, hook)(batch, logs=logs)
-                end = _clock()
+                end = self._now()
                 host(owner, begin, end)
                 begin = end
         except BaseException:
@@ -185,7 +184,7 @@ class CallbackRelay(keras.callbacks.Callback):
 
     def on_train_end(self, logs: Any = None) -> None:
         """Forwards, then ends the observation."""
-        self._timeline.close(_clock())
+        self._timeline.close(self._now())
         self._forward("on_train_end", logs)
         if self._observation is not None:
             self._observation.close()
@@ -193,7 +192,7 @@ class CallbackRelay(keras.callbacks.Callback):
     def on_test_end(self, logs: Any = None) -> None:
         """Forwards; all since the epoch's last execution was for validation."""
         self._forward("on_test_end", logs)
-        self._timeline.outside(VALIDATION, None, _clock())
+        self._timeline.outside(VALIDATION, None, self._now())
 
     def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Forwards."""
@@ -220,11 +219,11 @@ class CallbackRelay(keras.callbacks.Callback):
         self._forward("on_predict_batch_end", batch, logs)
 
     def _between(self, hook: str, epoch: int, logs: Any) -> None:
-        begin = _clock()
+        begin = self._now()
         try:
             for callback in self._leaves:
                 getattr(callback, hook)(epoch, logs)
-                end = _clock()
+                end = self._now()
                 self._timeline.outside(owner_of(callback, hook), begin, end)
                 begin = end
         except BaseException:

@@ -51,6 +51,7 @@ class FitObservation(Observation):
         model: keras.Model,
         callbacks: keras.callbacks.CallbackList | None,
         when_closed: Callable[[FitObservation], None],
+        clock: Callable[[], int],
     ) -> None:
         if "train_function" not in vars(model):
             raise ValueError(
@@ -61,6 +62,7 @@ class FitObservation(Observation):
             model,
             model.train_function,
             int(model.steps_per_execution),
+            clock=clock,
             first_step=optimizer_iterations(model) or 0,
         )
         self._when_closed = when_closed

@@ -58,6 +58,7 @@ class LoopObservation(Observation):
         exchange: times the exchange of gradients, or None.
         worker: this worker's number, or None where it is the only one.
         workers: how many there are, as far as that is known.
+        clock: in nanoseconds.
     """
 
     epochs_are_called = "stretches without an interruption"
@@ -76,11 +77,13 @@ class LoopObservation(Observation):
         exchange: TimedExchange | None,
         worker: int | None,
         workers: int | None,
+        clock: Callable[[], int],
     ) -> None:
         super().__init__(
             model,
             function,
             1,
+            clock=clock,
             first_step=first_step,
             fetches_per_step=fetches_per_step,
             run=RUN if worker is None else worker_run(worker),

@@ -37,8 +37,6 @@ MEASURABLE_EXECUTIONS = 3
 INTERVAL_S = 0.5
 """Seconds of training between two points."""
 
-_clock = time.perf_counter_ns
-
 _STEADY, _TRACED, _WARMUP = Kind.STEADY, Kind.TRACED, Kind.WARMUP
 
 
@@ -63,6 +61,7 @@ class Observation:
 
     Attributes:
         model: being trained.
+        now: the clock of all its times, in nanoseconds.
         timeline: fed here and by the driver.
         step: optimizer steps before the next execution.
         first_step: optimizer steps before this training.
@@ -90,11 +89,13 @@ class Observation:
         function: Any,
         steps_per_execution: int,
         *,
+        clock: Callable[[], int],
         first_step: int = 0,
         fetches_per_step: float = 1.0,
         run: str = RUN,
     ) -> None:
         self.model = model
+        self.now = clock
         self.timeline = Timeline()
         self.first_step = self.step = first_step
         self.batch = 0
@@ -111,7 +112,7 @@ class Observation:
         self.closed = False
         self._closing = threading.Lock()
         self._interval_ns = round(INTERVAL_S * 1e9)
-        self._interval_begin = self._begun = _clock()
+        self._interval_begin = self._begun = self.now()
         self._interval_measured = False
         self._listeners: list[Listener] = []
         self._directors: tuple[Director, ...] = ()
@@ -121,7 +122,7 @@ class Observation:
         self.steps_per_execution = steps_per_execution
         self._warm_executions = _executions_of_warmup(steps_per_execution)
         self._runs(function)
-        self._garbage = GarbageWatch(_clock, self.timeline.collected)
+        self._garbage = GarbageWatch(clock, self.timeline.collected)
 
     # -- what only the driver knows ------------------------------------------------------
 
@@ -217,22 +218,17 @@ class Observation:
         self._count_traces = trace_counter(function)
         self.traces = self._count_traces()
 
-    @staticmethod
-    def now() -> int:
-        """The timeline's clock, in nanoseconds."""
-        return _clock()
-
     def begin(self, iterator: Any) -> Plan:
         """The next execution begins now; how it is to be run."""
-        entry = _clock()
+        entry = self.now()
         plan = self._plan(iterator, entry)
-        self._begun = _clock()
+        self._begun = self.now()
         self.timeline.begin(entry, self._begun, self.step, plan.steps, plan.kind)
         return plan
 
     def returned(self, plan: Plan, *, unseen: bool = False) -> None:
         """The execution has run; `unseen`, if its function may have returned long before."""
-        self.timeline.returned(self._begun if unseen else _clock())
+        self.timeline.returned(self._begun if unseen else self.now())
         self._executions += 1
         self.step += plan.steps
         self.batch += plan.steps
@@ -417,10 +413,10 @@ class Observation:
 
     def _tell_the_rest(self) -> None:
         self.timeline.flush()
-        self.timeline.close(_clock())
+        self.timeline.close(self.now())
         self._end_stretch(None)
         self._tell("executions_end")
-        self._end_interval(None, _clock())
+        self._end_interval(None, self.now())
 
     def _end_listeners(self, *, aborted: bool) -> None:
         """In their order; each is told, also if one before it is interrupted."""
