@@ -71,7 +71,7 @@ class ListeningCallback(keras.callbacks.Callback, Listener):
     def fails(self, error: Exception) -> None:
         """Something of ours has gone wrong in a hook of Keras's."""
         if self.observation is not None:
-            self.observation.fails(self, error)
+            self.observation.audience.fails(self, error)
         else:
             warn_of(error, type(self).__name__, "this fit is not observed")
 
@@ -97,7 +97,7 @@ class ListeningCallback(keras.callbacks.Callback, Listener):
     @harmless
     def on_train_end(self, logs: Any = None) -> None:
         """Needed only where no CallbackList was found to tell the end."""
-        if self._of_fit is not None and not self._of_fit.relayed:
+        if self._of_fit is not None and not self._of_fit.times_callbacks:
             self._of_fit.close()
 
     @property
@@ -106,7 +106,7 @@ class ListeningCallback(keras.callbacks.Callback, Listener):
 
     def observe(self, observation: Observation) -> None:
         """Joins the observation of a custom loop."""
-        observation.add(self)
+        observation.audience.add(self)
         self._begins(observation)
 
     def _begins(self, observation: Observation) -> None:
@@ -114,7 +114,7 @@ class ListeningCallback(keras.callbacks.Callback, Listener):
         try:
             unwarned(self.observation_begins, observation)
         except Exception as error:  # noqa: BLE001  monitoring never kills training
-            observation.drop(self, error)
+            observation.audience.drop(self, error)
 
     def not_observed(self, why: str) -> None:
         """The `fit` that begins cannot be observed."""

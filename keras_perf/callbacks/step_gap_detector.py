@@ -128,7 +128,7 @@ class StepGapDetector(ListeningCallback):
         assert observation is not None
         if final:
             self._judge({})
-        interval = self._splitter.take(observation.dispatch_share, final=final)
+        interval = self._splitter.take(observation.trials.dispatch_share, final=final)
         if interval is None:
             return
         if self._examples_per_step is None and observation.mid_epoch:

@@ -15,6 +15,7 @@ import keras
 from keras_perf.callbacks.observing_callback import ListeningCallback, require_bool, require_number
 from keras_perf.observation.listener import Director, Plan
 from keras_perf.observation.observation import Observation
+from keras_perf.observation.trials import Trials
 from keras_perf.observers.capture.schedule import require_int
 from keras_perf.observers.trial.cost_curve import CostCurve, resampled_curves
 from keras_perf.observers.trial.lengths import CONFIRMATIONS, TRIALS, Room, in_turn
@@ -114,15 +115,19 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         assert self.observation is not None
         return self.observation
 
+    @property
+    def _trials(self) -> Trials:
+        return self._fit.trials
+
     # -- during training -----------------------------------------------------------------
 
     def observation_begins(self, observation: Observation) -> None:
         """Checks what can be checked before the first step."""
         known, model = self.recommendation, self._measured_on()
         self._forget()
-        self._refusal = observation.reason_not_to_try()
+        self._refusal = observation.trials.reason_not_to_try()
         if self._refusal is not None:
-            observation.stop_directing(self)
+            observation.audience.stop_directing(self)
         elif self.apply and known is not None and known.evidence and model is observation.model:
             self._finished = True
 
@@ -148,16 +153,16 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
             return plan
         steps = self._due[0]
         room = steps if running_up else steps * (1 + RUN_UP)
-        if self._fit.at_most(room) < room or not self._prepared(steps):
+        if self._trials.at_most(room) < room or not self._prepared(steps):
             return plan
         self._since_trial = 0
         del self._due[0]
-        return self._fit.longer(plan, steps, Kind.TRIAL)
+        return self._trials.longer(plan, steps, Kind.TRIAL)
 
     def function_replaced(self) -> None:
         """The longer functions train as the model was before: they are not run any more."""
         self._refusal = "a callback made the train function anew during training"
-        self._fit.stop_directing(self)
+        self._fit.audience.stop_directing(self)
 
     def _next_trials(self, plan: Plan) -> list[int]:
         """Lengths of the executions to run now, in their order; none yet, or none any more.
@@ -173,7 +178,7 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         if not tried:
             lengths, self._refusal = room.first_lengths()
             if self._refusal is not None:
-                self._fit.stop_directing(self)
+                self._fit.audience.stop_directing(self)
             return in_turn(lengths, TRIALS)
         beyond = None if self._confirmed else room.length_beyond(self._chosen_so_far(), tried)
         if beyond is not None:
@@ -185,17 +190,17 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
     def _room(self, plan: Plan) -> Room | None:
         """What this training leaves for trials; None while that is not known."""
         fit, ordinary_ms = self._fit, self._times.ordinary_ms
-        if ordinary_ms is None or fit.room_steps is None:
+        if ordinary_ms is None or fit.trials.room_steps is None:
             return None
         return Room(
             present=plan.steps,
             step_ms=ordinary_ms / plan.steps,
             first_s=self._times.first_ns / 1e9,
-            epoch_steps=fit.room_steps,
-            steps_left=fit.steps_left,
+            epoch_steps=fit.trials.room_steps,
+            steps_left=fit.trials.steps_left,
             limit=self.limit,
             max_execution_s=self.max_execution_s,
-            epochs=fit.epochs_are_called,
+            epochs=fit.trials.epochs_are_called,
         )
 
     def _from_gaps(self, plan: Plan) -> tuple[float, float] | None:
@@ -214,28 +219,29 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
 
     def _prepared(self, steps: int) -> bool:
         """Executions of so many steps can be run; if they cannot, why not."""
-        refusal = self._fit.refuses(steps)
+        refusal = self._trials.refuses(steps)
         if refusal is not None:
             self._refusal = refusal
-            self._fit.stop_directing(self)
+            self._fit.audience.stop_directing(self)
         return refusal is None
 
     def _applied(self, plan: Plan) -> Plan:
         chosen = self.recommendation.steps_per_execution if self.recommendation else 1
         chosen -= chosen % plan.steps
-        steps = self._fit.at_most(chosen) if self.apply else 0
+        steps = self._trials.at_most(chosen) if self.apply else 0
         if steps > plan.steps and self._prepared(steps):
             self._has_applied = True
             # What entering and leaving costs is spread over more steps from here on.
             inside_ms = self._dispatch_ms + steps * self._in_graph_ms
-            self._fit.dispatch_share = self._dispatch_ms / inside_ms if self._dispatch_ms else None
-            return self._fit.longer(plan, steps, Kind.STEADY)
+            share = self._dispatch_ms / inside_ms if self._dispatch_ms else None
+            self._trials.dispatch_share = share
+            return self._trials.longer(plan, steps, Kind.STEADY)
         return plan
 
     # -- at the end ----------------------------------------------------------------------
 
     def _bounds(self) -> Bounds:
-        return self._fit.bounds(self.limit, self.max_execution_s)
+        return self._trials.bounds(self.limit, self.max_execution_s)
 
     def _chosen_so_far(self) -> int:
         return choose_steps(self._times.curve(self._fit.steps_per_execution), self._bounds())
@@ -245,7 +251,7 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         fit.tell_executions()
         self._finished = True
         if not self.apply:
-            fit.stop_directing(self)
+            fit.audience.stop_directing(self)
         present, host_ms = fit.steps_per_execution, self._times.host_ms
         samples, curve = self._times.samples(present), self._times.curve(present)
         resampled = resampled_curves(samples, host_ms, present)
@@ -271,9 +277,9 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         record.evidence.update(
             trials={n: median(found) / n for n, found in sorted(samples.items())},
             trial_executions=self._times.executions,
-            extra_traces=self._fit.extra_traces,
+            extra_traces=self._trials.extra_traces,
             trial_s=self._times.trial_ns / 1e9,
-            tracing_s=self._fit.tracing_s,
+            tracing_s=self._trials.tracing_s,
             host_ms=host_ms,
         )
         if record.steps_per_execution > present:
@@ -283,12 +289,12 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         if certain:
             self._dispatch_ms = max(0.0, curve.cost_at(present) - host_ms)
             self._in_graph_ms = curve.in_graph_ms
-            fit.dispatch_share = self._dispatch_ms / median(samples[present])
+            fit.trials.dispatch_share = self._dispatch_ms / median(samples[present])
         self._write(curve, record)
 
     def _about_callbacks(self, record: StepsPerExecution) -> str:
         """Which of the user's callbacks would be called less often."""
-        hooks = self._fit.called_less_often()
+        hooks = self._trials.called_less_often()
         record.evidence["called_less_often"] = hooks
         if not hooks:
             return ""

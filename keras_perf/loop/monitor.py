@@ -18,8 +18,9 @@ from keras_perf.callbacks.steps_recommender import StepsPerExecutionRecommender
 from keras_perf.callbacks.windowed_profiler import WindowedProfiler
 from keras_perf.cluster.worker_number import includes, place_among_workers
 from keras_perf.loop.turns import Aside, Call, Turns
+from keras_perf.observation.exchange import TimedExchange
 from keras_perf.observation.failure_line import warn_of
-from keras_perf.observation.loop import LoopObservation, TimedExchange
+from keras_perf.observation.loop import LoopObservation
 from keras_perf.observers.capture.schedule import require_int
 from keras_perf.observers.trial.steps_choice import StepsPerExecution
 from keras_perf.records.epoch_gap import VALIDATION

@@ -2,56 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 import weakref
 from collections.abc import Callable, Iterator
-from types import FrameType
 from typing import Any, Protocol
 
 import keras
 
+from keras_perf.observation.answers import Answers
 from keras_perf.observers.steps.timeline import Timeline
 from keras_perf.records.epoch_gap import VALIDATION
 from keras_perf.records.owners import owner_of
 
 _Hooks = list[tuple[keras.callbacks.Callback, str]]
-
-
-def calling_list() -> keras.callbacks.CallbackList | None:
-    """The outermost CallbackList of this `fit` whose `on_train_begin` is being run, or None.
-
-    Nothing public leads from a callback to the list that holds it; the list is `self` of the
-    frame that calls.
-    """
-    found = None
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_name != "fit":
-        if frame.f_code.co_name == "on_train_begin":
-            owner = frame.f_locals.get("self")
-            if isinstance(owner, keras.callbacks.CallbackList):
-                found = owner
-        frame = frame.f_back
-    return found
-
-
-def is_being_called(callbacks: keras.callbacks.CallbackList | None) -> bool:
-    """Whether one of this list's hooks is being run: what `fit` begins now is inside its `fit`."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and callbacks is not None:
-        if frame.f_locals.get("self") is callbacks:
-            return True
-        frame = frame.f_back
-    return False
-
-
-def fit_arguments() -> dict[str, Any]:
-    """The arguments of the `fit` that is calling; {} where none is found."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if frame.f_code.co_name == "fit" and "steps_per_epoch" in frame.f_locals:
-            return {name: frame.f_locals[name] for name in ("x", "steps_per_epoch")}
-        frame = frame.f_back
-    return {}
 
 
 class ObservedFit(Protocol):
@@ -60,12 +22,12 @@ class ObservedFit(Protocol):
     Attributes:
         now: the clock, in nanoseconds.
         timeline: on which hooks are timed.
-        answering: hooks are to be called as if the last execution had not ended yet.
+        answers: those that Keras's calls are given for steps that have run ahead.
     """
 
     now: Callable[[], int]
     timeline: Timeline
-    answering: bool
+    answers: Answers
 
     def epoch_begins(self) -> None:
         """Before an epoch's first execution."""
@@ -74,7 +36,7 @@ class ObservedFit(Protocol):
         """After its last one; told again after a validation."""
 
     def arm(self) -> None:
-        """The loop calls the train function next."""
+        """Keras calls the train function next."""
 
     def hooks_change(self) -> None:
         """A callback has got a batch hook, or lost one."""
@@ -83,7 +45,7 @@ class ObservedFit(Protocol):
         """`fit` has ended, or raised."""
 
 
-class CallbackRelay(keras.callbacks.Callback):
+class CallbackTiming(keras.callbacks.Callback):
     """Forwards every hook to the callbacks it stands for, in their order.
 
     It takes their place in `CallbackList.callbacks`, so that no callback of the user's is
@@ -136,7 +98,7 @@ class CallbackRelay(keras.callbacks.Callback):
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Times each callback's hook."""
         observation = self._observation
-        if observation is None or not observation.answering:
+        if observation is None or not observation.answers.hide_hooks:
             self._run("on_train_batch_begin", self._begin_hooks, batch, logs, self._now())
         if observation is not None:
             # After the hooks: one of them may train on a batch itself.
@@ -147,7 +109,7 @@ class CallbackRelay(keras.callbacks.Callback):
         begin = self._now()
         self._timeline.ready(begin)
         observation = self._observation
-        if observation is not None and observation.answering:
+        if observation is not None and observation.answers.hide_hooks:
             return
         self._run("on_train_batch_end", self._end_hooks, batch, logs, begin)
 

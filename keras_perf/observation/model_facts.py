@@ -36,6 +36,20 @@ def counts_every_step(optimizer: Any) -> bool:
     return not scaled and not getattr(optimizer, "gradient_accumulation_steps", None)
 
 
+def examples_per_step(model: keras.Model, steps: int) -> float | None:
+    """From the loss metric, which counts examples since the epoch began, so many steps ago.
+
+    Only Keras's own train step is known to give it the number of examples as weight.
+    """
+    if not steps or type(model).train_step is not keras.Model.train_step:
+        return None
+    for metric in model.metrics[:1]:
+        if isinstance(metric, keras.metrics.Mean) and metric.name == "loss":
+            count = float(keras.ops.convert_to_numpy(metric.count))
+            return count / steps if count > 0 else None
+    return None
+
+
 def kind_of_input(x: Any) -> str | None:
     """What `fit` was given, in a word."""
     if x is None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import keras
 
-from keras_perf.observation.callback_timing import calling_list
+from keras_perf.observation.calling_fit import calling_list
 from keras_perf.observation.fit import FitObservation
 from keras_perf.observation.listener import Listener
 
@@ -65,7 +65,7 @@ def join(
         _running[model] = current
         if callbacks is not None:
             weakref.finalize(callbacks, _close_elsewhere, current).atexit = False
-    current.add(listener)
+    current.audience.add(listener)
     return current
 
 

@@ -11,7 +11,7 @@ import pytest
 from traces import At, captures, marked_steps, traces
 
 import keras_perf as kp
-from keras_perf.observation import observation
+from keras_perf.observation import pace
 
 FAR = 10**6
 
@@ -19,7 +19,7 @@ FAR = 10**6
 @pytest.fixture(autouse=True)
 def short_intervals(monkeypatch):
     """The triggers are looked at when an interval ends."""
-    monkeypatch.setattr(observation, "INTERVAL_S", 0.02)
+    monkeypatch.setattr(pace, "INTERVAL_S", 0.02)
 
 
 @pytest.fixture(autouse=True)
