@@ -6,8 +6,6 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from statistics import median
 from typing import Any
 
 import keras
@@ -17,21 +15,20 @@ from keras_perf.observation.listener import Director, Plan
 from keras_perf.observation.observation import Observation
 from keras_perf.observation.trials import Trials
 from keras_perf.observers.capture.schedule import require_int
-from keras_perf.observers.trial.cost_curve import CostCurve, resampled_curves
-from keras_perf.observers.trial.lengths import CONFIRMATIONS, TRIALS, Room, in_turn
-from keras_perf.observers.trial.steps_choice import (
-    MOSTLY_INPUT,
-    Bounds,
-    StepsPerExecution,
-    choose_steps,
-    recommend,
+from keras_perf.observers.trial.conclusion import (
+    Conclusion,
+    InGaps,
+    conclude,
+    costs_in_gaps,
+    named,
 )
-from keras_perf.observers.trial.times import RUN_UP, TrialTimes
+from keras_perf.observers.trial.cost_curve import CostCurve
+from keras_perf.observers.trial.lengths import Room
+from keras_perf.observers.trial.queue import TrialQueue
+from keras_perf.observers.trial.steps_choice import Bounds, StepsPerExecution, choose_steps
+from keras_perf.observers.trial.times import TrialTimes
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.report.text.curve_table import curve_markdown, recommendation_scalars
-
-BETWEEN = 4
-"""Ordinary executions before each trial, so that a drifting machine drifts for both."""
 
 
 def _nothing() -> None:
@@ -103,12 +100,9 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
 
     def _forget(self) -> None:
         self._refusal: str | None = None
-        self._finished = self._confirmed = False
-        self._due: list[int] = []
-        self._since_trial = 0
-        self._times = TrialTimes()
-        self._has_applied = False
-        self._dispatch_ms = self._in_graph_ms = 0.0
+        self._finished = self._has_applied = False
+        self._queue, self._times = TrialQueue(), TrialTimes()
+        self._conclusion: Conclusion | None = None
 
     @property
     def _fit(self) -> Observation:
@@ -138,54 +132,45 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
             kept = (e for e in executions if e.steps == present or e.kind is not Kind.STEADY)
             self._times.add(kept)
 
+    def wants(self, plan: Plan) -> bool:
+        """Once applied, each ordinary execution; else those in whose place a trial may come."""
+        observation = self.observation
+        assert observation is not None
+        if plan.kind is not Kind.STEADY or plan.steps != observation.steps_per_execution:
+            return False
+        return self._finished or (self._queue.ordinary_follows() and self._has_room())
+
     def direct(self, plan: Plan) -> Plan:
         """Puts a trial, or once applied an execution of the recommended length, in its place."""
-        if plan.kind is not Kind.STEADY or plan.steps != self._fit.steps_per_execution:
-            return plan
         if self._finished:
             return self._applied(plan)
-        self._since_trial += 1
-        running_up = len(self._due) % (1 + RUN_UP) > 0
-        if self._since_trial <= BETWEEN and not running_up:
+        if not self._queue.next_steps:
+            self._look_further(plan)
+        steps = self._queue.next_steps
+        if not steps or not self._has_room() or not self._prepared(steps):
             return plan
-        self._due = self._due or self._next_trials(plan)
-        if not self._due:
-            return plan
-        steps = self._due[0]
-        room = steps if running_up else steps * (1 + RUN_UP)
-        if self._trials.at_most(room) < room or not self._prepared(steps):
-            return plan
-        self._since_trial = 0
-        del self._due[0]
-        return self._trials.longer(plan, steps, Kind.TRIAL)
+        return self._trials.longer(plan, self._queue.take(), Kind.TRIAL)
+
+    def _has_room(self) -> bool:
+        """The next trial fits in before the next interruption."""
+        room = self._queue.room_steps
+        return self._trials.at_most(room) >= room
 
     def function_replaced(self) -> None:
         """The longer functions train as the model was before: they are not run any more."""
         self._refusal = "a callback made the train function anew during training"
         self._fit.audience.stop_directing(self)
 
-    def _next_trials(self, plan: Plan) -> list[int]:
-        """Lengths of the executions to run now, in their order; none yet, or none any more.
-
-        First come two lengths in turn, then one beyond what they lead to: what a step costs in
-        the graph shows best in long executions.
-        """
-        self._fit.tell_executions()
+    def _look_further(self, plan: Plan) -> None:
+        """Makes more trials due, or concludes; neither while too little is known."""
         room = self._room(plan)
         if room is None:
-            return []
-        tried = self._times.lengths
-        if not tried:
-            lengths, self._refusal = room.first_lengths()
-            if self._refusal is not None:
-                self._fit.audience.stop_directing(self)
-            return in_turn(lengths, TRIALS)
-        beyond = None if self._confirmed else room.length_beyond(self._chosen_so_far(), tried)
-        if beyond is not None:
-            self._confirmed = True
-            return in_turn([beyond], CONFIRMATIONS)
-        self._conclude(self._from_gaps(plan))
-        return []
+            return
+        self._refusal = self._queue.fill(room, self._times, self._chosen_so_far)
+        if self._refusal is not None:
+            self._fit.audience.stop_directing(self)
+        elif not self._queue.next_steps:
+            self._conclude(self._in_gaps(plan))
 
     def _room(self, plan: Plan) -> Room | None:
         """What this training leaves for trials; None while that is not known."""
@@ -203,19 +188,13 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
             epochs=fit.trials.epochs_are_called,
         )
 
-    def _from_gaps(self, plan: Plan) -> tuple[float, float] | None:
-        """What tf.data's gap times say: a step in the graph and an execution's cost, in ms.
-
-        Both without the wait for input, whose noise would hide them. The newest gaps are the
-        ordinary executions' since the last trial; those before lie inside the trial's.
-        """
-        model = self._fit.pipeline.read() if self._fit.pipeline is not None else None
-        gaps = [gap / 1e3 for gap in model.gap_times] if model is not None else []
-        ordinary, inner = gaps[-BETWEEN:], gaps[: -BETWEEN - 1]
-        if plan.steps > 1 or self._fit.fetches_per_step != 1 or len(inner) < BETWEEN:
+    def _in_gaps(self, plan: Plan) -> InGaps | None:
+        """What tf.data's gap times say, where they are those of single steps."""
+        fit = self._fit
+        model = fit.pipeline.read() if fit.pipeline is not None else None
+        if model is None or plan.steps > 1 or fit.fetches_per_step != 1:
             return None
-        step_ms = float(median(inner))
-        return step_ms, max(0.0, float(median(ordinary)) - step_ms)
+        return costs_in_gaps(model.gap_times)
 
     def _prepared(self, steps: int) -> bool:
         """Executions of so many steps can be run; if they cannot, why not."""
@@ -231,10 +210,8 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         steps = self._trials.at_most(chosen) if self.apply else 0
         if steps > plan.steps and self._prepared(steps):
             self._has_applied = True
-            # What entering and leaving costs is spread over more steps from here on.
-            inside_ms = self._dispatch_ms + steps * self._in_graph_ms
-            share = self._dispatch_ms / inside_ms if self._dispatch_ms else None
-            self._trials.dispatch_share = share
+            if self._conclusion is not None:
+                self._trials.dispatch_share = self._conclusion.dispatch_share_of(steps)
             return self._trials.longer(plan, steps, Kind.STEADY)
         return plan
 
@@ -246,59 +223,22 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
     def _chosen_so_far(self) -> int:
         return choose_steps(self._times.curve(self._fit.steps_per_execution), self._bounds())
 
-    def _conclude(self, from_gaps: tuple[float, float] | None = None) -> None:
-        fit = self._fit
-        fit.tell_executions()
+    def _conclude(self, in_gaps: InGaps | None = None) -> None:
+        fit, trials = self._fit, self._trials
         self._finished = True
         if not self.apply:
             fit.audience.stop_directing(self)
-        present, host_ms = fit.steps_per_execution, self._times.host_ms
-        samples, curve = self._times.samples(present), self._times.curve(present)
-        resampled = resampled_curves(samples, host_ms, present)
-        wait_ms = 0.0
-        if from_gaps is not None:
-            step_ms, per_execution_ms = from_gaps
-            wait_ms = max(0.0, curve.in_graph_ms - step_ms)
-            longer_ms = min(sorted(ms)[0] / n for n, ms in samples.items() if n != present)
-            possible = curve.step_ms(present) - per_execution_ms / present <= 1.1 * longer_ms
-            if possible and wait_ms > MOSTLY_INPUT * curve.in_graph_ms:
-                # Times of executions are mostly waiting; the gaps know better.
-                curve = curve.at_most(per_execution_ms, present)
-                resampled = [each.at_most(per_execution_ms, present) for each in resampled]
-        certain = self._times.surely_cheaper(present)
-        record = recommend(
-            curve,
-            resampled,
-            present,
-            self._bounds(),
-            certain=certain,
-            input_wait_ms=wait_ms,
-        )
-        record.evidence.update(
-            trials={n: median(found) / n for n, found in sorted(samples.items())},
-            trial_executions=self._times.executions,
-            extra_traces=self._trials.extra_traces,
-            trial_s=self._times.trial_ns / 1e9,
-            tracing_s=self._trials.tracing_s,
-            host_ms=host_ms,
-        )
+        present = fit.steps_per_execution
+        found = self._conclusion = conclude(self._times, present, self._bounds(), in_gaps)
+        record = found.record
+        record.evidence.update(extra_traces=trials.extra_traces, tracing_s=trials.tracing_s)
         if record.steps_per_execution > present:
-            record = replace(record, reason=record.reason + self._about_callbacks(record))
+            record = named(record, trials.called_less_often())
         self.recommendation = record
         self._measured_on = weakref.ref(fit.model)
-        if certain:
-            self._dispatch_ms = max(0.0, curve.cost_at(present) - host_ms)
-            self._in_graph_ms = curve.in_graph_ms
-            fit.trials.dispatch_share = self._dispatch_ms / median(samples[present])
-        self._write(curve, record)
-
-    def _about_callbacks(self, record: StepsPerExecution) -> str:
-        """Which of the user's callbacks would be called less often."""
-        hooks = self._trials.called_less_often()
-        record.evidence["called_less_often"] = hooks
-        if not hooks:
-            return ""
-        return f" Called once per {record.steps_per_execution} steps then: {', '.join(hooks)}."
+        if found.dispatch_share is not None:
+            trials.dispatch_share = found.dispatch_share
+        self._write(found.curve, record)
 
     def _write(self, curve: CostCurve, record: StepsPerExecution) -> None:
         """What was found as scalars, and the curve as a table."""

@@ -162,19 +162,22 @@ class WindowedProfiler(ListeningCallback, Director):
 
     # -- between two executions ----------------------------------------------------------
 
+    def wants(self, plan: Plan) -> bool:
+        """Where a window may begin or end, and where TensorFlow has traced."""
+        observation, windows = self.observation, self._windows
+        assert observation is not None
+        after = observation.step - observation.first_step + plan.steps
+        is_quiet = windows.asked is None and after <= windows.quiet_until
+        return not is_quiet or observation.traces != self._traces
+
     def direct(self, plan: Plan) -> Plan:
         """Starts and stops the capture; marks the steps inside."""
-        observation = self.observation
-        assert observation is not None
-        step, windows = observation.step - observation.first_step, self._windows
-        if observation.traces != self._traces:
+        step, windows = self._step, self._windows
+        if self._fit.traces != self._traces:
             self._notice_trace(step, plan)
-        if step + plan.steps <= windows.quiet_until and windows.asked is None:
+        if not self.wants(plan):
             return plan
         before = windows.current
-        if before is None:
-            # A recompilation just now may move the window that would begin.
-            observation.tell_executions()
         window = windows.at(step, plan.steps)
         if before is not None and window is not before:
             self._end()
@@ -182,7 +185,7 @@ class WindowedProfiler(ListeningCallback, Director):
             return plan
         if not self._captures.open:
             return plan
-        marker = profiler_door.step_marker(observation.step)
+        marker = profiler_door.step_marker(self._fit.step)
         return plan._replace(kind=Kind.PROFILED, around=marker)
 
     def _notice_trace(self, step: int, plan: Plan) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
@@ -31,11 +32,18 @@ class Audience:
             except Exception as error:  # noqa: BLE001  monitoring never kills training
                 self.fails(listener, error)
 
-    def direct(self, plan: Plan) -> Plan:
-        """How the next execution is run, after each director has had its say."""
+    def direct(self, plan: Plan, tell_completed: Callable[[], None]) -> Plan:
+        """How the next execution is run.
+
+        Arguments:
+            plan: how, unless a director changes it.
+            tell_completed: called before a director decides, so that it knows all there is.
+        """
         for director in self._directors:
             try:
-                plan = director.direct(plan)
+                if director.wants(plan):
+                    tell_completed()
+                    plan = director.direct(plan)
             except Exception as error:  # noqa: BLE001  monitoring never kills training
                 self.drop(director, error)
         return plan

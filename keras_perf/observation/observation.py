@@ -166,14 +166,14 @@ class Observation:
         plan = self._ordinary
         if pace.warms_up:
             plan = plan._replace(kind=_WARMUP)
-        plan = self.audience.direct(plan)
+        plan = self.audience.direct(plan, self._tell_executions)
         if plan.kind is not _STEADY:
             self._end_stretch(pace.held_fetches)
         return plan
 
     # -- what happens between executions -------------------------------------------------
 
-    def tell_executions(self) -> None:
+    def _tell_executions(self) -> None:
         """Tells of the executions and epoch gaps completed since the last time.
 
         No execution of the next epoch is complete when the gap before it ends.
@@ -184,7 +184,7 @@ class Observation:
             self.audience.tell("executions", completed)
 
     def _end_stretch(self, pending_gaps: int | None) -> None:
-        self.tell_executions()
+        self._tell_executions()
         if self.pace.stretch_fetches:
             self.pace.end_stretch()
             self.pace.limit_stretch(self.epoch_steps, self.batch)
