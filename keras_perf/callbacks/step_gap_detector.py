@@ -15,7 +15,6 @@ from keras_perf.observation.pipeline_model import PipelineModel
 from keras_perf.observers.steps.outliers import EventLog, GapEvents, tag_of
 from keras_perf.observers.steps.outside_steps import Outside
 from keras_perf.observers.steps.pipeline_stages import Stage, buffer_fill, stages_from_model
-from keras_perf.observers.steps.recompiling import RecompileGuess
 from keras_perf.observers.steps.split import Splitter
 from keras_perf.records.epoch_gap import EpochGap
 from keras_perf.records.execution import Execution, Kind
@@ -58,7 +57,6 @@ class StepGapDetector(ListeningCallback):
         self._splitter, self._outside, self._events = Splitter(), Outside(), GapEvents()
         self._log = EventLog()
         self._unjudged: list[Execution] = []
-        self._recompiling = RecompileGuess()
         self._stages: tuple[Stage, ...] = ()
         self._described = False
         self._pipeline_model: Any = None
@@ -80,8 +78,6 @@ class StepGapDetector(ListeningCallback):
                 self._unjudged.append(execution)
             else:
                 self._outside.add(execution)
-            if execution.kind is Kind.WARMUP:
-                self._recompiling.saw(execution)
 
     def epoch_gap_ends(self, gap: EpochGap) -> None:
         """Adds it to what lies outside of the steps."""
@@ -109,13 +105,6 @@ class StepGapDetector(ListeningCallback):
     def _judge(self, waits: Mapping[int, int]) -> None:
         """Looks for what took far longer than usual since the last time."""
         executions, self._unjudged = self._unjudged, []
-        assert self.observation is not None
-        if self.observation.shapes_differ:
-            found = self._recompiling.excesses(executions, waits)
-            self._splitter.count_as_compile(found)
-            executions = [
-                e._replace(kind=Kind.RECOMPILED) if e.first_step in found else e for e in executions
-            ]
         self._events.add(executions)
         self._events.close_stretch(waits, bool(self._shuffles))
         for event in self._events.take():

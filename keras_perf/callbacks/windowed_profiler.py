@@ -26,7 +26,6 @@ from keras_perf.observation.observation import Observation
 from keras_perf.observers.capture.schedule import CaptureSchedule, require_int
 from keras_perf.observers.capture.slow_steps import Throttle
 from keras_perf.observers.capture.windows import NEVER, Window, Windows
-from keras_perf.observers.steps.recompiling import RecompileGuess, gaps_around, was_waiting
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.trace.trace import trace_scalars
 
@@ -108,7 +107,6 @@ class WindowedProfiler(ListeningCallback, Director):
         self._windows = Windows(self.schedule)
         self._readings: list[TraceReading] = []
         self._captures = Captures(self.log_dir)
-        self._recompiling = RecompileGuess()
         self._traces = 0
         self._clock: EverySeconds | None = None
         self._slow: OnSlowStep | None = None
@@ -249,32 +247,12 @@ class WindowedProfiler(ListeningCallback, Director):
         """Looks for recompilations and slow steps."""
         self._captures.executions(executions)
         recompiled = [e for e in executions if e.kind is Kind.RECOMPILED]
-        if self._fit.shapes_differ:
-            recompiled += self._seem_recompiled(executions)
         for execution in recompiled:
             after = execution.first_step + execution.steps - self._fit.first_step
             self._warm_up_again(after, "XLA compiled the train function again")
         # Reading a trace slows the steps beside it; that is no reason for another.
         if self._slow is not None and not self._readings:
             self._slow.executions(executions)
-
-    def _seem_recompiled(self, executions: Sequence[Execution]) -> list[Execution]:
-        """Those that took far longer than usual, unless tf.data says that it was the input."""
-        excesses = self._recompiling.excesses(executions, {e.first_step: 0 for e in executions})
-        pipeline = self._fit.pipeline
-        model = pipeline.read() if excesses and pipeline is not None else None
-        gaps = [] if model is None else list(model.gap_times)
-        return [
-            e
-            for e in executions
-            if e.first_step in excesses
-            and not was_waiting(excesses[e.first_step], self._gaps_around(e, gaps))
-        ]
-
-    def _gaps_around(self, execution: Execution, gaps_us: Sequence[int]) -> Sequence[int]:
-        each = self._fit.fetches_per_step
-        since = self._fit.step - execution.first_step - execution.steps
-        return gaps_around(round(execution.steps * each), round(since * each), gaps_us)
 
     def interval_ends(self, step: int, wall_time: float, final: bool) -> None:
         """Writes the newest capture down; looks at the clock and for the file."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -21,9 +21,11 @@ from keras_perf.observation.pipeline_model import PipelineModel
 from keras_perf.observation.run_record import Recording
 from keras_perf.observation.trials import Trials
 from keras_perf.observers.asking import Questions
+from keras_perf.observers.steps.gap_times import waits_of
 from keras_perf.observers.steps.garbage import GarbageWatch
+from keras_perf.observers.steps.recompiling import RecompileGuess
 from keras_perf.observers.steps.timeline import Timeline
-from keras_perf.records.execution import Kind
+from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.interval import Interval
 from keras_perf.write.run_writer import RUN
 
@@ -90,6 +92,7 @@ class Observation:
         self._begun = clock()
         self.steps_per_execution = steps_per_execution
         self.pace = Pace(steps_per_execution, fetches_per_step, self._begun)
+        self._judge = RecompileGuess()
         self._runs(function)
         self._garbage = GarbageWatch(clock, self.timeline.collected)
 
@@ -166,14 +169,17 @@ class Observation:
         plan = self._ordinary
         if pace.warms_up:
             plan = plan._replace(kind=_WARMUP)
-        plan = self.audience.direct(plan, self._tell_executions)
+        plan = self.audience.direct(plan, self._tell_completed)
         if plan.kind is not _STEADY:
             self._end_stretch(pace.held_fetches)
         return plan
 
+    def _tell_completed(self) -> None:
+        self._tell_executions(self.pace.held_fetches)
+
     # -- what happens between executions -------------------------------------------------
 
-    def _tell_executions(self) -> None:
+    def _tell_executions(self, pending_gaps: int | None) -> None:
         """Tells of the executions and epoch gaps completed since the last time.
 
         No execution of the next epoch is complete when the gap before it ends.
@@ -181,10 +187,23 @@ class Observation:
         for gap in self.timeline.take_gaps():
             self.audience.tell("epoch_gap_ends", gap)
         if completed := self.timeline.take():
+            if self.shapes_differ:
+                completed = self._judge.judged(completed, self._waits(completed, pending_gaps))
             self.audience.tell("executions", completed)
 
+    def _waits(
+        self, completed: Sequence[Execution], pending_gaps: int | None
+    ) -> Mapping[int, int] | None:
+        """First step → input wait, as far as it is known; None where it never is."""
+        if self.pipeline is None or pending_gaps is None:
+            return {}
+        gaps_us, next_begin_ns = self.pipeline.gap_times(), self.timeline.begun_ns
+        if gaps_us is None:
+            return None
+        return waits_of(completed, self.fetches_per_step, gaps_us, pending_gaps, next_begin_ns)
+
     def _end_stretch(self, pending_gaps: int | None) -> None:
-        self._tell_executions()
+        self._tell_executions(pending_gaps)
         if self.pace.stretch_fetches:
             self.pace.end_stretch()
             self.pace.limit_stretch(self.epoch_steps, self.batch)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -19,6 +20,11 @@ class PipelineModel:
     def __init__(self, iterator: Any) -> None:
         self.iterator = iterator
         self._source = _readable(iterator)
+
+    def gap_times(self) -> Sequence[int] | None:
+        """Microseconds between two `GetNext`, newest last; None where tf.data keeps none."""
+        model = self.read()
+        return None if model is None else list(model.gap_times)
 
     def read(self) -> Any | None:
         """A `tensorflow.data.model.ModelProto`, or None; after a failure always None."""

@@ -65,6 +65,11 @@ class Timeline:
         self._gap: _Gap | None = None
         self._gaps: list[EpochGap] = []
 
+    @property
+    def begun_ns(self) -> int | None:
+        """When the execution began that is not complete; None where there is none."""
+        return None if self._row is None else self._row.begin
+
     def begin(self, entry: int, now: int, step: int, steps: int, kind: Kind) -> None:
         """The train function is about to be called.
 
