@@ -23,7 +23,6 @@ from keras_perf.observers.trial.conclusion import (
     named,
 )
 from keras_perf.observers.trial.cost_curve import CostCurve
-from keras_perf.observers.trial.lengths import Room
 from keras_perf.observers.trial.queue import TrialQueue
 from keras_perf.observers.trial.steps_choice import Bounds, StepsPerExecution, choose_steps
 from keras_perf.observers.trial.times import TrialTimes
@@ -119,9 +118,9 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         """Checks what can be checked before the first step."""
         known, model = self.recommendation, self._measured_on()
         self._forget()
-        self._refusal = observation.trials.reason_not_to_try()
-        if self._refusal is not None:
-            observation.audience.stop_directing(self)
+        refusal = observation.trials.reason_not_to_try()
+        if refusal is not None:
+            self._refuse(refusal)
         elif self.apply and known is not None and known.evidence and model is observation.model:
             self._finished = True
 
@@ -158,51 +157,37 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
 
     def function_replaced(self) -> None:
         """The longer functions train as the model was before: they are not run any more."""
-        self._refusal = "a callback made the train function anew during training"
-        self._fit.audience.stop_directing(self)
+        self._refuse("a callback made the train function anew during training")
 
     def _look_further(self, plan: Plan) -> None:
         """Makes more trials due, or concludes; neither while too little is known."""
-        room = self._room(plan)
+        room = self._trials.room(self._times, plan.steps, self.limit, self.max_execution_s)
         if room is None:
             return
-        self._refusal = self._queue.fill(room, self._times, self._chosen_so_far)
-        if self._refusal is not None:
-            self._fit.audience.stop_directing(self)
+        refusal = self._queue.fill(room, self._times, self._chosen_so_far)
+        if refusal is not None:
+            self._refuse(refusal)
         elif not self._queue.next_steps:
             self._conclude(self._in_gaps(plan))
 
-    def _room(self, plan: Plan) -> Room | None:
-        """What this training leaves for trials; None while that is not known."""
-        fit, ordinary_ms = self._fit, self._times.ordinary_ms
-        if ordinary_ms is None or fit.trials.room_steps is None:
-            return None
-        return Room(
-            present=plan.steps,
-            step_ms=ordinary_ms / plan.steps,
-            first_s=self._times.first_ns / 1e9,
-            epoch_steps=fit.trials.room_steps,
-            steps_left=fit.trials.steps_left,
-            limit=self.limit,
-            max_execution_s=self.max_execution_s,
-            epochs=fit.trials.epochs_are_called,
-        )
-
     def _in_gaps(self, plan: Plan) -> InGaps | None:
         """What tf.data's gap times say, where they are those of single steps."""
-        fit = self._fit
-        model = fit.pipeline.read() if fit.pipeline is not None else None
-        if model is None or plan.steps > 1 or fit.fetches_per_step != 1:
+        pipeline = self._fit.pipeline
+        if pipeline is None or plan.steps > 1 or self._fit.fetches_per_step != 1:
             return None
-        return costs_in_gaps(model.gap_times)
+        return costs_in_gaps(pipeline.gap_times() or ())
 
     def _prepared(self, steps: int) -> bool:
         """Executions of so many steps can be run; if they cannot, why not."""
         refusal = self._trials.refuses(steps)
         if refusal is not None:
-            self._refusal = refusal
-            self._fit.audience.stop_directing(self)
+            self._refuse(refusal)
         return refusal is None
+
+    def _refuse(self, why: str) -> None:
+        """No more trials in this training."""
+        self._refusal = why
+        self._fit.audience.stop_directing(self)
 
     def _applied(self, plan: Plan) -> Plan:
         chosen = self.recommendation.steps_per_execution if self.recommendation else 1

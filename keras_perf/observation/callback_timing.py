@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import keras
 
 from keras_perf.observation.answers import Answers
+from keras_perf.observation.trials_of_fit import TrialsOfFit
 from keras_perf.observers.steps.timeline import Timeline
 from keras_perf.records.epoch_gap import VALIDATION
 from keras_perf.records.owners import owner_of
@@ -22,12 +23,14 @@ class ObservedFit(Protocol):
     Attributes:
         now: the clock, in nanoseconds.
         timeline: on which hooks are timed.
+        trials: what may have changed with the hooks.
         answers: those that Keras's calls are given for steps that have run ahead.
     """
 
     now: Callable[[], int]
     timeline: Timeline
     answers: Answers
+    trials: TrialsOfFit
 
     def epoch_begins(self) -> None:
         """Before an epoch's first execution."""
@@ -37,9 +40,6 @@ class ObservedFit(Protocol):
 
     def arm(self) -> None:
         """Keras calls the train function next."""
-
-    def hooks_change(self) -> None:
-        """A callback has got a batch hook, or lost one."""
 
     def close(self, *, aborted: bool = False) -> None:
         """`fit` has ended, or raised."""
@@ -73,7 +73,7 @@ class CallbackTiming(keras.callbacks.Callback):
         self._take_in()
         self._find_hooks()
         if self._observation is not None and self.batch_hooks != before:
-            self._observation.hooks_change()
+            self._observation.trials.hooks_change()
 
     def _take_in(self) -> None:
         """Callbacks that somebody has added beside us are among those we stand for."""

@@ -144,10 +144,6 @@ class FitObservation(Observation):
             self._follow()
         self._put(self._wrapper)
 
-    def hooks_change(self) -> None:
-        """A callback has got a batch hook since training began, or lost one."""
-        self.trials.hooks_change()
-
     @harmless
     def _follow(self) -> None:
         """The train function was made anew."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -12,6 +12,7 @@ import keras
 
 from keras_perf.capture.delayed_signals import PATIENCE_S, uninterrupted
 from keras_perf.observation.audience import Audience
+from keras_perf.observation.completed import Completed
 from keras_perf.observation.failure_line import ends_harmlessly, warn_of
 from keras_perf.observation.listener import Plan
 from keras_perf.observation.machine_facts import machine_facts
@@ -21,11 +22,9 @@ from keras_perf.observation.pipeline_model import PipelineModel
 from keras_perf.observation.run_record import Recording
 from keras_perf.observation.trials import Trials
 from keras_perf.observers.asking import Questions
-from keras_perf.observers.steps.gap_times import waits_of
 from keras_perf.observers.steps.garbage import GarbageWatch
-from keras_perf.observers.steps.recompiling import RecompileGuess
 from keras_perf.observers.steps.timeline import Timeline
-from keras_perf.records.execution import Execution, Kind
+from keras_perf.records.execution import Kind
 from keras_perf.records.interval import Interval
 from keras_perf.write.run_writer import RUN
 
@@ -92,7 +91,9 @@ class Observation:
         self._begun = clock()
         self.steps_per_execution = steps_per_execution
         self.pace = Pace(steps_per_execution, fetches_per_step, self._begun)
-        self._judge = RecompileGuess()
+        self._completed = Completed(
+            self.timeline, self.audience, fetches_per_step, lambda: self.shapes_differ
+        )
         self._runs(function)
         self._garbage = GarbageWatch(clock, self.timeline.collected)
 
@@ -175,35 +176,12 @@ class Observation:
         return plan
 
     def _tell_completed(self) -> None:
-        self._tell_executions(self.pace.held_fetches)
+        self._completed.tell(self.pipeline, self.pace.held_fetches)
 
     # -- what happens between executions -------------------------------------------------
 
-    def _tell_executions(self, pending_gaps: int | None) -> None:
-        """Tells of the executions and epoch gaps completed since the last time.
-
-        No execution of the next epoch is complete when the gap before it ends.
-        """
-        for gap in self.timeline.take_gaps():
-            self.audience.tell("epoch_gap_ends", gap)
-        if completed := self.timeline.take():
-            if self.shapes_differ:
-                completed = self._judge.judged(completed, self._waits(completed, pending_gaps))
-            self.audience.tell("executions", completed)
-
-    def _waits(
-        self, completed: Sequence[Execution], pending_gaps: int | None
-    ) -> Mapping[int, int] | None:
-        """First step → input wait, as far as it is known; None where it never is."""
-        if self.pipeline is None or pending_gaps is None:
-            return {}
-        gaps_us, next_begin_ns = self.pipeline.gap_times(), self.timeline.begun_ns
-        if gaps_us is None:
-            return None
-        return waits_of(completed, self.fetches_per_step, gaps_us, pending_gaps, next_begin_ns)
-
     def _end_stretch(self, pending_gaps: int | None) -> None:
-        self._tell_executions(pending_gaps)
+        self._completed.tell(self.pipeline, pending_gaps)
         if self.pace.stretch_fetches:
             self.pace.end_stretch()
             self.pace.limit_stretch(self.epoch_steps, self.batch)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from keras_perf.observation.listener import Plan
+from keras_perf.observers.trial.lengths import Room
 from keras_perf.observers.trial.steps_choice import Bounds
+from keras_perf.observers.trial.times import TrialTimes
 from keras_perf.records.execution import Kind
 
 
@@ -11,12 +13,12 @@ class Trials:
     """Asked by whoever tries other numbers of steps per execution.
 
     Attributes:
-        epochs_are_called: what lies between two interruptions.
         dispatch_share: how much of the train function's time is entering and leaving it, once a
             trial has told.
     """
 
-    epochs_are_called = "epochs"
+    _between = "epochs"
+    """What lies between two interruptions."""
 
     def __init__(self) -> None:
         self.dispatch_share: float | None = None
@@ -25,13 +27,38 @@ class Trials:
         """Why no other number can be tried in this training, or None."""
         raise NotImplementedError
 
+    def room(
+        self, times: TrialTimes, present: int, limit: int, max_execution_s: float
+    ) -> Room | None:
+        """What the training leaves for trials; None while that is not known.
+
+        Arguments:
+            times: of executions so far.
+            present: steps of an ordinary one.
+            limit: the user's own bound on a length.
+            max_execution_s: no execution is to be longer.
+        """
+        ordinary_ms, steps = times.ordinary_ms, self._steps_between
+        if ordinary_ms is None or steps is None:
+            return None
+        return Room(
+            present=present,
+            step_ms=ordinary_ms / present,
+            first_s=times.first_ns / 1e9,
+            epoch_steps=steps,
+            steps_left=self._steps_left,
+            limit=limit,
+            max_execution_s=max_execution_s,
+            epochs=self._between,
+        )
+
     @property
-    def room_steps(self) -> int | None:
+    def _steps_between(self) -> int | None:
         """Steps from one interruption to the next, as far as they are known."""
         raise NotImplementedError
 
     @property
-    def steps_left(self) -> int:
+    def _steps_left(self) -> int:
         """Steps until training ends."""
         raise NotImplementedError
 

@@ -68,12 +68,12 @@ class TrialsOfFit(Trials):
         )
 
     @property
-    def room_steps(self) -> int | None:
+    def _steps_between(self) -> int | None:
         """Steps of an epoch, as far as they are known."""
         return self._fit.epoch_steps
 
     @property
-    def steps_left(self) -> int:
+    def _steps_left(self) -> int:
         """Steps until `fit` ends, by the length of an epoch."""
         fit = self._fit
         in_all = (fit.epochs or 1) * (fit.epoch_steps or 0)

@@ -24,7 +24,7 @@ class TrialsOfLoop(Trials):
         owners: tells whose host work was timed.
     """
 
-    epochs_are_called = "stretches without an interruption"
+    _between = "stretches without an interruption"
 
     def __init__(
         self,
@@ -67,12 +67,12 @@ class TrialsOfLoop(Trials):
         return None
 
     @property
-    def room_steps(self) -> int | None:
+    def _steps_between(self) -> int | None:
         """The most steps that were left until something of the user's was due."""
         return self._longest_left
 
     @property
-    def steps_left(self) -> int:
+    def _steps_left(self) -> int:
         """Steps until training ends."""
         return max(0, (self._steps or 0) - self._loop.step)
 

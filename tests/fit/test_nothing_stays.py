@@ -18,7 +18,8 @@ from tensorboard.summary.writer.record_writer import RecordWriter
 
 import keras_perf as kp
 from keras_perf import loop
-from keras_perf.callbacks import windowed_profiler as profiler
+from keras_perf.callbacks import windowed_profiler
+from keras_perf.callbacks.written_captures import WrittenCaptures
 from keras_perf.observation import running_fits
 from keras_perf.observation.epoch_length import EpochLength
 from keras_perf.observation.observation import Observation
@@ -92,7 +93,7 @@ def test_every_hook_of_ours_is_guarded(kind, name, tmp_path, said):
 @pytest.mark.parametrize(
     ("owner", "name"),
     [
-        (profiler, "is_chosen"),
+        (windowed_profiler, "captures_here"),
         (GpuWatch, "enter"),
         (kp.StepGapDetector, "observation_begins"),
         (Observation, "_tell_the_rest"),
@@ -181,7 +182,7 @@ def test_a_second_ctrl_c_while_all_ends_waits_for_that(place, tmp_path, ctrl_c, 
     ("owner", "name"),
     [
         (Observation, "_tell_the_rest"),
-        (kp.WindowedProfiler, "_settle"),
+        (WrittenCaptures, "settle"),
         (kp.StepGapDetector, "leaves"),
         (threading.Thread, "join"),
         (Recording, "finish"),
