@@ -15,14 +15,7 @@ from keras_perf.observation.listener import Director, Plan
 from keras_perf.observation.observation import Observation
 from keras_perf.observation.trials import Trials
 from keras_perf.observers.capture.schedule import require_int
-from keras_perf.observers.trial.conclusion import (
-    Conclusion,
-    InGaps,
-    conclude,
-    costs_in_gaps,
-    named,
-)
-from keras_perf.observers.trial.cost_curve import CostCurve
+from keras_perf.observers.trial.conclusion import Conclusion, conclude, named
 from keras_perf.observers.trial.queue import TrialQueue
 from keras_perf.observers.trial.steps_choice import Bounds, StepsPerExecution, choose_steps
 from keras_perf.observers.trial.times import TrialTimes
@@ -112,8 +105,6 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
     def _trials(self) -> Trials:
         return self._fit.trials
 
-    # -- during training -----------------------------------------------------------------
-
     def observation_begins(self, observation: Observation) -> None:
         """Checks what can be checked before the first step."""
         known, model = self.recommendation, self._measured_on()
@@ -168,14 +159,14 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         if refusal is not None:
             self._refuse(refusal)
         elif not self._queue.next_steps:
-            self._conclude(self._in_gaps(plan))
+            self._conclude(self._gap_times(plan))
 
-    def _in_gaps(self, plan: Plan) -> InGaps | None:
-        """What tf.data's gap times say, where they are those of single steps."""
+    def _gap_times(self, plan: Plan) -> Sequence[int]:
+        """tf.data's gap times, where they are those of single steps."""
         pipeline = self._fit.pipeline
         if pipeline is None or plan.steps > 1 or self._fit.fetches_per_step != 1:
-            return None
-        return costs_in_gaps(pipeline.gap_times() or ())
+            return ()
+        return pipeline.gap_times() or ()
 
     def _prepared(self, steps: int) -> bool:
         """Executions of so many steps can be run; if they cannot, why not."""
@@ -200,21 +191,19 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
             return self._trials.longer(plan, steps, Kind.STEADY)
         return plan
 
-    # -- at the end ----------------------------------------------------------------------
-
     def _bounds(self) -> Bounds:
         return self._trials.bounds(self.limit, self.max_execution_s)
 
     def _chosen_so_far(self) -> int:
         return choose_steps(self._times.curve(self._fit.steps_per_execution), self._bounds())
 
-    def _conclude(self, in_gaps: InGaps | None = None) -> None:
+    def _conclude(self, gaps_us: Sequence[int] = ()) -> None:
         fit, trials = self._fit, self._trials
         self._finished = True
         if not self.apply:
             fit.audience.stop_directing(self)
         present = fit.steps_per_execution
-        found = self._conclusion = conclude(self._times, present, self._bounds(), in_gaps)
+        found = self._conclusion = conclude(self._times, present, self._bounds(), gaps_us)
         record = found.record
         record.evidence.update(extra_traces=trials.extra_traces, tracing_s=trials.tracing_s)
         if record.steps_per_execution > present:
@@ -223,13 +212,10 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
         self._measured_on = weakref.ref(fit.model)
         if found.dispatch_share is not None:
             trials.dispatch_share = found.dispatch_share
-        self._write(found.curve, record)
-
-    def _write(self, curve: CostCurve, record: StepsPerExecution) -> None:
-        """What was found as scalars, and the curve as a table."""
-        step = self._fit.step
-        self.writer.scalars(step, recommendation_scalars(curve, record), time.time())
-        self.writer.text(step, "perf/steps_per_execution", curve_markdown(curve, record))
+        scalars = recommendation_scalars(found.curve, record)
+        self.writer.scalars(fit.step, scalars, time.time())
+        table = curve_markdown(found.curve, record)
+        self.writer.text(fit.step, "perf/steps_per_execution", table)
 
     def not_observed(self, why: str) -> None:
         """Leaves the number as it is, and says why."""

@@ -19,6 +19,7 @@ from keras_perf.observation.model_facts import (
     compiles_for_shapes,
     examples_per_step,
     optimizer_iterations,
+    require_train_function,
 )
 from keras_perf.observation.observation import Observation
 from keras_perf.observation.trials_of_fit import TrialsOfFit
@@ -43,11 +44,7 @@ class FitObservation(Observation):
         when_closed: Callable[[FitObservation], None],
         clock: Callable[[], int],
     ) -> None:
-        if "train_function" not in vars(model):
-            raise ValueError(
-                f"train_function must be an attribute of the model, {type(model).__name__} has a "
-                "property of that name"
-            )
+        require_train_function(model)
         super().__init__(
             model,
             model.train_function,
@@ -60,9 +57,8 @@ class FitObservation(Observation):
         self.epochs, self.epoch_steps = asked.epochs, asked.epoch_steps
         self.input_kind, self._dataset_graph = asked.input_kind, asked.dataset_graph
         self._length = EpochLength(model, asked)
-        self._shapes_differ = False
         self._epochs_done = 0
-        self._exhausted = False
+        self._shapes_differ = self._exhausted = False
         self.answers = Answers()
         self.replacements = 0
         self.trials: TrialsOfFit = TrialsOfFit(self, asked, lambda: self.batch_hooks)

@@ -24,6 +24,19 @@ def model_facts(model: keras.Model) -> Questions:
     }
 
 
+def require_train_function(model: keras.Model) -> None:
+    """Nothing, if the model's train function can be wrapped.
+
+    Raises:
+        ValueError: it cannot.
+    """
+    if "train_function" not in vars(model):
+        raise ValueError(
+            f"train_function must be an attribute of the model, {type(model).__name__} has a "
+            "property of that name"
+        )
+
+
 def optimizer_iterations(model: keras.Model) -> int | None:
     """The optimizer's step counter; a device read, so only for an epoch's end."""
     iterations = getattr(getattr(model, "optimizer", None), "iterations", None)

@@ -86,8 +86,7 @@ class Observation:
         self.pipeline: PipelineModel | None = None
         self.recording = Recording(run, self._facts)
         self.diagnoses = True
-        self.closed = False
-        self._closing = threading.Lock()
+        self.closed, self._closing = False, threading.Lock()
         self._begun = clock()
         self.steps_per_execution = steps_per_execution
         self.pace = Pace(steps_per_execution, fetches_per_step, self._begun)
@@ -216,11 +215,9 @@ class Observation:
     def close(self, *, aborted: bool = False) -> None:
         """Gives back what the driver took, writes what is left; again calls do nothing.
 
-        The rest is told; what was taken is given back; listeners end; the context and the
-        diagnosis are written; files are closed. Each happens whatever fails before it.
-
-        Ctrl-C waits until that is done, for PATIENCE_S at most. After an interrupt inside, by
-        whatever means, all is given back too, and what was not written yet is missing.
+        The rest is told; what was taken is given back; listeners end; context and diagnosis are
+        written; files are closed: each whatever fails before it. Ctrl-C waits for that, for
+        PATIENCE_S at most. After an interrupt inside all is given back too, but no more written.
         """
         with uninterrupted(PATIENCE_S):
             with self._closing:

@@ -18,7 +18,7 @@ from keras_perf.observers.trial.steps_choice import (
 from keras_perf.observers.trial.times import TrialTimes
 
 
-class InGaps(NamedTuple):
+class _InGaps(NamedTuple):
     """Costs without the wait for input, whose noise would hide them, in milliseconds."""
 
     step_ms: float
@@ -27,7 +27,7 @@ class InGaps(NamedTuple):
     """What an execution costs beyond its step."""
 
 
-def costs_in_gaps(gaps_us: Sequence[int]) -> InGaps | None:
+def _costs_in_gaps(gaps_us: Sequence[int]) -> _InGaps | None:
     """What tf.data's gap times say after a trial; None if they are too few.
 
     The newest gaps are the ordinary executions' since then; those before lie inside the trial's.
@@ -41,7 +41,7 @@ def costs_in_gaps(gaps_us: Sequence[int]) -> InGaps | None:
     if len(inner) < BETWEEN:
         return None
     step_ms = float(median(inner))
-    return InGaps(step_ms, max(0.0, float(median(ordinary)) - step_ms))
+    return _InGaps(step_ms, max(0.0, float(median(ordinary)) - step_ms))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,20 +72,20 @@ class Conclusion:
         return self.dispatch_ms / (self.dispatch_ms + steps * self.curve.in_graph_ms)
 
 
-def conclude(times: TrialTimes, present: int, bounds: Bounds, in_gaps: InGaps | None) -> Conclusion:
+def conclude(times: TrialTimes, present: int, bounds: Bounds, gaps_us: Sequence[int]) -> Conclusion:
     """What the times lead to.
 
     Arguments:
         times: of the present length and at least one other.
         present: steps of an ordinary execution.
         bounds: what limits the number that is recommended.
-        in_gaps: what tf.data's gap times say, or None.
+        gaps_us: tf.data's gap times, as `_costs_in_gaps` takes them; () where they are no help.
     """
     host_ms = times.host_ms
     samples, curve = times.samples(present), times.curve(present)
     resampled = resampled_curves(samples, host_ms, present)
     wait_ms = 0.0
-    if in_gaps is not None:
+    if (in_gaps := _costs_in_gaps(gaps_us)) is not None:
         step_ms, per_execution_ms = in_gaps
         wait_ms = max(0.0, curve.in_graph_ms - step_ms)
         longer_ms = min(sorted(ms)[0] / n for n, ms in samples.items() if n != present)
