@@ -31,7 +31,7 @@ def harmless(hook: Callable[..., None]) -> Callable[..., None]:
     """
 
     @functools.wraps(hook)
-    def guarded(self: ListeningCallback, *arguments: Any, **named: Any) -> None:
+    def guarded(self: ObservingCallback, *arguments: Any, **named: Any) -> None:
         try:
             hook(self, *arguments, **named)
         except Exception as error:  # noqa: BLE001  monitoring never kills training
@@ -40,7 +40,7 @@ def harmless(hook: Callable[..., None]) -> Callable[..., None]:
     return guarded
 
 
-class ListeningCallback(keras.callbacks.Callback, Listener):
+class ObservingCallback(keras.callbacks.Callback, Listener):
     """Joins the observation when a `fit` begins and lets go of it when it ends.
 
     A copy, pickled or not, is as the callback was before any `fit`: without the model, and

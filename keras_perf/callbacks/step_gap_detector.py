@@ -9,10 +9,10 @@ from functools import partial
 from statistics import fmean
 from typing import Any
 
-from keras_perf.callbacks.observing_callback import ListeningCallback
+from keras_perf.callbacks.observing_callback import ObservingCallback
 from keras_perf.observation.observation import Observation
 from keras_perf.observation.pipeline_model import PipelineModel
-from keras_perf.observers.steps.outliers import EventLog, GapEvents, tag_of
+from keras_perf.observers.steps.outliers import OutlierLog, Outliers, tag_of
 from keras_perf.observers.steps.outside_steps import Outside
 from keras_perf.observers.steps.pipeline_stages import Stage, buffer_fill, stages_from_model
 from keras_perf.observers.steps.split import Splitter
@@ -24,7 +24,7 @@ from keras_perf.report.text.outlier_table import events_markdown
 _COUNTED = (Kind.STEADY, Kind.TRACED, Kind.RECOMPILED)
 
 
-class StepGapDetector(ListeningCallback):
+class StepGapDetector(ObservingCallback):
     """Tells where each training step's time goes, all the time, without a trace.
 
     Splits the time from one step's begin to the next into input wait, compute, dispatch (where
@@ -54,8 +54,8 @@ class StepGapDetector(ListeningCallback):
         self._forget()
 
     def _forget(self) -> None:
-        self._splitter, self._outside, self._events = Splitter(), Outside(), GapEvents()
-        self._log = EventLog()
+        self._splitter, self._outside, self._outliers = Splitter(), Outside(), Outliers()
+        self._worst = OutlierLog()
         self._unjudged: list[Execution] = []
         self._stages: tuple[Stage, ...] = ()
         self._described = False
@@ -82,7 +82,7 @@ class StepGapDetector(ListeningCallback):
     def epoch_gap_ends(self, gap: EpochGap) -> None:
         """Adds it to what lies outside of the steps."""
         self._judge({})
-        self._events.add_gap(gap)
+        self._outliers.add_gap(gap)
         self.writer.scalars(gap.step, self._outside.add_gap(gap), time.time())
 
     def stretch_ends(self, pipeline: PipelineModel | None, pending_gaps: int | None) -> None:
@@ -105,10 +105,10 @@ class StepGapDetector(ListeningCallback):
     def _judge(self, waits: Mapping[int, int]) -> None:
         """Looks for what took far longer than usual since the last time."""
         executions, self._unjudged = self._unjudged, []
-        self._events.add(executions)
-        self._events.close_stretch(waits, bool(self._shuffles))
-        for event in self._events.take():
-            self._log.add(event)
+        self._outliers.add(executions)
+        self._outliers.close_stretch(waits, bool(self._shuffles))
+        for event in self._outliers.take():
+            self._worst.add(event)
             self.writer.scalars(event.step, {tag_of(event): event.excess_ms}, time.time())
 
     def interval_ends(self, step: int, wall_time: float, final: bool) -> None:
@@ -139,8 +139,8 @@ class StepGapDetector(ListeningCallback):
         """Records events and what lay outside, and lets go of tf.data's model."""
         assert self.observation is not None
         self.observation.recording.context |= {
-            "events": [event._asdict() for event in self._log.worst()],
-            "event_totals": self._log.totals(),
+            "events": [event._asdict() for event in self._worst.worst()],
+            "event_totals": self._worst.totals(),
             "outside": self._outside.record(),
         }
         if table := events_markdown(self.observation.recording.context):

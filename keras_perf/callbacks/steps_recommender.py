@@ -10,7 +10,7 @@ from typing import Any
 
 import keras
 
-from keras_perf.callbacks.observing_callback import ListeningCallback, require_bool, require_number
+from keras_perf.callbacks.observing_callback import ObservingCallback, require_bool, require_number
 from keras_perf.observation.listener import Director, Plan
 from keras_perf.observation.observation import Observation
 from keras_perf.observation.trials import Trials
@@ -27,7 +27,7 @@ def _nothing() -> None:
     """In place of a reference to a model."""
 
 
-class StepsPerExecutionRecommender(ListeningCallback, Director):
+class StepsPerExecutionRecommender(ObservingCallback, Director):
     """Measures what each execution costs and recommends `steps_per_execution`.
 
     After warm-up it runs a few executions of several steps in place of single ones: real steps

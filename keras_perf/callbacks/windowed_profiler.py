@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from keras_perf.callbacks.observing_callback import (
-    ListeningCallback,
+    ObservingCallback,
     harmless,
     require_bool,
     require_number,
@@ -29,7 +29,7 @@ from keras_perf.records.execution import Execution, Kind
 logger = logging.getLogger("keras_perf")
 
 
-class WindowedProfiler(ListeningCallback, Director):
+class WindowedProfiler(ObservingCallback, Director):
     """Captures windows of training steps with TensorFlow's profiler, after warm-up.
 
     The trace goes to `<log_dir>/perf/plugins/profile`, where TensorBoard's Profile tab finds

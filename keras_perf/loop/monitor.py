@@ -12,7 +12,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_perf.callbacks.observing_callback import ListeningCallback, require_bool, require_number
+from keras_perf.callbacks.observing_callback import ObservingCallback, require_bool, require_number
 from keras_perf.callbacks.perf_callbacks import Choice, perf_callbacks
 from keras_perf.callbacks.steps_recommender import StepsPerExecutionRecommender
 from keras_perf.callbacks.windowed_profiler import WindowedProfiler
@@ -116,7 +116,7 @@ class LoopMonitor:
         workers = None
         if worker is None:
             worker, workers = place_among_workers(os.environ.get("TF_CONFIG"))
-        self._listeners = perf_callbacks(
+        self._callbacks = perf_callbacks(
             log_dir,
             profiler=profiler,
             gpu=gpu,
@@ -148,9 +148,9 @@ class LoopMonitor:
     @property
     def recommendation(self) -> StepsPerExecution | None:
         """After the `with`: what `StepsPerExecutionRecommender.recommendation` is after `fit`."""
-        for listener in self._listeners:
-            if isinstance(listener, StepsPerExecutionRecommender):
-                return listener.recommendation
+        for callback in self._callbacks:
+            if isinstance(callback, StepsPerExecutionRecommender):
+                return callback.recommendation
         return None
 
     def __enter__(self) -> LoopMonitor:
@@ -161,9 +161,9 @@ class LoopMonitor:
             return self
         self._turns.begin(observation)
         try:
-            for listener in self._listeners:
-                if _takes_part(listener, observation.worker):
-                    listener.observe(observation)
+            for callback in self._callbacks:
+                if _takes_part(callback, observation.worker):
+                    callback.observe(observation)
         except BaseException:
             # An interrupt: there is no `__exit__` after an `__enter__` that raises.
             self._turns.close(aborted=True)
@@ -211,5 +211,5 @@ class LoopMonitor:
         return Aside(self._turns, visible(owner), between=True)
 
 
-def _takes_part(listener: ListeningCallback, worker: int | None) -> bool:
-    return not isinstance(listener, WindowedProfiler) or includes(listener.workers, worker or 0)
+def _takes_part(callback: ObservingCallback, worker: int | None) -> bool:
+    return not isinstance(callback, WindowedProfiler) or includes(callback.workers, worker or 0)

@@ -42,7 +42,7 @@ class Completed:
             pending_gaps: how many of its newest gap times came after the last execution that is
                 complete; None if that is not known.
         """
-        for gap in self._timeline.take_gaps():
+        for gap in self._timeline.take_epoch_gaps():
             self._audience.tell("epoch_gap_ends", gap)
         executions = self._timeline.take()
         if not executions:

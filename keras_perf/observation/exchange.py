@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from keras_perf.observation.failure_line import warn_of
-from keras_perf.observers.steps.exchange_means import ExchangeWatch
+from keras_perf.observers.steps.exchange_means import ExchangeTally
 from keras_perf.records.exchange import ExchangeMeans, ExchangeTotals, exchange_scalars
 from keras_perf.records.interval import Interval
 
@@ -31,7 +31,7 @@ class ObservedExchange:
 
     def __init__(self, timed: TimedExchange | None) -> None:
         self._timed = timed
-        self._watch = ExchangeWatch()
+        self._tally = ExchangeTally()
 
     def scalars(self, interval: Interval) -> Mapping[str, float]:
         """Tag → value of what the exchange took since the last interval."""
@@ -46,7 +46,7 @@ class ObservedExchange:
             return None
         try:
             totals = self._timed.totals()
-            return None if totals is None else self._watch.take(totals)
+            return None if totals is None else self._tally.take(totals)
         except Exception as error:  # noqa: BLE001  monitoring never kills training
             warn_of(error, "reading the exchange's totals", "communication is missing from now on")
             self._timed = None
@@ -64,4 +64,4 @@ class ObservedExchange:
 
     def record(self) -> dict[str, Any]:
         """For the context record."""
-        return self._watch.record()
+        return self._tally.record()

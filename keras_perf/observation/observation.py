@@ -22,7 +22,7 @@ from keras_perf.observation.pipeline_model import PipelineModel
 from keras_perf.observation.run_record import Recording
 from keras_perf.observation.trials import Trials
 from keras_perf.observers.asking import Questions
-from keras_perf.observers.steps.garbage import GarbageWatch
+from keras_perf.observers.steps.garbage import CollectorPauses
 from keras_perf.observers.steps.timeline import Timeline
 from keras_perf.records.execution import Kind
 from keras_perf.records.interval import Interval
@@ -94,7 +94,7 @@ class Observation:
             self.timeline, self.audience, fetches_per_step, lambda: self.shapes_differ
         )
         self._runs(function)
-        self._garbage = GarbageWatch(clock, self.timeline.collected)
+        self._collector = CollectorPauses(clock, self.timeline.collected)
 
     # -- what only the driver knows ------------------------------------------------------
 
@@ -229,7 +229,7 @@ class Observation:
                 with ExitStack() as listeners:
                     listeners.callback(self.audience.end, aborted=aborted)
                     with ExitStack() as taken:
-                        taken.callback(self._garbage.stop)
+                        taken.callback(self._collector.stop)
                         taken.callback(ends_harmlessly, self._give_back)
                     ends_harmlessly(self._tell_the_rest)
                 ends_harmlessly(self.recording.finish, self.step, diagnoses=self.diagnoses)

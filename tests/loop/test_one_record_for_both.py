@@ -58,7 +58,7 @@ def scripted(monkeypatch):
             "read",
             lambda self: model_pb2.ModelProto(gap_times=script.gaps_us[-100:]),
         )
-        for name in ("take", "take_gaps"):
+        for name in ("take", "take_epoch_gaps"):
             original = getattr(Timeline, f"_original_{name}", getattr(Timeline, name))
             monkeypatch.setattr(Timeline, f"_original_{name}", original, raising=False)
 

@@ -79,7 +79,7 @@ class _Limits(NamedTuple):
         return inside or execution.host_ns > self.host_limit_ns
 
 
-class GapEvents:
+class Outliers:
     """Judges executions against their own recent past, by median and MAD.
 
     Told of executions in their order, of each stretch's end with the input waits found there,
@@ -218,7 +218,7 @@ def tag_of(event: GapEvent) -> str:
     return f"events/{event.cause.value.replace('-', '_')}_ms"
 
 
-class EventLog:
+class OutlierLog:
     """The worst events, and sums by cause and owner over all of them."""
 
     def __init__(self) -> None:

@@ -13,8 +13,8 @@ from keras_perf.observers.steps.outliers import (
     PATIENCE,
     REMEMBERED,
     WINDOW,
-    EventLog,
-    GapEvents,
+    OutlierLog,
+    Outliers,
     tag_of,
 )
 from keras_perf.records.epoch_gap import VALIDATION, EpochGap
@@ -63,7 +63,7 @@ def found(
     shuffles: bool = False,
 ) -> list[GapEvent]:
     """Events of these after usual ones; `wait_ms` is the first one's input wait."""
-    events = GapEvents()
+    events = Outliers()
     events.add(usual() if before is None else before)
     events.close_stretch({}, shuffles)
     assert events.take() == []
@@ -122,7 +122,7 @@ def test_one_long_execution_moves_neither_what_is_usual_nor_the_limit():
 
 
 def test_a_lasting_change_becomes_what_is_usual():
-    events = GapEvents()
+    events = Outliers()
     events.add(usual())
     events.close_stretch({}, False)
     slower = [execution(LONG + place, inside_ms=40.0) for place in range(WINDOW)]
@@ -157,7 +157,7 @@ def test_a_shorter_execution_is_judged_only_beside_others_of_its_length():
 
 
 def test_nothing_is_judged_on_few_executions_and_then_all_of_them_are():
-    events = GapEvents()
+    events = Outliers()
     events.add([*usual(PATIENCE - 2, first=0), execution(inside_ms=60.0)])
     events.close_stretch({LONG: 45 * MS}, False)
     assert events.take() == []
@@ -168,7 +168,7 @@ def test_nothing_is_judged_on_few_executions_and_then_all_of_them_are():
 
 
 def test_executions_that_are_not_steady_do_not_tell_what_is_usual():
-    events = GapEvents()
+    events = Outliers()
     events.add([execution(place, kind=Kind.TRACED, inside_ms=500.0) for place in range(50)])
     events.close_stretch({}, False)
     assert events.take() == []
@@ -178,7 +178,7 @@ def test_executions_that_are_not_steady_do_not_tell_what_is_usual():
 
 
 def test_no_more_than_a_thousand_executions_wait_to_be_judged():
-    events = GapEvents()
+    events = Outliers()
     traced = [execution(place, kind=Kind.TRACED, inside_ms=500.0) for place in range(1500)]
     events.add(traced)
     events.close_stretch({}, False)
@@ -188,7 +188,7 @@ def test_no_more_than_a_thousand_executions_wait_to_be_judged():
 
 
 def test_executions_are_judged_when_their_stretch_ends():
-    events = GapEvents()
+    events = Outliers()
     events.add([*usual(), execution(inside_ms=60.0)])
     assert events.take() == []
     events.close_stretch({}, False)
@@ -196,7 +196,7 @@ def test_executions_are_judged_when_their_stretch_ends():
 
 
 def test_an_event_is_told_once():
-    events = GapEvents()
+    events = Outliers()
     events.add([*usual(), execution(inside_ms=60.0)])
     for _ in range(2):
         events.close_stretch({}, False)
@@ -296,7 +296,7 @@ def test_a_pause_inside_the_train_function_does_not_excuse_a_slow_hook():
 def at_epoch_begin(
     *executions: Execution, wait_ms: float, shuffles: bool = False
 ) -> list[tuple[int, Cause]]:
-    events = GapEvents()
+    events = Outliers()
     events.add(usual())
     events.close_stretch({}, shuffles)
     events.add_gap(gap())
@@ -332,7 +332,7 @@ def test_a_stall_after_executions_that_do_not_count_is_not_the_epochs_begin():
 
 
 def between(*gaps: EpochGap, before: Sequence[Execution] | None = None) -> list[GapEvent]:
-    events = GapEvents()
+    events = Outliers()
     events.add(usual() if before is None else before)
     events.close_stretch({}, False)
     for each in gaps:
@@ -381,7 +381,7 @@ def test_between_epochs_nothing_is_judged_before_it_is_known_what_is_usual():
 )
 @settings(max_examples=60, deadline=None)
 def test_nothing_is_found_in_steady_noise(data, cycle_ms, host_share, noise, steps, stretches):
-    events, step = GapEvents(), 0
+    events, step = Outliers(), 0
     factors = st.floats(1 - noise, 1 + noise)
     for _ in range(stretches):
         executions, waits = [], {}
@@ -403,8 +403,8 @@ def event(excess_ms: float, cause: Cause = Cause.CALLBACK, owner: str = HOOK) ->
     return GapEvent(7, cause, owner, excess_ms, 1.0)
 
 
-def log_of(*events: GapEvent) -> EventLog:
-    log = EventLog()
+def log_of(*events: GapEvent) -> OutlierLog:
+    log = OutlierLog()
     for each in events:
         log.add(each)
     return log
@@ -455,7 +455,7 @@ def test_a_log_without_events_is_empty():
 
 
 def test_where_the_iterator_goes_on_nothing_is_the_making_of_a_new_one():
-    events = GapEvents()
+    events = Outliers()
     events.add(usual())
     events.close_stretch({}, False)
     events.add_gap(gap(20.0)._replace(renewed=False))
