@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_perf.callbacks.observing_callback import ListeningCallback, harmless
+from keras_perf.callbacks.observing_callback import ObservingCallback, harmless
 from keras_perf.capture.delayed_signals import PATIENCE_S, uninterrupted
 from keras_perf.observation.observation import Observation
 from keras_perf.observers.gpu_and_host import GpuWatch
@@ -23,7 +23,7 @@ from keras_perf.report.text.gpu_table import gpus_markdown
 logger = logging.getLogger("keras_perf")
 
 
-class GPUUtilizationSampler(ListeningCallback):
+class GPUUtilizationSampler(ObservingCallback):
     """Samples the GPUs and the host in the background while `fit` trains.
 
     Logs time-weighted means of each interval's training time as `gpu/<i>/*` (NVML, on Hopper

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 import os
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -29,7 +30,7 @@ def harmless(hook: Callable[..., None]) -> Callable[..., None]:
     """
 
     @functools.wraps(hook)
-    def guarded(self: ListeningCallback, *arguments: Any, **named: Any) -> None:
+    def guarded(self: ObservingCallback, *arguments: Any, **named: Any) -> None:
         try:
             hook(self, *arguments, **named)
         except Exception as error:  # noqa: BLE001  monitoring never kills training
@@ -38,14 +39,18 @@ def harmless(hook: Callable[..., None]) -> Callable[..., None]:
     return guarded
 
 
-class ListeningCallback(keras.callbacks.Callback, Listener):
+class ObservingCallback(keras.callbacks.Callback, Listener):
     """Joins the observation when a `fit` begins and lets go of it when it ends.
 
     A copy, pickled or not, is as the callback was before any `fit`: without the model, and
     without what belongs to the `fit` that runs.
+
+    Attributes:
+        clock: nanoseconds; all times of a `fit` are read from that of its first callback.
     """
 
     observation: Observation | None = None
+    clock: Callable[[], int] = time.perf_counter_ns
 
     def __init__(self, log_dir: str | os.PathLike[str]) -> None:
         super().__init__()
@@ -65,7 +70,7 @@ class ListeningCallback(keras.callbacks.Callback, Listener):
     def fails(self, error: Exception) -> None:
         """Something of ours has gone wrong in a hook of Keras's."""
         if self.observation is not None:
-            self.observation.fails(self, error)
+            self.observation.audience.fails(self, error)
         else:
             warn_of(error, type(self).__name__, "this fit is not observed")
 
@@ -81,7 +86,7 @@ class ListeningCallback(keras.callbacks.Callback, Listener):
             )
             self.not_observed("Keras runs on another backend than TensorFlow")
             return
-        joined = join(self.model, self, self._of_fit)
+        joined = join(self.model, self, self._of_fit, self.clock)
         if joined is None:
             if self.observation is None:
                 self.not_observed("this fit is inside another one, which is observed")
@@ -91,7 +96,7 @@ class ListeningCallback(keras.callbacks.Callback, Listener):
     @harmless
     def on_train_end(self, logs: Any = None) -> None:
         """Needed only where no CallbackList was found to tell the end."""
-        if self._of_fit is not None and not self._of_fit.relayed:
+        if self._of_fit is not None and not self._of_fit.times_callbacks:
             self._of_fit.close()
 
     @property
@@ -100,7 +105,7 @@ class ListeningCallback(keras.callbacks.Callback, Listener):
 
     def observe(self, observation: Observation) -> None:
         """Joins the observation of a custom loop."""
-        observation.add(self)
+        observation.audience.add(self)
         self._begins(observation)
 
     def _begins(self, observation: Observation) -> None:
@@ -108,7 +113,7 @@ class ListeningCallback(keras.callbacks.Callback, Listener):
         try:
             unwarned(self.observation_begins, observation)
         except Exception as error:  # noqa: BLE001  monitoring never kills training
-            observation.drop(self, error)
+            observation.audience.drop(self, error)
 
     def not_observed(self, why: str) -> None:
         """The `fit` that begins cannot be observed."""

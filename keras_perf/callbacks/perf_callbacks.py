@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from keras_perf.callbacks.gpu_sampler import GPUUtilizationSampler
-from keras_perf.callbacks.observing_callback import ListeningCallback
+from keras_perf.callbacks.observing_callback import ObservingCallback
 from keras_perf.callbacks.step_gap_detector import StepGapDetector
 from keras_perf.callbacks.steps_recommender import StepsPerExecutionRecommender
 from keras_perf.callbacks.windowed_profiler import WindowedProfiler
@@ -22,7 +22,7 @@ def perf_callbacks(
     gpu: Choice = True,
     gaps: Choice = True,
     steps_per_execution: Choice = True,
-) -> list[ListeningCallback]:
+) -> list[ObservingCallback]:
     """The four callbacks on one log directory, for `model.fit(callbacks=...)`.
 
     Arguments:
@@ -39,7 +39,7 @@ def perf_callbacks(
     >>> len(kp.perf_callbacks("logs/run1", profiler=False, gpu={"interval_s": 1.0}))
     3
     """
-    wanted: list[tuple[str, Choice, type[ListeningCallback]]] = [
+    wanted: list[tuple[str, Choice, type[ObservingCallback]]] = [
         ("profiler", profiler, WindowedProfiler),
         ("gpu", gpu, GPUUtilizationSampler),
         ("gaps", gaps, StepGapDetector),

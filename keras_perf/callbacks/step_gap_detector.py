@@ -10,13 +10,12 @@ from functools import partial
 from statistics import fmean
 from typing import Any
 
-from keras_perf.callbacks.observing_callback import ListeningCallback
+from keras_perf.callbacks.observing_callback import ObservingCallback
 from keras_perf.observation.observation import Observation
 from keras_perf.observation.pipeline_model import PipelineModel
 from keras_perf.observers.steps.outliers import OutlierJudge, OutlierLog, tag_of
 from keras_perf.observers.steps.outside_steps import Outside
 from keras_perf.observers.steps.pipeline_stages import buffer_fill, stages_from_model
-from keras_perf.observers.steps.recompiling import RecompileGuess
 from keras_perf.observers.steps.split import Splitter
 from keras_perf.records.epoch_gap import EpochGap
 from keras_perf.records.execution import Execution, Kind
@@ -27,7 +26,7 @@ from keras_perf.report.text.outlier_table import outliers_markdown
 _COUNTED = (Kind.STEADY, Kind.TRACED, Kind.RECOMPILED)
 
 
-class StepGapDetector(ListeningCallback):
+class StepGapDetector(ObservingCallback):
     """Tells where each training step's time goes, all the time, without a trace.
 
     Splits the time from one step's begin to the next into input wait, compute, dispatch (where
@@ -57,10 +56,9 @@ class StepGapDetector(ListeningCallback):
         self._forget()
 
     def _forget(self) -> None:
-        self._splitter, self._outside, self._events = Splitter(), Outside(), OutlierJudge()
-        self._log = OutlierLog()
+        self._splitter, self._outside, self._outliers = Splitter(), Outside(), OutlierJudge()
+        self._worst = OutlierLog()
         self._unjudged: list[Execution] = []
-        self._recompiling = RecompileGuess()
         self._stages: tuple[Stage, ...] = ()
         self._described = False
         self._pipeline_model: Any = None
@@ -82,13 +80,11 @@ class StepGapDetector(ListeningCallback):
                 self._unjudged.append(execution)
             else:
                 self._outside.add(execution)
-            if execution.kind is Kind.WARMUP:
-                self._recompiling.saw(execution)
 
     def epoch_gap_ends(self, gap: EpochGap) -> None:
         """Adds it to what lies outside of the steps."""
         self._judge({})
-        self._events.add_gap(gap)
+        self._outliers.add_gap(gap)
         self.writer.scalars(gap.step, self._outside.add_gap(gap), time.time())
 
     def stretch_ends(self, pipeline: PipelineModel | None, pending_gaps: int | None) -> None:
@@ -111,17 +107,10 @@ class StepGapDetector(ListeningCallback):
     def _judge(self, waits: Mapping[int, int]) -> None:
         """Looks for what took far longer than usual since the last time."""
         executions, self._unjudged = self._unjudged, []
-        assert self.observation is not None
-        if self.observation.shapes_differ:
-            found = self._recompiling.excesses(executions, waits)
-            self._splitter.count_as_compile(found)
-            executions = [
-                e._replace(kind=Kind.RECOMPILED) if e.first_step in found else e for e in executions
-            ]
-        self._events.add(executions)
-        self._events.close_stretch(waits, bool(self._shuffles))
-        for event in self._events.take():
-            self._log.add(event)
+        self._outliers.add(executions)
+        self._outliers.close_stretch(waits, bool(self._shuffles))
+        for event in self._outliers.take():
+            self._worst.add(event)
             self.writer.scalars(event.step, {tag_of(event): event.excess_ms}, time.time())
 
     def interval_ends(self, step: int, wall_time: float, final: bool) -> None:
@@ -130,7 +119,7 @@ class StepGapDetector(ListeningCallback):
         assert observation is not None
         if final:
             self._judge({})
-        interval = self._splitter.take(observation.dispatch_share, final=final)
+        interval = self._splitter.take(observation.trials.dispatch_share, final=final)
         if interval is None:
             return
         if self._examples_per_step is None and observation.mid_epoch:
@@ -151,7 +140,7 @@ class StepGapDetector(ListeningCallback):
     def leaves(self, aborted: bool) -> None:
         """Records events and what lay outside, and lets go of tf.data's model."""
         assert self.observation is not None
-        outliers = self._log.facts()
+        outliers = self._worst.facts()
         recording = self.observation.recording
         outside = self._outside.facts()
         recording.facts = replace(recording.facts, outliers=outliers, outside=outside)

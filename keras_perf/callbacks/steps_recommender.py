@@ -7,37 +7,29 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from statistics import median
 from typing import Any
 
 import keras
 
-from keras_perf.callbacks.observing_callback import ListeningCallback
+from keras_perf.callbacks.observing_callback import ObservingCallback
 from keras_perf.observation.listener import Director, Plan
 from keras_perf.observation.observation import Observation
-from keras_perf.observers.trial.cost_curve import CostCurve, resampled_curves
-from keras_perf.observers.trial.lengths import CONFIRMATIONS, TRIALS, Room, in_turn
-from keras_perf.observers.trial.steps_choice import (
-    MOSTLY_INPUT,
-    Bounds,
-    choose_steps,
-    recommend,
-)
-from keras_perf.observers.trial.times import RUN_UP, TrialTimes
+from keras_perf.observation.trials import Trials
+from keras_perf.observers.trial.conclusion import Conclusion, conclude
+from keras_perf.observers.trial.queue import TrialQueue
+from keras_perf.observers.trial.steps_choice import Bounds, choose_steps
+from keras_perf.observers.trial.times import TrialTimes
 from keras_perf.records.arguments import require_bool, require_int, require_number
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.steps_trial import StepsPerExecution
 from keras_perf.report.text.curve_table import curve_markdown, recommendation_scalars
-
-BETWEEN = 4
-"""Ordinary executions before each trial, so that a drifting machine drifts for both."""
 
 
 def _nothing() -> None:
     """In place of a reference to a model."""
 
 
-class StepsPerExecutionRecommender(ListeningCallback, Director):
+class StepsPerExecutionRecommender(ObservingCallback, Director):
     """Measures what each execution costs and recommends `steps_per_execution`.
 
     After warm-up it runs a few executions of several steps in place of single ones: real steps
@@ -102,27 +94,26 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
 
     def _forget(self) -> None:
         self._refusal: str | None = None
-        self._finished = self._confirmed = False
-        self._due: list[int] = []
-        self._since_trial = 0
-        self._times = TrialTimes()
-        self._has_applied = False
-        self._dispatch_ms = self._in_graph_ms = 0.0
+        self._finished = self._has_applied = False
+        self._queue, self._times = TrialQueue(), TrialTimes()
+        self._conclusion: Conclusion | None = None
 
     @property
     def _fit(self) -> Observation:
         assert self.observation is not None
         return self.observation
 
-    # -- during training -----------------------------------------------------------------
+    @property
+    def _trials(self) -> Trials:
+        return self._fit.trials
 
     def observation_begins(self, observation: Observation) -> None:
         """Checks what can be checked before the first step."""
         known, model = self.recommendation, self._measured_on()
         self._forget()
-        self._refusal = observation.reason_not_to_try()
-        if self._refusal is not None:
-            observation.stop_directing(self)
+        refusal = observation.trials.reason_not_to_try()
+        if refusal is not None:
+            self._refuse(refusal)
         elif self.apply and known is not None and known.evidence and model is observation.model:
             self._finished = True
 
@@ -133,164 +124,102 @@ class StepsPerExecutionRecommender(ListeningCallback, Director):
             kept = (e for e in executions if e.steps == present or e.kind is not Kind.STEADY)
             self._times.add(kept)
 
+    def wants(self, plan: Plan) -> bool:
+        """Once applied, each ordinary execution; else those in whose place a trial may come."""
+        observation = self.observation
+        assert observation is not None
+        if plan.kind is not Kind.STEADY or plan.steps != observation.steps_per_execution:
+            return False
+        return self._finished or (self._queue.ordinary_follows() and self._has_room())
+
     def direct(self, plan: Plan) -> Plan:
         """Puts a trial, or once applied an execution of the recommended length, in its place."""
-        if plan.kind is not Kind.STEADY or plan.steps != self._fit.steps_per_execution:
-            return plan
         if self._finished:
             return self._applied(plan)
-        self._since_trial += 1
-        running_up = len(self._due) % (1 + RUN_UP) > 0
-        if self._since_trial <= BETWEEN and not running_up:
+        if not self._queue.next_steps:
+            self._look_further(plan)
+        steps = self._queue.next_steps
+        if not steps or not self._has_room() or not self._prepared(steps):
             return plan
-        self._due = self._due or self._next_trials(plan)
-        if not self._due:
-            return plan
-        steps = self._due[0]
-        room = steps if running_up else steps * (1 + RUN_UP)
-        if self._fit.at_most(room) < room or not self._prepared(steps):
-            return plan
-        self._since_trial = 0
-        del self._due[0]
-        return self._fit.longer(plan, steps, Kind.TRIAL)
+        return self._trials.longer(plan, self._queue.take(), Kind.TRIAL)
+
+    def _has_room(self) -> bool:
+        """The next trial fits in before the next interruption."""
+        room = self._queue.room_steps
+        return self._trials.at_most(room) >= room
 
     def function_replaced(self) -> None:
         """The longer functions train as the model was before: they are not run any more."""
-        self._refusal = "a callback made the train function anew during training"
-        self._fit.stop_directing(self)
+        self._refuse("a callback made the train function anew during training")
 
-    def _next_trials(self, plan: Plan) -> list[int]:
-        """Lengths of the executions to run now, in their order; none yet, or none any more.
-
-        First come two lengths in turn, then one beyond what they lead to: what a step costs in
-        the graph shows best in long executions.
-        """
-        self._fit.tell_executions()
-        room = self._room(plan)
+    def _look_further(self, plan: Plan) -> None:
+        """Makes more trials due, or concludes; neither while too little is known."""
+        room = self._trials.room(self._times, plan.steps, self.limit, self.max_execution_s)
         if room is None:
-            return []
-        tried = self._times.lengths
-        if not tried:
-            lengths, self._refusal = room.first_lengths()
-            if self._refusal is not None:
-                self._fit.stop_directing(self)
-            return in_turn(lengths, TRIALS)
-        beyond = None if self._confirmed else room.length_beyond(self._chosen_so_far(), tried)
-        if beyond is not None:
-            self._confirmed = True
-            return in_turn([beyond], CONFIRMATIONS)
-        self._conclude(self._from_gaps(plan))
-        return []
+            return
+        refusal = self._queue.fill(room, self._times, self._chosen_so_far)
+        if refusal is not None:
+            self._refuse(refusal)
+        elif not self._queue.next_steps:
+            self._conclude(self._gap_times(plan))
 
-    def _room(self, plan: Plan) -> Room | None:
-        """What this training leaves for trials; None while that is not known."""
-        fit, ordinary_ms = self._fit, self._times.ordinary_ms
-        if ordinary_ms is None or fit.room_steps is None:
-            return None
-        return Room(
-            present=plan.steps,
-            step_ms=ordinary_ms / plan.steps,
-            first_s=self._times.first_ns / 1e9,
-            epoch_steps=fit.room_steps,
-            steps_left=fit.steps_left,
-            limit=self.limit,
-            max_execution_s=self.max_execution_s,
-            epochs=fit.epochs_are_called,
-        )
-
-    def _from_gaps(self, plan: Plan) -> tuple[float, float] | None:
-        """What tf.data's gap times say: a step in the graph and an execution's cost, in ms.
-
-        Both without the wait for input, whose noise would hide them. The newest gaps are the
-        ordinary executions' since the last trial; those before lie inside the trial's.
-        """
-        model = self._fit.pipeline.read() if self._fit.pipeline is not None else None
-        gaps = [gap / 1e3 for gap in model.gap_times] if model is not None else []
-        ordinary, inner = gaps[-BETWEEN:], gaps[: -BETWEEN - 1]
-        if plan.steps > 1 or self._fit.fetches_per_step != 1 or len(inner) < BETWEEN:
-            return None
-        step_ms = float(median(inner))
-        return step_ms, max(0.0, float(median(ordinary)) - step_ms)
+    def _gap_times(self, plan: Plan) -> Sequence[int]:
+        """tf.data's gap times, where they are those of single steps."""
+        pipeline = self._fit.pipeline
+        if pipeline is None or plan.steps > 1 or self._fit.fetches_per_step != 1:
+            return ()
+        return pipeline.gap_times() or ()
 
     def _prepared(self, steps: int) -> bool:
         """Executions of so many steps can be run; if they cannot, why not."""
-        refusal = self._fit.refuses(steps)
+        refusal = self._trials.refuses(steps)
         if refusal is not None:
-            self._refusal = refusal
-            self._fit.stop_directing(self)
+            self._refuse(refusal)
         return refusal is None
+
+    def _refuse(self, why: str) -> None:
+        """No more trials in this training."""
+        self._refusal = why
+        self._fit.audience.stop_directing(self)
 
     def _applied(self, plan: Plan) -> Plan:
         chosen = self.recommendation.steps_per_execution if self.recommendation else 1
         chosen -= chosen % plan.steps
-        steps = self._fit.at_most(chosen) if self.apply else 0
+        steps = self._trials.at_most(chosen) if self.apply else 0
         if steps > plan.steps and self._prepared(steps):
             self._has_applied = True
-            # What entering and leaving costs is spread over more steps from here on.
-            inside_ms = self._dispatch_ms + steps * self._in_graph_ms
-            self._fit.dispatch_share = self._dispatch_ms / inside_ms if self._dispatch_ms else None
-            return self._fit.longer(plan, steps, Kind.STEADY)
+            if self._conclusion is not None:
+                self._trials.dispatch_share = self._conclusion.dispatch_share_of(steps)
+            return self._trials.longer(plan, steps, Kind.STEADY)
         return plan
 
-    # -- at the end ----------------------------------------------------------------------
-
     def _bounds(self) -> Bounds:
-        return self._fit.bounds(self.limit, self.max_execution_s)
+        return self._trials.bounds(self.limit, self.max_execution_s)
 
     def _chosen_so_far(self) -> int:
         return choose_steps(self._times.curve(self._fit.steps_per_execution), self._bounds())
 
-    def _conclude(self, from_gaps: tuple[float, float] | None = None) -> None:
-        fit = self._fit
-        fit.tell_executions()
+    def _conclude(self, gaps_us: Sequence[int] = ()) -> None:
+        fit, trials = self._fit, self._trials
         self._finished = True
         if not self.apply:
-            fit.stop_directing(self)
-        present, host_ms = fit.steps_per_execution, self._times.host_ms
-        samples, curve = self._times.samples(present), self._times.curve(present)
-        resampled = resampled_curves(samples, host_ms, present)
-        wait_ms = 0.0
-        if from_gaps is not None:
-            step_ms, per_execution_ms = from_gaps
-            wait_ms = max(0.0, curve.in_graph_ms - step_ms)
-            longer_ms = min(sorted(ms)[0] / n for n, ms in samples.items() if n != present)
-            possible = curve.step_ms(present) - per_execution_ms / present <= 1.1 * longer_ms
-            if possible and wait_ms > MOSTLY_INPUT * curve.in_graph_ms:
-                # Times of executions are mostly waiting; the gaps know better.
-                curve = curve.at_most(per_execution_ms, present)
-                resampled = [each.at_most(per_execution_ms, present) for each in resampled]
-        certain = self._times.surely_cheaper(present)
-        record = recommend(
-            curve,
-            resampled,
-            present,
-            self._bounds(),
-            certain=certain,
-            input_wait_ms=wait_ms,
-        )
+            fit.audience.stop_directing(self)
+        present = fit.steps_per_execution
+        found = self._conclusion = conclude(self._times, present, self._bounds(), gaps_us)
         record = replace(
-            record,
-            trials={n: median(found) / n for n, found in sorted(samples.items())},
-            trial_executions=self._times.executions,
-            extra_traces=self._fit.extra_traces,
-            trial_s=self._times.trial_ns / 1e9,
-            tracing_s=self._fit.tracing_s,
-            host_ms=host_ms,
-            called_less_often=tuple(fit.called_less_often()),
+            found.record,
+            extra_traces=trials.extra_traces,
+            tracing_s=trials.tracing_s,
+            called_less_often=tuple(trials.called_less_often()),
         )
         self.recommendation = record
         self._measured_on = weakref.ref(fit.model)
-        if certain:
-            self._dispatch_ms = max(0.0, curve.cost_at(present) - host_ms)
-            self._in_graph_ms = curve.in_graph_ms
-            fit.dispatch_share = self._dispatch_ms / median(samples[present])
-        self._write(curve, record)
-
-    def _write(self, curve: CostCurve, record: StepsPerExecution) -> None:
-        """What was found as scalars, and the curve as a table."""
-        step = self._fit.step
-        self.writer.scalars(step, recommendation_scalars(curve, record), time.time())
-        self.writer.text(step, "perf/steps_per_execution", curve_markdown(curve, record))
+        if found.dispatch_share is not None:
+            trials.dispatch_share = found.dispatch_share
+        scalars = recommendation_scalars(found.curve, record)
+        self.writer.scalars(fit.step, scalars, time.time())
+        table = curve_markdown(found.curve, record)
+        self.writer.text(fit.step, "perf/steps_per_execution", table)
 
     def not_observed(self, why: str) -> None:
         """Leaves the number as it is, and says why."""

@@ -4,36 +4,31 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import Any
 
 from keras_perf.callbacks.observing_callback import (
-    ListeningCallback,
+    ObservingCallback,
     harmless,
 )
+from keras_perf.callbacks.written_captures import WrittenCaptures
 from keras_perf.capture import profiler_door
-from keras_perf.capture.background_reader import TraceReading
-from keras_perf.capture.captures import Captures, scalars_of
-from keras_perf.capture.trace_size import affordable_steps
-from keras_perf.capture.triggers import EverySeconds, OnSignal, OnSlowStep, OnTouch
-from keras_perf.cluster.worker_number import absent_workers, is_chosen, require_workers
+from keras_perf.capture.chosen_worker import captures_here
+from keras_perf.capture.triggers import Triggers
+from keras_perf.cluster.worker_number import require_workers
 from keras_perf.observation.listener import Director, Plan
 from keras_perf.observation.observation import Observation
 from keras_perf.observers.capture.schedule import CaptureSchedule
 from keras_perf.observers.capture.slow_steps import Throttle
-from keras_perf.observers.capture.windows import NEVER, Window, Windows
-from keras_perf.observers.steps.recompiling import RecompileGuess, gaps_around, was_waiting
+from keras_perf.observers.capture.windows import Window, Windows
 from keras_perf.records.arguments import require_bool, require_int, require_number
 from keras_perf.records.execution import Execution, Kind
-from keras_perf.trace.trace import trace_scalars
 
 logger = logging.getLogger("keras_perf")
 
 
-class WindowedProfiler(ListeningCallback, Director):
+class WindowedProfiler(ObservingCallback, Director):
     """Captures windows of training steps with TensorFlow's profiler, after warm-up.
 
     The trace goes to `<log_dir>/perf/plugins/profile`, where TensorBoard's Profile tab finds
@@ -106,45 +101,29 @@ class WindowedProfiler(ListeningCallback, Director):
 
     def _forget(self) -> None:
         self._windows = Windows(self.schedule)
-        self._readings: list[TraceReading] = []
-        self._captures = Captures(self.log_dir)
-        self._recompiling = RecompileGuess()
+        self._written: WrittenCaptures | None = None
+        self._triggers: Triggers | None = None
         self._traces = 0
-        self._clock: EverySeconds | None = None
-        self._slow: OnSlowStep | None = None
-        self._touch: OnTouch | None = None
-        self._signal: OnSignal | None = None
 
     @harmless
     def on_train_begin(self, logs: Any = None) -> None:
         """Joins, if this worker is to capture."""
-        config = os.environ.get("TF_CONFIG")
-        try:
-            chosen = is_chosen(self.workers, config)
-            if absent := absent_workers(self.workers, config):
-                logger.warning(
-                    "keras_perf: WindowedProfiler captures nothing of worker %s: there is no such "
-                    "worker. The chief is 0, the others follow in TF_CONFIG's order.",
-                    ", ".join(map(str, absent)),
-                )
-        except ValueError as error:
-            chosen = True
-            logger.warning("keras_perf: %s This process captures as if it were alone.", str(error))
-        if chosen:
+        if captures_here(self.workers):
             super().on_train_begin(logs)
 
     def observation_begins(self, observation: Observation) -> None:
         """Starts the schedule and the triggers anew."""
         self._forget()
-        self._captures = Captures(os.path.join(self.log_dir, observation.recording.run))
-        self._touch = OnTouch(self.log_dir, self._windows.request)
-        if self.every_s is not None:
-            self._clock = EverySeconds(self.every_s, self._request_when_warm)
-        if self.on_slow_step is not None:
-            throttle = Throttle(self.max_captures, self.cooldown_s)
-            self._slow = OnSlowStep(self.on_slow_step, throttle, self._windows.request)
-        if self.on_signal:
-            self._signal = OnSignal(self._windows.request)
+        self._written = WrittenCaptures(self.log_dir, observation)
+        self._triggers = Triggers(
+            self.log_dir,
+            self._windows.request,
+            self._request_when_warm,
+            every_s=self.every_s,
+            on_slow_step=self.on_slow_step,
+            throttle=Throttle(self.max_captures, self.cooldown_s),
+            on_signal=self.on_signal,
+        )
 
     def _request_when_warm(self, reason: str) -> bool:
         warm = self._step >= self.schedule.warmup_steps
@@ -156,133 +135,75 @@ class WindowedProfiler(ListeningCallback, Director):
         return self.observation
 
     @property
+    def _captures(self) -> WrittenCaptures:
+        assert self._written is not None
+        return self._written
+
+    @property
     def _step(self) -> int:
         """Steps of this `fit` so far."""
         return self._fit.step - self._fit.first_step
 
-    # -- between two executions ----------------------------------------------------------
+    def wants(self, plan: Plan) -> bool:
+        """Where a window may begin or end, and where TensorFlow has traced."""
+        observation, windows = self.observation, self._windows
+        assert observation is not None
+        after = observation.step - observation.first_step + plan.steps
+        is_quiet = windows.asked is None and after <= windows.quiet_until
+        return not is_quiet or observation.traces != self._traces
 
     def direct(self, plan: Plan) -> Plan:
         """Starts and stops the capture; marks the steps inside."""
-        observation = self.observation
-        assert observation is not None
-        step, windows = observation.step - observation.first_step, self._windows
-        if observation.traces != self._traces:
-            self._notice_trace(step, plan)
-        if step + plan.steps <= windows.quiet_until and windows.asked is None:
+        step = self._step
+        if self._fit.traces != self._traces:
+            self._traces = self._fit.traces
+            # The first execution's trace is what warm-up is for.
+            if step > plan.steps:
+                self._warm_up_again(step, "TensorFlow traced the train function again")
+        if not self.wants(plan):
             return plan
-        before = windows.current
-        if before is None:
-            # A recompilation just now may move the window that would begin.
-            observation.tell_executions()
-        window = windows.at(step, plan.steps)
+        before = self._windows.current
+        window = self._windows.at(step, plan.steps)
         if before is not None and window is not before:
-            self._end()
+            self._captures.end()
         if window is not None and window is not before and not self._begin(window, plan):
             return plan
         if not self._captures.open:
             return plan
-        marker = profiler_door.step_marker(observation.step)
+        marker = profiler_door.step_marker(self._fit.step)
         return plan._replace(kind=Kind.PROFILED, around=marker)
-
-    def _notice_trace(self, step: int, plan: Plan) -> None:
-        """Warm-up starts again; the first execution's trace is what warm-up is for."""
-        self._traces = self._fit.traces
-        if step > plan.steps:
-            self._warm_up_again(step, "TensorFlow traced the train function again")
 
     def _warm_up_again(self, step: int, why: str) -> None:
         if self._windows.warm_up_again(step):
             logger.info("keras_perf: warm-up starts again at step %d: %s.", step, why)
 
     def _begin(self, window: Window, plan: Plan) -> bool:
-        self._settle()
-        if self._captures.lost:
+        steps = self._captures.begin(window, plan)
+        if steps is None:
             self._windows.abandon()
             return False
-        first = self._fit.first_step
-        begun = self._captures.begin(
-            self._fit.step,
-            window._replace(first_step=window.first_step + first, end_step=window.end_step + first),
-        )
-        if not begun:
-            self._windows.abandon()
-            return False
-        wanted = window.end_step - self._step
-        steps = affordable_steps(wanted, plan.function, plan.steps, self._captures.bytes_per_step)
-        if steps < wanted:
+        if self._step + steps < window.end_step:
             self._windows.shorten(self._step + steps)
         return True
-
-    def _end(self) -> None:
-        if self._captures.open:
-            self._captures.end(self._fit.step)
-
-    def _settle(self) -> None:
-        """Writes down the newest capture with what it cost."""
-        record = self._captures.settle()
-        if record is not None:
-            recording = self._fit.recording
-            recording.facts = replace(recording.facts, captures=self._captures.records())
-            self.writer.scalars(record.last_step, scalars_of(record), time.time())
-            if self._captures.saved is not None:
-                self._readings.append(TraceReading(self._captures.saved, record.last_step))
-
-    def _tell_what_was_read(self, *, wait: bool) -> None:
-        """Writes what the traces show that have been read since the last time."""
-        for reading in [each for each in self._readings if wait or each.is_done]:
-            self._readings.remove(reading)
-            try:
-                trace = reading.result()
-            except ValueError as error:
-                logger.warning("keras_perf: the trace was saved, but not read: %s.", str(error))
-                continue
-            self.writer.scalars(reading.step, trace_scalars(trace), time.time())
-            self.writer.text(reading.step, "perf/trace", trace.to_markdown())
-            self._fit.recording.traces.append(trace)
-
-    # -- what the observation tells ------------------------------------------------------
 
     def executions(self, executions: Sequence[Execution]) -> None:
         """Looks for recompilations and slow steps."""
         self._captures.executions(executions)
-        recompiled = [e for e in executions if e.kind is Kind.RECOMPILED]
-        if self._fit.shapes_differ:
-            recompiled += self._seem_recompiled(executions)
-        for execution in recompiled:
-            after = execution.first_step + execution.steps - self._fit.first_step
-            self._warm_up_again(after, "XLA compiled the train function again")
+        for execution in executions:
+            if execution.kind is Kind.RECOMPILED:
+                after = execution.first_step + execution.steps - self._fit.first_step
+                self._warm_up_again(after, "XLA compiled the train function again")
         # Reading a trace slows the steps beside it; that is no reason for another.
-        if self._slow is not None and not self._readings:
-            self._slow.executions(executions)
-
-    def _seem_recompiled(self, executions: Sequence[Execution]) -> list[Execution]:
-        """Those that took far longer than usual, unless tf.data says that it was the input."""
-        excesses = self._recompiling.excesses(executions, {e.first_step: 0 for e in executions})
-        pipeline = self._fit.pipeline
-        model = pipeline.read() if excesses and pipeline is not None else None
-        gaps = [] if model is None else list(model.gap_times)
-        return [
-            e
-            for e in executions
-            if e.first_step in excesses
-            and not was_waiting(excesses[e.first_step], self._gaps_around(e, gaps))
-        ]
-
-    def _gaps_around(self, execution: Execution, gaps_us: Sequence[int]) -> Sequence[int]:
-        each = self._fit.fetches_per_step
-        since = self._fit.step - execution.first_step - execution.steps
-        return gaps_around(round(execution.steps * each), round(since * each), gaps_us)
+        if self._triggers is not None and not self._captures.reads:
+            self._triggers.executions(executions)
 
     def interval_ends(self, step: int, wall_time: float, final: bool) -> None:
-        """Writes the newest capture down; looks at the clock and for the file."""
+        """Writes the newest capture down; looks whether something asks for another."""
         if final or not self._captures.open:
-            self._settle()
-        self._tell_what_was_read(wait=False)
-        if self._touch is not None:
-            self._touch.interval_ends()
-        if self._clock is not None:
-            self._clock.interval_ends()
+            self._captures.settle()
+        self._captures.tell_what_was_read(wait=False)
+        if self._triggers is not None:
+            self._triggers.interval_ends()
 
     def epoch_ends(self, *, validates: bool) -> None:
         """Closes a window that is complete, or would be filled with validation."""
@@ -292,7 +213,7 @@ class WindowedProfiler(ListeningCallback, Director):
         left = window.end_step - self._step
         if left > 0 and not validates:
             return
-        self._end()
+        self._captures.end()
         self._windows.abandon()
         if left > 0:
             logger.warning(
@@ -304,30 +225,22 @@ class WindowedProfiler(ListeningCallback, Director):
 
     def executions_end(self) -> None:
         """Saves what was captured."""
-        self._end()
+        self._captures.end()
 
     def leaves(self, aborted: bool) -> None:
         """Saves what was captured; says if a window was not reached."""
         with ExitStack() as held:
             held.callback(self._forget)
-            held.callback(self._end)
-            if self._signal is not None:
-                self._signal.stop()
-            self._end()
-            self._settle()
-            self._tell_what_was_read(wait=True)
-            self._say_what_was_not_reached()
+            if self._triggers is not None:
+                held.callback(self._triggers.stop)
+            if self._written is not None:
+                held.callback(self._written.end)
+                self._written.end()
+                self._written.settle()
+                self._written.tell_what_was_read(wait=True)
+                self._say_what_was_not_reached()
 
     def _say_what_was_not_reached(self) -> None:
-        windows, wanted = self._windows, self.schedule.repeat or 1
-        if windows.reached < wanted and windows.next_start != NEVER:
-            nothing = not (self._captures.records() or self._captures.refused)
-            logger.warning(
-                "keras_perf: WindowedProfiler %s: the next window begins at step %d of a training "
-                "and this one had %d. Lower warmup_steps or train longer.",
-                "captured nothing"
-                if nothing
-                else f"reached {windows.reached} of {wanted} scheduled windows",
-                windows.next_start,
-                self._step,
-            )
+        missed = self._windows.missed(self._step, captured=self._captures.tried)
+        if missed is not None:
+            logger.warning("keras_perf: WindowedProfiler %s.", missed)

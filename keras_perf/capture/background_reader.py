@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import threading
+from collections.abc import Iterator
 
 from keras_perf.capture.trace_files import Saved
 from keras_perf.observers.asking import unwarned
 from keras_perf.trace.read_trace import read_trace
 from keras_perf.trace.trace import Trace
+
+logger = logging.getLogger("keras_perf")
 
 LONGEST_S = 60.0
 """A `fit` ends no later than so many seconds for a trace that is still being read."""
@@ -58,3 +62,28 @@ class TraceReading:
         if self._trace is None:
             raise ValueError(self._error)
         return self._trace
+
+
+class TraceReadings:
+    """The traces of a training that are being read."""
+
+    def __init__(self) -> None:
+        self._running: list[TraceReading] = []
+
+    @property
+    def busy(self) -> bool:
+        """One was begun and has not been taken yet."""
+        return bool(self._running)
+
+    def begin(self, saved: Saved, step: int) -> None:
+        """Reads one more, which ended before `step`."""
+        self._running.append(TraceReading(saved, step))
+
+    def take(self, *, wait: bool) -> Iterator[tuple[int, Trace]]:
+        """Those that have been read since the last time, with their steps; all, if `wait`."""
+        for reading in [each for each in self._running if wait or each.is_done]:
+            self._running.remove(reading)
+            try:
+                yield reading.step, reading.result()
+            except ValueError as error:
+                logger.warning("keras_perf: the trace was saved, but not read: %s.", str(error))

@@ -92,13 +92,13 @@ class OnTouch:
 
 
 class OnSignal:
-    """Asks for a window at SIGUSR2; whoever listened to it before is still told."""
+    """Asks for a window at SIGUSR2; whoever received it before still does."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
         self._before: Any = None
-        self._listening = threading.current_thread() is threading.main_thread()
-        if self._listening:
+        self._receives = threading.current_thread() is threading.main_thread()
+        if self._receives:
             self._before = signal.signal(signal.SIGUSR2, self._received)
         else:
             logger.warning(
@@ -108,7 +108,7 @@ class OnSignal:
             )
 
     def _received(self, number: int, frame: FrameType | None) -> None:
-        if self._listening:
+        if self._receives:
             self._request("SIGUSR2")
         if callable(self._before):
             self._before(number, frame)
@@ -116,18 +116,61 @@ class OnSignal:
     def stop(self) -> None:
         """Gives the signal back, unless somebody else has taken it since.
 
-        Only the main thread can; elsewhere it goes on telling whoever listened before.
+        Only the main thread can; elsewhere it goes on handing it to whoever received it before.
         """
-        was_listening, self._listening = self._listening, False
-        ours = was_listening and signal.getsignal(signal.SIGUSR2) == self._received
+        was_receiving, self._receives = self._receives, False
+        ours = was_receiving and signal.getsignal(signal.SIGUSR2) == self._received
         if ours and threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGUSR2, self._who_still_listens() or signal.SIG_DFL)
+            signal.signal(signal.SIGUSR2, self._who_still_receives() or signal.SIG_DFL)
 
-    def _who_still_listens(self) -> Any:
-        """Of those who listened before, the last one that is none of ours and has stopped."""
+    def _who_still_receives(self) -> Any:
+        """Of those who received it before, the last one that is none of ours and has stopped."""
         before = self._before
         while isinstance(earlier := getattr(before, "__self__", None), OnSignal):
-            if earlier._listening:
+            if earlier._receives:
                 break
             before = earlier._before
         return before
+
+
+class Triggers:
+    """All that may ask for windows in one training, beside the schedule.
+
+    Arguments:
+        log_dir: where `REQUEST_FILE` is looked for.
+        request: asks for a window.
+        request_when_warm: does so once the warm-up is over.
+        every_s, on_slow_step, throttle, on_signal: what of it is wanted, as in `WindowedProfiler`.
+    """
+
+    def __init__(
+        self,
+        log_dir: str,
+        request: Request,
+        request_when_warm: Request,
+        *,
+        every_s: float | None,
+        on_slow_step: float | None,
+        throttle: Throttle,
+        on_signal: bool,
+    ) -> None:
+        self._touch = OnTouch(log_dir, request)
+        self._time = None if every_s is None else EverySeconds(every_s, request_when_warm)
+        self._slow = None if on_slow_step is None else OnSlowStep(on_slow_step, throttle, request)
+        self._signal = OnSignal(request) if on_signal else None
+
+    def executions(self, executions: Sequence[Execution]) -> None:
+        """Looks for slow steps."""
+        if self._slow is not None:
+            self._slow.executions(executions)
+
+    def interval_ends(self) -> None:
+        """Looks at the clock and for the file."""
+        self._touch.interval_ends()
+        if self._time is not None:
+            self._time.interval_ends()
+
+    def stop(self) -> None:
+        """Gives the signal back; again does nothing."""
+        if self._signal is not None:
+            self._signal.stop()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import TracebackType
 from typing import Any
@@ -11,14 +12,15 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_perf.callbacks.observing_callback import ListeningCallback
+from keras_perf.callbacks.observing_callback import ObservingCallback
 from keras_perf.callbacks.perf_callbacks import Choice, perf_callbacks
 from keras_perf.callbacks.steps_recommender import StepsPerExecutionRecommender
 from keras_perf.callbacks.windowed_profiler import WindowedProfiler
 from keras_perf.cluster.worker_number import includes, place_among_workers
 from keras_perf.loop.turns import Aside, Call, Turns
+from keras_perf.observation.exchange import TimedExchange
 from keras_perf.observation.failure_line import warn_of
-from keras_perf.observation.loop import LoopObservation, TimedExchange
+from keras_perf.observation.loop import LoopObservation
 from keras_perf.records.arguments import require_bool, require_int, require_number
 from keras_perf.records.epoch_gap import VALIDATION
 from keras_perf.records.steps_trial import StepsPerExecution
@@ -60,6 +62,8 @@ class LoopMonitor:
     ...     pass  # while step < 100: with monitor.execution(iterator, 10) as call: ...
     """
 
+    clock: Callable[[], int] = time.perf_counter_ns
+
     def __init__(
         self,
         log_dir: str | os.PathLike[str],
@@ -97,7 +101,7 @@ class LoopMonitor:
         workers = None
         if worker is None:
             worker, workers = place_among_workers(os.environ.get("TF_CONFIG"))
-        self._listeners = perf_callbacks(
+        self._callbacks = perf_callbacks(
             log_dir,
             profiler=profiler,
             gpu=gpu,
@@ -129,22 +133,22 @@ class LoopMonitor:
     @property
     def recommendation(self) -> StepsPerExecution | None:
         """After the `with`: what `StepsPerExecutionRecommender.recommendation` is after `fit`."""
-        for listener in self._listeners:
-            if isinstance(listener, StepsPerExecutionRecommender):
-                return listener.recommendation
+        for callback in self._callbacks:
+            if isinstance(callback, StepsPerExecutionRecommender):
+                return callback.recommendation
         return None
 
     def __enter__(self) -> LoopMonitor:
         try:
-            observation = self._make()
+            observation = self._make(clock=self.clock)
         except Exception as error:  # noqa: BLE001  monitoring never kills training
             warn_of(error, "LoopMonitor", "this training is not observed")
             return self
         self._turns.begin(observation)
         try:
-            for listener in self._listeners:
-                if _takes_part(listener, observation.worker):
-                    listener.observe(observation)
+            for callback in self._callbacks:
+                if _takes_part(callback, observation.worker):
+                    callback.observe(observation)
         except BaseException:
             # An interrupt: there is no `__exit__` after an `__enter__` that raises.
             self._turns.close(aborted=True)
@@ -192,8 +196,8 @@ class LoopMonitor:
         return Aside(self._turns, visible(owner), between=True)
 
 
-def _takes_part(listener: ListeningCallback, worker: int | None) -> bool:
-    return not isinstance(listener, WindowedProfiler) or includes(listener.workers, worker or 0)
+def _takes_part(callback: ObservingCallback, worker: int | None) -> bool:
+    return not isinstance(callback, WindowedProfiler) or includes(callback.workers, worker or 0)
 
 
 def _require_kinds(model: Any, strategy: Any, exchange: Any, function: Any) -> None:

@@ -2,71 +2,35 @@
 
 from __future__ import annotations
 
-import sys
-import time
 import weakref
-from collections.abc import Iterator
-from types import FrameType
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import keras
 
+from keras_perf.observation.answers import Answers
+from keras_perf.observation.trials_of_fit import TrialsOfFit
 from keras_perf.observers.steps.timeline import Timeline
 from keras_perf.records.epoch_gap import VALIDATION
 from keras_perf.records.owners import owner_of
 
-_clock = time.perf_counter_ns
-
 _Hooks = list[tuple[keras.callbacks.Callback, str]]
-
-
-def calling_list() -> keras.callbacks.CallbackList | None:
-    """The outermost CallbackList of this `fit` whose `on_train_begin` is being run, or None.
-
-    Nothing public leads from a callback to the list that holds it; the list is `self` of the
-    frame that calls.
-    """
-    found = None
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_name != "fit":
-        if frame.f_code.co_name == "on_train_begin":
-            owner = frame.f_locals.get("self")
-            if isinstance(owner, keras.callbacks.CallbackList):
-                found = owner
-        frame = frame.f_back
-    return found
-
-
-def is_being_called(callbacks: keras.callbacks.CallbackList | None) -> bool:
-    """Whether one of this list's hooks is being run: what `fit` begins now is inside its `fit`."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and callbacks is not None:
-        if frame.f_locals.get("self") is callbacks:
-            return True
-        frame = frame.f_back
-    return False
-
-
-def fit_arguments() -> dict[str, Any]:
-    """The arguments of the `fit` that is calling; {} where none is found."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if frame.f_code.co_name == "fit" and "steps_per_epoch" in frame.f_locals:
-            return {name: frame.f_locals[name] for name in ("x", "steps_per_epoch")}
-        frame = frame.f_back
-    return {}
 
 
 class ObservedFit(Protocol):
     """What is told of a `fit`'s hooks.
 
     Attributes:
+        now: the clock, in nanoseconds.
         timeline: on which hooks are timed.
-        answering: hooks are to be called as if the last execution had not ended yet.
+        trials: what may have changed with the hooks.
+        answers: those that Keras's calls are given for steps that have run ahead.
     """
 
+    now: Callable[[], int]
     timeline: Timeline
-    answering: bool
+    answers: Answers
+    trials: TrialsOfFit
 
     def epoch_begins(self) -> None:
         """Before an epoch's first execution."""
@@ -75,16 +39,13 @@ class ObservedFit(Protocol):
         """After its last one; told again after a validation."""
 
     def arm(self) -> None:
-        """The loop calls the train function next."""
-
-    def hooks_change(self) -> None:
-        """A callback has got a batch hook, or lost one."""
+        """Keras calls the train function next."""
 
     def close(self, *, aborted: bool = False) -> None:
         """`fit` has ended, or raised."""
 
 
-class CallbackRelay(keras.callbacks.Callback):
+class CallbackTiming(keras.callbacks.Callback):
     """Forwards every hook to the callbacks it stands for, in their order.
 
     It takes their place in `CallbackList.callbacks`, so that no callback of the user's is
@@ -97,7 +58,7 @@ class CallbackRelay(keras.callbacks.Callback):
         self._list = weakref.ref(callbacks)
         self._originals = callbacks.callbacks
         self._observation: ObservedFit | None = observation
-        self._timeline = observation.timeline
+        self._timeline, self._now = observation.timeline, observation.now
         self._find_hooks()
         callbacks.callbacks = [self]
 
@@ -112,7 +73,7 @@ class CallbackRelay(keras.callbacks.Callback):
         self._take_in()
         self._find_hooks()
         if self._observation is not None and self.batch_hooks != before:
-            self._observation.hooks_change()
+            self._observation.trials.hooks_change()
 
     def _take_in(self) -> None:
         """Callbacks that somebody has added beside us are among those we stand for."""
@@ -137,18 +98,18 @@ class CallbackRelay(keras.callbacks.Callback):
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Times each callback's hook."""
         observation = self._observation
-        if observation is None or not observation.answering:
-            self._run("on_train_batch_begin", self._begin_hooks, batch, logs, _clock())
+        if observation is None or not observation.answers.hide_hooks:
+            self._run("on_train_batch_begin", self._begin_hooks, batch, logs, self._now())
         if observation is not None:
             # After the hooks: one of them may train on a batch itself.
             observation.arm()
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Notes that the logs have been read, then times each callback's hook."""
-        begin = _clock()
+        begin = self._now()
         self._timeline.ready(begin)
         observation = self._observation
-        if observation is not None and observation.answering:
+        if observation is not None and observation.answers.hide_hooks:
             return
         self._run("on_train_batch_end", self._end_hooks, batch, logs, begin)
 
@@ -157,7 +118,7 @@ class CallbackRelay(keras.callbacks.Callback):
         try:
             for callback, owner in hooks:
                 getattr(callback, hook)(batch, logs=logs)
-                end = _clock()
+                end = self._now()
                 host(owner, begin, end)
                 begin = end
         except BaseException:
@@ -185,7 +146,7 @@ class CallbackRelay(keras.callbacks.Callback):
 
     def on_train_end(self, logs: Any = None) -> None:
         """Forwards, then ends the observation."""
-        self._timeline.close(_clock())
+        self._timeline.close(self._now())
         self._forward("on_train_end", logs)
         if self._observation is not None:
             self._observation.close()
@@ -193,7 +154,7 @@ class CallbackRelay(keras.callbacks.Callback):
     def on_test_end(self, logs: Any = None) -> None:
         """Forwards; all since the epoch's last execution was for validation."""
         self._forward("on_test_end", logs)
-        self._timeline.outside(VALIDATION, None, _clock())
+        self._timeline.outside(VALIDATION, None, self._now())
 
     def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Forwards."""
@@ -220,11 +181,11 @@ class CallbackRelay(keras.callbacks.Callback):
         self._forward("on_predict_batch_end", batch, logs)
 
     def _between(self, hook: str, epoch: int, logs: Any) -> None:
-        begin = _clock()
+        begin = self._now()
         try:
             for callback in self._leaves:
                 getattr(callback, hook)(epoch, logs)
-                end = _clock()
+                end = self._now()
                 self._timeline.outside(owner_of(callback, hook), begin, end)
                 begin = end
         except BaseException:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from keras_perf.observers.asking import reason_of
 
@@ -20,3 +23,31 @@ def warn_of(error: Exception, what: str, consequence: str) -> None:
             consequence,
             exc_info=logger.isEnabledFor(logging.DEBUG),
         )
+
+
+class GivesUp(Protocol):
+    """What ends where it fails."""
+
+    def gives_up(self, error: Exception) -> None:
+        """It has failed."""
+
+
+def harmless(work: Callable[..., None]) -> Callable[..., None]:
+    """What the driver of an observation calls between executions: it raises nothing of ours."""
+
+    @functools.wraps(work)
+    def guarded(self: GivesUp, *arguments: Any, **named: Any) -> None:
+        try:
+            work(self, *arguments, **named)
+        except Exception as error:  # noqa: BLE001  monitoring never kills training
+            self.gives_up(error)
+
+    return guarded
+
+
+def ends_harmlessly(work: Callable[..., None], *arguments: Any, **named: Any) -> None:
+    """Does one of the things that end a run; if it fails, that costs a line."""
+    try:
+        work(*arguments, **named)
+    except Exception as error:  # noqa: BLE001  monitoring never kills training
+        warn_of(error, "writing the end of the run", "what was logged before remains")

@@ -64,6 +64,10 @@ class Listener:
 class Director(Listener):
     """A listener that also decides how the next execution is run."""
 
+    def wants(self, plan: Plan) -> bool:
+        """Whether to be asked how this one is run; asked before each, so it must be quick."""
+        raise NotImplementedError
+
     def direct(self, plan: Plan) -> Plan:
-        """The plan, or another in its place."""
+        """The plan, or another in its place; all executions that are complete have been told."""
         raise NotImplementedError

@@ -3,43 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import keras
 import tensorflow as tf
 
 from keras_perf.observation.dataset_graph import dataset_behind, dataset_graph
-from keras_perf.observation.failure_line import warn_of
+from keras_perf.observation.exchange import ObservedExchange, TimedExchange
 from keras_perf.observation.listener import Plan
 from keras_perf.observation.model_facts import compiles_for_shapes
 from keras_perf.observation.observation import Observation
 from keras_perf.observation.pipeline_model import PipelineModel
+from keras_perf.observation.trials_of_loop import TrialsOfLoop
 from keras_perf.observers.asking import Questions
-from keras_perf.observers.steps.exchange_means import ExchangeWatch
-from keras_perf.observers.trial.steps_choice import Bounds
 from keras_perf.records.epoch_gap import VALIDATION
-from keras_perf.records.exchange import ExchangeMeans, ExchangeTotals, exchange_scalars
 from keras_perf.records.interval import Interval
 from keras_perf.records.phase import Phase
 from keras_perf.records.pipeline import WrittenPipeline
 from keras_perf.records.run_names import RUN, worker_run
-from keras_perf.trials.train_function import takes_a_number
 
 FLUSH_S = 5.0
 """Seconds after which what a worker has logged can be read: by the chief, who writes the
 diagnosis, and by everybody, should the worker be killed."""
-
-
-@runtime_checkable
-class TimedExchange(Protocol):
-    """What times the exchange of gradients, such as `keras_perf.loop.Exchange`."""
-
-    def pause(self) -> None:
-        """What follows is no training."""
-
-    def totals(self) -> ExchangeTotals | None:
-        """Since training began; None where it is not measured."""
 
 
 class LoopObservation(Observation):
@@ -59,9 +45,8 @@ class LoopObservation(Observation):
         exchange: times the exchange of gradients, or None.
         worker: this worker's number, or None where it is the only one.
         workers: how many there are, as far as that is known.
+        clock: in nanoseconds.
     """
-
-    epochs_are_called = "stretches without an interruption"
 
     def __init__(
         self,
@@ -77,11 +62,13 @@ class LoopObservation(Observation):
         exchange: TimedExchange | None,
         worker: int | None,
         workers: int | None,
+        clock: Callable[[], int],
     ) -> None:
         super().__init__(
             model,
             function,
             1,
+            clock=clock,
             first_step=first_step,
             fetches_per_step=fetches_per_step,
             run=RUN if worker is None else worker_run(worker),
@@ -89,19 +76,21 @@ class LoopObservation(Observation):
         self.diagnoses = not worker
         self.worker = worker
         self._strategy, self._workers = strategy, workers
-        self._steps, self._jit_compile, self._examples = steps, jit_compile, examples
-        self._exchange = exchange
-        self._exchange_watch = ExchangeWatch()
+        self._jit_compile, self._examples = jit_compile, examples
+        self._exchange = ObservedExchange(exchange)
         self._on_gpu = bool(tf.config.get_visible_devices("GPU"))
-        self._left = 0
-        self._longest_left: int | None = None
         self._exhausted = False
-        self._function = function
-        self._judged_traces: int | None = None
-        self._refusal: str | None = None
         self._owners: set[str] = set()
         self._dataset_graph: WrittenPipeline | None = None
         self._flushed = self.now()
+        several = isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
+        self.trials: TrialsOfLoop = TrialsOfLoop(
+            self,
+            function,
+            steps=steps,
+            workers_train=several or worker is not None or (workers or 1) > 1,
+            owners=lambda: sorted(self._owners),
+        )
 
     # -- what only the loop knows --------------------------------------------------------
 
@@ -110,19 +99,9 @@ class LoopObservation(Observation):
         """XLA compiles the steps, and batches may differ in more than their number of rows."""
         return bool(self._jit_compile) and compiles_for_shapes(self.pipeline)
 
-    @property
-    def room_steps(self) -> int | None:
-        """The most steps that were left until something of the user's was due."""
-        return self._longest_left
-
-    @property
-    def steps_left(self) -> int:
-        """Steps until training ends."""
-        return max(0, (self._steps or 0) - self.step)
-
     def settings(self) -> Questions:
         """What is known of the loop."""
-        recorded, strategy = self._exchange_watch.facts(), self._strategy
+        recorded, strategy = self._exchange.facts(), self._strategy
         return {
             "driver": lambda: "loop",
             "run_eagerly": tf.config.functions_run_eagerly,
@@ -146,63 +125,7 @@ class LoopObservation(Observation):
 
     def exchanged(self, interval: Interval) -> Mapping[str, float]:
         """Tag → value of what the exchange took since the last interval."""
-        means = self._note_exchange()
-        if means is None:
-            return {}
-        return exchange_scalars(means, interval.compute_ns / interval.steps / 1e6)
-
-    def _note_exchange(self) -> ExchangeMeans | None:
-        if self._exchange is None:
-            return None
-        try:
-            totals = self._exchange.totals()
-            return None if totals is None else self._exchange_watch.take(totals)
-        except Exception as error:  # noqa: BLE001  monitoring never kills training
-            warn_of(error, "reading the exchange's totals", "communication is missing from now on")
-            self._exchange = None
-            return None
-
-    def bounds(self, limit: int, max_execution_s: float) -> Bounds:
-        """A call runs any number of steps: none need divide what lies between two events."""
-        longest = min(limit, self._longest_left or limit)
-        return Bounds(longest, max_execution_s, None, setting="steps_per_call")
-
-    def reason_not_to_try(self) -> str | None:
-        """Why no other number of steps per call can be tried in this loop, or None."""
-        several = self.worker is not None or (self._workers or 1) > 1
-        if several or isinstance(self._strategy, tf.distribute.MultiWorkerMirroredStrategy):
-            return "several workers would have to try at the same steps"
-        if tf.config.functions_run_eagerly():
-            return "tf.config.run_functions_eagerly(True) runs every step from Python"
-        if self.fetches_per_step < 1:
-            return "an element of the iterator holds several steps, whose number a trial changes"
-        if self._steps is None:
-            return "the number of steps is not known; LoopMonitor(steps=...) tells it"
-        if self._function is None:
-            return (
-                "another number of steps could trace the loop's function again, with what Python "
-                "holds by then; LoopMonitor(function=...) lets that be seen"
-            )
-        return None
-
-    def refuses(self, steps: int) -> str | None:
-        """Looks whether another number would trace the loop's function again."""
-        if self._judged_traces != self.traces:
-            self._judged_traces = self.traces
-            if not takes_a_number(self._function):
-                self._refusal = (
-                    "another number of steps would trace the loop's function again, with what "
-                    "Python holds by then; pass it as a tensor, tf.constant(call.steps)"
-                )
-        return self._refusal
-
-    def called_less_often(self) -> list[str]:
-        """What `LoopMonitor.host` was told of."""
-        return sorted(self._owners)
-
-    def at_most(self, steps: int) -> int:
-        """As many of them as are left until something of the user's is due."""
-        return min(steps, self._left)
+        return self._exchange.scalars(interval)
 
     # -- the hot path --------------------------------------------------------------------
 
@@ -219,19 +142,18 @@ class LoopObservation(Observation):
             if self._dataset_graph is None:
                 self._dataset_graph = dataset_graph(dataset_behind(iterator))
         if steps > self.steps_per_execution:
-            self.usual_length(steps)
+            self.steps_per_execution = steps
+            self.pace.usual_length(steps)
         if steps != self._ordinary.steps:
             self._ordinary = self._ordinary._replace(steps=steps)
-        self._left = max(steps, left or 0)
-        if self._longest_left is None or self._left > self._longest_left:
-            self._longest_left = self._left
+        self.trials.has_left(max(steps, left or 0))
         if not self.mid_epoch:
             self.mid_epoch = True
             self.batch = 0
-            self._stretch_limit = self._longest_stretch()
-            self._tell("phase_begins", Phase.TRAINING)
-        if self._executions == self._warm_executions:
-            self._note_exchange()
+            self.pace.limit_stretch(self.epoch_steps, self.batch)
+            self.audience.tell("phase_begins", Phase.TRAINING)
+        if self.pace.has_warmed_up:
+            self._exchange.note()
         return self.begin(iterator)
 
     def call_ends(self, plan: Plan, *, marked: bool) -> None:
@@ -268,19 +190,14 @@ class LoopObservation(Observation):
         if self.mid_epoch:
             self._stretch_of_calls_ends(validates=validates)
         elif validates:
-            self._tell("epoch_ends", validates=True)
-        self._tell("phase_begins", Phase.VALIDATION if validates else Phase.BETWEEN)
-        if self._exchange is not None:
-            try:
-                self._exchange.pause()
-            except Exception as error:  # noqa: BLE001  monitoring never kills training
-                warn_of(error, "pausing the exchange's clock", "communication is missing")
-                self._exchange = None
+            self.audience.tell("epoch_ends", validates=True)
+        self.audience.tell("phase_begins", Phase.VALIDATION if validates else Phase.BETWEEN)
+        self._exchange.pause()
 
     def returns_to_steps(self, owner: str, begin: int) -> None:
         """It is over."""
         self.timeline.outside(owner, begin, self.now())
-        self._tell("phase_begins", Phase.BETWEEN)
+        self.audience.tell("phase_begins", Phase.BETWEEN)
 
     def _stretch_of_calls_ends(self, *, validates: bool = False) -> None:
         if not self.mid_epoch:
@@ -289,7 +206,7 @@ class LoopObservation(Observation):
         pending: int | None = 0
         if self._exhausted:
             # How often a call of several fetches asked before it found no more is not known.
-            pending = 1 if self._fetches(self._ordinary.steps) == 1 else None
+            pending = 1 if self.pace.fetches(self._ordinary.steps) == 1 else None
             self._exhausted = False
         self.interrupt(pending, validates=validates)
 

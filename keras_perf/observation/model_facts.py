@@ -24,6 +24,19 @@ def model_facts(model: keras.Model) -> Questions:
     }
 
 
+def require_train_function(model: keras.Model) -> None:
+    """Nothing, if the model's train function can be wrapped.
+
+    Raises:
+        ValueError: it cannot.
+    """
+    if "train_function" not in vars(model):
+        raise ValueError(
+            f"train_function must be an attribute of the model, {type(model).__name__} has a "
+            "property of that name"
+        )
+
+
 def optimizer_iterations(model: keras.Model) -> int | None:
     """The optimizer's step counter; a device read, so only for an epoch's end."""
     iterations = getattr(getattr(model, "optimizer", None), "iterations", None)
@@ -34,6 +47,20 @@ def counts_every_step(optimizer: Any) -> bool:
     """Its counter advances by one with every step: not where steps are skipped or gathered."""
     scaled = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
     return not scaled and not getattr(optimizer, "gradient_accumulation_steps", None)
+
+
+def examples_per_step(model: keras.Model, steps: int) -> float | None:
+    """From the loss metric, which counts examples since the epoch began, so many steps ago.
+
+    Only Keras's own train step is known to give it the number of examples as weight.
+    """
+    if not steps or type(model).train_step is not keras.Model.train_step:
+        return None
+    for metric in model.metrics[:1]:
+        if isinstance(metric, keras.metrics.Mean) and metric.name == "loss":
+            count = float(keras.ops.convert_to_numpy(metric.count))
+            return count / steps if count > 0 else None
+    return None
 
 
 def kind_of_input(x: Any) -> str | None:

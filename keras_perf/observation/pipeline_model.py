@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from keras_perf.observers.asking import unwarned
+from keras_perf.observers.steps.gap_times import waits_of
+from keras_perf.records.execution import Execution
 
 
 class PipelineModel:
@@ -19,6 +22,27 @@ class PipelineModel:
     def __init__(self, iterator: Any) -> None:
         self.iterator = iterator
         self._source = _readable(iterator)
+
+    def gap_times(self) -> Sequence[int] | None:
+        """Microseconds between two `GetNext`, newest last; None where tf.data keeps none."""
+        model = self.read()
+        return None if model is None else list(model.gap_times)
+
+    def waits(
+        self,
+        executions: Sequence[Execution],
+        fetches_per_step: float,
+        pending_gaps: int,
+        next_begin_ns: int | None,
+    ) -> dict[int, int] | None:
+        """First step → input wait, as far as it is remembered; None where none ever is.
+
+        The arguments are those of `waits_of`.
+        """
+        gaps_us = self.gap_times()
+        if gaps_us is None:
+            return None
+        return waits_of(executions, fetches_per_step, gaps_us, pending_gaps, next_begin_ns)
 
     def read(self) -> Any | None:
         """A `tensorflow.data.model.ModelProto`, or None; after a failure always None."""

@@ -6,10 +6,11 @@ import atexit
 import logging
 import threading
 import weakref
+from collections.abc import Callable
 
 import keras
 
-from keras_perf.observation.callback_timing import calling_list
+from keras_perf.observation.calling_fit import calling_list
 from keras_perf.observation.fit import FitObservation
 from keras_perf.observation.listener import Listener
 
@@ -21,7 +22,10 @@ _told: weakref.WeakSet[FitObservation] = weakref.WeakSet()
 
 
 def join(
-    model: keras.Model, listener: Listener, joined: FitObservation | None
+    model: keras.Model,
+    listener: Listener,
+    joined: FitObservation | None,
+    clock: Callable[[], int],
 ) -> FitObservation | None:
     """The observation of the `fit` that is beginning on `model`, with `listener` on it.
 
@@ -32,6 +36,7 @@ def join(
         model: about to be trained.
         listener: to be told.
         joined: what it has joined before and was not told the end of.
+        clock: in nanoseconds; that of the first listener counts.
     """
     for thread in list(_closing):
         thread.join()
@@ -56,11 +61,11 @@ def join(
                 "keras_perf: on_train_begin was not called by a keras CallbackList; "
                 "callbacks' times are missing and count as other host time."
             )
-        current = FitObservation(model, callbacks, _has_closed)
+        current = FitObservation(model, callbacks, _has_closed, clock)
         _running[model] = current
         if callbacks is not None:
             weakref.finalize(callbacks, _close_elsewhere, current).atexit = False
-    current.add(listener)
+    current.audience.add(listener)
     return current
 
 

@@ -47,6 +47,9 @@ class Execution(NamedTuple):
     """Host time by callback and hook: (`Class.hook`, nanoseconds)."""
     collector_ns: int = 0
     """Pauses of Python's garbage collector in the training thread; they lie in the parts."""
+    compile_ns: int | None = None
+    """Of one that seems to have compiled: for how long, by what usual ones compute; 0 where that
+    cannot be told from waiting for input. Else None."""
 
     @property
     def cycle_ns(self) -> int:

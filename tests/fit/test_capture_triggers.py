@@ -11,7 +11,7 @@ import pytest
 from traces import At, captures, marked_steps, traces
 
 import keras_perf as kp
-from keras_perf.observation import observation
+from keras_perf.observation import pace
 
 FAR = 10**6
 
@@ -19,7 +19,7 @@ FAR = 10**6
 @pytest.fixture(autouse=True)
 def short_intervals(monkeypatch):
     """The triggers are looked at when an interval ends."""
-    monkeypatch.setattr(observation, "INTERVAL_S", 0.02)
+    monkeypatch.setattr(pace, "INTERVAL_S", 0.02)
 
 
 @pytest.fixture(autouse=True)
@@ -172,7 +172,7 @@ def test_steps_beside_a_trace_that_is_read_are_not_called_slow(tmp_path, monkeyp
         def result(self):
             raise ValueError("not needed")
 
-    monkeypatch.setattr("keras_perf.callbacks.windowed_profiler.TraceReading", Reads)
+    monkeypatch.setattr("keras_perf.capture.background_reader.TraceReading", Reads)
     stalls = [SlowFrom(batch, batch + 1, 60) for batch in range(150, 300, 20)]
     arguments = {"on_slow_step": 50.0, "cooldown_s": 0.01, "max_captures": 9}
     schedule = {"skip_first": 0, "warmup_steps": 50}

@@ -13,8 +13,7 @@ import tensorflow as tf
 
 import keras_perf as kp
 from keras_perf.capture import profiler_door
-from keras_perf.observation import observation
-from keras_perf.observation import running_fits as joining
+from keras_perf.observation import observation, running_fits
 
 CALLBACKS = {
     "WindowedProfiler": lambda d: [kp.WindowedProfiler(d, warmup_steps=5, active_steps=5)],
@@ -52,7 +51,7 @@ def nothing_is_left(network):
     assert not isinstance(
         getattr(network.train_function, "__self__", None), observation.Observation
     )
-    assert not joining._running
+    assert not running_fits._running
 
 
 def test_trains_twice_and_leaves_nothing_behind(callbacks, said):
@@ -371,6 +370,6 @@ def test_the_arguments_of_the_calling_fit_are_found(kind, arguments, tmp_path):
     detector = kp.StepGapDetector(tmp_path)
     given = arguments()
     programs.model().fit(**given, verbose=0, shuffle=False, callbacks=[detector, Look()])
-    assert seen[0].relayed
+    assert seen[0].times_callbacks
     assert seen[0].input_kind == kind
     assert seen[0].whole_executions == ("steps_per_epoch" in given)

@@ -18,10 +18,12 @@ from tensorboard.summary.writer.record_writer import RecordWriter
 
 import keras_perf as kp
 from keras_perf import loop
-from keras_perf.callbacks import windowed_profiler as profiler
-from keras_perf.observation import running_fits as joining
-from keras_perf.observation.fit import FitObservation
+from keras_perf.callbacks import windowed_profiler
+from keras_perf.callbacks.written_captures import WrittenCaptures
+from keras_perf.observation import running_fits
+from keras_perf.observation.epoch_length import EpochLength
 from keras_perf.observation.observation import Observation
+from keras_perf.observation.pace import Pace
 from keras_perf.observation.run_record import Recording
 from keras_perf.observers.gpu_and_host import GpuWatch
 from keras_perf.write.run_writer import RunWriter
@@ -42,7 +44,7 @@ def no_thread_stays():
     for thread in set(threading.enumerate()) - before:
         thread.join(5)
     assert set(threading.enumerate()) <= before
-    assert not joining._running
+    assert not running_fits._running
 
 
 @pytest.fixture
@@ -91,13 +93,13 @@ def test_every_hook_of_ours_is_guarded(kind, name, tmp_path, said):
 @pytest.mark.parametrize(
     ("owner", "name"),
     [
-        (profiler, "is_chosen"),
+        (windowed_profiler, "captures_here"),
         (GpuWatch, "enter"),
         (kp.StepGapDetector, "observation_begins"),
         (Observation, "_tell_the_rest"),
         (Observation, "_plan"),
-        (FitObservation, "_missing_steps"),
-        (FitObservation, "_longest_stretch"),
+        (EpochLength, "missing_steps"),
+        (Pace, "limit_stretch"),
         (Recording, "finish"),
     ],
 )
@@ -180,7 +182,7 @@ def test_a_second_ctrl_c_while_all_ends_waits_for_that(place, tmp_path, ctrl_c, 
     ("owner", "name"),
     [
         (Observation, "_tell_the_rest"),
-        (kp.WindowedProfiler, "_settle"),
+        (WrittenCaptures, "settle"),
         (kp.StepGapDetector, "leaves"),
         (threading.Thread, "join"),
         (Recording, "finish"),

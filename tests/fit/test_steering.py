@@ -269,7 +269,7 @@ def test_a_fit_after_an_interrupted_one_is_not_answered_for_it(tmp_path, monkeyp
 
     def interrupted(self):
         arm(self)
-        if self._answers_left:
+        if self.answers.left:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(FitObservation, "arm", interrupted)

@@ -24,6 +24,9 @@ class Script:
         self.gaps_us = []
         self.calls = 0
 
+    def clock(self):
+        return self.now
+
     def spend(self, ms):
         self.now += round(ms * MS)
 
@@ -46,18 +49,16 @@ class Script:
 
 @pytest.fixture
 def scripted(monkeypatch):
-    """Makes a script the only clock, and collects what the timelines tell."""
+    """Makes a script, which is tf.data's gaps too, and collects what the timelines tell."""
 
     def start():
         script, told = Script(), []
-        for module in ("observation", "callback_timing"):
-            monkeypatch.setattr(f"keras_perf.observation.{module}._clock", lambda: script.now)
         monkeypatch.setattr(
             PipelineModel,
             "read",
             lambda self: model_pb2.ModelProto(gap_times=script.gaps_us[-100:]),
         )
-        for name in ("take", "take_gaps"):
+        for name in ("take", "take_epoch_gaps"):
             original = getattr(Timeline, f"_original_{name}", getattr(Timeline, name))
             monkeypatch.setattr(Timeline, f"_original_{name}", original, raising=False)
 
@@ -109,6 +110,8 @@ def trained_by_fit(script, n, log_dir):
     model.compile("sgd", "mse", steps_per_execution=n, jit_compile=False)
     model(np.zeros((1, 2), "float32"))
     data = tf.data.Dataset.from_tensors((np.zeros((4, 2), "float32"), np.zeros((4, 1)))).repeat()
+    detector = kp.StepGapDetector(log_dir)
+    detector.clock = script.clock
     model.fit(
         data,
         epochs=EPOCHS,
@@ -117,7 +120,7 @@ def trained_by_fit(script, n, log_dir):
         validation_steps=1,
         shuffle=False,
         verbose=0,
-        callbacks=[kp.StepGapDetector(log_dir), Mine()],
+        callbacks=[detector, Mine()],
     )
 
 
@@ -131,6 +134,7 @@ def trained_by_a_loop(script, n, log_dir):
         gpu=False,
         steps_per_execution=False,
     )
+    monitor.clock = script.clock
     data = tf.data.Dataset.range(1)
     with monitor:
         for _ in range(EPOCHS):

@@ -38,7 +38,7 @@ def train_worker(log_dir, number, busy_ms, *, wire_ms=1.0, input_ms=0.0, **argum
 @pytest.fixture
 def two_workers(tmp_path, monkeypatch):
     """Worker 1 waits for its input, and worker 0 for worker 1."""
-    monkeypatch.setattr("keras_perf.observation.observation.INTERVAL_S", 0.05)
+    monkeypatch.setattr("keras_perf.observation.pace.INTERVAL_S", 0.05)
     train_worker(tmp_path, 1, (4.0, 12.0), input_ms=15.0)
     train_worker(tmp_path, 0, (4.0, 12.0))
     return tmp_path
@@ -134,7 +134,7 @@ def test_captures_lie_in_the_worker_s_own_run(workers, captures, tmp_path):
 
 
 def test_what_a_worker_has_logged_can_be_read_while_it_trains(tmp_path, monkeypatch):
-    monkeypatch.setattr("keras_perf.observation.observation.INTERVAL_S", 0.02)
+    monkeypatch.setattr("keras_perf.observation.pace.INTERVAL_S", 0.02)
     monkeypatch.setattr("keras_perf.observation.loop.FLUSH_S", 0.0)
     loop, seen = watched_loops.Loop(), []
 

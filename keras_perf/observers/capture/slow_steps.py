@@ -32,17 +32,17 @@ class SlowSteps:
 
     def __init__(self, factor: float) -> None:
         self._factor = factor
-        self._events = OutlierJudge()
+        self._outliers = OutlierJudge()
         self._block: list[float] = []
         self._usual_ms: float | None = None
 
     def add(self, executions: Iterable[Execution]) -> Slow | None:
         """What was slow among these executions, or None."""
         executions = [e for e in executions if e.kind in (Kind.STEADY, Kind.TRACED)]
-        self._events.add(executions)
-        self._events.close_stretch({}, shuffles=False)
+        self._outliers.add(executions)
+        self._outliers.close_stretch({}, shuffles=False)
         # What was traced again is not slow any more: a trace would not show it.
-        found = [e for e in self._events.take() if e.cause is not Cause.RETRACE]
+        found = [e for e in self._outliers.take() if e.cause is not Cause.RETRACE]
         slower = None
         for execution in executions:
             if execution.kind is Kind.STEADY:

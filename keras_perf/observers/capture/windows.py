@@ -121,3 +121,20 @@ class Windows:
         self._shift += done
         self.quiet_until = self.next_start
         return True
+
+    def missed(self, steps: int, *, captured: bool) -> str | None:
+        """What is said of scheduled windows that a training did not reach; None if it did.
+
+        Arguments:
+            steps: of the whole training.
+            captured: another one was captured, or that was tried.
+        """
+        wanted = self.schedule.repeat or 1
+        if self.reached >= wanted or self.next_start == NEVER:
+            return None
+        what = f"reached {self.reached} of {wanted} scheduled windows"
+        return (
+            f"{what if captured else 'captured nothing'}: the next window begins at step "
+            f"{self.next_start} of a training and this one had {steps}. Lower warmup_steps or "
+            "train longer"
+        )

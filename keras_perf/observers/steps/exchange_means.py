@@ -37,7 +37,7 @@ def exchange_between(before: ExchangeTotals | None, now: ExchangeTotals) -> Exch
     )
 
 
-class ExchangeWatch:
+class ExchangeTally:
     """Remembers the totals from one interval to the next.
 
     Attributes:

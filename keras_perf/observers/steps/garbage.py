@@ -9,8 +9,8 @@ from collections.abc import Callable
 Pause = Callable[[int, int], None]
 
 
-class GarbageWatch:
-    """Tells of each collection that the thread which made this watch had to wait for.
+class CollectorPauses:
+    """Tells of each collection that the thread which made this had to wait for.
 
     A collection in another thread holds the interpreter's lock too, but need not delay a train
     function that runs outside of it: it is not told.

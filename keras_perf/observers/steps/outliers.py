@@ -185,7 +185,7 @@ def _cause_inside(suspect: _Suspect, excess_ns: float, shuffles: bool) -> Cause:
         if not suspect.begins_epoch:
             return Cause.INPUT
         return Cause.SHUFFLE if shuffles else Cause.ITERATOR
-    if execution.kind is Kind.RECOMPILED:
+    if execution.kind is Kind.RECOMPILED and execution.compile_ns != 0:
         return Cause.RECOMPILE
     if _collected_outside_hooks(execution) > MOST * excess_ns:
         return Cause.GARBAGE

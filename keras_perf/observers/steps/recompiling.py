@@ -28,6 +28,32 @@ class RecompileGuess:
         self._newest: deque[float] = deque(maxlen=WINDOW)
         self._waits: deque[int] = deque(maxlen=WINDOW)
 
+    def judged(
+        self, executions: Sequence[Execution], waits: Mapping[int, int] | None
+    ) -> list[Execution]:
+        """The executions with their final kind, and for how long those compiled that did.
+
+        Arguments:
+            executions: all, in their order.
+            waits: first step → input wait, as far as it is known; None where it never is: then
+                compiling cannot be told from waiting, and what takes so long may be either.
+        """
+        for execution in executions:
+            if execution.kind is Kind.WARMUP:
+                self.saw(execution)
+        if waits is None:
+            suspects = self.excesses(executions, {e.first_step: 0 for e in executions})
+            found = dict.fromkeys(suspects, 0)
+        else:
+            steady = {e.first_step for e in executions if e.kind is Kind.STEADY}
+            found = self.excesses(executions, {s: ns for s, ns in waits.items() if s in steady})
+        return [
+            e._replace(kind=Kind.RECOMPILED, compile_ns=found[e.first_step])
+            if e.first_step in found
+            else e
+            for e in executions
+        ]
+
     def saw(self, execution: Execution) -> None:
         """One of the warm-up: it is not judged, but tells how fast a step can be."""
         self._newest.append(execution.inside_ns / execution.steps)
@@ -54,26 +80,3 @@ class RecompileGuess:
             if len(self._newest) >= ENOUGH and computing > MANY_TIMES * fast:
                 found[execution.first_step] = round(computing - fast)
         return found
-
-
-def gaps_around(fetches: int, since: int, gaps_us: Sequence[int]) -> Sequence[int]:
-    """tf.data's times between two `GetNext`, from an execution's first to the one after its last.
-
-    Arguments:
-        fetches: how many `GetNext` the execution held.
-        since: how many there were after it.
-        gaps_us: tf.data's gap times, newest last; each ends with a `GetNext`.
-
-    Returns:
-        One more than `fetches`; nothing where they are forgotten, or none came after it yet.
-    """
-    first = len(gaps_us) - since - fetches
-    return gaps_us[first : first + fetches + 1] if since > 0 and first >= 0 else ()
-
-
-def was_waiting(excess_ns: int, gaps_us: Sequence[int]) -> bool:
-    """An execution took so much longer, and none of the times outside of `GetNext` was as long.
-
-    Compiling takes place outside of it. False where those times are not known.
-    """
-    return bool(gaps_us) and 1000 * max(gaps_us) < excess_ns / 2

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median, quantiles
 
+from keras_perf.observers.steps.gap_times import GAP_HISTORY, fetches_of, gaps_of_each
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.interval import Interval
-
-GAP_HISTORY = 100
-"""How many gap times tf.data keeps (tensorflow/core/framework/model.cc)."""
-
 
 LONG_EXECUTION = 16
 """Fewer gaps inside an execution than this say too little about it."""
@@ -23,11 +20,6 @@ REMEMBERED = 1000
 
 ENOUGH_EXECUTIONS = 20
 """Of fewer the quickest tenth says too little."""
-
-
-def fetches_of(steps: int, per_step: float) -> int:
-    """How often so many steps ask the iterator, which leaves as many gap times."""
-    return steps if per_step == 1 else max(1, round(steps * per_step))
 
 
 class Splitter:
@@ -63,9 +55,6 @@ class Splitter:
         self._reset()
 
     def _reset(self) -> None:
-        # Of the stretch that was closed last: share of input wait, time inside, and that time of
-        # the executions in which the wait was measured.
-        self._closed: tuple[float, int, int] | None = None
         self._last_step = self._steps = self._executions = 0
         self._total = self._inside = self._callbacks = self._host = self._compile = 0
         self._collector = 0
@@ -95,11 +84,12 @@ class Splitter:
     def add(self, execution: Execution) -> None:
         """Adds a steady, traced or recompiled execution.
 
-        Of the latter two, what exceeds the usual execution is counted as compile time.
+        Of the latter two, what exceeds the usual execution is counted as compile time where it
+        does not say itself for how long it compiled.
         """
-        compile_ns = 0
+        compile_ns = execution.compile_ns or 0
         recent = self._recent
-        if execution.kind is not Kind.STEADY:
+        if execution.kind is not Kind.STEADY and execution.compile_ns is None:
             self._unmeasured_gaps += self._gaps_of(execution)
             usual = round(self._usual_inside() * execution.steps)
             compile_ns = max(0, execution.inside_ns - usual) if usual else 0
@@ -125,34 +115,10 @@ class Splitter:
         self._stretch_inside += inside
         self._stretch_executions += 1
 
-    def count_as_compile(self, spent_ns: Mapping[int, int]) -> None:
-        """Of executions of this stretch or the last, so much turned out to be compiling.
-
-        Arguments:
-            spent_ns: first step → nanoseconds.
-
-        What the closed stretch waited for input was measured with the compiling in it: as a share
-        of what is left it is more, and of the stretch's other executions it takes as much.
-        """
-        not_closed = {execution.first_step for execution in self._recent}
-        unmeasured = sum(ns for step, ns in spent_ns.items() if step in not_closed)
-        self._stretch_inside -= unmeasured
-        self._inside -= sum(spent_ns.values())
-        self._compile += sum(spent_ns.values())
-        spent = sum(spent_ns.values()) - unmeasured
-        if self._closed is None or not spent:
-            return
-        share, inside, measured_inside = self._closed
-        among_measured = sum(ns for step, ns in spent_ns.items() if step in self.waits)
-        left = max(1, measured_inside - among_measured)
-        self._measured_inside -= spent
-        self._wait += min(1.0, share * measured_inside / left) * (inside - spent) - share * inside
-        self._share = min(1.0, max(0.0, self._wait / max(1, self._measured_inside)))
-
     def _usual_inside(self) -> float:
         """Nanoseconds inside the train function per step, in this stretch or the last."""
         if self._recent:
-            inside = sum(e.inside_ns for e in self._recent)
+            inside = sum(map(_training_ns, self._recent))
             return inside / sum(e.steps for e in self._recent)
         return self._usual_ns
 
@@ -168,7 +134,6 @@ class Splitter:
         """
         self._usual_ns = self._usual_inside()
         self.waits = {}
-        self._closed = None
         if self._stretch_executions and gaps_us is not None:
             self._gaps_known = True
             measured = self._measure(list(gaps_us), pending_gaps + self._unmeasured_gaps)
@@ -178,8 +143,6 @@ class Splitter:
                 self._computing_ms.extend(
                     max(0, e.inside_ns - self.waits[e.first_step]) / e.steps / 1e6 for e in known
                 )
-                known_ns = sum(e.inside_ns for e in known)
-                self._closed = wait, self._stretch_inside, known_ns or self._stretch_inside
                 self._measured_inside += self._stretch_inside
                 self._wait += wait * self._stretch_inside
                 self._share = self._wait / max(1, self._measured_inside)
@@ -197,30 +160,22 @@ class Splitter:
         executions = list(self._recent)
         if not executions:
             return None
-        # Nobody follows the last execution yet, so its own way out is not over.
-        known = gaps[: max(0, len(gaps) - pending - (self._gaps_of(executions[-1]) - 1))]
-        first, used = len(executions) - 1, 0
-        while first and used + self._gaps_of(executions[first - 1]) <= len(known):
-            first -= 1
-            used += self._gaps_of(executions[first])
-        if not used:
+        gaps_of_executions = gaps_of_each([self._gaps_of(e) for e in executions], gaps, pending)
+        if not gaps_of_executions:
             share = self._share_of_long_execution(gaps, pending)
             return None if share is None else (share, None)
-        measured = executions[first:]
-        own = [1000 * gap for gap in known[-used:]]
-        inside = sum(e.inside_ns for e in measured[:-1])
-        wait = measured[-1].begin_ns - measured[0].begin_ns - sum(own)
-        share = min(1.0, max(0.0, wait / inside))
+        measured = executions[-1 - len(gaps_of_executions) :]
+        wait = measured[-1].begin_ns - measured[0].begin_ns - sum(map(sum, gaps_of_executions))
+        inside = sum(map(_training_ns, measured[:-1]))
+        share = min(1.0, max(0.0, wait / max(1, inside)))
         dispatches = []
-        for execution, successor in pairwise(measured):
-            count = self._gaps_of(execution)
-            *inner, outer = own[:count]
+        for (execution, successor), own in zip(pairwise(measured), gaps_of_executions, strict=True):
+            *inner, outer = own
             cycle = successor.begin_ns - execution.begin_ns
-            self.waits[execution.first_step] = max(0, cycle - sum(inner) - outer)
+            self.waits[execution.first_step] = max(0, cycle - sum(own))
             if inner and execution.returned_ns > execution.begin_ns:
                 outside = successor.begin_ns - execution.returned_ns
                 dispatches.append(outer - median(inner) - outside)
-            del own[:count]
         return share, max(0.0, median(dispatches)) if dispatches else None
 
     def _share_of_long_execution(self, gaps: list[int], pending: int) -> float | None:
@@ -284,3 +239,8 @@ class Splitter:
         )
         self._reset()
         return interval
+
+
+def _training_ns(execution: Execution) -> int:
+    """Time inside the train function in which XLA did not compile."""
+    return execution.inside_ns - (execution.compile_ns or 0)

@@ -1,4 +1,4 @@
-"""Times of a training loop in, executions and epoch gaps out."""
+"""Times of a training in, executions and epoch gaps out."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Row:
         return sum(max(0, min(e, end) - max(b, begin)) for b, e in self.pauses)
 
 
-class _Gap:
+class _OpenGap:
     """An epoch gap while its times come in."""
 
     __slots__ = ("begin", "owners", "renewed", "step")
@@ -52,24 +52,29 @@ class _Gap:
 class Timeline:
     """Builds `Execution` records from times in nanoseconds.
 
-    Whoever drives the loop (a Keras callback, a custom loop) calls, for each execution,
-    `begin`, `returned`, `ready` and any number of `host`; `flush` when an epoch's loop has
-    ended, any number of `outside` until the next `begin`, and `close` at the end. Records are
-    made in `take`, many at once: between two executions every microsecond is the training's.
+    Whoever drives the training (`fit`, a custom loop) calls, for each execution, `begin`,
+    `returned`, `ready` and any number of `host`; `flush` when an epoch's last execution is over,
+    any number of `outside` until the next `begin`, and `close` at the end. Records are made in
+    `take`, many at once: between two executions every microsecond is the training's.
     """
 
     def __init__(self) -> None:
         self._row: _Row | None = None
         self._rows: list[_Row] = []
         self._last = 0
-        self._gap: _Gap | None = None
+        self._gap: _OpenGap | None = None
         self._gaps: list[EpochGap] = []
+
+    @property
+    def begun_ns(self) -> int | None:
+        """When the execution began that is not complete; None where there is none."""
+        return None if self._row is None else self._row.begin
 
     def begin(self, entry: int, now: int, step: int, steps: int, kind: Kind) -> None:
         """The train function is about to be called.
 
         Arguments:
-            entry: when the loop came to this execution; the one before ends there.
+            entry: when the training came to this execution; the one before ends there.
             now: when the call begins; what lies between is neither's.
             step: optimizer steps before it.
             steps: how many it will run.
@@ -126,7 +131,7 @@ class Timeline:
         self._row = None
 
     def flush(self, missing_steps: int = 0, *, may_have_compiled: bool = False) -> None:
-        """The epoch's loop has ended, with its last callback.
+        """The epoch's last execution is over, with its last callback.
 
         Arguments:
             missing_steps: how many fewer steps the last execution ran.
@@ -141,7 +146,7 @@ class Timeline:
             last.steps -= missing_steps
             if may_have_compiled and last.kind is Kind.STEADY:
                 last.kind = Kind.RECOMPILED
-            self._gap = self._gap or _Gap(last.step + last.steps, last.end)
+            self._gap = self._gap or _OpenGap(last.step + last.steps, last.end)
 
     def close(self, now: int) -> None:
         """No epoch follows; an epoch gap, if there is one, ends."""
@@ -158,7 +163,7 @@ class Timeline:
         rows, self._rows = self._rows, []
         return [row.execution() for row in rows]
 
-    def take_gaps(self) -> list[EpochGap]:
+    def take_epoch_gaps(self) -> list[EpochGap]:
         """The epoch gaps that have ended since the last time, oldest first."""
         gaps, self._gaps = self._gaps, []
         return gaps

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_perf.observers.steps.exchange_means import ExchangeWatch, exchange_between
+from keras_perf.observers.steps.exchange_means import ExchangeTally, exchange_between
 from keras_perf.records.exchange import ExchangeFacts, ExchangeTotals, exchange_scalars
 
 # Ten steps: worker 0 is busy for 4 ms in each, worker 1 for 10, worker 2 for 7; the wire takes 2.
@@ -74,7 +74,7 @@ def test_without_a_step_there_is_nothing_to_tell():
 
 
 def test_the_first_totals_are_the_beginning():
-    watch = ExchangeWatch()
+    watch = ExchangeTally()
     assert watch.facts() is None
     assert watch.take(TEN_STEPS) is None
     assert watch.facts() == ExchangeFacts(workers=3, bytes_per_step=1000)

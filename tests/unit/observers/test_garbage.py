@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from keras_perf.observers.steps.garbage import GarbageWatch
+from keras_perf.observers.steps.garbage import CollectorPauses
 
 
 class ScriptedClock:
@@ -28,7 +28,9 @@ class Scripted:
     def __init__(self) -> None:
         self.pauses: list[tuple[int, int]] = []
         self.clock = ScriptedClock()
-        self.watch = GarbageWatch(self.clock, lambda begin, end: self.pauses.append((begin, end)))
+        self.watch = CollectorPauses(
+            self.clock, lambda begin, end: self.pauses.append((begin, end))
+        )
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,6 @@ from keras_perf.observers.steps.recompiling import (
     MANY_TIMES,
     WINDOW,
     RecompileGuess,
-    gaps_around,
-    was_waiting,
 )
 from keras_perf.records.execution import Execution, Kind
 
@@ -113,20 +111,32 @@ def test_what_is_known_to_be_traced_or_recompiled_is_not_guessed():
     assert RecompileGuess().excesses(executions, waits(executions)) == {}
 
 
-def test_the_gaps_around_an_execution_end_with_the_fetch_after_it():
-    gaps = [1, 2, 3, 4, 5, 6, 7, 8]
-    assert gaps_around(1, 1, gaps) == [7, 8]
-    assert gaps_around(1, 3, gaps) == [5, 6]
-    assert gaps_around(4, 2, gaps) == [3, 4, 5, 6, 7]
+def test_an_execution_that_compiled_is_told_with_its_kind_and_for_how_long():
+    executions = [*usual(), execution(20, 90.0), execution(21, 10.0)]
+    judged = RecompileGuess().judged(executions, waits(executions))
+    assert judged[20] == executions[20]._replace(kind=Kind.RECOMPILED, compile_ns=80 * MS)
+    assert judged[:20] + judged[21:] == executions[:20] + executions[21:]
 
 
-def test_gaps_that_are_forgotten_or_still_to_come_are_none():
-    gaps = [1, 2, 3]
-    assert gaps_around(1, 2, gaps) == [1, 2]
-    assert [len(gaps_around(*place, gaps)) for place in ((1, 3), (1, 0), (2, 9))] == [0, 0, 0]
+def test_the_warm_up_among_the_executions_is_learned_from():
+    warm = [each._replace(kind=Kind.WARMUP) for each in usual(10)]
+    executions = [*warm, execution(10, 400.0)]
+    judged = RecompileGuess().judged(executions, waits(executions[10:]))
+    assert [e.kind for e in judged] == [Kind.WARMUP] * 10 + [Kind.RECOMPILED]
 
 
-def test_a_long_execution_without_a_long_gap_waited_for_input():
-    assert was_waiting(200 * MS, [900, 1_000])
-    assert not was_waiting(200 * MS, [900, 199_000])
-    assert not was_waiting(200 * MS, [])
+def test_only_waits_of_steady_executions_are_usual_ones():
+    trials = [execution(20 + n, 900.0, kind=Kind.TRIAL) for n in range(30)]
+    executions = [*usual(inside_ms=40.0), *trials]
+    known = waits(executions[:20], 30.0) | waits(trials, 800.0)
+    guess = RecompileGuess()
+    guess.judged(executions, known)
+    later = [execution(50, 120.0)]
+    assert guess.judged(later, {})[0].compile_ns == 80 * MS
+
+
+def test_where_waits_are_never_known_no_time_is_called_compiling():
+    executions = [*usual(), execution(20, 900.0)]
+    *others, last = RecompileGuess().judged(executions, None)
+    assert others == executions[:20]
+    assert (last.kind, last.compile_ns) == (Kind.RECOMPILED, 0)

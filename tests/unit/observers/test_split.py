@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_perf.observers.steps.split import GAP_HISTORY, Splitter
+from keras_perf.observers.steps.gap_times import GAP_HISTORY
+from keras_perf.observers.steps.split import Splitter
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.interval import PARTS, Interval
 
@@ -66,6 +67,11 @@ class ScriptedLoop:
     def gaps(self) -> list[int]:
         """What tf.data remembers."""
         return self._gaps[-GAP_HISTORY:]
+
+
+def compiled(execution: Execution, compiling: int) -> Execution:
+    """As it is told when it was found to have compiled for so many microseconds."""
+    return execution._replace(kind=Kind.RECOMPILED, compile_ns=compiling * US)
 
 
 def parts_of(interval: Interval | None) -> dict[str, int | None]:
@@ -441,12 +447,11 @@ def test_the_gaps_of_a_last_execution_that_compiled_are_passed_over(kind, steps)
     assert splitter.waits == {steps * place: steps * 10 * US for place in range(5)}
 
 
-def test_what_turns_out_to_be_compiling_is_moved_out_of_compute():
+def test_what_was_found_to_be_compiling_is_not_compute():
     loop, splitter = ScriptedLoop(), Splitter()
-    for compute in (100, 100, 5100, 100, 100):
-        splitter.add(loop.run(1, compute=compute))
+    for compiling in (0, 0, 5000, 0, 0):
+        splitter.add(compiled(loop.run(1, compute=100 + compiling), compiling))
     splitter.close_stretch(loop.gaps)
-    splitter.count_as_compile({2: 5000 * US})
     parts = parts_of(splitter.take())
     assert (parts["compile"], parts["compute"], parts["input_wait"]) == (5000, 500, 0)
 
@@ -455,9 +460,8 @@ def test_the_input_wait_stays_what_it_was_when_some_of_the_rest_was_compiling():
     loop, splitter = ScriptedLoop(), Splitter()
     # Two executions that are alike: what is measured of the first holds for both.
     for _ in range(2):
-        splitter.add(loop.run(1, wait=20, compute=2080))
+        splitter.add(compiled(loop.run(1, wait=20, compute=2080), 2000))
     splitter.close_stretch(loop.gaps)
-    splitter.count_as_compile({0: 2000 * US, 1: 2000 * US})
     parts = parts_of(splitter.take())
     assert (parts["compile"], parts["compute"], parts["input_wait"]) == (4000, 160, 40)
 
@@ -465,9 +469,8 @@ def test_the_input_wait_stays_what_it_was_when_some_of_the_rest_was_compiling():
 def test_the_share_of_waiting_is_that_of_steps_that_do_not_compile():
     loop, splitter = ScriptedLoop(), Splitter()
     for _ in range(2):
-        splitter.add(loop.run(1, wait=20, compute=2080))
+        splitter.add(compiled(loop.run(1, wait=20, compute=2080), 2000))
     splitter.close_stretch(loop.gaps)
-    splitter.count_as_compile({0: 2000 * US, 1: 2000 * US})
     splitter.take()
     splitter.add(loop.run(1, wait=70, compute=30))
     splitter.close_stretch(None)
@@ -475,11 +478,10 @@ def test_the_share_of_waiting_is_that_of_steps_that_do_not_compile():
     assert parts_of(splitter.take(final=True))["input_wait"] == 20
 
 
-def test_without_gap_times_compiling_is_moved_all_the_same():
+def test_without_gap_times_compiling_is_no_compute_all_the_same():
     loop, splitter = ScriptedLoop(), Splitter()
-    splitter.add(loop.run(1, compute=5100))
+    splitter.add(compiled(loop.run(1, compute=5100), 5000))
     splitter.close_stretch(None)
-    splitter.count_as_compile({0: 5000 * US})
     parts = parts_of(splitter.take())
     assert (parts["compile"], parts["compute"], parts["input_wait"]) == (5000, 100, None)
 
@@ -489,9 +491,8 @@ def test_compiling_in_a_stretch_too_short_to_be_measured_leaves_the_share_of_the
     for _ in range(3):
         splitter.add(loop.run(1, wait=20, compute=80))
     splitter.close_stretch(loop.gaps)
-    splitter.add(loop.run(1, wait=20, compute=5080))
+    splitter.add(compiled(loop.run(1, wait=20, compute=5080), 5000))
     splitter.close_stretch(loop.gaps)
-    splitter.count_as_compile({3: 5000 * US})
     parts = parts_of(splitter.take())
     assert (parts["compile"], parts["input_wait"], parts["compute"]) == (5000, 80, 320)
 
@@ -499,10 +500,9 @@ def test_compiling_in_a_stretch_too_short_to_be_measured_leaves_the_share_of_the
 def test_compiling_in_the_last_execution_is_not_taken_for_waiting():
     loop, splitter = ScriptedLoop(), Splitter()
     # Nobody follows the last one: its wait is not known, and a fifth like that of the others.
-    for compute in (80, 80, 5080):
-        splitter.add(loop.run(1, wait=20, compute=compute))
+    for compiling in (0, 0, 5000):
+        splitter.add(compiled(loop.run(1, wait=20, compute=80 + compiling), compiling))
     splitter.close_stretch(loop.gaps)
-    splitter.count_as_compile({2: 5000 * US})
     parts = parts_of(splitter.take())
     assert (parts["compile"], parts["input_wait"], parts["compute"]) == (5000, 60, 240)
 
@@ -521,23 +521,18 @@ def test_compiling_in_the_last_execution_is_not_taken_for_waiting():
 )
 @settings(max_examples=100, deadline=None)
 def test_the_parts_tile_also_where_some_of_the_steps_compiled(stretches, pending):
-    loop, splitter, place, compiled = ScriptedLoop(), Splitter(), 0, 0
+    loop, splitter = ScriptedLoop(), Splitter()
     for steps in stretches:
-        spent = {}
         for wait, compute, compiling in steps:
-            splitter.add(loop.run(1, wait=wait, compute=compute + compiling))
-            spent[place], place = compiling * US, place + 1
+            splitter.add(compiled(loop.run(1, wait=wait, compute=compute + compiling), compiling))
         if pending:
             loop.run(1)
-            place += 1
         splitter.close_stretch(loop.gaps, int(pending))
-        splitter.count_as_compile(spent)
-        compiled += sum(spent.values())
     interval = splitter.take(final=True)
     parts = [getattr(interval, f"{part}_ns") or 0 for part in PARTS]
     assert sum(parts) == interval.total_ns
     assert min(parts) >= 0
-    assert interval.compile_ns == compiled
+    assert interval.compile_ns == sum(each[2] for steps in stretches for each in steps) * US
 
 
 # -- the garbage collector ---------------------------------------------------------------
@@ -711,20 +706,18 @@ def test_of_few_executions_the_quickest_say_nothing():
     assert splitter.undisturbed_ms is None
 
 
-# -- compiling that is found later -------------------------------------------------------
+# -- compiling among steps that wait -------------------------------------------------------
 
 
-def test_an_execution_that_nobody_has_judged_waits_for_the_next_interval():
+def test_a_stretch_in_which_some_compiled_waits_as_the_others_do():
     loop, splitter = ScriptedLoop(), Splitter()
     for _ in range(10):
         splitter.add(loop.run(1, wait=10))
     splitter.close_stretch(loop.gaps)
-    compiled = loop.run(1, wait=10, compute=50_000)
-    splitter.add(compiled)
+    splitter.add(compiled(loop.run(1, wait=10, compute=50_000), 49_900))
     assert splitter.take() is None
     splitter.add(loop.run(1, wait=10))
     splitter.close_stretch(loop.gaps)
-    splitter.count_as_compile({compiled.first_step: 49_900 * US})
     parts = parts_of(splitter.take())
     assert parts["compile"] == 49_900
     assert parts["input_wait"] == pytest.approx(12 * 10, rel=0.1)
@@ -736,9 +729,7 @@ def test_compiling_in_a_stretch_that_is_never_closed_leaves_the_last_ones_wait_a
     for _ in range(10):
         splitter.add(loop.run(1, wait=10))
     splitter.close_stretch(loop.gaps)
-    compiled = loop.run(1, compute=50_000)
-    splitter.add(compiled)
-    splitter.count_as_compile({compiled.first_step: 49_900 * US})
+    splitter.add(compiled(loop.run(1, compute=50_000), 49_900))
     parts = parts_of(splitter.take(final=True))
     assert parts["compile"] == 49_900
     assert parts["compute"] + parts["input_wait"] == 10 * 110 + 100

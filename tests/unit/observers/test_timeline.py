@@ -96,7 +96,7 @@ def test_executions_after_a_gap_have_an_iterator_of_their_own_unless_it_is_said(
     timeline.flush()
     timeline.keep_input()
     timeline.begin(300, 300, 2, 1, Kind.STEADY)
-    assert [gap.renewed for gap in timeline.take_gaps()] == [True, False]
+    assert [gap.renewed for gap in timeline.take_epoch_gaps()] == [True, False]
 
 
 def test_a_flush_without_an_execution_tells_nothing(timeline):
@@ -195,18 +195,18 @@ def test_what_lies_between_two_epochs_is_told_with_its_owners(timeline):
     timeline.flush()
     timeline.outside("Mine.on_epoch_end", 120, 125)
     timeline.outside("Mine.on_epoch_begin", 131, 133)
-    assert timeline.take_gaps() == []
+    assert timeline.take_epoch_gaps() == []
     execute(timeline, 140, step=8)
     owners = ("Mine.on_epoch_end", 5), ("Mine.on_epoch_begin", 2)
-    assert timeline.take_gaps() == [EpochGap(8, 118, 140, owners)]
-    assert timeline.take_gaps() == []
+    assert timeline.take_epoch_gaps() == [EpochGap(8, 118, 140, owners)]
+    assert timeline.take_epoch_gaps() == []
 
 
 def test_a_gap_ends_where_the_loop_comes_to_the_next_execution(timeline):
     execute(timeline, 100)
     timeline.flush()
     timeline.begin(150, 170, 1, 1, Kind.STEADY)
-    assert [gap.end_ns for gap in timeline.take_gaps()] == [150]
+    assert [gap.end_ns for gap in timeline.take_epoch_gaps()] == [150]
 
 
 def test_validation_had_all_the_time_since_the_epochs_last_execution(timeline):
@@ -215,7 +215,7 @@ def test_validation_had_all_the_time_since_the_epochs_last_execution(timeline):
     timeline.outside(VALIDATION, None, 170)
     timeline.outside("Mine.on_epoch_end", 171, 174)
     timeline.begin(180, 180, 1, 1, Kind.STEADY)
-    [gap] = timeline.take_gaps()
+    [gap] = timeline.take_epoch_gaps()
     assert gap.owners == ((VALIDATION, 52), ("Mine.on_epoch_end", 3))
     assert (gap.total_ns, gap.rest_ns) == (62, 7)
 
@@ -227,14 +227,14 @@ def test_after_an_execution_that_found_no_data_the_gap_begins_where_that_was_tri
     timeline.flush()
     timeline.outside(VALIDATION, None, 150)
     timeline.begin(160, 160, 1, 1, Kind.STEADY)
-    assert timeline.take_gaps() == [EpochGap(1, 120, 160, ((VALIDATION, 30),))]
+    assert timeline.take_epoch_gaps() == [EpochGap(1, 120, 160, ((VALIDATION, 30),))]
 
 
 def test_steps_that_the_data_did_not_last_for_are_not_before_the_gap(timeline):
     execute(timeline, 100, step=0, steps=8)
     timeline.flush(missing_steps=5)
     timeline.close(130)
-    assert [gap.step for gap in timeline.take_gaps()] == [3]
+    assert [gap.step for gap in timeline.take_epoch_gaps()] == [3]
 
 
 def test_taking_the_executions_of_an_epoch_leaves_its_gap_open(timeline):
@@ -244,7 +244,7 @@ def test_taking_the_executions_of_an_epoch_leaves_its_gap_open(timeline):
     timeline.flush()
     timeline.outside("Mine.on_epoch_end", 120, 125)
     timeline.close(130)
-    assert timeline.take_gaps() == [
+    assert timeline.take_epoch_gaps() == [
         EpochGap(1, 118, 130, (("Mine.on_epoch_end", 5),), followed=False)
     ]
 
@@ -254,14 +254,14 @@ def test_after_the_last_epoch_the_gap_ends_where_training_does(timeline):
     timeline.flush()
     timeline.close(130)
     timeline.close(190)
-    assert timeline.take_gaps() == [EpochGap(1, 118, 130, followed=False)]
+    assert timeline.take_epoch_gaps() == [EpochGap(1, 118, 130, followed=False)]
 
 
 def test_before_the_first_epoch_there_is_no_gap(timeline):
     timeline.outside("Mine.on_epoch_begin", 50, 60)
     execute(timeline, 100)
     timeline.close(130)
-    assert timeline.take_gaps() == []
+    assert timeline.take_epoch_gaps() == []
 
 
 def test_an_epoch_without_an_execution_makes_no_gap(timeline):
@@ -270,7 +270,7 @@ def test_an_epoch_without_an_execution_makes_no_gap(timeline):
     timeline.flush()
     timeline.outside("Mine.on_epoch_end", 120, 125)
     timeline.close(130)
-    assert timeline.take_gaps() == []
+    assert timeline.take_epoch_gaps() == []
 
 
 def test_two_epochs_have_two_gaps(timeline):
@@ -278,7 +278,10 @@ def test_two_epochs_have_two_gaps(timeline):
         execute(timeline, begin, step=step)
         timeline.flush()
     timeline.close(230)
-    assert timeline.take_gaps() == [EpochGap(1, 118, 200), EpochGap(2, 218, 230, followed=False)]
+    assert timeline.take_epoch_gaps() == [
+        EpochGap(1, 118, 200),
+        EpochGap(2, 218, 230, followed=False),
+    ]
 
 
 @given(
@@ -300,7 +303,7 @@ def test_owners_and_rest_tile_the_gap(parts, validation, more):
         now = begin + spent
         timeline.outside("Mine.on_epoch_end", begin, now)
     timeline.close(now + more)
-    [gap] = timeline.take_gaps()
+    [gap] = timeline.take_epoch_gaps()
     assert sum(spent for _, spent in gap.owners) + gap.rest_ns == gap.total_ns
     assert gap.rest_ns == sum(pause for pause, _ in parts) + more
 

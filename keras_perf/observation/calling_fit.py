@@ -1,0 +1,81 @@
+"""What the stack tells of the `fit` that is calling."""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+from typing import Any, NamedTuple
+
+import keras
+
+from keras_perf.observation.dataset_graph import dataset_graph
+from keras_perf.observation.model_facts import is_endless, kind_of_input, steps_are_capped
+from keras_perf.records.pipeline import WrittenPipeline
+
+
+def calling_list() -> keras.callbacks.CallbackList | None:
+    """The outermost CallbackList of this `fit` whose `on_train_begin` is being run, or None.
+
+    Nothing public leads from a callback to the list that holds it; the list is `self` of the
+    frame that calls.
+    """
+    found = None
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_name != "fit":
+        if frame.f_code.co_name == "on_train_begin":
+            owner = frame.f_locals.get("self")
+            if isinstance(owner, keras.callbacks.CallbackList):
+                found = owner
+        frame = frame.f_back
+    return found
+
+
+def is_being_called(callbacks: keras.callbacks.CallbackList | None) -> bool:
+    """Whether one of this list's hooks is being run: what `fit` begins now is inside its `fit`."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and callbacks is not None:
+        if frame.f_locals.get("self") is callbacks:
+            return True
+        frame = frame.f_back
+    return False
+
+
+class Asked(NamedTuple):
+    """What a `fit` was asked to do; None where that is not known."""
+
+    epochs: int | None
+    epoch_steps: int | None
+    """As Keras told them before the first epoch."""
+    whole_executions: bool
+    """An epoch is rounded up to whole executions."""
+    may_run_out: bool
+    """The data may end before the steps of an epoch that `fit` was told."""
+    input_kind: str | None
+    dataset_graph: WrittenPipeline | None
+
+
+def asked_of_fit(callbacks: keras.callbacks.CallbackList | None) -> Asked:
+    """What the `fit` that is calling was asked to do."""
+    params = callbacks.params if callbacks is not None else {}
+    epochs, steps = params.get("epochs"), params.get("steps")
+    arguments = _fit_arguments()
+    data = arguments.get("x")
+    whole_executions = arguments.get("steps_per_epoch") is not None or steps_are_capped()
+    return Asked(
+        epochs=None if epochs is None else int(epochs),
+        epoch_steps=None if steps is None else int(steps),
+        whole_executions=whole_executions,
+        may_run_out=whole_executions and not is_endless(data),
+        input_kind=kind_of_input(data),
+        dataset_graph=dataset_graph(data),
+    )
+
+
+def _fit_arguments() -> dict[str, Any]:
+    """The arguments of the `fit` that is calling; {} where none is found."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name == "fit" and "steps_per_epoch" in frame.f_locals:
+            return {name: frame.f_locals[name] for name in ("x", "steps_per_epoch")}
+        frame = frame.f_back
+    return {}

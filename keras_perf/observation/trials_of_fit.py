@@ -1,0 +1,133 @@
+"""What a `fit` allows for trials of other numbers of steps per execution."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+
+import tensorflow as tf
+
+from keras_perf.observation.calling_fit import Asked
+from keras_perf.observation.listener import Plan
+from keras_perf.observation.observation import Observation
+from keras_perf.observation.trial_conditions import (
+    EAGER_FUNCTIONS,
+    BatchHooks,
+    called_less_often,
+    reason_not_to_try,
+)
+from keras_perf.observation.trials import Trials
+from keras_perf.observers.trial.steps_choice import Bounds
+from keras_perf.records.execution import Kind
+from keras_perf.trials.repeated_function import RepeatedFunction
+from keras_perf.trials.train_function import TrainFunction
+
+
+class TrialsOfFit(Trials):
+    """Steps of several of Keras's calls are run in one, ahead of the calls.
+
+    Arguments:
+        fit: the observation of the `fit`.
+        asked: what the `fit` was asked to do.
+        hooks: tells every callback with a batch hook of its own, with `Class.hook`.
+    """
+
+    def __init__(self, fit: Observation, asked: Asked, hooks: Callable[[], BatchHooks]) -> None:
+        super().__init__()
+        self._fit, self._asked, self._hooks = fit, asked, hooks
+        self._hooks_have_changed = False
+        self._epoch_steps: int | None = None
+        self._epochs_differ = False
+        self._function: TrainFunction | None = None
+        self._repeated: RepeatedFunction | None = None
+        self._tracing_s = 0.0
+
+    # -- what the observation tells ------------------------------------------------------
+
+    def runs(self, function: TrainFunction) -> None:
+        """The model's train function is this one."""
+        self._function, self._repeated = function, None
+
+    def hooks_change(self) -> None:
+        """A callback has got a batch hook since training began, or lost one."""
+        self._hooks_have_changed = True
+
+    def epoch_ended(self, steps: int) -> None:
+        """An epoch had so many steps: unless all have as many, no longer execution is safe."""
+        self._epochs_differ |= self._epoch_steps not in (None, steps)
+        self._epoch_steps = steps
+
+    # -- what the recommender asks -------------------------------------------------------
+
+    def reason_not_to_try(self) -> str | None:
+        """Why no other number of steps per execution can be tried in this `fit`, or None."""
+        asked = self._asked
+        return reason_not_to_try(
+            self._fit.model, self._hooks(), asked.epoch_steps, may_run_out=asked.may_run_out
+        )
+
+    @property
+    def _steps_between(self) -> int | None:
+        """Steps of an epoch, as far as they are known."""
+        return self._fit.epoch_steps
+
+    @property
+    def _steps_left(self) -> int:
+        """Steps until `fit` ends, by the length of an epoch."""
+        fit = self._fit
+        in_all = (fit.epochs or 1) * (fit.epoch_steps or 0)
+        return max(0, in_all - (fit.step - fit.first_step))
+
+    def bounds(self, limit: int, max_execution_s: float) -> Bounds:
+        """What limits the number of steps per execution, beside the user's own bounds."""
+        whole_executions = self._asked.whole_executions
+        return Bounds(limit, max_execution_s, self._fit.epoch_steps, whole_executions)
+
+    def called_less_often(self) -> list[str]:
+        """The user's batch hooks (`Class.hook`) that more steps per execution would call less."""
+        return called_less_often(self._hooks())
+
+    def at_most(self, steps: int) -> int:
+        """All of them, if so many are left in the epoch and it is not being stopped; else none."""
+        fit = self._fit
+        if fit.model.stop_training or self._epochs_differ:
+            return 0
+        return steps if fit.batch + steps <= (fit.epoch_steps or 0) else 0
+
+    def refuses(self, steps: int) -> str | None:
+        """Looks up what a call with this iterator runs, and puts a loop around it."""
+        assert self._fit.pipeline is not None
+        assert self._function is not None
+        if tf.config.functions_run_eagerly():
+            return EAGER_FUNCTIONS
+        if self._hooks_have_changed:
+            self._hooks_have_changed = False
+            if (reason := self.reason_not_to_try()) is not None:
+                return reason
+        begin = time.perf_counter()
+        try:
+            repeated = self._repeated = self._repeated or RepeatedFunction(self._function)
+            repeated.prepare(self._fit.pipeline.iterator)
+            return repeated.differs
+        except Exception as error:  # noqa: BLE001  monitoring never kills training
+            return f"the train function cannot be repeated ({error!r})"
+        finally:
+            self._tracing_s += time.perf_counter() - begin
+
+    def longer(self, plan: Plan, steps: int, kind: Kind) -> Plan:
+        """Keras's next calls are answered for the steps that run ahead of them."""
+        assert self._repeated is not None
+        calls = steps // plan.steps
+        function = partial(self._repeated.run, calls=calls)
+        return plan._replace(function=function, steps=steps, kind=kind, calls=calls)
+
+    @property
+    def extra_traces(self) -> int:
+        """Loops around the train function that were traced for trials."""
+        return 0 if self._repeated is None else self._repeated.traces
+
+    @property
+    def tracing_s(self) -> float:
+        """Seconds that took."""
+        return self._tracing_s

@@ -1,0 +1,101 @@
+"""What a custom loop allows for trials of other numbers of steps per call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from keras_perf.observation.observation import Observation
+from keras_perf.observation.trials import Trials
+from keras_perf.observers.trial.steps_choice import Bounds
+from keras_perf.trials.train_function import takes_a_number
+
+
+class TrialsOfLoop(Trials):
+    """The loop runs as many steps in a call as it is told.
+
+    Arguments:
+        loop: the observation of the loop.
+        function: the `tf.function` that is called, or None.
+        steps: optimizer steps in all; None if that is not known.
+        workers_train: several workers train, which would have to try at the same steps.
+        owners: tells whose host work was timed.
+    """
+
+    _between = "stretches without an interruption"
+
+    def __init__(
+        self,
+        loop: Observation,
+        function: Any,
+        *,
+        steps: int | None,
+        workers_train: bool,
+        owners: Callable[[], list[str]],
+    ) -> None:
+        super().__init__()
+        self._loop, self._function, self._steps = loop, function, steps
+        self._workers_train, self._owners = workers_train, owners
+        self._left = 0
+        self._longest_left: int | None = None
+        self._judged_traces: int | None = None
+        self._refusal: str | None = None
+
+    def has_left(self, steps: int) -> None:
+        """So many steps may be run before something of the user's is due."""
+        self._left = steps
+        if self._longest_left is None or steps > self._longest_left:
+            self._longest_left = steps
+
+    def reason_not_to_try(self) -> str | None:
+        """Why no other number of steps per call can be tried in this loop, or None."""
+        if self._workers_train:
+            return "several workers would have to try at the same steps"
+        if tf.config.functions_run_eagerly():
+            return "tf.config.run_functions_eagerly(True) runs every step from Python"
+        if self._loop.fetches_per_step < 1:
+            return "an element of the iterator holds several steps, whose number a trial changes"
+        if self._steps is None:
+            return "the number of steps is not known; LoopMonitor(steps=...) tells it"
+        if self._function is None:
+            return (
+                "another number of steps could trace the loop's function again, with what Python "
+                "holds by then; LoopMonitor(function=...) lets that be seen"
+            )
+        return None
+
+    @property
+    def _steps_between(self) -> int | None:
+        """The most steps that were left until something of the user's was due."""
+        return self._longest_left
+
+    @property
+    def _steps_left(self) -> int:
+        """Steps until training ends."""
+        return max(0, (self._steps or 0) - self._loop.step)
+
+    def bounds(self, limit: int, max_execution_s: float) -> Bounds:
+        """A call runs any number of steps: none need divide what lies between two events."""
+        longest = min(limit, self._longest_left or limit)
+        return Bounds(longest, max_execution_s, None, setting="steps_per_call")
+
+    def called_less_often(self) -> list[str]:
+        """What `LoopMonitor.host` was told of."""
+        return self._owners()
+
+    def at_most(self, steps: int) -> int:
+        """As many of them as are left until something of the user's is due."""
+        return min(steps, self._left)
+
+    def refuses(self, steps: int) -> str | None:
+        """Looks whether another number would trace the loop's function again."""
+        if self._judged_traces != self._loop.traces:
+            self._judged_traces = self._loop.traces
+            if not takes_a_number(self._function):
+                self._refusal = (
+                    "another number of steps would trace the loop's function again, with what "
+                    "Python holds by then; pass it as a tensor, tf.constant(call.steps)"
+                )
+        return self._refusal
