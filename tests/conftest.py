@@ -5,10 +5,19 @@ import os
 import threading
 
 import pytest
+from hypothesis import Phase, settings
 
 from keras_perf.observers.steps.timeline import Timeline
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+
+NO_SHRINKING = [phase for phase in Phase if phase not in (Phase.shrink, Phase.explain)]
+"""A failing example is shown as it was drawn: to make it smaller may take minutes."""
+
+settings.register_profile("same", deadline=None, derandomize=True, phases=NO_SHRINKING)
+settings.register_profile("others", deadline=None, phases=NO_SHRINKING)
+settings.load_profile("same")
 
 
 def pytest_collection_modifyitems(items):
