@@ -1,5 +1,6 @@
 """What every test relies on."""
 
+import gc
 import logging
 import os
 import threading
@@ -29,8 +30,17 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(autouse=True)
 def nothing_left_behind():
-    """No test may leave a sampler's thread running."""
+    """No test may leave a sampler's thread running.
+
+    What lives on after a test is no longer searched for garbage: TensorFlow keeps thousands of
+    objects of every `fit`, and after hundreds of them each collection would take seconds.
+    """
     yield
+    gc.collect()
+    gc.freeze()
+    for thread in threading.enumerate():
+        if thread.name == "keras_perf-closing":
+            thread.join(20)
     left = [t.name for t in threading.enumerate() if t.name.startswith("keras_perf")]
     assert not left, f"threads left behind: {left}"
 
