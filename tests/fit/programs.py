@@ -42,8 +42,7 @@ def dataset(
                     slept.append(1e3 * (time.perf_counter() - begin))
                 return values
 
-            slept = tf.numpy_function(wait, [x], tf.float32)
-            return tf.ensure_shape(slept, x.shape), y
+            return tf.ensure_shape(tf.numpy_function(wait, [x], tf.float32), x.shape), y
 
         data = data.map(sleep)
     return data
