@@ -12,21 +12,22 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from xml.etree import ElementTree
 
 COUNT = "while True: pass"
 TIMEOUT_S = 1200
 """Of one test."""
+OUTCOME = re.compile(r"^(\S+::.+?) (PASSED|FAILED|ERROR|SKIPPED)\b", re.M)
+FAILED = ("FAILED", "ERROR")
 
 
 @dataclass
@@ -97,23 +98,24 @@ def files() -> list[str]:
 
 def run(condition: Condition, only: str, limit_s: float) -> str:
     """Runs every test once and counts; returns what pytest said, all of it if a test failed."""
-    command = [sys.executable, "-m", "pytest", "-q", "-m", "timing", "-k", only, *files()]
+    command = [sys.executable, "-m", "pytest", "-v", "-m", "timing", "-k", only, *files()]
     command += ["-o", f"addopts=--strict-markers --timeout={TIMEOUT_S}"]
-    with tempfile.TemporaryDirectory() as folder:
-        table = Path(folder, "tests.xml")
-        command += [f"--junitxml={table}", f"--basetemp={folder}/tests"]
-        begin = time.monotonic()
-        with busy(condition), started(command, condition.ours, stdout=subprocess.PIPE) as tests:
-            try:
-                said, _ = tests.communicate(timeout=limit_s)
-            except subprocess.TimeoutExpired:
-                return "ended, for the time is over"
-        condition.took_s.append(time.monotonic() - begin)
-        for test in ElementTree.parse(table).iter("testcase"):
-            name = f"{test.get('classname')}::{test.get('name')}"
-            condition.runs[name] += test.find("skipped") is None
-            condition.failures[name] += any(test.find(f) is not None for f in ("failure", "error"))
-    return said if tests.returncode else said.strip().splitlines()[-1]
+    begin = time.monotonic()
+    with busy(condition), started(command, condition.ours, stdout=subprocess.PIPE) as tests:
+        try:
+            said, _ = tests.communicate(timeout=limit_s)
+            condition.took_s.append(time.monotonic() - begin)
+        except subprocess.TimeoutExpired:
+            os.killpg(tests.pid, signal.SIGKILL)
+            said, _ = tests.communicate()
+            said += "\nended in the middle of a round, for the time is over"
+    outcomes = OUTCOME.findall(said)
+    if tests.returncode > 0 and not any(outcome in FAILED for _, outcome in outcomes):
+        outcomes.append(("pytest itself", "ERROR"))
+    for name, outcome in outcomes:
+        condition.runs[name] += outcome != "SKIPPED"
+        condition.failures[name] += outcome in FAILED
+    return said if tests.returncode > 0 else said.strip().splitlines()[-1]
 
 
 def table(all_: list[Condition]) -> str:
