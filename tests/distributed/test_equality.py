@@ -29,8 +29,9 @@ KINDS = {
 
 
 def of_kind(kind, *more):
-    """Parameters of a test; the rest of a kind is a group of workers of its own."""
-    return pytest.param(kind, *more, marks=pytest.mark.long if "rest" in kind else ())
+    """Parameters of a test; those of a kind wait for the same workers, in one process."""
+    marks = [pytest.mark.xdist_group(kind)]
+    return pytest.param(kind, *more, marks=[*marks, *[pytest.mark.long] * ("rest" in kind)])
 
 
 TRAININGS = [
@@ -69,6 +70,7 @@ def test_trains_to_the_weights_of_plain_keras_on_one_device(kind, name, trained,
     np.testing.assert_allclose(found[state], plain[state], rtol=1e-5, atol=tolerance)
 
 
+@pytest.mark.xdist_group("two workers")
 @pytest.mark.parametrize("name", HALVED)
 def test_an_exchange_in_half_the_bytes_drifts_a_little(name, trained, plain):
     drift = np.abs(weights(trained("two workers"))[name] - plain["adam"]).max()
