@@ -12,8 +12,11 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/python -m pytest -n 2
 
-# The same promises on many more programs, drawn at random, and times judged on a busy machine.
+# What shows again, in another way, what make test has shown; other examples than make test draws;
+# the first promise on many more programs; times judged on a busy machine and on a slow one.
 test-long: $(READY)
+	$(BIN)/python -m pytest -n 2 -m long
+	$(BIN)/python -m pytest -n 2 tests/unit --hypothesis-profile=others
 	KERAS_PERF_DRAWS=500 $(BIN)/python -m pytest tests/fit/test_training_is_unchanged.py
 	$(BIN)/python tests/under_load.py
 

@@ -1,14 +1,24 @@
 """What every test relies on."""
 
+import gc
 import logging
 import os
 import threading
 
 import pytest
+from hypothesis import Phase, settings
 
 from keras_perf.observers.steps.timeline import Timeline
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+
+NO_SHRINKING = [phase for phase in Phase if phase not in (Phase.shrink, Phase.explain)]
+"""A failing example is shown as it was drawn: to make it smaller may take minutes."""
+
+settings.register_profile("same", deadline=None, derandomize=True, phases=NO_SHRINKING)
+settings.register_profile("others", deadline=None, phases=NO_SHRINKING)
+settings.load_profile("same")
 
 
 def pytest_collection_modifyitems(items):
@@ -20,8 +30,17 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(autouse=True)
 def nothing_left_behind():
-    """No test may leave a sampler's thread running."""
+    """No test may leave a sampler's thread running.
+
+    What lives on after a test is no longer searched for garbage: TensorFlow keeps thousands of
+    objects of every `fit`, and after hundreds of them each collection would take seconds.
+    """
     yield
+    gc.collect()
+    gc.freeze()
+    for thread in threading.enumerate():
+        if thread.name == "keras_perf-closing":
+            thread.join(20)
     left = [t.name for t in threading.enumerate() if t.name.startswith("keras_perf")]
     assert not left, f"threads left behind: {left}"
 

@@ -1,71 +1,159 @@
 """Runs the tests that judge times on a quiet machine, a busy one and a slow one.
 
-    python tests/under_load.py [--rounds 10]
+    python tests/under_load.py [--rounds 10] [--within-s SECONDS] [--only EXPRESSION]
 
 The machine is made busy by processes that only count, on one core or all of them, and slow by
 giving the tests one core that two such processes use too: they get a third of it. Each round runs
-every test once in each condition; the exit code is 1 if any failed.
+every test once in each condition. At the end a table says how many rounds there were, fewer if the
+time was over before, and how often which test failed; the exit code is 1 if any did.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
+import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
 
 COUNT = "while True: pass"
+TIMEOUT_S = 1200
+"""Of one test."""
+OUTCOME = re.compile(r"^(\S+::.+?) (PASSED|FAILED|ERROR|SKIPPED)\b", re.M)
+FAILED = ("FAILED", "ERROR")
+
+
+@dataclass
+class Condition:
+    """What the machine is like, and what the tests came to in it.
+
+    Attributes:
+        busy: processes that count.
+        theirs: the cores these use.
+        ours: the cores that the tests use.
+    """
+
+    name: str
+    busy: int
+    theirs: set[int]
+    ours: set[int]
+    took_s: list[float] = field(default_factory=list)
+    runs: Counter[str] = field(default_factory=Counter)
+    failures: Counter[str] = field(default_factory=Counter)
+
+
+def conditions() -> list[Condition]:
+    """On the cores that this process may use."""
+    cores = os.sched_getaffinity(0)
+    one = {min(cores)}
+    return [
+        Condition("quiet", 0, cores, cores),
+        Condition("one core busy", 1, one, cores),
+        Condition("all cores busy", len(cores), cores, cores),
+        Condition("a third of one core", 2, one, one),
+    ]
 
 
 @contextmanager
-def busy(processes: int, cores: set[int]) -> Iterator[None]:
-    """So many processes that use these cores."""
-    started = [subprocess.Popen([sys.executable, "-c", COUNT]) for _ in range(processes)]
+def started(command: list[str], cores: set[int], **how: object) -> Iterator[subprocess.Popen[str]]:
+    """A process on these cores; whatever happens, it has ended afterwards, with its children."""
+    process = subprocess.Popen(
+        command,
+        start_new_session=True,
+        preexec_fn=lambda: os.sched_setaffinity(0, cores),
+        text=True,
+        **how,
+    )
     try:
-        for each in started:
-            os.sched_setaffinity(each.pid, cores)
-        yield
+        yield process
     finally:
-        for each in started:
-            each.kill()
-            each.wait()
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@contextmanager
+def busy(condition: Condition) -> Iterator[None]:
+    """The processes that count."""
+    if condition.busy == 0:
+        yield
+        return
+    less = Condition(condition.name, condition.busy - 1, condition.theirs, condition.ours)
+    with started([sys.executable, "-c", COUNT], condition.theirs), busy(less):
+        yield
+
+
+def files() -> list[str]:
+    """Those with tests that judge times: to read all the others takes a while."""
+    paths = Path(__file__).parent.rglob("test_*.py")
+    return sorted(str(p) for p in paths if "pytest.mark.timing" in p.read_text(encoding="utf-8"))
+
+
+def run(condition: Condition, only: str, limit_s: float) -> str:
+    """Runs every test once and counts; returns what pytest said, all of it if a test failed."""
+    command = [sys.executable, "-m", "pytest", "-v", "-m", "timing", "-k", only, *files()]
+    command += ["-o", f"addopts=--strict-markers --timeout={TIMEOUT_S}"]
+    begin = time.monotonic()
+    with busy(condition), started(command, condition.ours, stdout=subprocess.PIPE) as tests:
+        try:
+            said, _ = tests.communicate(timeout=limit_s)
+            condition.took_s.append(time.monotonic() - begin)
+        except subprocess.TimeoutExpired:
+            os.killpg(tests.pid, signal.SIGKILL)
+            said, _ = tests.communicate()
+            said += "\nended in the middle of a round, for the time is over"
+    outcomes = OUTCOME.findall(said)
+    if tests.returncode > 0 and not any(outcome in FAILED for _, outcome in outcomes):
+        outcomes.append(("pytest itself", "ERROR"))
+    for name, outcome in outcomes:
+        condition.runs[name] += outcome != "SKIPPED"
+        condition.failures[name] += outcome in FAILED
+    return said if tests.returncode > 0 else said.strip().splitlines()[-1]
+
+
+def table(all_: list[Condition]) -> str:
+    """A line a condition, and one for each test that failed in any."""
+    lines = ["", f"{'':24}{'rounds':>8}{'tests':>8}{'failures':>10}{'seconds a round':>18}"]
+    for each in all_:
+        mean_s = sum(each.took_s) / len(each.took_s) if each.took_s else float("nan")
+        counts = len(each.took_s), each.runs.total(), each.failures.total()
+        lines.append("{:24}{:8}{:8}{:10}{:18.0f}".format(each.name, *counts, mean_s))
+    failed = sorted({name for each in all_ for name in +each.failures})
+    lines += [
+        f"{name}: " + ", ".join(f"{e.failures[name]} of {e.runs[name]} {e.name}" for e in all_)
+        for name in failed
+    ]
+    return "\n".join([*lines, "" if failed else "No test failed."])
 
 
 def main() -> int:
-    """Prints a line a run."""
+    """Prints a line a run, and the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=10)
-    rounds = parser.parse_args().rounds
-    cores = os.sched_getaffinity(0)
-    one = {min(cores)}
-    conditions = [
-        ("quiet", 0, cores, cores),
-        ("one core busy", 1, one, cores),
-        ("all cores busy", len(cores), cores, cores),
-        ("a third of one core", 2, one, one),
-    ]
-    failed = 0
-    for number in range(1, rounds + 1):
-        for name, processes, theirs, ours in conditions:
-            begin = time.monotonic()
-            with busy(processes, theirs):
-                command = [sys.executable, "-m", "pytest", "-q", "-m", "timing", "-p", "no:xdist"]
-                tests = subprocess.Popen(
-                    [*command, "-o", "addopts=--strict-markers --timeout=1200"],
-                    stdout=subprocess.PIPE,
-                    text=True,
-                )
-                os.sched_setaffinity(tests.pid, ours)
-                output, _ = tests.communicate()
-            failed += tests.returncode != 0
-            last = output.strip().splitlines()[-1]
-            print(f"{number} {name}: {last} ({time.monotonic() - begin:.0f} s)", flush=True)
-            if tests.returncode:
-                print(output, flush=True)
-    return int(failed > 0)
+    parser.add_argument("--within-s", type=float, default=float("inf"), help="end by then")
+    parser.add_argument("--only", default="", help="tests whose names match, as pytest's -k")
+    arguments = parser.parse_args()
+    # Ended from outside, it ends what it started.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    end = time.monotonic() + arguments.within_s
+    all_ = conditions()
+    turns = [(n, each) for n in range(1, arguments.rounds + 1) for each in all_]
+    try:
+        for number, condition in turns:
+            left_s = end - time.monotonic()
+            if left_s > 0:
+                said = run(condition, arguments.only, min(left_s, 1e6))
+                print(f"{number} {condition.name}: {said}", flush=True)
+    finally:
+        print(table(all_), flush=True)
+    return int(any(each.failures.total() for each in all_))
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ def once(tmp_path_factory, nursery):
             if not folder.is_symlink():
                 ran = nursery.start(count, job, **arguments)
                 folder.symlink_to(ran.folder)
-                ran.codes(200)
+                ran.codes(280)
         ran = nursery_of.Group(folder, count)
         assert ran.codes(0) == [0] * count, ran.tails()
         return ran

@@ -12,17 +12,33 @@ XLA_TOLERANCE = 3e-6
 DRIFT = {"float16 exchange": 3e-3, "bfloat16 exchange": 3e-2}
 """Found: 8e-4 and 7e-3."""
 
-SEVERAL = [name for name in CASES if not name.startswith("compiled")]
+REST = ["adamw", "clipnorm", "regularization", "jit compile"]
+"""What other cases hold too: an optimizer, a clipping, a penalty, XLA."""
+SEVERAL = [name for name in CASES if not name.startswith("compiled") and name not in REST]
 KINDS = {
-    "none": (1, list(CASES)),
+    "none": (1, [name for name in CASES if name not in REST]),
+    "none, the rest": (1, REST),
     "one-device": (1, ["adam", "global-norm clipping"]),
     "mirrored": (1, SEVERAL),
+    "mirrored, the rest": (1, REST),
     "two workers": (2, [*SEVERAL, *HALVED]),
-    "three workers": (
-        3,
-        ["sgd", "momentum", "adam", "adamw", "global-norm clipping", "one example left"],
-    ),
+    "two workers, the rest": (2, REST),
+    "three workers": (3, ["momentum", "one example left"]),
+    "three workers, the rest": (3, ["sgd", "adam", "global-norm clipping"]),
 }
+
+
+def of_kind(kind, *more):
+    """Parameters of a test; those of a kind wait for the same workers, in one process."""
+    marks = [pytest.mark.xdist_group(kind)]
+    return pytest.param(kind, *more, marks=[*marks, *[pytest.mark.long] * ("rest" in kind)])
+
+
+TRAININGS = [
+    of_kind(kind, name) for kind, (_, names) in KINDS.items() for name in names if name in CASES
+]
+SEVERAL_WORKERS = [of_kind(kind) for kind, (count, _) in KINDS.items() if count > 1]
+MIRRORED = [of_kind(kind) for kind in KINDS if kind.startswith("mirrored")]
 
 
 @pytest.fixture(scope="session")
@@ -34,7 +50,7 @@ def plain(once):
 def trained(once):
     def of(kind):
         count, names = KINDS[kind]
-        strategy = kind if count == 1 else "multi-worker"
+        strategy = kind.partition(",")[0] if count == 1 else "multi-worker"
         name = kind.replace(" ", "_")
         return once(name, count, "in_loop:train_cases", kind=strategy, names=names)
 
@@ -45,9 +61,7 @@ def weights(group, rank=0):
     return np.load(group.folder / f"trained_{rank}.npz")
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"), [(k, n) for k, (_, ns) in KINDS.items() for n in ns if n in CASES]
-)
+@pytest.mark.parametrize(("kind", "name"), TRAININGS)
 def test_trains_to_the_weights_of_plain_keras_on_one_device(kind, name, trained, plain):
     found = weights(trained(kind))
     tolerance = XLA_TOLERANCE if "compile" in name else TOLERANCE
@@ -56,13 +70,14 @@ def test_trains_to_the_weights_of_plain_keras_on_one_device(kind, name, trained,
     np.testing.assert_allclose(found[state], plain[state], rtol=1e-5, atol=tolerance)
 
 
+@pytest.mark.xdist_group("two workers")
 @pytest.mark.parametrize("name", HALVED)
 def test_an_exchange_in_half_the_bytes_drifts_a_little(name, trained, plain):
     drift = np.abs(weights(trained("two workers"))[name] - plain["adam"]).max()
     assert 0 < drift < DRIFT[name]
 
 
-@pytest.mark.parametrize("kind", ["two workers", "three workers"])
+@pytest.mark.parametrize("kind", SEVERAL_WORKERS)
 def test_all_workers_end_with_the_same_bits(kind, trained):
     group = trained(kind)
     chief = weights(group)
@@ -71,9 +86,10 @@ def test_all_workers_end_with_the_same_bits(kind, trained):
             np.testing.assert_array_equal(weights(group, rank)[name], chief[name])
 
 
-@pytest.mark.parametrize("kind", ["mirrored", "two workers", "three workers"])
+@pytest.mark.parametrize("kind", [*MIRRORED, *SEVERAL_WORKERS])
 def test_metrics_are_those_of_one_device(kind, trained):
-    alone, group = trained("none").result(), trained(kind)
+    alone = trained("none, the rest" if KINDS[kind][1] == REST else "none").result()
+    group = trained(kind)
     for found in group.results():
         for name in set(KINDS[kind][1]) & set(alone):
             for (run, values), (_, expected) in zip(found[name], alone[name], strict=True):

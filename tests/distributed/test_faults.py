@@ -45,7 +45,11 @@ def loses_its_peers(group, lost, names, at):
 
 
 @pytest.mark.parametrize(
-    "faults", [[(TERM, 0), (KILL, 1)], [(KILL, 0), (TERM, 1)]], ids=["chief first", "worker first"]
+    "faults",
+    [
+        pytest.param([(TERM, 0), (KILL, 1)], id="chief stopped", marks=pytest.mark.long),
+        pytest.param([(KILL, 0), (TERM, 1)], id="chief killed"),
+    ],
 )
 def test_stopped_and_killed_it_ends_with_the_weights_of_an_uninterrupted_training(
     faults, nursery, uninterrupted, tmp_path
@@ -79,7 +83,7 @@ def test_stopped_and_killed_it_ends_with_the_weights_of_an_uninterrupted_trainin
         np.testing.assert_allclose(end["statistics"], uninterrupted["statistics"], atol=1e-6)
 
 
-@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("rank", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_a_worker_that_stands_still_ends_the_others(rank, nursery, tmp_path):
     arguments = {"directory": str(tmp_path), "flags": f"{FLAGS} --batch-size 33", "slow_s": SLOW_S}
     group = nursery.start(3, "in_main:train", **arguments)
@@ -95,7 +99,10 @@ def test_a_stop_that_is_asked_for_before_the_first_step_is_not_lost(nursery, tmp
     assert newest(tmp_path) == 5
 
 
-@pytest.mark.parametrize(("how", "code"), [("exception", 1), ("exit", 3), ("data", 1)])
+@pytest.mark.parametrize(
+    ("how", "code"),
+    [("exception", 1), ("data", 1), pytest.param("exit", 3, marks=pytest.mark.long)],
+)
 def test_a_worker_that_fails_ends_the_others(how, code, nursery, tmp_path):
     arguments = {"directory": str(tmp_path), "flags": FLAGS, "fails": (1, how)}
     group = nursery.start(2, "in_main:train", **arguments)

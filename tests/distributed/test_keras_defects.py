@@ -6,6 +6,8 @@ it, and that what we do in its place may be left out.
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("keras_defects")
+
 
 def wrong(reason):
     return pytest.mark.xfail(strict=True, raises=AssertionError, reason=reason)

@@ -16,7 +16,12 @@ KINDS = {
 }
 
 
-@pytest.fixture(params=KINDS)
+def of_kind(kind):
+    """A parameter of `looked`; who waits for the same workers does so in one process."""
+    return pytest.param(kind, marks=pytest.mark.xdist_group(f"looks, {kind}"))
+
+
+@pytest.fixture(params=[of_kind(kind) for kind in KINDS])
 def looked(request, once):
     """The result of each worker."""
     count, names = KINDS[request.param]
@@ -94,20 +99,20 @@ def test_trains_in_other_types(policy, looked):
         assert 0 < validation["loss"] < 3
 
 
-@pytest.mark.parametrize("looked", ["multi-worker"], indirect=True)
+@pytest.mark.parametrize("looked", [of_kind("multi-worker")], indirect=True)
 def test_a_step_exchanges_once(looked):
     for flags, counts in looked.result()["collectives"].items():
         twice = "--reduce-dtype" in flags
         assert counts == {"CollectiveReduceV2": 2 if twice else 1}, flags
 
 
-@pytest.mark.parametrize("looked", ["multi-worker"], indirect=True)
+@pytest.mark.parametrize("looked", [of_kind("multi-worker")], indirect=True)
 def test_workers_that_would_go_on_from_other_steps_are_told_so(looked):
     words = "All workers must have the same step in their newest checkpoint, got [30, 0]"
     assert all(said.startswith(words) for said in by_worker(looked, "disagreement"))
 
 
-@pytest.mark.parametrize("looked", ["multi-worker"], indirect=True)
+@pytest.mark.parametrize("looked", [of_kind("multi-worker")], indirect=True)
 def test_workers_that_were_not_started_alike_are_told_so(looked):
     words = "All workers must have the same model, optimizer and settings (shown as a checksum)"
     assert all(said.startswith(words) for said in by_worker(looked, "other_settings"))

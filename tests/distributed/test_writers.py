@@ -17,12 +17,14 @@ def files(directory):
     return [path for path in directory.rglob("*") if path.is_file()]
 
 
+@pytest.mark.xdist_group("writers")
 def test_the_chief_alone_writes_checkpoints(trained):
     chief, other = (files(directory / "saved") for directory in trained)
     assert {path.name for path in chief} >= {"checkpoint", "ckpt-60.index", "ckpt-120.index"}
     assert not other
 
 
+@pytest.mark.xdist_group("writers")
 def test_the_chief_alone_writes_the_common_events(trained):
     chief, other = (
         {path.relative_to(directory / "logs").parts[:2] for path in files(directory / "logs")}
@@ -34,6 +36,7 @@ def test_the_chief_alone_writes_the_common_events(trained):
     assert {parts[1] for parts in other} == {"worker_1"}
 
 
+@pytest.mark.xdist_group("writers")
 def test_there_is_one_trace_in_all(trained):
     traces = [path for directory in trained for path in directory.rglob("*.xplane.pb")]
     assert len(traces) == 1

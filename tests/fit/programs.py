@@ -19,8 +19,15 @@ def arrays(batches=40, batch_size=8, features=8):
     return x, x.sum(axis=1, keepdims=True)
 
 
-def dataset(batches=40, batch_size=8, *, input_ms=0.0, shuffle=False, drop_remainder=False):
-    """Batches of 8 examples; `input_ms` is slept for each batch in a stage of its own."""
+def dataset(
+    batches=40, batch_size=8, *, input_ms=0.0, slept=None, shuffle=False, drop_remainder=False
+):
+    """Batches of 8 examples.
+
+    Arguments:
+        input_ms: is slept for each batch in a stage of its own.
+        slept: a list for the milliseconds that each of these waits really took.
+    """
     data = tf.data.Dataset.from_tensor_slices(arrays(batches, batch_size))
     if shuffle:
         data = data.shuffle(64, seed=3)
@@ -29,11 +36,13 @@ def dataset(batches=40, batch_size=8, *, input_ms=0.0, shuffle=False, drop_remai
 
         def sleep(x, y):
             def wait(values):
+                begin = time.perf_counter()
                 time.sleep(input_ms / 1e3)
+                if slept is not None:
+                    slept.append(1e3 * (time.perf_counter() - begin))
                 return values
 
-            slept = tf.numpy_function(wait, [x], tf.float32)
-            return tf.ensure_shape(slept, x.shape), y
+            return tf.ensure_shape(tf.numpy_function(wait, [x], tf.float32), x.shape), y
 
         data = data.map(sleep)
     return data
@@ -65,6 +74,29 @@ class Sleeper(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch, logs=None):
         time.sleep(self.ms / 1e3)
+
+
+class Outlasts(keras.callbacks.Callback):
+    """Sleeps after each execution so many times as long as it took, on whatever machine.
+
+    Not after the first one, which is traced; `slept_ms` is how long each sleep really was.
+    """
+
+    def __init__(self, times):
+        super().__init__()
+        self.times, self.slept_ms = times, []
+
+    def on_train_begin(self, logs=None):
+        self.begin = None
+
+    def on_train_batch_begin(self, batch, logs=None):
+        self.begin = None if self.begin is None else time.perf_counter()
+
+    def on_train_batch_end(self, batch, logs=None):
+        end = time.perf_counter()
+        time.sleep(0.0 if self.begin is None else self.times * (end - self.begin))
+        self.begin = time.perf_counter()
+        self.slept_ms.append(1e3 * (self.begin - end))
 
 
 class Diary(keras.callbacks.Callback):

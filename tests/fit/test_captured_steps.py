@@ -35,7 +35,7 @@ def fit(log_dir, steps_per_execution=1, batches=42, epochs=2, others=(), **argum
     return network
 
 
-@pytest.mark.parametrize("epochs", [1, 2])
+@pytest.mark.parametrize("epochs", [pytest.param(1, marks=pytest.mark.long), 2])
 @pytest.mark.parametrize("steps_per_execution", [1, 4, 7])
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_exactly_the_active_steps_rounded_outwards_are_captured(

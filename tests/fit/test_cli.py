@@ -33,17 +33,17 @@ def run(tmp_path):
 
 
 def test_report_prints_the_diagnosis(run, capsys):
-    log_dir = run("slow", programs.Sleeper(5))
+    log_dir = run("slow", programs.Outlasts(4))
     assert main(["report", log_dir]) == 0
     text = capsys.readouterr().out
     assert text.startswith("callback-bound: ")
-    assert "class Sleeper(keras.callbacks.Callback):" in text
+    assert "class Outlasts(keras.callbacks.Callback):" in text
     assert main(["report", log_dir, "--markdown"]) == 0
     assert capsys.readouterr().out.startswith("## callback-bound")
 
 
 def test_compare_prints_the_speed_up(run, capsys):
-    slow, quick = run("slow", programs.Sleeper(5)), run("quick")
+    slow, quick = run("slow", programs.Outlasts(6)), run("quick")
     assert main(["compare", slow, quick]) == 0
     [speedup] = re.findall(r"^([\d.]+)× as fast", capsys.readouterr().out)
     assert float(speedup) > 2
@@ -66,7 +66,7 @@ def test_wrong_use_is_exit_code_2(wrong, capsys):
 
 
 def test_the_run_holds_layout_diagnosis_and_context(run):
-    log_dir = run("one", programs.Sleeper(2))
+    log_dir = run("one", programs.Outlasts(4))
     [files] = run_files(log_dir).values()
     values = [value for event in events(files[0]) for value in event.summary.value]
     tags = {value.tag: value for value in values}

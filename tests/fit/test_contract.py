@@ -29,6 +29,17 @@ def callbacks(request, tmp_path):
     return request.param(tmp_path)
 
 
+@pytest.fixture(
+    params=[
+        pytest.param(make, id=name, marks=() if name == "perf_callbacks" else pytest.mark.long)
+        for name, make in CALLBACKS.items()
+    ]
+)
+def together(request, tmp_path):
+    """All of them; each alone where time does not matter."""
+    return request.param(tmp_path)
+
+
 @pytest.fixture(autouse=True)
 def profiler_is_free():
     yield
@@ -78,9 +89,15 @@ def test_sees_the_same_hooks_in_the_same_order_with_and_without(callbacks):
     assert seen == list(range(40))
 
 
-@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
-@pytest.mark.parametrize("hook", ["on_train_batch_begin", "on_train_batch_end", "on_epoch_end"])
-def test_a_raising_callback_ends_training_and_leaves_nothing_behind(callbacks, hook, error):
+@pytest.mark.parametrize(
+    ("hook", "error"),
+    [
+        ("on_train_batch_begin", RuntimeError),
+        ("on_train_batch_end", KeyboardInterrupt),
+        ("on_epoch_end", RuntimeError),
+    ],
+)
+def test_a_raising_callback_ends_training_and_leaves_nothing_behind(together, hook, error):
     class Raises(keras.callbacks.Callback):
         async_safe = True
 
@@ -91,9 +108,9 @@ def test_a_raising_callback_ends_training_and_leaves_nothing_behind(callbacks, h
     setattr(Raises, hook, fail)
     network = programs.model()
     with pytest.raises(error, match="on purpose"):
-        fit(network, [*callbacks, Raises()])
+        fit(network, [*together, Raises()])
     nothing_is_left(network)
-    fit(network, callbacks)
+    fit(network, together)
     nothing_is_left(network)
 
 
@@ -114,19 +131,19 @@ def test_a_raising_train_step_leaves_nothing_behind(callbacks):
     nothing_is_left(network)
 
 
-def test_an_interrupt_in_keras_own_loop_leaves_nothing_behind(callbacks, monkeypatch):
+def test_an_interrupt_in_keras_own_loop_leaves_nothing_behind(together, monkeypatch):
     network = programs.model()
     monkeypatch.setattr(
         type(network), "reset_metrics", lambda self: (_ for _ in ()).throw(KeyboardInterrupt)
     )
     with pytest.raises(KeyboardInterrupt):
-        fit(network, callbacks)
+        fit(network, together)
     nothing_is_left(network)
 
 
-def test_a_later_fit_without_our_callbacks_is_not_observed(callbacks):
+def test_a_later_fit_without_our_callbacks_is_not_observed(together):
     network = programs.model()
-    fit(network, callbacks)
+    fit(network, together)
     function = network.train_function
     fit(network, [])
     assert network.train_function is function
@@ -145,9 +162,9 @@ def test_can_be_pickled_and_copied_before_and_after_a_fit(callbacks):
             callback.set_model(None)
 
 
-def test_works_inside_a_callback_list_inside_the_list(callbacks):
+def test_works_inside_a_callback_list_inside_the_list(together):
     diary = programs.Diary()
-    inner = keras.callbacks.CallbackList([*callbacks, diary])
+    inner = keras.callbacks.CallbackList([*together, diary])
     network = programs.model()
     fit(network, [inner])
     nothing_is_left(network)
@@ -215,23 +232,23 @@ def test_another_backend_is_refused_in_one_line(tmp_path, said, monkeypatch):
     assert "TensorFlow backend only" in said()[0]
 
 
-def test_the_model_stays_reachable_for_every_callback(callbacks):
+def test_the_model_stays_reachable_for_every_callback(together):
     network = programs.model()
     seen = []
 
     class Look(keras.callbacks.Callback):
         def on_epoch_end(self, epoch, logs=None):
-            seen.extend(callback.model is network for callback in callbacks)
+            seen.extend(callback.model is network for callback in together)
 
-    fit(network, [*callbacks, Look()])
+    fit(network, [*together, Look()])
     assert seen
     assert all(seen)
-    assert all(callback.model is network for callback in callbacks)
+    assert all(callback.model is network for callback in together)
 
 
-def test_a_callback_list_of_the_users_own_serves_several_fits(callbacks):
+def test_a_callback_list_of_the_users_own_serves_several_fits(together):
     network = programs.model()
-    own = keras.callbacks.CallbackList(callbacks, add_history=True, model=network, steps=40)
+    own = keras.callbacks.CallbackList(together, add_history=True, model=network, steps=40)
     for _ in range(2):
         fit(network, own)
         nothing_is_left(network)
@@ -244,12 +261,12 @@ def raising_in_keras_own_loop(patch, network):
     return pytest.raises(RuntimeError, match="theirs")
 
 
-def test_a_retry_after_an_error_in_keras_own_loop_is_observed_anew(callbacks, monkeypatch, said):
+def test_a_retry_after_an_error_in_keras_own_loop_is_observed_anew(together, monkeypatch, said):
     network = programs.model()
-    for _ in range(3):
+    for _ in range(2):
         with monkeypatch.context() as patch, raising_in_keras_own_loop(patch, network):
-            fit(network, callbacks)
-        fit(network, callbacks)
+            fit(network, together)
+        fit(network, together)
         nothing_is_left(network)
     assert not [line for line in said() if "failed" in line]
 
@@ -259,9 +276,9 @@ class RateByBatch(keras.callbacks.Callback):
         self.model.optimizer.learning_rate = 0.001 * (1 + batch % 7)
 
 
-def test_after_an_interrupt_that_is_kept_a_fit_without_us_is_left_alone(callbacks, monkeypatch):
+def test_after_an_interrupt_that_is_kept_a_fit_without_us_is_left_alone(together, monkeypatch):
     weights = []
-    for ours in (callbacks, []):
+    for ours in (together, []):
         network = programs.model()
         with monkeypatch.context() as patch, raising_in_keras_own_loop(patch, network) as kept:
             fit(network, ours)
@@ -289,16 +306,16 @@ def test_training_inside_a_hook_is_not_counted_as_ours(hook, tmp_path):
     assert (scalars.query("tag == 'perf/other_host_ms'")["value"] >= 0).all()
 
 
-def test_a_log_directory_that_vanishes_costs_the_figures_only(callbacks, tmp_path, said):
+def test_a_log_directory_that_vanishes_costs_the_figures_only(together, tmp_path, said):
     network, plain = programs.model(), programs.model()
     (tmp_path / "perf").rmdir()
     (tmp_path / "perf").write_text("")
-    fit(network, callbacks)
+    fit(network, together)
     fit(plain, [])
     for mine, theirs in zip(network.weights, plain.weights, strict=True):
         np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
     nothing_is_left(network)
-    assert all(callback.observation is None for callback in callbacks)
+    assert all(callback.observation is None for callback in together)
 
 
 def test_a_failing_profiler_of_ours_leaves_no_trace_open(tmp_path, said, monkeypatch):

@@ -32,6 +32,11 @@ class TrainsAnother(keras.callbacks.Callback):
 
 
 HOOKS = ("on_epoch_begin", "on_epoch_end", "on_train_batch_end")
+HOOKS_AND_SAME_MODEL = [
+    *((hook, True) for hook in HOOKS),
+    *(pytest.param(hook, False, marks=pytest.mark.long) for hook in HOOKS[:-1]),
+    (HOOKS[-1], False),
+]
 
 
 def observed(log_dir):
@@ -60,8 +65,7 @@ def lines(caplog):
     return [r.message for r in caplog.records if "a fit began inside another" in r.message]
 
 
-@pytest.mark.parametrize("hook", HOOKS)
-@pytest.mark.parametrize("same_model", [False, True])
+@pytest.mark.parametrize(("hook", "same_model"), HOOKS_AND_SAME_MODEL)
 def test_a_fit_inside_without_our_callbacks_ends_nothing(hook, same_model, tmp_path, caplog):
     outer = model()
     train_inside(outer, observed(tmp_path), hook, outer if same_model else model(), [])
@@ -69,8 +73,7 @@ def test_a_fit_inside_without_our_callbacks_ends_nothing(hook, same_model, tmp_p
     assert not lines(caplog)
 
 
-@pytest.mark.parametrize("hook", HOOKS)
-@pytest.mark.parametrize("same_model", [False, True])
+@pytest.mark.parametrize(("hook", "same_model"), HOOKS_AND_SAME_MODEL)
 def test_the_same_callbacks_go_on_observing_the_outer_fit_and_say_so_once(
     hook, same_model, tmp_path, caplog
 ):

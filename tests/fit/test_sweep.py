@@ -10,8 +10,6 @@ from matplotlib import pyplot
 import keras_perf as kp
 from keras_perf.trials.train_function import inner_function
 
-pytestmark = pytest.mark.timing
-
 mpl.use("agg")
 
 
@@ -25,6 +23,7 @@ def sweep(network, data, candidates=(1, 8), **arguments):
     return kp.sweep_steps_per_execution(network, data, candidates, **arguments)
 
 
+@pytest.mark.timing
 def test_a_tiny_model_gets_faster_and_the_curve_fits():
     frame = sweep(programs.model(), programs.dataset(), (1, 4, 16), repeats=5, steps=64)
     assert list(frame["steps_per_execution"]) == [1, 4, 16]

@@ -39,10 +39,9 @@ def trained(callbacks, **arguments):
 
 @pytest.mark.fault(1, "a callback that makes the train function anew")
 @pytest.mark.parametrize("unfreezes", [Unfreezes, UnfreezesWithin])
-@pytest.mark.parametrize("apply", [False, True])
-def test_training_is_what_it_is_without_us(unfreezes, apply, tmp_path):
+def test_training_is_what_it_is_without_us(unfreezes, tmp_path):
     ours = kp.perf_callbacks(
-        tmp_path, profiler=False, gpu=False, steps_per_execution={"apply": apply}
+        tmp_path, profiler=False, gpu=False, steps_per_execution={"apply": True}
     )
     observed, plain = trained([*ours, unfreezes()]), trained([unfreezes()])
     assert int(observed.optimizer.iterations) == STEPS * EPOCHS

@@ -183,8 +183,15 @@ def test_tracing_again_is_compile_time(told, tmp_path):
     assert "retrace" in {event.cause.value for event in found.events}
 
 
-@pytest.mark.parametrize("place", ["execution", "host", "outside", "between"])
-@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+@pytest.mark.parametrize(
+    ("place", "error"),
+    [
+        ("execution", RuntimeError),
+        ("host", KeyboardInterrupt),
+        ("outside", RuntimeError),
+        ("between", KeyboardInterrupt),
+    ],
+)
 def test_what_the_user_s_code_raises_propagates_and_leaves_nothing_behind(place, error, tmp_path):
     loop = watched_loops.Loop()
     monitor = loop.monitor(tmp_path, 80, profiler={"active_steps": 1000}, gpu=True)

@@ -35,13 +35,15 @@ def train_worker(log_dir, number, busy_ms, *, wire_ms=1.0, input_ms=0.0, **argum
     return exchange
 
 
-@pytest.fixture
-def two_workers(tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def two_workers(tmp_path_factory):
     """Worker 1 waits for its input, and worker 0 for worker 1."""
-    monkeypatch.setattr("keras_perf.observation.pace.INTERVAL_S", 0.05)
-    train_worker(tmp_path, 1, (4.0, 12.0), input_ms=15.0)
-    train_worker(tmp_path, 0, (4.0, 12.0))
-    return tmp_path
+    log_dir = tmp_path_factory.mktemp("two_workers")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("keras_perf.observation.pace.INTERVAL_S", 0.05)
+        train_worker(log_dir, 1, (4.0, 12.0), input_ms=15.0)
+        train_worker(log_dir, 0, (4.0, 12.0))
+    return log_dir
 
 
 def test_each_worker_writes_a_run_of_its_own(two_workers):

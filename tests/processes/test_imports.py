@@ -57,6 +57,18 @@ print(found.verdict, found.breakdown["step"], len(keras_perf.load_scalars(sys.ar
     assert run(BLOCKED + WRITE + script, str(tmp_path)) == "input-bound 4.0 70"
 
 
+def test_a_trace_is_read_where_tensorflow_is_not_installed(tmp_path):
+    script = """
+from pathlib import Path
+from built_trace import BuiltPlane, marker, write
+steps = [marker(step, 10 * step, 10 * step + 8) for step in range(3)]
+write(Path(sys.argv[1]), BuiltPlane("/host:CPU").line("python", *steps))
+import keras_perf
+print(keras_perf.read_trace(sys.argv[1]).means["step_ms"])
+"""
+    assert run(BLOCKED + script, str(tmp_path)) == "10.0"
+
+
 def test_a_name_that_is_not_there_is_no_import_error():
     script = """
 import keras_perf

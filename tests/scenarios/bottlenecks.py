@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import io
+import os
 import tempfile
 import time
 import timeit
@@ -34,7 +35,9 @@ class Scenario:
         verdicts: those that are right.
         top: the id that must come first; None if nothing must be advised.
         part: where the injected time has to be found, a part of the step or one outside of it.
-        injected_ms: how much of it per step, at least; 0 where it is not a sleep.
+        injected_ms: how much of it per step, at least; 0 where it is not known.
+        by_the_clock: it is, and so is the argument `ms`; else a slow machine takes longer for it.
+        at_a_time: so many of the waits go on at a time.
         never: ids that would be wrong.
         traced: the prediction rests on a trace, so one is taken.
         variants: other arguments of `train`, for the benchmark to vary what is injected.
@@ -46,6 +49,8 @@ class Scenario:
     top: str | None
     part: str | None = None
     injected_ms: float = 0.0
+    by_the_clock: bool = False
+    at_a_time: int = 1
     never: tuple[str, ...] = ()
     traced: bool = False
     variants: tuple[Mapping[str, Any], ...] = ()
@@ -176,6 +181,7 @@ class EpochHook(keras.callbacks.Callback):
     top="parallel-map",
     part="input_wait",
     injected_ms=6.0,
+    by_the_clock=True,
     variants=({"ms": 2.0}, {"ms": 20.0}, {"width": 512, "rows": 256}),
 )
 def slow_sequential_map(
@@ -201,6 +207,7 @@ def parallel_map_that_fills_the_cores(callbacks: Callbacks, mended: bool) -> Non
     top="interleave",
     part="input_wait",
     injected_ms=6.0,
+    by_the_clock=True,
     variants=({"ms": 2.0}, {"ms": 15.0}, {"records": 16}),
 )
 def many_small_files(
@@ -237,15 +244,16 @@ def many_small_files(
     top="prefetch",
     part="input_wait",
     injected_ms=6.0,
-    variants=({"pause": 0.0, "width": 512}, {"ms": 2.0, "pause": 2.0}),
+    by_the_clock=True,
+    variants=({"pause": 0.0, "width": 512}, {"ms": 2.0, "pause": 1.0}),
 )
 def no_prefetch(
-    callbacks: Callbacks, mended: bool, *, ms: float = 6.0, pause: float = 4.0, width: int = 16
+    callbacks: Callbacks, mended: bool, *, ms: float = 6.0, pause: float = 2 / 3, width: int = 16
 ) -> None:
-    """Input and training take turns, each about as long."""
+    """Input and training take turns, each about as long: `pause` is a part of `ms`."""
     data = batches(150, 256 if width > 16 else 8).map(slept(ms))
     data = data.prefetch(2) if mended else unbuffered(data)
-    pauses = [Pause(pause)] if pause else []
+    pauses = [Pause(pause * ms)] if pause else []
     mlp(width).fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, *pauses])
 
 
@@ -254,6 +262,7 @@ def no_prefetch(
     top="cache",
     part="input_wait",
     injected_ms=6.0,
+    by_the_clock=True,
     variants=({"epochs": 5}, {"ms": 2.0}, {"ms": 15.0}, {"width": 512}),
 )
 def the_same_work_in_each_epoch(
@@ -289,6 +298,7 @@ class Batches(keras.utils.PyDataset):
     top="parallel-input",
     part="input_wait",
     injected_ms=6.0,
+    by_the_clock=True,
     variants=({"ms": 2.0}, {"ms": 15.0}, {"width": 512}),
 )
 def python_generator(
@@ -379,6 +389,9 @@ def a_cheap_map_for_each_example(
     verdicts=("input-bound",),
     top="private-threadpool",
     part="input_wait",
+    injected_ms=20.0,
+    by_the_clock=True,
+    at_a_time=len(os.sched_getaffinity(0)),
     variants=({"ms": 6.0}, {"ms": 60.0}, {"width": 512}),
 )
 def parallel_map_that_waits(
@@ -398,6 +411,7 @@ def parallel_map_that_waits(
     verdicts=("input-bound",),
     top="nondeterministic-order",
     part="input_wait",
+    by_the_clock=True,
     variants=({"ms": 12.0}, {"ms": 6.0, "threads": 4}),
 )
 def uneven_elements_in_order(
@@ -430,6 +444,7 @@ def uneven_elements_in_order(
     top="amortize-callback",
     part="callbacks",
     injected_ms=10.0,
+    by_the_clock=True,
     variants=({"ms": 3.0}, {"ms": 30.0}, {"width": 16}, {"ms": 1.0, "width": 16}),
 )
 def slow_batch_callback(
@@ -445,11 +460,15 @@ def slow_batch_callback(
 
 
 @scenario(
-    verdicts=("callback-bound",), top="amortize-callback", part="epoch_callbacks", injected_ms=5.0
+    verdicts=("callback-bound",),
+    top="amortize-callback",
+    part="epoch_callbacks",
+    injected_ms=5.0,
+    by_the_clock=True,
 )
-def slow_epoch_callback(callbacks: Callbacks, mended: bool) -> None:
+def slow_epoch_callback(callbacks: Callbacks, mended: bool, *, ms: float = 300.0) -> None:
     """A callback works after every epoch, for longer than the epoch."""
-    hook = EpochHook(300.0, 5 if mended else 1)
+    hook = EpochHook(ms, 5 if mended else 1)
     mlp().fit(batches(60), epochs=10, verbose=0, shuffle=False, callbacks=[*callbacks, hook])
 
 

@@ -1,11 +1,10 @@
-"""What the command prints, where characters, permissions or readers are missing."""
+"""What the command prints, where characters or permissions are missing."""
 
 from __future__ import annotations
 
 import ast
 import io
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from keras_perf.cli.output import PLAIN, readable_output
 from keras_perf.report.diagnosis import diagnose
 
 ESCAPE = "\x1b]0;title\x07\u202e"
-COMMAND = "import sys; from keras_perf.cli.main import main; sys.exit(main())"
 
 
 @pytest.fixture
@@ -29,29 +27,7 @@ def log_dirs(tmp_path):
     return [str(tmp_path / name) for name in ("a", "b×")]
 
 
-def shell(line, *arguments, **environ):
-    """Exit codes of a pipe's commands, and what was said on stderr; $K is keras-perf."""
-    keras_perf_ = f"{sys.executable} -W error -c '{COMMAND}'"
-    script = f'{line.replace("$K", keras_perf_)}; echo "${{PIPESTATUS[@]}}"'
-    path = os.pathsep.join(sys.path)
-    env = {**os.environ, "PYTHONPATH": path, **environ}
-    found = subprocess.run(
-        ["bash", "-c", script, "bash", *arguments], capture_output=True, env=env, timeout=120
-    )
-    *out, codes = found.stdout.splitlines()
-    return [int(code) for code in codes.split()], out, found.stderr
-
-
 # -- characters --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("line", ["$K report $1 $2", "$K report $1 --markdown", "$K compare $1 $2"])
-def test_an_encoding_without_our_characters_shows_plain_ones(log_dirs, line):
-    [code], out, err = shell(line, *log_dirs, PYTHONIOENCODING="ascii")
-    assert (code, err) == (0, b"")
-    text = b"\n".join(out)
-    assert b"x" in text
-    assert text.isascii()
 
 
 @pytest.mark.fault(2, "`PYTHONIOENCODING=ascii`")
@@ -111,34 +87,6 @@ def test_only_one_function_prints_to_stderr():
         if isinstance(node, ast.FunctionDef) and "file=sys.stderr" in ast.unparse(node)
     ]
     assert calls == ["_complain"]
-
-
-# -- a reader who leaves -----------------------------------------------------------------
-
-
-@pytest.mark.fault(2, "a closed pipe")
-@pytest.mark.parametrize("line", ["$K report $1 | true", "$K --help | true"])
-@pytest.mark.parametrize("buffered", ["", "1"])
-def test_a_closed_pipe_ends_the_command_quietly(log_dirs, line, buffered):
-    # The reader has gone before the first character comes.
-    slow = line.replace("$K", "(sleep 0.2; exec $K").replace(" |", ") |")
-    codes, _, err = shell(slow, *log_dirs, PYTHONUNBUFFERED=buffered)
-    assert err == b""
-    # argparse passes over it where it meets it first.
-    assert codes in ([141, 0], [0, 0] if "help" in line else None)
-
-
-def test_a_closed_pipe_of_errors_is_quiet_too(tmp_path):
-    codes, _, err = shell('(sleep 0.2; exec $K report "$1") 2>&1 | true', str(tmp_path))
-    assert (codes, err) == ([141, 0], b"")
-
-
-@pytest.mark.fault(2, "a full disk under the command's output")
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-def test_a_full_disk_is_one_line(log_dirs):
-    [code], _, err = shell("$K report $1 > /dev/full", *log_dirs)
-    assert (code, err.count(b"\n")) == (1, 1)
-    assert b"No space left on device" in err
 
 
 # -- directories -------------------------------------------------------------------------

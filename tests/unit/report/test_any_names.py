@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from any_text import ANY_TEXT
+from any_text import ANY_TEXT, TAG_TEXT
 from hand_built import between_epochs, facts_of, frame, point, stage
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,7 +21,8 @@ from keras_perf.report.runs_table import runs_markdown, runs_text
 from keras_perf.report.text.gpu_table import gpus_markdown
 from keras_perf.report.text.outlier_table import outliers_markdown
 
-NAMES = st.tuples(*[ANY_TEXT] * 6)
+NAMES = st.tuples(TAG_TEXT, *[ANY_TEXT] * 5)
+"""The first one, the owner's, is in a tag too."""
 
 
 def context_of(owner, mapped, function, reason, layer, host):

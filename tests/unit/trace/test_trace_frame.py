@@ -10,8 +10,6 @@ import pytest
 from built_trace import BuiltPlane, call, fetch, marker, runs, wait, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from own_python import BLOCKED
-from own_python import run as run_python
 
 import keras_perf as kp
 from keras_perf.analyse.summary import Summary
@@ -333,11 +331,6 @@ def test_a_trace_is_shown_as_text_and_as_markdown(tmp_path):
     assert "input wait      2.500    19%" in str(trace)
     assert trace.to_markdown().startswith(title)
     assert "| input wait | 2.500 | 19% |" in trace.to_markdown()
-
-
-def test_a_trace_is_read_where_tensorflow_is_not_installed(tmp_path):
-    script = "import keras_perf as kp; print(kp.read_trace(sys.argv[1]).means['step_ms'])"
-    assert run_python(BLOCKED + script, str(write(tmp_path, three_steps()))) == "13.5"
 
 
 def test_what_a_trace_does_not_hold_is_said(tmp_path):
