@@ -37,7 +37,7 @@ from typing import NamedTuple, TextIO
 from keras_perf.observers.nvml.reader import NvmlReader
 from keras_perf.observers.sensors.sampler import BackgroundSampler
 from keras_perf.observers.sensors.sensor import SensorError
-from keras_perf.records.gpu_metrics import SAMPLED
+from keras_perf.records.metrics.gpu_metrics import SAMPLED
 from keras_perf.records.phase import Phase
 
 RESULTS = Path(__file__).with_name("results")

@@ -9,7 +9,7 @@ from keras_perf.advise.interpreter import HELD_MS, cpu_beside_ms, interpreter_ms
 from keras_perf.advise.step_model import INSIDE, StepModel
 from keras_perf.analyse.cpu_share import share_of_cores
 from keras_perf.analyse.summary import Summary
-from keras_perf.records.run_facts import RunFacts
+from keras_perf.records.run.run_facts import RunFacts
 
 NEARLY_BUSY = 0.5
 """With prefetching, a pipeline whose stages are busy for less than this share of a step keeps

@@ -10,10 +10,10 @@ import pandas as pd
 
 from keras_perf.analyse.part_means import part_means
 from keras_perf.analyse.worker import Worker
-from keras_perf.records.exchange import EXCHANGE_PARTS
 from keras_perf.records.interval import PARTS
-from keras_perf.records.metrics import STEP_MS, STEPS
-from keras_perf.records.run_facts import RunFacts
+from keras_perf.records.metrics.all_metrics import STEP_MS, STEPS
+from keras_perf.records.run.exchange import EXCHANGE_PARTS
+from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.visible import visible
 
 ENOUGH_STEPS = 20

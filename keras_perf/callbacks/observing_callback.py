@@ -12,10 +12,10 @@ from typing import Any
 import keras
 
 from keras_perf.observation.failure_line import warn_of
-from keras_perf.observation.fit import FitObservation
 from keras_perf.observation.listener import Listener
 from keras_perf.observation.observation import Observation
-from keras_perf.observation.running_fits import join
+from keras_perf.observation.of_fit.fit import FitObservation
+from keras_perf.observation.of_fit.running_fits import join
 from keras_perf.observation.safe_writer import SafeWriter
 from keras_perf.observers.asking import unwarned
 from keras_perf.write.log_dir import writable_log_dir

@@ -16,7 +16,7 @@ from keras_perf.observation.safe_writer import SafeWriter
 from keras_perf.observers.gpu_and_host import GpuWatch
 from keras_perf.observers.sensors.sampler import sampling_interval
 from keras_perf.records.phase import Phase
-from keras_perf.records.run_facts import RunFacts
+from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.report.text.gpu_table import gpus_markdown
 from keras_perf.write.log_dir import writable_log_dir
 

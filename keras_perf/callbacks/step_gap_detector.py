@@ -11,8 +11,8 @@ from statistics import fmean
 from typing import Any
 
 from keras_perf.callbacks.observing_callback import ObservingCallback
+from keras_perf.observation.asked.pipeline_model import PipelineModel
 from keras_perf.observation.observation import Observation
-from keras_perf.observation.pipeline_model import PipelineModel
 from keras_perf.observers.steps.outliers import OutlierJudge, OutlierLog, tag_of
 from keras_perf.observers.steps.outside_steps import Outside
 from keras_perf.observers.steps.pipeline_stages import buffer_fill, stages_from_model
@@ -20,7 +20,7 @@ from keras_perf.observers.steps.split import Splitter
 from keras_perf.records.epoch_gap import EpochGap
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.interval import Interval
-from keras_perf.records.pipeline import Stage
+from keras_perf.records.run.pipeline import Stage
 from keras_perf.report.text.outlier_table import outliers_markdown
 
 _COUNTED = (Kind.STEADY, Kind.TRACED, Kind.RECOMPILED)

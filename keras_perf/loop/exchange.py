@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_perf.loop.distribution import Distribution
-from keras_perf.records.exchange import ExchangeTotals
+from keras_perf.records.run.exchange import ExchangeTotals
 
 
 class Exchange:

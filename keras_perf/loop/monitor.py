@@ -18,12 +18,12 @@ from keras_perf.callbacks.steps_recommender import StepsPerExecutionRecommender
 from keras_perf.callbacks.windowed_profiler import WindowedProfiler
 from keras_perf.cluster.worker_number import includes, place_among_workers
 from keras_perf.loop.turns import Aside, Call, Turns
-from keras_perf.observation.exchange import TimedExchange
 from keras_perf.observation.failure_line import warn_of
-from keras_perf.observation.loop import LoopObservation
+from keras_perf.observation.of_loop.exchange import TimedExchange
+from keras_perf.observation.of_loop.loop import LoopObservation
 from keras_perf.records.arguments import require_bool, require_int, require_number
 from keras_perf.records.epoch_gap import VALIDATION
-from keras_perf.records.steps_trial import StepsPerExecution
+from keras_perf.records.run.steps_trial import StepsPerExecution
 from keras_perf.records.visible import visible
 
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_perf.observation.failure_line import warn_of
 from keras_perf.observation.listener import Plan
-from keras_perf.observation.loop import LoopObservation
+from keras_perf.observation.of_loop.loop import LoopObservation
 
 _OUT_OF_DATA = (StopIteration, tf.errors.OutOfRangeError)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from keras_perf.observation.asked.pipeline_model import PipelineModel
 from keras_perf.observation.audience import Audience
-from keras_perf.observation.pipeline_model import PipelineModel
 from keras_perf.observers.steps.recompiling import RecompileGuess
 from keras_perf.observers.steps.timeline import Timeline
 from keras_perf.records.execution import Kind

@@ -11,7 +11,7 @@ from dataclasses import replace
 from keras_perf.analyse.summary import Summary
 from keras_perf.observation.safe_writer import SafeWriter
 from keras_perf.observers.asking import Answer, Questions, answers, unwarned
-from keras_perf.records.run_facts import RunFacts
+from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.report.diagnosis import Diagnosis, diagnose
 from keras_perf.trace.agreement import compare_with_split
 from keras_perf.trace.trace import Trace

@@ -12,7 +12,7 @@ from keras_perf.observers.sensors.interpreter_wait import InterpreterReader
 from keras_perf.observers.sensors.sampler import BackgroundSampler
 from keras_perf.observers.sensors.sensor import Reader, SensorError
 from keras_perf.records.phase import Phase
-from keras_perf.records.run_facts import GpuFacts, RunFacts
+from keras_perf.records.run.run_facts import GpuFacts, RunFacts
 
 
 class GpuWatch:

@@ -17,8 +17,8 @@ from keras_perf.read.event_files import NoRunError, events, first_events, logged
 from keras_perf.read.left_out import warn_left_out
 from keras_perf.read.valid_scalars import valid_scalars
 from keras_perf.records.fit_identity import FIT_TAG, FitIdentity, sequence_of
-from keras_perf.records.metrics import CONTEXT_TAG, STEP_MS, STEPS
-from keras_perf.records.run_facts import RunFacts, from_json
+from keras_perf.records.metrics.all_metrics import CONTEXT_TAG, STEP_MS, STEPS
+from keras_perf.records.run.run_facts import RunFacts, from_json
 
 SHOWN = 3
 """So many values that cannot be true are named."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.records.run_facts import plain
+from keras_perf.records.run.run_facts import plain
 from keras_perf.report.run_report import RunReport
 
 SCHEMA = 1

@@ -21,7 +21,7 @@ from keras_perf.advise.verdict import verdict_of
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
 from keras_perf.analyse.training import Training, newest_training
 from keras_perf.records.interval import PARTS
-from keras_perf.records.outlier import Outlier
+from keras_perf.records.run.outlier import Outlier
 from keras_perf.report.text.forms import Form, Markdown, Terminal
 from keras_perf.report.text.measured_tables import measured_tables
 

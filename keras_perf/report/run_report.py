@@ -12,8 +12,8 @@ import pandas as pd
 from keras_perf.analyse.summary import Summary
 from keras_perf.analyse.training import trainings
 from keras_perf.records.interval import PARTS
-from keras_perf.records.outlier import Outlier
-from keras_perf.records.pipeline import Stage
+from keras_perf.records.run.outlier import Outlier
+from keras_perf.records.run.pipeline import Stage
 from keras_perf.records.run_names import RUN
 from keras_perf.report.diagnosis import Diagnosis, diagnosis_of_training
 

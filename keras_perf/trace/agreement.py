@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from keras_perf.analyse.summary import Summary
-from keras_perf.records.trace_agreement import Agreement, Why
+from keras_perf.records.run.trace_agreement import Agreement, Why
 from keras_perf.trace.frame import complete_steps, mean_parts
 
 _SHARE, _LEAST_MS = 0.1, 0.2

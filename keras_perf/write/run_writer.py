@@ -14,7 +14,7 @@ from tensorboard.compat.proto.tensor_pb2 import TensorProto
 from tensorboard.compat.proto.types_pb2 import DT_STRING
 
 from keras_perf.records.fit_identity import FIT_TAG, file_suffix
-from keras_perf.records.metrics import CONTEXT_TAG
+from keras_perf.records.metrics.all_metrics import CONTEXT_TAG
 from keras_perf.records.run_names import RUN
 from keras_perf.write.event_file import EventFile
 from keras_perf.write.fit_of_process import identity_of_fit

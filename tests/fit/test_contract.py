@@ -13,7 +13,8 @@ import tensorflow as tf
 
 import keras_perf as kp
 from keras_perf.capture import profiler_door
-from keras_perf.observation import observation, running_fits
+from keras_perf.observation import observation
+from keras_perf.observation.of_fit import running_fits
 
 CALLBACKS = {
     "WindowedProfiler": lambda d: [kp.WindowedProfiler(d, warmup_steps=5, active_steps=5)],

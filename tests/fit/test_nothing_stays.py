@@ -20,9 +20,9 @@ import keras_perf as kp
 from keras_perf import loop
 from keras_perf.callbacks import windowed_profiler
 from keras_perf.callbacks.written_captures import WrittenCaptures
-from keras_perf.observation import running_fits
-from keras_perf.observation.epoch_length import EpochLength
 from keras_perf.observation.observation import Observation
+from keras_perf.observation.of_fit import running_fits
+from keras_perf.observation.of_fit.epoch_length import EpochLength
 from keras_perf.observation.pace import Pace
 from keras_perf.observation.run_record import Recording
 from keras_perf.observers.gpu_and_host import GpuWatch

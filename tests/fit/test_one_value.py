@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import keras_perf as kp
-from keras_perf.observation.fit import FitObservation
+from keras_perf.observation.of_fit.fit import FitObservation
 
 
 def fails(*_):

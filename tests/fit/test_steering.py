@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 import keras_perf as kp
-from keras_perf.observation.fit import FitObservation
+from keras_perf.observation.of_fit.fit import FitObservation
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Your input ran out of data"),
@@ -327,7 +327,7 @@ def test_a_prediction_with_the_same_list_reaches_its_callbacks(tmp_path):
 def test_without_a_callback_list_every_epoch_is_observed_and_nothing_stays(
     tmp_path, monkeypatch, said
 ):
-    monkeypatch.setattr("keras_perf.observation.running_fits.calling_list", lambda: None)
+    monkeypatch.setattr("keras_perf.observation.of_fit.running_fits.calling_list", lambda: None)
     network = programs.model()
     observed = train([kp.StepGapDetector(tmp_path)], network=network, epochs=3)
     np.testing.assert_equal(observed, train([], epochs=3))

@@ -15,7 +15,7 @@ from tensorflow.python.profiler import profiler_v2
 
 import keras_perf as kp
 from keras_perf.loop import LoopMonitor
-from keras_perf.observation.dataset_graph import dataset_graph
+from keras_perf.observation.asked.dataset_graph import dataset_graph
 from keras_perf.read.event_files import events, run_files
 from keras_perf.records.execution import Kind
 
@@ -490,7 +490,7 @@ def test_a_log_directory_that_no_file_can_be_in_is_refused(name):
 def test_a_failure_of_ours_is_said_once_and_training_goes_on(tmp_path, said, monkeypatch):
     loop = watched_loops.Loop()
     monitor = loop.monitor(tmp_path, 60)
-    monkeypatch.setattr("keras_perf.observation.loop.PipelineModel", lambda iterator: 1 / 0)
+    monkeypatch.setattr("keras_perf.observation.of_loop.loop.PipelineModel", lambda iterator: 1 / 0)
     loop.train(monitor, 60, host=lambda step: None)
     assert int(loop.optimizer.iterations) == 60
     [line] = said()

@@ -137,7 +137,7 @@ def test_captures_lie_in_the_worker_s_own_run(workers, captures, tmp_path):
 
 def test_what_a_worker_has_logged_can_be_read_while_it_trains(tmp_path, monkeypatch):
     monkeypatch.setattr("keras_perf.observation.pace.INTERVAL_S", 0.02)
-    monkeypatch.setattr("keras_perf.observation.loop.FLUSH_S", 0.0)
+    monkeypatch.setattr("keras_perf.observation.of_loop.loop.FLUSH_S", 0.0)
     loop, seen = watched_loops.Loop(), []
 
     def look(step):

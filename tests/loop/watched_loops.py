@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_perf.loop import LoopMonitor
-from keras_perf.records.exchange import ExchangeTotals
+from keras_perf.records.run.exchange import ExchangeTotals
 
 
 def dataset(batch_size=8, *, input_ms=0.0):

@@ -10,7 +10,7 @@ import pytest
 from keras_perf.observers.nvml.cuda_order import CudaError, Seen
 from keras_perf.observers.nvml.reader import NvmlReader
 from keras_perf.observers.sensors.sensor import SensorError
-from keras_perf.records.gpu_metrics import SAMPLED
+from keras_perf.records.metrics.gpu_metrics import SAMPLED
 
 NOT_SUPPORTED, NOT_FOUND, FUNCTION_NOT_FOUND, GPU_IS_LOST, NO_PERMISSION = 3, 6, 13, 15, 4
 UNKNOWN = 999

@@ -12,7 +12,7 @@ import pytest
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.situation import Situation, situation_of
 from keras_perf.analyse.summary import Summary
-from keras_perf.records.run_facts import RunFacts, from_json
+from keras_perf.records.run.run_facts import RunFacts, from_json
 from keras_perf.write.run_writer import RunWriter
 
 FITS_IN_MEMORY = {

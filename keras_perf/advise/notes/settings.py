@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from keras_perf.records.run_facts import RunFacts
+from keras_perf.records.run.run_facts import RunFacts
 
 
 def settings_notes(facts: RunFacts) -> Iterator[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from keras_perf.analyse.summary import Summary
-from keras_perf.records.pipeline import Chain, WrittenStage
+from keras_perf.records.run.pipeline import Chain, WrittenStage
 
 BATCHES = ("batch", "ragged_batch", "sparse_batch")
 REGROUPS = ("unbatch", "rebatch", "flat_map", "interleave", "window", "group_by_window")

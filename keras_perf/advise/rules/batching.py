@@ -6,7 +6,7 @@ from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import UNSEEN_INSIDE, Situation
 from keras_perf.advise.step_model import StepModel
-from keras_perf.records.pipeline import Stage, runs_in_pool
+from keras_perf.records.run.pipeline import Stage, runs_in_pool
 
 CALL_MS = 0.012
 """What a map's function costs per call beyond its work, as tf.data counts it: a map that doubles

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.records.run_facts import RunFacts
+from keras_perf.records.run.run_facts import RunFacts
 
 CACHES = ("Cache", "MemoryCache", "FileCache")
 """Stages that keep what came before them."""

@@ -20,7 +20,7 @@ from keras_perf.advise.situation import (
     stalled,
 )
 from keras_perf.advise.step_model import MOSTLY_WAITING, StepModel
-from keras_perf.records.pipeline import Stage, runs_in_pool
+from keras_perf.records.run.pipeline import Stage, runs_in_pool
 
 
 @rule("prefetch", followed=has_stage("Prefetch"))

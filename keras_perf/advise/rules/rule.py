@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.situation import Situation
 from keras_perf.analyse.summary import Summary
-from keras_perf.records.run_facts import RunFacts
+from keras_perf.records.run.run_facts import RunFacts
 
 Look = Callable[[Situation], Recommendation | None]
 Followed = Callable[[RunFacts, Recommendation], bool | None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from keras_perf.observers.sensors.sensor import Values
-from keras_perf.records.gpu_metrics import BUSY, EXTREMES, IN_VALIDATION
+from keras_perf.records.metrics.gpu_metrics import BUSY, EXTREMES, IN_VALIDATION
 from keras_perf.records.phase import Phase
 
 

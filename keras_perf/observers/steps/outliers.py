@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from keras_perf.records.epoch_gap import VALIDATION, EpochGap
 from keras_perf.records.execution import Execution, Kind
-from keras_perf.records.outlier import Cause, Outlier, Outliers, OutlierTotal
 from keras_perf.records.owners import COLLECTOR
+from keras_perf.records.run.outlier import Cause, Outlier, Outliers, OutlierTotal
 
 WINDOW = 128
 """So many executions, the newest, tell what is usual."""

@@ -15,7 +15,7 @@ from keras_perf.observers.trial.steps_choice import (
     recommend,
 )
 from keras_perf.observers.trial.times import TrialTimes
-from keras_perf.records.steps_trial import StepsPerExecution
+from keras_perf.records.run.steps_trial import StepsPerExecution
 
 
 class _InGaps(NamedTuple):

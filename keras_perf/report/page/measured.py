@@ -9,8 +9,8 @@ from xml.etree.ElementTree import Element
 
 import pandas as pd
 
-from keras_perf.records.outlier import CAUSES
-from keras_perf.records.pipeline import Stage
+from keras_perf.records.run.outlier import CAUSES
+from keras_perf.records.run.pipeline import Stage
 from keras_perf.report.page.html import card, element, table
 from keras_perf.report.page.plots import events_plot, parts_plot, utilization_plot
 from keras_perf.report.run_report import RunReport

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
 from keras_perf.records.interval import PARTS
-from keras_perf.records.metrics import METRICS
+from keras_perf.records.metrics.all_metrics import METRICS
 from keras_perf.report.page.comparison import change_card
 from keras_perf.report.page.html import card, document, element, table
 from keras_perf.report.page.run import run_cards, stack, swatch

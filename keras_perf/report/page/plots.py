@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullFormatter, StrMethodFormatter
 
 from keras_perf.records.interval import PARTS
-from keras_perf.records.outlier import Cause, Outlier
+from keras_perf.records.run.outlier import Cause, Outlier
 from keras_perf.report.page.downsampling import MOST, thinned
 from keras_perf.report.page.html import element
 

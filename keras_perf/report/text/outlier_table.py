@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from keras_perf.records.outlier import CAUSES, Outlier
+from keras_perf.records.run.outlier import CAUSES, Outlier
 from keras_perf.report.text.forms import Markdown
 
 SHOWN = 20

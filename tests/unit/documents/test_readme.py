@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import keras_perf
-from keras_perf.records.metrics import metrics_markdown
+from keras_perf.records.metrics.all_metrics import metrics_markdown
 
 README = (Path(__file__).parents[3] / "README.md").read_text()
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_perf.observers.sensors.aggregation import Aggregate, Percentiles
-from keras_perf.records.gpu_metrics import GPU_METRICS, SAMPLED
+from keras_perf.records.metrics.gpu_metrics import GPU_METRICS, SAMPLED
 from keras_perf.records.phase import Phase
 
 T, V, B = Phase.TRAINING, Phase.VALIDATION, Phase.BETWEEN

@@ -9,8 +9,8 @@ from keras_perf.observers.capture.cost import (
     bytes_per_step,
     longest_window,
 )
-from keras_perf.records.capture import Capture
 from keras_perf.records.execution import Execution, Kind
+from keras_perf.records.run.capture import Capture
 
 
 def execution(step, kind, cycle_ns, steps=1):

@@ -9,7 +9,7 @@ import pytest
 from keras_perf.observers import gpu_and_host as gpu_watch
 from keras_perf.observers.gpu_and_host import GpuWatch, energy
 from keras_perf.observers.sensors.sensor import SensorError
-from keras_perf.records.run_facts import GpuFacts
+from keras_perf.records.run.run_facts import GpuFacts
 from keras_perf.report.text.gpu_table import gpus_markdown
 
 WATTS = {"gpu/0/mean_power_w": 200.0, "gpu/1/mean_power_w": 100.0, "gpu/0/power_w": 1.0}

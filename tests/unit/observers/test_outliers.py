@@ -19,9 +19,9 @@ from keras_perf.observers.steps.outliers import (
 )
 from keras_perf.records.epoch_gap import VALIDATION, EpochGap
 from keras_perf.records.execution import Execution, Kind
-from keras_perf.records.metrics import EVENT_METRICS
-from keras_perf.records.outlier import CAUSES, Cause, Outlier, Outliers, OutlierTotal
+from keras_perf.records.metrics.all_metrics import EVENT_METRICS
 from keras_perf.records.owners import COLLECTOR
+from keras_perf.records.run.outlier import CAUSES, Cause, Outlier, Outliers, OutlierTotal
 
 MS = 10**6
 

@@ -25,7 +25,7 @@ from keras_perf.read.fits import fits_of
 from keras_perf.read.left_out import LeftOutWarning
 from keras_perf.read.scalars import load_scalars
 from keras_perf.records.fit_identity import FIT_TAG
-from keras_perf.records.run_facts import Length, RunFacts
+from keras_perf.records.run.run_facts import Length, RunFacts
 from keras_perf.write.log_dir import writable_log_dir
 from keras_perf.write.run_writer import CONTEXT_TAG, RunWriter
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from keras_perf.records.interval import PARTS
-from keras_perf.records.metrics import METRICS, STEP_METRICS, metrics_markdown
+from keras_perf.records.metrics.all_metrics import METRICS, STEP_METRICS, metrics_markdown
 
 SUFFIXES = {
     "kernels": "/kernels",

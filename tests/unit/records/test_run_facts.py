@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_perf.records.exchange import ExchangeFacts
-from keras_perf.records.outlier import Cause, Outlier
-from keras_perf.records.run_facts import FORMAT, Length, RunFacts, Settings, from_json
+from keras_perf.records.run.exchange import ExchangeFacts
+from keras_perf.records.run.outlier import Cause, Outlier
+from keras_perf.records.run.run_facts import FORMAT, Length, RunFacts, Settings, from_json
 
 TEXT = st.text(st.characters(categories=("L", "N", "P")), max_size=9)
 EXCHANGES = st.builds(ExchangeFacts, st.just(9), st.integers(1, 99), st.none() | st.just(2.0))

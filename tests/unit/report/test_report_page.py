@@ -15,8 +15,8 @@ from hand_built import stage, write_fit
 from hypothesis import given, settings
 
 from keras_perf.records.interval import PARTS
-from keras_perf.records.metrics import METRICS
-from keras_perf.records.outlier import CAUSES, Cause, Outlier
+from keras_perf.records.metrics.all_metrics import METRICS
+from keras_perf.records.run.outlier import CAUSES, Cause, Outlier
 from keras_perf.records.visible import visible
 from keras_perf.report.page.page import POLICY, page_html
 from keras_perf.report.page.plots import CAUSE_MARKS, PART_COLOURS

@@ -7,7 +7,7 @@ import re
 import pytest
 from tensorboard.plugins.custom_scalar import layout_pb2
 
-from keras_perf.records.metrics import METRICS
+from keras_perf.records.metrics.all_metrics import METRICS
 from keras_perf.write.layout import layout_bytes
 
 EVERY_TAG = [m.tag.replace("<i>", "0").replace("<owner>", "A.on_train_batch_end") for m in METRICS]

@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import keras
 
-from keras_perf.observation.calling_fit import calling_list
-from keras_perf.observation.fit import FitObservation
 from keras_perf.observation.listener import Listener
+from keras_perf.observation.of_fit.calling_fit import calling_list
+from keras_perf.observation.of_fit.fit import FitObservation
 
 logger = logging.getLogger("keras_perf")
 

@@ -11,11 +11,13 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from typing import Any
 
-from keras_perf.records.capture import Capture
-from keras_perf.records.exchange import ExchangeFacts
-from keras_perf.records.outlier import Outliers
-from keras_perf.records.outside import OutsideSteps
-from keras_perf.records.pipeline import InputFacts
+from keras_perf.records.run.capture import Capture
+from keras_perf.records.run.exchange import ExchangeFacts
+from keras_perf.records.run.outlier import Outliers
+from keras_perf.records.run.outside import OutsideSteps
+from keras_perf.records.run.pipeline import InputFacts
+from keras_perf.records.run.steps_trial import StepsPerExecution, as_written_before
+from keras_perf.records.run.trace_agreement import Agreement
 from keras_perf.records.shapes import (
     any_of,
     count,
@@ -29,8 +31,6 @@ from keras_perf.records.shapes import (
     record,
     text,
 )
-from keras_perf.records.steps_trial import StepsPerExecution, as_written_before
-from keras_perf.records.trace_agreement import Agreement
 
 FORMAT = 1
 """Of what is written; records without one are of versions that wrote sentences too."""

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 import keras
 
-from keras_perf.observation.answers import Answers
-from keras_perf.observation.trials_of_fit import TrialsOfFit
+from keras_perf.observation.of_fit.answers import Answers
+from keras_perf.observation.of_fit.trials_of_fit import TrialsOfFit
 from keras_perf.observers.steps.timeline import Timeline
 from keras_perf.records.epoch_gap import VALIDATION
 from keras_perf.records.owners import owner_of

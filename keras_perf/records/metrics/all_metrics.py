@@ -6,10 +6,10 @@ from here, so they cannot drift apart.
 
 from __future__ import annotations
 
-from keras_perf.records.gpu_metrics import GPU_METRICS
-from keras_perf.records.metric import Metric
-from keras_perf.records.outlier import CAUSES
-from keras_perf.records.trace_metrics import CAPTURE_METRICS, TRACE_METRICS
+from keras_perf.records.metrics.gpu_metrics import GPU_METRICS
+from keras_perf.records.metrics.metric import Metric
+from keras_perf.records.metrics.trace_metrics import CAPTURE_METRICS, TRACE_METRICS
+from keras_perf.records.run.outlier import CAUSES
 
 CONTEXT_TAG = "perf/context"
 """Where the record of all that is not a scalar is kept."""

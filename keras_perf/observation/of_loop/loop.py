@@ -9,18 +9,18 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_perf.observation.dataset_graph import dataset_behind, dataset_graph
-from keras_perf.observation.exchange import ObservedExchange, TimedExchange
+from keras_perf.observation.asked.dataset_graph import dataset_behind, dataset_graph
+from keras_perf.observation.asked.model_facts import compiles_for_shapes
+from keras_perf.observation.asked.pipeline_model import PipelineModel
 from keras_perf.observation.listener import Plan
-from keras_perf.observation.model_facts import compiles_for_shapes
 from keras_perf.observation.observation import Observation
-from keras_perf.observation.pipeline_model import PipelineModel
-from keras_perf.observation.trials_of_loop import TrialsOfLoop
+from keras_perf.observation.of_loop.exchange import ObservedExchange, TimedExchange
+from keras_perf.observation.of_loop.trials_of_loop import TrialsOfLoop
 from keras_perf.observers.asking import Questions
 from keras_perf.records.epoch_gap import VALIDATION
 from keras_perf.records.interval import Interval
 from keras_perf.records.phase import Phase
-from keras_perf.records.pipeline import WrittenPipeline
+from keras_perf.records.run.pipeline import WrittenPipeline
 from keras_perf.records.run_names import RUN, worker_run
 
 FLUSH_S = 5.0

@@ -7,13 +7,13 @@ from typing import Protocol, runtime_checkable
 
 from keras_perf.observation.failure_line import warn_of
 from keras_perf.observers.steps.exchange_means import ExchangeTally
-from keras_perf.records.exchange import (
+from keras_perf.records.interval import Interval
+from keras_perf.records.run.exchange import (
     ExchangeFacts,
     ExchangeMeans,
     ExchangeTotals,
     exchange_scalars,
 )
-from keras_perf.records.interval import Interval
 
 
 @runtime_checkable

@@ -9,20 +9,20 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_perf.observation.answers import Answers
-from keras_perf.observation.callback_timing import CallbackTiming
-from keras_perf.observation.calling_fit import asked_of_fit, is_being_called
-from keras_perf.observation.epoch_length import EpochLength
-from keras_perf.observation.failure_line import harmless
-from keras_perf.observation.listener import Plan
-from keras_perf.observation.model_facts import (
+from keras_perf.observation.asked.model_facts import (
     compiles_for_shapes,
     examples_per_step,
     optimizer_iterations,
     require_train_function,
 )
+from keras_perf.observation.failure_line import harmless
+from keras_perf.observation.listener import Plan
 from keras_perf.observation.observation import Observation
-from keras_perf.observation.trials_of_fit import TrialsOfFit
+from keras_perf.observation.of_fit.answers import Answers
+from keras_perf.observation.of_fit.callback_timing import CallbackTiming
+from keras_perf.observation.of_fit.calling_fit import asked_of_fit, is_being_called
+from keras_perf.observation.of_fit.epoch_length import EpochLength
+from keras_perf.observation.of_fit.trials_of_fit import TrialsOfFit
 from keras_perf.observers.asking import Questions
 from keras_perf.records.execution import Kind
 from keras_perf.trials.train_function import TrainFunction

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import keras
 
-from keras_perf.observation.dataset_graph import dataset_graph
-from keras_perf.observation.model_facts import is_endless, kind_of_input, steps_are_capped
-from keras_perf.records.pipeline import WrittenPipeline
+from keras_perf.observation.asked.dataset_graph import dataset_graph
+from keras_perf.observation.asked.model_facts import is_endless, kind_of_input, steps_are_capped
+from keras_perf.records.run.pipeline import WrittenPipeline
 
 
 def calling_list() -> keras.callbacks.CallbackList | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keras_perf.records.metric import Metric
+from keras_perf.records.metrics.metric import Metric
 
 CAPTURE_METRICS = (
     Metric(

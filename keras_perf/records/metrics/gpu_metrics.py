@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keras_perf.records.metric import Metric
+from keras_perf.records.metrics.metric import Metric
 
 _HOPPER = "Hopper and newer."
 _POLLED = "Polled: what lies between two samples is not seen."

@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_perf.observers.asking import unwarned
-from keras_perf.records.pipeline import Chain, WrittenPipeline, WrittenStage
+from keras_perf.records.run.pipeline import Chain, WrittenPipeline, WrittenStage
 from keras_perf.trials.repeated_function import PYTHON
 
 MOST_STAGES = 100

@@ -8,10 +8,10 @@ from functools import partial
 
 import tensorflow as tf
 
-from keras_perf.observation.calling_fit import Asked
 from keras_perf.observation.listener import Plan
 from keras_perf.observation.observation import Observation
-from keras_perf.observation.trial_conditions import (
+from keras_perf.observation.of_fit.calling_fit import Asked
+from keras_perf.observation.of_fit.trial_conditions import (
     EAGER_FUNCTIONS,
     BatchHooks,
     called_less_often,

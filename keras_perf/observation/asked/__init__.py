@@ -1,0 +1,1 @@
+"""What machine, model and input tell about themselves when they are asked."""

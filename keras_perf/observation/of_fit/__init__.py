@@ -1,0 +1,1 @@
+"""The observation of Keras's `fit`."""

@@ -1,0 +1,1 @@
+"""The observation of a custom training loop."""
