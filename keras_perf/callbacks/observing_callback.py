@@ -18,7 +18,7 @@ from keras_perf.observation.of_fit.fit import FitObservation
 from keras_perf.observation.of_fit.running_fits import join
 from keras_perf.observation.safe_writer import SafeWriter
 from keras_perf.observers.asking import unwarned
-from keras_perf.write.log_dir import writable_log_dir
+from keras_perf.write.writable_log_dir import writable_log_dir
 
 logger = logging.getLogger("keras_perf")
 

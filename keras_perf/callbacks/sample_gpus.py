@@ -18,7 +18,7 @@ from keras_perf.observers.sensors.sampler import sampling_interval
 from keras_perf.records.phase import Phase
 from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.report.text.gpu_table import gpus_markdown
-from keras_perf.write.log_dir import writable_log_dir
+from keras_perf.write.writable_log_dir import writable_log_dir
 
 logger = logging.getLogger("keras_perf")
 

@@ -19,9 +19,9 @@ from keras_perf.capture.triggers import Triggers
 from keras_perf.cluster.worker_number import require_workers
 from keras_perf.observation.listener import Director, Plan
 from keras_perf.observation.observation import Observation
-from keras_perf.observers.capture.schedule import CaptureSchedule
-from keras_perf.observers.capture.slow_steps import Throttle
-from keras_perf.observers.capture.windows import Window, Windows
+from keras_perf.observers.capture_windows.schedule import CaptureSchedule
+from keras_perf.observers.capture_windows.slow_steps import Throttle
+from keras_perf.observers.capture_windows.windows import Window, Windows
 from keras_perf.records.arguments import require_bool, require_int, require_number
 from keras_perf.records.execution import Execution, Kind
 

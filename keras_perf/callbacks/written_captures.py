@@ -12,7 +12,7 @@ from keras_perf.capture.captures import Captures, scalars_of
 from keras_perf.capture.trace_size import affordable_steps
 from keras_perf.observation.listener import Plan
 from keras_perf.observation.observation import Observation
-from keras_perf.observers.capture.windows import Window
+from keras_perf.observers.capture_windows.windows import Window
 from keras_perf.records.execution import Execution
 from keras_perf.trace.trace import trace_scalars
 

@@ -13,7 +13,7 @@ from tensorflow.python.profiler import profiler_v2
 
 from keras_perf.capture.trace_files import Saved, keep, saved_in, staging_folder
 from keras_perf.observers.asking import unwarned
-from keras_perf.observers.capture.cost import LARGEST_BYTES
+from keras_perf.observers.capture_windows.cost import LARGEST_BYTES
 
 
 class CaptureError(RuntimeError):

@@ -6,7 +6,7 @@ import logging
 from typing import Any
 
 from keras_perf.capture.executed_nodes import executed_nodes
-from keras_perf.observers.capture.cost import (
+from keras_perf.observers.capture_windows.cost import (
     BYTES_PER_OP,
     LARGEST_BYTES,
     UNKNOWN_BYTES_PER_STEP,

@@ -13,7 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_perf.capture.trace_files import is_remote
-from keras_perf.observers.capture.slow_steps import Slow, SlowSteps, Throttle
+from keras_perf.observers.capture_windows.slow_steps import Slow, SlowSteps, Throttle
 from keras_perf.records.execution import Execution
 
 logger = logging.getLogger("keras_perf")

@@ -147,7 +147,7 @@ def demo(arguments: argparse.Namespace) -> None:
     """Trains twice on real digits."""
     from rich.console import Console
 
-    from keras_perf.write.log_dir import writable_log_dir
+    from keras_perf.write.writable_log_dir import writable_log_dir
 
     with _arguments_at_fault(ValueError, OSError):
         log_dir = Path(writable_log_dir(arguments.logdir))

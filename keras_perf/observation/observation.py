@@ -14,13 +14,13 @@ from keras_perf.capture.delayed_signals import PATIENCE_S, uninterrupted
 from keras_perf.observation.asked.machine_facts import machine_facts
 from keras_perf.observation.asked.model_facts import model_facts, trace_counter
 from keras_perf.observation.asked.pipeline_model import PipelineModel
-from keras_perf.observation.audience import Audience
-from keras_perf.observation.completed import Completed
+from keras_perf.observation.completed_executions import Completed
 from keras_perf.observation.failure_line import ends_harmlessly, warn_of
 from keras_perf.observation.listener import Plan
-from keras_perf.observation.pace import Over, Pace
+from keras_perf.observation.listeners import Audience
 from keras_perf.observation.run_record import Recording
 from keras_perf.observation.trials import Trials
+from keras_perf.observation.warmup_and_intervals import Over, Pace
 from keras_perf.observers.asking import Questions
 from keras_perf.observers.steps.garbage import CollectorPauses
 from keras_perf.observers.steps.timeline import Timeline

@@ -9,7 +9,7 @@ import pandas as pd
 
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.run.trace_agreement import Agreement, Why
-from keras_perf.trace.frame import complete_steps, mean_parts
+from keras_perf.trace.step_frame import complete_steps, mean_parts
 
 _SHARE, _LEAST_MS = 0.1, 0.2
 """A difference counts above a tenth of the step and 0.2 ms."""

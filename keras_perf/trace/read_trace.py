@@ -6,8 +6,8 @@ import os
 
 import pandas as pd
 
-from keras_perf.trace.frame import NoStepsError, mean_parts, trace_frame
 from keras_perf.trace.several_hosts import join_hosts
+from keras_perf.trace.step_frame import NoStepsError, mean_parts, trace_frame
 from keras_perf.trace.trace import Trace
 from keras_perf.trace.xplane import find_traces, host_of, read_xspace
 

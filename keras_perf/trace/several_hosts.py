@@ -8,7 +8,7 @@ from statistics import fmean
 
 import pandas as pd
 
-from keras_perf.trace.frame import PARTS, mean_parts
+from keras_perf.trace.step_frame import PARTS, mean_parts
 
 
 @dataclass(frozen=True)

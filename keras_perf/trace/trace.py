@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 
 from keras_perf.report.text.forms import Form, Markdown, Terminal
-from keras_perf.trace.frame import PARTS
 from keras_perf.trace.several_hosts import host_means, slowest_host
+from keras_perf.trace.step_frame import PARTS
 from keras_perf.trace.xplane import host_of
 from keras_perf.trace.xprof import properties, table, xprof_tool
 
@@ -55,7 +55,7 @@ class Trace:
     frame: pd.DataFrame = field(repr=False, compare=False)
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a step; the columns are those of `keras_perf.trace.frame.trace_frame`.
+        """A row a step; the columns are those of `keras_perf.trace.step_frame.trace_frame`.
 
         Of several hosts there is a row per step and host, and a column `host`.
         """

@@ -11,7 +11,7 @@ import pytest
 from traces import At, captures, marked_steps, traces
 
 import keras_perf as kp
-from keras_perf.observation import pace
+from keras_perf.observation import warmup_and_intervals as pace
 
 FAR = 10**6
 

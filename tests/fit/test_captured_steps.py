@@ -15,7 +15,7 @@ from traces import At, captures, marked_steps, steps_of_xprof, traces
 import keras_perf as kp
 from keras_perf.capture import profiler_door, trace_size
 from keras_perf.observation import observation
-from keras_perf.observers.capture import cost as capture_cost
+from keras_perf.observers.capture_windows import cost as capture_cost
 from keras_perf.records.execution import Kind
 from keras_perf.trace.xplane import read_xspace
 from keras_perf.trials.train_function import inner_function
@@ -169,8 +169,8 @@ def test_what_the_recommender_runs_in_longer_executions_costs_no_active_step(app
 
 
 def small_traces(monkeypatch):
-    monkeypatch.setattr("keras_perf.observers.capture.cost.LARGEST_BYTES", 310_000)
-    monkeypatch.setattr("keras_perf.observers.capture.cost.FIXED_BYTES", 10_000)
+    monkeypatch.setattr("keras_perf.observers.capture_windows.cost.LARGEST_BYTES", 310_000)
+    monkeypatch.setattr("keras_perf.observers.capture_windows.cost.FIXED_BYTES", 10_000)
 
 
 def test_a_window_that_would_be_huge_is_shortened_and_that_is_said(tmp_path, said, monkeypatch):

@@ -23,8 +23,8 @@ from keras_perf.callbacks.written_captures import WrittenCaptures
 from keras_perf.observation.observation import Observation
 from keras_perf.observation.of_fit import running_fits
 from keras_perf.observation.of_fit.epoch_length import EpochLength
-from keras_perf.observation.pace import Pace
 from keras_perf.observation.run_record import Recording
+from keras_perf.observation.warmup_and_intervals import Pace
 from keras_perf.observers.gpu_and_host import GpuWatch
 from keras_perf.write.run_writer import RunWriter
 

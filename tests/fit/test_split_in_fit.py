@@ -160,7 +160,7 @@ def test_mirrored_replicas_iterators_are_found(tmp_path):
 
 @programs.needs_gap_times
 def test_steps_longer_than_an_interval_are_told_of_all_the_same(tmp_path, monkeypatch):
-    monkeypatch.setattr("keras_perf.observation.pace.INTERVAL_S", 1e-4)
+    monkeypatch.setattr("keras_perf.observation.warmup_and_intervals.INTERVAL_S", 1e-4)
     diagnose(tmp_path, data=programs.dataset(60), epochs=1)
     scalars = kp.load_scalars(tmp_path)
     assert sum(scalars["tag"] == "perf/step_time_ms") > 5

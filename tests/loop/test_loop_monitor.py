@@ -37,7 +37,7 @@ def nothing_is_left():
 @pytest.fixture
 def tracing_is_cheap(monkeypatch):
     """On a busy machine the first trace of a process may take seconds."""
-    monkeypatch.setattr("keras_perf.observers.trial.lengths.SMALL_COST_S", 100.0)
+    monkeypatch.setattr("keras_perf.observers.trial.lengths_to_try.SMALL_COST_S", 100.0)
 
 
 def texts(log_dir):

@@ -40,7 +40,7 @@ def two_workers(tmp_path_factory):
     """Worker 1 waits for its input, and worker 0 for worker 1."""
     log_dir = tmp_path_factory.mktemp("two_workers")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("keras_perf.observation.pace.INTERVAL_S", 0.05)
+        patch.setattr("keras_perf.observation.warmup_and_intervals.INTERVAL_S", 0.05)
         train_worker(log_dir, 1, (4.0, 12.0), input_ms=15.0)
         train_worker(log_dir, 0, (4.0, 12.0))
     return log_dir
@@ -136,7 +136,7 @@ def test_captures_lie_in_the_worker_s_own_run(workers, captures, tmp_path):
 
 
 def test_what_a_worker_has_logged_can_be_read_while_it_trains(tmp_path, monkeypatch):
-    monkeypatch.setattr("keras_perf.observation.pace.INTERVAL_S", 0.02)
+    monkeypatch.setattr("keras_perf.observation.warmup_and_intervals.INTERVAL_S", 0.02)
     monkeypatch.setattr("keras_perf.observation.of_loop.loop.FLUSH_S", 0.0)
     loop, seen = watched_loops.Loop(), []
 

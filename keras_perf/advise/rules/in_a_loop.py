@@ -7,7 +7,7 @@ from dataclasses import replace
 from keras_perf.advise.code_names import quoted
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.analyse.summary import Summary
-from keras_perf.records.run.outside import OutsideSteps
+from keras_perf.records.run.outside_steps import OutsideSteps
 
 COMMAND = "python train.py"
 """The loop that `keras-perf template train.py` writes."""

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import keras
 
-from keras_perf.observation.of_fit.answers import Answers
+from keras_perf.observation.of_fit.answers_to_keras import Answers
 from keras_perf.observation.of_fit.trials_of_fit import TrialsOfFit
 from keras_perf.observers.steps.timeline import Timeline
 from keras_perf.records.epoch_gap import VALIDATION

@@ -18,7 +18,7 @@ from keras_perf.observation.asked.model_facts import (
 from keras_perf.observation.failure_line import harmless
 from keras_perf.observation.listener import Plan
 from keras_perf.observation.observation import Observation
-from keras_perf.observation.of_fit.answers import Answers
+from keras_perf.observation.of_fit.answers_to_keras import Answers
 from keras_perf.observation.of_fit.callback_timing import CallbackTiming
 from keras_perf.observation.of_fit.calling_fit import asked_of_fit, is_being_called
 from keras_perf.observation.of_fit.epoch_length import EpochLength

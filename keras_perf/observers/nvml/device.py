@@ -8,7 +8,7 @@ from typing import Any
 
 from keras_perf.observers.nvml.gpm import Gpm
 from keras_perf.observers.nvml.listing import Gpu
-from keras_perf.observers.nvml.sources import (
+from keras_perf.observers.nvml.metric_sources import (
     PCIE_RATE,
     QUESTIONS,
     EnergyCounter,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from keras_perf.observers.nvml.sources import Source
+from keras_perf.observers.nvml.metric_sources import Source
 
 SHORTEST_S = 0.1
 """Two samples that lie closer together say little."""

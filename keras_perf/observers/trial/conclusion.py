@@ -8,13 +8,13 @@ from statistics import median
 from typing import NamedTuple
 
 from keras_perf.observers.trial.cost_curve import CostCurve, resampled_curves
-from keras_perf.observers.trial.queue import BETWEEN
 from keras_perf.observers.trial.steps_choice import (
     MOSTLY_INPUT,
     Bounds,
     recommend,
 )
-from keras_perf.observers.trial.times import TrialTimes
+from keras_perf.observers.trial.trial_times import TrialTimes
+from keras_perf.observers.trial.trials_due import BETWEEN
 from keras_perf.records.run.steps_trial import StepsPerExecution
 
 

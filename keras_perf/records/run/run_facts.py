@@ -14,7 +14,7 @@ from typing import Any
 from keras_perf.records.run.capture import Capture
 from keras_perf.records.run.exchange import ExchangeFacts
 from keras_perf.records.run.outlier import Outliers
-from keras_perf.records.run.outside import OutsideSteps
+from keras_perf.records.run.outside_steps import OutsideSteps
 from keras_perf.records.run.pipeline import InputFacts
 from keras_perf.records.run.steps_trial import StepsPerExecution, as_written_before
 from keras_perf.records.run.trace_agreement import Agreement

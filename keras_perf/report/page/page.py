@@ -9,7 +9,7 @@ from keras_perf.records.interval import PARTS
 from keras_perf.records.metrics.all_metrics import METRICS
 from keras_perf.report.page.comparison import change_card
 from keras_perf.report.page.html import card, document, element, table
-from keras_perf.report.page.run import run_cards, stack, swatch
+from keras_perf.report.page.run_section import run_cards, stack, swatch
 from keras_perf.report.page.style import STYLE
 from keras_perf.report.run_report import RunReport
 from keras_perf.report.runs_table import HEADER, NOTES, run_rows

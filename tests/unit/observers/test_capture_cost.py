@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keras_perf.observers.capture.cost import (
+from keras_perf.observers.capture_windows.cost import (
     FIXED_BYTES,
     LARGEST_BYTES,
     Slowdown,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_perf.observers.capture.schedule import CaptureSchedule
+from keras_perf.observers.capture_windows.schedule import CaptureSchedule
 
 
 def cycle_of_step(schedule: CaptureSchedule, step: int) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from keras_perf.observers.capture.slow_steps import BLOCK, SlowSteps, Throttle
+from keras_perf.observers.capture_windows.slow_steps import BLOCK, SlowSteps, Throttle
 from keras_perf.records.execution import Execution, Kind
 
 MS = 1_000_000

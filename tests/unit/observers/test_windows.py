@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_perf.observers.capture.schedule import CaptureSchedule
-from keras_perf.observers.capture.windows import NEVER, RESTARTS, Windows
+from keras_perf.observers.capture_windows.schedule import CaptureSchedule
+from keras_perf.observers.capture_windows.windows import NEVER, RESTARTS, Windows
 
 schedules = st.builds(
     CaptureSchedule,

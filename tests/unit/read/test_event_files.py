@@ -26,8 +26,8 @@ from keras_perf.read.left_out import LeftOutWarning
 from keras_perf.read.scalars import load_scalars
 from keras_perf.records.fit_identity import FIT_TAG
 from keras_perf.records.run.run_facts import Length, RunFacts
-from keras_perf.write.log_dir import writable_log_dir
 from keras_perf.write.run_writer import CONTEXT_TAG, RunWriter
+from keras_perf.write.writable_log_dir import writable_log_dir
 
 
 def rows(log_dir: Path) -> list[tuple[str, str, int, float, float]]:

@@ -6,7 +6,7 @@ import pytest
 from built_trace import BuiltPlane, marker, runs, wait, write
 
 import keras_perf as kp
-from keras_perf.trace.frame import PARTS
+from keras_perf.trace.step_frame import PARTS
 from keras_perf.trace.trace import trace_scalars
 
 

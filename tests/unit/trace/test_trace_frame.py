@@ -15,7 +15,7 @@ import keras_perf as kp
 from keras_perf.analyse.summary import Summary
 from keras_perf.trace.agreement import Agreement, compare_with_split
 from keras_perf.trace.cover import Cover
-from keras_perf.trace.frame import PARTS, trace_frame
+from keras_perf.trace.step_frame import PARTS, trace_frame
 from keras_perf.trace.trace import trace_scalars
 from keras_perf.trace.xplane import read_xspace
 

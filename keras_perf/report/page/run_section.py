@@ -6,7 +6,7 @@ from xml.etree.ElementTree import Element
 
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.report.page.html import card, element, table
-from keras_perf.report.page.measured import (
+from keras_perf.report.page.measured_cards import (
     events_card,
     facts_card,
     owners_card,

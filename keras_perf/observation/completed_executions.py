@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from keras_perf.observation.asked.pipeline_model import PipelineModel
-from keras_perf.observation.audience import Audience
+from keras_perf.observation.listeners import Audience
 from keras_perf.observers.steps.recompiling import RecompileGuess
 from keras_perf.observers.steps.timeline import Timeline
 from keras_perf.records.execution import Kind

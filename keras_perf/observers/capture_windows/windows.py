@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import NamedTuple
 
-from keras_perf.observers.capture.schedule import CaptureSchedule
+from keras_perf.observers.capture_windows.schedule import CaptureSchedule
 
 NEVER = sys.maxsize
 
