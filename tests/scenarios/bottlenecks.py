@@ -38,6 +38,7 @@ class Scenario:
         injected_ms: how much of it per step, at least; 0 where it is not known.
         by_the_clock: it is, and so is the argument `ms`; else a slow machine takes longer for it.
         at_a_time: so many of the waits go on at a time.
+        needs_cores: `top` would buy nothing, and is not advised, where others use all of them.
         never: ids that would be wrong.
         traced: the prediction rests on a trace, so one is taken.
         variants: other arguments of `train`, for the benchmark to vary what is injected.
@@ -51,6 +52,7 @@ class Scenario:
     injected_ms: float = 0.0
     by_the_clock: bool = False
     at_a_time: int = 1
+    needs_cores: bool = False
     never: tuple[str, ...] = ()
     traced: bool = False
     variants: tuple[Mapping[str, Any], ...] = ()
@@ -313,6 +315,7 @@ def python_generator(
 @scenario(
     verdicts=("input-bound",),
     top="parallel-input",
+    needs_cores=True,
     never=("parallel-map",),
     variants=({"made_by": "map"}, {"made_by": "PyDataset"}, {"ms": 3.0}, {"ms": 15.0}),
 )
@@ -392,6 +395,7 @@ def a_cheap_map_for_each_example(
     injected_ms=20.0,
     by_the_clock=True,
     at_a_time=len(os.sched_getaffinity(0)),
+    needs_cores=True,
     variants=({"ms": 6.0}, {"ms": 60.0}, {"width": 512}),
 )
 def parallel_map_that_waits(
@@ -412,6 +416,7 @@ def parallel_map_that_waits(
     top="nondeterministic-order",
     part="input_wait",
     by_the_clock=True,
+    needs_cores=True,
     variants=({"ms": 12.0}, {"ms": 6.0, "threads": 4}),
 )
 def uneven_elements_in_order(

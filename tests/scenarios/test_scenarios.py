@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 import keras_perf as kp
+from keras_perf.advise.rules.input import IDLE_PCT
 from keras_perf.records.interval import PARTS
 
 FOUND = 0.7
@@ -54,14 +55,23 @@ def complaint(scenario, log_dir):
     found = kp.diagnose(log_dir)
     advised = [advice.id for advice in found.recommendations]
     wrong = []
-    if found.verdict not in scenario.verdicts:
+    crowded = scenario.needs_cores and not has_spare_cores(found)
+    # What holds the interpreter is told from a slow model only where there are spare cores.
+    known = scenario.part is not None or not crowded
+    if known and found.verdict not in scenario.verdicts:
         wrong.append(f"the verdict is {found.verdict}")
-    if advised[:1] != ([] if scenario.top is None else [scenario.top]):
+    right = [] if scenario.top is None else [scenario.top]
+    if advised[:1] != right and not (crowded and not advised):
         wrong.append(f"the first advice is {advised[:1]}")
     if set(advised) & set(scenario.never):
         wrong.append(f"among the advice is one of {scenario.never}")
     wrong += misplaced(scenario, found)
     return f"{', '.join(wrong)}:\n{found}" if wrong else None
+
+
+def has_spare_cores(found):
+    """Whether there were, as the rules take it from the same run."""
+    return found.summary.sensors.get("host/cpu_pct", 100.0) <= IDLE_PCT
 
 
 def misplaced(scenario, found):
