@@ -1,6 +1,7 @@
 # Each target does all of its own set-up in $(VENV), from nothing; the second time it is quick.
 PYTHON ?= python3
 VENV ?= .venv
+EXTRA ?= dev
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
@@ -39,7 +40,7 @@ test-gpu: $(READY)
 $(READY): pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet $(PIP_FLAGS) $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.[dev]'
+	$(BIN)/python -m pip install --quiet $(PIP_FLAGS) $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.[$(EXTRA)]'
 	touch $@
 
 clean:
