@@ -16,6 +16,7 @@ from keras_perf.observation.dataset_graph import dataset_graph
 from keras_perf.observation.listener import Plan
 from keras_perf.observation.model_facts import (
     compiles_for_shapes,
+    count_over_replicas,
     counts_every_step,
     is_endless,
     kind_of_input,
@@ -161,7 +162,7 @@ class FitObservation(Observation):
             return None
         for metric in self.model.metrics[:1]:
             if isinstance(metric, keras.metrics.Mean) and metric.name == "loss":
-                count = float(keras.ops.convert_to_numpy(metric.count))
+                count = count_over_replicas(metric.count, self.model.distribute_strategy)
                 return count / self.batch if count > 0 else None
         return None
 
