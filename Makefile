@@ -1,8 +1,10 @@
 # Each target does all of its own set-up in $(VENV), from nothing; the second time it is quick.
 PYTHON ?= python3
 VENV ?= .venv
+EXTRA ?= dev
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+TENSORFLOWS ?= 2.16 2.18 2.20 2.21
 
 .PHONY: demo test test-long check test-matrix test-gpu build clean
 
@@ -29,10 +31,19 @@ check: $(READY)
 build: $(READY)
 	$(BIN)/python -m build
 
-# The lowest and the newest TensorFlow, each in an environment of its own.
+# Each TensorFlow with the oldest Keras that is declared to work with it, in an environment of its
+# own; a version that fails keeps none of the others from being tested. `make test` has the newest.
 test-matrix:
-	$(MAKE) test VENV=.venv-lowest CONSTRAINTS=tests/lowest.txt
-	$(MAKE) test VENV=.venv-newest PIP_FLAGS=--upgrade
+	@failed=; \
+	for version in $(TENSORFLOWS); do \
+	  $(MAKE) test VENV=.venv-tf-$$version EXTRA=test CONSTRAINTS=tests/matrix/tf-$$version.txt \
+	    || failed="$$failed $$version"; \
+	done; \
+	for version in $(TENSORFLOWS); do \
+	  case " $$failed " in *" $$version "*) result=FAILED;; *) result=passed;; esac; \
+	  echo "TensorFlow $$version: $$result"; \
+	done; \
+	test -z "$$failed"
 
 # Where there is a GPU: are the figures that are read from it right?
 test-gpu: $(READY)
@@ -42,8 +53,8 @@ test-gpu: $(READY)
 $(READY): pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet $(PIP_FLAGS) $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.[dev]'
+	$(BIN)/python -m pip install --quiet $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.[$(EXTRA)]'
 	touch $@
 
 clean:
-	rm -rf .venv .venv-lowest .venv-newest build dist *.egg-info
+	rm -rf .venv .venv-tf-* build dist *.egg-info

@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import keras
 import numpy as np
 import programs
 import pytest
@@ -38,7 +39,10 @@ for devices in (["CPU:0"], ["CPU:0", "CPU:1"]):
     else:
         assert "2 replicas" in record.reason
 
-# Canary: when this no longer fails, the recommender can try with several replicas too.
-with pytest.raises(tf.errors.InvalidArgumentError, match="You must feed a value for placeholder"):
-    train(devices, log_dir, watched=False, steps_per_execution=8)
+# Canary: when this no longer fails, the recommender can try with several replicas too. Keras before
+# 3.7 writes the steps out one by one, and does not fail.
+if tuple(map(int, keras.__version__.split(".")[:2])) >= (3, 7):
+    placeholder = "You must feed a value for placeholder"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=placeholder):
+        train(devices, log_dir, watched=False, steps_per_execution=8)
 print("equal")

@@ -205,6 +205,8 @@ def test_no_input_is_trained_on_otherwise(name, tmp_path):
         assert record.evidence["trial_executions"] > 3
 
 
+# Keras before 3.7 warns where the last execution of an epoch finds fewer steps.
+@pytest.mark.filterwarnings("ignore:Your input ran out of data:UserWarning")
 @pytest.mark.parametrize("compiled", [{"jit_compile": True}, {"steps_per_execution": 3}])
 def test_no_way_to_compile_is_trained_otherwise(compiled, tmp_path):
     recommender = kp.StepsPerExecutionRecommender(tmp_path, apply=True)
@@ -318,7 +320,7 @@ def test_data_that_fail_inside_a_trial_leave_what_a_plain_run_leaves(
         third_of_a_trial, [kp.StepsPerExecutionRecommender(tmp_path)], jit_compile
     )
     plain = fails_to_train(same, [], jit_compile)
-    assert int(observed.optimizer.iterations) == int(plain.optimizer.iterations)
+    assert int(observed.optimizer.iterations.numpy()) == int(plain.optimizer.iterations.numpy())
     for mine, theirs in zip(observed.variables, plain.variables, strict=True):
         np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
 
