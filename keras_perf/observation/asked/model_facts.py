@@ -54,7 +54,7 @@ def count_over_replicas(counter: Any, strategy: tf.distribute.Strategy) -> float
         return float(keras.ops.convert_to_numpy(counter))
     counts = strategy.experimental_local_results(counter.value)
     # Other workers' counts are out of reach without a collective.
-    return sum(map(float, counts)) * strategy.num_replicas_in_sync / len(counts)
+    return sum(map(float, counts)) * float(strategy.num_replicas_in_sync) / len(counts)
 
 
 def counts_every_step(optimizer: Any) -> bool:
