@@ -44,7 +44,7 @@ def thread_us(gpus: int) -> float:
     """CPU microseconds of one sample of so many GPUs."""
     times: list[int] = []
     watch = GpuWatch(0.01, print, after_sample=lambda: times.append(time.thread_time_ns()))
-    assert len(watch.context["gpus"]) == gpus
+    assert len(watch.facts.gpus) == gpus
     while len(times) < SAMPLES:
         time.sleep(0.05)
     watch.stop()

@@ -72,7 +72,7 @@ def test_rounding_is_said_with_the_capture(tmp_path, caplog):
     [line] = [r.getMessage() for r in caplog.records if "captured steps" in r.getMessage()]
     assert "captured steps 16 to 32 (asked for: 20 to 30; executions of several" in line
     [capture] = captures(tmp_path)
-    assert capture["rounded"]
+    assert (capture["first_step"], capture["asked_first_step"]) == (16, 20)
 
 
 def test_steps_of_a_resumed_training_are_counted_from_its_begin(tmp_path):

@@ -378,7 +378,7 @@ def test_steps_are_counted_by_the_data_where_their_length_is_known(accumulate, t
     ],
 )
 def test_the_arguments_of_the_calling_fit_are_found(kind, arguments, tmp_path):
-    """Canary for `relay.fit_arguments`, which reads them from the frame of `fit`."""
+    """Canary for `calling_fit.asked_of_fit`, which reads them from the frame of `fit`."""
     seen = []
 
     class Look(keras.callbacks.Callback):
@@ -390,4 +390,4 @@ def test_the_arguments_of_the_calling_fit_are_found(kind, arguments, tmp_path):
     programs.model().fit(**given, verbose=0, shuffle=False, callbacks=[detector, Look()])
     assert seen[0].times_callbacks
     assert seen[0].input_kind == kind
-    assert seen[0].whole_executions == ("steps_per_epoch" in given)
+    assert seen[0].trials.bounds(9, 1.0).whole_executions == ("steps_per_epoch" in given)

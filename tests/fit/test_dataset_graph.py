@@ -29,7 +29,7 @@ def waits(x):
 
 
 def chain(data):
-    [found] = dataset_graph(data)["chains"]
+    [found] = dataset_graph(data).chains
     return found
 
 
@@ -39,7 +39,7 @@ NAMES = tf.data.Dataset.from_tensor_slices(["a", "b", "c"])
 def test_stages_stand_from_the_source_to_the_last_by_their_methods_names():
     data = NAMES.shuffle(3).map(decoded).cache().padded_batch(2).repeat(2).prefetch(1)
     kinds = ["tensor_slice", "shuffle", "map", "cache", "batch", "repeat", "prefetch"]
-    assert [stage["kind"] for stage in chain(data)] == kinds
+    assert [stage.kind for stage in chain(data)] == kinds
 
 
 @pytest.mark.parametrize(
@@ -61,26 +61,26 @@ def test_stages_stand_from_the_source_to_the_last_by_their_methods_names():
 def test_of_a_stage_its_function_and_what_that_does_are_told(stage, expected):
     *_, last = chain(stage(NAMES))
     told = ("stateful", "random", "reads_files", "python", "one_at_a_time")
-    does = {name for name in told if last[name]}
-    assert (last["kind"], last["function"], last["parallel"], does) == expected
+    does = {name for name in told if getattr(last, name)}
+    assert (last.kind, last.function, last.parallel, does) == expected
 
 
 @pytest.mark.parametrize("method", ["flat_map", "interleave"])
 def test_a_reader_of_files_is_found_in_a_dataset_for_each_of_them(method):
     *_, last = chain(getattr(NAMES, method)(read))
-    assert (last["kind"], last["function"], last["reads_files"]) == (method, "read", True)
-    assert last["elements"] == 3
+    assert (last.kind, last.function, last.reads_files) == (method, "read", True)
+    assert last.elements == 3
 
 
 def test_random_numbers_are_found():
     *_, last = chain(tf.data.Dataset.range(3).map(lambda x: flipped(tf.cast(x, tf.float32))))
-    assert last["random"]
+    assert last.random
 
 
 def test_where_datasets_come_together_each_begins_a_chain_of_its_own():
     data = tf.data.Dataset.zip((NAMES.shuffle(2), NAMES.map(decoded))).batch(2)
-    chains = dataset_graph(data)["chains"]
-    assert [[stage["kind"] for stage in each] for each in chains] == [
+    chains = dataset_graph(data).chains
+    assert [[stage.kind for stage in each] for each in chains] == [
         ["zip", "batch"],
         ["tensor_slice", "shuffle"],
         ["tensor_slice", "map"],
@@ -95,11 +95,11 @@ def test_whether_tf_data_adds_a_prefetch_is_told_by_the_options(autotune, inject
     options = tf.data.Options()
     options.autotune.enabled = autotune
     options.experimental_optimization.inject_prefetch = injects
-    assert dataset_graph(NAMES.with_options(options))["prefetch_added"] is added
+    assert dataset_graph(NAMES.with_options(options)).prefetch_added is added
 
 
 def test_without_options_tf_data_adds_a_prefetch():
-    assert dataset_graph(NAMES)["prefetch_added"] is True
+    assert dataset_graph(NAMES).prefetch_added is True
 
 
 def test_what_is_no_dataset_of_tf_data_has_no_graph():

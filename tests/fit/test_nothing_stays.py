@@ -163,9 +163,9 @@ def test_a_second_ctrl_c_while_all_ends_waits_for_that(place, tmp_path, ctrl_c, 
     real = getattr(owner, name)
     came = []
 
-    def interrupted(self, *arguments):
+    def interrupted(self, *arguments, **named):
         came.append(ctrl_c())
-        return real(self, *arguments)
+        return real(self, *arguments, **named)
 
     monkeypatch.setattr(owner, name, interrupted)
     with pytest.raises(KeyboardInterrupt):

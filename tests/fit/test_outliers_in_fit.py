@@ -143,7 +143,7 @@ def test_what_lies_between_epochs_and_the_steps_is_the_whole_training(tmp_path):
     trained(tmp_path, [programs.Sleeper(2.0)], epochs=3, validation_data=programs.dataset(20))
     whole_s = time.perf_counter() - begin
     summary = kp.diagnose(tmp_path).summary
-    outside = summary.context["outside"]
+    outside = summary.facts.to_json()["outside"]
     told_s = summary.step_ms * summary.steps / 1e3 + outside["warmup_s"] + outside["validation_s"]
     told_s += outside["epoch_rest_s"] + sum(outside["epoch_callbacks_s"].values())
     assert summary.steps == 180 - outside["warmup_steps"]

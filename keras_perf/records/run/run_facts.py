@@ -172,7 +172,11 @@ class RunFacts:
 
     def to_json(self) -> dict[str, Any]:
         """Key → value, for `json.dumps`; what is not known is left out."""
-        return {"format": FORMAT, **_written(self)}
+        known, defaults = _written(self), _written(RunFacts())
+        told = {k: v for k, v in known.items() if k not in self.not_known or v != defaults.get(k)}
+        if not self.not_known:
+            del told["not_known"]
+        return {"format": FORMAT, **told}
 
 
 def from_json(content: Any) -> tuple[RunFacts, list[str]]:
