@@ -65,3 +65,14 @@ def predicted(
     return Recommendation(
         "", title, reason, action, expected, low, high, evidence, of=of, change=change
     )
+
+
+def on_compute(least: float, expected: float, most: float) -> Change:
+    """What is left of compute: pessimistic, expected, optimistic."""
+
+    def change(model: StepModel, optimism: float) -> StepModel:
+        other = most if optimism > 0 else least
+        left = expected + abs(optimism) * (other - expected)
+        return model.with_rest({"compute": left})
+
+    return change

@@ -452,7 +452,8 @@ def test_the_context_describes_the_loop(tmp_path):
     assert context["trainable_parameters"] == context["parameters"] == 8 * 16 + 16 + 16 + 1
     assert (context["examples_per_step"], context["jit_compile"]) == (8, False)
     # The canary of the private `_dataset` of an iterator.
-    assert context["dataset"] == dataset_graph(watched_loops.dataset())
+    found = kp.diagnose(tmp_path).summary.facts.input.dataset
+    assert found == dataset_graph(watched_loops.dataset())
     assert "perf/examples_per_sec" in set(kp.load_scalars(tmp_path)["tag"])
     assert "perf/diagnosis" in texts(tmp_path)
 

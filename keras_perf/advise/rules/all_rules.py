@@ -11,24 +11,17 @@ from typing import Literal
 
 from keras_perf.advise.recommendation import Recommendation, cost_ms
 from keras_perf.advise.rules.batching import batch_before_map
-from keras_perf.advise.rules.compute import (
-    disable_run_eagerly,
+from keras_perf.advise.rules.compute import disable_run_eagerly, stable_shapes
+from keras_perf.advise.rules.epochs import amortize_epoch_callback, rarer_validation
+from keras_perf.advise.rules.files_and_order import interleave, nondeterministic_order
+from keras_perf.advise.rules.host import amortize_callback, raise_steps_per_execution, tune_gc
+from keras_perf.advise.rules.input import cache, parallel_map, prefetch, private_threadpool
+from keras_perf.advise.rules.on_a_gpu import (
     enable_xla,
     gpu_thread_mode,
     larger_batch,
     mixed_precision,
     multiples_of_8,
-    stable_shapes,
-)
-from keras_perf.advise.rules.epochs import amortize_epoch_callback, rarer_validation
-from keras_perf.advise.rules.host import amortize_callback, raise_steps_per_execution, tune_gc
-from keras_perf.advise.rules.input import (
-    cache,
-    interleave,
-    nondeterministic_order,
-    parallel_map,
-    prefetch,
-    private_threadpool,
 )
 from keras_perf.advise.rules.python_input import parallel_input
 from keras_perf.advise.rules.rule import Followed, Rule

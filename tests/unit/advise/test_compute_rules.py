@@ -11,14 +11,13 @@ import pytest
 from hand_built import H200, assert_predicts, situation, summary
 
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.advise.rules.compute import (
-    disable_run_eagerly,
+from keras_perf.advise.rules.compute import disable_run_eagerly, stable_shapes
+from keras_perf.advise.rules.on_a_gpu import (
     enable_xla,
     gpu_thread_mode,
     larger_batch,
     mixed_precision,
     multiples_of_8,
-    stable_shapes,
 )
 from keras_perf.advise.situation import Situation, situation_of
 

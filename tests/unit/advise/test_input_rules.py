@@ -10,12 +10,10 @@ from hand_built import FITS_IN_MEMORY, assert_predicts, situation, stage
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.all_rules import recommendations
 from keras_perf.advise.rules.batching import CALL_MS, batch_before_map
+from keras_perf.advise.rules.files_and_order import OVERTAKEN, interleave, nondeterministic_order
 from keras_perf.advise.rules.input import (
     FIRST_BATCH_MS,
-    OVERTAKEN,
     cache,
-    interleave,
-    nondeterministic_order,
     parallel_map,
     prefetch,
     private_threadpool,
