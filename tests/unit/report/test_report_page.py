@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from keras_perf.records.interval import PARTS
 from keras_perf.records.metrics.all_metrics import METRICS
 from keras_perf.records.run.outlier import CAUSES, Cause, Outlier
+from keras_perf.records.run.run_facts import plain
 from keras_perf.records.visible import visible
 from keras_perf.report.page.page import POLICY, page_html
 from keras_perf.report.page.plots import CAUSE_MARKS, PART_COLOURS
@@ -35,8 +36,8 @@ CONTEXT = {
     "jit_compile": False,
     "stages": [stage("TensorSlice", 0.5), stage("Map", 3.0), stage("Shuffle", 0.5)],
     "events": [
-        Outlier(40, Cause.CALLBACK, f"{NASTY}.on_train_batch_end", 900.0, 4.0),
-        Outlier(60, Cause.GARBAGE, "", 30.0, 4.0),
+        plain(Outlier(40, Cause.CALLBACK, f"{NASTY}.on_train_batch_end", 900.0, 4.0)),
+        plain(Outlier(60, Cause.GARBAGE, "", 30.0, 4.0)),
     ],
 }
 
@@ -130,7 +131,7 @@ def nasty(name):
         "optimizer": name,
         "versions": {"tensorflow": name},
         "stages": [stage(name, 3.0)],
-        "events": [Outlier(40, Cause.CALLBACK, name, 900.0, 4.0)],
+        "events": [plain(Outlier(40, Cause.CALLBACK, name, 900.0, 4.0))],
         "event_totals": [{"cause": "callback", "owner": name, "count": 1, "total_ms": 9.0}],
         "steps_per_execution_trial": TRIAL | {"not_tried": name},
         "trace_agreement": [{"part": name, "trace_ms": 3.0, "split_ms": 4.0, "why": "profiler"}],

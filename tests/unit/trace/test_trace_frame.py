@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import keras_perf as kp
 from keras_perf.analyse.summary import Summary
-from keras_perf.trace.agreement import Agreement, compare_with_split
+from keras_perf.records.run.trace_agreement import Agreement, Why
+from keras_perf.trace.agreement import compare_with_split
 from keras_perf.trace.cover import Cover
 from keras_perf.trace.step_frame import PARTS, trace_frame
 from keras_perf.trace.trace import trace_scalars
@@ -350,7 +351,7 @@ SAME = {"input_wait": 2.5, "compute": 8.0, "dispatch": 0.5, "callbacks": 2.0, "o
 
 def whys(tmp_path, split):
     found = compare_with_split(frame(tmp_path, three_steps()), split)
-    return {agreement.part: agreement.why for agreement in found if not agreement.agrees}
+    return {agreement.part: str(agreement) for agreement in found if not agreement.agrees}
 
 
 def test_a_trace_and_a_split_that_tell_the_same_agree(tmp_path):
@@ -366,7 +367,7 @@ def steady(tmp_path, **changes):
     parts = {"input_wait": 4.0, "compute": 4.0, "callbacks": 2.0} | changes
     split = summary(sum(parts.values()), **parts)
     found = compare_with_split(frame(tmp_path, host), split)
-    return {agreement.part: agreement.why for agreement in found if not agreement.agrees}
+    return {agreement.part: str(agreement) for agreement in found if not agreement.agrees}
 
 
 def test_waiting_for_the_device_while_logs_are_read_is_named(tmp_path):
@@ -387,9 +388,12 @@ def test_input_prepared_during_the_profilers_cost_is_named(tmp_path):
 
 
 def test_an_agreement_is_a_line():
-    same, other = Agreement("step", 4.0, 4.1, ""), Agreement("step", 5.0, 4.0, "of a reason")
+    same, other = Agreement("step", 4.0, 4.1, Why.AGREES), Agreement("step", 5.0, 4.0, Why.PROFILER)
     assert str(same) == "step: 4 ms in the trace, 4.1 ms in the split"
-    assert str(other) == "step: 5 ms in the trace, 4 ms in the split: of a reason"
+    assert str(other) == (
+        "step: 5 ms in the trace, 4 ms in the split: the profiler's own cost, which only traced "
+        "steps carry"
+    )
 
 
 def test_compiling_in_the_split_alone_is_named(tmp_path):
