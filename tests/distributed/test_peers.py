@@ -106,7 +106,7 @@ def test_a_worker_that_dies_ends_the_others_which_name_it(dies):
     assert dead["code"] not in (0, 43)
     assert not lines(dead)
     for other in others:
-        assert other["code"] == 43
+        assert other["code"] == 43, other["err"]
         [said] = lines(other)
         assert re.match(r"keras_perf: worker 0 \(127.0.0.1:2222\) is gone: ", said)
         assert said.endswith("this worker ends with code 43")
