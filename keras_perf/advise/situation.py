@@ -8,6 +8,7 @@ from functools import cached_property
 from keras_perf.advise.interpreter import HELD_MS, cpu_beside_ms, interpreter_ms, runs_python
 from keras_perf.advise.step_model import INSIDE, StepModel
 from keras_perf.analyse.cpu_share import share_of_cores
+from keras_perf.analyse.stage_paces import stage_paces
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.run.run_facts import RunFacts
 
@@ -82,9 +83,7 @@ class Situation:
     @property
     def able_ms(self) -> float:
         """What a batch would take if nothing but the stages' work, as tf.data counts it, did."""
-        return sum(
-            stage.cost_ms / stage.threads(self.model.pool) for stage in self.facts.input.stages
-        )
+        return sum(pace.ms for pace in stage_paces(self.facts))
 
     @property
     def idle_ms(self) -> float:
@@ -117,14 +116,9 @@ def situation_of(summary: Summary) -> Situation:
     held_ms = interpreter_ms(summary)
     if held_ms:
         wait += _waiting_inside(parts, held_ms, summary)
-    recorded, pool = summary.facts.input.stages, summary.facts.pool
-    threads = [stage.threads(pool) for stage in recorded]
-    names = [f"{stage.name} ({place})" for place, stage in enumerate(recorded, 1)]
-    costs = {
-        name: stage.cost_ms / count
-        for name, stage, count in zip(names, recorded, threads, strict=True)
-    }
-    prefetched = any(stage.name.startswith("Prefetch") for stage in recorded)
+    paces = stage_paces(summary.facts)
+    costs = {pace.name: pace.ms for pace in paces}
+    prefetched = any(pace.name.startswith("Prefetch") for pace in paces)
     known = sum(costs.values())
     fill = summary.facts.input.prefetch_fill
     if fill is None:
@@ -136,7 +130,7 @@ def situation_of(summary: Summary) -> Situation:
         produce = wait
     elif held_ms or (wait and behind):
         produce = summary.step_ms
-        unseen = next((name for name in names if name.startswith(UNSEEN_INSIDE)), None)
+        unseen = next((name for name in costs if name.startswith(UNSEEN_INSIDE)), None)
         if unseen is not None and known < NEARLY_BUSY * summary.step_ms:
             costs[unseen] += produce - known
             known = produce
@@ -156,11 +150,11 @@ def situation_of(summary: Summary) -> Situation:
             rest=parts,
             cpu_ms=summary.sensors.get("host/process_cpu_pct", 0.0) / 100 * summary.step_ms,
             cores=summary.facts.machine.cores,
-            threads=dict(zip(names, threads, strict=True)),
+            threads={pace.name: pace.threads for pace in paces},
             on_gpu=bool(summary.facts.machine.training_gpus),
             outside=summary.outside,
             undisturbed_ms=_undisturbed_ms(summary),
-            pool=pool,
+            pool=summary.facts.pool,
             waiting_share=_waiting_share(summary),
         ),
         held_ms,

@@ -84,18 +84,10 @@ class LoopMonitor:
         steps_per_execution: Choice = True,
     ) -> None:
         _require_kinds(model, strategy, exchange, function)
-        if steps is not None:
-            require_int("steps", steps, 1, " None is for a number that is not known.")
-        require_int("first_step", first_step, 0, " It is the number of steps done before.")
-        if examples_per_step is not None:
-            remedy = "None leaves examples per second out."
-            require_number("examples_per_step", examples_per_step, above=0, remedy=remedy)
-        remedy = "It is 1 where each step takes one batch."
-        require_number("fetches_per_step", fetches_per_step, above=0, remedy=remedy)
+        _require_counts(steps, first_step, worker)
+        _require_sizes(examples_per_step, fetches_per_step)
         if jit_compile is not None:
             require_bool("jit_compile", jit_compile)
-        if worker is not None:
-            require_int("worker", worker, 0, " None is for a training of one worker.")
         if isinstance(gpu, Mapping) and gpu.get("epoch_line"):
             raise ValueError("gpu must be without epoch_line: a custom loop has no epochs.")
         workers = None
@@ -198,6 +190,22 @@ class LoopMonitor:
 
 def _takes_part(callback: ObservingCallback, worker: int | None) -> bool:
     return not isinstance(callback, WindowedProfiler) or includes(callback.workers, worker or 0)
+
+
+def _require_counts(steps: int | None, first_step: int, worker: int | None) -> None:
+    if steps is not None:
+        require_int("steps", steps, 1, " None is for a number that is not known.")
+    require_int("first_step", first_step, 0, " It is the number of steps done before.")
+    if worker is not None:
+        require_int("worker", worker, 0, " None is for a training of one worker.")
+
+
+def _require_sizes(examples_per_step: float | None, fetches_per_step: float) -> None:
+    if examples_per_step is not None:
+        remedy = "None leaves examples per second out."
+        require_number("examples_per_step", examples_per_step, above=0, remedy=remedy)
+    remedy = "It is 1 where each step takes one batch."
+    require_number("fetches_per_step", fetches_per_step, above=0, remedy=remedy)
 
 
 def _require_kinds(model: Any, strategy: Any, exchange: Any, function: Any) -> None:

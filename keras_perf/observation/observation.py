@@ -104,7 +104,7 @@ class Observation:
         return False
 
     def settings(self) -> Questions:
-        """What the driver adds to the context record: name → what is asked."""
+        """What the driver adds to the facts of the run: name → what is asked."""
         raise NotImplementedError
 
     def _facts(self) -> Questions:

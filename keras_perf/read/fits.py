@@ -180,7 +180,7 @@ def _content(path: Path, run: str) -> tuple[pd.DataFrame, Any]:
 
 
 def _decoded(written: Any, path: Path, before: Any) -> Any:
-    """A context record; where it cannot be decoded, the one before it."""
+    """The facts of a run; where it cannot be decoded, the one before it."""
     try:
         return json.loads(written[0])
     except (ValueError, IndexError, RecursionError):

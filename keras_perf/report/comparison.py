@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from keras_perf.advise.recommendation import Recommendation
-from keras_perf.advise.rules.all_rules import FOLLOWED
 from keras_perf.analyse.part_means import Figures
 from keras_perf.analyse.resampling import bounds_of, resampled_means, speedup_interval
 from keras_perf.records.interval import PARTS
+from keras_perf.report.advice_taken import AdviceTaken, advice_taken
 from keras_perf.report.diagnosis import Diagnosis, diagnose
 from keras_perf.report.text.forms import Form, Markdown, Terminal
 
@@ -121,6 +120,11 @@ class Comparison:
         ]
         return ["part of a step", "before ms", "after ms", "saved ms", "90 % interval"], rows
 
+    @property
+    def advice(self) -> tuple[AdviceTaken, ...]:
+        """What became of each recommendation of `before`."""
+        return advice_taken(self.before, self.after)
+
     def advice_frame(self) -> pd.DataFrame:
         """A row a recommendation of `before`.
 
@@ -129,56 +133,28 @@ class Comparison:
         done), `of` (`step` or `whole`), `measured` (of everything that changed).
         """
         measured = {"step": self.speedup, "whole": self.whole_speedup}
-        frame = pd.DataFrame(self._advice(), columns=["title", "taken", "predicted", "of"])
-        frame.insert(0, "id", [advice.id for advice in self.before.recommendations])
-        return frame.assign(measured=frame["of"].map(measured))
-
-    def _advice(self) -> list[tuple[str, bool | None, float, str]]:
-        return [
-            (
-                advice.title,
-                self._is_taken(advice),
-                advice.speedup_after_others or advice.predicted_speedup,
-                advice.of,
-            )
-            for advice in self.before.recommendations
+        rows = [
+            {
+                "id": each.advice.id,
+                "title": each.advice.title,
+                "taken": each.taken,
+                "predicted": each.predicted,
+                "of": each.advice.of,
+                "measured": measured[each.advice.of],
+            }
+            for each in self.advice
         ]
-
-    def _is_taken(self, advice: Recommendation) -> bool | None:
-        """Whether `after` shows that it was done; None where that cannot be told."""
-        facts = self.after.summary.facts
-        if advice.id in FOLLOWED:
-            return FOLLOWED[advice.id](facts, advice)
-        if not self.after.summary.steps or self.after.verdict == "inconclusive":
-            return None
-        again = [each for each in self.after.recommendations if _subject(each) == _subject(advice)]
-        advised = advice.evidence.get("advised")
-        if not again or advised is None:
-            return not again
-        return bool(again[0].evidence["present"] >= advised)
+        columns = ["id", "title", "taken", "predicted", "of", "measured"]
+        return pd.DataFrame(rows, columns=columns)
 
     def advice_table(self) -> tuple[list[str], list[list[str]]]:
         """Header and rows of what a reader is shown of `advice_frame`."""
+        faster = {"step": "the step", "whole": "the whole training"}
         rows = [
-            [
-                title,
-                self._said_of(taken, subject),
-                f"{predicted:.2f}×",
-                {"step": "the step", "whole": "the whole training"}[of],
-            ]
-            for (title, taken, predicted, of), subject in zip(
-                self._advice(), map(_subject, self.before.recommendations), strict=True
-            )
+            [each.advice.title, str(each), f"{each.predicted:.2f}×", faster[each.advice.of]]
+            for each in self.advice
         ]
         return ["recommended before", "after", "predicted", "faster"], rows
-
-    def _said_of(self, taken: bool | None, subject: tuple[str, str]) -> str:
-        if taken is None:
-            return "unknown"
-        if taken:
-            return "taken"
-        again = subject in map(_subject, self.after.recommendations)
-        return "still recommended" if again else "not taken, nor recommended now"
 
     @property
     def closing(self) -> str:
@@ -198,8 +174,8 @@ class Comparison:
         if not self.before.recommendations:
             return "No change had been recommended."
         expected, low, high = self.before.combined_speedup
-        taken = [taken for _, taken, _, _ in self._advice()]
-        which = "" if all(taken) else ", of which not all are known to be taken"
+        all_taken = all(each.taken for each in self.advice)
+        which = "" if all_taken else ", of which not all are known to be taken"
         text = (
             f"Predicted for all recommendations together{which}: {expected:.2f}× "
             f"({low:.2f}–{high:.2f}) a step; measured: {self.speedup:.2f}×."
@@ -223,12 +199,6 @@ def _tiled(
 
 def _figure(ms: float) -> str:
     return "in compute" if math.isnan(ms) else f"{ms:.3f}"
-
-
-def _subject(advice: Recommendation) -> tuple[str, str]:
-    """What advice is about, whatever the numbers in it: stages may change their place."""
-    about = advice.evidence.get("owner") or advice.evidence.get("stage") or ""
-    return advice.id, str(about).partition(" (")[0]
 
 
 def compare(before: str | os.PathLike[str], after: str | os.PathLike[str]) -> Comparison:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
-from keras_perf.advise.notes.contention import contention_notes
+from keras_perf.advise.notes.all_notes import notes_of
 from keras_perf.advise.notes.fits import fit_notes
-from keras_perf.advise.notes.gpu import gpu_findings
-from keras_perf.advise.notes.settings import settings_notes
-from keras_perf.advise.notes.stage_order import order_notes
-from keras_perf.advise.notes.workers import worker_notes
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.all_rules import combined_speedup, recommendations
 from keras_perf.advise.situation import situation_of
@@ -162,72 +158,10 @@ def diagnosis_of(summary: Summary) -> Diagnosis:
         breakdown,
         advice,
         combined_speedup(situation.model, advice),
-        tuple(_notes(summary, verdict, {each.id for each in advice})),
+        tuple(notes_of(summary, verdict, {each.id for each in advice})),
         summary,
         combined_speedup(situation.model, advice, "whole"),
     )
-
-
-def _notes(summary: Summary, verdict: str, advised: Collection[str]) -> list[str]:
-    facts = summary.facts
-    notes = [
-        f"Means over {summary.steps} steps after warm-up; profiled and trial steps, validation "
-        "and epoch boundaries are left out."
-    ]
-    if outside := summary.outside:
-        share = {name: ms / summary.whole_ms for name, ms in outside.items()}
-        in_loop = facts.settings.in_a_loop
-        where, work = "between epochs", "callbacks"
-        if in_loop:
-            where, work = "in the loop", "checkpoints and the like"
-        notes.append(
-            f"Beside the steps, {where}: validation {share['validation']:.0%} of the "
-            f"training, {work} {share['epoch_callbacks']:.0%}, the rest "
-            f"{share['epoch_rest']:.0%}."
-        )
-        if share["epoch_rest"] > 0.2 and not in_loop:
-            notes.append(
-                "Keras's own work between epochs, with the making of iterators, takes much of this "
-                "training: dataset.repeat() with steps_per_epoch makes fewer, longer epochs."
-            )
-    if facts.input.shapes_differ:
-        notes.append(
-            "XLA compiles for each new shape of a batch, and shapes can differ here. Compiling is "
-            "told from computing by its length, which fails if nearly every step compiles."
-        )
-    notes += order_notes(summary, verdict, advised)
-    notes += settings_notes(facts)
-    notes += worker_notes(summary)
-    notes += contention_notes(summary)
-    notes += [finding.text for finding in gpu_findings(summary)]
-    if agreeing := [each.part for each in facts.trace_agreement if each.agrees]:
-        notes.append(f"The trace agrees with the split on {', '.join(agreeing)}.")
-    for each in facts.trace_agreement:
-        if not each.agrees:
-            notes.append(f"The trace and the split differ. {_sentence(str(each))}.")
-    kind = facts.input.input_kind
-    if "input_wait" not in summary.parts:
-        notes.append("Input wait could not be measured and is inside compute.")
-        if kind == "PyDataset":
-            notes.append(
-                "Of a PyDataset with workers not seen: how long batches take to make, how full "
-                "the queue is. A trace of early steps finds the queue full and shows less waiting "
-                "than there is later. workers=1 for a while shows the wait without workers."
-            )
-    if kind in ("PyDataset", "generator") and "parallel-input" not in advised:
-        notes.append(
-            f"Input comes from a {kind}, behind which tf.data sees nothing: what workers, or a "
-            "tf.data pipeline in its place, would buy cannot be predicted."
-        )
-    trial = facts.trial
-    if "dispatch" in summary.parts:
-        if trial is not None and "raise-steps-per-execution" not in advised:
-            setting = "Steps per call" if facts.settings.in_a_loop else "steps_per_execution"
-            notes.append(f"{setting}: {trial.reason}")
-    else:
-        why = f" ({trial.reason.rstrip('.')})" if trial is not None else ""
-        notes.append(f"Dispatch was not measured{why} and is inside compute.")
-    return notes
 
 
 def _speedup(advice: Recommendation) -> str:
@@ -235,7 +169,3 @@ def _speedup(advice: Recommendation) -> str:
         return f"{advice.speedup_after_others:.2f}× once those above are done, nothing alone"
     what = " of the whole training" if advice.of == "whole" else ""
     return f"{advice.predicted_speedup:.2f}× ({advice.low:.2f}–{advice.high:.2f}){what}"
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]

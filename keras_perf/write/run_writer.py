@@ -25,7 +25,7 @@ CONTEXT_PLUGIN = "keras_perf"
 
 
 class RunWriter:
-    """Writes one run: scalars, Markdown text, the context record and a dashboard layout.
+    """Writes one run: scalars, Markdown text, the facts of the run and a dashboard layout.
 
     Attributes:
         fit: who writes, which is the first that the file holds.

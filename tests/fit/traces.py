@@ -15,7 +15,7 @@ def traces(log_dir):
 
 
 def captures(log_dir):
-    """The captures that the context record names."""
+    """The captures that the run's facts name."""
     [[*_, fit]] = fits_of(log_dir).values()
     context = fit.facts.to_json()
     return context.get("captures", [])

@@ -93,7 +93,7 @@ def stage(
     elements_per_batch: float = 1.0,
     **buffer: int,
 ) -> dict[str, Any]:
-    """A stage as the context record holds it; `buffer` is its size and what is in it."""
+    """A stage as the facts of a run hold it; `buffer` is its size and what is in it."""
     return {
         "name": name,
         "cost_ms": cost_ms,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from keras_perf.analyse.summary import Summary
 
@@ -28,21 +28,6 @@ _THROTTLES = {
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One observation about one GPU.
-
-    Attributes:
-        id: a name for programs.
-        text: a sentence or two, with the figures.
-        evidence: the figures.
-    """
-
-    id: str
-    text: str
-    evidence: Mapping[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class Gpu:
     """The sensors of one GPU, within their run."""
 
@@ -54,18 +39,19 @@ class Gpu:
         return self.run.sensors.get(f"gpu/{self.index}/{name}")
 
 
-def gpu_findings(summary: Summary) -> tuple[Finding, ...]:
-    """All that the sensors give reason to say, GPU by GPU; () where no GPU was sampled.
+def gpu_notes(summary: Summary) -> Iterator[str]:
+    """All that the sensors give reason to say, GPU by GPU.
 
     What it cannot see: how much faster training would be without what it finds.
     """
     indices = {m[1] for tag in summary.sensors if (m := re.match(r"gpu/(\d+)/", tag))}
     gpus = [Gpu(index, summary) for index in sorted(map(int, indices))]
-    found = [finding for gpu in gpus for look in _LOOKS if (finding := look(gpu)) is not None]
-    return tuple(found) + tuple(_idle(gpus))
+    for gpu in gpus:
+        yield from filter(None, (look(gpu) for look in _LOOKS))
+    yield from _idle(gpus)
 
 
-def starving(gpu: Gpu) -> Finding | None:
+def starving(gpu: Gpu) -> str | None:
     """It idles while the step waits for input."""
     busy, run = gpu.get("utilization_pct"), gpu.run
     if busy is None or not run.step_ms > 0:
@@ -73,86 +59,74 @@ def starving(gpu: Gpu) -> Finding | None:
     waits = run.parts.get("input_wait", 0.0) / run.step_ms
     if busy >= HALF_BUSY_PCT or waits < WAITS:
         return None
-    return Finding(
-        "gpu-starving",
+    return (
         f"GPU {gpu.index} starves: it is busy for {busy:.0f} % of the time, and a step waits for "
-        f"input for {waits:.0%} of its own.",
-        {"utilization_pct": busy, "input_wait_share": waits},
+        f"input for {waits:.0%} of its own."
     )
 
 
-def fluctuating(gpu: Gpu) -> Finding | None:
+def fluctuating(gpu: Gpu) -> str | None:
     """It is busy at some times and idle at others."""
     low, high = gpu.get("p5_utilization_pct"), gpu.get("p95_utilization_pct")
     if low is None or high is None or low > IDLE_PCT or high < BUSY_PCT:
         return None
-    return Finding(
-        "gpu-fluctuating",
+    return (
         f"GPU {gpu.index} is fully busy at times and idle at others (utilization: 5th percentile "
-        f"{low:.0f} %, 95th {high:.0f} %): work reaches it in bursts.",
-        {"p5_utilization_pct": low, "p95_utilization_pct": high},
+        f"{low:.0f} %, 95th {high:.0f} %): work reaches it in bursts."
     )
 
 
-def launch_bound(gpu: Gpu) -> Finding | None:
+def launch_bound(gpu: Gpu) -> str | None:
     """Some kernel always runs, on few of the SMs."""
     busy, active = gpu.get("utilization_pct"), gpu.get("sm_active_pct")
     if busy is None or active is None or busy < BUSY_PCT or active > FEW_SMS_PCT:
         return None
-    return Finding(
-        "gpu-launch-bound",
+    return (
         f"GPU {gpu.index} looks busy ({busy:.0f} % utilization), yet its SMs are active for "
         f"{active:.0f} % of the time: its kernels are short or small, and launching them takes "
-        "the time. Larger batches, XLA and more steps per execution help.",
-        {"utilization_pct": busy, "sm_active_pct": active},
+        "the time. Larger batches, XLA and more steps per execution help."
     )
 
 
-def tensor_cores_unused(gpu: Gpu) -> Finding | None:
+def tensor_cores_unused(gpu: Gpu) -> str | None:
     """The model multiplies matrices, without tensor cores."""
     active, tensor = gpu.get("sm_active_pct"), gpu.get("tensor_active_pct")
     if active is None or tensor is None or not gpu.run.facts.settings.layer_widths:
         return None
     if active < HALF_BUSY_PCT or tensor > NO_TENSOR_PCT:
         return None
-    return Finding(
-        "gpu-tensor-cores-unused",
+    return (
         f"The SMs of GPU {gpu.index} are active for {active:.0f} % of the time, its tensor cores "
         f"for {tensor:.1f} %, although the model multiplies matrices: look at the precision and "
-        "at sizes that are no multiples of 8.",
-        {"sm_active_pct": active, "tensor_active_pct": tensor},
+        "at sizes that are no multiples of 8."
     )
 
 
-def memory_headroom(gpu: Gpu) -> Finding | None:
+def memory_headroom(gpu: Gpu) -> str | None:
     """Most of the memory was never needed. TensorFlow tells of the first GPU only."""
     known = gpu.run.facts.gpu
     total, peak = known.gpu_memory_total_mib, known.gpu_memory_peak_mib
     if gpu.index or not total or peak is None or 1 - peak / total < FREE:
         return None
-    return Finding(
-        "gpu-memory-headroom",
+    return (
         f"Training needed {peak:.0f} MiB of the {total:.0f} MiB of GPU 0: there is room for "
-        "larger batches.",
-        {"peak_mib": peak, "total_mib": total},
+        "larger batches."
     )
 
 
-def throttled(gpu: Gpu) -> Finding | None:
+def throttled(gpu: Gpu) -> str | None:
     """The driver or the hardware lowered its clocks."""
     shares = {name: gpu.get(name) or 0.0 for name in _THROTTLES}
     worst = max(shares, key=lambda name: shares[name])
     if shares[worst] < THROTTLED_PCT:
         return None
-    return Finding(
-        "gpu-throttled",
+    return (
         f"GPU {gpu.index} ran with lowered clocks for {shares[worst]:.0f} % of the time "
-        f"{_THROTTLES[worst]}.",
-        shares,
+        f"{_THROTTLES[worst]}."
     )
 
 
-def slow_link(gpu: Gpu) -> Finding | None:
+def slow_link(gpu: Gpu) -> str | None:
     """Its PCIe link is narrower or older than it could be."""
     link = {
         name: gpu.get(f"pcie_{name}")
@@ -167,58 +141,49 @@ def slow_link(gpu: Gpu) -> Finding | None:
     slow = working and known["generation"] < known["max_generation"] - 0.5
     if not narrow and not slow:
         return None
-    return Finding(
-        "gpu-slow-link",
+    return (
         f"The PCIe link of GPU {gpu.index} has {known['lanes']:.0f} of {known['max_lanes']:.0f} "
         f"lanes at generation {known['generation']:.0f} of {known['max_generation']:.0f}: look "
-        "at the slot and the BIOS.",
-        known,
+        "at the slot and the BIOS."
     )
 
 
-def shared(gpu: Gpu) -> Finding | None:
+def shared(gpu: Gpu) -> str | None:
     """Another process computes on it."""
     others = gpu.get("other_processes")
     if others is None or others < 0.1:
         return None
-    return Finding(
-        "gpu-shared",
+    return (
         f"Other processes computed on GPU {gpu.index} ({others:.1f} on average): its figures are "
-        "theirs, too, and they took their part of its time.",
-        {"other_processes": others},
+        "theirs, too, and they took their part of its time."
     )
 
 
-def persistence_off(gpu: Gpu) -> Finding | None:
+def persistence_off(gpu: Gpu) -> str | None:
     """The driver lets go of the GPU whenever nobody uses it. No step is slower for it."""
     if gpu.run.facts.gpu.gpu_persistence.get(f"gpu/{gpu.index}", True):
         return None
-    return Finding(
-        "gpu-persistence-off",
+    return (
         f"Persistence mode of GPU {gpu.index} is off: the driver sets the GPU up anew for each "
         "program that finds it unused, which takes seconds before the first step, not in the "
-        "steps. nvidia-persistenced, or sudo nvidia-smi -pm 1, keeps it ready.",
+        "steps. nvidia-persistenced, or sudo nvidia-smi -pm 1, keeps it ready."
     )
 
 
-def _idle(gpus: list[Gpu]) -> list[Finding]:
+def _idle(gpus: list[Gpu]) -> Iterator[str]:
     """Those that do nothing while another one works."""
     busy = {gpu.index: b for gpu in gpus if (b := gpu.get("utilization_pct")) is not None}
     if not busy or max(busy.values()) < HALF_BUSY_PCT:
-        return []
-    return [
-        Finding(
-            "gpu-idle",
-            f"GPU {index} is idle ({value:.0f} % utilization) while another one works: "
-            "tf.distribute.MirroredStrategy would use it.",
-            {"utilization_pct": value},
-        )
-        for index, value in busy.items()
-        if value < IDLE_PCT
-    ]
+        return
+    for index, value in busy.items():
+        if value < IDLE_PCT:
+            yield (
+                f"GPU {index} is idle ({value:.0f} % utilization) while another one works: "
+                "tf.distribute.MirroredStrategy would use it."
+            )
 
 
-_LOOKS: tuple[Callable[[Gpu], Finding | None], ...] = (
+_LOOKS: tuple[Callable[[Gpu], str | None], ...] = (
     starving,
     fluctuating,
     launch_bound,

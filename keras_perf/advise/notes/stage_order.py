@@ -1,6 +1,6 @@
 """What the order of a dataset's stages tells, as notes: none of it has been measured.
 
-The order is that of the dataset as it was written (`dataset` in a run's context). What tf.data
+The order is that of the dataset as it was written (`InputFacts.dataset`). What tf.data
 changes by itself is left out: it runs stateless maps in parallel and adds a prefetch at the end.
 """
 

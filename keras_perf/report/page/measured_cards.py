@@ -9,8 +9,8 @@ from xml.etree.ElementTree import Element
 
 import pandas as pd
 
+from keras_perf.analyse.stage_paces import StagePace, stage_paces
 from keras_perf.records.run.outlier import CAUSES
-from keras_perf.records.run.pipeline import Stage
 from keras_perf.report.page.html import card, element, table
 from keras_perf.report.page.plots import events_plot, parts_plot, utilization_plot
 from keras_perf.report.run_report import RunReport
@@ -77,20 +77,18 @@ def stages_card(report: RunReport) -> Element | None:
     """What each stage of the input pipeline costs, with the pace-setter marked."""
     if not report.stages:
         return None
-    pool = report.summary.facts.pool
-    threads = [stage.threads(pool) for stage in report.stages]
-    paces = [s.cost_ms / count for s, count in zip(report.stages, threads, strict=True)]
-    slowest = max(paces)
+    paces = stage_paces(report.summary.facts)
+    slowest = max(pace.ms for pace in paces)
     rows: list[list[str | Element]] = [
         [
-            _stage_name(place, stage, paced=pace == slowest > 0),
-            f"{threads[place - 1]}",
-            f"{stage.bytes_per_batch / 2**20:.3g}",
-            f"{stage.cost_ms:.3f}",
-            f"{pace:.3f}",
-            _bar(pace, slowest),
+            _stage_name(pace),
+            f"{pace.threads}",
+            f"{pace.stage.bytes_per_batch / 2**20:.3g}",
+            f"{pace.stage.cost_ms:.3f}",
+            f"{pace.ms:.3f}",
+            _bar(pace.ms, slowest),
         ]
-        for place, (stage, pace) in enumerate(zip(report.stages, paces, strict=True), 1)
+        for pace in paces
     ]
     header = ["stage", "threads", "MiB", "work, ms", "time, ms", ""]
     caption = (
@@ -100,9 +98,9 @@ def stages_card(report: RunReport) -> Element | None:
     return card("Input pipeline", table(header, rows, caption))
 
 
-def _stage_name(place: int, stage: Stage, *, paced: bool) -> Element:
-    name = element("span", f"{stage.name} ({place})")
-    if paced:
+def _stage_name(pace: StagePace) -> Element:
+    name = element("span", pace.name)
+    if pace.sets_the_pace:
         name.append(element("span", "sets the pace", class_="tag"))
     return name
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from keras_perf.analyse.stage_paces import stage_paces
 from keras_perf.analyse.summary import Summary
 
 Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]
@@ -50,21 +51,14 @@ def _figure(ms: float | None) -> str:
 
 def _stages(summary: Summary) -> Table:
     """From the source to the last one; the slowest sets the pace."""
-    recorded, pool = summary.facts.input.stages, summary.facts.pool
-    threads = [stage.threads(pool) for stage in recorded]
-    times = [stage.cost_ms / count for stage, count in zip(recorded, threads, strict=True)]
-    whole = sum(times)
-    rows = []
-    for place, (stage, ms) in enumerate(zip(recorded, times, strict=True), 1):
-        pace = " ← sets the pace" if ms == max(times) > 0 else ""
-        size = stage.buffer_size
-        rows.append(
-            [
-                f"{stage.name} ({place}){pace}",
-                f"{ms:.3f}",
-                str(threads[place - 1]),
-                f"{stage.buffered}/{size}" if size else "",
-                f"{ms / whole:.0%}" if whole else "",
-            ]
-        )
+    rows = [
+        [
+            f"{pace.name} ← sets the pace" if pace.sets_the_pace else pace.name,
+            f"{pace.ms:.3f}",
+            str(pace.threads),
+            f"{pace.stage.buffered}/{pace.stage.buffer_size}" if pace.stage.buffer_size else "",
+            "" if pace.share is None else f"{pace.share:.0%}",
+        ]
+        for pace in stage_paces(summary.facts)
+    ]
     return "Input pipeline, per batch", ["stage", "ms", "threads", "buffer", "share"], rows

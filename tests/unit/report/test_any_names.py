@@ -115,6 +115,6 @@ def test_what_the_others_vary_is_all_there():
     assert "| callback owner |" in text
     assert "| Stage (1) |" in text
     assert "shuffle(function) comes after batch(function)" in text
-    assert "Dispatch was not measured (not tried: reason)" in text
-    assert "The trace and the split differ. Host: 3 ms in the trace" in text
+    assert "Dispatch was not measured and is inside compute; not tried: reason." in text
+    assert "The trace and the split differ on host: 3 ms in the trace" in text
     assert "```python" in text

@@ -126,8 +126,8 @@ Change it, train again, and compare: keras-perf compare BEFORE AFTER.
 
 - Means over 200 steps after warm-up; profiled and trial steps, \
 validation and epoch boundaries are left out.
-- Dispatch was not measured (not tried: run_eagerly=True runs every step from Python) \
-and is inside compute.
+- Dispatch was not measured and is inside compute; not tried: run_eagerly=True runs every \
+step from Python.
 """
 
 FAST_TEXT = """\

@@ -1,0 +1,33 @@
+"""What could not be measured, and where its time is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from keras_perf.analyse.summary import Summary
+
+
+def not_measured_notes(summary: Summary, advised: Collection[str]) -> Iterator[str]:
+    """Of the input wait, of Python's input, of dispatch."""
+    facts = summary.facts
+    kind = facts.input.input_kind
+    if "input_wait" not in summary.parts:
+        yield "Input wait could not be measured and is inside compute."
+        if kind == "PyDataset":
+            yield (
+                "Of a PyDataset with workers not seen: how long batches take to make, how full "
+                "the queue is. A trace of early steps finds the queue full and shows less waiting "
+                "than there is later. workers=1 for a while shows the wait without workers."
+            )
+    if kind in ("PyDataset", "generator") and "parallel-input" not in advised:
+        yield (
+            f"Input comes from a {kind}, behind which tf.data sees nothing: what workers, or a "
+            "tf.data pipeline in its place, would buy cannot be predicted."
+        )
+    trial = facts.trial
+    if "dispatch" not in summary.parts:
+        why = "." if trial is None else f"; {trial.reason}"
+        yield f"Dispatch was not measured and is inside compute{why}"
+    elif trial is not None and "raise-steps-per-execution" not in advised:
+        setting = "Steps per call" if facts.settings.in_a_loop else "steps_per_execution"
+        yield f"{setting}: {trial.reason}"

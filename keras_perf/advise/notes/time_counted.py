@@ -1,0 +1,39 @@
+"""Which of a training's time the figures are of, and what took the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from keras_perf.analyse.summary import Summary
+
+MUCH = 0.2
+"""Share of the training that Keras's own work between epochs is worth a sentence from."""
+
+
+def time_notes(summary: Summary) -> Iterator[str]:
+    """What the means are of, what lies beside the steps, and how compiling was recognised."""
+    in_loop = summary.facts.settings.in_a_loop
+    yield (
+        f"Means over {summary.steps} steps after warm-up; profiled and trial steps, validation "
+        "and epoch boundaries are left out."
+    )
+    if outside := summary.outside:
+        share = {name: ms / summary.whole_ms for name, ms in outside.items()}
+        where, work = "between epochs", "callbacks"
+        if in_loop:
+            where, work = "in the loop", "checkpoints and the like"
+        yield (
+            f"Beside the steps, {where}: validation {share['validation']:.0%} of the "
+            f"training, {work} {share['epoch_callbacks']:.0%}, the rest "
+            f"{share['epoch_rest']:.0%}."
+        )
+        if share["epoch_rest"] > MUCH and not in_loop:
+            yield (
+                "Keras's own work between epochs, with the making of iterators, takes much of this "
+                "training: dataset.repeat() with steps_per_epoch makes fewer, longer epochs."
+            )
+    if summary.facts.input.shapes_differ:
+        yield (
+            "XLA compiles for each new shape of a batch, and shapes can differ here. Compiling is "
+            "told from computing by its length, which fails if nearly every step compiles."
+        )

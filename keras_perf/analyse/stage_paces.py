@@ -1,0 +1,51 @@
+"""How long each stage of the input pipeline takes for a batch, and which one sets the pace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from keras_perf.records.run.pipeline import Stage
+from keras_perf.records.run.run_facts import RunFacts
+
+
+@dataclass(frozen=True)
+class StagePace:
+    """One stage among the others.
+
+    Attributes:
+        name: of the stage, with its place from the source on: `Map (2)`.
+        stage: what is recorded of it.
+        threads: how many of its calls run at a time.
+        ms: its work for a batch, shared among these.
+        share: of the sum of all stages' `ms`, 0 to 1; None where that is 0.
+        sets_the_pace: no other takes longer.
+    """
+
+    name: str
+    stage: Stage
+    threads: int
+    ms: float
+    share: float | None
+    sets_the_pace: bool
+
+
+def stage_paces(facts: RunFacts) -> tuple[StagePace, ...]:
+    """From the source to the last stage; () where tf.data told of none.
+
+    What they cannot see: that threads may wait for each other, or for a core.
+    """
+    recorded = facts.input.stages
+    threads = [stage.threads(facts.pool) for stage in recorded]
+    times = [stage.cost_ms / count for stage, count in zip(recorded, threads, strict=True)]
+    whole, slowest = sum(times), max(times, default=0.0)
+    return tuple(
+        StagePace(
+            f"{stage.name} ({place})",
+            stage,
+            count,
+            ms,
+            ms / whole if whole else None,
+            ms == slowest > 0,
+        )
+        for place, (stage, count, ms) in enumerate(zip(recorded, threads, times, strict=True), 1)
+    )

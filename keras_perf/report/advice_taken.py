@@ -1,0 +1,64 @@
+"""What became of a run's advice in a later run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from keras_perf.advise.recommendation import Recommendation
+from keras_perf.advise.rules.all_rules import FOLLOWED
+from keras_perf.report.diagnosis import Diagnosis
+
+
+@dataclass(frozen=True)
+class AdviceTaken:
+    """One recommendation, later.
+
+    Attributes:
+        advice: as it was given.
+        taken: the later run no longer gives it, or shows what was advised; None where that
+            cannot be told.
+        again: the later run gives it, too.
+    """
+
+    advice: Recommendation
+    taken: bool | None
+    again: bool
+
+    @property
+    def predicted(self) -> float:
+        """What it was to buy, alone or once those above it are done."""
+        return self.advice.speedup_after_others or self.advice.predicted_speedup
+
+    def __str__(self) -> str:
+        if self.taken is None:
+            return "unknown"
+        if self.taken:
+            return "taken"
+        return "still recommended" if self.again else "not taken, nor recommended now"
+
+
+def advice_taken(before: Diagnosis, after: Diagnosis) -> tuple[AdviceTaken, ...]:
+    """Each recommendation of `before`, as `after` shows it."""
+    return tuple(_later(advice, after) for advice in before.recommendations)
+
+
+def _later(advice: Recommendation, after: Diagnosis) -> AdviceTaken:
+    given = [each for each in after.recommendations if _subject(each) == _subject(advice)]
+    return AdviceTaken(advice, _is_taken(advice, given, after), bool(given))
+
+
+def _is_taken(advice: Recommendation, given: list[Recommendation], after: Diagnosis) -> bool | None:
+    if advice.id in FOLLOWED:
+        return FOLLOWED[advice.id](after.summary.facts, advice)
+    if not after.summary.steps or after.verdict == "inconclusive":
+        return None
+    advised = advice.evidence.get("advised")
+    if not given or advised is None:
+        return not given
+    return bool(given[0].evidence["present"] >= advised)
+
+
+def _subject(advice: Recommendation) -> tuple[str, str]:
+    """What advice is about, whatever the numbers in it: stages may change their place."""
+    about = advice.evidence.get("owner") or advice.evidence.get("stage") or ""
+    return advice.id, str(about).partition(" (")[0]
