@@ -13,6 +13,7 @@ from typing import Any
 from keras_perf.callbacks.observing_callback import ObservingCallback
 from keras_perf.observation.asked.pipeline_model import PipelineModel
 from keras_perf.observation.observation import Observation
+from keras_perf.observers.steps.hook_times import HookTimes
 from keras_perf.observers.steps.outliers import OutlierJudge, OutlierLog, tag_of
 from keras_perf.observers.steps.outside_steps import Outside
 from keras_perf.observers.steps.pipeline_stages import buffer_fill, stages_from_model
@@ -22,6 +23,9 @@ from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.interval import Interval
 from keras_perf.records.run.pipeline import Stage
 from keras_perf.report.text.outlier_table import outliers_markdown
+
+FACTS_EVERY_NS = 30_000_000_000
+"""A run that is killed, or looked at while it runs, is known as it was this long ago."""
 
 _COUNTED = (Kind.STEADY, Kind.TRACED, Kind.RECOMPILED)
 
@@ -57,10 +61,10 @@ class StepGapDetector(ObservingCallback):
 
     def _forget(self) -> None:
         self._splitter, self._outside, self._outliers = Splitter(), Outside(), OutlierJudge()
-        self._worst = OutlierLog()
+        self._worst, self._hooks = OutlierLog(), HookTimes()
         self._unjudged: list[Execution] = []
         self._stages: tuple[Stage, ...] = ()
-        self._described = False
+        self._described_ns: int | None = None
         self._pipeline_model: Any = None
         self._shuffles: bool | None = None
         self._fills: list[float] = []
@@ -78,6 +82,7 @@ class StepGapDetector(ObservingCallback):
             if execution.kind in _COUNTED:
                 self._splitter.add(execution)
                 self._unjudged.append(execution)
+                self._hooks.add(execution.owners)
             else:
                 self._outside.add(execution)
 
@@ -85,6 +90,7 @@ class StepGapDetector(ObservingCallback):
         """Adds it to what lies outside of the steps."""
         self._judge({})
         self._outliers.add_gap(gap)
+        self._hooks.add(gap.owners)
         self.writer.scalars(gap.step, self._outside.add_gap(gap), time.time())
 
     def stretch_ends(self, pipeline: PipelineModel | None, pending_gaps: int | None) -> None:
@@ -128,8 +134,10 @@ class StepGapDetector(ObservingCallback):
         values |= observation.exchanged(interval)
         self.writer.scalars(interval.last_step, values, wall_time)
         self._record_stages(observation)
-        if not self._described:
-            self._described = True
+        now = observation.now()
+        if self._described_ns is None or now - self._described_ns > FACTS_EVERY_NS:
+            self._described_ns = now
+            self._record_sums(observation)
             observation.recording.write_facts(observation.step)
 
     def epoch_ends(self, *, validates: bool) -> None:
@@ -140,13 +148,19 @@ class StepGapDetector(ObservingCallback):
     def leaves(self, aborted: bool) -> None:
         """Records events and what lay outside, and lets go of tf.data's model."""
         assert self.observation is not None
-        outliers = self._worst.facts()
-        recording = self.observation.recording
-        outside = self._outside.facts()
-        recording.facts = replace(recording.facts, outliers=outliers, outside=outside)
-        if table := outliers_markdown(outliers.events):
+        self._record_sums(self.observation)
+        if table := outliers_markdown(self.observation.recording.facts.outliers.events):
             self.writer.text(self.observation.step, "perf/events", table)
         self._pipeline_model = None
+
+    def _record_sums(self, observation: Observation) -> None:
+        recording = observation.recording
+        recording.facts = replace(
+            recording.facts,
+            outliers=self._worst.facts(),
+            outside=self._outside.facts(),
+            hooks=self._hooks.facts(),
+        )
 
     def _record_stages(self, observation: Observation) -> None:
         observation.recording.learn(

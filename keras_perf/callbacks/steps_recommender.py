@@ -220,6 +220,9 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
         self.writer.scalars(fit.step, scalars, time.time())
         table = curve_markdown(found.curve, record)
         self.writer.text(fit.step, "perf/steps_per_execution", table)
+        self._record()
+        # A run that is killed later, or looked at while it runs, shows what was found.
+        fit.recording.write_facts(fit.step)
 
     def not_observed(self, why: str) -> None:
         """Leaves the number as it is, and says why."""
@@ -240,6 +243,9 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
         """Leaves a recommendation, if only the reason why there is none."""
         if not self._finished:
             self.not_observed(self._refusal or "too few steps after warm-up to try another number")
+        self._record()
+
+    def _record(self) -> None:
         assert self.recommendation is not None
         recording = self._fit.recording
         trial = replace(self.recommendation, applied=self._has_applied)

@@ -12,7 +12,11 @@ import keras
 
 from keras_perf.capture.delayed_signals import PATIENCE_S, uninterrupted
 from keras_perf.observation.asked.machine_facts import machine_facts
-from keras_perf.observation.asked.model_facts import model_facts, trace_counter
+from keras_perf.observation.asked.model_facts import (
+    model_facts,
+    rows_may_differ,
+    trace_counter,
+)
 from keras_perf.observation.asked.pipeline_model import PipelineModel
 from keras_perf.observation.completed_executions import Completed
 from keras_perf.observation.failure_line import ends_harmlessly, warn_of
@@ -54,6 +58,7 @@ class Observation:
         epoch_steps: steps of a whole epoch, as far as they are known.
         input_kind: `tf.data`, `arrays`, `PyDataset`, `generator`, or None if it is not known.
         pipeline: tf.data's model behind the iterator.
+        rows_differ: batches may have different numbers of rows; None if that is not known.
         recording: where listeners write.
         traces: how often TensorFlow has traced the train function.
         diagnoses: the diagnosis is written at the end.
@@ -84,6 +89,7 @@ class Observation:
         self.epoch_steps: int | None = None
         self.input_kind: str | None = None
         self.pipeline: PipelineModel | None = None
+        self.rows_differ: bool | None = None
         self.recording = Recording(run, self._facts)
         self.diagnoses = True
         self.closed, self._closing = False, threading.Lock()
@@ -115,6 +121,7 @@ class Observation:
             "steps_per_execution": lambda: self.steps_per_execution,
             "input_kind": lambda: self.input_kind,
             "shapes_differ": lambda: self.shapes_differ,
+            "rows_differ": lambda: self.rows_differ,
             "first_step": lambda: self.first_step,
             "last_step": lambda: self.step,
             "epoch_steps": lambda: self.epoch_steps,
@@ -161,6 +168,7 @@ class Observation:
         """What the next execution is, after the work that is due between two executions."""
         if self.pipeline is None or self.pipeline.iterator is not iterator:
             self.pipeline = PipelineModel(iterator)
+            self.rows_differ = rows_may_differ(self.pipeline)
         pace = self.pace
         if (over := pace.over(now)) is Over.STRETCH:
             self._end_stretch(pace.held_fetches)

@@ -111,16 +111,32 @@ def trace_counter(function: Any) -> Callable[[], int]:
     return (lambda: 0) if found is None else found.experimental_get_tracing_count
 
 
+def workers_of(x: Any) -> tuple[int | None, bool]:
+    """How many workers make a PyDataset's batches, and whether they are processes."""
+    if not isinstance(x, keras.utils.PyDataset):
+        return None, False
+    return int(x.workers), bool(x.use_multiprocessing)
+
+
 def compiles_for_shapes(pipeline: PipelineModel | None) -> bool:
     """Batches may differ in more than their number of rows, and XLA compiles for each shape.
 
     A last, smaller batch is known by its place.
     """
-    if pipeline is None:
-        return False
-    specs = tf.nest.flatten(getattr(pipeline.iterator, "element_spec", ()))
+    return any(shape is None or None in shape[1:] for shape in _batch_shapes(pipeline))
+
+
+def rows_may_differ(pipeline: PipelineModel | None) -> bool:
+    """A batch may have fewer rows than others, as the last one has without `drop_remainder`."""
+    shapes = _batch_shapes(pipeline)
+    return not shapes or any(shape is None or None in shape[:1] for shape in shapes)
+
+
+def _batch_shapes(pipeline: PipelineModel | None) -> list[list[int | None] | None]:
+    """Of each part of a batch; None where not even the number of axes is known."""
+    specs = tf.nest.flatten(getattr(getattr(pipeline, "iterator", None), "element_spec", ()))
     shapes = [getattr(spec, "shape", None) for spec in specs]
-    return any(s is None or s.rank is None or None in s.as_list()[1:] for s in shapes)
+    return [None if s is None or s.rank is None else s.as_list() for s in shapes]
 
 
 def layer_widths(model: keras.Model) -> list[int]:

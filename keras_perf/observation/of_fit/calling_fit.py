@@ -9,7 +9,12 @@ from typing import Any, NamedTuple
 import keras
 
 from keras_perf.observation.asked.dataset_graph import dataset_graph
-from keras_perf.observation.asked.model_facts import is_endless, kind_of_input, steps_are_capped
+from keras_perf.observation.asked.model_facts import (
+    is_endless,
+    kind_of_input,
+    steps_are_capped,
+    workers_of,
+)
 from keras_perf.records.run.pipeline import WrittenPipeline
 
 
@@ -51,6 +56,8 @@ class Asked(NamedTuple):
     may_run_out: bool
     """The data may end before the steps of an epoch that `fit` was told."""
     input_kind: str | None
+    input_workers: int | None
+    input_processes: bool
     dataset_graph: WrittenPipeline | None
 
 
@@ -60,6 +67,7 @@ def asked_of_fit(callbacks: keras.callbacks.CallbackList | None) -> Asked:
     epochs, steps = params.get("epochs"), params.get("steps")
     arguments = _fit_arguments()
     data = arguments.get("x")
+    workers, processes = workers_of(data)
     whole_executions = arguments.get("steps_per_epoch") is not None or steps_are_capped()
     return Asked(
         epochs=None if epochs is None else int(epochs),
@@ -67,6 +75,8 @@ def asked_of_fit(callbacks: keras.callbacks.CallbackList | None) -> Asked:
         whole_executions=whole_executions,
         may_run_out=whole_executions and not is_endless(data),
         input_kind=kind_of_input(data),
+        input_workers=workers,
+        input_processes=processes,
         dataset_graph=dataset_graph(data),
     )
 

@@ -55,7 +55,7 @@ class FitObservation(Observation):
         self._when_closed = when_closed
         asked = asked_of_fit(callbacks)
         self.epochs, self.epoch_steps = asked.epochs, asked.epoch_steps
-        self.input_kind, self._dataset_graph = asked.input_kind, asked.dataset_graph
+        self.input_kind, self._asked = asked.input_kind, asked
         self._length = EpochLength(model, asked)
         self._epochs_done = 0
         self._shapes_differ = self._exhausted = False
@@ -105,7 +105,9 @@ class FitObservation(Observation):
             "strategy": lambda: type(model.distribute_strategy).__name__,
             "replicas": lambda: int(model.distribute_strategy.num_replicas_in_sync),
             "function_replacements": lambda: self.replacements,
-            "dataset": lambda: self._dataset_graph,
+            "dataset": lambda: self._asked.dataset_graph,
+            "input_workers": lambda: self._asked.input_workers,
+            "input_processes": lambda: self._asked.input_processes,
             "batch_hooks": lambda: sorted({owner for _, owner in self.batch_hooks}),
         }
 

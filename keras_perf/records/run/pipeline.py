@@ -88,12 +88,17 @@ class InputFacts:
     """What is known of the input.
 
     `input_kind` is `tf.data`, `arrays`, `PyDataset`, `generator`, or None if it is not known.
+    `input_workers` make a PyDataset's batches, in processes if `input_processes`.
     `shapes_differ`: XLA compiles the steps, and batches may differ in more than their number of
-    rows. `prefetch_fill` is how full the last prefetch buffer was on average, 0 to 1.
+    rows; `rows_differ`: they may differ in that. `prefetch_fill` is how full the last prefetch
+    buffer was on average, 0 to 1.
     """
 
     input_kind: str | None = fact(text)
+    input_workers: int | None = fact(count(0, 1e6))
+    input_processes: bool = fact(flag, default=False)
     shapes_differ: bool = fact(flag, default=False)
+    rows_differ: bool = fact(flag, default=True)
     dataset: WrittenPipeline | None = fact(record(WrittenPipeline))
     stages: tuple[Stage, ...] = fact(each(record(Stage)), ())
     prefetch_fill: float | None = fact(number(0.0, 1.0))

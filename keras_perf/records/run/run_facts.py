@@ -13,6 +13,7 @@ from typing import Any
 
 from keras_perf.records.run.capture import Capture
 from keras_perf.records.run.exchange import ExchangeFacts
+from keras_perf.records.run.hook_calls import HookCalls
 from keras_perf.records.run.outlier import Outliers
 from keras_perf.records.run.outside_steps import OutsideSteps
 from keras_perf.records.run.pipeline import InputFacts
@@ -127,9 +128,9 @@ class GpuFacts:
 class RunFacts:
     """All of it.
 
-    `undisturbed_ms` is what the quickest steps take inside the train function; `trace_agreement`
-    what a trace and the split tell of each part; `not_known` name → reason of what would be here,
-    but could not be asked.
+    `undisturbed_ms` is what the quickest steps take inside the train function; `hooks` how often
+    each `Class.hook` did its work; `trace_agreement` what a trace and the split tell of each part;
+    `not_known` name → reason of what would be here, but could not be asked.
     """
 
     versions: Mapping[str, str] = fact(named(text), {})
@@ -141,6 +142,7 @@ class RunFacts:
     outliers: Outliers = field(default_factory=Outliers)
     outside: OutsideSteps | None = fact(record(OutsideSteps))
     undisturbed_ms: float | None = fact(number(most=1e12))
+    hooks: Mapping[str, HookCalls] = fact(named(record(HookCalls)), {})
     exchange: ExchangeFacts | None = fact(record(ExchangeFacts))
     trial: StepsPerExecution | None = fact(
         record(StepsPerExecution), key="steps_per_execution_trial"

@@ -1,0 +1,23 @@
+"""How often a hook did its work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from keras_perf.records.shapes import count, needed, number
+
+
+@dataclass(frozen=True, slots=True)
+class HookCalls:
+    """Of so many `times` that a hook was called it did nearly all of its work in `working`.
+
+    A batch hook is called after each execution, an epoch's hook after each epoch.
+    """
+
+    times: int = needed(count(1))
+    working: float = needed(number(1e-6))
+
+    @property
+    def period(self) -> float:
+        """It works every so many times; 1 where it works as long each time."""
+        return max(1.0, self.times / self.working)
