@@ -79,10 +79,10 @@ def may_be_python(stage: str) -> bool:
 
 
 def runs_python(summary: Summary) -> bool:
-    """Something of the input pipeline is Python code."""
+    """Something of the input pipeline is Python code that runs in this process."""
     known = summary.facts.input
     return (
-        known.input_kind in KERAS_INPUT
+        (known.input_kind in KERAS_INPUT and not known.input_processes)
         or any(stage.name.startswith("Generator") for stage in known.stages)
         or any(stage.python for chain in known.chains for stage in chain)
     )

@@ -63,6 +63,12 @@ class StepModel:
         return sum(self.rest.values())
 
     @property
+    def input_wait_ms(self) -> float:
+        """For how long a step waits for its batch."""
+        hidden = self.rest_ms if self.prefetched else 0.0
+        return max(0.0, self.produce_ms - hidden)
+
+    @property
     def step_ms(self) -> float:
         """Predicted time of a step."""
         both = self.produce_ms, self.rest_ms
@@ -128,6 +134,9 @@ class StepModel:
                 alone = 1 - freed * (0.25 + 0.25 * optimism)
                 quickest = min(1.0, self.undisturbed_ms / inside * alone)
                 left = 1 - gone * (1 - quickest)
+            if inside:
+                # No more can be gained than the work that goes.
+                left = max(left, 1 - saved / inside)
         rest = {p: ms * (left if p in INSIDE else 1.0) for p, ms in self.rest.items()}
         changed = replace(self, stages=stages, rest=rest, cpu_ms=max(0.0, self.cpu_ms - saved))
         work = sum(ms * self.threads.get(name, 1) for name, ms in stages.items())

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from keras_perf.advise.eager import (
+    MOSTLY_PYTHON_CORES,
+    compiled,
+    cores_used,
+    share_of_operations,
+)
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import INSIDE, StepModel
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
@@ -35,8 +41,9 @@ PARTS_OF = {
 }
 
 
-def gains(model: StepModel) -> dict[str, float]:
+def gains(situation: Situation) -> dict[str, float]:
     """Verdict → speed-up if its part were gone."""
+    model = situation.model
 
     def gain(without: StepModel) -> float:
         return model.step_ms / max(1e-9, without.step_ms)
@@ -46,6 +53,12 @@ def gains(model: StepModel) -> dict[str, float]:
     for verdict, parts in PARTS_OF.items():
         without = replace(model.with_rest(dict.fromkeys(parts, 0.0)), cpu_ms=0.0)
         found[verdict] = gain(without)
+    if situation.facts.settings.run_eagerly:
+        known = share_of_operations(situation) is not None
+        mostly_python = cores_used(situation) < MOSTLY_PYTHON_CORES
+        # A guess counts at its worst.
+        optimism = 0.0 if known or mostly_python else -1.0
+        found["eager-bound"] = gain(replace(compiled(situation)(model, optimism), cpu_ms=0.0))
     return found
 
 
@@ -68,11 +81,13 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
             f"only {summary.steps} steps were measured after warm-up, at least {ENOUGH_STEPS} "
             "are needed: train longer."
         )
-    found = gains(situation.model)
+    found = gains(situation)
     verdict = max(found, key=lambda name: found[name])
     between = gain_between_epochs(situation.model)
-    if between >= WORTHWHILE and between > _of_the_whole(found[verdict], situation.model):
-        spent = situation.model.outside["epoch_callbacks"]
+    outside = situation.model.outside
+    spent = outside.get("epoch_callbacks", 0.0)
+    most = spent >= max(outside.values(), default=0.0)
+    if most and between >= WORTHWHILE and between > _of_the_whole(found[verdict], situation.model):
         who = "between epochs callbacks take"
         if situation.facts.settings.in_a_loop:
             who = "outside of the steps the loop's own work takes"
@@ -111,14 +126,26 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
         )
     if "dispatch" in summary.parts or summary.facts.settings.run_eagerly:
         return "compute-bound", (
-            f"no other part is worth {WORTHWHILE - 1:.0%}: what remains is the model's own "
-            "computation."
+            f"{_nothing_else(situation)}: what remains is the model's own computation."
         )
     if _short(summary):
         return "inconclusive", _may_be_dispatch(summary)
     return "compute-bound", (
-        f"no other part is worth {WORTHWHILE - 1:.0%}: what remains is the model's own "
-        "computation and dispatch, which was not measured."
+        f"{_nothing_else(situation)}: what remains is the model's own computation and dispatch, "
+        "which was not measured."
+    )
+
+
+def _nothing_else(situation: Situation) -> str:
+    """That nothing is to be gained beside computing, and why not by the input where it shows."""
+    summary = situation.summary
+    nothing = f"no other part is worth {WORTHWHILE - 1:.0%}"
+    wait = summary.parts.get("input_wait", 0.0)
+    if summary.step_ms < WORTHWHILE * (summary.step_ms - wait):
+        return nothing
+    return (
+        f"{nothing} but the input wait of {wait:.3g} ms, which is the fetching of batches that "
+        "are ready"
     )
 
 
@@ -186,14 +213,17 @@ def _may_be_dispatch(summary: Summary) -> str:
 
 def _because(verdict: str, gain: float, situation: Situation) -> str:
     summary = situation.summary
-    if verdict == "communication-bound":
+    if verdict == "eager-bound":
+        what, spent = "operations run one by one from Python", summary.parts.get("compute", 0.0)
+    elif verdict == "communication-bound":
         what, spent = "the exchange of gradients", summary.wire_ms
     else:
         names = PARTS_OF.get(verdict, ("input_wait",))
         spent = sum(summary.parts.get(name, 0.0) for name in names)
         what = " and ".join(name.replace("_", " ") for name in names)
+    without = "compiled" if verdict == "eager-bound" else "without"
     whole = _of_the_whole(gain, situation.model)
     faster = f"training would be {gain:.2f}× as fast."
     if gain > CLEARLY_MORE * whole:
         faster = f"a step would be {gain:.2f}× as fast, the whole training {whole:.2f}×."
-    return f"{what}: {spent:.3g} ms of each step; without, {faster}"
+    return f"{what}: {spent:.3g} ms of each step; {without}, {faster}"

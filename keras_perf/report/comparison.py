@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from keras_perf.analyse.part_means import Figures
-from keras_perf.analyse.resampling import bounds_of, resampled_means, speedup_interval
-from keras_perf.records.interval import PARTS
+from keras_perf.analyse.resampling import speedup_interval
 from keras_perf.report.advice_taken import AdviceTaken, advice_taken
 from keras_perf.report.diagnosis import Diagnosis, diagnose
+from keras_perf.report.saved_parts import saved_parts
 from keras_perf.report.text.forms import Form, Markdown, Terminal
 
 LABELS = {
@@ -56,33 +52,15 @@ class Comparison:
         intervals are drawn anew, the 5th and the 95th percentile of before − after (source:
         `keras_perf.analyse.resampling`). Where it holds 0, the change may be chance.
 
-        A part that only one of them measured is NaN, and inside compute in both. After those
+        A part that only one of them measured is NaN in the other, whose compute holds it; what
+        compute saved is then that of both together. After those
         of the step come the step itself and what lies between epochs, per step too; the latter
         has no interval.
 
         What the intervals cannot see: what differs from run to run, such as another load on the
         machine.
         """
-        runs = self.before, self.after
-        measured = [p for p in PARTS if all(p in run.summary.parts for run in runs)]
-        means = [
-            _tiled({p: run.breakdown[p] for p in ("step", *measured)}, measured) for run in runs
-        ]
-        draws = [
-            _tiled(resampled_means(run.summary.intervals, seed), measured)
-            for seed, run in enumerate(runs)
-        ]
-        unknown = float("nan")
-        rows = []
-        for name in (*PARTS, "step"):
-            saved = draws[0][name] - draws[1][name] if name in draws[0] else np.array([unknown])
-            both = (each.get(name, unknown) for each in means)
-            rows.append((name, *both, *bounds_of(saved)))
-        first, second = self.before.summary.outside, self.after.summary.outside
-        rows += [(p, first[p], second[p], unknown, unknown) for p in first if p in second]
-        frame = pd.DataFrame(rows, columns=["part", "before_ms", "after_ms", "low", "high"])
-        frame.insert(3, "saved_ms", frame["before_ms"] - frame["after_ms"])
-        return frame
+        return saved_parts(self.before, self.after)
 
     def to_markdown(self) -> str:
         """For TensorBoard, an issue, a chat."""
@@ -187,14 +165,6 @@ class Comparison:
                 f"{self.whole_speedup:.2f}× measured."
             )
         return text
-
-
-def _tiled(
-    means: Mapping[str, float] | Mapping[str, Figures], measured: Iterable[str]
-) -> dict[str, Any]:
-    """The step and its parts, with all that is not measured inside compute."""
-    known = {part: means[part] for part in measured if part != "compute"}
-    return {**known, "compute": means["step"] - sum(known.values()), "step": means["step"]}
 
 
 def _figure(ms: float) -> str:

@@ -28,7 +28,7 @@ class Diagnosis:
 
     Attributes:
         verdict: `input-bound`, `callback-bound`, `dispatch-bound`, `compile-bound`,
-            `communication-bound`, `compute-bound` or `inconclusive`.
+            `eager-bound`, `communication-bound`, `compute-bound` or `inconclusive`.
         explanation: the sentence behind it.
         breakdown: milliseconds per step by part; the parts add up to `step`. A part that could
             not be measured is 0 here, is named in `notes`, and lies in `compute`.
@@ -157,10 +157,10 @@ def diagnosis_of(summary: Summary) -> Diagnosis:
         explanation,
         breakdown,
         advice,
-        combined_speedup(situation.model, advice),
+        combined_speedup(situation, advice),
         tuple(notes_of(summary, verdict, {each.id for each in advice})),
         summary,
-        combined_speedup(situation.model, advice, "whole"),
+        combined_speedup(situation, advice, "whole"),
     )
 
 

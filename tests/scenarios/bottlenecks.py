@@ -612,7 +612,7 @@ def tiny_model(callbacks: Callbacks, mended: bool, *, width: int = 16, rows: int
 
 
 @scenario(
-    verdicts=("compute-bound", "dispatch-bound"),
+    verdicts=("eager-bound",),
     top="disable-run-eagerly",
     traced=True,
     variants=({"width": 256, "rows": 64}, {"width": 512, "rows": 256}),

@@ -9,13 +9,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
 
+from keras_perf.advise.prediction_bounds import uncertainty, widened
 from keras_perf.advise.recommendation import Recommendation, cost_ms
 from keras_perf.advise.rules.batching import batch_before_map
+from keras_perf.advise.rules.caching import cache
 from keras_perf.advise.rules.compute import disable_run_eagerly, stable_shapes
 from keras_perf.advise.rules.epochs import amortize_epoch_callback, rarer_validation
 from keras_perf.advise.rules.files_and_order import interleave, nondeterministic_order
 from keras_perf.advise.rules.host import amortize_callback, raise_steps_per_execution, tune_gc
-from keras_perf.advise.rules.input import cache, parallel_map, prefetch, private_threadpool
+from keras_perf.advise.rules.input import parallel_map, prefetch, private_threadpool
 from keras_perf.advise.rules.on_a_gpu import (
     enable_xla,
     gpu_thread_mode,
@@ -31,7 +33,6 @@ from keras_perf.advise.rules.workers import (
     reduce_in_half_precision,
 )
 from keras_perf.advise.situation import Situation
-from keras_perf.advise.step_model import StepModel
 
 WORTH_SAYING = 1.02
 """Below this predicted speed-up a recommendation is left out."""
@@ -94,18 +95,30 @@ def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
             break
         model = changed
         chosen.append(replace(best, speedup_after_others=gain))
-    return tuple(chosen)
+    by = uncertainty(situation)
+    return tuple(_with_wider_bounds(advice, by) for advice in chosen)
+
+
+def _with_wider_bounds(advice: Recommendation, by: float) -> Recommendation:
+    bounds = advice.predicted_speedup, advice.low, advice.high
+    _, low, high = widened(bounds, by)
+    return replace(advice, low=low, high=high)
 
 
 def combined_speedup(
-    model: StepModel, advice: tuple[Recommendation, ...], of: Literal["step", "whole"] = "step"
+    situation: Situation,
+    advice: tuple[Recommendation, ...],
+    of: Literal["step", "whole"] = "step",
 ) -> tuple[float, float, float]:
     """What all of it buys together: expected, low, high. Not the product of the single ones."""
-    results = []
+    if not advice:
+        return 1.0, 1.0, 1.0
+    model, results = situation.model, []
     for optimism in (0.0, -1.0, 1.0):
         changed = model
         for recommendation in advice:
             changed = recommendation.change(changed, optimism)
         results.append(max(1.0, cost_ms(model, of) / cost_ms(changed, of)))
     expected, *bounds = results
-    return expected, min(expected, *bounds), max(expected, *bounds)
+    together = expected, min(expected, *bounds), max(expected, *bounds)
+    return widened(together, uncertainty(situation)) if together[2] > 1.0 else together

@@ -12,6 +12,9 @@ from keras_perf.advise.step_model import StepModel
 RARER = 5
 """Work between epochs is advised to be done so many times less often."""
 
+WORTH = 0.05
+"""A hook that takes less than this share of the training is left alone."""
+
 KERAS_OWN = ("BackupAndRestore", "ModelCheckpoint", "TensorBoard", "CSVLogger")
 """Callbacks of Keras's that work between epochs; a subclass can let some epochs pass."""
 
@@ -25,17 +28,21 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
         return None
     present = _period(recorded.validations, recorded.epoch_gaps)
     advised = RARER * present
+    rarer = (situation.facts.length.epochs or 0) >= advised
 
     def change(model: StepModel, optimism: float) -> StepModel:
         left = 1 / RARER * (1 - 0.2 * optimism)
-        # Beginning and ending a validation is a part of what lies between two epochs.
-        rest = 1 - (1 - left) * (1 + optimism) / 2
+        # Beginning and ending a validation is a part of what lies between two epochs: no more
+        # than the validation itself, and nothing of it goes where each epoch is still validated.
+        rest_ms = model.outside.get("epoch_rest", 0.0)
+        begun_ms = min(rest_ms, spent) if rarer else 0.0
+        gone = begun_ms * (1 - left) * (1 + optimism) / 2
+        rest = 1 - gone / rest_ms if rest_ms else 1.0
         return model.with_outside({"validation": left, "epoch_rest": rest})
 
     title = f"Validate less: every {advised} epochs, or on a part of the data"
-    if (situation.facts.length.epochs or 0) >= advised:
-        action = f"model.fit(..., validation_freq={advised})"
-    else:
+    action = f"model.fit(..., validation_freq={advised})"
+    if not rarer:
         title = "Validate on a part of the data"
         action = (
             f"model.fit(..., validation_steps=batches // {RARER})  # of your validation batches"
@@ -66,15 +73,15 @@ def amortize_epoch_callback(situation: Situation) -> Recommendation | None:
     recorded, model = situation.facts.outside, situation.model
     owners = recorded.epoch_callbacks_s if recorded is not None else {}
     total = sum(owners.values())
-    if recorded is None or not total or not model.outside:
+    if not total or not model.outside:
         return None
     owner = max(owners, key=lambda name: owners[name])
     share = owners[owner] / total
     spent, (name, _, hook) = share * model.outside["epoch_callbacks"], owner.partition(".")
-    seen = [t.count for t in situation.facts.outliers.event_totals if t.owner == owner]
-    present = _period(sum(seen), recorded.epoch_gaps)
+    calls = situation.facts.hooks.get(owner)
+    present = round(calls.period) if calls is not None else 1
     advised = RARER * present
-    if advised > (situation.facts.length.epochs or advised):
+    if advised > (situation.facts.length.epochs or advised) or spent < WORTH * model.whole_ms:
         return None
 
     def change(model: StepModel, optimism: float) -> StepModel:

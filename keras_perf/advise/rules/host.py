@@ -13,7 +13,10 @@ from keras_perf.analyse.summary import Summary
 from keras_perf.records.owners import COLLECTOR
 
 AMORTIZED_OVER = 20
-"""Callbacks are advised to do their work so many times less often."""
+"""Callbacks are advised to do their work so many times less often, at most once an epoch."""
+
+WORTH_AMORTIZING = 0.05
+"""A callback that takes less than this share of a step, without its input, is left alone."""
 
 TENSORBOARDS_OWN = 0.45
 """What is left of Keras's TensorBoard, which took 0.35 ms a step writing every batch, where it
@@ -29,26 +32,32 @@ FREQUENCY_ARGUMENTS = {
 @rule("amortize-callback", in_a_loop=rarer_work)
 def amortize_callback(situation: Situation) -> Recommendation | None:
     """A callback's batch hook takes a noticeable part of every step."""
-    model = situation.model
     owners = {name: ms for name, ms in situation.summary.owners.items() if name != COLLECTOR}
-    if not owners:
+    for owner in sorted(owners, key=lambda name: -owners[name]):
+        if owners[owner] < WORTH_AMORTIZING * situation.model.rest_ms:
+            return None
+        if (advice := _done_less_often(situation, owner, owners[owner])) is not None:
+            return advice
+    return None
+
+
+def _done_less_often(situation: Situation, owner: str, spent: float) -> Recommendation | None:
+    """None where it is done about once an epoch as it is."""
+    model, (name, _, hook) = situation.model, owner.partition(".")
+    callbacks_ms = model.rest.get("callbacks", 0.0)
+    steps_at_once = situation.facts.settings.steps_per_execution
+    calls, steps = situation.facts.hooks.get(owner), situation.facts.length
+    present = steps_at_once * (round(calls.period) if calls is not None else 1)
+    longest = steps.epoch_steps or steps.steps // 2 or AMORTIZED_OVER * present
+    every = min(AMORTIZED_OVER * present, longest)
+    if not callbacks_ms or every < 2 * present:
         return None
-    owner = max(owners, key=lambda name: owners[name])
-    spent, (name, _, hook) = owners[owner], owner.partition(".")
-    period = _period(situation, owner)
-    every = AMORTIZED_OVER * period
-    left_of_it, often = 1 / AMORTIZED_OVER, f"every {every} steps"
+    left_of_it, often = present / every, f"every {every} steps"
     title = f"Do the work of {name}.{hook} {often}"
     if name == "TensorBoard":
         # It calls its summary writer for every batch, whatever `update_freq` is.
         left_of_it, often = TENSORBOARDS_OWN, "once an epoch"
         title = "Let TensorBoard write once an epoch"
-    # Hooks are called once per execution, with the index of its last batch.
-    calls = every // situation.facts.settings.steps_per_execution
-    method = identifier(hook, "on_train_batch_end")
-    callbacks_ms = model.rest.get("callbacks", 0.0)
-    if not callbacks_ms:
-        return None
     share = min(1.0, spent / callbacks_ms)
 
     def change(model: StepModel, optimism: float) -> StepModel:
@@ -57,28 +66,6 @@ def amortize_callback(situation: Situation) -> Recommendation | None:
         awake = model.awake(gone * model.rest.get("callbacks", 0.0), optimism)
         return awake.with_rest({"callbacks": 1 - gone})
 
-    if name == "ProgbarLogger":
-        action = "model.fit(..., verbose=2)  # a line per epoch in place of the progress bar"
-    elif name == "TensorBoard":
-        action = 'keras.callbacks.TensorBoard(..., update_freq="epoch")  # Keras\'s default'
-    elif name in FREQUENCY_ARGUMENTS:
-        action = f"keras.callbacks.{name}(..., {FREQUENCY_ARGUMENTS[name]}={every})"
-    elif name == "LambdaCallback":
-        action = (
-            f"calls = itertools.count(1)\n"
-            f"keras.callbacks.LambdaCallback({method}=lambda batch, logs: "
-            f"next(calls) % {calls} or your_function(batch, logs))"
-        )
-    else:
-        action = (
-            f"class {identifier(name, 'YourCallback')}(keras.callbacks.Callback):\n"
-            "    calls = 0\n\n"
-            f"    def {method}(self, batch, logs=None):\n"
-            "        self.calls += 1\n"
-            f"        if self.calls % {calls}:\n"
-            "            return\n"
-            "        ...  # as before"
-        )
     return predicted(
         model,
         change,
@@ -87,8 +74,35 @@ def amortize_callback(situation: Situation) -> Recommendation | None:
             f"{owner} takes {spent:.3g} ms of every step of {situation.summary.step_ms:.3g} ms; "
             f"{often} it leaves {spent * left_of_it:.2g} ms."
         ),
-        action=action,
-        evidence={"owner": owner, "callback_ms": spent, "present": period, "advised": every},
+        # Hooks are called once per execution, with the index of its last batch.
+        action=_with_fewer_calls(name, hook, every, max(1, every // steps_at_once)),
+        evidence={"owner": owner, "callback_ms": spent, "present": present, "advised": every},
+    )
+
+
+def _with_fewer_calls(name: str, hook: str, steps: int, calls: int) -> str:
+    """Code with which a callback works every so many steps, which are so many calls."""
+    method = identifier(hook, "on_train_batch_end")
+    if name == "ProgbarLogger":
+        return "model.fit(..., verbose=2)  # a line per epoch in place of the progress bar"
+    if name == "TensorBoard":
+        return 'keras.callbacks.TensorBoard(..., update_freq="epoch")  # Keras\'s default'
+    if name in FREQUENCY_ARGUMENTS:
+        return f"keras.callbacks.{name}(..., {FREQUENCY_ARGUMENTS[name]}={steps})"
+    if name == "LambdaCallback":
+        return (
+            f"calls = itertools.count(1)\n"
+            f"keras.callbacks.LambdaCallback({method}=lambda batch, logs: "
+            f"next(calls) % {calls} or your_function(batch, logs))"
+        )
+    return (
+        f"class {identifier(name, 'YourCallback')}(keras.callbacks.Callback):\n"
+        "    calls = 0\n\n"
+        f"    def {method}(self, batch, logs=None):\n"
+        "        self.calls += 1\n"
+        f"        if self.calls % {calls}:\n"
+        "            return\n"
+        "        ...  # as before"
     )
 
 
@@ -121,17 +135,6 @@ def raise_steps_per_execution(situation: Situation) -> Recommendation | None:
         action=f"model.compile(..., steps_per_execution={recommended})",
         evidence={**trial.evidence, "present": current, "advised": recommended},
     )
-
-
-def _period(situation: Situation, owner: str) -> int:
-    """Every how many steps the callback does its work already; 1 if in each."""
-    summary = situation.summary
-    least = summary.facts.settings.steps_per_execution
-    for total in summary.facts.outliers.event_totals:
-        if total.owner == owner:
-            mostly = total.total_ms > 0.5 * summary.owners[owner] * summary.steps
-            return max(least, round(summary.steps / total.count)) if mostly else least
-    return least
 
 
 AFTER_SEARCHES = 0.2

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import (
-    CACHES,
     has_stage,
     has_threads,
     maps_in_parallel,
@@ -140,59 +139,3 @@ def private_threadpool(situation: Situation) -> Recommendation | None:
             "advised": advised,
         },
     )
-
-
-@rule("cache", followed=has_stage(*CACHES))
-def cache(situation: Situation) -> Recommendation | None:
-    """Every epoch does the same preparation again."""
-    facts, model = situation.facts, situation.model
-    recorded, epochs = facts.input.stages, facts.length.epochs or 0
-    cached = any("Cache" in stage.name for stage in recorded)
-    if cached or epochs < 2 or not situation.own_dataset:
-        return None
-    if any(stage.name.startswith(("Repeat", "ForeverRepeat")) for stage in recorded):
-        # An endless stream would be kept without end.
-        return None
-    maps = [name for name in model.stages if "Map" in name and not name.startswith("FlatMap")]
-    if not maps:
-        return None
-    order = list(model.stages)
-    saved = order[: order.index(maps[-1]) + 1]
-    epoch_steps = facts.length.epoch_steps or 0
-    size_mib = recorded[order.index(maps[-1])].bytes_per_batch * epoch_steps / 2**20
-    warmup = facts.outside.warmup_steps if facts.outside is not None else 0
-    first_epoch = max(0, epoch_steps - warmup) / situation.summary.steps
-    available = facts.machine.memory_available_mib or 0.0
-    if not size_mib or size_mib > available / 2:
-        return None
-
-    def change(model: StepModel, optimism: float) -> StepModel:
-        # Reading back costs a few percent; what a report counts of the first epoch still pays.
-        later = model.with_less_work(dict.fromkeys(saved, 0.02 * (1 - optimism)), optimism)
-        later = later.awake(model.step_ms - later.step_ms, optimism, waited=True)
-        fetch_ms = max(later.rest.get("fetch", 0.0), FIRST_BATCH_MS / max(1, epoch_steps))
-        later = replace(later, rest={**later.rest, "fetch": fetch_ms})
-        first_ms = min(1.0, first_epoch) * max(0.0, model.step_ms - later.step_ms)
-        return replace(later, rest={**later.rest, "first_epoch": first_ms})
-
-    saved_ms = sum(model.stages[name] for name in saved)
-    return predicted(
-        model,
-        change,
-        title="Keep prepared examples in memory after the first epoch",
-        reason=(
-            f"Stages up to {maps[-1]} take {saved_ms:.3g} ms a batch in each of {epochs} epochs; "
-            f"their result is about {size_mib:.3g} MiB and fits into memory. "
-            "What a map draws at random would be the same in every epoch."
-        ),
-        action=(
-            "dataset = dataset.map(your_function).cache()  "
-            "# before shuffle and batch; random augmentation goes after it"
-        ),
-        evidence={"saved_ms": saved_ms, "epochs": epochs, "size_mib": size_mib},
-    )
-
-
-FIRST_BATCH_MS = 3.0
-"""What an epoch's first batch is waited for, even where all of them lie in memory: 0.10 to 0.14 ms
-a step in epochs of 30 steps."""

@@ -32,6 +32,11 @@ def parallel_input(situation: Situation) -> Recommendation | None:
         return None
     if not (wait or held) or model.cores < 2:
         return None
+    present = 1
+    if kind == "PyDataset":
+        present = max(1, summary.facts.input.input_workers or 1)
+        if summary.facts.input.input_processes and present >= model.cores:
+            return None
     beside_ms = model.cpu_ms - model.rest.get("compute", 0.0)
     if kind == "generator" and beside_ms > SEVERAL_CORES * model.produce_ms:
         # Its code runs on several cores as it is, as NumPy's linear algebra does.
@@ -40,7 +45,8 @@ def parallel_input(situation: Situation) -> Recommendation | None:
     def change(model: StepModel, optimism: float) -> StepModel:
         # Workers also run ahead of training.
         if not held:
-            return replace(model.hidden(1 / model.usable_threads(optimism)), prefetched=True)
+            left = min(1.0, present / model.usable_threads(optimism))
+            return replace(model.hidden(left), prefetched=True)
         # Cores are idle beside what holds the interpreter, and processes hand batches over.
         shared = model.hidden(1 / max(1.0, model.cores * (0.95 + 0.05 * optimism)))
         handing_ms = HANDED_OVER_MS * (1 - optimism)
@@ -69,5 +75,11 @@ def parallel_input(situation: Situation) -> Recommendation | None:
             f"model.fit(Batches(workers={model.cores}, use_multiprocessing=True), ...)  "
             "# in place of the dataset"
         ),
-        evidence={"input_wait_ms": wait, "input_kind": kind, "cores": model.cores},
+        evidence={
+            "input_wait_ms": wait,
+            "input_kind": kind,
+            "cores": model.cores,
+            "present": present,
+            "advised": model.cores,
+        },
     )

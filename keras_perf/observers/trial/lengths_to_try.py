@@ -69,7 +69,7 @@ class Room:
         lengths = fitting[:3:2]
         left_s = self.steps_left * self.step_ms / 1e3
         if self.step_ms > LONG_STEP_MS:
-            return [], f"steps of {self.step_ms:.0f} ms are too long for the cost per execution"
+            return [], f"steps of more than {LONG_STEP_MS:.0f} ms are too long to gain from it"
         if not lengths:
             return [], (
                 f"{self.epochs} of {self.epoch_steps} steps, with {self.steps_left} steps still "

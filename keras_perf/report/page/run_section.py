@@ -24,6 +24,7 @@ PART_OF_VERDICT = {
     "compile-bound": "compile",
     "communication-bound": "compute",
     "compute-bound": "compute",
+    "eager-bound": "compute",
 }
 
 

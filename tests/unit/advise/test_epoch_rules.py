@@ -120,4 +120,26 @@ def test_more_time_between_epochs_never_buys_less(pair, compute):
             rule(situation(compute=compute, context=between_epochs(ms, {"Mine.on_epoch_end": ms})))
             for ms in sorted(pair)
         )
-        assert cheap.predicted_speedup <= dear.predicted_speedup * (1 + 1e-9)
+        if cheap is not None:
+            assert cheap.predicted_speedup <= dear.predicted_speedup * (1 + 1e-9)
+
+
+def test_where_each_epoch_is_still_validated_what_lies_around_it_stays():
+    context = between_epochs(4.0, rest=10.0)
+    few, many = (
+        rarer_validation(situation(compute=10.0, context=context | {"epochs": n})) for n in (4, 5)
+    )
+    assert few.high == pytest.approx(24 / (20 + 4 * 0.16))
+    assert few.predicted_speedup < many.predicted_speedup < 24 / (24 - 4 * 0.8 - 4 * 0.8)
+
+
+def test_an_epoch_hook_that_works_rarely_is_told_from_there():
+    hooks = {"Mine.on_epoch_end": {"times": 20, "working": 10.0}}
+    context = between_epochs(callbacks={"Mine.on_epoch_end": 6.0}) | {"hooks": hooks, "epochs": 20}
+    advice = amortize_epoch_callback(situation(compute=10.0, context=context))
+    assert (advice.evidence["present"], advice.evidence["advised"]) == (2, 10)
+
+
+def test_an_epoch_hook_of_less_than_a_twentieth_of_the_training_is_left_alone():
+    assert amortized(Mine__on_epoch_end=0.52) is None
+    assert amortized(Mine__on_epoch_end=0.53) is not None

@@ -76,26 +76,49 @@ def test_tensorboard_is_told_its_default_which_leaves_nearly_a_half():
     assert advice.predicted_speedup == pytest.approx(10 / (4 * 0.45 + computing))
 
 
-def works_in(steps: int, *, total_ms: float, **context: Any) -> Recommendation | None:
-    """Of 200 steps the callback took long in so many; 4 ms per step are 800 ms in all."""
-    total = {"cause": "callback", "owner": HOOK, "count": steps, "total_ms": total_ms}
-    others = {"cause": "callback", "owner": "Other.on_train_batch_end", "count": 1, "total_ms": 9}
-    return amortized({"event_totals": [others, total], **context}, **{HOOK.replace(".", "__"): 4.0})
+def works_in(calls: float, *, of: int = 200, **context: Any) -> Recommendation | None:
+    """In so many of its calls the callback took nearly all of its time."""
+    hooks = {HOOK: {"times": of, "working": calls}}
+    return amortized({"hooks": hooks, **context}, **{HOOK.replace(".", "__"): 4.0})
 
 
 def test_a_callback_that_works_every_tenth_step_already_is_told_every_200():
-    advice = works_in(20, total_ms=700.0)
+    advice = works_in(20)
     assert advice.evidence["advised"] == 200
     computing = awake(6.0, [3.6, 3.8, 4.0])
     assert_predicts(advice, 0.4 + computing[0], 0.2 + computing[1], computing[2])
 
 
 def test_a_callback_that_works_in_every_step_is_not_taken_for_one_that_seldom_does():
-    assert works_in(20, total_ms=300.0).evidence["advised"] == 20
+    assert works_in(150.0).evidence["advised"] == 20
+
+
+def test_no_interval_is_longer_than_an_epoch():
+    advice = works_in(10, epoch_steps=50)
+    assert (advice.evidence["present"], advice.evidence["advised"]) == (20, 50)
+    # Two fifths of it are left.
+    assert advice.predicted_speedup < 10 / (10 - 4 * 0.6) * 1.2
+    assert works_in(4, epoch_steps=50) is None
+
+
+def test_a_callback_of_less_than_a_twentieth_of_the_step_is_left_alone():
+    def spends(ms: float) -> Recommendation | None:
+        found = situation(input_wait=0.0, compute=10.0 - ms, callbacks=ms, owners={HOOK: ms})
+        return amortize_callback(found)
+
+    assert spends(0.49) is None
+    assert spends(0.51) is not None
+
+
+def test_where_the_dearest_works_rarely_enough_the_next_is_told():
+    owners = {HOOK: 3.0, "Other.on_train_batch_end": 1.0}
+    context = {"hooks": {HOOK: {"times": 200, "working": 4.0}}, "epoch_steps": 60}
+    found = situation(compute=6.0, callbacks=4.0, owners=owners, context=context)
+    assert amortize_callback(found).evidence["owner"] == "Other.on_train_batch_end"
 
 
 def test_with_several_steps_per_execution_the_hook_counts_its_calls():
-    advice = works_in(25, total_ms=700.0, steps_per_execution=8)
+    advice = works_in(25, of=25, steps_per_execution=8)
     # It works once in 8 steps, that is in every call, and then in every twentieth.
     assert (advice.evidence["present"], advice.evidence["advised"]) == (8, 160)
     assert "if self.calls % 20:" in advice.action
@@ -130,7 +153,8 @@ def test_amortizing_more_never_buys_less(pair, compute):
         )
         for ms in sorted(pair)
     )
-    assert cheap.predicted_speedup <= dear.predicted_speedup * (1 + 1e-9)
+    if cheap is not None:
+        assert cheap.predicted_speedup <= dear.predicted_speedup * (1 + 1e-9)
 
 
 # -- raise-steps-per-execution -----------------------------------------------------------

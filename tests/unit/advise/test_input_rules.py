@@ -10,14 +10,9 @@ from hand_built import FITS_IN_MEMORY, assert_predicts, situation, stage
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.all_rules import recommendations
 from keras_perf.advise.rules.batching import CALL_MS, batch_before_map
+from keras_perf.advise.rules.caching import FIRST_BATCH_MS, cache
 from keras_perf.advise.rules.files_and_order import OVERTAKEN, interleave, nondeterministic_order
-from keras_perf.advise.rules.input import (
-    FIRST_BATCH_MS,
-    cache,
-    parallel_map,
-    prefetch,
-    private_threadpool,
-)
+from keras_perf.advise.rules.input import parallel_map, prefetch, private_threadpool
 from keras_perf.advise.rules.python_input import parallel_input
 
 PIPELINE = [
@@ -563,7 +558,13 @@ def test_a_pydataset_is_told_to_use_processes():
         "Each step waits 9.5 ms for a PyDataset that one thread of Python runs; "
         "8 logical CPUs are there to share it."
     )
-    assert advice.evidence == {"input_wait_ms": 9.5, "input_kind": "PyDataset", "cores": 8}
+    assert advice.evidence == {
+        "input_wait_ms": 9.5,
+        "input_kind": "PyDataset",
+        "cores": 8,
+        "present": 1,
+        "advised": 8,
+    }
 
 
 def test_a_generator_is_told_to_become_a_pydataset_first():

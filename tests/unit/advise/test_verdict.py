@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from hand_built import H200, between_epochs, situation, stage
+from hand_built import H200, between_epochs, situation, stage, summary
 
+from keras_perf.advise.situation import situation_of
 from keras_perf.advise.verdict import gain_between_epochs, gains, verdict_of
 from keras_perf.analyse.summary import ENOUGH_STEPS
 
@@ -54,15 +56,55 @@ def test_the_part_whose_removal_buys_most_is_the_verdict(arguments, verdict, bec
     assert verdict_of(situation(**arguments)) == (verdict, because)
 
 
+@pytest.mark.parametrize("operations", [0.3, None])
+def test_eager_steps_have_a_verdict_of_their_own(operations):
+    measured = summary(
+        input_wait=0.0, compute=10.0, process_cpu_pct=100.0, context={"run_eagerly": True}
+    )
+    if operations is not None:
+        trace = {"execution_ms": 10 * operations, "python_ms": 10 * (1 - operations)}
+        measured = replace(measured, trace=trace)
+    found, because = verdict_of(situation_of(measured))
+    assert found == "eager-bound"
+    assert because.startswith("operations run one by one from Python: 10 ms of each step;")
+
+
+def test_a_slow_input_of_an_eager_training_is_the_verdict_where_it_buys_more():
+    found = situation(
+        input_wait=40.0, compute=4.0, stages=SEQUENTIAL, context={"run_eagerly": True}
+    )
+    assert verdict_of(found)[0] == "input-bound"
+
+
+@pytest.mark.parametrize(
+    ("validation", "rest", "verdict"),
+    [(0.5, 0.5, "callback-bound"), (1.5, 0.5, "compute-bound"), (0.5, 1.5, "compute-bound")],
+)
+def test_callbacks_between_epochs_are_the_verdict_where_they_are_the_most_there(
+    validation, rest, verdict
+):
+    context = between_epochs(validation, {"Mine.on_epoch_end": 1.0}, rest)
+    assert verdict_of(situation(input_wait=0.0, compute=10.0, context=context))[0] == verdict
+
+
+def test_a_wait_that_is_the_price_of_fetching_is_named_as_that():
+    context = {"prefetch_fill": 1.0}
+    stages = [stage("Map", 0.5), stage("Prefetch", 0.0)]
+    found = situation(input_wait=0.8, compute=5.4, dispatch=0.0, stages=stages, context=context)
+    verdict, because = verdict_of(found)
+    assert verdict == "compute-bound"
+    assert "but the input wait of 0.8 ms, which is the fetching of batches" in because
+
+
 def test_a_slow_callback_behind_a_slower_pipeline_is_not_the_bottleneck():
     found = situation(input_wait=3.0, compute=3.0, callbacks=4.0, stages=PREFETCHED)
-    assert gains(found.model)["callback-bound"] == 1.0
+    assert gains(found)["callback-bound"] == 1.0
     assert verdict_of(found)[0] == "input-bound"
 
 
 def test_a_pipeline_that_keeps_up_is_not_the_bottleneck():
     found = situation(input_wait=0.4, compute=9.6, stages=PREFETCHED)
-    assert gains(found.model)["input-bound"] == pytest.approx(10.0 / 9.6)
+    assert gains(found)["input-bound"] == pytest.approx(10.0 / 9.6)
     assert verdict_of(found)[0] == "compute-bound"
 
 

@@ -206,7 +206,7 @@ def test_a_run_is_told_from_verdict_to_versions(page):
     assert "dataset = dataset.prefetch(tf.data.AUTOTUNE)  # last in the pipeline" in seen.texts(
         "code"
     )
-    assert "1.82× (1.67–2.00)" in seen.texts("span")
+    assert "1.82× (1.49–2.23)" in seen.texts("span")
     assert CAUSES[Cause.CALLBACK] in seen.texts("td")
     assert {"2.21.0", "no", "32", "H200 GPU-1"} <= set(seen.texts("dd"))
 

@@ -1,0 +1,49 @@
+"""What a change saved of each part of a step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from keras_perf.analyse.part_means import Figures
+from keras_perf.analyse.resampling import bounds_of, resampled_means
+from keras_perf.records.interval import PARTS
+from keras_perf.report.diagnosis import Diagnosis
+
+UNKNOWN = float("nan")
+
+
+def saved_parts(before: Diagnosis, after: Diagnosis) -> pd.DataFrame:
+    """As `Comparison.to_frame` describes it."""
+    runs = before, after
+    both = [part for part in PARTS if all(part in run.summary.parts for run in runs)]
+    draws = [
+        _comparable(resampled_means(run.summary.intervals, seed), both)
+        for seed, run in enumerate(runs)
+    ]
+    means = [_comparable({n: np.array([ms]) for n, ms in r.breakdown.items()}, both) for r in runs]
+    rows = []
+    for name in (*PARTS, "step"):
+        shown = [
+            run.breakdown[name] if name == "step" or name in run.summary.parts else UNKNOWN
+            for run in runs
+        ]
+        saved, bounds = UNKNOWN, (UNKNOWN, UNKNOWN)
+        if name in means[0]:
+            saved = float((means[0][name] - means[1][name])[0])
+            bounds = bounds_of(draws[0][name] - draws[1][name])
+        rows.append((name, *shown, saved, *bounds))
+    first, second = before.summary.outside, after.summary.outside
+    rows += [
+        (part, first[part], second[part], first[part] - second[part], UNKNOWN, UNKNOWN)
+        for part in first
+        if part in second
+    ]
+    columns = ["part", "before_ms", "after_ms", "saved_ms", "low", "high"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _comparable(means: dict[str, Figures], both: list[str]) -> dict[str, Figures]:
+    """The step and the parts that both runs measured, with all others inside compute."""
+    known = {part: means[part] for part in both if part != "compute"}
+    return {**known, "compute": means["step"] - sum(known.values()), "step": means["step"]}

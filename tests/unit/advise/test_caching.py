@@ -1,0 +1,108 @@
+"""Where a cache belongs in a pipeline as it is written, and what it saves there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hand_built import FITS_IN_MEMORY, situation, stage
+
+from keras_perf.advise.recommendation import Recommendation
+from keras_perf.advise.rules.caching import cache
+
+MIB = 2.0**20
+SLICES = {"kind": "tensor_slice"}
+DECODE = {"kind": "map", "function": "decode"}
+AUGMENT = {"kind": "map", "function": "augment", "random": True}
+BATCH, SHUFFLE = {"kind": "batch"}, {"kind": "shuffle"}
+
+
+def cached(
+    chain: list[dict[str, Any]], stages: list[dict[str, Any]], **context: Any
+) -> Recommendation | None:
+    known = FITS_IN_MEMORY | {"dataset": {"chains": [chain]}} | context
+    return cache(situation(input_wait=8.0, compute=2.0, stages=stages, context=known))
+
+
+def test_a_cache_stands_before_what_is_random_and_saves_what_is_before_it():
+    advice = cached(
+        [SLICES, DECODE, AUGMENT, BATCH],
+        [
+            stage("TensorSlice", 1.0),
+            stage("Map", 5.0, bytes_per_batch=MIB),
+            stage("Map", 2.0, bytes_per_batch=2 * MIB),
+            stage("Batch", 0.5),
+        ],
+    )
+    assert advice.action.startswith("dataset = dataset.map(decode).cache()")
+    assert advice.evidence["saved_ms"] == pytest.approx(6.0)
+    assert advice.evidence["size_mib"] == pytest.approx(100.0)
+
+
+def test_a_map_behind_a_shuffle_is_cached_before_it():
+    stages = [stage("TensorSlice", 1.0), stage("Shuffle", 1.0)]
+    stages += [stage("ParallelMap", 6.0, parallelism=2, bytes_per_batch=MIB), stage("Batch", 0.5)]
+    advice = cached([SLICES, SHUFFLE, DECODE, BATCH], stages)
+    # The shuffle still works in every pass.
+    assert advice.evidence["saved_ms"] == pytest.approx(1.0 + 6.0 / 2)
+    assert "before shuffle" in advice.action
+
+
+@pytest.mark.parametrize(
+    "chain",
+    [
+        [SLICES, AUGMENT, BATCH],
+        [SLICES, AUGMENT, DECODE, BATCH],
+        [SLICES, SHUFFLE, BATCH, DECODE],
+        [SLICES, SHUFFLE, {"kind": "take"}, DECODE],
+        [{"kind": "random"}, DECODE, BATCH],
+        [SLICES, {"kind": "cache"}, DECODE, BATCH],
+    ],
+)
+def test_what_differs_from_pass_to_pass_is_not_cached(chain):
+    maps = sum(each["kind"] == "map" for each in chain)
+    stages = [stage("TensorSlice", 1.0)]
+    stages += [stage("Map", 4.0, bytes_per_batch=MIB) for _ in range(maps)]
+    assert cached(chain, stages) is None
+
+
+def test_where_tf_data_has_changed_the_number_of_maps_nothing_is_said():
+    stages = [stage("TensorSlice", 1.0), stage("Map", 6.0, bytes_per_batch=MIB)]
+    assert cached([SLICES, DECODE, DECODE, AUGMENT], stages) is None
+
+
+REPEATED = [SLICES, {"kind": "repeat", "elements": 160}, DECODE, BATCH]
+ENDLESSLY = [
+    stage("TensorSlice", 0.1, elements_per_batch=16.0),
+    stage("FiniteRepeat", 0.1, elements_per_batch=16.0),
+    stage("Map", 6.0, bytes_per_batch=MIB, elements_per_batch=16.0),
+    stage("Batch", 0.5),
+]
+
+
+def test_each_repetition_is_a_pass():
+    # 600 steps of 16 of 160 examples: 60 passes of ten steps, in one epoch.
+    advice = cached(REPEATED, ENDLESSLY, epochs=1, epoch_steps=600)
+    assert advice.evidence["epochs"] == pytest.approx(60.0)
+    assert advice.evidence["size_mib"] == pytest.approx(10.0)
+    assert advice.predicted_speedup > 2
+
+
+def test_an_endless_stream_whose_length_is_not_known_is_not_kept():
+    unknown = [SLICES, {"kind": "repeat"}, DECODE, BATCH]
+    assert cached(unknown, ENDLESSLY, epochs=5, epoch_steps=100) is None
+
+
+def test_no_more_is_gained_than_the_work_and_the_wait_that_go():
+    stages = [stage("Map", 3.0, bytes_per_batch=MIB), stage("Prefetch", 0.0)]
+    run = situation(
+        input_wait=1.7,
+        compute=71.2,
+        stages=stages,
+        process_cpu_pct=150.0,
+        context=FITS_IN_MEMORY
+        | {"dataset": {"chains": [[SLICES, DECODE]]}, "undisturbed_ms": 58.0, "cpu_count": 2},
+    )
+    advice = cache(run)
+    assert 1.0 <= advice.predicted_speedup <= 72.9 / (72.9 - 3.0 - 1.7)
+    assert advice.high <= 72.9 / (72.9 - 3.0 - 1.7)
