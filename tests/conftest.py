@@ -6,9 +6,11 @@ import os
 import threading
 
 import pytest
+from contradictions import contradictions
 from hypothesis import Phase, settings
 
 from keras_perf.observers.steps.timeline import Timeline
+from keras_perf.report.diagnosis import Diagnosis
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -43,6 +45,21 @@ def nothing_left_behind():
             thread.join(20)
     left = [t.name for t in threading.enumerate() if t.name.startswith("keras_perf")]
     assert not left, f"threads left behind: {left}"
+
+
+@pytest.fixture(autouse=True)
+def no_report_contradicts_itself(monkeypatch):
+    """Every diagnosis that a test lets somebody read is checked, also those written at the end."""
+    found = []
+    told = Diagnosis._told
+
+    def checked(self, form):
+        found.extend(contradictions(self))
+        return told(self, form)
+
+    monkeypatch.setattr(Diagnosis, "_told", checked)
+    yield
+    assert not found
 
 
 @pytest.fixture

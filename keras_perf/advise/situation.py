@@ -80,10 +80,18 @@ class Situation:
         """The input wait is known."""
         return "input_wait" in self.summary.parts
 
+    @cached_property
+    def paces(self) -> dict[str, float]:
+        """Milliseconds per batch of each stage as tf.data counts them, as a reader is shown them.
+
+        The model's may be longer, where tf.data does not know all of the work, and shorter.
+        """
+        return {pace.name: pace.ms for pace in stage_paces(self.facts)}
+
     @property
     def able_ms(self) -> float:
         """What a batch would take if nothing but the stages' work, as tf.data counts it, did."""
-        return sum(pace.ms for pace in stage_paces(self.facts))
+        return sum(self.paces.values())
 
     @property
     def idle_ms(self) -> float:

@@ -70,7 +70,7 @@ def cache(situation: Situation) -> Recommendation | None:
         first_ms = min(1.0, first_pass) * max(0.0, model.step_ms - later.step_ms)
         return replace(later, rest={**later.rest, "first_epoch": first_ms})
 
-    saved_ms = sum(pace.ms for pace in stage_paces(facts) if pace.name in place.saved)
+    saved_ms = sum(situation.paces[name] for name in place.saved)
     python = ""
     if situation.runs_python:
         python = " Python code in it must give the same each time."

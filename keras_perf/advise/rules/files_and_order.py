@@ -45,15 +45,15 @@ def interleave(situation: Situation) -> Recommendation | None:
         change,
         title=f"Read several files at a time: stage {stage}",
         reason=(
-            f"Reading takes {readers[stage]:.3g} ms of the {model.produce_ms:.3g} ms that a "
-            "batch needs, one file after the other."
+            f"Reading takes {situation.paces[stage]:.3g} ms of the {situation.able_ms:.3g} ms that "
+            "a batch needs, one file after the other."
         ),
         action=(
             "files = tf.data.Dataset.list_files(pattern)\n"
             f"dataset = files.interleave({f'tf.data.{kind}Dataset' if kind else 'your_reader'}, "
             "num_parallel_calls=tf.data.AUTOTUNE)"
         ),
-        evidence={"stage": stage, "stage_ms": readers[stage]},
+        evidence={"stage": stage, "stage_ms": situation.paces[stage]},
     )
 
 

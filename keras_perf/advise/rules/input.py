@@ -64,18 +64,19 @@ def parallel_map(situation: Situation) -> Recommendation | None:
     def change(model: StepModel, optimism: float) -> StepModel:
         return model.with_threads(stage, model.usable_threads(optimism))
 
-    share = candidates[stage] / model.produce_ms if model.produce_ms else 0.0
+    stage_ms, all_ms = situation.paces[stage], situation.able_ms
+    share = stage_ms / all_ms if all_ms else 0.0
     return predicted(
         model,
         change,
         title=f"Run the map in parallel: stage {stage}",
         reason=(
-            f"The sequential stage {stage} takes {candidates[stage]:.3g} ms of the "
-            f"{model.produce_ms:.3g} ms that a batch needs ({share:.0%}); {model.cores} logical "
+            f"The sequential stage {stage} takes {stage_ms:.3g} ms of the "
+            f"{all_ms:.3g} ms that a batch needs ({share:.0%}); {model.cores} logical "
             "CPUs are there to share it."
         ),
         action="dataset = dataset.map(your_function, num_parallel_calls=tf.data.AUTOTUNE)",
-        evidence={"stage": stage, "stage_ms": candidates[stage], "cores": model.cores},
+        evidence={"stage": stage, "stage_ms": stage_ms, "cores": model.cores},
     )
 
 

@@ -68,7 +68,7 @@ with prefetching the shorter of the two disappears behind the longer.
                    return
                ...  # as before
 
-All together: 3.89× (3.42–4.26) a step, which is not the product of the single ones. \
+All together: 3.89× (3.06–4.75) a step, which is not the product of the single ones. \
 Change it, train again, and compare: keras-perf compare BEFORE AFTER.
 
 Host time by owner, per step
