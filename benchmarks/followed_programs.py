@@ -1,0 +1,744 @@
+"""Trainings as data: what advice changes in them can be changed, and nothing else.
+
+The injected ones have one bottleneck each, put there; the published ones are models, pipelines
+and callbacks of Keras's published examples, rewritten small, on generated data. `follow_up.py`
+trains them, follows the advice to the letter, and trains again.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "scenarios"))
+
+from bottlenecks import Batches, EpochHook, Hook, Litter, computed, mlp, slept
+
+layers = keras.layers
+Callbacks = list[keras.callbacks.Callback]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One call on a dataset: `kind` is its name, `argument` what it is given."""
+
+    kind: str
+    argument: Any = None
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Work:
+    """A callback: `make` is given every how many calls it works."""
+
+    owner: str
+    make: Callable[[int], keras.callbacks.Callback]
+    every: int = 1
+
+
+@dataclass(frozen=True)
+class Program:
+    """One training.
+
+    Attributes:
+        verdicts: those that are right; () where that has to be measured.
+        model: makes it, not compiled; `compiled` are the arguments of `compile`.
+        source: makes what the pipeline begins with: a dataset, a PyDataset, a generator.
+        stages: of the pipeline, in order.
+        options: of the dataset, by the names of `tf.data.Options`.
+        fit: arguments of `fit`.
+        validation: batches of it; 0 for none.
+        works: the user's callbacks.
+        tuned_gc: the collector runs as the advice has it.
+    """
+
+    name: str
+    verdicts: tuple[str, ...]
+    model: Callable[[], keras.Model]
+    source: Callable[[], Any]
+    stages: tuple[Stage, ...] = ()
+    compiled: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    fit: Mapping[str, Any] = field(default_factory=dict)
+    validation: int = 0
+    works: tuple[Work, ...] = ()
+    tuned_gc: bool = False
+
+    def dataset(self) -> Any:
+        """What `fit` is given."""
+        data = self.source()
+        for stage in self.stages:
+            given = () if stage.argument is None else (stage.argument,)
+            data = getattr(data, stage.kind)(*given, **stage.more)
+        if self.options:
+            options = tf.data.Options()
+            for name, value in self.options.items():
+                *path, last = name.split(".")
+                at = options
+                for part in path:
+                    at = getattr(at, part)
+                setattr(at, last, value)
+            data = data.with_options(options)
+        return data
+
+    def made(self) -> keras.Model:
+        """The model, compiled."""
+        keras.utils.set_random_seed(1)
+        model = self.model()
+        model.compile(**{"optimizer": "sgd", "loss": "mse", "jit_compile": False, **self.compiled})
+        return model
+
+    def train(self, callbacks: Callbacks) -> None:
+        """Once, as it is."""
+        usual = gc.get_threshold()
+        if self.tuned_gc:
+            gc.collect()
+            gc.freeze()
+            gc.set_threshold(100_000, 50, 100)
+        data, works = self.dataset(), [work.make(work.every) for work in self.works]
+        fit = dict(self.fit)
+        if self.validation:
+            fit["validation_data"] = data.take(self.validation)
+        try:
+            self.made().fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, *works], **fit)
+        finally:
+            gc.unfreeze()
+            gc.set_threshold(*usual)
+
+
+# -- what they are made of ---------------------------------------------------------------
+
+
+def rows(count: int, features: int = 8) -> Callable[[], tf.data.Dataset]:
+    """Examples without meaning."""
+
+    def source() -> tf.data.Dataset:
+        x = np.random.default_rng(0).normal(size=(count, features)).astype("float32")
+        return tf.data.Dataset.from_tensor_slices((x, x[:, :1]))
+
+    return source
+
+
+def batched(batches: int, size: int = 8) -> dict[str, Any]:
+    """A source of so many batches, and the stage that makes them."""
+    return {"source": rows(batches * size), "batch": Stage("batch", size, {"drop_remainder": True})}
+
+
+PREFETCH = Stage("prefetch", 2)
+
+
+def of_rows(
+    name: str,
+    verdicts: tuple[str, ...],
+    batches: int,
+    *stages: Stage,
+    size: int = 8,
+    width: int = 16,
+    **how: Any,
+) -> Program:
+    """A small MLP over examples without meaning; the batch comes first."""
+    made = batched(batches, size)
+    model = lambda: keras.models.clone_model(mlp(width))  # noqa: E731
+    return Program(name, verdicts, model, made["source"], (made["batch"], *stages), **how)
+
+
+def generated(ms: float, *, works: bool) -> Callable[[], Iterator[Any]]:
+    """A Python generator that waits or works for each batch."""
+
+    def source() -> Iterator[Any]:
+        made = Batches(ms, works=works)
+        return (made[place] for place in range(len(made)))
+
+    return source
+
+
+def lengths_that_vary() -> tf.data.Dataset:
+    """Sequences of many lengths, batched by their own longest one."""
+    lengths = np.random.default_rng(0).integers(8, 28, 150)
+
+    def ones(length: Any) -> Any:
+        return tf.ones((8, length, 4)), tf.ones((8, length, 1))
+
+    return tf.data.Dataset.from_tensor_slices(lengths).map(ones)
+
+
+def sequence_model() -> keras.Model:
+    """Of any length."""
+    return keras.Sequential([layers.Input((None, 4)), layers.Dense(8), layers.Dense(1)])
+
+
+def hook(ms: float, every: int = 1) -> Work:
+    """A batch hook."""
+    return Work("Hook", lambda n: Hook(ms, n), every)
+
+
+def epoch_hook(ms: float) -> Work:
+    """An epoch's hook."""
+    return Work("EpochHook", lambda n: EpochHook(ms, n))
+
+
+ONE_CORE = computed(60)
+
+INJECTED = (
+    of_rows("sequential map", ("input-bound",), 150, Stage("map", slept(6.0)), PREFETCH),
+    of_rows("sequential map, 2 ms", ("input-bound",), 150, Stage("map", slept(2.0)), PREFETCH),
+    of_rows("sequential map, 20 ms", ("input-bound",), 100, Stage("map", slept(20.0)), PREFETCH),
+    of_rows(
+        "sequential map that computes",
+        ("input-bound",),
+        200,
+        Stage("map", ONE_CORE),
+        PREFETCH,
+        size=32,
+    ),
+    of_rows(
+        "the same work in each epoch",
+        ("input-bound",),
+        30,
+        Stage("map", slept(6.0), {"num_parallel_calls": 1}),
+        PREFETCH,
+        fit={"epochs": 12},
+    ),
+    Program(
+        "a finite repeat",
+        ("input-bound",),
+        lambda: keras.models.clone_model(mlp()),
+        rows(80),
+        (Stage("repeat", 40), Stage("map", slept(0.5)), Stage("batch", 16), PREFETCH),
+    ),
+    Program(
+        "waiting in the library's pool",
+        ("input-bound",),
+        lambda: keras.models.clone_model(mlp()),
+        rows(2400),
+        (
+            Stage("batch", 8),
+            Stage("map", slept(20.0), {"num_parallel_calls": tf.data.AUTOTUNE}),
+            PREFETCH,
+        ),
+    ),
+    Program(
+        "a cheap map for each example",
+        ("input-bound",),
+        lambda: keras.models.clone_model(mlp(features=2)),
+        rows(2048 * 80, 2),
+        (Stage("map", lambda x, y: (2.0 * x, y)), Stage("batch", 2048), PREFETCH),
+    ),
+    Program(
+        "a generator that waits",
+        ("input-bound",),
+        lambda: keras.models.clone_model(mlp()),
+        generated(6.0, works=False),
+    ),
+    Program(
+        "a generator that works",
+        ("input-bound",),
+        lambda: keras.models.clone_model(mlp()),
+        generated(6.0, works=True),
+    ),
+    of_rows("a batch hook", ("callback-bound",), 315, works=(hook(10.0),), size=64),
+    of_rows("a batch hook, 3 ms", ("callback-bound",), 315, works=(hook(3.0),), size=64),
+    of_rows(
+        "an epoch's hook", ("callback-bound",), 60, works=(epoch_hook(200.0),), fit={"epochs": 10}
+    ),
+    of_rows(
+        "validation longer than the epoch",
+        ("compute-bound", "dispatch-bound", "input-bound", "inconclusive"),
+        60,
+        validation=60,
+        fit={"epochs": 8},
+        width=64,
+    ),
+    of_rows("a tiny model", ("dispatch-bound",), 640, fit={"epochs": 4}),
+    of_rows("a tiny model, 64 rows", ("dispatch-bound",), 640, size=64, fit={"epochs": 4}),
+    of_rows("eager", ("eager-bound",), 100, compiled={"run_eagerly": True}),
+    of_rows(
+        "eager, 256 wide", ("eager-bound",), 100, compiled={"run_eagerly": True}, width=256, size=64
+    ),
+    Program(
+        "a partial batch under XLA",
+        ("compile-bound",),
+        lambda: keras.models.clone_model(mlp()),
+        rows(963),
+        (Stage("batch", 8),),
+        compiled={"jit_compile": True},
+        fit={"epochs": 2},
+    ),
+    Program(
+        "lengths that vary under XLA",
+        ("compile-bound",),
+        sequence_model,
+        lengths_that_vary,
+        compiled={"jit_compile": True},
+    ),
+    of_rows(
+        "a storm of garbage",
+        ("callback-bound",),
+        150,
+        works=(Work("Litter", lambda n: Litter(10_000)),),
+        size=64,
+        width=512,
+    ),
+    Program(
+        "healthy",
+        ("compute-bound",),
+        lambda: keras.models.clone_model(mlp(1536, features=512)),
+        rows(256 * 80, 512),
+        (Stage("batch", 256), Stage("cache"), PREFETCH),
+    ),
+)
+
+
+# -- published ---------------------------------------------------------------------------
+
+RANDOM = np.random.default_rng(0)
+CLASSES: dict[str, Any] = {"optimizer": "adam", "loss": "sparse_categorical_crossentropy"}
+MSE: dict[str, Any] = {"optimizer": "adam", "loss": "mse"}
+
+
+def slices(*arrays: Any) -> Callable[[], tf.data.Dataset]:
+    """A dataset of arrays that are made once."""
+    whole = arrays[0] if len(arrays) == 1 else arrays
+    return lambda: tf.data.Dataset.from_tensor_slices(whole)
+
+
+def images(count: int, size: int) -> tuple[Any, Any]:
+    """Images of noise, with labels."""
+    x = RANDOM.normal(size=(count, size, size, 1)).astype("float32")
+    return x, RANDOM.integers(0, 10, count)
+
+
+def pngs(count: int) -> tuple[Any, Any]:
+    """Encoded images, with labels."""
+    made = [
+        tf.io.encode_png(RANDOM.integers(0, 255, (64, 64, 3)).astype("uint8")).numpy()
+        for _ in range(64)
+    ]
+    return made * (count // 64), RANDOM.integers(0, 2, count)
+
+
+def convnet() -> keras.Model:
+    """keras.io/examples/vision/mnist_convnet."""
+    return keras.Sequential(
+        [
+            layers.Input((28, 28, 1)),
+            layers.Conv2D(8, 3, activation="relu"),
+            layers.MaxPooling2D(),
+            layers.Conv2D(16, 3, activation="relu"),
+            layers.MaxPooling2D(),
+            layers.Flatten(),
+            layers.Dropout(0.5),
+            layers.Dense(10, activation="softmax"),
+        ]
+    )
+
+
+def transformer(length: int = 40) -> keras.Model:
+    """keras.io/examples/nlp/text_classification_with_transformer."""
+    inputs = layers.Input((length,), dtype="int32")
+    x = layers.Embedding(2000, 16)(inputs)
+    x = x + layers.Embedding(length, 16)(np.arange(length)[None])
+    x = layers.LayerNormalization()(x + layers.MultiHeadAttention(2, 16)(x, x))
+    x = layers.LayerNormalization()(x + layers.Dense(16)(layers.Dense(32, "relu")(x)))
+    x = layers.GlobalAveragePooling1D()(x)
+    return keras.Model(inputs, layers.Dense(2, activation="softmax")(x))
+
+
+def xception() -> keras.Model:
+    """keras.io/examples/vision/image_classification_from_scratch."""
+    return keras.Sequential(
+        [
+            layers.Input((32, 32, 3)),
+            layers.Rescaling(1 / 255),
+            layers.SeparableConv2D(8, 3, strides=2, activation="relu"),
+            layers.BatchNormalization(),
+            layers.GlobalAveragePooling2D(),
+            layers.Dense(2, activation="softmax"),
+        ]
+    )
+
+
+def decoded(image: Any, label: Any) -> Any:
+    """As image_dataset_from_directory does."""
+    return tf.image.resize(tf.io.decode_png(image, 3), (32, 32)), label
+
+
+def flipped(image: Any, label: Any) -> Any:
+    """Draws at random."""
+    return tf.image.random_brightness(tf.image.random_flip_left_right(image), 0.1), label
+
+
+def with_noise(audio: Any, label: Any) -> Any:
+    """keras.io/examples/audio/speaker_recognition_using_cnn: add_noise, then a transform."""
+    noise = tf.random.normal(tf.shape(audio)) * 0.5
+    audio = audio + noise
+    return tf.math.abs(tf.signal.fft(tf.cast(audio, tf.complex64)))[:, :2048], label
+
+
+def speaker() -> keras.Model:
+    """Of the same example."""
+    return keras.Sequential(
+        [
+            layers.Input((2048,)),
+            layers.Reshape((2048, 1)),
+            layers.Conv1D(8, 3, strides=4, activation="relu"),
+            layers.MaxPooling1D(8),
+            layers.Flatten(),
+            layers.Dense(5, activation="softmax"),
+        ]
+    )
+
+
+def mixed(image: Any, label: Any) -> Any:
+    """keras.io/examples/vision/cutmix: a box of another image of the batch."""
+    place = tf.random.uniform((2,), 0, 14, tf.int32)
+    box = tf.pad(tf.ones((14, 14)), [[place[0], 14 - place[0]], [place[1], 14 - place[1]]])
+    box = box[None, :, :, None]
+    return image * (1 - box) + tf.reverse(image, [0]) * box, label
+
+
+LOOKUP = layers.StringLookup(vocabulary=[f"word{place}" for place in range(200)])
+TEXTS = [" ".join(f"word{w}" for w in RANDOM.integers(0, 200, 60)) for _ in range(640)]
+VECTORS = layers.TextVectorization(
+    2000, output_sequence_length=40, vocabulary=[f"word{place}" for place in range(200)]
+)
+
+
+def columns(line: Any) -> Any:
+    """keras.io/examples/structured_data/wide_deep_cross_networks: CSV and lookups."""
+    *numbers, word, label = tf.io.decode_csv(line, [[0.0]] * 10 + [[""], [0]])
+    return tf.concat([tf.stack(numbers), [tf.cast(LOOKUP(word), tf.float32)]], 0), label
+
+
+def wide_and_deep() -> keras.Model:
+    """Of the same example."""
+    inputs = layers.Input((11,))
+    wide = layers.BatchNormalization()(inputs)
+    deep = layers.BatchNormalization()(layers.Dense(32, "relu")(inputs))
+    deep = layers.Dropout(0.1)(layers.Dense(32, "relu")(deep))
+    both = layers.concatenate([wide, deep])
+    return keras.Model(inputs, layers.Dense(2, activation="softmax")(both))
+
+
+def lines(count: int) -> list[str]:
+    """Rows of a CSV file."""
+    return [
+        ",".join([*(f"{v:.3f}" for v in RANDOM.normal(size=10)), f"word{place % 300}", "1"])
+        for place in range(count)
+    ]
+
+
+def vectorized(text: Any, label: Any) -> Any:
+    """keras.io/examples/nlp/text_classification_from_scratch: TextVectorization in a map."""
+    return VECTORS(text), label
+
+
+def embeddings() -> keras.Model:
+    """keras.io/examples/structured_data/collaborative_filtering_for_movielens."""
+    inputs = layers.Input((2,), dtype="int32")
+    both = layers.Embedding(500, 16)(inputs)
+    score = layers.Dot(1)([both[:, 0], both[:, 1]])
+    return keras.Model(inputs, layers.Activation("sigmoid")(score))
+
+
+def autoencoder() -> keras.Model:
+    """keras.io/examples/vision/autoencoder."""
+    return keras.Sequential(
+        [
+            layers.Input((28, 28, 1)),
+            layers.Conv2D(8, 3, strides=2, padding="same", activation="relu"),
+            layers.Conv2DTranspose(8, 3, strides=2, padding="same", activation="relu"),
+            layers.Conv2D(1, 3, padding="same"),
+        ]
+    )
+
+
+def recurrent(cell: Any, length: int = 24, features: int = 7) -> Callable[[], keras.Model]:
+    """keras.io/examples/timeseries: one layer over windows."""
+    return lambda: keras.Sequential([layers.Input((length, features)), cell(16), layers.Dense(1)])
+
+
+def windows() -> tf.data.Dataset:
+    """keras.io/examples/timeseries/timeseries_weather_forecasting."""
+    series = RANDOM.normal(size=(4000, 7)).astype("float32")
+    return keras.utils.timeseries_dataset_from_array(
+        series, series[24:, :1], sequence_length=24, batch_size=32
+    )
+
+
+class Confusion(keras.callbacks.Callback):
+    """Looks at a batch of predictions after each epoch, as examples with plots do."""
+
+    def __init__(self, every: int) -> None:
+        super().__init__()
+        self.every = every
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Predicts, and takes the time of a plot."""
+        if epoch % self.every == 0:
+            self.model.predict(np.zeros((256, 28, 28, 1), "float32"), verbose=0)
+            time.sleep(0.05)
+
+
+WAVES = RANDOM.normal(size=(320, 4096)).astype("float32"), RANDOM.integers(0, 5, 320)
+
+PUBLISHED = (
+    Program(
+        "mnist_convnet",
+        (),
+        convnet,
+        slices(*images(2560, 28)),
+        (Stage("batch", 32),),
+        compiled=CLASSES,
+        fit={"epochs": 3},
+    ),
+    Program(
+        "text_classification_with_transformer",
+        (),
+        transformer,
+        slices(RANDOM.integers(0, 2000, (2560, 40)).astype("int32"), RANDOM.integers(0, 2, 2560)),
+        (Stage("batch", 32),),
+        compiled=CLASSES,
+        fit={"epochs": 3},
+    ),
+    Program(
+        "timeseries_weather_forecasting",
+        (),
+        recurrent(layers.LSTM),
+        windows,
+        compiled=MSE,
+        fit={"epochs": 3},
+    ),
+    Program(
+        "image_classification_from_scratch",
+        (),
+        xception,
+        slices(*pngs(1920)),
+        (Stage("map", decoded), Stage("map", flipped), Stage("batch", 16), PREFETCH),
+        compiled=CLASSES,
+        fit={"epochs": 4},
+    ),
+    Program(
+        "wide_deep_cross_networks",
+        (),
+        wide_and_deep,
+        slices(lines(6400)),
+        (Stage("map", columns), Stage("shuffle", 1000), Stage("batch", 64)),
+        compiled=CLASSES,
+        fit={"epochs": 4},
+    ),
+    Program(
+        "speaker_recognition_using_cnn",
+        (),
+        speaker,
+        slices(*WAVES),
+        (
+            Stage("shuffle", 320, {"seed": 1}),
+            Stage("batch", 8),
+            Stage("map", with_noise, {"num_parallel_calls": tf.data.AUTOTUNE}),
+            Stage("prefetch", tf.data.AUTOTUNE),
+        ),
+        compiled=CLASSES,
+        fit={"epochs": 6},
+    ),
+    Program(
+        "cutmix",
+        (),
+        convnet,
+        slices(*images(1280, 28)),
+        (Stage("batch", 32), Stage("map", mixed), PREFETCH),
+        compiled=CLASSES,
+        fit={"epochs": 5},
+    ),
+    Program(
+        "text_classification_from_scratch",
+        (),
+        transformer,
+        slices(TEXTS, RANDOM.integers(0, 2, 640)),
+        (Stage("map", vectorized), Stage("batch", 16), PREFETCH),
+        compiled=CLASSES,
+        fit={"epochs": 6},
+    ),
+    Program(
+        "collaborative_filtering_for_movielens",
+        (),
+        embeddings,
+        slices(RANDOM.integers(0, 500, (20_000, 2)).astype("int32"), RANDOM.random((20_000, 1))),
+        (Stage("shuffle", 20_000, {"seed": 1}), Stage("batch", 64)),
+        compiled=MSE,
+        fit={"epochs": 4},
+    ),
+    Program(
+        "autoencoder",
+        (),
+        autoencoder,
+        slices(*(RANDOM.random((2560, 28, 28, 1)).astype("float32"),) * 2),
+        (Stage("batch", 64),),
+        compiled=MSE,
+        fit={"epochs": 3},
+    ),
+    Program(
+        "timeseries_anomaly_detection",
+        (),
+        recurrent(layers.GRU),
+        windows,
+        compiled=MSE,
+        fit={"epochs": 3},
+    ),
+    Program(
+        "mnist_convnet with validation and a plot",
+        (),
+        convnet,
+        slices(*images(1280, 28)),
+        (Stage("batch", 32),),
+        compiled=CLASSES,
+        fit={"epochs": 10},
+        validation=20,
+        works=(Work("Confusion", Confusion),),
+    ),
+)
+
+
+# -- following advice --------------------------------------------------------------------
+
+
+def followed(program: Program, advice: Any, stages: list[str]) -> Program | None:
+    """The program with this advice taken to the letter; None where only a person could.
+
+    Arguments:
+        program: that was diagnosed.
+        advice: a `Recommendation`.
+        stages: names of the running pipeline's stages, from the source on.
+    """
+    change = _CHANGES.get(advice.id)
+    return None if change is None else change(program, advice, stages)
+
+
+def _compiled(program: Program, **arguments: Any) -> Program:
+    return replace(program, compiled={**program.compiled, **arguments})
+
+
+def _options(program: Program, **options: Any) -> Program:
+    named = {name.replace("__", "."): value for name, value in options.items()}
+    return replace(program, options={**program.options, **named})
+
+
+def _maps(program: Program) -> list[int]:
+    return [place for place, stage in enumerate(program.stages) if stage.kind == "map"]
+
+
+def _map_of(program: Program, stage: str, stages: list[str]) -> int | None:
+    """Where in the program the map stands that runs as this stage."""
+    running = [name for name in stages if "Map" in name and "FlatMap" not in name]
+    maps = _maps(program)
+    return maps[running.index(stage)] if stage in running and len(running) == len(maps) else None
+
+
+def _parallel_map(program: Program, advice: Any, stages: list[str]) -> Program | None:
+    place = _map_of(program, advice.evidence["stage"], stages)
+    if place is None:
+        return None
+    changed = list(program.stages)
+    changed[place] = replace(changed[place], more={"num_parallel_calls": tf.data.AUTOTUNE})
+    return replace(program, stages=tuple(changed))
+
+
+def _cache(program: Program, advice: Any, stages: list[str]) -> Program | None:
+    """Behind the map that the action names, which goes before shuffles and repeats."""
+    names = {
+        _called(stage.argument): place
+        for place, stage in enumerate(program.stages)
+        if stage.kind == "map"
+    }
+    named = advice.action.partition("map(")[2].partition(")")[0]
+    place = names.get(named, _maps(program)[-1] if named == "your_function" else None)
+    if place is None:
+        return None
+    before, after = program.stages[: place + 1], program.stages[place + 1 :]
+    mixing = tuple(stage for stage in before if stage.kind in ("shuffle", "repeat"))
+    kept = tuple(stage for stage in before if stage not in mixing)
+    return replace(program, stages=(*kept, Stage("cache"), *mixing, *after))
+
+
+def _called(function: Any) -> str:
+    name = str(getattr(function, "__name__", ""))
+    return "your_function" if name == "<lambda>" else name
+
+
+def _batch_first(program: Program, advice: Any, stages: list[str]) -> Program | None:
+    place = _map_of(program, advice.evidence["stage"], stages)
+    batches = [p for p, stage in enumerate(program.stages) if stage.kind == "batch"]
+    if place is None or not batches or batches[0] < place:
+        return None
+    changed = list(program.stages)
+    moved = replace(changed.pop(place), more={"num_parallel_calls": tf.data.AUTOTUNE})
+    changed.insert(batches[0], moved)
+    return replace(program, stages=tuple(changed))
+
+
+def _in_processes(program: Program, advice: Any, stages: list[str]) -> Program | None:
+    if not program.name.startswith("a generator"):
+        return None
+    works, workers = program.name.endswith("works"), int(advice.evidence["cores"])
+    return replace(
+        program,
+        source=lambda: Batches(6.0, works=works, workers=workers, use_multiprocessing=True),
+    )
+
+
+def _rarer(program: Program, advice: Any, stages: list[str]) -> Program | None:
+    name = advice.evidence["owner"].partition(".")[0]
+    works = tuple(
+        replace(work, every=int(advice.evidence["advised"])) if work.owner == name else work
+        for work in program.works
+    )
+    return replace(program, works=works) if works != program.works else None
+
+
+def _rarer_validation(program: Program, advice: Any, stages: list[str]) -> Program:
+    if "validation_freq" in advice.action:
+        freq = int(advice.evidence["advised"])
+        return replace(program, fit={**program.fit, "validation_freq": freq})
+    return replace(program, validation=max(1, program.validation // 5))
+
+
+def _one_shape(program: Program, advice: Any, stages: list[str]) -> Program | None:
+    if "bucket" in advice.action:
+        return _compiled(program, jit_compile=False)
+    changed = tuple(
+        replace(stage, more={**stage.more, "drop_remainder": True})
+        if stage.kind == "batch"
+        else stage
+        for stage in program.stages
+    )
+    return replace(program, stages=changed) if changed != program.stages else None
+
+
+_CHANGES: Mapping[str, Callable[[Program, Any, list[str]], Program | None]] = {
+    "prefetch": lambda p, a, s: replace(p, stages=(*p.stages, Stage("prefetch", tf.data.AUTOTUNE))),
+    "parallel-map": _parallel_map,
+    "cache": _cache,
+    "private-threadpool": lambda p, a, s: _options(
+        p, threading__private_threadpool_size=int(a.evidence["advised"])
+    ),
+    "nondeterministic-order": lambda p, a, s: _options(p, deterministic=False),
+    "batch-before-map": _batch_first,
+    "parallel-input": _in_processes,
+    "amortize-callback": _rarer,
+    "raise-steps-per-execution": lambda p, a, s: _compiled(
+        p, steps_per_execution=int(a.evidence["advised"])
+    ),
+    "stable-shapes": _one_shape,
+    "disable-run-eagerly": lambda p, a, s: _compiled(p, run_eagerly=False),
+    "rarer-validation": _rarer_validation,
+    "tune-gc": lambda p, a, s: replace(p, tuned_gc=True),
+}
