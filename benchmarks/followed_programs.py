@@ -181,6 +181,19 @@ def hook(ms: float, every: int = 1) -> Work:
     return Work("Hook", lambda n: Hook(ms, n), every)
 
 
+class RareLitter(Litter):
+    """Makes objects every so many batches."""
+
+    def __init__(self, every: int) -> None:
+        super().__init__(10_000)
+        self.every = every
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """As `Litter` does in every batch."""
+        if batch % self.every == 0:
+            super().on_train_batch_end(batch, logs)
+
+
 def epoch_hook(ms: float) -> Work:
     """An epoch's hook."""
     return Work("EpochHook", lambda n: EpochHook(ms, n))
@@ -284,7 +297,7 @@ INJECTED = (
         "a storm of garbage",
         ("callback-bound",),
         150,
-        works=(Work("Litter", lambda n: Litter(10_000)),),
+        works=(Work("RareLitter", RareLitter),),
         size=64,
         width=512,
     ),
@@ -708,7 +721,7 @@ def _rarer_validation(program: Program, advice: Any, stages: list[str]) -> Progr
     if "validation_freq" in advice.action:
         freq = int(advice.evidence["advised"])
         return replace(program, fit={**program.fit, "validation_freq": freq})
-    return replace(program, validation=max(1, program.validation // 5))
+    return replace(program, fit={**program.fit, "validation_steps": program.validation // 5})
 
 
 def _one_shape(program: Program, advice: Any, stages: list[str]) -> Program | None:

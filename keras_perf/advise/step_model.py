@@ -12,6 +12,9 @@ longer ones than the other no more slowly than after those."""
 INSIDE = ("compute", "dispatch")
 """Parts of the rest that the train function takes."""
 
+CROWDED = 0.7
+"""Of the cores' time: what a pipeline kept busy whose end made computing faster."""
+
 MOSTLY_WAITING = 0.5
 """A pipeline that waits for more than this share of its time can use more threads than cores."""
 
@@ -86,6 +89,15 @@ class StepModel:
         busy = self.cpu_ms / self.cores / self.step_ms if self.step_ms else 0.0
         return max(0.0, 1 - busy)
 
+    @property
+    def _crowded(self) -> float:
+        """Whether threads of pipeline and training are in each other's way (0 to 1).
+
+        1 where they keep as much of the cores busy as in the trainings that were measured, or
+        where that is not known.
+        """
+        return min(1.0, (1 - self.idle_share) / CROWDED) if self.cpu_ms else 1.0
+
     def usable_threads(self, optimism: float) -> float:
         """Threads' worth of work that a parallel stage gets.
 
@@ -133,7 +145,7 @@ class StepModel:
             if self.undisturbed_ms is not None and inside:
                 alone = 1 - freed * (0.25 + 0.25 * optimism)
                 quickest = min(1.0, self.undisturbed_ms / inside * alone)
-                left = 1 - gone * (1 - quickest)
+                left = 1 - gone * (1 - quickest) * self._crowded
             if inside:
                 # No more can be gained than the work that goes.
                 left = max(left, 1 - saved / inside)

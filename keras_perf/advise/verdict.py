@@ -41,6 +41,13 @@ PARTS_OF = {
 }
 
 
+def _without_input(model: StepModel) -> StepModel:
+    """Neither its wait nor, where that is known, the cores that its work takes from computing."""
+    if model.cpu_ms and model.undisturbed_ms is not None:
+        model = model.with_less_work(dict.fromkeys(model.stages, 0.0), 0.0)
+    return replace(model.with_rest({"get_next": 0.0}), stages={}, cpu_ms=0.0)
+
+
 def gains(situation: Situation) -> dict[str, float]:
     """Verdict → speed-up if its part were gone."""
     model = situation.model
@@ -48,8 +55,7 @@ def gains(situation: Situation) -> dict[str, float]:
     def gain(without: StepModel) -> float:
         return model.step_ms / max(1e-9, without.step_ms)
 
-    no_input = model.with_rest({"get_next": 0.0})
-    found = {"input-bound": gain(replace(no_input, stages={}, cpu_ms=0.0))}
+    found = {"input-bound": gain(_without_input(model))}
     for verdict, parts in PARTS_OF.items():
         without = replace(model.with_rest(dict.fromkeys(parts, 0.0)), cpu_ms=0.0)
         found[verdict] = gain(without)
@@ -213,12 +219,20 @@ def _may_be_dispatch(summary: Summary) -> str:
 
 def _because(verdict: str, gain: float, situation: Situation) -> str:
     summary = situation.summary
-    if verdict == "eager-bound":
+    shared = ""
+    if verdict == "input-bound":
+        what, spent = "input wait", summary.parts.get("input_wait", 0.0)
+        if gain * (summary.step_ms - spent) > WORTHWHILE * summary.step_ms:
+            shared = (
+                f" The pipeline's work, {situation.able_ms:.3g} ms a batch, takes cores that "
+                "computing needs."
+            )
+    elif verdict == "eager-bound":
         what, spent = "operations run one by one from Python", summary.parts.get("compute", 0.0)
     elif verdict == "communication-bound":
         what, spent = "the exchange of gradients", summary.wire_ms
     else:
-        names = PARTS_OF.get(verdict, ("input_wait",))
+        names = PARTS_OF[verdict]
         spent = sum(summary.parts.get(name, 0.0) for name in names)
         what = " and ".join(name.replace("_", " ") for name in names)
     without = "compiled" if verdict == "eager-bound" else "without"
@@ -226,4 +240,4 @@ def _because(verdict: str, gain: float, situation: Situation) -> str:
     faster = f"training would be {gain:.2f}× as fast."
     if gain > CLEARLY_MORE * whole:
         faster = f"a step would be {gain:.2f}× as fast, the whole training {whole:.2f}×."
-    return f"{what}: {spent:.3g} ms of each step; {without}, {faster}"
+    return f"{what}: {spent:.3g} ms of each step; {without}, {faster}{shared}"

@@ -158,7 +158,7 @@ def diagnosis_of(summary: Summary) -> Diagnosis:
         breakdown,
         advice,
         combined_speedup(situation, advice),
-        tuple(notes_of(summary, verdict, {each.id for each in advice})),
+        tuple(notes_of(situation, verdict, {each.id for each in advice})),
         summary,
         combined_speedup(situation, advice, "whole"),
     )

@@ -8,23 +8,26 @@ from keras_perf.advise.notes.contention import contention_notes
 from keras_perf.advise.notes.gpu import gpu_notes
 from keras_perf.advise.notes.not_measured import not_measured_notes
 from keras_perf.advise.notes.settings import settings_notes
+from keras_perf.advise.notes.slow_input import slow_input_notes
 from keras_perf.advise.notes.stage_order import order_notes
 from keras_perf.advise.notes.time_counted import time_notes
 from keras_perf.advise.notes.trace import trace_notes
 from keras_perf.advise.notes.workers import worker_notes
-from keras_perf.analyse.summary import Summary
+from keras_perf.advise.situation import Situation
 
 
-def notes_of(summary: Summary, verdict: str, advised: Collection[str]) -> Iterator[str]:
+def notes_of(situation: Situation, verdict: str, advised: Collection[str]) -> Iterator[str]:
     """A sentence or two each.
 
     Arguments:
-        summary: of a run with measured steps.
+        situation: of a run with measured steps.
         verdict: its verdict.
         advised: ids of the recommendations, which say with figures what a note would repeat.
     """
+    summary = situation.summary
     yield from time_notes(summary)
     yield from order_notes(summary, verdict, advised)
+    yield from slow_input_notes(situation, verdict, advised)
     yield from settings_notes(summary.facts)
     yield from worker_notes(summary)
     yield from contention_notes(summary)

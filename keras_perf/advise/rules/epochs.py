@@ -24,14 +24,19 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
     """Validation takes a noticeable part of training."""
     model, recorded = situation.model, situation.facts.outside
     spent = model.outside.get("validation", 0.0)
-    if not spent or recorded is None:
+    if spent < WORTH * model.whole_ms or recorded is None:
         return None
     present = _period(recorded.validations, recorded.epoch_gaps)
     advised = RARER * present
     rarer = (situation.facts.length.epochs or 0) >= advised
+    if not rarer and (present > 1 or situation.facts.settings.validation_steps):
+        return None
 
     def change(model: StepModel, optimism: float) -> StepModel:
         left = 1 / RARER * (1 - 0.2 * optimism)
+        if not rarer and optimism < 0:
+            # At worst it is what a validation takes whatever its length.
+            left += -optimism * (1 - left)
         # Beginning and ending a validation is a part of what lies between two epochs: no more
         # than the validation itself, and nothing of it goes where each epoch is still validated.
         rest_ms = model.outside.get("epoch_rest", 0.0)

@@ -59,6 +59,7 @@ class Asked(NamedTuple):
     input_workers: int | None
     input_processes: bool
     dataset_graph: WrittenPipeline | None
+    validation_steps: int | None
 
 
 def asked_of_fit(callbacks: keras.callbacks.CallbackList | None) -> Asked:
@@ -78,7 +79,11 @@ def asked_of_fit(callbacks: keras.callbacks.CallbackList | None) -> Asked:
         input_workers=workers,
         input_processes=processes,
         dataset_graph=dataset_graph(data),
+        validation_steps=arguments.get("validation_steps"),
     )
+
+
+_ARGUMENTS = ("x", "steps_per_epoch", "validation_steps")
 
 
 def _fit_arguments() -> dict[str, Any]:
@@ -86,6 +91,6 @@ def _fit_arguments() -> dict[str, Any]:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_name == "fit" and "steps_per_epoch" in frame.f_locals:
-            return {name: frame.f_locals[name] for name in ("x", "steps_per_epoch")}
+            return {name: frame.f_locals.get(name) for name in _ARGUMENTS}
         frame = frame.f_back
     return {}

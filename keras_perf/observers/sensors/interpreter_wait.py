@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from pathlib import Path
 from statistics import fmean
 
 PROBES = 5
@@ -24,16 +25,22 @@ class InterpreterReader:
     While another thread runs Python code without a pause, that is up to its switch interval,
     5 ms; otherwise 0.1 ms and less, which is the system's timer.
 
-    Cannot see: which thread holds it, and waiting for a core where more threads than cores are
-    at work. Python built without the GIL has nothing to wait for.
+    What it waits for a core, where more threads than cores are at work, is taken off as Linux
+    tells it (run_delay, the second figure of /proc/<pid>/schedstat, documented in the kernel's
+    sched-stats).
+
+    Cannot see: which thread holds it; elsewhere than on Linux, that it waited for a core. Python
+    built without the GIL has nothing to wait for.
     """
 
     def __init__(
         self,
         clock: Callable[[], float] = time.perf_counter,
         sleep: Callable[[float], None] = time.sleep,
+        core_wait_s: Callable[[], float] | None = None,
     ) -> None:
         self._clock, self._sleep = clock, sleep
+        self._core_wait_s = core_wait_s or core_wait_s_of_this_thread
         self._due = -math.inf
 
     def read(self) -> dict[str, float]:
@@ -45,9 +52,21 @@ class InterpreterReader:
         return {"host/interpreter_wait_ms": fmean(self._try_ms() for _ in range(PROBES))}
 
     def _try_ms(self) -> float:
-        begin = self._clock()
+        waited_s, begin = self._core_wait_s(), self._clock()
         self._sleep(PAUSE_S)
-        return 1e3 * max(0.0, self._clock() - begin - PAUSE_S)
+        late_s = self._clock() - begin - PAUSE_S
+        return 1e3 * max(0.0, late_s - (self._core_wait_s() - waited_s))
 
     def close(self) -> None:
         """Nothing is held."""
+
+
+_SCHEDSTAT = Path("/proc/thread-self/schedstat")
+
+
+def core_wait_s_of_this_thread() -> float:
+    """Seconds that the calling thread could have run, but had no core; 0 where nobody tells."""
+    try:
+        return int(_SCHEDSTAT.read_text().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0

@@ -70,7 +70,7 @@ class Settings:
 
     `driver` is `loop` for a custom loop. `batch_hooks` are the user's hooks that are called in
     every batch. `function_replacements` counts how often a callback made the train function anew.
-    `worker` is this one's number among `workers`.
+    `validation_steps` are those that `fit` was told. `worker` is this one's number among `workers`.
     """
 
     driver: str = fact(text, "fit")
@@ -82,6 +82,7 @@ class Settings:
     replicas: int = fact(count(1, MACHINES), 1)
     function_replacements: int = fact(count(), 0)
     batch_hooks: tuple[str, ...] = fact(each(text), ())
+    validation_steps: int | None = fact(count())
     dtype_policy: str | None = fact(text)
     parameters: int | None = fact(count())
     trainable_parameters: int | None = fact(count())

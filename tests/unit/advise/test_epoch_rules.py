@@ -124,6 +124,14 @@ def test_more_time_between_epochs_never_buys_less(pair, compute):
             assert cheap.predicted_speedup <= dear.predicted_speedup * (1 + 1e-9)
 
 
+def test_where_a_part_is_validated_already_or_few_epochs_are_that_is_not_told_again():
+    context = between_epochs(10.0) | {"epochs": 4, "validation_steps": 3}
+    assert rarer_validation(situation(compute=10.0, context=context)) is None
+    context = between_epochs(10.0) | {"epochs": 8}
+    context["outside"] |= {"epoch_gaps": 8, "validations": 1}
+    assert rarer_validation(situation(compute=10.0, context=context)) is None
+
+
 def test_where_each_epoch_is_still_validated_what_lies_around_it_stays():
     context = between_epochs(4.0, rest=10.0)
     few, many = (

@@ -17,6 +17,7 @@ from keras_perf.observers.sensors.interpreter_wait import (
     PAUSE_S,
     PROBES,
     InterpreterReader,
+    core_wait_s_of_this_thread,
 )
 
 PYTHON_MAP = {"chains": [[{"kind": "map", "python": True}]], "prefetch_added": True}
@@ -47,10 +48,25 @@ def test_a_reading_is_the_mean_of_how_late_its_tries_end():
     def sleep(seconds: float) -> None:
         now[0] += seconds + next(late_s)
 
-    reader = InterpreterReader(lambda: now[0], sleep)
+    reader = InterpreterReader(lambda: now[0], sleep, lambda: 0.0)
     assert reader.read() == {"host/interpreter_wait_ms": pytest.approx(3.0)}
     assert now[0] == pytest.approx(PROBES * PAUSE_S + 0.015)
     reader.close()
+
+
+def test_what_a_try_waited_for_a_core_is_taken_off():
+    waited_s, now = iter([0.0, 0.004, 0.004, 0.004, 1.0, 1.001, 2.0, 2.0, 3.0, 3.0]), [0.0]
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds + 0.005
+
+    reader = InterpreterReader(lambda: now[0], sleep, lambda: next(waited_s))
+    # Of 5 ms each time 4, 0, 1, 0 and 0 were for a core.
+    assert reader.read() == {"host/interpreter_wait_ms": pytest.approx(4.0)}
+
+
+def test_what_this_thread_waited_for_a_core_is_known_or_nothing():
+    assert core_wait_s_of_this_thread() >= 0.0
 
 
 def test_asked_again_at_once_it_has_nothing_new():

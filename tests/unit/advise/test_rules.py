@@ -149,7 +149,8 @@ def test_together_they_are_told_of_the_step_and_of_the_whole_training():
     speedups = 10 / expected, 10 / low, 10 / high
     by = uncertainty(found)
     assert combined_speedup(found, advice) == pytest.approx(widened(speedups, by))
-    of_all = 20 / (expected + 2.0), 20 / (low + 2.4), 20 / (high + 1.6)
+    # Fewer batches of it may be worth nothing, if a validation's length is not what takes time.
+    of_all = 20 / (expected + 2.0), 20 / (low + 10.0), 20 / (high + 1.6)
     assert combined_speedup(found, advice, "whole") == pytest.approx(widened(of_all, by))
 
 
@@ -160,10 +161,9 @@ def test_without_anything_between_epochs_the_whole_training_is_its_steps():
     assert combined_speedup(found, advice, "whole") == step
 
 
-def test_work_between_epochs_worth_less_than_two_percent_of_the_training_is_left_out():
-    # Four fifths of it are saved.
-    assert ids(compute=10.0, input_wait=0.0, context=between_epochs(0.25)) == []
-    assert ids(compute=10.0, input_wait=0.0, context=between_epochs(0.26)) == ["rarer-validation"]
+def test_work_between_epochs_of_less_than_a_twentieth_of_the_training_is_left_out():
+    assert ids(compute=10.0, input_wait=0.0, context=between_epochs(0.52)) == []
+    assert ids(compute=10.0, input_wait=0.0, context=between_epochs(0.53)) == ["rarer-validation"]
 
 
 def test_an_epoch_hook_and_a_batch_hook_are_two_recommendations():

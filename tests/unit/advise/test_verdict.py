@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hand_built import H200, between_epochs, situation, stage, summary
 
-from keras_perf.advise.situation import situation_of
+from keras_perf.advise.situation import Situation, situation_of
 from keras_perf.advise.verdict import gain_between_epochs, gains, verdict_of
 from keras_perf.analyse.summary import ENOUGH_STEPS
 
@@ -106,6 +106,33 @@ def test_a_pipeline_that_keeps_up_is_not_the_bottleneck():
     found = situation(input_wait=0.4, compute=9.6, stages=PREFETCHED)
     assert gains(found)["input-bound"] == pytest.approx(10.0 / 9.6)
     assert verdict_of(found)[0] == "compute-bound"
+
+
+def crowded(cpu_pct: float, **context: Any) -> Situation:
+    """Two cores, on which a pipeline that keeps up works 10 ms for each step of 20 ms."""
+    stages = [stage("ParallelMap", 10.0, parallelism=2), stage("Prefetch", 0.0)]
+    return situation(
+        input_wait=0.5,
+        compute=19.0,
+        dispatch=0.5,
+        stages=stages,
+        process_cpu_pct=cpu_pct,
+        context={"cpu_count": 2, "prefetch_fill": 0.9, "undisturbed_ms": 12.0} | context,
+    )
+
+
+def test_a_pipeline_that_takes_the_cores_of_computing_is_the_bottleneck():
+    verdict, because = verdict_of(crowded(190.0))
+    assert verdict == "input-bound"
+    assert "takes cores that computing needs" in because
+
+
+def test_with_cores_to_spare_it_is_not():
+    assert verdict_of(crowded(1.0))[0] == "compute-bound"
+
+
+def test_nor_where_the_quickest_steps_are_no_quicker():
+    assert verdict_of(crowded(190.0, undisturbed_ms=22.0))[0] == "compute-bound"
 
 
 @pytest.mark.parametrize(

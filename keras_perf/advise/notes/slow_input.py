@@ -1,0 +1,31 @@
+"""Why nothing is advised for an input that training waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from keras_perf.advise.situation import Situation
+
+ON_INPUT = {
+    "prefetch",
+    "parallel-map",
+    "parallel-input",
+    "private-threadpool",
+    "batch-before-map",
+    "interleave",
+    "nondeterministic-order",
+    "cache",
+}
+
+
+def slow_input_notes(situation: Situation, verdict: str, advised: Collection[str]) -> Iterator[str]:
+    """A sentence, where the verdict is the input and no advice is on it."""
+    if verdict != "input-bound" or ON_INPUT & set(advised) or not situation.paces:
+        return
+    slowest = max(situation.paces, key=lambda name: situation.paces[name])
+    yield (
+        f"No change of the pipeline is known to help: of its {situation.able_ms:.3g} ms a batch, "
+        f"over the threads that it has, {slowest} takes {situation.paces[slowest]:.3g} ms. Less "
+        "work for each example, examples that are prepared once and stored, or other machines for "
+        "the input (tf.data service) would."
+    )

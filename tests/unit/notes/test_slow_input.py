@@ -1,0 +1,29 @@
+"""What is said where the input is slow and nothing is advised."""
+
+from __future__ import annotations
+
+from hand_built import situation, stage
+
+from keras_perf.advise.notes.slow_input import slow_input_notes
+
+SLOW = situation(
+    input_wait=8.0,
+    compute=2.0,
+    stages=[stage("TensorSlice", 1.0), stage("ParallelMap", 14.0, parallelism=2)],
+)
+
+
+def test_the_slowest_stage_is_named_with_the_tables_figures():
+    (said,) = slow_input_notes(SLOW, "input-bound", ["amortize-callback"])
+    assert "of its 8 ms a batch" in said
+    assert "ParallelMap (2) takes 7 ms" in said
+
+
+def test_advice_on_the_input_says_it_itself():
+    assert list(slow_input_notes(SLOW, "input-bound", ["cache"])) == []
+
+
+def test_nothing_is_said_of_an_input_that_is_not_the_bottleneck_or_not_known():
+    assert list(slow_input_notes(SLOW, "compute-bound", [])) == []
+    unknown = situation(input_wait=8.0, compute=2.0)
+    assert list(slow_input_notes(unknown, "input-bound", [])) == []
