@@ -692,6 +692,9 @@ def _batch_first(program: Program, advice: Any, stages: list[str]) -> Program | 
     batches = [p for p, stage in enumerate(program.stages) if stage.kind == "batch"]
     if place is None or not batches or batches[0] < place:
         return None
+    if _called(program.stages[place].argument) != "your_function":
+        # A person has to write it for batches.
+        return None
     changed = list(program.stages)
     moved = replace(changed.pop(place), more={"num_parallel_calls": tf.data.AUTOTUNE})
     changed.insert(batches[0], moved)

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from keras_perf.advise.eager import (
-    MOSTLY_PYTHON_CORES,
-    compiled,
-    cores_used,
-    share_of_operations,
-)
+from keras_perf.advise.gains import PARTS_OF, gains
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import INSIDE, StepModel
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
@@ -32,40 +25,6 @@ CLEARLY_MORE = 1.05
 
 SHORT_EPOCH = 4
 """An epoch of fewer executions leaves none between whose begins the wait could be read."""
-
-PARTS_OF = {
-    "callback-bound": ("callbacks",),
-    "dispatch-bound": ("dispatch", "other_host"),
-    "compile-bound": ("compile",),
-    "communication-bound": ("wire",),
-}
-
-
-def _without_input(model: StepModel) -> StepModel:
-    """Neither its wait nor, where that is known, the cores that its work takes from computing."""
-    if model.cpu_ms and model.undisturbed_ms is not None:
-        model = model.with_less_work(dict.fromkeys(model.stages, 0.0), 0.0)
-    return replace(model.with_rest({"get_next": 0.0}), stages={}, cpu_ms=0.0)
-
-
-def gains(situation: Situation) -> dict[str, float]:
-    """Verdict → speed-up if its part were gone."""
-    model = situation.model
-
-    def gain(without: StepModel) -> float:
-        return model.step_ms / max(1e-9, without.step_ms)
-
-    found = {"input-bound": gain(_without_input(model))}
-    for verdict, parts in PARTS_OF.items():
-        without = replace(model.with_rest(dict.fromkeys(parts, 0.0)), cpu_ms=0.0)
-        found[verdict] = gain(without)
-    if situation.facts.settings.run_eagerly:
-        known = share_of_operations(situation) is not None
-        mostly_python = cores_used(situation) < MOSTLY_PYTHON_CORES
-        # A guess counts at its worst.
-        optimism = 0.0 if known or mostly_python else -1.0
-        found["eager-bound"] = gain(replace(compiled(situation)(model, optimism), cpu_ms=0.0))
-    return found
 
 
 def gain_between_epochs(model: StepModel) -> float:
@@ -145,14 +104,17 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
 def _nothing_else(situation: Situation) -> str:
     """That nothing is to be gained beside computing, and why not by the input where it shows."""
     summary = situation.summary
-    nothing = f"no other part is worth {WORTHWHILE - 1:.0%}"
-    wait = summary.parts.get("input_wait", 0.0)
-    if summary.step_ms < WORTHWHILE * (summary.step_ms - wait):
-        return nothing
-    return (
-        f"{nothing} but the input wait of {wait:.3g} ms, which is the fetching of batches that "
-        "are ready"
-    )
+    whatever = {
+        "input_wait": "the input wait of {:.3g} ms, which is the fetching of ready batches",
+        "dispatch": "dispatch of {:.3g} ms, of which more steps per execution saved nothing",
+    }
+    shown = [
+        told.format(summary.parts[part])
+        for part, told in whatever.items()
+        if summary.step_ms >= WORTHWHILE * (summary.step_ms - summary.parts.get(part, 0.0))
+    ]
+    but = f" but {' and '.join(shown)}" if shown else ""
+    return f"no other part is worth {WORTHWHILE - 1:.0%}{but}"
 
 
 def _mostly_idle(situation: Situation, other_gain: float) -> bool:

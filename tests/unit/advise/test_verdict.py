@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from hand_built import H200, between_epochs, situation, stage, summary
 
+from keras_perf.advise.gains import gains
 from keras_perf.advise.situation import Situation, situation_of
-from keras_perf.advise.verdict import gain_between_epochs, gains, verdict_of
+from keras_perf.advise.verdict import gain_between_epochs, verdict_of
 from keras_perf.analyse.summary import ENOUGH_STEPS
 
 SEQUENTIAL = [stage("TensorSlice", 1.0), stage("Map", 7.0)]
@@ -93,7 +94,7 @@ def test_a_wait_that_is_the_price_of_fetching_is_named_as_that():
     found = situation(input_wait=0.8, compute=5.4, dispatch=0.0, stages=stages, context=context)
     verdict, because = verdict_of(found)
     assert verdict == "compute-bound"
-    assert "but the input wait of 0.8 ms, which is the fetching of batches" in because
+    assert "but the input wait of 0.8 ms, which is the fetching of ready batches" in because
 
 
 def test_a_slow_callback_behind_a_slower_pipeline_is_not_the_bottleneck():
@@ -125,6 +126,20 @@ def test_a_pipeline_that_takes_the_cores_of_computing_is_the_bottleneck():
     verdict, because = verdict_of(crowded(190.0))
     assert verdict == "input-bound"
     assert "takes cores that computing needs" in because
+
+
+def test_dispatch_of_which_trials_saved_nothing_is_not_the_bottleneck_and_named():
+    trial = {"recommended": 1, "present": 1, "trials": {"8": 9.9}, "in_graph_ms": 9.0}
+    trial |= {"per_execution_ms": 1.0}
+    found = situation(
+        input_wait=0.0,
+        compute=9.0,
+        dispatch=1.0,
+        context={"steps_per_execution_trial": trial},
+    )
+    verdict, because = verdict_of(found)
+    assert verdict == "compute-bound"
+    assert "but dispatch of 1 ms, of which more steps per execution saved nothing" in because
 
 
 def test_with_cores_to_spare_it_is_not():

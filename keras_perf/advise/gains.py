@@ -1,0 +1,56 @@
+"""What a step would gain if one part of it were gone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from keras_perf.advise.eager import (
+    MOSTLY_PYTHON_CORES,
+    compiled,
+    cores_used,
+    share_of_operations,
+)
+from keras_perf.advise.situation import Situation
+from keras_perf.advise.step_model import StepModel
+
+PARTS_OF = {
+    "callback-bound": ("callbacks",),
+    "dispatch-bound": ("dispatch", "other_host"),
+    "compile-bound": ("compile",),
+    "communication-bound": ("wire",),
+}
+
+
+def _without_input(model: StepModel) -> StepModel:
+    """Neither its wait nor, where that is known, the cores that its work takes from computing."""
+    if model.cpu_ms and model.undisturbed_ms is not None:
+        model = model.with_less_work(dict.fromkeys(model.stages, 0.0), 0.0)
+    return replace(model.with_rest({"get_next": 0.0}), stages={}, cpu_ms=0.0)
+
+
+def _tried_in_vain(situation: Situation) -> bool:
+    """More steps per execution were tried, and saved nothing of what entering one takes."""
+    trial = situation.facts.trial
+    return trial is not None and bool(trial.trials) and trial.steps_per_execution <= trial.present
+
+
+def gains(situation: Situation) -> dict[str, float]:
+    """Verdict → speed-up if its part were gone."""
+    model = situation.model
+
+    def gain(without: StepModel) -> float:
+        return model.step_ms / max(1e-9, without.step_ms)
+
+    found = {"input-bound": gain(_without_input(model))}
+    for verdict, parts in PARTS_OF.items():
+        if verdict == "dispatch-bound" and _tried_in_vain(situation):
+            parts = ("other_host",)
+        without = replace(model.with_rest(dict.fromkeys(parts, 0.0)), cpu_ms=0.0)
+        found[verdict] = gain(without)
+    if situation.facts.settings.run_eagerly:
+        known = share_of_operations(situation) is not None
+        mostly_python = cores_used(situation) < MOSTLY_PYTHON_CORES
+        # A guess counts at its worst.
+        optimism = 0.0 if known or mostly_python else -1.0
+        found["eager-bound"] = gain(replace(compiled(situation)(model, optimism), cpu_ms=0.0))
+    return found
