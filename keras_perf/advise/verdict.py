@@ -174,7 +174,7 @@ def _may_be_dispatch(summary: Summary) -> str:
         why = trial.reason
     return (
         f"no part that was measured is worth more than entering and leaving the train function, "
-        f"which a step of {summary.step_ms:.2g} ms may mostly do; dispatch was not measured: "
+        f"which a step of {summary.step_ms:.2g} ms may mostly do, and which was not measured; "
         f"{why}"
     )
 
