@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from keras_perf.trials.input_benchmark import benchmark_input_pipeline
     from keras_perf.trials.sweep import sweep_steps_per_execution
     from keras_perf.trials.train_step_benchmark import benchmark_train_step
+    from keras_perf.trials.tune_input import TunedInput, tune_input
 
 __version__ = version("keras-perf")
 
@@ -43,6 +44,7 @@ _HOMES = {
     "StepGapDetector": "callbacks.step_gap_detector",
     "StepsPerExecutionRecommender": "callbacks.steps_recommender",
     "Trace": "trace.trace",
+    "TunedInput": "trials.tune_input",
     "WindowedProfiler": "callbacks.windowed_profiler",
     "benchmark_input_pipeline": "trials.input_benchmark",
     "benchmark_train_step": "trials.train_step_benchmark",
@@ -55,6 +57,7 @@ _HOMES = {
     "sample_gpus": "callbacks.sample_gpus",
     "step_marker": "capture.profiler_door",
     "sweep_steps_per_execution": "trials.sweep",
+    "tune_input": "trials.tune_input",
 }
 
 __all__ = [
@@ -64,6 +67,7 @@ __all__ = [
     "StepGapDetector",
     "StepsPerExecutionRecommender",
     "Trace",
+    "TunedInput",
     "WindowedProfiler",
     "benchmark_input_pipeline",
     "benchmark_train_step",
@@ -76,6 +80,7 @@ __all__ = [
     "sample_gpus",
     "step_marker",
     "sweep_steps_per_execution",
+    "tune_input",
 ]
 
 

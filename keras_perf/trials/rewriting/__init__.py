@@ -1,0 +1,1 @@
+"""Another pipeline of a dataset, which gives the same elements."""

@@ -1,0 +1,200 @@
+"""A dataset as a graph that can be changed and read back, by public operations only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.core.framework.function_pb2 import FunctionDef
+from tensorflow.core.framework.graph_pb2 import GraphDef
+from tensorflow.core.framework.node_def_pb2 import NodeDef
+
+from keras_perf.trials.repeated_function import PYTHON
+
+IGNORE_STATE = 1
+"""`external_state_policy`: variables and generators that functions hold are the same ones."""
+
+SEEDED = {"ShuffleDatasetV3": 2, "ShuffleAndRepeatDatasetV2": 3, "RandomDatasetV2": 0}
+"""Stages with a generator of seeds: where their two seeds are among the inputs, before it."""
+
+DRAWS = ("Random", "StatefulUniform", "StatefulStandardNormal", "Multinomial", "Bernoulli")
+"""What the names of operations have in them that draw random numbers."""
+
+
+class CannotRewriteError(ValueError):
+    """The dataset cannot be written as a graph."""
+
+
+class PipelineGraph:
+    """The stages of a dataset, from its sources to its end.
+
+    Arguments:
+        definition: the graph.
+        element_spec: of the dataset's elements.
+    """
+
+    def __init__(self, definition: GraphDef, element_spec: Any) -> None:
+        self.definition, self.element_spec = definition, element_spec
+
+    @classmethod
+    def of(cls, dataset: tf.data.Dataset) -> PipelineGraph:
+        """The graph of a dataset. What it holds in memory is copied into it.
+
+        Raises:
+            CannotRewriteError: TensorFlow cannot write it, or it is too large for a graph (2 GiB).
+        """
+        try:
+            written = tf.raw_ops.DatasetToGraphV2(
+                input_dataset=tf.data.experimental.to_variant(dataset),
+                external_state_policy=IGNORE_STATE,
+                strip_device_assignment=True,
+            )
+            definition = GraphDef.FromString(written.numpy())
+        except Exception as error:
+            raise CannotRewriteError(f"{type(error).__name__}: {error}".splitlines()[0]) from error
+        graph = cls(definition, dataset.element_spec)
+        graph._draw_anew()
+        return graph
+
+    def copy(self) -> PipelineGraph:
+        """One that can be changed alone."""
+        definition = GraphDef()
+        definition.CopyFrom(self.definition)
+        return PipelineGraph(definition, self.element_spec)
+
+    def dataset(self) -> tf.data.Dataset:
+        """The dataset that the graph is of now."""
+        variant = tf.raw_ops.DatasetFromGraph(graph_def=self.definition.SerializeToString())
+        return tf.data.experimental.from_variant(variant, self.element_spec)
+
+    def until(self, stage: str) -> PipelineGraph:
+        """The same up to this stage, whose elements are flat tensors then."""
+        cut = self.copy()
+        end = next(node for node in cut.definition.node if node.op == "_Retval")
+        end.input[0] = stage
+        last = next(node for node in cut.stages if node.name == stage)
+        types = last.attr["output_types"].list.type or last.attr["Toutput_types"].list.type
+        shapes = last.attr["output_shapes"].list.shape
+        cut.element_spec = tuple(
+            tf.TensorSpec(tf.TensorShape(shape), tf.as_dtype(kind))
+            for kind, shape in zip(types, shapes, strict=True)
+        )
+        return cut
+
+    # -- reading -------------------------------------------------------------------------
+
+    @property
+    def stages(self) -> list[NodeDef]:
+        """The nodes that are datasets, each after those that it takes its elements from."""
+        return [node for node in self.definition.node if "Dataset" in node.op]
+
+    @property
+    def is_a_chain(self) -> bool:
+        """No stage has two inputs that are datasets, or two readers."""
+        names = {node.name for node in self.stages}
+        readers = [i for node in self.stages for i in map(_name, node.input) if i in names]
+        several = any(sum(_name(i) in names for i in node.input) > 1 for node in self.stages)
+        return not several and len(readers) == len(set(readers))
+
+    def operations(self, stage: NodeDef) -> set[str]:
+        """Types of all operations in the functions of a stage, however far in."""
+        functions = {each.signature.name: each for each in self.definition.library.function}
+        pending, seen = list(_functions_of(stage)), set()
+        types: set[str] = set()
+        while pending:
+            name = pending.pop()
+            if name in seen or name not in functions:
+                continue
+            seen.add(name)
+            for node in functions[name].node_def:
+                types.add(node.op)
+                pending.extend(_functions_of(node))
+        return types
+
+    def is_random(self, stage: NodeDef) -> bool:
+        """Its functions draw random numbers, by a state that calls change."""
+        types = self.operations(stage)
+        return any(
+            any(word in each for word in DRAWS) and not each.startswith("Stateless")
+            for each in types
+        )
+
+    def runs_python(self, stage: NodeDef) -> bool:
+        """Its functions call Python."""
+        return bool(self.operations(stage) & PYTHON)
+
+    def function(self, stage: NodeDef) -> FunctionDef | None:
+        """The function that a map calls."""
+        name = stage.attr["f"].func.name
+        found = (each for each in self.definition.library.function if each.signature.name == name)
+        return next(found, None)
+
+    def _draw_anew(self) -> None:
+        """Shuffles and random datasets begin with their first order, each copy by itself.
+
+        As written they go on with the generator that the dataset has, for all copies together.
+        """
+        for stage in self.stages:
+            if stage.op not in SEEDED:
+                continue
+            first = SEEDED[stage.op]
+            again = self.constant("reshuffle", value=True, dtype=tf.bool)
+            node = NodeDef(name=self._new("seed_generator"), op="AnonymousSeedGenerator")
+            node.input.extend([stage.input[first], stage.input[first + 1], again])
+            self._insert(self._place(stage), node)
+            # Inserting copies the nodes.
+            new = next(each for each in self.stages if each.name == stage.name)
+            new.input[first + 2] = node.name
+
+    # -- changing ------------------------------------------------------------------------
+
+    def constant(self, name: str, value: Any, dtype: tf.DType) -> str:
+        """Adds a constant, before all stages, and returns its name."""
+        node = NodeDef(name=self._new(name), op="Const")
+        node.attr["dtype"].type = dtype.as_datatype_enum
+        node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(value, dtype))
+        self._insert(0, node)
+        return str(node.name)
+
+    def insert_after(self, stage: NodeDef, op: str, name: str, inputs: list[str]) -> NodeDef:
+        """A stage of the same elements behind this one; `inputs` are those after the dataset."""
+        node = NodeDef(name=self._new(name), op=op, input=[stage.name, *inputs])
+        for attribute in ("output_types", "output_shapes"):
+            node.attr[attribute].CopyFrom(stage.attr[attribute])
+        if not node.attr["output_types"].list.type:
+            node.attr["output_types"].CopyFrom(stage.attr["Toutput_types"])
+        for reader in self.definition.node:
+            for place, each in enumerate(reader.input):
+                if _name(each) == stage.name:
+                    reader.input[place] = node.name
+        self._insert(1 + self._place(stage), node)
+        return node
+
+    def _place(self, stage: NodeDef) -> int:
+        return next(p for p, n in enumerate(self.definition.node) if n.name == stage.name)
+
+    def _insert(self, place: int, node: NodeDef) -> None:
+        nodes = list(self.definition.node)
+        nodes.insert(place, node)
+        del self.definition.node[:]
+        self.definition.node.extend(nodes)
+
+    def _new(self, name: str) -> str:
+        taken = {node.name for node in self.definition.node}
+        return next(
+            n for n in (f"{name}/tuned_{k}" for k in range(len(taken) + 1)) if n not in taken
+        )
+
+
+def _name(wire: str) -> str:
+    """The node that an input comes from."""
+    return wire.removeprefix("^").partition(":")[0]
+
+
+def _functions_of(node: NodeDef) -> Iterator[str]:
+    for attribute in node.attr.values():
+        if attribute.HasField("func"):
+            yield attribute.func.name
+        for each in attribute.list.func:
+            yield each.name

@@ -1,0 +1,282 @@
+"""The pipeline that delivers the same batches fastest, found by measuring."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import keras
+import pandas as pd
+import tensorflow as tf
+
+from keras_perf.records.arguments import require_bool, require_number
+from keras_perf.trials.arguments import check_dataset
+from keras_perf.trials.rewriting.changes import Change, NotDone, possible_changes
+from keras_perf.trials.rewriting.pipeline_graph import CannotRewriteError, PipelineGraph
+from keras_perf.trials.rewriting.same_elements import start_alike
+from keras_perf.trials.rewriting.side_by_side import EndlessPipeline, Pair, side_by_side
+from keras_perf.trials.train_step_benchmark import benchmark_train_step
+
+WORTHWHILE = 1.03
+"""A change stays if it is at least so many times as fast at the lower end of its interval."""
+
+COMPARED = 64
+"""So many elements of a changed stage are compared with those of the stage as it was."""
+
+CHECKING = 0.05
+"""Share of the time that taking these may last."""
+
+PAIR_S = 1.0
+"""Seconds for one pair, where there is time."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One change that was measured.
+
+    Attributes:
+        id: as the recommendation of the same kind is called.
+        where: the stage that it is about.
+        kept: it is part of the new pipeline.
+        gain, low, high: how many times as fast the pipeline was with it, on top of those kept
+            before, and the 80 % interval.
+        before_ms, after_ms: a batch without it and with it.
+        code: to write it oneself.
+        costs: what it takes beside time.
+    """
+
+    id: str
+    where: str
+    kept: bool
+    gain: float
+    low: float
+    high: float
+    before_ms: float
+    after_ms: float
+    code: str
+    costs: str
+
+
+@dataclass(frozen=True)
+class TunedInput:
+    """What `tune_input` returns.
+
+    Attributes:
+        dataset: ready for `fit`; the same object where nothing was worth changing.
+        changes: those that were kept, in the order in which they were made.
+        tried: all that were measured.
+        not_done: what was not tried, each with the stage and the reason.
+        before_ms, after_ms: a batch of the dataset as it was, and as it is now.
+        stopped: why no more was tried; empty if all was.
+    """
+
+    dataset: tf.data.Dataset = field(repr=False)
+    tried: tuple[Tried, ...]
+    not_done: tuple[NotDone, ...]
+    before_ms: float
+    after_ms: float
+    stopped: str = ""
+
+    @property
+    def changes(self) -> tuple[Tried, ...]:
+        """Those that were kept."""
+        return tuple(each for each in self.tried if each.kept)
+
+    @property
+    def gain(self) -> float:
+        """How many times as fast batches come as before."""
+        return self.before_ms / self.after_ms if self.after_ms else 1.0
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row a change that was tried.
+
+        Columns: `id`, `where`, `kept`, `gain`, `low`, `high`, `before_ms`, `after_ms`, `code`,
+        `costs`, as in `Tried`.
+        """
+        columns = list(Tried.__dataclass_fields__)
+        return pd.DataFrame(
+            [[getattr(each, name) for name in columns] for each in self.tried], columns=columns
+        )
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.before_ms:.3g} ms a batch before, {self.after_ms:.3g} ms after: "
+            f"{self.gain:.2f}× as fast."
+        ]
+        for each in self.tried:
+            what = "kept" if each.kept else "not worth it"
+            bounds = f"{each.gain:.2f}× ({each.low:.2f}–{each.high:.2f})"
+            lines += [f"{each.id}, {each.where}: {bounds}, {what}"]
+            if each.kept:
+                lines += [f"    {each.code}  # costs {each.costs}"]
+        lines += [f"{each.id}, {each.where}: not done: {each.why}" for each in self.not_done]
+        if self.stopped:
+            lines.append(self.stopped)
+        return "\n".join(lines) + "\n"
+
+
+def tune_input(
+    dataset: tf.data.Dataset,
+    *,
+    step_ms: float | None = None,
+    model: keras.Model | None = None,
+    any_order: bool = False,
+    budget_s: float = 30.0,
+) -> TunedInput:
+    """Finds, by measuring, the rewriting of a pipeline that delivers its batches fastest.
+
+    The dataset is written as a graph, changed, and read back, by public operations of TensorFlow.
+    Each change is measured beside the pipeline as it is, in turn, and stays if it pays; elements
+    and their order stay the same, which is checked on the first batches. Nothing of the dataset
+    given is changed.
+
+    Returns:
+        A `TunedInput`: `.dataset`, `.changes`, `.to_frame()`; print it.
+
+    Arguments:
+        dataset: batches, as given to `fit`.
+        step_ms: milliseconds of a training step; nothing more is tried once batches come faster.
+        model: compiled; the step is measured in place of `step_ms`, and the model left as it was.
+        any_order: the order of examples may change from run to run.
+        budget_s: seconds to spend at most; the measurement that runs is finished.
+
+    Raises:
+        TypeError: `dataset` is not a `tf.data.Dataset`.
+        ValueError: it is not batched, or cannot be written as a graph; or a number is not above 0.
+
+    What it cannot see: the processors that training takes from the input; whether Python code in
+    a map, or files, give the same in later batches than those compared. What the dataset holds in
+    memory is copied into the graph.
+
+    >>> import keras_perf as kp
+    >>> tuned = kp.tune_input(dataset, model=model)  # then: model.fit(tuned.dataset)
+    """
+    check_dataset(dataset)
+    require_number("budget_s", budget_s, above=0, remedy="The default is 30.0.")
+    require_bool("any_order", any_order)
+    if step_ms is not None:
+        require_number("step_ms", step_ms, above=0, remedy="None tries all.")
+    try:
+        graph = PipelineGraph.of(dataset)
+    except CannotRewriteError as error:
+        raise ValueError(
+            f"dataset must be one that TensorFlow can write as a graph: {error}. "
+            "Nothing was changed."
+        ) from error
+    if model is not None and step_ms is None:
+        step_ms = _step_ms(model, dataset)
+    return _Search(dataset, graph, step_ms, budget_s, any_order=any_order).run()
+
+
+def _step_ms(model: keras.Model, dataset: tf.data.Dataset) -> float:
+    frame = benchmark_train_step(model, next(iter(dataset)), steps=20)
+    return float(frame["step_ms"].median())
+
+
+class _Search:
+    """Tries one change after the other on top of those that paid."""
+
+    def __init__(
+        self,
+        dataset: tf.data.Dataset,
+        graph: PipelineGraph,
+        step_ms: float | None,
+        budget_s: float,
+        *,
+        any_order: bool,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._original, self._graph = dataset, graph
+        self._options: list[Callable[[tf.data.Options], None]] = []
+        self._step_ms, self._any_order = step_ms, any_order
+        self._clock, self._end = clock, clock() + budget_s
+        self._budget_s = budget_s
+        self._tried: list[Tried] = []
+        self._not_done: list[NotDone] = []
+
+    def run(self) -> TunedInput:
+        """Until all is tried, time is over, or batches come faster than steps take them."""
+        changes, self._not_done = possible_changes(self._graph, any_order=self._any_order)
+        present = EndlessPipeline(self._original)
+        before_ms = after_ms = present.batch_ms()
+        stopped = ""
+        for change in changes:
+            stopped = self._reason_to_stop(after_ms)
+            if stopped:
+                break
+            made, options = change.made(self._graph), [*self._options]
+            if change.options is not None:
+                options.append(change.options)
+            if change.stage and not self._alike(made, change.stage):
+                why = "its elements would differ, or differ from one time to the next anyhow"
+                self._not_done.append(NotDone(change.id, change.where, why))
+                continue
+            pipeline = EndlessPipeline(self._with(made.dataset(), options))
+            if change.keeps and not self._fill(pipeline, after_ms):
+                why = "a pass through the data takes longer than the time that is left"
+                self._not_done.append(NotDone(change.id, change.where, why))
+                continue
+            left_s = max(0.0, self._end - self._clock())
+            step_s = (self._step_ms or after_ms) / 1e3 if change.beside_a_step else 0.0
+            seconds = min(PAIR_S, left_s / 2)
+            pair = side_by_side(present, pipeline, seconds=seconds, step_s=step_s)
+            kept = pair.low >= WORTHWHILE
+            self._tried.append(_tried(change, pair, kept=kept))
+            if kept:
+                self._graph, self._options, present = made, options, pipeline
+                after_ms = after_ms if change.beside_a_step else pair.after_ms
+        result = self._original
+        if any(each.kept for each in self._tried):
+            result = self._with(self._graph.dataset(), self._options)
+        return TunedInput(
+            result, tuple(self._tried), tuple(self._not_done), before_ms, after_ms, stopped
+        )
+
+    def _reason_to_stop(self, batch_ms: float) -> str:
+        if self._clock() >= self._end:
+            return f"Stopped: the {self._budget_s:.0f} s were over."
+        if self._step_ms is not None and batch_ms <= self._step_ms:
+            return (
+                f"Stopped: a batch takes {batch_ms:.3g} ms, a step {self._step_ms:.3g} ms; faster "
+                "input would buy nothing."
+            )
+        return ""
+
+    def _with(
+        self, dataset: tf.data.Dataset, options: list[Callable[[tf.data.Options], None]]
+    ) -> tf.data.Dataset:
+        for setting in options:
+            chosen = tf.data.Options()
+            setting(chosen)
+            dataset = dataset.with_options(chosen)
+        return dataset
+
+    def _alike(self, made: PipelineGraph, stage: str) -> bool:
+        """The stage's first elements are as they were."""
+        was, is_now = (graph.until(stage).dataset() for graph in (self._graph, made))
+        return start_alike(was, is_now, COMPARED, CHECKING * self._budget_s)
+
+    def _fill(self, pipeline: EndlessPipeline, batch_ms: float) -> bool:
+        """Goes through a whole pass, if that is known to fit into the time; else False."""
+        batches = int(self._original.cardinality())
+        left_s = self._end - self._clock()
+        if batches < 0 or batches * batch_ms / 1e3 > left_s / 2:
+            return False
+        pipeline.take(batches)
+        return True
+
+
+def _tried(change: Change, pair: Pair, *, kept: bool) -> Tried:
+    return Tried(
+        change.id,
+        change.where,
+        kept,
+        pair.gain,
+        pair.low,
+        pair.high,
+        pair.before_ms,
+        pair.after_ms,
+        change.code,
+        change.costs,
+    )

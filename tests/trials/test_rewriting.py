@@ -1,0 +1,228 @@
+"""A pipeline that is written as a graph, changed and read back gives the same elements."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keras_perf.trials.rewriting.changes import NotDone, possible_changes
+from keras_perf.trials.rewriting.pipeline_graph import CannotRewriteError, PipelineGraph
+from keras_perf.trials.rewriting.same_elements import checksums, start_alike
+
+ALL = 10_000, 60.0
+
+
+def numbers(count=24):
+    return tf.data.Dataset.range(count)
+
+
+def doubled(x):
+    return 2 * x
+
+
+def noisy(x):
+    return x + tf.random.uniform([], 0, 9, tf.int64)
+
+
+def python(x):
+    return tf.ensure_shape(tf.numpy_function(lambda v: v + 1, [x], tf.int64), x.shape)
+
+
+def changes_of(dataset, **allowed):
+    graph = PipelineGraph.of(dataset)
+    found, left = possible_changes(graph, **{"any_order": False, **allowed})
+    return graph, {change.id: change for change in found}, left
+
+
+def rewritten(dataset):
+    """Each possible change alone, and all together."""
+    graph, found, _ = changes_of(dataset)
+    together = graph
+    for change in found.values():
+        yield change.id, change.made(graph).dataset()
+        together = change.made(together)
+    yield "all together", together.dataset()
+
+
+# -- drawn pipelines ---------------------------------------------------------------------
+
+STAGES = {
+    "map": lambda data: data.map(doubled),
+    "parallel": lambda data: data.map(doubled, num_parallel_calls=2),
+    "python": lambda data: data.map(python),
+    "filter": lambda data: data.filter(lambda x: x % 4 != 2),
+    "shuffle": lambda data: data.shuffle(7, seed=3),
+    "repeat": lambda data: data.repeat(2),
+    "take": lambda data: data.take(17),
+    "skip": lambda data: data.skip(3),
+    "interleave": lambda data: data.interleave(
+        lambda x: tf.data.Dataset.from_tensors(x).repeat(2), cycle_length=2
+    ),
+    "flat_map": lambda data: data.flat_map(lambda x: tf.data.Dataset.from_tensors(x)),
+    "prefetch": lambda data: data.prefetch(2),
+    "cache": lambda data: data.cache(),
+}
+
+
+@given(st.lists(st.sampled_from(sorted(STAGES)), max_size=6), st.sampled_from([None, 3, 4]))
+@settings(max_examples=40)
+def test_drawn_pipelines_give_the_same_elements_however_they_are_changed(kinds, batch):
+    def made():
+        data = numbers()
+        for kind in kinds:
+            data = STAGES[kind](data)
+        return data if batch is None else data.batch(batch)
+
+    expected = checksums(made(), *ALL)
+    for what, dataset in rewritten(made()):
+        for place in range(2):
+            # A cache gives them from memory the second time; a shuffle another order.
+            if place and "shuffle" in kinds:
+                break
+            assert checksums(dataset, *ALL) == expected, (kinds, batch, what, place)
+        assert dataset.cardinality() == made().cardinality()
+
+
+# -- of all kinds ------------------------------------------------------------------------
+
+
+def text_vectors():
+    layer = keras.layers.TextVectorization(9, output_sequence_length=3, vocabulary=["a", "b"])
+    return tf.data.Dataset.from_tensor_slices(["a b", "b c", "a"] * 4).map(layer).batch(4)
+
+
+def records(folder):
+    files = []
+    for number in range(3):
+        files.append(str(folder / f"{number}.tfrecord"))
+        with tf.io.TFRecordWriter(files[-1]) as out:
+            for value in range(4):
+                out.write(bytes([number, value]))
+    read = tf.data.Dataset.from_tensor_slices(files).interleave(tf.data.TFRecordDataset)
+    return read.map(lambda r: tf.io.decode_raw(r, tf.uint8)).batch(2)
+
+
+def windows():
+    return keras.utils.timeseries_dataset_from_array(
+        np.arange(30.0), np.arange(30.0), sequence_length=4, batch_size=3
+    )
+
+
+def generated():
+    signature = tf.TensorSpec((), tf.int64)
+    return tf.data.Dataset.from_generator(lambda: iter(range(9)), output_signature=signature)
+
+
+KINDS = {
+    "dictionaries": lambda _: numbers().map(lambda x: {"a": x, "b": (x, 2 * x)}).batch(3),
+    "zip": lambda _: tf.data.Dataset.zip(numbers().map(doubled), numbers()).batch(3),
+    "ragged": lambda _: numbers().map(tf.range).ragged_batch(3),
+    "text vectors": lambda _: text_vectors(),
+    "records": records,
+    "windows": lambda _: windows(),
+    "a generator": lambda _: generated().map(doubled).batch(3),
+    "buckets": lambda _: (
+        numbers()
+        .map(lambda x: tf.range(x % 5))
+        .bucket_by_sequence_length(lambda x: tf.shape(x)[0], [2, 4], [2, 2, 2])
+    ),
+    "padded": lambda _: numbers().map(tf.range).padded_batch(4),
+    "choose": lambda _: tf.data.Dataset.choose_from_datasets(
+        [numbers().map(doubled), numbers()], tf.data.Dataset.range(2).repeat(5)
+    ),
+    "strings": lambda _: numbers().map(tf.strings.as_string).batch(5),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pipelines_of_every_kind_give_the_same_elements(kind, tmp_path):
+    made = KINDS[kind]
+    expected = checksums(made(tmp_path), *ALL)
+    for what, dataset in rewritten(made(tmp_path)):
+        assert checksums(dataset, *ALL) == expected, what
+        assert dataset.element_spec == made(tmp_path).element_spec
+
+
+# -- what is possible --------------------------------------------------------------------
+
+
+def test_a_map_that_draws_random_numbers_is_left_as_it_is():
+    _, found, left = changes_of(numbers().map(noisy).batch(4))
+    assert "parallel-map" not in found
+    assert "cache" not in found
+    assert ("parallel-map", "map(noisy)") in {(each.id, each.where) for each in left}
+
+
+def test_a_cache_stands_before_what_is_random():
+    _, found, _ = changes_of(numbers().map(doubled).map(noisy).batch(4))
+    assert found["cache"].where == "map(doubled)"
+    assert found["cache"].code == "map(doubled).cache()"
+
+
+def test_behind_a_shuffle_and_in_several_datasets_nothing_is_cached():
+    assert "cache" not in changes_of(numbers().shuffle(4).map(doubled).batch(4))[1]
+    together = tf.data.Dataset.zip(numbers().map(doubled), numbers()).batch(4)
+    _, found, left = changes_of(together)
+    assert "cache" not in found
+    assert any(each.id == "cache" for each in left)
+
+
+def test_order_is_given_up_only_if_that_is_allowed():
+    data = numbers().map(doubled).batch(4)
+    _, found, left = changes_of(data)
+    assert "nondeterministic-order" not in found
+    assert NotDone in {type(each) for each in left if each.id == "nondeterministic-order"}
+    assert "nondeterministic-order" in changes_of(data, any_order=True)[1]
+
+
+def test_where_all_is_there_nothing_is_possible():
+    _, found, left = changes_of(numbers().batch(4).prefetch(2))
+    assert (found, left) == ({}, [])
+
+
+def test_a_cache_keeps_what_it_has_seen():
+    calls = []
+
+    def counted(x):
+        return tf.ensure_shape(
+            tf.numpy_function(lambda v: (calls.append(1), v)[1], [x], tf.int64), []
+        )
+
+    graph, found, _ = changes_of(numbers(6).map(counted).batch(2))
+    dataset = found["cache"].made(graph).dataset()
+    for _ in range(3):
+        list(dataset)
+    assert len(calls) == 6
+
+
+def test_what_cannot_be_written_is_refused_in_a_line(monkeypatch):
+    def refuses(**_):
+        raise tf.errors.UnimplementedError(None, None, "no such stage\nmore")
+
+    monkeypatch.setattr(tf.raw_ops, "DatasetToGraphV2", refuses)
+    with pytest.raises(CannotRewriteError) as error:
+        PipelineGraph.of(numbers())
+    assert "\n" not in str(error.value)
+
+
+# -- comparing ---------------------------------------------------------------------------
+
+
+def test_elements_and_their_order_are_compared():
+    assert start_alike(numbers(), numbers(), *ALL)
+    assert not start_alike(numbers(), numbers().map(doubled), *ALL)
+    assert not start_alike(numbers(), numbers().shuffle(9, seed=1), *ALL)
+    assert not start_alike(numbers(), numbers(5), *ALL)
+    assert not start_alike(numbers(0), numbers(0), *ALL)
+
+
+def test_types_and_shapes_are_compared_too():
+    assert not start_alike(numbers(), numbers().map(lambda x: tf.cast(x, tf.int32)), *ALL)
+    assert not start_alike(numbers().batch(2), numbers().batch(2).map(lambda x: x[None]), *ALL)
+
+
+def test_what_cannot_be_looked_at_is_not_called_the_same():
+    nested = numbers().window(2)
+    assert not start_alike(nested, nested, *ALL)

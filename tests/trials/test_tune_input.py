@@ -1,0 +1,129 @@
+"""tune_input: the same batches, sooner."""
+
+import time
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import keras_perf as kp
+from keras_perf.trials.rewriting import side_by_side as module
+from keras_perf.trials.rewriting.same_elements import checksums
+
+WAIT_S = 0.01
+
+
+def waiting(x):
+    def wait(values):
+        time.sleep(WAIT_S)
+        return values
+
+    return tf.ensure_shape(tf.numpy_function(wait, [x], x.dtype), x.shape)
+
+
+def noisy(x):
+    return x + tf.random.uniform(x.shape)
+
+
+def rows(count=48):
+    x = np.arange(count * 3, dtype="float32").reshape(count, 3)
+    return tf.data.Dataset.from_tensor_slices(x)
+
+
+@pytest.fixture(autouse=True)
+def short_slices(monkeypatch):
+    monkeypatch.setattr(module, "SLICE_S", 0.05)
+
+
+@pytest.mark.timing
+def test_a_map_that_waits_runs_in_parallel_and_gives_the_same(monkeypatch):
+    data = rows().batch(4).map(waiting)
+    tuned = kp.tune_input(data)
+    kept = [change.id for change in tuned.changes]
+    assert kept[0] == "parallel-map"
+    assert "cache" in kept
+    assert tuned.gain > 2
+    assert checksums(tuned.dataset, 100, 60) == checksums(data, 100, 60)
+    assert tuned.dataset.element_spec == data.element_spec
+    assert tuned.dataset.cardinality() == data.cardinality()
+    assert "parallel-map, map(waiting): " in str(tuned)
+    frame = tuned.to_frame()
+    assert list(frame["id"]) == [each.id for each in tuned.tried]
+    assert frame.loc[frame["kept"], "low"].min() > 1
+
+
+@pytest.mark.timing
+def test_a_model_trains_on_it_as_on_the_original():
+    def weights(data):
+        keras.utils.set_random_seed(0)
+        model = keras.Sequential([keras.layers.Input((3,)), keras.layers.Dense(1)])
+        model.compile("sgd", "mse")
+        model.fit(data, epochs=2, verbose=0, shuffle=False)
+        return model.get_weights()
+
+    data = rows().batch(4).map(waiting).map(lambda x: (x / 99, x[:, :1] / 99))
+    tuned = kp.tune_input(data)
+    assert tuned.changes
+    for one, other in zip(weights(data), weights(tuned.dataset), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_where_nothing_can_be_done_the_dataset_stays_the_same_object():
+    data = rows().batch(4).prefetch(2)
+    tuned = kp.tune_input(data)
+    assert tuned.dataset is data
+    assert tuned.changes == tuned.tried == ()
+    assert tuned.gain == 1.0
+    assert len(tuned.to_frame()) == 0
+
+
+def test_once_batches_come_faster_than_steps_nothing_more_is_tried():
+    tuned = kp.tune_input(rows().batch(4).map(waiting), step_ms=1e4)
+    assert tuned.tried == ()
+    assert "faster input would buy nothing" in str(tuned)
+
+
+def test_a_model_tells_how_long_a_step_is():
+    model = keras.Sequential([keras.layers.Input((3,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    before = [w.copy() for w in model.get_weights()]
+    tuned = kp.tune_input(rows().batch(4).map(lambda x: (x, x[:, :1])), model=model, budget_s=5)
+    assert tuned.before_ms > 0
+    for one, other in zip(before, model.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_when_time_is_over_what_is_known_is_returned():
+    tuned = kp.tune_input(rows().batch(4).map(waiting), budget_s=1e-3)
+    assert tuned.tried == ()
+    assert "were over" in tuned.stopped
+
+
+def test_a_pass_that_takes_too_long_is_not_cached():
+    endless = rows().batch(4).map(waiting).repeat()
+    tuned = kp.tune_input(endless)
+    assert any(each.id == "cache" and "pass" in each.why for each in tuned.not_done)
+    assert tuned.dataset.cardinality() == endless.cardinality()
+
+
+def test_random_maps_keep_their_draws():
+    tuned = kp.tune_input(rows().map(noisy).batch(4), budget_s=4)
+    assert "parallel-map" not in [each.id for each in tuned.tried]
+    assert "draws random numbers" in str(tuned)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "named"),
+    [
+        ({"dataset": np.ones(3)}, TypeError, "dataset"),
+        ({"budget_s": 0}, ValueError, "budget_s"),
+        ({"step_ms": -1}, ValueError, "step_ms"),
+        ({"any_order": "yes"}, TypeError, "any_order"),
+    ],
+)
+def test_a_wrong_argument_is_one_line_that_names_it(arguments, error, named):
+    given = {"dataset": rows().batch(4), **arguments}
+    with pytest.raises(error, match=f"^{named} must") as raised:
+        kp.tune_input(given.pop("dataset"), **given)
+    assert "\n" not in str(raised.value)
