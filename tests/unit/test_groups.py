@@ -17,3 +17,9 @@ def test_a_group_runs_in_one_process(number, tmp_path_factory):
         processes.write(f"{os.getpid()}\n")
         processes.seek(0)
         assert set(processes.read().split()) == {str(os.getpid())}
+
+
+@pytest.mark.skipif("PYTEST_XDIST_WORKER" not in os.environ, reason="there is one process")
+def test_tests_that_judge_times_are_a_group(request):
+    judge = [item for item in request.session.items if item.get_closest_marker("timing")]
+    assert {item.nodeid.rpartition("@")[2] for item in judge} <= {"timing"}
