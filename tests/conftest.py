@@ -23,8 +23,12 @@ settings.register_profile("others", deadline=None, phases=NO_SHRINKING)
 settings.load_profile("same")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Tests that judge times run in one process, one after the other."""
+    """Tests that judge times run in one process, one after the other.
+
+    First of all hooks: pytest-xdist looks for groups in its own.
+    """
     for item in items:
         if item.get_closest_marker("timing"):
             item.add_marker(pytest.mark.xdist_group("timing"))

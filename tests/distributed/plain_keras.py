@@ -9,10 +9,11 @@ import numpy as np
 from cases import CASES, STEPS
 
 
-def reference(rank, folder):
-    """Writes the weights and the optimizer's state after training, for each case."""
+def reference(rank, folder, names):
+    """Writes the weights and the optimizer's state after training, for each of these cases."""
     found = {}
-    for name, case in CASES.items():
+    for name in names:
+        case = CASES[name]
         model, optimizer = case.model(), case.optimizer()
         loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         model.compile(optimizer, loss, jit_compile=False)

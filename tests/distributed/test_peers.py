@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import namespace
@@ -54,6 +55,32 @@ def lines(ended):
 
 SLEEP = "time.sleep(60)"
 THREE = (2222, 2223, 2224)
+
+WAITING = []
+"""Tests that mostly wait: what they look at is started together, each in a network of its own."""
+
+
+def that_waits(*programs):
+    """The test is given how these programs ended, as `ended`."""
+
+    def add(test):
+        WAITING.append(programs)
+        marked = pytest.mark.parametrize("ended", [len(WAITING) - 1], indirect=True, ids=[""])(test)
+        return pytest.mark.xdist_group("peers that wait")(marked)
+
+    return add
+
+
+@pytest.fixture(scope="module")
+def ends():
+    """Of each of them, in their order."""
+    with ThreadPoolExecutor(5) as threads:
+        yield [threads.submit(run, *programs) for programs in WAITING]
+
+
+@pytest.fixture
+def ended(ends, request):
+    return ends[request.param].result()
 
 
 def test_workers_that_come_at_different_times_meet_and_part_quietly():
@@ -120,27 +147,38 @@ def test_a_worker_that_has_saved_or_finished_is_no_loss(ends):
     assert second["err"] == ""
 
 
-def test_a_stopped_worker_ends_the_others_and_does_not_go_on_when_it_is_continued():
-    stops = f"os.kill(me, signal.SIGSTOP); {SLEEP}"
-    stopped, other = run(worker(0, stops, continue_after_s=18), worker(1, SLEEP))
+STOPS = "os.kill(me, signal.SIGSTOP); "
+
+
+@that_waits(worker(0, STOPS + SLEEP, continue_after_s=20), worker(1, SLEEP))
+def test_a_stopped_worker_ends_the_others_and_does_not_go_on_when_it_is_continued(ended):
+    stopped, other = ended
     assert other["code"] == 43
     assert re.search(r"worker 0 \(127.0.0.1:2222\) is gone: silent for 10 s", *lines(other))
     assert stopped["code"] == -9
     assert re.search(r"worker 1 .* has heard nothing of this worker", *lines(stopped))
 
 
-def test_a_worker_that_is_stopped_for_a_moment_is_not_lost():
-    stops = "os.kill(me, signal.SIGSTOP); time.sleep(3); watch.close()"
-    ended = run(worker(0, stops, continue_after_s=5), worker(1, "time.sleep(7); watch.close()"))
+@that_waits(
+    worker(0, STOPS + "time.sleep(3); watch.close()", continue_after_s=5),
+    worker(1, "time.sleep(7); watch.close()"),
+)
+def test_a_worker_that_is_stopped_for_a_moment_is_not_lost(ended):
     assert [(each["code"], each["err"]) for each in ended] == [(0, "")] * 2
 
 
-def test_a_worker_that_holds_the_interpreter_is_not_lost_and_still_ends_when_it_must():
-    # PyDLL keeps the interpreter's lock, as TensorFlow does while its strategy waits.
-    holds = "import ctypes; ctypes.PyDLL(None).sleep({}); watch.close()"
-    ended = run(worker(0, holds.format(14)), worker(1, holds.format(14)))
+# PyDLL keeps the interpreter's lock, as TensorFlow does while its strategy waits.
+HOLDS = "import ctypes; ctypes.PyDLL(None).sleep({}); watch.close()"
+
+
+@that_waits(worker(0, HOLDS.format(14)), worker(1, HOLDS.format(14)))
+def test_a_worker_that_holds_the_interpreter_is_not_lost(ended):
     assert [(each["code"], each["err"]) for each in ended] == [(0, "")] * 2
-    dead, held = run(worker(0, "time.sleep(1); os.kill(me, 9)"), worker(1, holds.format(60)))
+
+
+@that_waits(worker(0, "time.sleep(1); os.kill(me, 9)"), worker(1, HOLDS.format(60)))
+def test_a_worker_that_holds_the_interpreter_still_ends_when_it_must(ended):
+    dead, held = ended
     assert (dead["code"], held["code"]) == (-9, -9)
     assert re.search(r"worker 0 \(127.0.0.1:2222\) is gone", *lines(held))
 
@@ -183,11 +221,8 @@ time.sleep(60)
     assert "the process that watches the peers has ended" in first["err"]
 
 
-def test_after_the_deadline_every_worker_that_waits_names_the_missing_one():
-    ended = run(
-        worker(0, ports=THREE, deadline_s=4),
-        worker(1, ports=THREE, deadline_s=60),
-    )
+@that_waits(worker(0, ports=THREE, deadline_s=4), worker(1, ports=THREE, deadline_s=60))
+def test_after_the_deadline_every_worker_that_waits_names_the_missing_one(ended):
     for each in ended:
         assert each["code"] == 1
         assert re.fullmatch(r"PeerError .*worker 2 \(127.0.0.1:2224\).*\n", each["err"])
@@ -205,26 +240,29 @@ def test_a_name_that_cannot_be_is_said():
     assert re.fullmatch(said, ended["err"])
 
 
-def test_while_waiting_the_missing_worker_is_named():
-    first, _ = run(worker(0), worker(1, start_after_s=12))
-    [line] = lines(first)
+@that_waits(worker(0), worker(1, start_after_s=14))
+def test_while_waiting_the_missing_worker_is_named(ended):
+    [line] = lines(ended[0])
     assert re.match(
         r"keras_perf: waiting for worker 1 \(127.0.0.1:2223\): Connection refused; 10 s of 60 s",
         line,
     )
 
 
-def test_a_worker_that_fell_over_while_waiting_may_be_started_again():
-    falls = worker(1, ports=THREE)
-    falls["code"] = falls["code"].replace(
-        "\ntry:", "\nthreading.Timer(2, os.kill, (me, signal.SIGKILL)).start()\ntry:"
-    )
-    first, fallen, again, third = run(
-        worker(0, ports=THREE),
-        falls,
-        worker(1, ports=THREE, start_after_s=3),
-        worker(2, ports=THREE, start_after_s=5),
-    )
+FALLS = worker(1, ports=THREE)
+FALLS["code"] = FALLS["code"].replace(
+    "\ntry:", "\nthreading.Timer(2, os.kill, (me, signal.SIGKILL)).start()\ntry:"
+)
+
+
+@that_waits(
+    worker(0, ports=THREE),
+    FALLS,
+    worker(1, ports=THREE, start_after_s=5),
+    worker(2, ports=THREE, start_after_s=8),
+)
+def test_a_worker_that_fell_over_while_waiting_may_be_started_again(ended):
+    first, fallen, again, third = ended
     assert fallen["code"] == -9
     assert [each["code"] for each in (first, again, third)] == [0, 0, 0]
 
@@ -280,16 +318,17 @@ with socket.create_connection(("127.0.0.1", 2222)) as called:
     )
 
 
-def test_a_port_in_use_is_said():
-    taken = "import socket, time; s = socket.create_server(('', 2222)); time.sleep(6)"
-    _, ended = run({"code": taken}, worker(0, start_after_s=1))
-    assert ended["code"] == 1
+TAKEN = "import socket, time; s = socket.create_server(('', 2222)); time.sleep(9)"
+
+
+@that_waits({"code": TAKEN}, worker(0, start_after_s=2))
+def test_a_port_in_use_is_said(ended):
+    assert ended[1]["code"] == 1
     said = r"PeerError this worker's port .*127.0.0.1:2222, on which another.*\n"
-    assert re.fullmatch(said, ended["err"])
+    assert re.fullmatch(said, ended[1]["err"])
 
 
-def test_garbage_on_the_port_is_ignored():
-    garbage = """
+GARBAGE = """
 import socket, time
 held = [socket.create_connection(("127.0.0.1", 2222)) for _ in range(100)]
 for each, sent in zip(held, [b"PRI * HTTP/2.0", b"keras_perf peers", b"k", b"", b"x" * 100_000]):
@@ -299,7 +338,9 @@ for each, sent in zip(held, [b"PRI * HTTP/2.0", b"keras_perf peers", b"k", b"", 
         pass
 time.sleep(5)
 """
-    first, _, second = run(
-        worker(0), {"code": garbage, "start_after_s": 1}, worker(1, start_after_s=3)
-    )
+
+
+@that_waits(worker(0), {"code": GARBAGE, "start_after_s": 2}, worker(1, start_after_s=5))
+def test_garbage_on_the_port_is_ignored(ended):
+    first, _, second = ended
     assert (first["code"], first["err"], second["code"], second["err"]) == (0, "", 0, "")

@@ -21,7 +21,7 @@ def train(devices, log_dir, *, watched, steps_per_execution=1):
         network = programs.model(steps_per_execution=steps_per_execution)
     recommender = kp.StepsPerExecutionRecommender(log_dir, apply=True)
     callbacks = [recommender, kp.StepGapDetector(log_dir)] if watched else []
-    network.fit(programs.dataset(100), epochs=3, verbose=0, shuffle=False, callbacks=callbacks)
+    network.fit(programs.dataset(60), epochs=3, verbose=0, shuffle=False, callbacks=callbacks)
     return [w.numpy() for w in network.weights], recommender.recommendation
 
 

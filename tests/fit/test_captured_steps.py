@@ -196,7 +196,8 @@ def test_the_next_window_s_size_is_known_from_the_one_before(tmp_path, said, mon
     assert len(said()) == 1
 
 
-@pytest.mark.parametrize("steps_per_execution", [1, 4])
+# In fours the loop inside a step lies in another one.
+@pytest.mark.parametrize("steps_per_execution", [pytest.param(1, marks=pytest.mark.long), 4])
 def test_a_loop_inside_the_steps_makes_their_trace_larger_as_estimated(
     steps_per_execution, tmp_path, said
 ):

@@ -74,9 +74,9 @@ def test_trains_twice_and_leaves_nothing_behind(callbacks, said):
     assert not [line for line in said() if "failed" in line]
 
 
-def test_sees_the_same_hooks_in_the_same_order_with_and_without(callbacks):
+def test_sees_the_same_hooks_in_the_same_order_with_and_without(together):
     diaries = []
-    for ours in ([], callbacks):
+    for ours in ([], together):
         diary = programs.Diary()
         fit(programs.model(), [diary, *ours], validation_data=programs.dataset(3))
         diaries.append(diary.entries)
@@ -115,7 +115,7 @@ def test_a_raising_callback_ends_training_and_leaves_nothing_behind(together, ho
     nothing_is_left(network)
 
 
-def test_a_raising_train_step_leaves_nothing_behind(callbacks):
+def test_a_raising_train_step_leaves_nothing_behind(together):
     def fail(x, y):
         def check(values):
             if values > 30:
@@ -128,7 +128,7 @@ def test_a_raising_train_step_leaves_nothing_behind(callbacks):
     data = tf.data.Dataset.range(40).map(lambda i: (tf.cast(i, tf.float32), i)).map(fail)
     network = programs.model()
     with pytest.raises(tf.errors.InvalidArgumentError, match="bad record"):
-        network.fit(data, verbose=0, shuffle=False, callbacks=callbacks)
+        network.fit(data, verbose=0, shuffle=False, callbacks=together)
     nothing_is_left(network)
 
 

@@ -59,14 +59,25 @@ def fit(network, callbacks, batches=40):
     return network.fit(programs.dataset(batches), verbose=0, shuffle=False, callbacks=callbacks)
 
 
-def trains_as_without_us(callbacks):
-    weights = []
-    for ours in (callbacks, []):
-        network = programs.model()
-        fit(network, ours)
-        weights.append([w.numpy() for w in network.weights])
-    for mine, theirs in zip(*weights, strict=True):
-        np.testing.assert_array_equal(mine, theirs)
+def trained(callbacks):
+    network = programs.model()
+    fit(network, callbacks)
+    return [w.numpy() for w in network.weights]
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """The weights of a training without us."""
+    return trained([])
+
+
+@pytest.fixture
+def trains_as_without_us(plain):
+    def check(callbacks):
+        for mine, theirs in zip(trained(callbacks), plain, strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+
+    return check
 
 
 # -- no exception of ours reaches fit ----------------------------------------------------
@@ -103,7 +114,9 @@ def test_every_hook_of_ours_is_guarded(kind, name, tmp_path, said):
         (Recording, "finish"),
     ],
 )
-def test_what_fails_in_a_hook_costs_no_training(owner, name, tmp_path, said, monkeypatch):
+def test_what_fails_in_a_hook_costs_no_training(
+    owner, name, tmp_path, said, monkeypatch, trains_as_without_us
+):
     def fails(*_, **__):
         raise MemoryError("on purpose")
 
@@ -239,7 +252,7 @@ def full_disk(monkeypatch, operation, after):
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize(("operation", "after"), [("flush", 0), ("write", 0), ("write", 4)])
 def test_a_full_disk_costs_what_is_written_and_one_line(
-    operation, after, tmp_path, said, monkeypatch
+    operation, after, tmp_path, said, monkeypatch, trains_as_without_us
 ):
     full_disk(monkeypatch, operation, after)
     recommender = kp.StepsPerExecutionRecommender(tmp_path)
@@ -278,10 +291,11 @@ def test_a_copy_in_a_running_fit_serves_another(kind, tmp_path, said):
                 assert callback.model is self.model
 
     fit(programs.model(), [callback, Copies()])
+    another = programs.model()
     for each in copies:
         assert each.observation is each.model is each.params is None
         assert each.log_dir == callback.log_dir
-        fit(programs.model(), [each])
+        fit(another, [each])
     assert not [line for line in said() if "failed" in line]
 
 
@@ -300,7 +314,9 @@ def warning(monkeypatch, owner, name):
 
 @pytest.mark.fault(2, "warnings of TensorFlow, psutil or NVML made errors")
 @programs.needs_gap_times
-def test_warnings_of_others_made_errors_cost_nothing(tmp_path, said, monkeypatch):
+def test_warnings_of_others_made_errors_cost_nothing(
+    tmp_path, said, monkeypatch, trains_as_without_us
+):
     warning(monkeypatch, tf.data.experimental, "get_model_proto")
     warning(monkeypatch, psutil, "virtual_memory")
     warning(monkeypatch, tf.config, "get_visible_devices")

@@ -112,7 +112,8 @@ def test_a_pipeline_that_cannot_be_asked_costs_the_input_wait_only(tmp_path, sai
 @pytest.mark.fault(2, "`psutil.Process()` that raises")
 def test_a_sampler_without_psutil_has_the_gpus_all_the_same(tmp_path, said, monkeypatch):
     monkeypatch.setattr(psutil, "Process", fails)
-    observed(programs.model(), [kp.GPUUtilizationSampler(tmp_path, interval_s=0.01)], 3000)
+    monkeypatch.setattr("keras_perf.observation.warmup_and_intervals.INTERVAL_S", 0.05)
+    observed(programs.model(), [kp.GPUUtilizationSampler(tmp_path, interval_s=0.01)], 600)
     tags = set(kp.load_scalars(tmp_path)["tag"])
     assert "host/memory_used_mib" in tags
     assert "host/process_memory_mib" not in tags

@@ -22,7 +22,7 @@ def tracing_is_cheap(monkeypatch):
     monkeypatch.setattr("keras_perf.observers.trial.lengths_to_try.SMALL_COST_S", 100.0)
 
 
-def train(callbacks, *, epochs=4, batches=200, **compile_arguments):
+def train(callbacks, *, epochs=2, batches=200, **compile_arguments):
     network = programs.model(**compile_arguments)
     data = programs.dataset(batches, shuffle=True)
     history = network.fit(data, epochs=epochs, verbose=0, shuffle=False, callbacks=callbacks)
@@ -40,7 +40,7 @@ def assert_equal_training(one, other):
 @pytest.mark.parametrize(("optimizer", "dropout"), [("sgd", False), ("adam", True)])
 def test_trials_change_neither_weights_nor_history(optimizer, dropout, tmp_path):
     recommender = kp.StepsPerExecutionRecommender(tmp_path)
-    arguments = {"optimizer": optimizer, "dropout": dropout}
+    arguments = {"optimizer": optimizer, "dropout": dropout, "epochs": 4}
     assert_equal_training(train([recommender], **arguments), train([], **arguments))
     evidence = recommender.recommendation.evidence
     first, *confirmed = [n for n in evidence["trials"] if n > 4]
@@ -84,12 +84,12 @@ def test_the_limit_is_kept(tmp_path):
 
 def test_apply_runs_the_rest_at_the_recommended_number_bit_exactly(told, tmp_path):
     recommender = kp.StepsPerExecutionRecommender(tmp_path, apply=True, limit=32)
-    applied = train([recommender])
+    applied = train([recommender], epochs=4)
     chosen = recommender.recommendation.steps_per_execution
     assert chosen > 1
     assert sum(e.steps for e in told) == 800
     assert sum(e.steps == chosen for e in told[-20:]) > 3
-    assert_equal_training(applied, train([]))
+    assert_equal_training(applied, train([], epochs=4))
 
     told.clear()
     applied[0].fit(programs.dataset(200), verbose=0, shuffle=False, callbacks=[recommender])
@@ -112,7 +112,7 @@ def test_callbacks_are_shown_every_batch_with_the_logs_of_its_own_step(tmp_path)
     recommender = kp.StepsPerExecutionRecommender(tmp_path)
     for callbacks in ([], [recommender]):
         notes = Notes()
-        train([notes, *callbacks], epochs=2)
+        train([notes, *callbacks])
         shown.append(notes.entries)
     assert recommender.recommendation.evidence["trial_executions"] > 3
     assert shown[0] == shown[1]
@@ -169,7 +169,7 @@ def test_a_model_with_a_train_function_of_its_own_is_not_tried(tmp_path):
 
 def test_with_more_steps_per_execution_it_looks_further_up(tmp_path):
     recommender = kp.StepsPerExecutionRecommender(tmp_path)
-    train([recommender], steps_per_execution=2)
+    train([recommender], epochs=4, steps_per_execution=2)
     assert set(recommender.recommendation.evidence["trials"]) >= {2, 4, 16}
     assert recommender.recommendation.steps_per_execution >= 2
 
@@ -253,8 +253,8 @@ def test_early_stopping_between_trials_stops_at_the_same_step(tmp_path):
         return keras.callbacks.EarlyStopping("loss", min_delta=1e9, patience=1)
 
     recommender = kp.StepsPerExecutionRecommender(tmp_path)
-    stopped = train([stop(), recommender], batches=60)
-    assert_equal_training(stopped, train([stop()], batches=60))
+    stopped = train([stop(), recommender], epochs=4, batches=60)
+    assert_equal_training(stopped, train([stop()], epochs=4, batches=60))
     assert int(stopped[0].optimizer.iterations.numpy()) < 240
 
 

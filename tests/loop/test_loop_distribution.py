@@ -167,11 +167,22 @@ def test_tensorflow_still_starts_where_we_watch():
     assert callable(runtime.Context.ensure_initialized)
 
 
-@pytest.mark.parametrize("line", ["tf.constant(1)", "keras.layers.Dense(1).build((1, 1))"])
-def test_the_first_use_of_tensorflow_is_found(line, tmp_path):
+FIRST_USES = ["tf.constant(1)", "keras.layers.Dense(1).build((1, 1))"]
+EACH_IN_ITS_OWN_PROCESS = """
+import keras, os, runpy, sys, tensorflow as tf
+from keras_perf.loop.early_use import early_use
+for program in sys.argv[1:]:
+    if os.fork() == 0:
+        runpy.run_path(program)
+    os.wait()
+"""
+
+
+def test_the_first_use_of_tensorflow_is_found(tmp_path):
     """Canary for the whole."""
-    program = tmp_path / "program.py"
-    program.write_text(f"""
+    programs = [tmp_path / f"program_{place}.py" for place in range(len(FIRST_USES))]
+    for program, line in zip(programs, FIRST_USES, strict=True):
+        program.write_text(f"""
 import keras, os, tensorflow as tf
 from keras_perf.loop.early_use import early_use
 assert early_use.place is None, early_use.place
@@ -179,8 +190,10 @@ assert early_use.place is None, early_use.place
 print(early_use.place, flush=True)
 os._exit(0)
 """)
-    ran = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=100)
-    assert ran.stdout == f"{program}:5: {line}\n", ran.stderr[-2000:]
+    command = [sys.executable, "-c", EACH_IN_ITS_OWN_PROCESS, *programs]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    expected = [f"{p}:5: {line}" for p, line in zip(programs, FIRST_USES, strict=True)]
+    assert ran.stdout.splitlines() == expected, ran.stderr[-2000:]
 
 
 def test_leaving_by_an_exception_says_no_goodbye():

@@ -38,7 +38,7 @@ class Loop:
         self.model = keras.Sequential(
             [layers.Input((8,)), layers.Dense(16, activation="relu"), layers.Dense(1)]
         )
-        self.optimizer = keras.optimizers.Adam()
+        self.optimizer = keras.optimizers.SGD(1e-3, momentum=0.9)
         self.optimizer.build(self.model.trainable_variables)
         self.function = tf.function(self._steps)
 
