@@ -11,9 +11,9 @@ from statistics import fmean
 from typing import Any
 
 from keras_perf.callbacks.observing_callback import ObservingCallback
-from keras_perf.observation.asked.pipeline_model import PipelineModel
+from keras_perf.observation.facts.pipeline_model import PipelineModel
 from keras_perf.observation.observation import Observation
-from keras_perf.observers.steps.hook_times import HookTimes
+from keras_perf.observers.steps.hook_rhythm import HookTimes
 from keras_perf.observers.steps.outliers import OutlierJudge, OutlierLog, tag_of
 from keras_perf.observers.steps.outside_steps import Outside
 from keras_perf.observers.steps.pipeline_stages import buffer_fill, stages_from_model

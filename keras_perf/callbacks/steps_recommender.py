@@ -15,10 +15,10 @@ from keras_perf.callbacks.observing_callback import ObservingCallback
 from keras_perf.observation.listener import Director, Plan
 from keras_perf.observation.observation import Observation
 from keras_perf.observation.trials import Trials
-from keras_perf.observers.trial.conclusion import Conclusion, conclude
-from keras_perf.observers.trial.steps_choice import Bounds, choose_steps
-from keras_perf.observers.trial.trial_times import TrialTimes
-from keras_perf.observers.trial.trials_due import TrialQueue
+from keras_perf.observers.steps_trial.conclusion import Conclusion, conclude
+from keras_perf.observers.steps_trial.steps_choice import Bounds, choose_steps
+from keras_perf.observers.steps_trial.trial_times import TrialTimes
+from keras_perf.observers.steps_trial.trials_due import TrialQueue
 from keras_perf.records.arguments import require_bool, require_int, require_number
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.run.steps_trial import StepsPerExecution

@@ -24,9 +24,9 @@ from keras_perf.cluster.handshake import (
     pack_message,
     unpack_hello,
 )
-from keras_perf.cluster.line import Line
 from keras_perf.cluster.sockets import ATTEMPT_S, ask, listen, require_free
 from keras_perf.cluster.tf_config import Cluster, host_and_port
+from keras_perf.cluster.worker_connection import Line
 
 _RETRY_S = 0.3
 _STRANGERS = 64  # connections at a time whose caller has not yet said who it is

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
-from keras_perf.observation.asked.pipeline_model import PipelineModel
+from keras_perf.observation.facts.pipeline_model import PipelineModel
 from keras_perf.records.epoch_gap import EpochGap
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.phase import Phase

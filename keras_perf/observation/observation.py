@@ -11,14 +11,14 @@ from typing import Any
 import keras
 
 from keras_perf.capture.delayed_signals import PATIENCE_S, uninterrupted
-from keras_perf.observation.asked.machine_facts import machine_facts
-from keras_perf.observation.asked.model_facts import (
+from keras_perf.observation.completed_executions import Completed
+from keras_perf.observation.facts.machine_facts import machine_facts
+from keras_perf.observation.facts.model_facts import (
     model_facts,
     rows_may_differ,
     trace_counter,
 )
-from keras_perf.observation.asked.pipeline_model import PipelineModel
-from keras_perf.observation.completed_executions import Completed
+from keras_perf.observation.facts.pipeline_model import PipelineModel
 from keras_perf.observation.failure_line import ends_harmlessly, warn_of
 from keras_perf.observation.listener import Plan
 from keras_perf.observation.listeners import Audience

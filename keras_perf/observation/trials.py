@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from keras_perf.observation.listener import Plan
-from keras_perf.observers.trial.lengths_to_try import Room
-from keras_perf.observers.trial.steps_choice import Bounds
-from keras_perf.observers.trial.trial_times import TrialTimes
+from keras_perf.observers.steps_trial.steps_choice import Bounds
+from keras_perf.observers.steps_trial.steps_to_try import Room
+from keras_perf.observers.steps_trial.trial_times import TrialTimes
 from keras_perf.records.execution import Kind
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from keras_perf.analyse.resampling import speedup_interval
-from keras_perf.report.advice_taken import AdviceTaken, advice_taken
+from keras_perf.report.advice_in_comparison import AdviceTaken, advice_taken
 from keras_perf.report.diagnosis import Diagnosis, diagnose
 from keras_perf.report.saved_parts import saved_parts
 from keras_perf.report.text.forms import Form, Markdown, Terminal

@@ -12,7 +12,7 @@ import keras
 import pandas as pd
 import tensorflow as tf
 
-from keras_perf.observers.trial.cost_curve import fit_curve
+from keras_perf.observers.steps_trial.cost_curve import fit_curve
 from keras_perf.records.arguments import require_count
 from keras_perf.trials.arguments import check_compiled, check_dataset
 from keras_perf.trials.repeated_function import RepeatedFunction

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 import namespace
-from test_peers import MEETS, WORKER, lines, run, worker
+from test_workers_that_die import MEETS, WORKER, lines, run, worker
 
 STRATEGY = """
 import tensorflow as tf

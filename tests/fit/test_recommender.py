@@ -19,7 +19,7 @@ from keras_perf.trials.repeated_function import RepeatedFunction
 @pytest.fixture(autouse=True)
 def tracing_is_cheap(monkeypatch):
     """On a busy machine the first trace of a process may take seconds."""
-    monkeypatch.setattr("keras_perf.observers.trial.lengths_to_try.SMALL_COST_S", 100.0)
+    monkeypatch.setattr("keras_perf.observers.steps_trial.steps_to_try.SMALL_COST_S", 100.0)
 
 
 def train(callbacks, *, epochs=2, batches=200, **compile_arguments):

@@ -23,7 +23,7 @@ pytestmark = [
 @pytest.fixture(autouse=True)
 def tracing_is_cheap(monkeypatch):
     """On a busy machine the first trace of a process may take seconds: no reason not to try."""
-    monkeypatch.setattr("keras_perf.observers.trial.lengths_to_try.SMALL_COST_S", 100.0)
+    monkeypatch.setattr("keras_perf.observers.steps_trial.steps_to_try.SMALL_COST_S", 100.0)
 
 
 def left_of(network, history):

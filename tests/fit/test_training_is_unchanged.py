@@ -17,7 +17,7 @@ SEED = int(os.environ.get("KERAS_PERF_SEED", "0"))
 @pytest.fixture(autouse=True)
 def tracing_is_cheap(monkeypatch):
     """On a busy machine the first trace of a process may take seconds: no reason not to try."""
-    monkeypatch.setattr("keras_perf.observers.trial.lengths_to_try.SMALL_COST_S", 100.0)
+    monkeypatch.setattr("keras_perf.observers.steps_trial.steps_to_try.SMALL_COST_S", 100.0)
 
 
 def assert_unchanged(program, folder):

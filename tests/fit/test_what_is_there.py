@@ -9,7 +9,7 @@ from programs import arrays, dataset, model
 
 import keras_perf as kp
 from keras_perf.callbacks import step_gap_detector
-from keras_perf.observers.trial import lengths_to_try
+from keras_perf.observers.steps_trial import steps_to_try
 
 STEPS = 80
 
@@ -69,7 +69,7 @@ class Reads(keras.callbacks.Callback):
 
 def test_a_running_training_shows_its_trial_and_what_lies_outside(tmp_path, monkeypatch):
     monkeypatch.setattr(step_gap_detector, "FACTS_EVERY_NS", 0)
-    monkeypatch.setattr(lengths_to_try, "SMALL_COST_S", 100)
+    monkeypatch.setattr(steps_to_try, "SMALL_COST_S", 100)
     reads = Reads(tmp_path)
     reads.async_safe = True
     callbacks = [*kp.perf_callbacks(tmp_path, profiler=False, gpu=False), reads]

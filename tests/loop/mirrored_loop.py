@@ -9,7 +9,7 @@ import tensorflow as tf
 import watched_loops
 
 import keras_perf as kp
-from keras_perf.observers.trial import lengths_to_try as trial_lengths
+from keras_perf.observers.steps_trial import steps_to_try as trial_lengths
 
 tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2

@@ -15,7 +15,7 @@ from tensorflow.python.profiler import profiler_v2
 
 import keras_perf as kp
 from keras_perf.loop import LoopMonitor
-from keras_perf.observation.asked.dataset_graph import dataset_graph
+from keras_perf.observation.facts.dataset_graph import dataset_graph
 from keras_perf.read.event_files import events, run_files
 from keras_perf.records.execution import Kind
 
@@ -37,7 +37,7 @@ def nothing_is_left():
 @pytest.fixture
 def tracing_is_cheap(monkeypatch):
     """On a busy machine the first trace of a process may take seconds."""
-    monkeypatch.setattr("keras_perf.observers.trial.lengths_to_try.SMALL_COST_S", 100.0)
+    monkeypatch.setattr("keras_perf.observers.steps_trial.steps_to_try.SMALL_COST_S", 100.0)
 
 
 def texts(log_dir):

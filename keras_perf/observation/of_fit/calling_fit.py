@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import keras
 
-from keras_perf.observation.asked.dataset_graph import dataset_graph
-from keras_perf.observation.asked.model_facts import (
+from keras_perf.observation.facts.dataset_graph import dataset_graph
+from keras_perf.observation.facts.model_facts import (
     is_endless,
     kind_of_input,
     steps_are_capped,

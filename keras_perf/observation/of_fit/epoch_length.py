@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keras
 
-from keras_perf.observation.asked.model_facts import counts_every_step, optimizer_iterations
+from keras_perf.observation.facts.model_facts import counts_every_step, optimizer_iterations
 from keras_perf.observation.of_fit.calling_fit import Asked
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_perf.observation.asked.model_facts import (
+from keras_perf.observation.facts.model_facts import (
     compiles_for_shapes,
     examples_per_step,
     optimizer_iterations,

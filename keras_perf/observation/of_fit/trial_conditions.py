@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import keras
 import tensorflow as tf
 
-from keras_perf.observation.asked.model_facts import optimizer_iterations
+from keras_perf.observation.facts.model_facts import optimizer_iterations
 
 BatchHooks = Sequence[tuple[keras.callbacks.Callback, str]]
 """Callbacks with a batch hook of their own, and `Class.hook`."""

@@ -18,7 +18,7 @@ from keras_perf.observation.of_fit.trial_conditions import (
     reason_not_to_try,
 )
 from keras_perf.observation.trials import Trials
-from keras_perf.observers.trial.steps_choice import Bounds
+from keras_perf.observers.steps_trial.steps_choice import Bounds
 from keras_perf.records.execution import Kind
 from keras_perf.trials.repeated_function import RepeatedFunction
 from keras_perf.trials.train_function import TrainFunction

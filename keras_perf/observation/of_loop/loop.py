@@ -9,9 +9,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_perf.observation.asked.dataset_graph import dataset_behind, dataset_graph
-from keras_perf.observation.asked.model_facts import compiles_for_shapes
-from keras_perf.observation.asked.pipeline_model import PipelineModel
+from keras_perf.observation.facts.dataset_graph import dataset_behind, dataset_graph
+from keras_perf.observation.facts.model_facts import compiles_for_shapes
+from keras_perf.observation.facts.pipeline_model import PipelineModel
 from keras_perf.observation.listener import Plan
 from keras_perf.observation.observation import Observation
 from keras_perf.observation.of_loop.exchange import ObservedExchange, TimedExchange

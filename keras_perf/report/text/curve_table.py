@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keras_perf.observers.trial.cost_curve import CostCurve
+from keras_perf.observers.steps_trial.cost_curve import CostCurve
 from keras_perf.records.run.steps_trial import StepsPerExecution
 from keras_perf.report.text.forms import Markdown
 

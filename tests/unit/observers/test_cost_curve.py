@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_perf.observers.trial.cost_curve import CostCurve, fit_curve, resampled_curves
+from keras_perf.observers.steps_trial.cost_curve import CostCurve, fit_curve, resampled_curves
 
 
 def close(curve: CostCurve, in_graph: float, per_execution: float) -> bool:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_perf.observers.trial.cost_curve import CostCurve
-from keras_perf.observers.trial.steps_choice import Bounds, choose_steps, recommend
+from keras_perf.observers.steps_trial.cost_curve import CostCurve
+from keras_perf.observers.steps_trial.steps_choice import Bounds, choose_steps, recommend
 
 milliseconds = st.floats(0.0, 500.0, allow_subnormal=False)
 curves = st.builds(CostCurve, st.floats(0.001, 500.0), milliseconds)

@@ -1,4 +1,4 @@
-from keras_perf.observers.trial.trial_times import TrialTimes
+from keras_perf.observers.steps_trial.trial_times import TrialTimes
 from keras_perf.records.execution import Execution, Kind
 
 MS = 1_000_000

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from keras_perf.observers.steps.hook_times import HookTimes
+from keras_perf.observers.steps.hook_rhythm import HookTimes
 
 HOOK = "Mine.on_train_batch_end"
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from keras_perf.observers.trial.cost_curve import CostCurve
+from keras_perf.observers.steps_trial.cost_curve import CostCurve
 from keras_perf.records.run.steps_trial import StepsPerExecution
 
 NEAR_FLOOR = 0.02

@@ -9,7 +9,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_perf.observation.asked.pipeline_model import PipelineModel
+from keras_perf.observation.facts.pipeline_model import PipelineModel
 from keras_perf.observers.asking import Questions, unwarned
 from keras_perf.trials.train_function import inner_function
 

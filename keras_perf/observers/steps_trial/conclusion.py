@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import NamedTuple
 
-from keras_perf.observers.trial.cost_curve import CostCurve, resampled_curves
-from keras_perf.observers.trial.steps_choice import (
+from keras_perf.observers.steps_trial.cost_curve import CostCurve, resampled_curves
+from keras_perf.observers.steps_trial.steps_choice import (
     MOSTLY_INPUT,
     Bounds,
     recommend,
 )
-from keras_perf.observers.trial.trial_times import TrialTimes
-from keras_perf.observers.trial.trials_due import BETWEEN
+from keras_perf.observers.steps_trial.trial_times import TrialTimes
+from keras_perf.observers.steps_trial.trials_due import BETWEEN
 from keras_perf.records.run.steps_trial import StepsPerExecution
 
 

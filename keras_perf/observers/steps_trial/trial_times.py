@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable
 from statistics import median
 
-from keras_perf.observers.trial.cost_curve import CostCurve, Samples, fit_curve
+from keras_perf.observers.steps_trial.cost_curve import CostCurve, Samples, fit_curve
 from keras_perf.records.execution import Execution, Kind
 
 RUN_UP = 1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from keras_perf.observers.trial.lengths_to_try import CONFIRMATIONS, TRIALS, Room, in_turn
-from keras_perf.observers.trial.trial_times import RUN_UP, TrialTimes
+from keras_perf.observers.steps_trial.steps_to_try import CONFIRMATIONS, TRIALS, Room, in_turn
+from keras_perf.observers.steps_trial.trial_times import RUN_UP, TrialTimes
 
 BETWEEN = 4
 """Ordinary executions before each trial, so that a drifting machine drifts for both."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from keras_perf.observers.trial.trial_times import RUN_UP
+from keras_perf.observers.steps_trial.trial_times import RUN_UP
 
 TRIALS = 5
 """Executions of each other length that are measured."""

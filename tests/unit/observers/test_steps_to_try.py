@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_perf.observers.trial.lengths_to_try import CONFIRMATIONS, TRIALS, Room, in_turn
+from keras_perf.observers.steps_trial.steps_to_try import CONFIRMATIONS, TRIALS, Room, in_turn
 
 ROOM = Room(
     present=1,
