@@ -163,7 +163,7 @@ def generated(ms: float, *, works: bool) -> Callable[[], Iterator[Any]]:
 
 def lengths_that_vary() -> tf.data.Dataset:
     """Sequences of many lengths, batched by their own longest one."""
-    lengths = np.random.default_rng(0).integers(8, 28, 150)
+    lengths = np.random.default_rng(0).integers(8, 28, 400)
 
     def ones(length: Any) -> Any:
         return tf.ones((8, length, 4)), tf.ones((8, length, 1))
@@ -202,9 +202,9 @@ def epoch_hook(ms: float) -> Work:
 ONE_CORE = computed(60)
 
 INJECTED = (
-    of_rows("sequential map", ("input-bound",), 150, Stage("map", slept(6.0)), PREFETCH),
-    of_rows("sequential map, 2 ms", ("input-bound",), 150, Stage("map", slept(2.0)), PREFETCH),
-    of_rows("sequential map, 20 ms", ("input-bound",), 100, Stage("map", slept(20.0)), PREFETCH),
+    of_rows("sequential map", ("input-bound",), 400, Stage("map", slept(6.0)), PREFETCH),
+    of_rows("sequential map, 2 ms", ("input-bound",), 400, Stage("map", slept(2.0)), PREFETCH),
+    of_rows("sequential map, 20 ms", ("input-bound",), 250, Stage("map", slept(20.0)), PREFETCH),
     of_rows(
         "sequential map that computes",
         ("input-bound",),
@@ -226,13 +226,13 @@ INJECTED = (
         ("input-bound",),
         lambda: keras.models.clone_model(mlp()),
         rows(80),
-        (Stage("repeat", 40), Stage("map", slept(0.5)), Stage("batch", 16), PREFETCH),
+        (Stage("repeat", 80), Stage("map", slept(0.5)), Stage("batch", 16), PREFETCH),
     ),
     Program(
         "waiting in the library's pool",
         ("input-bound",),
         lambda: keras.models.clone_model(mlp()),
-        rows(2400),
+        rows(3200),
         (
             Stage("batch", 8),
             Stage("map", slept(20.0), {"num_parallel_calls": tf.data.AUTOTUNE}),
@@ -273,7 +273,7 @@ INJECTED = (
     ),
     of_rows("a tiny model", ("dispatch-bound",), 640, fit={"epochs": 4}),
     of_rows("a tiny model, 64 rows", ("dispatch-bound",), 640, size=64, fit={"epochs": 4}),
-    of_rows("eager", ("eager-bound",), 100, compiled={"run_eagerly": True}),
+    of_rows("eager", ("eager-bound",), 300, compiled={"run_eagerly": True}),
     of_rows(
         "eager, 256 wide", ("eager-bound",), 100, compiled={"run_eagerly": True}, width=256, size=64
     ),
@@ -281,7 +281,7 @@ INJECTED = (
         "a partial batch under XLA",
         ("compile-bound",),
         lambda: keras.models.clone_model(mlp()),
-        rows(963),
+        rows(2403),
         (Stage("batch", 8),),
         compiled={"jit_compile": True},
         fit={"epochs": 2},
