@@ -199,7 +199,7 @@ def epoch_hook(ms: float) -> Work:
     return Work("EpochHook", lambda n: EpochHook(ms, n))
 
 
-ONE_CORE = computed(60)
+ONE_CORE = computed(300)
 
 INJECTED = (
     of_rows("sequential map", ("input-bound",), 400, Stage("map", slept(6.0)), PREFETCH),

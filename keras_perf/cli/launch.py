@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from keras_perf.cli.prefixed_output import PrefixedOutput
+from keras_perf.cli.prefixed_output import PrefixedOutput, SharedOutput
 from keras_perf.cluster.exit_codes import EXIT_PEER_LOST, EXIT_SAVED
 
 _TURN_S = 0.1
@@ -58,8 +58,9 @@ def launch(workers: int, script: str, arguments: Sequence[str]) -> int:
         command = [sys.executable, script, *arguments]
         started: list[_Worker] = []
         try:
+            streams = SharedOutput(sys.stdout.buffer), SharedOutput(sys.stderr.buffer)
             for rank in range(workers):
-                started.append(_start(rank, ports, command))
+                started.append(_start(rank, ports, command, streams))
             return _Launched(started, received).run()
         finally:
             for worker in started:
@@ -113,7 +114,12 @@ class _Worker:
             self.process.send_signal(number)
 
 
-def _start(rank: int, ports: Sequence[int], command: Sequence[str]) -> _Worker:
+def _start(
+    rank: int,
+    ports: Sequence[int],
+    command: Sequence[str],
+    streams: tuple[SharedOutput, SharedOutput],
+) -> _Worker:
     cluster = {"worker": [f"127.0.0.1:{port}" for port in ports]}
     config = json.dumps({"cluster": cluster, "task": {"type": "worker", "index": rank}})
     process = subprocess.Popen(
@@ -128,8 +134,8 @@ def _start(rank: int, ports: Sequence[int], command: Sequence[str]) -> _Worker:
     assert process.stdout is not None
     assert process.stderr is not None
     prefix = f"[worker {rank}] ".encode()
-    out = PrefixedOutput(process.stdout, sys.stdout.buffer, prefix)
-    err = PrefixedOutput(process.stderr, sys.stderr.buffer, prefix)
+    out = PrefixedOutput(process.stdout, streams[0], prefix)
+    err = PrefixedOutput(process.stderr, streams[1], prefix)
     return _Worker(process, (out, err))
 
 

@@ -9,6 +9,24 @@ from typing import IO
 _LONGEST_LINE = 1 << 20
 
 
+class SharedOutput:
+    """A stream to which several threads write, each in whole pieces.
+
+    An unbuffered one (PYTHONUNBUFFERED) has no lock of its own, and may take a part of a piece.
+    """
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream, self._lock = stream, threading.Lock()
+
+    def write(self, piece: bytes) -> None:
+        """All of it, before or after what others write."""
+        left = memoryview(piece)
+        with self._lock:
+            while left:
+                left = left[self._stream.write(left) or 0 :]
+            self._stream.flush()
+
+
 class PrefixedOutput:
     """A thread that passes on whole lines as they come.
 
@@ -21,7 +39,7 @@ class PrefixedOutput:
         error: why nothing can be written to `target` any more; None while it can.
     """
 
-    def __init__(self, source: IO[bytes], target: IO[bytes], prefix: bytes) -> None:
+    def __init__(self, source: IO[bytes], target: SharedOutput, prefix: bytes) -> None:
         self._source, self._target, self._prefix = source, target, prefix
         self.error: OSError | None = None
         self._held = b""
@@ -62,4 +80,3 @@ class PrefixedOutput:
     def _print(self, lines: list[bytes]) -> None:
         # In one piece, so that another worker's lines come before or after it.
         self._target.write(b"".join(self._prefix + line + b"\n" for line in lines))
-        self._target.flush()

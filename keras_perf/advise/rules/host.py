@@ -106,6 +106,11 @@ def _with_fewer_calls(name: str, hook: str, steps: int, calls: int) -> str:
     )
 
 
+IN_GRAPH_OFF, SOONER_MS = 0.15, 0.2
+"""In long executions a step in the graph took up to so much of its time more or less than the
+trials' short ones told, and up to so many milliseconds less."""
+
+
 @rule("raise-steps-per-execution", followed=runs_more_steps, in_a_loop=steps_per_call)
 def raise_steps_per_execution(situation: Situation) -> Recommendation | None:
     """What each execution costs is worth sharing among more steps."""
@@ -125,7 +130,13 @@ def raise_steps_per_execution(situation: Situation) -> Recommendation | None:
         left = current / recommended * (1 - optimism * spread)
         factor = min(1.0, max(0.0, left) + 0.1 * max(0.0, -optimism))
         callbacks = 1 - shared * (1 - factor)
-        return model.with_rest({"dispatch": factor, "other_host": factor, "callbacks": callbacks})
+        compute_ms = model.rest.get("compute", 0.0)
+        sooner_ms = min(compute_ms / 2, IN_GRAPH_OFF * compute_ms + SOONER_MS)
+        computing = 1 - IN_GRAPH_OFF * min(0.0, optimism)
+        if optimism > 0 and compute_ms:
+            computing = 1 - optimism * sooner_ms / compute_ms
+        host = {"dispatch": factor, "other_host": factor, "callbacks": callbacks}
+        return model.with_rest({**host, "compute": computing})
 
     return predicted(
         model,

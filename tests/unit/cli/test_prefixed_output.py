@@ -1,0 +1,51 @@
+"""Lines of several workers on one stream, which may be without a buffer."""
+
+from __future__ import annotations
+
+import io
+import os
+import threading
+
+from keras_perf.cli.prefixed_output import PrefixedOutput, SharedOutput
+
+
+class Unbuffered(io.RawIOBase):
+    """Takes a few bytes at a time, and lets others go on in between."""
+
+    def __init__(self) -> None:
+        self.taken = bytearray()
+        self.pause = threading.Event()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, piece) -> int:
+        self.taken += piece[:5]
+        self.pause.wait(0.0001)
+        return min(5, len(piece))
+
+
+def test_lines_of_two_workers_stay_whole_on_a_stream_that_takes_parts():
+    stream = Unbuffered()
+    shared = SharedOutput(stream)
+    workers, ends = [], []
+    for rank in range(2):
+        read, write = os.pipe()
+        ends.append(write)
+        source = os.fdopen(read, "rb", buffering=0)
+        workers.append(PrefixedOutput(source, shared, f"[worker {rank}] ".encode()))
+        workers[-1].start()
+    for line in range(40):
+        for end in ends:
+            os.write(end, f"line {line} and ".encode())
+            os.write(end, b"its end\n")
+    for end in ends:
+        os.close(end)
+    for worker in workers:
+        worker.finish(30)
+    lines = stream.taken.decode().splitlines()
+    for rank in range(2):
+        prefix = f"[worker {rank}] "
+        own = [line.removeprefix(prefix) for line in lines if line.startswith(prefix)]
+        assert own == [f"line {number} and its end" for number in range(40)]
+    assert len(lines) == 80
