@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import gc
 import logging
 import os
 import platform
@@ -70,7 +71,9 @@ class Tally:
 
 
 def diagnosed(program: Program, log_dir: Path) -> kp.Diagnosis:
-    """Trains once."""
+    """Trains once; what earlier trainings have left is not searched for garbage."""
+    gc.collect()
+    gc.freeze()
     traced = bool(program.compiled.get("run_eagerly"))
     program.train(kp.perf_callbacks(log_dir, profiler=traced))
     return kp.diagnose(log_dir)

@@ -101,8 +101,6 @@ class Program:
         """Once, as it is."""
         usual = gc.get_threshold()
         if self.tuned_gc:
-            gc.collect()
-            gc.freeze()
             gc.set_threshold(100_000, 50, 100)
         data, works = self.dataset(), [work.make(work.every) for work in self.works]
         fit = dict(self.fit)
@@ -111,7 +109,6 @@ class Program:
         try:
             self.made().fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, *works], **fit)
         finally:
-            gc.unfreeze()
             gc.set_threshold(*usual)
 
 
