@@ -5,7 +5,7 @@ from __future__ import annotations
 from keras_perf.advise.situation import Situation
 from keras_perf.analyse.resampling import resampled_means
 
-FROM_RUN_TO_RUN = 0.06
+FROM_RUN_TO_RUN = 0.1
 """Two runs of the same program differ by so much of their time."""
 
 OF_OTHERS = 0.5
@@ -14,6 +14,10 @@ is not known."""
 
 NOT_MEASURED = 0.1
 """What input wait or dispatch may be where it was not measured."""
+
+THIN = 0.3
+"""What a run of a single interval, half a second, tells of another one; of more, less by the root
+of their number."""
 
 TAIL = 1.28
 """Standard deviations that hold 80 %."""
@@ -38,10 +42,13 @@ def uncertainty(situation: Situation) -> float:
 def _of_chance(situation: Situation) -> float:
     """Of the step's mean, from its intervals."""
     intervals = situation.summary.intervals
-    if len(intervals) < 2 or not situation.summary.step_ms:
-        return 0.0
-    draws = resampled_means(intervals, 0)["step"]
-    return float(TAIL * draws.std() / situation.summary.step_ms)
+    count = max(1, len(intervals))
+    seen = 0.0
+    if count > 1 and situation.summary.step_ms:
+        draws = resampled_means(intervals, 0)["step"]
+        seen = float(TAIL * draws.std() / situation.summary.step_ms)
+    # Few intervals may be alike by chance.
+    return float(max(seen, THIN / count**0.5))
 
 
 def widened(bounds: tuple[float, float, float], by: float) -> tuple[float, float, float]:
