@@ -7,8 +7,11 @@ trains them, follows the advice to the letter, and trains again.
 
 from __future__ import annotations
 
+import atexit
 import gc
+import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,7 +24,19 @@ import tensorflow as tf
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "scenarios"))
 
-from bottlenecks import Batches, EpochHook, Hook, Litter, computed, mlp, slept
+from bottlenecks import (
+    Batches,
+    Chatter,
+    EpochHook,
+    Hook,
+    Litter,
+    Pause,
+    Unfreezes,
+    computed,
+    mlp,
+    slept,
+    work,
+)
 
 layers = keras.layers
 Callbacks = list[keras.callbacks.Callback]
@@ -158,9 +173,71 @@ def generated(ms: float, *, works: bool) -> Callable[[], Iterator[Any]]:
     return source
 
 
-def lengths_that_vary() -> tf.data.Dataset:
-    """Sequences of many lengths, batched by their own longest one."""
+def worked(ms: float) -> Callable[[Any, Any], Any]:
+    """A map's function of Python code that computes."""
+
+    def compute(x: Any) -> Any:
+        work(ms)
+        return x
+
+    def mapped(x: Any, y: Any) -> Any:
+        return tf.ensure_shape(tf.numpy_function(compute, [x], x.dtype), x.shape), y
+
+    return mapped
+
+
+FILES = tempfile.mkdtemp()
+atexit.register(shutil.rmtree, FILES, ignore_errors=True)
+
+
+def file_names() -> tf.data.Dataset:
+    """Of files that hold a batch each."""
+    names = [str(Path(FILES, f"{place:03}.tfrecord")) for place in range(200)]
+    for name in names:
+        with tf.io.TFRecordWriter(name) as out:
+            for _ in range(8):
+                out.write(bytes(8))
+    return tf.data.Dataset.from_tensor_slices(names)
+
+
+def opened(name: Any) -> tf.data.Dataset:
+    """The records of a file that takes a while to open."""
+    waits = slept(6.0)
+    one = tf.data.Dataset.from_tensors(name).map(lambda file: waits(file, 0)[0])
+    return one.flat_map(tf.data.TFRecordDataset)
+
+
+def parsed(record: Any) -> Any:
+    """An example."""
+    x = tf.ensure_shape(tf.cast(tf.io.decode_raw(record, tf.uint8), tf.float32), (8,))
+    return x, x[:1]
+
+
+def uneven() -> tf.data.Dataset:
+    """Batches of which a few take many times as long as most."""
+    lengths = np.random.default_rng(0).exponential(0.03, 400)
+
+    def wait(place: np.ndarray) -> np.ndarray:
+        time.sleep(lengths[place])
+        return np.ones((8, 8), "float32")
+
+    def made(place: Any) -> Any:
+        x = tf.ensure_shape(tf.numpy_function(wait, [place], tf.float32), (8, 8))
+        return x, x[:, :1]
+
+    return tf.data.Dataset.range(400).map(made, num_parallel_calls=8)
+
+
+def checkpoint(every: int) -> keras.callbacks.Callback:
+    """Keras's own."""
+    path = str(Path(FILES, "{batch}.weights.h5"))
+    return keras.callbacks.ModelCheckpoint(path, save_weights_only=True, save_freq=every)
+
+
+def lengths_that_vary(every: int = 1) -> tf.data.Dataset:
+    """Sequences of many lengths, each batch as long as its own longest one."""
     lengths = np.random.default_rng(0).integers(8, 28, 400)
+    lengths[np.arange(400) % every != 0] = 16
 
     def ones(length: Any) -> Any:
         return tf.ones((8, length, 4)), tf.ones((8, length, 1))
@@ -298,6 +375,92 @@ INJECTED = (
         size=64,
         width=512,
     ),
+    of_rows(
+        "sequential map, wider model",
+        ("input-bound",),
+        200,
+        Stage("map", slept(6.0)),
+        PREFETCH,
+        size=256,
+        width=512,
+    ),
+    of_rows(
+        "a map of Python that works", ("input-bound",), 250, Stage("map", worked(6.0)), PREFETCH
+    ),
+    Program(
+        "a generator that works, 15 ms",
+        ("input-bound",),
+        lambda: keras.models.clone_model(mlp()),
+        generated(15.0, works=True),
+    ),
+    of_rows(
+        "parallel map that fills the cores",
+        ("input-bound",),
+        150,
+        Stage("map", computed(600), {"num_parallel_calls": tf.data.AUTOTUNE}),
+        PREFETCH,
+    ),
+    Program(
+        "many small files",
+        ("input-bound",),
+        lambda: keras.models.clone_model(mlp()),
+        file_names,
+        (Stage("flat_map", opened), Stage("map", parsed), Stage("batch", 8), PREFETCH),
+    ),
+    of_rows(
+        "no prefetch",
+        ("input-bound",),
+        200,
+        Stage("map", slept(6.0)),
+        options={"experimental_optimization.inject_prefetch": False},
+        works=(Work("Pause", lambda n: Pause(4.0, n)),),
+    ),
+    of_rows(
+        "the same work in five epochs, 15 ms",
+        ("input-bound",),
+        30,
+        Stage("map", slept(15.0), {"num_parallel_calls": 1}),
+        PREFETCH,
+        fit={"epochs": 5},
+    ),
+    Program(
+        "uneven elements in order",
+        ("input-bound",),
+        lambda: keras.models.clone_model(mlp()),
+        uneven,
+        (Stage("prefetch", 1),),
+        options={"threading.private_threadpool_size": 16, "deterministic": True},
+    ),
+    of_rows("a batch hook, 30 ms", ("callback-bound",), 200, works=(hook(30.0),), size=64),
+    of_rows(
+        "a batch hook every 7 steps", ("callback-bound",), 315, works=(hook(30.0, 7),), size=64
+    ),
+    of_rows(
+        "a checkpoint in every batch",
+        ("callback-bound",),
+        150,
+        works=(Work("ModelCheckpoint", checkpoint),),
+        size=256,
+        width=256,
+    ),
+    of_rows("chatter", ("callback-bound",), 200, works=(Work("Chatter", Chatter),)),
+    of_rows(
+        "a train function made anew",
+        ("compile-bound",),
+        200,
+        works=(Work("Unfreezes", lambda n: Unfreezes(25)),),
+    ),
+    Program(
+        "lengths that vary now and then under XLA",
+        ("compile-bound",),
+        sequence_model,
+        lambda: lengths_that_vary(20),
+        compiled={"jit_compile": True},
+    ),
+    of_rows(
+        "a tiny model, 64 wide", ("dispatch-bound",), 640, width=64, size=32, fit={"epochs": 4}
+    ),
+    of_rows("too short", ("inconclusive",), 15, Stage("map", slept(6.0))),
     Program(
         "healthy",
         ("compute-bound",),
@@ -701,11 +864,22 @@ def _batch_first(program: Program, advice: Any, stages: list[str]) -> Program | 
 def _in_processes(program: Program, advice: Any, stages: list[str]) -> Program | None:
     if not program.name.startswith("a generator"):
         return None
-    works, workers = program.name.endswith("works"), int(advice.evidence["cores"])
+    works, workers = "works" in program.name, int(advice.evidence["cores"])
+    ms = 15.0 if "15 ms" in program.name else 6.0
     return replace(
         program,
-        source=lambda: Batches(6.0, works=works, workers=workers, use_multiprocessing=True),
+        source=lambda: Batches(ms, works=works, workers=workers, use_multiprocessing=True),
     )
+
+
+def _interleaved(program: Program, advice: Any, stages: list[str]) -> Program | None:
+    changed = tuple(
+        replace(stage, kind="interleave", more={"num_parallel_calls": tf.data.AUTOTUNE})
+        if stage.kind == "flat_map"
+        else stage
+        for stage in program.stages
+    )
+    return replace(program, stages=changed) if changed != program.stages else None
 
 
 def _rarer(program: Program, advice: Any, stages: list[str]) -> Program | None:
@@ -745,6 +919,7 @@ _CHANGES: Mapping[str, Callable[[Program, Any, list[str]], Program | None]] = {
     ),
     "nondeterministic-order": lambda p, a, s: _options(p, deterministic=False),
     "batch-before-map": _batch_first,
+    "interleave": _interleaved,
     "parallel-input": _in_processes,
     "amortize-callback": _rarer,
     "raise-steps-per-execution": lambda p, a, s: _compiled(

@@ -52,7 +52,7 @@ def nothing_left_behind():
 
 
 @pytest.fixture(autouse=True)
-def no_report_contradicts_itself(monkeypatch):
+def no_report_contradicts_itself():
     """Every diagnosis that a test lets somebody read is checked, also those written at the end."""
     found = []
     told = Diagnosis._told
@@ -61,8 +61,10 @@ def no_report_contradicts_itself(monkeypatch):
         found.extend(contradictions(self))
         return told(self, form)
 
-    monkeypatch.setattr(Diagnosis, "_told", checked)
-    yield
+    # A test's own monkeypatch has to end before its other fixtures do.
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Diagnosis, "_told", checked)
+        yield
     assert not found
 
 

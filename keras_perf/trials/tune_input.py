@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 
 import keras
 import pandas as pd
+import psutil
 import tensorflow as tf
 
 from keras_perf.records.arguments import require_bool, require_number
 from keras_perf.trials.arguments import check_dataset
 from keras_perf.trials.rewriting.changes import Change, NotDone, possible_changes
 from keras_perf.trials.rewriting.pipeline_graph import CannotRewriteError, PipelineGraph
-from keras_perf.trials.rewriting.same_elements import start_alike
+from keras_perf.trials.rewriting.same_elements import mean_bytes, start_alike
 from keras_perf.trials.rewriting.side_by_side import EndlessPipeline, Pair, side_by_side
 from keras_perf.trials.train_step_benchmark import benchmark_train_step
 
@@ -147,7 +148,8 @@ def tune_input(
 
     What it cannot see: the processors that training takes from the input; whether Python code in
     a map, or files, give the same in later batches than those compared. What the dataset holds in
-    memory is copied into the graph.
+    memory is copied into the graph. The functions of its maps are called, also by a cache that is
+    tried, for a whole pass.
 
     >>> import keras_perf as kp
     >>> tuned = kp.tune_input(dataset, model=model)  # then: model.fit(tuned.dataset)
@@ -165,7 +167,7 @@ def tune_input(
             "Nothing was changed."
         ) from error
     if model is not None and step_ms is None:
-        step_ms = _step_ms(model, dataset)
+        step_ms = _step_ms(model, graph.dataset())
     return _Search(dataset, graph, step_ms, budget_s, any_order=any_order).run()
 
 
@@ -198,40 +200,57 @@ class _Search:
     def run(self) -> TunedInput:
         """Until all is tried, time is over, or batches come faster than steps take them."""
         changes, self._not_done = possible_changes(self._graph, any_order=self._any_order)
-        present = EndlessPipeline(self._original)
-        before_ms = after_ms = present.batch_ms()
+        self._present = EndlessPipeline(self._graph.dataset())
+        self._before_ms = self._after_ms = self._present.batch_ms()
         stopped = ""
-        for change in changes:
-            stopped = self._reason_to_stop(after_ms)
-            if stopped:
-                break
-            made, options = change.made(self._graph), [*self._options]
-            if change.options is not None:
-                options.append(change.options)
-            if change.stage and not self._alike(made, change.stage):
-                why = "its elements would differ, or differ from one time to the next anyhow"
-                self._not_done.append(NotDone(change.id, change.where, why))
-                continue
-            pipeline = EndlessPipeline(self._with(made.dataset(), options))
-            if change.keeps and not self._fill(pipeline, after_ms):
-                why = "a pass through the data takes longer than the time that is left"
-                self._not_done.append(NotDone(change.id, change.where, why))
-                continue
-            left_s = max(0.0, self._end - self._clock())
-            step_s = (self._step_ms or after_ms) / 1e3 if change.beside_a_step else 0.0
-            seconds = min(PAIR_S, left_s / 2)
-            pair = side_by_side(present, pipeline, seconds=seconds, step_s=step_s)
-            kept = pair.low >= WORTHWHILE
-            self._tried.append(_tried(change, pair, kept=kept))
-            if kept:
-                self._graph, self._options, present = made, options, pipeline
-                after_ms = after_ms if change.beside_a_step else pair.after_ms
+        try:
+            for change in changes:
+                stopped = self._reason_to_stop(self._after_ms)
+                if stopped:
+                    break
+                self._try(change)
+        except KeyboardInterrupt:
+            stopped = "Stopped by an interrupt."
         result = self._original
         if any(each.kept for each in self._tried):
             result = self._with(self._graph.dataset(), self._options)
         return TunedInput(
-            result, tuple(self._tried), tuple(self._not_done), before_ms, after_ms, stopped
+            result,
+            tuple(self._tried),
+            tuple(self._not_done),
+            self._before_ms,
+            self._after_ms,
+            stopped,
         )
+
+    def _try(self, change: Change) -> None:
+        """Measures it, and keeps it if it pays; or says why not."""
+        made, options = change.made(self._graph), [*self._options]
+        if change.options is not None:
+            options.append(change.options)
+        try:
+            why = self._reason_against(change, made)
+            if not why:
+                pipeline = EndlessPipeline(self._with(made.dataset(), options))
+                why = self._not_filled(change, made, pipeline)
+            if not why:
+                pair = self._measured(change, pipeline)
+        except (tf.errors.OpError, ValueError, TypeError) as error:
+            why = f"TensorFlow refuses it: {error}".splitlines()[0]
+        if why:
+            self._not_done.append(NotDone(change.id, change.where, why))
+            return
+        kept = pair.low >= WORTHWHILE
+        self._tried.append(_tried(change, pair, kept=kept))
+        if kept:
+            self._graph, self._options, self._present = made, options, pipeline
+            if not change.beside_a_step:
+                self._after_ms = pair.after_ms
+
+    def _measured(self, change: Change, pipeline: EndlessPipeline) -> Pair:
+        left_s = max(0.0, self._end - self._clock())
+        step_s = (self._step_ms or self._after_ms) / 1e3 if change.beside_a_step else 0.0
+        return side_by_side(self._present, pipeline, seconds=min(PAIR_S, left_s / 2), step_s=step_s)
 
     def _reason_to_stop(self, batch_ms: float) -> str:
         if self._clock() >= self._end:
@@ -252,19 +271,34 @@ class _Search:
             dataset = dataset.with_options(chosen)
         return dataset
 
-    def _alike(self, made: PipelineGraph, stage: str) -> bool:
-        """The stage's first elements are as they were."""
-        was, is_now = (graph.until(stage).dataset() for graph in (self._graph, made))
-        return start_alike(was, is_now, COMPARED, CHECKING * self._budget_s)
+    def _reason_against(self, change: Change, made: PipelineGraph) -> str:
+        """Why it must not be done; "" if the stage's first elements are as they were."""
+        if not change.stage:
+            return ""
+        was, is_now = (graph.until(change.stage).dataset() for graph in (self._graph, made))
+        if start_alike(was, is_now, COMPARED, CHECKING * self._budget_s):
+            return ""
+        return "its elements would differ, or differ from one time to the next anyhow"
 
-    def _fill(self, pipeline: EndlessPipeline, batch_ms: float) -> bool:
-        """Goes through a whole pass, if that is known to fit into the time; else False."""
-        batches = int(self._original.cardinality())
+    def _not_filled(self, change: Change, made: PipelineGraph, pipeline: EndlessPipeline) -> str:
+        """Why what it keeps cannot be kept; "" after a whole pass, which keeps all."""
+        if not change.keeps:
+            return ""
+        batches = int(self._graph.dataset().cardinality())
         left_s = self._end - self._clock()
-        if batches < 0 or batches * batch_ms / 1e3 > left_s / 2:
-            return False
+        if batches < 0:
+            return "how many batches a pass through the data has is not known"
+        if batches * self._after_ms / 1e3 > left_s / 2:
+            return "a pass through the data takes longer than the time that is left"
+        kept = self._graph.until(change.stage).dataset()
+        elements = int(kept.cardinality())
+        if elements < 0:
+            return "how many elements it would keep is not known"
+        size = elements * mean_bytes(kept, COMPARED, CHECKING * self._budget_s)
+        if size > psutil.virtual_memory().available / 2:
+            return f"{size / 2**20:.0f} MiB would take more than half of the memory that is free"
         pipeline.take(batches)
-        return True
+        return ""
 
 
 def _tried(change: Change, pair: Pair, *, kept: bool) -> Tried:

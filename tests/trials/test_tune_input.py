@@ -1,14 +1,18 @@
 """tune_input: the same batches, sooner."""
 
 import time
+from types import SimpleNamespace
 
 import keras
 import numpy as np
+import psutil
 import pytest
 import tensorflow as tf
 
 import keras_perf as kp
+from keras_perf.trials import tune_input as module_under_test
 from keras_perf.trials.rewriting import side_by_side as module
+from keras_perf.trials.rewriting.changes import Change
 from keras_perf.trials.rewriting.same_elements import checksums
 
 WAIT_S = 0.01
@@ -105,6 +109,54 @@ def test_a_pass_that_takes_too_long_is_not_cached():
     tuned = kp.tune_input(endless)
     assert any(each.id == "cache" and "pass" in each.why for each in tuned.not_done)
     assert tuned.dataset.cardinality() == endless.cardinality()
+
+
+def test_what_does_not_fit_into_memory_is_not_cached(monkeypatch):
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=500))
+    tuned = kp.tune_input(rows().batch(4).map(waiting))
+    [why] = [each.why for each in tuned.not_done if each.id == "cache"]
+    assert "more than half of the memory" in why
+
+
+def test_of_a_filter_it_is_not_known_what_would_be_kept():
+    data = rows().map(waiting).filter(lambda x: x[0] > 9).batch(4)
+    tuned = kp.tune_input(data)
+    assert any(each.id == "cache" and "not known" in each.why for each in tuned.not_done)
+
+
+def test_the_dataset_given_goes_on_as_if_nothing_had_been():
+    def made():
+        return rows().shuffle(48, seed=1).batch(4).map(waiting)
+
+    data, untouched = made(), made()
+    tuned = kp.tune_input(data, budget_s=3)
+    first = checksums(untouched, 100, 60)
+    assert checksums(data, 100, 60) == first
+    assert checksums(tuned.dataset, 100, 60) == first
+
+
+def test_a_change_that_tensorflow_refuses_is_said_and_the_rest_tried(monkeypatch):
+    def refused(graph):
+        graph.stages[-1].op = "NoSuchDataset"
+
+    changes = [Change("parallel-map", "map(waiting)", "", "", apply=refused)]
+    monkeypatch.setattr(module_under_test, "possible_changes", lambda *_, **__: (changes, []))
+    data = rows().batch(4).map(waiting)
+    tuned = kp.tune_input(data)
+    assert tuned.dataset is data
+    [left] = tuned.not_done
+    assert left.why.startswith("TensorFlow refuses it: ")
+
+
+def test_an_interrupt_leaves_what_is_known_so_far(monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module_under_test, "side_by_side", interrupted)
+    data = rows().batch(4).map(waiting)
+    tuned = kp.tune_input(data)
+    assert tuned.dataset is data
+    assert tuned.stopped == "Stopped by an interrupt."
 
 
 def test_random_maps_keep_their_draws():

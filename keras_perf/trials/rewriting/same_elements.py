@@ -28,6 +28,16 @@ def checksums(dataset: tf.data.Dataset, most: int, within_s: float) -> list[int]
     return found
 
 
+def mean_bytes(dataset: tf.data.Dataset, most: int, within_s: float) -> float:
+    """Of an element, from the first ones."""
+    end, sizes = time.perf_counter() + within_s, []
+    for element in dataset:
+        sizes.append(sum(part.nbytes for part in _arrays(element)))
+        if len(sizes) == most or time.perf_counter() > end:
+            break
+    return sum(sizes) / max(1, len(sizes))
+
+
 def start_alike(
     first: tf.data.Dataset, second: tf.data.Dataset, most: int, within_s: float
 ) -> bool:
