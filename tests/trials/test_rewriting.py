@@ -67,7 +67,7 @@ STAGES = {
 
 
 @given(st.lists(st.sampled_from(sorted(STAGES)), max_size=6), st.sampled_from([None, 3, 4]))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_drawn_pipelines_give_the_same_elements_however_they_are_changed(kinds, batch):
     def made():
         data = numbers()
