@@ -377,7 +377,7 @@ INJECTED = (
     ),
     of_rows(
         "sequential map, wider model",
-        ("input-bound",),
+        ("compute-bound", "dispatch-bound"),
         200,
         Stage("map", slept(6.0)),
         PREFETCH,
