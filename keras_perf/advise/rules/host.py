@@ -109,7 +109,7 @@ def _with_fewer_calls(name: str, hook: str, steps: int, calls: int) -> str:
 
 
 FETCH_MS = {-1: 0.3, 0: 0.05, 1: 0.0}
-"""Fetching a batch of a few KiB, in training; twenty tiny models took 0.1 to 0.5 ms a step in all."""
+"""Fetching a batch of a few KiB; twenty tiny models took 0.1 to 0.5 ms a step in all."""
 
 IN_GRAPH_OFF, SOONER_MS = 0.15, 0.3
 """In long executions a step in the graph took up to so much of its time more or less than the
