@@ -21,11 +21,22 @@ PARTS_OF = {
 }
 
 
-def _without_input(model: StepModel) -> StepModel:
-    """Neither its wait nor, where that is known, the cores that its work takes from computing."""
-    if model.cpu_ms and model.undisturbed_ms is not None:
-        model = model.with_less_work(dict.fromkeys(model.stages, 0.0), 0.0)
-    return replace(model.with_rest({"get_next": 0.0}), stages={}, cpu_ms=0.0)
+CLEARLY_CROWDED = 1.15
+"""What computing gains from cores that are free is reckoned, not measured: less is not believed."""
+
+
+def _gain_without_input(model: StepModel) -> float:
+    """Without its wait, and without its work where that clearly takes cores from computing."""
+
+    def gain(found: StepModel) -> float:
+        without = replace(found.with_rest({"get_next": 0.0}), stages={}, cpu_ms=0.0)
+        return model.step_ms / max(1e-9, without.step_ms)
+
+    waiting = gain(model)
+    if not model.cpu_ms or model.undisturbed_ms is None:
+        return waiting
+    crowded = gain(model.with_less_work(dict.fromkeys(model.stages, 0.0), 0.0))
+    return crowded if crowded >= CLEARLY_CROWDED * waiting else waiting
 
 
 def _tried_in_vain(situation: Situation) -> bool:
@@ -41,7 +52,7 @@ def gains(situation: Situation) -> dict[str, float]:
     def gain(without: StepModel) -> float:
         return model.step_ms / max(1e-9, without.step_ms)
 
-    found = {"input-bound": gain(_without_input(model))}
+    found = {"input-bound": _gain_without_input(model)}
     for verdict, parts in PARTS_OF.items():
         if verdict == "dispatch-bound" and _tried_in_vain(situation):
             parts = ("other_host",)

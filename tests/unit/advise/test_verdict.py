@@ -142,6 +142,10 @@ def test_dispatch_of_which_trials_saved_nothing_is_not_the_bottleneck_and_named(
     assert "but dispatch of 1 ms, of which more steps per execution saved nothing" in because
 
 
+def test_where_little_would_be_gained_by_free_cores_that_is_not_believed():
+    assert verdict_of(crowded(190.0, undisturbed_ms=20.0))[0] == "compute-bound"
+
+
 def test_with_cores_to_spare_it_is_not():
     assert verdict_of(crowded(1.0))[0] == "compute-bound"
 
