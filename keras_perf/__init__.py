@@ -28,9 +28,10 @@ if TYPE_CHECKING:
     from keras_perf.trace.read_trace import read_trace
     from keras_perf.trace.trace import Trace
     from keras_perf.trials.input_benchmark import benchmark_input_pipeline
+    from keras_perf.trials.rewriting.tuned_input import TunedInput
     from keras_perf.trials.sweep import sweep_steps_per_execution
     from keras_perf.trials.train_step_benchmark import benchmark_train_step
-    from keras_perf.trials.tune_input import TunedInput, tune_input
+    from keras_perf.trials.tune_input import tune_input
 
 __version__ = version("keras-perf")
 
@@ -44,7 +45,7 @@ _HOMES = {
     "StepGapDetector": "callbacks.step_gap_detector",
     "StepsPerExecutionRecommender": "callbacks.steps_recommender",
     "Trace": "trace.trace",
-    "TunedInput": "trials.tune_input",
+    "TunedInput": "trials.rewriting.tuned_input",
     "WindowedProfiler": "callbacks.windowed_profiler",
     "benchmark_input_pipeline": "trials.input_benchmark",
     "benchmark_train_step": "trials.train_step_benchmark",

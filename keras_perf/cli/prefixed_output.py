@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from typing import IO
 
 _LONGEST_LINE = 1 << 20
+
+FULL_S = 0.01
+"""Until a reader who is behind is asked again."""
 
 
 class SharedOutput:
@@ -23,7 +27,11 @@ class SharedOutput:
         left = memoryview(piece)
         with self._lock:
             while left:
-                left = left[self._stream.write(left) or 0 :]
+                taken = self._stream.write(left)
+                if not taken:
+                    # A terminal or pipe that does not block, and is full.
+                    time.sleep(FULL_S)
+                left = left[taken or 0 :]
             self._stream.flush()
 
 

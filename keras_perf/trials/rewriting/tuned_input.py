@@ -1,0 +1,95 @@
+"""What came of tuning a pipeline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pandas as pd
+import tensorflow as tf
+
+from keras_perf.trials.rewriting.changes import NotDone
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One change that was measured.
+
+    Attributes:
+        id: as the recommendation of the same kind is called.
+        where: the stage that it is about.
+        kept: it is part of the new pipeline.
+        gain, low, high: how many times as fast the pipeline was with it, on top of those kept
+            before, and the 80 % interval.
+        before_ms, after_ms: a batch without it and with it.
+        code: to write it oneself.
+        costs: what it takes beside time.
+    """
+
+    id: str
+    where: str
+    kept: bool
+    gain: float
+    low: float
+    high: float
+    before_ms: float
+    after_ms: float
+    code: str
+    costs: str
+
+
+@dataclass(frozen=True)
+class TunedInput:
+    """What `tune_input` returns.
+
+    Attributes:
+        dataset: ready for `fit`; the same object where nothing was worth changing.
+        changes: those that were kept, in the order in which they were made.
+        tried: all that were measured.
+        not_done: what was not tried, each with the stage and the reason.
+        before_ms, after_ms: a batch of the dataset as it was, and as it is now.
+        stopped: why no more was tried; empty if all was.
+    """
+
+    dataset: tf.data.Dataset = field(repr=False)
+    tried: tuple[Tried, ...]
+    not_done: tuple[NotDone, ...]
+    before_ms: float
+    after_ms: float
+    stopped: str = ""
+
+    @property
+    def changes(self) -> tuple[Tried, ...]:
+        """Those that were kept."""
+        return tuple(each for each in self.tried if each.kept)
+
+    @property
+    def gain(self) -> float:
+        """How many times as fast batches come as before."""
+        return self.before_ms / self.after_ms if self.after_ms else 1.0
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row a change that was tried.
+
+        Columns: `id`, `where`, `kept`, `gain`, `low`, `high`, `before_ms`, `after_ms`, `code`,
+        `costs`, as in `Tried`.
+        """
+        columns = list(Tried.__dataclass_fields__)
+        return pd.DataFrame(
+            [[getattr(each, name) for name in columns] for each in self.tried], columns=columns
+        )
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.before_ms:.3g} ms a batch before, {self.after_ms:.3g} ms after: "
+            f"{self.gain:.2f}× as fast."
+        ]
+        for each in self.tried:
+            what = "kept" if each.kept else "not worth it"
+            bounds = f"{each.gain:.2f}× ({each.low:.2f}–{each.high:.2f})"
+            lines += [f"{each.id}, {each.where}: {bounds}, {what}"]
+            if each.kept:
+                lines += [f"    {each.code}  # costs {each.costs}"]
+        lines += [f"{each.id}, {each.where}: not done: {each.why}" for each in self.not_done]
+        if self.stopped:
+            lines.append(self.stopped)
+        return "\n".join(lines) + "\n"
