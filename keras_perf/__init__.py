@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from keras_perf.records.visible import keep_to_one_line
 
 if TYPE_CHECKING:
+    from keras_perf.callbacks.advice_tester import AdviceTester
     from keras_perf.callbacks.gpu_sampler import GPUUtilizationSampler
     from keras_perf.callbacks.perf_callbacks import perf_callbacks
     from keras_perf.callbacks.sample_gpus import sample_gpus
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from keras_perf.trials.rewriting.tuned_input import TunedInput
     from keras_perf.trials.sweep import sweep_steps_per_execution
     from keras_perf.trials.train_step_benchmark import benchmark_train_step
+    from keras_perf.trials.training.tried_advice import TriedAdvice
+    from keras_perf.trials.try_advice import try_advice
     from keras_perf.trials.tune_input import tune_input
 
 __version__ = version("keras-perf")
@@ -39,12 +42,14 @@ __version__ = version("keras-perf")
 logging.getLogger(__name__).addFilter(keep_to_one_line)
 
 _HOMES = {
+    "AdviceTester": "callbacks.advice_tester",
     "Comparison": "report.comparison",
     "Diagnosis": "report.diagnosis",
     "GPUUtilizationSampler": "callbacks.gpu_sampler",
     "StepGapDetector": "callbacks.step_gap_detector",
     "StepsPerExecutionRecommender": "callbacks.steps_recommender",
     "Trace": "trace.trace",
+    "TriedAdvice": "trials.training.tried_advice",
     "TunedInput": "trials.rewriting.tuned_input",
     "WindowedProfiler": "callbacks.windowed_profiler",
     "benchmark_input_pipeline": "trials.input_benchmark",
@@ -58,16 +63,19 @@ _HOMES = {
     "sample_gpus": "callbacks.sample_gpus",
     "step_marker": "capture.profiler_door",
     "sweep_steps_per_execution": "trials.sweep",
+    "try_advice": "trials.try_advice",
     "tune_input": "trials.tune_input",
 }
 
 __all__ = [
+    "AdviceTester",
     "Comparison",
     "Diagnosis",
     "GPUUtilizationSampler",
     "StepGapDetector",
     "StepsPerExecutionRecommender",
     "Trace",
+    "TriedAdvice",
     "TunedInput",
     "WindowedProfiler",
     "benchmark_input_pipeline",
@@ -81,6 +89,7 @@ __all__ = [
     "sample_gpus",
     "step_marker",
     "sweep_steps_per_execution",
+    "try_advice",
     "tune_input",
 ]
 

@@ -28,6 +28,8 @@ class Recommendation:
         speedup_after_others: where it buys nothing alone, what it does once those before it
             are done.
         of: what gets faster: the `step`, or the `whole` training with what lies between epochs.
+        tried: the speed-up was measured on the training itself, and its bounds are those of the
+            measurement.
     """
 
     id: str
@@ -40,6 +42,7 @@ class Recommendation:
     evidence: Mapping[str, Any] = field(default_factory=dict)
     speedup_after_others: float | None = None
     of: Literal["step", "whole"] = "step"
+    tried: bool = False
     change: Change = field(default=lambda model, _: model, repr=False, compare=False)
 
 

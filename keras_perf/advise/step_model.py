@@ -164,6 +164,12 @@ class StepModel:
         saved += (self.cores - 1) * compiling
         return replace(self, rest=rest, cpu_ms=max(0.0, self.cpu_ms - saved))
 
+    def faster(self, gain: float) -> StepModel:
+        """All of the step goes so many times as fast."""
+        stages = {name: ms / gain for name, ms in self.stages.items()}
+        rest = {part: ms / gain for part, ms in self.rest.items()}
+        return replace(self, stages=stages, rest=rest, cpu_ms=self.cpu_ms / gain)
+
     def awake(self, shorter_pause_ms: float, optimism: float, *, waited: bool = False) -> StepModel:
         """Computes faster because its cores no longer pause for long between two steps.
 

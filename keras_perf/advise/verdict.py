@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keras_perf.advise.gains import PARTS_OF, gains
+from keras_perf.advise.gains import PARTS_OF, gain_on_a_ready_batch, gains
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import INSIDE, StepModel
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
@@ -48,6 +48,8 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
         )
     found = gains(situation)
     verdict = max(found, key=lambda name: found[name])
+    if verdict == "input-bound" and found[verdict] >= WORTHWHILE and (tried := _tried(situation)):
+        return verdict, f"{tried}training would be {found[verdict]:.2f}× as fast without its input."
     between = gain_between_epochs(situation.model)
     outside = situation.model.outside
     spent = outside.get("epoch_callbacks", 0.0)
@@ -98,6 +100,17 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
     return "compute-bound", (
         f"{_nothing_else(situation)}: what remains is the model's own computation and dispatch, "
         "which was not measured."
+    )
+
+
+def _tried(situation: Situation) -> str:
+    """The step beside one on a ready batch, where both were measured; "" elsewhere."""
+    trials = situation.facts.advice_trials
+    if trials is None or gain_on_a_ready_batch(situation) is None:
+        return ""
+    return (
+        f"tried on this training: a step takes {trials.step_ms:.3g} ms, and {trials.ready_ms:.3g} "
+        "ms where its batch is ready; so "
     )
 
 

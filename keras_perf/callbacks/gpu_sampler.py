@@ -10,8 +10,8 @@ from typing import Any
 import tensorflow as tf
 
 from keras_perf.callbacks.observing_callback import ObservingCallback, harmless
-from keras_perf.capture.delayed_signals import PATIENCE_S, uninterrupted
 from keras_perf.observation.observation import Observation
+from keras_perf.observers.delayed_signals import PATIENCE_S, uninterrupted
 from keras_perf.observers.gpu_and_host import GpuWatch
 from keras_perf.observers.nvml.cuda_order import Seen
 from keras_perf.observers.sensors.epoch_line import EpochLine

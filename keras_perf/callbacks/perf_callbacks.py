@@ -1,4 +1,4 @@
-"""perf_callbacks: the four together."""
+"""perf_callbacks: the four together, and the one that tries their advice."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from keras_perf.callbacks.advice_tester import AdviceTester
 from keras_perf.callbacks.gpu_sampler import GPUUtilizationSampler
 from keras_perf.callbacks.observing_callback import ObservingCallback
 from keras_perf.callbacks.step_gap_detector import StepGapDetector
@@ -22,6 +23,7 @@ def perf_callbacks(
     gpu: Choice = True,
     gaps: Choice = True,
     steps_per_execution: Choice = True,
+    try_advice: Choice = False,
 ) -> list[ObservingCallback]:
     """The four callbacks on one log directory, for `model.fit(callbacks=...)`.
 
@@ -31,6 +33,7 @@ def perf_callbacks(
         gpu: `GPUUtilizationSampler`, likewise.
         gaps: `StepGapDetector`, likewise; without it there is no diagnosis.
         steps_per_execution: `StepsPerExecutionRecommender`, likewise.
+        try_advice: `AdviceTester`, likewise: when `fit` is over, half a minute of trials.
 
     Raises:
         TypeError, ValueError, OSError: a wrong argument, or `log_dir` cannot be written.
@@ -44,6 +47,7 @@ def perf_callbacks(
         ("gpu", gpu, GPUUtilizationSampler),
         ("gaps", gaps, StepGapDetector),
         ("steps_per_execution", steps_per_execution, StepsPerExecutionRecommender),
+        ("try_advice", try_advice, AdviceTester),
     ]
     callbacks = []
     for name, choice, kind in wanted:

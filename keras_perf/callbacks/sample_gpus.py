@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
-from keras_perf.capture.delayed_signals import PATIENCE_S, uninterrupted
 from keras_perf.observation.failure_line import warn_of
 from keras_perf.observation.safe_writer import SafeWriter
+from keras_perf.observers.delayed_signals import PATIENCE_S, uninterrupted
 from keras_perf.observers.gpu_and_host import GpuWatch
 from keras_perf.observers.sensors.sampler import sampling_interval
 from keras_perf.records.phase import Phase

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from keras_perf.capture import profiler_door
-from keras_perf.capture.delayed_signals import uninterrupted
 from keras_perf.capture.trace_files import Saved
 from keras_perf.observers.capture_windows.cost import Slowdown, bytes_per_step
 from keras_perf.observers.capture_windows.windows import Window
+from keras_perf.observers.delayed_signals import uninterrupted
 from keras_perf.records.execution import Execution
 from keras_perf.records.run.capture import Capture
 

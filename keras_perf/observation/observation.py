@@ -10,7 +10,6 @@ from typing import Any
 
 import keras
 
-from keras_perf.capture.delayed_signals import PATIENCE_S, uninterrupted
 from keras_perf.observation.completed_executions import Completed
 from keras_perf.observation.facts.machine_facts import machine_facts
 from keras_perf.observation.facts.model_facts import (
@@ -26,6 +25,7 @@ from keras_perf.observation.run_record import Recording
 from keras_perf.observation.trials import Trials
 from keras_perf.observation.warmup_and_intervals import Over, Pace
 from keras_perf.observers.asking import Questions
+from keras_perf.observers.delayed_signals import PATIENCE_S, uninterrupted
 from keras_perf.observers.steps.garbage import CollectorPauses
 from keras_perf.observers.steps.timeline import Timeline
 from keras_perf.records.execution import Kind

@@ -168,4 +168,5 @@ def _speedup(advice: Recommendation) -> str:
     if advice.speedup_after_others is not None:
         return f"{advice.speedup_after_others:.2f}× once those above are done, nothing alone"
     what = " of the whole training" if advice.of == "whole" else ""
-    return f"{advice.predicted_speedup:.2f}× ({advice.low:.2f}–{advice.high:.2f}){what}"
+    how = ", measured" if advice.tried else ""
+    return f"{advice.predicted_speedup:.2f}× ({advice.low:.2f}–{advice.high:.2f}){what}{how}"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_perf.trials.train_function import TrainFunction, inner_function
@@ -31,28 +33,68 @@ def build(model: keras.Model, dataset: tf.data.Dataset) -> None:
 def restored(model: keras.Model, function: TrainFunction, iterator: Any) -> Iterator[None]:
     """Puts every variable that training changes back afterwards, also when a step raises.
 
-    These are the variables of the model, its optimizer and its metrics, and whatever else the
-    train function uses: a second optimizer, a `tf.random.Generator`, the seed of `keras.random`.
-
-    What it cannot see: the latter where the model runs eagerly, and state in Python.
+    What that is, and what not, `KeptState` says.
 
     Arguments:
         model: compiled and built.
         function: of this model; its trace tells its variables.
         iterator: what `function` is called with.
     """
-    inner = inner_function(function)
-    traced = () if inner is None else inner.get_concrete_function(iterator).graph.variables
-    values = {id(v): (v, v.numpy()) for v in _in_tensorflow([*_variables(model), *traced])}
+    kept = KeptState(model)
+    kept.also(function, iterator)
     try:
         yield
     finally:
-        for variable in _in_tensorflow(_variables(model)):
-            if id(variable) not in values:
+        kept.put_back()
+
+
+class KeptState:
+    """What training changes, as it is when this is made.
+
+    These are the variables of the model, its optimizer and its metrics, and whatever else its
+    train functions use: a second optimizer, a `tf.random.Generator`, the seed of `keras.random`;
+    and the states of Python's `random` and NumPy's.
+
+    What it cannot see: such other variables where the model runs eagerly, and state in Python.
+
+    Arguments:
+        model: compiled and built.
+    """
+
+    def __init__(self, model: keras.Model) -> None:
+        self._model = model
+        self._values: dict[int, tuple[tf.Variable, Any]] = {}
+        self._keep(_variables(model))
+        self._python, self._numpy = random.getstate(), np.random.get_state()
+        self._stops = getattr(model, "stop_training", False)
+
+    def also(self, function: TrainFunction, iterator: Any) -> None:
+        """What this function uses too, before it has run.
+
+        Arguments:
+            function: its trace tells its variables.
+            iterator: what it is called with.
+        """
+        inner = inner_function(function)
+        if inner is not None:
+            self._keep(inner.get_concrete_function(iterator).graph.variables)
+
+    def _keep(self, variables: Iterable[Any]) -> None:
+        for variable in _in_tensorflow(variables):
+            if id(variable) not in self._values:
+                self._values[id(variable)] = variable, variable.numpy()
+
+    def put_back(self) -> None:
+        """All of it, bit for bit."""
+        for variable in _in_tensorflow(_variables(self._model)):
+            if id(variable) not in self._values:
                 # Metrics make theirs in the first step: at its beginning they are zero.
                 variable.assign(tf.zeros_like(variable))
-        for variable, value in values.values():
+        for variable, value in self._values.values():
             variable.assign(value)
+        random.setstate(self._python)
+        np.random.set_state(self._numpy)
+        self._model.stop_training = self._stops
 
 
 def _variables(model: keras.Model) -> list[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -50,23 +50,33 @@ def traces_of(function: Any) -> list[Any]:
     return found
 
 
-def train_function_of(model: keras.Model, steps: int, iterator: Any) -> TrainFunction:
+def train_function_of(
+    model: keras.Model, steps: int, iterator: Any, **settings: bool
+) -> TrainFunction:
     """The function that `fit` calls with `steps_per_execution=steps`, for such iterators.
 
     Where the model has it, traced, that one: no code of the user's runs again. Else one is made,
     and the model is left without it, for its next `fit` has to trace what Python holds by then.
+
+    Arguments:
+        model: compiled and built.
+        steps: steps per execution.
+        iterator: what the function will be called with.
+        settings: `jit_compile` and `run_eagerly`, where they are to be others than the model's.
     """
+    wanted = {"steps_per_execution": steps, **settings}
     kept: TrainFunction | None = model.train_function
-    if kept is not None and model.steps_per_execution == steps and _is_traced(kept, iterator):
+    as_it_is = all(getattr(model, name) == value for name, value in wanted.items())
+    if kept is not None and as_it_is and _is_traced(kept, iterator):
         return kept
-    with _steps_per_execution(model, steps):
+    with _set(model, wanted):
         try:
             model.make_train_function(force=True)
             made: TrainFunction = model.train_function
         finally:
             model.train_function = kept
         if (inner := inner_function(made)) is not None:
-            # Keras reads the attribute when the function is made and when it is traced.
+            # Keras reads the attributes when the function is made and when it is traced.
             inner.get_concrete_function(iterator)
     return made
 
@@ -77,13 +87,15 @@ def _is_traced(function: Any, iterator: Any) -> bool:
 
 
 @contextmanager
-def _steps_per_execution(model: keras.Model, steps: int) -> Iterator[None]:
-    usual = model.steps_per_execution
-    model.steps_per_execution = steps
+def _set(model: keras.Model, settings: Mapping[str, int]) -> Iterator[None]:
+    usual = {name: getattr(model, name) for name in settings}
     try:
+        for name, value in settings.items():
+            setattr(model, name, value)
         yield
     finally:
-        model.steps_per_execution = usual
+        for name, value in usual.items():
+            setattr(model, name, value)
 
 
 def read_logs(logs: Any) -> None:

@@ -6,26 +6,24 @@ import time
 from collections.abc import Callable
 
 import keras
-import psutil
 import tensorflow as tf
 
 from keras_perf.records.arguments import require_bool, require_number
 from keras_perf.trials.arguments import check_dataset
+from keras_perf.trials.in_turn import Pair
+from keras_perf.trials.rewriting.admission import not_filled, reason_against
 from keras_perf.trials.rewriting.changes import Change, NotDone, possible_changes
 from keras_perf.trials.rewriting.pipeline_graph import CannotRewriteError, PipelineGraph
-from keras_perf.trials.rewriting.same_elements import mean_bytes, start_alike
-from keras_perf.trials.rewriting.side_by_side import EndlessPipeline, Pair, side_by_side
+from keras_perf.trials.rewriting.side_by_side import EndlessPipeline, side_by_side
 from keras_perf.trials.rewriting.tuned_input import Tried, TunedInput
 from keras_perf.trials.train_step_benchmark import benchmark_train_step
+from keras_perf.trials.training.setup import Setting, with_options
 
 WORTHWHILE = 1.03
 """A change stays if it is at least so many times as fast at the lower end of its interval."""
 
-COMPARED = 64
-"""So many elements of a changed stage are compared with those of the stage as it was."""
-
 CHECKING = 0.05
-"""Share of the time that taking these may last."""
+"""Share of the time that comparing a stage's elements may last."""
 
 PAIR_S = 1.0
 """Seconds for one pair, where there is time."""
@@ -104,7 +102,7 @@ class _Search:
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._original, self._graph = dataset, graph
-        self._options: list[Callable[[tf.data.Options], None]] = []
+        self._options: tuple[Setting, ...] = ()
         self._step_ms, self._any_order = step_ms, any_order
         self._clock, self._end = clock, clock() + budget_s
         self._budget_s = budget_s
@@ -127,7 +125,7 @@ class _Search:
             stopped = "Stopped by an interrupt."
         result = self._original
         if any(each.kept for each in self._tried):
-            result = self._with(self._graph.dataset(), self._options)
+            result = with_options(self._graph.dataset(), self._options)
         return TunedInput(
             result,
             tuple(self._tried),
@@ -139,14 +137,21 @@ class _Search:
 
     def _try(self, change: Change) -> None:
         """Measures it, and keeps it if it pays; or says why not."""
-        made, options = change.made(self._graph), [*self._options]
+        made, options = change.made(self._graph), self._options
         if change.options is not None:
-            options.append(change.options)
+            options += (change.options,)
         try:
-            why = self._reason_against(change, made)
+            why = reason_against(change, self._graph, made, CHECKING * self._budget_s)
             if not why:
-                pipeline = EndlessPipeline(self._with(made.dataset(), options))
-                why = self._not_filled(change, made, pipeline)
+                pipeline = EndlessPipeline(with_options(made.dataset(), options))
+                why = not_filled(
+                    change,
+                    self._graph,
+                    pipeline.take,
+                    batch_ms=self._after_ms,
+                    left_s=self._end - self._clock(),
+                    within_s=CHECKING * self._budget_s,
+                )
             if not why:
                 pair = self._measured(change, pipeline)
         except (tf.errors.OpError, ValueError, TypeError) as error:
@@ -174,44 +179,6 @@ class _Search:
                 f"Stopped: a batch takes {batch_ms:.3g} ms, a step {self._step_ms:.3g} ms; faster "
                 "input would buy nothing."
             )
-        return ""
-
-    def _with(
-        self, dataset: tf.data.Dataset, options: list[Callable[[tf.data.Options], None]]
-    ) -> tf.data.Dataset:
-        for setting in options:
-            chosen = tf.data.Options()
-            setting(chosen)
-            dataset = dataset.with_options(chosen)
-        return dataset
-
-    def _reason_against(self, change: Change, made: PipelineGraph) -> str:
-        """Why it must not be done; "" if the stage's first elements are as they were."""
-        if not change.stage:
-            return ""
-        was, is_now = (graph.until(change.stage).dataset() for graph in (self._graph, made))
-        if start_alike(was, is_now, COMPARED, CHECKING * self._budget_s):
-            return ""
-        return "its elements would differ, or differ from one time to the next anyhow"
-
-    def _not_filled(self, change: Change, made: PipelineGraph, pipeline: EndlessPipeline) -> str:
-        """Why what it keeps cannot be kept; "" after a whole pass, which keeps all."""
-        if not change.keeps:
-            return ""
-        batches = int(self._graph.dataset().cardinality())
-        left_s = self._end - self._clock()
-        if batches < 0:
-            return "how many batches a pass through the data has is not known"
-        if batches * self._after_ms / 1e3 > left_s / 2:
-            return "a pass through the data takes longer than the time that is left"
-        kept = self._graph.until(change.stage).dataset()
-        elements = int(kept.cardinality())
-        if elements < 0:
-            return "how many elements it would keep is not known"
-        size = elements * mean_bytes(kept, COMPARED, CHECKING * self._budget_s)
-        if size > psutil.virtual_memory().available / 2:
-            return f"{size / 2**20:.0f} MiB would take more than half of the memory that is free"
-        pipeline.take(batches)
         return ""
 
 

@@ -12,6 +12,7 @@ from keras_perf.advise.notes.slow_input import slow_input_notes
 from keras_perf.advise.notes.stage_order import order_notes
 from keras_perf.advise.notes.time_counted import time_notes
 from keras_perf.advise.notes.trace import trace_notes
+from keras_perf.advise.notes.trials import trial_notes
 from keras_perf.advise.notes.workers import worker_notes
 from keras_perf.advise.situation import Situation
 
@@ -28,6 +29,7 @@ def notes_of(situation: Situation, verdict: str, advised: Collection[str]) -> It
     yield from time_notes(summary)
     yield from order_notes(summary, verdict, advised)
     yield from slow_input_notes(situation, verdict, advised)
+    yield from trial_notes(summary.facts, advised)
     yield from settings_notes(summary.facts)
     yield from worker_notes(summary)
     yield from contention_notes(summary)

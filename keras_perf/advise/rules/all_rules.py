@@ -11,6 +11,7 @@ from typing import Literal
 
 from keras_perf.advise.prediction_bounds import uncertainty, widened
 from keras_perf.advise.recommendation import Recommendation, cost_ms
+from keras_perf.advise.rules.as_tried import as_tried, measured_total
 from keras_perf.advise.rules.batching import batch_before_map
 from keras_perf.advise.rules.caching import cache
 from keras_perf.advise.rules.compute import disable_run_eagerly, stable_shapes
@@ -77,7 +78,8 @@ def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
     pipeline a slow callback costs nothing, until the pipeline is mended. So what is left is
     tried again with the others done, each time the best first.
     """
-    found = [advice for rule in RULES if (advice := rule(situation)) is not None]
+    advised = [advice for rule in RULES if (advice := rule(situation)) is not None]
+    found, _ = as_tried(situation, advised)
     chosen = sorted(
         (advice for advice in found if advice.predicted_speedup >= WORTH_SAYING),
         key=lambda advice: advice.change(situation.model, 0.0).whole_ms,
@@ -101,7 +103,7 @@ def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
 
 def _with_wider_bounds(advice: Recommendation, by: float) -> Recommendation:
     bounds = advice.predicted_speedup, advice.low, advice.high
-    _, low, high = widened(bounds, by)
+    _, low, high = bounds if advice.tried else widened(bounds, by)
     return replace(advice, low=low, high=high)
 
 
@@ -113,6 +115,8 @@ def combined_speedup(
     """What all of it buys together: expected, low, high. Not the product of the single ones."""
     if not advice:
         return 1.0, 1.0, 1.0
+    if of == "step" and (total := measured_total(situation, {each.id for each in advice})):
+        return total.gain, total.low, total.high
     model, results = situation.model, []
     for optimism in (0.0, -1.0, 1.0):
         changed = model

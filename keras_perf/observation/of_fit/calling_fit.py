@@ -55,6 +55,8 @@ class Asked(NamedTuple):
     """An epoch is rounded up to whole executions."""
     may_run_out: bool
     """The data may end before the steps of an epoch that `fit` was told."""
+    data: Any
+    """What it trains on."""
     input_kind: str | None
     input_workers: int | None
     input_processes: bool
@@ -75,6 +77,7 @@ def asked_of_fit(callbacks: keras.callbacks.CallbackList | None) -> Asked:
         epoch_steps=None if steps is None else int(steps),
         whole_executions=whole_executions,
         may_run_out=whole_executions and not is_endless(data),
+        data=data,
         input_kind=kind_of_input(data),
         input_workers=workers,
         input_processes=processes,

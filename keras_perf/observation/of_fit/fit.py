@@ -95,6 +95,11 @@ class FitObservation(Observation):
         self._shapes_differ = self._shapes_differ or differ
         return self._shapes_differ
 
+    @property
+    def data(self) -> Any:
+        """What it trains on, as it was given."""
+        return self._asked.data
+
     def settings(self) -> Questions:
         """Keras's settings of the `fit`."""
         model = self.model

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from typing import Any
 
+from keras_perf.records.run.advice_trials import AdviceTrials
 from keras_perf.records.run.capture import Capture
 from keras_perf.records.run.exchange import ExchangeFacts
 from keras_perf.records.run.hook_calls import HookCalls
@@ -148,6 +149,7 @@ class RunFacts:
     trial: StepsPerExecution | None = fact(
         record(StepsPerExecution), key="steps_per_execution_trial"
     )
+    advice_trials: AdviceTrials | None = fact(record(AdviceTrials))
     captures: tuple[Capture, ...] = fact(any_of(record(Capture)), ())
     trace_agreement: tuple[Agreement, ...] = fact(any_of(record(Agreement)), ())
     not_known: Mapping[str, str] = fact(named(text), {})

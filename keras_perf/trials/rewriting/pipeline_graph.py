@@ -130,6 +130,11 @@ class PipelineGraph:
         found = (each for each in self.definition.library.function if each.signature.name == name)
         return next(found, None)
 
+    def constant_value(self, wire: str) -> Any:
+        """The value of an input that is a constant; None for any other."""
+        node = next(each for each in self.definition.node if each.name == _name(wire))
+        return tf.make_ndarray(node.attr["value"].tensor) if node.op == "Const" else None
+
     def _draw_anew(self) -> None:
         """Shuffles and random datasets begin with their first order, each copy by itself.
 

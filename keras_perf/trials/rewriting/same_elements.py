@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 import zlib
 from collections.abc import Iterator
@@ -9,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+
+from keras_perf.trials.own_iterator import OwnIterator
 
 
 def checksums(dataset: tf.data.Dataset, most: int, within_s: float) -> list[int]:
@@ -21,9 +24,9 @@ def checksums(dataset: tf.data.Dataset, most: int, within_s: float) -> list[int]
     """
     found: list[int] = []
     end = time.perf_counter() + within_s
-    for element in dataset:
+    for element in _elements(dataset, most):
         found.append(_of_element(element))
-        if len(found) == most or time.perf_counter() > end:
+        if time.perf_counter() > end:
             break
     return found
 
@@ -31,9 +34,9 @@ def checksums(dataset: tf.data.Dataset, most: int, within_s: float) -> list[int]
 def mean_bytes(dataset: tf.data.Dataset, most: int, within_s: float) -> float:
     """Of an element, from the first ones."""
     end, sizes = time.perf_counter() + within_s, []
-    for element in dataset:
+    for element in _elements(dataset, most):
         sizes.append(sum(part.nbytes for part in _arrays(element)))
-        if len(sizes) == most or time.perf_counter() > end:
+        if time.perf_counter() > end:
             break
     return sum(sizes) / max(1, len(sizes))
 
@@ -50,6 +53,15 @@ def start_alike(
         return bool(expected) and checksums(second, len(expected), 10 * within_s) == expected
     except (TypeError, ValueError, tf.errors.OpError):
         return False
+
+
+def _elements(dataset: tf.data.Dataset, most: int) -> Iterator[Any]:
+    """So many of the first ones."""
+    own = OwnIterator(dataset)
+    try:
+        yield from itertools.islice(own.iterator, most)
+    finally:
+        own.close()
 
 
 def _of_element(element: Any) -> int:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
-import numpy as np
 import tensorflow as tf
+
+from keras_perf.trials.in_turn import Pair, in_turn
+from keras_perf.trials.own_iterator import OwnIterator
 
 SLICE_S = 0.15
 """Seconds of one pipeline before it is the other's turn; as long it runs before, not counted, for
@@ -15,11 +16,6 @@ what it has prepared meanwhile is gone by then."""
 
 FEW_CALLS = 16
 """Batches are taken in so many calls a slice, or fewer: a call from Python costs 0.1 ms."""
-
-LEAST_SLICES = 3
-DRAWS = 400
-BOUNDS = (10, 90)
-"""Percentiles of the interval of a ratio: 80 % of the draws lie inside."""
 
 Clock = Callable[[], float]
 
@@ -33,15 +29,19 @@ class EndlessPipeline:
     """
 
     def __init__(self, dataset: tf.data.Dataset, clock: Clock = time.perf_counter) -> None:
-        self._iterator = iter(dataset.repeat())
+        self._batches = OwnIterator(dataset.repeat())
         self._clock, self._at_once = clock, 1
         self._take = tf.function(lambda iterator, count: _taken(iterator, count))
 
     def take(self, batches: int) -> float:
         """Seconds for so many batches."""
         begin = self._clock()
-        self._take(self._iterator, tf.constant(batches))
+        self._take(self._batches.iterator, tf.constant(batches))
         return self._clock() - begin
+
+    def close(self) -> None:
+        """Ends it."""
+        self._batches.close()
 
     def batch_ms(self, step_s: float = 0.0) -> float:
         """A batch, as fast as they can be made: those that lie in buffers are taken before.
@@ -78,22 +78,6 @@ def _taken(iterator: tf.data.Iterator, count: tf.Tensor) -> None:
         iterator.get_next()
 
 
-@dataclass(frozen=True)
-class Pair:
-    """What two pipelines took.
-
-    Attributes:
-        before_ms, after_ms: a batch, the median of the slices.
-        gain: how many times as fast the second one is, with `low` and `high`, an 80 % interval.
-    """
-
-    before_ms: float
-    after_ms: float
-    gain: float
-    low: float
-    high: float
-
-
 def side_by_side(
     before: EndlessPipeline, after: EndlessPipeline, *, seconds: float, step_s: float = 0.0
 ) -> Pair:
@@ -105,18 +89,4 @@ def side_by_side(
         seconds: for both together, more where a batch takes long.
         step_s: as in `EndlessPipeline.batch_ms`.
     """
-    times: tuple[list[float], list[float]] = ([], [])
-    begin = time.perf_counter()
-    while len(times[0]) < LEAST_SLICES or time.perf_counter() - begin < seconds:
-        for pipeline, taken in zip((before, after), times, strict=True):
-            taken.append(pipeline.batch_ms(step_s))
-    return _pair(np.asarray(times[0]), np.asarray(times[1]))
-
-
-def _pair(before: np.ndarray, after: np.ndarray) -> Pair:
-    random = np.random.default_rng(0)
-    drawn = random.integers(0, len(before), (DRAWS, len(before)))
-    ratios = np.median(before[drawn], axis=1) / np.median(after[drawn], axis=1)
-    low, high = np.percentile(ratios, BOUNDS)
-    first, second = float(np.median(before)), float(np.median(after))
-    return Pair(first, second, first / second, float(low), float(high))
+    return in_turn(lambda: before.batch_ms(step_s), lambda: after.batch_ms(step_s), seconds=seconds)

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from keras_perf.capture.delayed_signals import uninterrupted
+from keras_perf.observers.delayed_signals import uninterrupted
 
 
 @pytest.fixture(autouse=True)

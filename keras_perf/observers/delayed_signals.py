@@ -42,6 +42,25 @@ def uninterrupted(patience_s: float | None = None) -> Iterator[None]:
         deferred.answer()
 
 
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Inside `uninterrupted`: the first Ctrl-C raises KeyboardInterrupt here, others wait."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    waiting = signal.getsignal(signal.SIGINT)
+
+    def answer(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, waiting)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, answer)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, waiting)
+
+
 class _Deferred:
     """Signals that came, and who listens to them."""
 

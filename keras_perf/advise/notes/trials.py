@@ -1,0 +1,42 @@
+"""What was tried on the training itself, beside what is advised of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from keras_perf.records.run.advice_trials import AdviceTrials, TriedChange
+from keras_perf.records.run.run_facts import RunFacts
+
+
+def trial_notes(facts: RunFacts, advised: Collection[str]) -> Iterator[str]:
+    """The classic pair; what was tried and is not advised; what was not tried."""
+    trials = facts.advice_trials
+    if trials is None:
+        return
+    if trials.step_ms:
+        yield _pair(trials)
+    others = [each for each in trials.changes if each.id not in advised]
+    if others:
+        shown = ", ".join(map(_told, sorted(others, key=lambda each: -each.gain)))
+        yield f"Tried on this training too, and not advised now: {shown}."
+    if trials.not_tried:
+        shown = "; ".join(f"{e.id} ({e.where}): {e.why}" for e in trials.not_tried)
+        yield f"Not tried: {shown}."
+    if trials.stopped:
+        yield f"The trials were ended by {trials.stopped} before all was tried."
+
+
+def _pair(trials: AdviceTrials) -> str:
+    figures = [f"a step {trials.step_ms:.3g} ms"]
+    if trials.ready_ms is not None:
+        figures.append(f"{trials.ready_ms:.3g} ms on a ready batch")
+    if trials.batch_ms is not None:
+        figures.append(f"a batch of the input alone {trials.batch_ms:.3g} ms")
+    outside = ""
+    if trials.outside_ms:
+        outside = f", with {trials.outside_ms:.3g} ms of callbacks and Keras's loop in a step"
+    return f"Measured after training: {', '.join(figures)}{outside}."
+
+
+def _told(each: TriedChange) -> str:
+    return f"{each.id} ({each.where}) {each.gain:.2f}× ({each.low:.2f}–{each.high:.2f})"

@@ -1,0 +1,88 @@
+"""AdviceTester."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Any
+
+import tensorflow as tf
+
+from keras_perf.analyse.training import newest_training
+from keras_perf.callbacks.observing_callback import ObservingCallback
+from keras_perf.observation.observation import Observation
+from keras_perf.observation.of_fit.fit import FitObservation
+from keras_perf.records.arguments import require_bool, require_number
+from keras_perf.trials.failure import told
+from keras_perf.trials.try_advice import tried_advice
+
+OUTSIDE = ("callbacks", "other_host")
+"""Parts of a step that trials do not run."""
+
+
+class AdviceTester(ObservingCallback):
+    """Tries, when `fit` is over, all advice that a machine can follow; see `try_advice`.
+
+    The diagnosis then shows what was measured in place of what it would predict. Model, optimizer,
+    metrics and seeds are as `fit` left them; Ctrl-C ends the trials, and what was found is kept.
+
+    Arguments:
+        log_dir: the directory that TensorBoard is started on; str or os.PathLike.
+        any_order: the order of examples may change from run to run.
+        budget_s: seconds to spend at most; the measurement that runs is finished.
+
+    Raises:
+        TypeError, ValueError, OSError: a wrong argument, or `log_dir` cannot be written.
+
+    It tries nothing, and says why, where the input is no `tf.data.Dataset`, or the model trains on
+    several replicas; and nothing after a `fit` that failed.
+
+    >>> import keras_perf as kp
+    >>> callbacks = kp.perf_callbacks("logs/run1", try_advice=True)
+    """
+
+    def __init__(
+        self, log_dir: str | os.PathLike[str], *, any_order: bool = False, budget_s: float = 30.0
+    ) -> None:
+        super().__init__(log_dir)
+        self.any_order = require_bool("any_order", any_order)
+        self.budget_s = require_number("budget_s", budget_s, above=0, remedy="The default is 30.0.")
+
+    def observation_begins(self, observation: Observation) -> None:
+        """The run that is written to."""
+        observation.recording.writer(self.log_dir)
+
+    def leaves(self, aborted: bool) -> None:
+        """Tries, unless there is nothing to try it on."""
+        fit = self.observation
+        if aborted or not isinstance(fit, FitObservation) or not fit.step > fit.first_step:
+            return
+        recording = fit.recording
+        try:
+            trials = self._tried(fit, fit.data)
+        except ValueError as error:
+            recording.not_known["advice_trials"] = told(error)
+            return
+        recording.facts = replace(recording.facts, advice_trials=trials)
+
+    def _tried(self, fit: FitObservation, data: Any) -> Any:
+        if not isinstance(data, tf.data.Dataset):
+            raise ValueError(
+                f"only a tf.data.Dataset can be read a second time, got {type(data).__name__}"
+            )
+        return tried_advice(
+            fit.model,
+            data,
+            any_order=self.any_order,
+            budget_s=self.budget_s,
+            outside_ms=self._outside_ms(fit),
+        ).trials
+
+    def _outside_ms(self, fit: FitObservation) -> float:
+        """Of a step, as it was measured; 0 where StepGapDetector was not there to measure."""
+        fit.recording.flush()
+        try:
+            parts = newest_training(self.log_dir, self.writer.fit).summary().parts
+        except (OSError, ValueError):
+            return 0.0
+        return sum(parts.get(part, 0.0) for part in OUTSIDE)

@@ -1,0 +1,87 @@
+"""What came of trying advice on the training itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from keras_perf.records.shapes import any_of, each, fact, flag, needed, number, record, text
+
+FACTOR = number(most=1e6)
+MILLISECONDS = number(most=1e12)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriedChange:
+    """One change, measured beside the training without it.
+
+    Attributes:
+        id: as the recommendation of the same kind is called.
+        where: the part of the program that it is about.
+        gain, low, high: how many times as fast a step was with it, and the 80 % interval.
+        before_ms, after_ms: a step without it and with it.
+        code: to write it oneself.
+        costs: what it takes beside time.
+        alters: what of the training it alters; empty if weights stay those of the training as
+            it is, but for rounding.
+        after: ids of the changes that were there already in both.
+    """
+
+    id: str = needed(text)
+    where: str = fact(text, "")
+    gain: float = needed(FACTOR)
+    low: float = needed(FACTOR)
+    high: float = needed(FACTOR)
+    before_ms: float = needed(MILLISECONDS)
+    after_ms: float = needed(MILLISECONDS)
+    code: str = fact(text, "")
+    costs: str = fact(text, "")
+    alters: str = fact(text, "")
+    after: tuple[str, ...] = fact(each(text), ())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotTried:
+    """A change that was not measured, and why."""
+
+    id: str = needed(text)
+    where: str = fact(text, "")
+    why: str = needed(text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdviceTrials:
+    """All that was tried on one training.
+
+    Attributes:
+        step_ms: a step of the training as it is, while it was tried.
+        ready_ms: a step that finds its batch ready, beside `step_ms`; None where not measured.
+        batch_ms: a batch of the input alone, as fast as it can be made.
+        outside_ms: what a step spends in callbacks and in Keras's loop, which trials do not run;
+            it is in both sides of every gain, and in the other figures.
+        one_shape: the ready batch stands for all of them.
+        changes: those that were measured alone.
+        together: those that were put together, each measured on top of those before.
+        total: all of `together` beside the training as it is, as one change.
+        not_tried: what was not measured.
+        seconds: that all of it took.
+        stopped: it was over before all was tried.
+    """
+
+    step_ms: float = needed(MILLISECONDS)
+    ready_ms: float | None = fact(MILLISECONDS)
+    batch_ms: float | None = fact(MILLISECONDS)
+    outside_ms: float = fact(MILLISECONDS, 0.0)
+    one_shape: bool = fact(flag, default=True)
+    changes: tuple[TriedChange, ...] = fact(any_of(record(TriedChange)), ())
+    together: tuple[TriedChange, ...] = fact(any_of(record(TriedChange)), ())
+    total: TriedChange | None = fact(record(TriedChange))
+    not_tried: tuple[NotTried, ...] = fact(any_of(record(NotTried)), ())
+    seconds: float = fact(number(), 0.0)
+    stopped: str = fact(text, "")
+
+    @property
+    def input_costs_ms(self) -> float:
+        """What a step would save if its batch were ready; 0 where that was not measured."""
+        if self.ready_ms is None or not self.one_shape:
+            return 0.0
+        return max(0.0, self.step_ms - self.ready_ms)

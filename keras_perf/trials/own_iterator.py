@@ -1,0 +1,57 @@
+"""An iterator of ours, which ends when it is told to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+
+class OwnIterator:
+    """Like `iter(dataset)`, but ended by `close`.
+
+    What `iter` returns ends when Python forgets it, while this thread holds the interpreter and
+    waits for the pipeline's threads; where one of them runs Python code, as `numpy_function` and
+    `from_generator` do, both wait for ever. Here an operation ends it, which holds nothing.
+
+    Arguments:
+        dataset: to iterate.
+
+    Attributes:
+        iterator: what a `tf.function` takes in place of `iter(dataset)`, without another trace.
+    """
+
+    def __init__(self, dataset: tf.data.Dataset) -> None:
+        # An iterator lives on the dataset's cache, which goes with the dataset.
+        self._dataset = dataset
+        self._deleter: Any = None
+        with tf.device("CPU:0"):
+            self._handle, self._deleter = tf.raw_ops.AnonymousIteratorV2(
+                output_types=(types := _types(dataset.element_spec)),
+                output_shapes=[tf.TensorShape(None)] * len(types),
+            )
+            variant = tf.data.experimental.to_variant(dataset)
+            tf.raw_ops.MakeIterator(dataset=variant, iterator=self._handle)
+        spec = tf.data.IteratorSpec(dataset.element_spec)
+        self.iterator: Any = tf.nest.pack_sequence_as(spec, [self._handle], expand_composites=True)
+
+    def close(self) -> None:
+        """Ends its threads and lets go of what it holds; again calls do nothing."""
+        if self._deleter is not None:
+            # Python may forget it while a function is traced, of which this is no part.
+            with tf.init_scope():
+                tf.raw_ops.DeleteIterator(handle=self._handle, deleter=self._deleter)
+            self._deleter = None
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def _types(element_spec: Any) -> list[tf.DType]:
+    """Of the tensors that elements consist of in a pipeline; ragged and sparse ones are one."""
+    nothing = type(tf.type_spec_from_value(None))
+    return [
+        spec.dtype if isinstance(spec, tf.TensorSpec) else tf.variant
+        for spec in tf.nest.flatten(element_spec)
+        if not isinstance(spec, nothing)
+    ]

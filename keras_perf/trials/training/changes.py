@@ -1,0 +1,200 @@
+"""What can be changed in a training by a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import keras
+
+from keras_perf.trials.rewriting.changes import Change
+from keras_perf.trials.training.padding import padded, some_axis_varies
+from keras_perf.trials.training.precision import in_precision, other_policy
+from keras_perf.trials.training.setup import Setup
+
+LONGEST_S = 0.25
+"""An execution on trial lasts no longer."""
+
+MOST_CALLS = 32
+BATCH_SIZE = {
+    "BatchDatasetV2": 1,
+    "ParallelBatchDataset": 1,
+    "PaddedBatchDatasetV2": 1,
+    "MapAndBatchDataset": -3,
+}
+"""Where the size is among the inputs of a stage that makes batches."""
+
+LARGER = 4
+"""So many times as many rows are tried."""
+
+
+@dataclass(frozen=True)
+class TrainingChange:
+    """One change of a training.
+
+    Attributes:
+        id: as the recommendation of the same kind is called.
+        where: the part of the program that it is about.
+        code: how one would write it.
+        made: another setup, with the change.
+        costs: what it takes beside time.
+        alters: what of the training it alters; "" where weights stay as they would be.
+        rewriting: of the pipeline, whose elements are looked at first.
+    """
+
+    id: str
+    where: str
+    code: str
+    made: Callable[[Setup], Setup]
+    costs: str = ""
+    alters: str = ""
+    rewriting: Change | None = None
+
+
+def of_pipeline(change: Change) -> TrainingChange:
+    """A rewriting of the input as a change of the training."""
+
+    def made(setup: Setup) -> Setup:
+        options = (*setup.options, change.options) if change.options else setup.options
+        return replace(setup, graph=change.made(setup.graph), options=options)
+
+    return TrainingChange(
+        change.id, change.where, change.code, made, costs=change.costs, rewriting=change
+    )
+
+
+def of_training(setup: Setup, step_ms: float) -> list[TrainingChange]:
+    """All but those of the input, in the order in which they are tried.
+
+    Arguments:
+        setup: the training as it is.
+        step_ms: milliseconds of its step.
+    """
+    found = [*_eager(setup), *_several_steps(setup, step_ms)]
+    for way in (_xla, _shapes, _callbacks, _collector, _precision, _larger_batch):
+        found += way(setup)
+    return found
+
+
+def _eager(setup: Setup) -> Iterator[TrainingChange]:
+    if setup.run_eagerly:
+        yield TrainingChange(
+            "disable-run-eagerly",
+            "compile",
+            "model.compile(..., run_eagerly=False)",
+            lambda now: replace(now, run_eagerly=False),
+            costs="Python code in the step runs once, when it is traced",
+        )
+
+
+def _callbacks(setup: Setup) -> Iterator[TrainingChange]:
+    for callback in setup.callbacks:
+        name = type(callback).__name__
+        yield TrainingChange(
+            "amortize-callback",
+            name,
+            f"model.fit(..., callbacks=[...])  # without {name}",
+            _without(callback),
+            alters=f"what {name} does is missing",
+        )
+
+
+def _without(callback: keras.callbacks.Callback) -> Callable[[Setup], Setup]:
+    def made(setup: Setup) -> Setup:
+        left = tuple(each for each in setup.callbacks if each is not callback)
+        return replace(setup, callbacks=left)
+
+    return made
+
+
+def _shapes(setup: Setup) -> Iterator[TrainingChange]:
+    """XLA compiles for each length of a batch."""
+    if setup.jit_compile and not setup.run_eagerly and some_axis_varies(setup.graph.element_spec):
+        yield TrainingChange(
+            "stable-shapes",
+            "lengths",
+            "dataset.padded_batch(batch_size, padded_shapes=...)  # to few lengths",
+            lambda now: replace(now, behind=(*now.behind, padded)),
+            costs="computing of what is padded",
+            alters="batches are padded with zeros, which the model must mask",
+        )
+
+
+def _xla(setup: Setup) -> Iterator[TrainingChange]:
+    if setup.run_eagerly:
+        return
+    wanted = not setup.jit_compile
+    name = "enable-xla" if wanted else "disable-xla"
+    if not wanted and some_axis_varies(setup.graph.element_spec):
+        name = "stable-shapes"
+    yield TrainingChange(
+        name,
+        "compile",
+        f"model.compile(..., jit_compile={wanted})",
+        lambda now: replace(now, jit_compile=wanted),
+        costs="time to compile, for each shape of a batch" if wanted else "",
+    )
+
+
+def _collector(setup: Setup) -> Iterator[TrainingChange]:
+    yield TrainingChange(
+        "tune-gc",
+        "Python",
+        "gc.collect(); gc.freeze(); gc.set_threshold(100_000, 50, 100)",
+        lambda now: replace(now, collector_rests=True),
+        costs="memory of objects in circles, until the collector looks again",
+    )
+
+
+def _larger_batch(setup: Setup) -> Iterator[TrainingChange]:
+    rows = _rows(setup)
+    if rows is None:
+        return
+    larger = LARGER * rows
+    yield TrainingChange(
+        "larger-batch",
+        "batch",
+        f"dataset.batch({larger})",
+        lambda now: replace(
+            now, behind=(*now.behind, lambda data: data.rebatch(larger)), rows=LARGER
+        ),
+        costs="memory",
+        alters="fewer updates for as many examples: look for the learning rate again",
+    )
+
+
+def _rows(setup: Setup) -> int | None:
+    """Of a batch, as the pipeline has it; None where it does not say."""
+    for stage in reversed(setup.graph.stages):
+        if stage.op in BATCH_SIZE:
+            found = setup.graph.constant_value(stage.input[BATCH_SIZE[stage.op]])
+            return None if found is None else int(found)
+    return None
+
+
+def _precision(setup: Setup) -> Iterator[TrainingChange]:
+    policy = other_policy(setup.model)
+    if policy is None:
+        return
+    yield TrainingChange(
+        "mixed-precision" if policy.startswith("mixed") else "full-precision",
+        "policy",
+        f'keras.mixed_precision.set_global_policy("{policy}")  # before the model is built',
+        lambda now: replace(now, model=in_precision(now.model, policy)),
+        alters="the precision of what is computed",
+    )
+
+
+def _several_steps(setup: Setup, step_ms: float) -> Iterator[TrainingChange]:
+    present = setup.model.steps_per_execution
+    calls = int(min(MOST_CALLS, 1e3 * LONGEST_S / (step_ms * present)))
+    if calls < 2:
+        return
+    number = calls * present
+    yield TrainingChange(
+        "raise-steps-per-execution",
+        "compile",
+        f"model.compile(..., steps_per_execution={number})",
+        lambda now: replace(now, calls=calls),
+        costs=f"hooks of batches are called once for {number} steps",
+    )

@@ -1,0 +1,151 @@
+"""A training that runs on trial."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from keras_perf.trials.own_iterator import OwnIterator
+from keras_perf.trials.repeated_function import RepeatedFunction
+from keras_perf.trials.restored import KeptState
+from keras_perf.trials.train_function import TrainFunction, read_logs, train_function_of
+from keras_perf.trials.training.setup import Setup
+
+SLICE_S = 0.15
+"""Seconds of one training before it is the other's turn; half as long it runs before, not counted,
+until all goes its usual way."""
+
+AT_ONCE = 64
+"""Most batches that are taken in one call, from Python, which costs 0.1 ms."""
+
+
+class TrainFunctions:
+    """The train functions of a model, one for each way to run it, each made once.
+
+    Arguments:
+        kept: what is put back afterwards; it learns of the variables that each function uses.
+    """
+
+    def __init__(self, kept: KeptState) -> None:
+        self._kept = kept
+        self._made: dict[tuple[int, bool, bool], TrainFunction] = {}
+
+    def of(self, setup: Setup, iterator: Any) -> TrainFunction:
+        """The function for such a training, traced for the iterator unless it runs eagerly."""
+        model = setup.model
+        key = id(model), setup.jit_compile, setup.run_eagerly
+        if key not in self._made:
+            self._made[key] = train_function_of(
+                model,
+                model.steps_per_execution,
+                iterator,
+                jit_compile=setup.jit_compile,
+                run_eagerly=setup.run_eagerly,
+            )
+        self._kept.also(self._made[key], iterator)
+        return self._made[key]
+
+
+class RunningTraining:
+    """Executions as `fit` runs them, without its loop.
+
+    Arguments:
+        setup: what is trained, and how.
+        functions: where its train function comes from.
+        clock: seconds.
+
+    Raises:
+        ValueError: parts of the setup do not go together.
+    """
+
+    def __init__(
+        self,
+        setup: Setup,
+        functions: TrainFunctions,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._setup, self._clock = setup, clock
+        self._batches = OwnIterator(setup.dataset().repeat())
+        self._iterator = self._batches.iterator
+        self._skip = tf.function(_skip)
+        function = functions.of(setup, self._iterator)
+        self._execute: Callable[[], Any] = lambda: function(self._iterator)
+        if setup.calls > 1:
+            self._execute = self._repeated(function, setup.calls)
+        self._steps = setup.calls * setup.model.steps_per_execution * setup.rows
+        self._hooks: keras.callbacks.CallbackList | None = None
+        if setup.callbacks:
+            self._hooks = keras.callbacks.CallbackList(list(setup.callbacks), model=setup.model)
+
+    def _repeated(self, function: TrainFunction, calls: int) -> Callable[[], Any]:
+        if self._setup.run_eagerly:
+            raise ValueError("several steps share nothing where operations run one by one")
+        repeated = RepeatedFunction(function)
+        repeated.prepare(self._iterator)
+        return lambda: repeated.run(self._iterator, calls)
+
+    def skip(self, batches: int) -> None:
+        """Takes so many batches without training."""
+        self._skip(self._iterator, tf.constant(batches, tf.int64))
+
+    def close(self) -> None:
+        """Ends its input."""
+        self._batches.close()
+
+    def step_ms(self) -> float:
+        """A step of the present batch size, in a slice of training."""
+        with _resting_collector(self._setup.collector_rests):
+            self._empty_buffers()
+            self._run_for(SLICE_S / 2)
+            steps, seconds = self._run_for(SLICE_S)
+        return 1e3 * seconds / steps
+
+    def _empty_buffers(self) -> None:
+        """Takes what the input has prepared while it was another one's turn."""
+        begin, count = self._clock(), 1
+        while (now := self._clock()) - begin < SLICE_S:
+            self.skip(count)
+            at_hand = self._clock() - now < SLICE_S / AT_ONCE
+            count = min(AT_ONCE, 2 * count) if at_hand else 1
+
+    def _run_for(self, seconds: float) -> tuple[int, float]:
+        """Steps, in so many seconds; at least one execution."""
+        steps, begin, logs = 0, self._clock(), None
+        while not steps or self._clock() - begin < seconds:
+            if self._hooks is not None:
+                self._hooks.on_train_batch_begin(steps)
+            logs = self._execute()
+            steps += self._steps
+            if self._hooks is not None:
+                self._hooks.on_train_batch_end(steps, logs)
+        # The device is done when they can be read.
+        read_logs(logs)
+        return steps, self._clock() - begin
+
+
+def _skip(iterator: tf.data.Iterator, batches: tf.Tensor) -> None:
+    for _ in tf.range(batches):
+        iterator.get_next()
+
+
+@contextmanager
+def _resting_collector(rests: bool) -> Iterator[None]:
+    """As the advice `tune-gc` has it, for a while."""
+    if not rests:
+        yield
+        return
+    thresholds = gc.get_threshold()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.unfreeze()

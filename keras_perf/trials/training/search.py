@@ -1,0 +1,270 @@
+"""Which changes make a training faster, each alone and together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from keras_perf.records.run.advice_trials import AdviceTrials, NotTried, TriedChange
+from keras_perf.trials.failure import told
+from keras_perf.trials.in_turn import Pair, in_turn
+from keras_perf.trials.progress import Progress
+from keras_perf.trials.rewriting.admission import not_filled, reason_against
+from keras_perf.trials.rewriting.changes import possible_changes
+from keras_perf.trials.rewriting.side_by_side import EndlessPipeline
+from keras_perf.trials.training.changes import TrainingChange, of_pipeline, of_training
+from keras_perf.trials.training.padding import some_axis_varies
+from keras_perf.trials.training.running import RunningTraining, TrainFunctions
+from keras_perf.trials.training.setup import Setup
+
+WORTHWHILE = 1.02
+"""A change is worth it if it is at least so many times as fast at the lower end of its interval."""
+
+CLEARLY_SLOWER = 0.97
+"""What is slower than this alone is not tried on top of others."""
+
+CHECKING = 0.03
+"""Share of the time that comparing a stage's elements may last."""
+
+PAIR_S = 1.2, 4.0
+"""Seconds for a pair, at least and at most."""
+
+FOR_ALL = 0.35
+"""Share of the time that is kept for putting together what is good alone."""
+
+
+@dataclass
+class Search:
+    """Tries each change beside the training as it is, then the good ones on top of each other.
+
+    Arguments:
+        setup: the training as it is.
+        functions: where train functions come from.
+        budget_s: seconds to spend; what is being measured then is finished.
+        any_order: the order of examples may change.
+        outside_ms: milliseconds of a step that trials do not run.
+        progress: told what is tried.
+        clock: seconds.
+    """
+
+    setup: Setup
+    functions: TrainFunctions
+    budget_s: float
+    any_order: bool = False
+    outside_ms: float = 0.0
+    progress: Progress = field(default_factory=Progress)
+    clock: Callable[[], float] = time.perf_counter
+
+    def __post_init__(self) -> None:
+        self._begin = self.clock()
+        self._not_tried: list[NotTried] = []
+        self._alone: list[tuple[TrainingChange, TriedChange]] = []
+        self._together: list[TriedChange] = []
+        self._best = self.setup
+        self._total: TriedChange | None = None
+        self._step_ms, self._batch_ms = 0.0, 0.0
+        self._pair: Pair | None = None
+
+    @property
+    def best(self) -> Setup:
+        """With all that was put together."""
+        return self._best
+
+    def run(self) -> AdviceTrials:
+        """Until all is tried, time is over, or an interrupt."""
+        stopped = ""
+        try:
+            self._look()
+            changes = self._changes()
+            for number, change in enumerate(changes):
+                if self._has_time(change):
+                    self._try_alone(change, len(changes) - number)
+            self._put_together(changes)
+        except KeyboardInterrupt:
+            stopped = "an interrupt"
+            self._best, self._together = self.setup, []
+        outside = self.outside_ms
+        return AdviceTrials(
+            step_ms=self._step_ms + outside,
+            ready_ms=None if self._pair is None else self._pair.after_ms + outside,
+            batch_ms=self._batch_ms or None,
+            outside_ms=outside,
+            one_shape=not some_axis_varies(self.setup.graph.element_spec),
+            changes=tuple(tried for _, tried in self._alone),
+            together=tuple(self._together),
+            total=self._total,
+            not_tried=tuple(self._not_tried),
+            seconds=self.clock() - self._begin,
+            stopped=stopped,
+        )
+
+    # -- what there is -------------------------------------------------------------------
+
+    def _look(self) -> None:
+        """The training as it is, its input alone, and its step alone."""
+        self._say("the input alone")
+        alone = EndlessPipeline(self.setup.graph.dataset(), self.clock)
+        self._batch_ms = alone.batch_ms()
+        alone.close()
+        self._say("the training as it is")
+        self._present = RunningTraining(self.setup, self.functions, self.clock)
+        self._step_ms = self._present.step_ms()
+        self._say("steps on a ready batch")
+        ready = RunningTraining(replace(self.setup, ready=True), self.functions, self.clock)
+        self._pair = in_turn(self._present.step_ms, ready.step_ms, seconds=self._for_a_pair(8))
+        ready.close()
+        self._step_ms = self._pair.before_ms
+
+    def _changes(self) -> list[TrainingChange]:
+        """All that are possible; of the input only where it costs something."""
+        rewritings, left = possible_changes(self.setup.graph, any_order=self.any_order)
+        self._not_tried += [NotTried(id=each.id, where=each.where, why=each.why) for each in left]
+        of_input = [of_pipeline(each) for each in rewritings]
+        if self._pair is not None and self._pair.high < WORTHWHILE:
+            why = "steps on a ready batch take as long: input costs nothing"
+            self._not_tried += [NotTried(id=e.id, where=e.where, why=why) for e in of_input]
+            of_input = []
+        return [*of_input, *of_training(self.setup, self._step_ms)]
+
+    # -- trying --------------------------------------------------------------------------
+
+    def _try_alone(self, change: TrainingChange, left: int) -> None:
+        seconds = self._for_a_pair(left, kept_s=FOR_ALL * self.budget_s)
+        found = self._tried(change, self.setup, self._present, seconds)
+        if found is not None:
+            self._alone.append((change, found[0]))
+            found[1].close()
+
+    def _tried(
+        self, change: TrainingChange, on: Setup, beside: RunningTraining, seconds: float
+    ) -> tuple[TriedChange, RunningTraining] | None:
+        """What it gains on top of a training that runs; None where it cannot be made."""
+        self._say(f"{change.id} ({change.where})")
+        changed = None
+        try:
+            why = self._against(change, on)
+            if not why:
+                changed = RunningTraining(change.made(on), self.functions, self.clock)
+                why = self._not_kept(change, on, changed)
+            if not why and changed is not None:
+                pair = in_turn(
+                    beside.step_ms, changed.step_ms, seconds=seconds, hopeless=CLEARLY_SLOWER
+                )
+                after = tuple(each.id for each in self._together)
+                return as_tried(change, pair, self.outside_ms, after), changed
+        except Exception as error:  # noqa: BLE001  what TensorFlow, Keras or the user's code raises
+            why = told(error)
+        if changed is not None:
+            changed.close()
+        self._not_tried.append(NotTried(id=change.id, where=change.where, why=why))
+        return None
+
+    def _against(self, change: TrainingChange, on: Setup) -> str:
+        rewriting = change.rewriting
+        if rewriting is None:
+            return ""
+        made = rewriting.made(on.graph)
+        return reason_against(rewriting, on.graph, made, CHECKING * self.budget_s)
+
+    def _not_kept(self, change: TrainingChange, on: Setup, changed: RunningTraining) -> str:
+        if change.rewriting is None:
+            return ""
+        return not_filled(
+            change.rewriting,
+            on.graph,
+            changed.skip,
+            batch_ms=self._batch_ms,
+            left_s=self._left_s,
+            within_s=CHECKING * self.budget_s,
+        )
+
+    # -- putting together ----------------------------------------------------------------
+
+    def _put_together(self, changes: list[TrainingChange]) -> None:
+        """Adds what pays to what is there, the best first; then looks at all of it once more."""
+        gains = dict(self._alone)
+        wanted = [
+            change
+            for change in changes
+            if not change.alters and change in gains and gains[change].high >= CLEARLY_SLOWER
+        ]
+        wanted.sort(key=lambda change: gains[change].gain, reverse=True)
+        running = self._present
+        for number, change in enumerate(wanted):
+            # With nothing there yet, on top is as alone; and alone the best was not enough.
+            if self._left_s <= 0 or (not self._together and gains[change].low < WORTHWHILE):
+                break
+            seconds = self._for_a_pair(len(wanted) - number + 1)
+            found = self._tried(change, self._best, running, seconds)
+            if found is not None and found[0].low >= WORTHWHILE:
+                if self._together:
+                    running.close()
+                self._together.append(found[0])
+                self._best, running = change.made(self._best), found[1]
+            elif found is not None:
+                found[1].close()
+        if len(self._together) > 1:
+            self._measure_total(running)
+        elif self._together:
+            self._total = self._together[0]
+
+    def _measure_total(self, running: RunningTraining) -> None:
+        self._say("all together")
+        seconds = self._for_a_pair(1)
+        pair = in_turn(self._present.step_ms, running.step_ms, seconds=seconds)
+        all_ = TrainingChange("all", "", "", lambda setup: setup)
+        self._total = as_tried(all_, pair, self.outside_ms)
+        if self._total.low < WORTHWHILE:
+            self._best, self._together, self._total = self.setup, [], None
+
+    # -- time ----------------------------------------------------------------------------
+
+    @property
+    def _left_s(self) -> float:
+        return self.budget_s - (self.clock() - self._begin)
+
+    def _for_a_pair(self, pairs: int, kept_s: float = 0.0) -> float:
+        """Seconds for one of so many that are to come; those kept are for what comes after."""
+        least, most = PAIR_S
+        return min(most, max(least, (self._left_s - kept_s) / max(1, pairs)))
+
+    def _has_time(self, change: TrainingChange) -> bool:
+        if self._left_s > FOR_ALL * self.budget_s:
+            return True
+        why = f"the time was over: give it more than {self.budget_s:.0f} s"
+        self._not_tried.append(NotTried(id=change.id, where=change.where, why=why))
+        return False
+
+    def _say(self, what: str) -> None:
+        self.progress.tries(what, max(0.0, self._left_s))
+
+
+def as_tried(
+    change: TrainingChange, pair: Pair, outside_ms: float, after: tuple[str, ...] = ()
+) -> TriedChange:
+    """A change with what was measured of it.
+
+    Arguments:
+        change: what was changed.
+        pair: steps without it and with it.
+        outside_ms: of a step, in neither.
+        after: ids of the changes that were in both.
+    """
+
+    def of_all(gain: float) -> float:
+        return (pair.before_ms + outside_ms) / (pair.before_ms / gain + outside_ms)
+
+    return TriedChange(
+        id=change.id,
+        where=change.where,
+        gain=of_all(pair.gain),
+        low=of_all(pair.low),
+        high=of_all(pair.high),
+        before_ms=pair.before_ms + outside_ms,
+        after_ms=pair.after_ms + outside_ms,
+        code=change.code,
+        costs=change.costs,
+        alters=change.alters,
+        after=after,
+    )

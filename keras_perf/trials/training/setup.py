@@ -1,0 +1,61 @@
+"""What a training is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import keras
+import tensorflow as tf
+
+from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
+
+Setting = Callable[[tf.data.Options], None]
+Transformation = Callable[[tf.data.Dataset], tf.data.Dataset]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """The parts of a training that trials change; `dataclasses.replace` makes another one.
+
+    Attributes:
+        model: compiled.
+        graph: of its dataset.
+        jit_compile, run_eagerly: as `compile` takes them.
+        options: set on the dataset, one after the other.
+        behind: what is done to the batches behind the graph.
+        ready: every step finds the first batch, again and again.
+        calls: steps per execution, as a multiple of the model's own.
+        rows: a batch has so many times as many rows; a step's time is divided by it.
+        callbacks: whose hooks are called around each execution.
+        collector_rests: Python's garbage collector knows nothing of what lives already.
+    """
+
+    model: keras.Model
+    graph: PipelineGraph
+    jit_compile: bool
+    run_eagerly: bool
+    options: tuple[Setting, ...] = ()
+    behind: tuple[Transformation, ...] = ()
+    ready: bool = False
+    calls: int = 1
+    rows: int = 1
+    callbacks: tuple[keras.callbacks.Callback, ...] = ()
+    collector_rests: bool = False
+
+    def dataset(self) -> tf.data.Dataset:
+        """A new one: what it draws, or keeps, begins anew."""
+        dataset = with_options(self.graph.dataset(), self.options)
+        for each in self.behind:
+            dataset = each(dataset)
+        # Of a cache the element has the shapes of the dataset, of a tensor its own.
+        return dataset.take(1).cache() if self.ready else dataset
+
+
+def with_options(dataset: tf.data.Dataset, settings: tuple[Setting, ...]) -> tf.data.Dataset:
+    """The dataset with these settings, the last of which wins."""
+    for setting in settings:
+        chosen = tf.data.Options()
+        setting(chosen)
+        dataset = dataset.with_options(chosen)
+    return dataset

@@ -1,0 +1,87 @@
+"""What came of trying advice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+
+import pandas as pd
+import tensorflow as tf
+
+from keras_perf.records.run.advice_trials import AdviceTrials, TriedChange
+
+
+@dataclass(frozen=True)
+class TriedAdvice:
+    """What `try_advice` returns.
+
+    Attributes:
+        trials: all figures, an `AdviceTrials`.
+        dataset: with those changes of the input that were put together, ready for `fit`; the
+            same object where there is none.
+    """
+
+    trials: AdviceTrials
+    dataset: tf.data.Dataset = field(repr=False)
+
+    @property
+    def changes(self) -> tuple[TriedChange, ...]:
+        """Those that were put together, in the order in which they were added."""
+        return self.trials.together
+
+    @property
+    def best(self) -> TriedChange | None:
+        """The one that gains most alone, of those that are worth it; None if none is."""
+        return max(self.changes, key=lambda each: each.gain, default=None)
+
+    @property
+    def gain(self) -> float:
+        """How many times as fast a step is with all of `changes`."""
+        return 1.0 if self.trials.total is None else self.trials.total.gain
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row a change that was tried alone.
+
+        Columns: `id`, `where`, `gain`, `low`, `high`, `before_ms`, `after_ms`, `code`, `costs`,
+        `alters` as in `TriedChange`, and `kept`, whether it is one of `changes`.
+        """
+        kept = {(each.id, each.where) for each in self.changes}
+        columns = [each.name for each in fields(TriedChange) if each.name != "after"]
+        rows = [
+            [*(getattr(each, name) for name in columns), (each.id, each.where) in kept]
+            for each in self.trials.changes
+        ]
+        return pd.DataFrame(rows, columns=[*columns, "kept"])
+
+    def __str__(self) -> str:
+        found = self.trials
+        lines = [_pair(found)]
+        lines += [_line(each) for each in sorted(found.changes, key=lambda each: -each.gain)]
+        if found.together:
+            lines += ["", "Worth it, one on top of the other:"]
+            for each in found.together:
+                lines += [_line(each), f"    {each.code}"]
+                lines += [f"    # costs {each.costs}"] if each.costs else []
+        else:
+            lines += ["", "No change is worth it."]
+        if found.total is not None and len(found.together) > 1:
+            total = found.total
+            lines.append(f"All together: {total.gain:.2f}× ({total.low:.2f}–{total.high:.2f}).")
+        lines += [f"Not tried: {each.id}, {each.where}: {each.why}." for each in found.not_tried]
+        if found.stopped:
+            lines.append(f"Ended by {found.stopped} before all was tried.")
+        return "\n".join(lines) + "\n"
+
+
+def _pair(found: AdviceTrials) -> str:
+    known = [f"a step {found.step_ms:.3g} ms"]
+    if found.ready_ms is not None:
+        known.append(f"on a ready batch {found.ready_ms:.3g} ms")
+    if found.batch_ms is not None:
+        known.append(f"a batch of the input alone {found.batch_ms:.3g} ms")
+    return f"As it is: {', '.join(known)}."
+
+
+def _line(each: TriedChange) -> str:
+    gain = f"{each.gain:.2f}× ({each.low:.2f}–{each.high:.2f})"
+    alters = f"; alters training: {each.alters}" if each.alters else ""
+    return f"{each.id}, {each.where}: {gain}{alters}"

@@ -1,0 +1,149 @@
+"""All advice that a machine can follow, tried on the training itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+import keras
+import tensorflow as tf
+
+from keras_perf.observers.delayed_signals import interruptible, uninterrupted
+from keras_perf.records.arguments import require_bool, require_number
+from keras_perf.trials.arguments import check_compiled, check_dataset
+from keras_perf.trials.progress import Progress
+from keras_perf.trials.restored import KeptState, build
+from keras_perf.trials.rewriting.pipeline_graph import CannotRewriteError, PipelineGraph
+from keras_perf.trials.training.running import TrainFunctions
+from keras_perf.trials.training.search import Search
+from keras_perf.trials.training.setup import Setup
+from keras_perf.trials.training.tried_advice import TriedAdvice
+
+
+def try_advice(
+    model: keras.Model,
+    dataset: tf.data.Dataset,
+    *,
+    callbacks: Sequence[keras.callbacks.Callback] = (),
+    any_order: bool = False,
+    budget_s: float = 30.0,
+) -> TriedAdvice:
+    """Measures what changes of a training would gain, on the training itself.
+
+    First the training as it is beside steps on a ready batch, and the input alone. Then real
+    training steps with each change, in turn with the training as it is: the changes of the input
+    that `tune_input` knows, XLA on or off, eager mode off, several steps per execution, Python's
+    garbage collector, each of `callbacks` left out, larger batches, another precision, batches
+    padded to few lengths. Those that pay and leave training as it is are put together, the best
+    first, each measured on top of those before, and all of it beside the training as it was.
+
+    Model, optimizer, metrics, seeds and what else the train function changes are put back as they
+    were, bit for bit, also after an exception or Ctrl-C, which ends the trials. The dataset is not
+    iterated: copies of it are.
+
+    Returns:
+        A `TriedAdvice`: `.changes`, `.best`, `.gain`, `.dataset`, `.to_frame()`; print it.
+
+    Arguments:
+        model: compiled; it is built if it is not.
+        dataset: batches, as given to `fit`.
+        callbacks: made for this trial: their hooks are called as in an epoch of `fit`, on the
+            model that trains on trial, and nothing that they do is undone.
+        any_order: the order of examples may change from run to run.
+        budget_s: seconds to spend at most; the measurement that runs is finished.
+
+    Raises:
+        TypeError: `dataset` is not a `tf.data.Dataset`.
+        ValueError: it is not batched, or cannot be written as a graph; the model is not compiled,
+            or trains on several replicas; `budget_s` is not above 0.
+
+    What it cannot see: Keras's loop around the steps; state that a train step keeps in Python,
+    which is not put back; what a change does to what is learned. The model's code is traced again
+    for another way to compile it, and functions of the dataset's maps are called.
+
+    >>> import keras_perf as kp
+    >>> tried = kp.try_advice(model, dataset)  # then: model.fit(tried.dataset)
+    """
+    check_compiled(model)
+    check_dataset(dataset)
+    require_number("budget_s", budget_s, above=0, remedy="The default is 30.0.")
+    require_bool("any_order", any_order)
+    return tried_advice(
+        model, dataset, callbacks=tuple(callbacks), any_order=any_order, budget_s=budget_s
+    )
+
+
+def tried_advice(
+    model: keras.Model,
+    dataset: tf.data.Dataset,
+    *,
+    callbacks: tuple[keras.callbacks.Callback, ...] = (),
+    any_order: bool = False,
+    budget_s: float,
+    outside_ms: float = 0.0,
+) -> TriedAdvice:
+    """As `try_advice`, whose arguments were looked at.
+
+    `outside_ms` are milliseconds of a step that trials do not run: what is gained is less by them.
+    """
+    if model.distribute_strategy.num_replicas_in_sync > 1:
+        raise ValueError(
+            f"model must train on one replica to be tried, got "
+            f"{model.distribute_strategy.num_replicas_in_sync}. Try it outside of the strategy."
+        )
+    try:
+        graph = PipelineGraph.of(dataset)
+    except CannotRewriteError as error:
+        raise ValueError(
+            f"dataset must be one that TensorFlow can write as a graph: {error}. "
+            "Nothing was changed."
+        ) from error
+    build(model, graph.dataset())
+    setup = Setup(
+        model, graph, bool(model.jit_compile), bool(model.run_eagerly), callbacks=callbacks
+    )
+    with uninterrupted(), _kept(model) as kept, _in_an_epoch(model, callbacks):
+        progress = Progress()
+        search = Search(
+            setup,
+            TrainFunctions(kept),
+            budget_s,
+            any_order=any_order,
+            outside_ms=outside_ms,
+            progress=progress,
+        )
+        with interruptible():
+            trials = search.run()
+        progress.ends()
+    best = search.best
+    of_input = replace(best, graph=best.graph, behind=())
+    changed = best.graph is not graph or best.options
+    return TriedAdvice(trials, of_input.dataset() if changed else dataset)
+
+
+@contextmanager
+def _kept(model: keras.Model) -> Iterator[KeptState]:
+    kept = KeptState(model)
+    try:
+        yield kept
+    finally:
+        kept.put_back()
+
+
+@contextmanager
+def _in_an_epoch(
+    model: keras.Model, callbacks: tuple[keras.callbacks.Callback, ...]
+) -> Iterator[None]:
+    """The hooks around the steps of an epoch are called."""
+    if not callbacks:
+        yield
+        return
+    hooks = keras.callbacks.CallbackList(list(callbacks), model=model)
+    hooks.on_train_begin()
+    hooks.on_epoch_begin(0)
+    try:
+        yield
+    finally:
+        hooks.on_epoch_end(0, {})
+        hooks.on_train_end({})
