@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from keras_perf.report.text.fit_list import list_fits
     from keras_perf.trace.read_trace import read_trace
     from keras_perf.trace.trace import Trace
+    from keras_perf.trials.find_learning_rate import find_learning_rate
     from keras_perf.trials.input_benchmark import benchmark_input_pipeline
     from keras_perf.trials.rewriting.tuned_input import TunedInput
     from keras_perf.trials.sweep import sweep_steps_per_execution
@@ -56,6 +57,7 @@ _HOMES = {
     "benchmark_train_step": "trials.train_step_benchmark",
     "compare": "report.comparison",
     "diagnose": "report.diagnosis",
+    "find_learning_rate": "trials.find_learning_rate",
     "list_fits": "report.text.fit_list",
     "load_scalars": "read.scalars",
     "perf_callbacks": "callbacks.perf_callbacks",
@@ -82,6 +84,7 @@ __all__ = [
     "benchmark_train_step",
     "compare",
     "diagnose",
+    "find_learning_rate",
     "list_fits",
     "load_scalars",
     "perf_callbacks",

@@ -1,0 +1,125 @@
+"""The learning rate at which the loss falls fastest, found by Smith's range test."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_perf.records.arguments import require_int, require_number
+from keras_perf.trials.arguments import check_compiled, check_dataset
+from keras_perf.trials.learning_rate_curve import (
+    LearningRateCurve,
+    curve_of,
+    first_diverged,
+    smoothed_losses,
+    window_of,
+)
+from keras_perf.trials.own_copy import own_copy
+from keras_perf.trials.ramped_steps import ramped_steps
+from keras_perf.trials.restored import build, restored
+from keras_perf.trials.train_function import train_function_of
+
+AT_ONCE = 10
+"""Steps in one call: between two calls divergence is noticed, and Ctrl-C."""
+
+
+def find_learning_rate(
+    model: keras.Model,
+    dataset: tf.data.Dataset,
+    *,
+    lowest: float = 1e-7,
+    highest: float = 10.0,
+    steps: int = 100,
+    smoothing: float = 0.9,
+) -> LearningRateCurve:
+    """The learning rate at which the loss falls steepest while the rate grows.
+
+    This is the range test of L. N. Smith, "Cyclical Learning Rates for Training Neural Networks",
+    2017 (arXiv:1506.01186), with a rate that grows by the same factor from step to step. The steps
+    are the model's own train function, in a loop around it. Weights, optimizer with its learning
+    rate and iterations, metrics and random seeds are put back as they were, bit for bit, also when
+    a step raises or Ctrl-C is pressed.
+
+    The rule: each batch's loss is smoothed by an exponential mean without bias. With `smoothing`
+    0.9, which is about a mean of w = 10 steps, the first w smoothed losses are left out, and those
+    behind the least one. Where the smoothed loss falls most within w steps, the rate in the middle
+    is suggested; a smoothed loss counts for the mean of the steps it is made of, by their weights,
+    not for the last one. This leans to lower rates, by up to a factor of two. It is inconclusive if
+    the loss falls by less than five times the standard error of such a fall, or falls most at
+    either end of the range.
+
+    Returns:
+        A `LearningRateCurve`: `.suggestion` (NaN if inconclusive), `.reason`, `.to_frame()`,
+        `.plot()`; print it. It ends where the smoothed loss is not finite, or lies above its least
+        by three times the least or three times what it had fallen, whichever is more.
+
+    Arguments:
+        model: compiled, with a learning rate that is a number.
+        dataset: batches, as given to `fit`; it is repeated without end. Steps take a copy, so
+            that its shuffles keep their orders. Where TensorFlow can write no copy
+            (`from_generator`, `tf.py_function`, more than 2 GiB in memory), it is iterated itself.
+        lowest: rate of the first step.
+        highest: rate of the last step.
+        steps: steps of training at most.
+        smoothing: weight of the past in the exponential mean, at least 0 and below 1.
+
+    Raises:
+        TypeError: `dataset` is not a `tf.data.Dataset`, or a number is none.
+        ValueError: the model is not compiled, runs eagerly, has a schedule as its learning rate, or
+            logs no loss; the dataset is empty or not batched; or a number is out of its range.
+        LookupError: the model makes a train function of its own.
+
+    What it cannot see: a rate that suits a later phase of training; warm-up or decay; a loss that
+    drifts because the batches are sorted. State that a `train_step` keeps in Python is not put
+    back.
+
+    Example:
+    >>> found = keras_perf.find_learning_rate(model, dataset)
+    >>> print(found)
+    >>> model.optimizer.learning_rate = found.suggestion
+    """
+    _check(model, dataset, lowest, highest, steps, smoothing)
+    batches = own_copy(dataset)
+    if next(iter(batches), None) is None:
+        raise ValueError("dataset must hold a batch, got none. Look at its filter, take or files.")
+    strategy = model.distribute_strategy
+    with strategy.scope():
+        build(model, batches)
+    iterator = iter(strategy.experimental_distribute_dataset(batches.repeat()))
+    function = train_function_of(model, 1, iterator)
+    rates = np.geomspace(lowest, highest, steps)
+    losses: list[float] = []
+    with restored(model, function, iterator), strategy.scope():
+        train = ramped_steps(model, function, iterator)
+        for begin in range(0, steps, AT_ONCE):
+            losses.extend(train(rates[begin : begin + AT_ONCE]).tolist())
+            if first_diverged(smoothed_losses(losses, smoothing)) is not None:
+                break
+    return curve_of(rates.tolist(), losses, smoothing)
+
+
+def _check(
+    model: keras.Model, dataset: Any, lowest: float, highest: float, steps: int, smoothing: float
+) -> None:
+    check_dataset(dataset)
+    check_compiled(model)
+    if model.run_eagerly:
+        raise ValueError(
+            "model must not run eagerly, got run_eagerly=True. Compile without it for this test."
+        )
+    if not hasattr(getattr(model.optimizer, "learning_rate", None), "assign"):
+        raise ValueError(
+            "learning rate must be a number that can be set, got a schedule or function. Compile "
+            "with a number for this test, Adam(1e-3) say; the suggestion is for the peak of the "
+            "schedule."
+        )
+    require_number("lowest", lowest, above=0, remedy="The default is 1e-7.")
+    require_number("highest", highest, above=lowest, remedy="It must be above lowest.")
+    require_number("smoothing", smoothing, above=-1e-9, remedy="The default is 0.9.")
+    if smoothing >= 1:
+        raise ValueError(f"smoothing must be below 1, got {smoothing!r}. The default is 0.9.")
+    least = 5 * window_of(smoothing)
+    require_int("steps", steps, least, f" smoothing={smoothing} needs {least} to tell a fall.")

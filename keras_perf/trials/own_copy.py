@@ -1,0 +1,19 @@
+"""A dataset to iterate in place of the caller's."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from keras_perf.trials.rewriting.pipeline_graph import CannotRewriteError, PipelineGraph
+
+
+def own_copy(dataset: tf.data.Dataset) -> tf.data.Dataset:
+    """A copy whose shuffles have orders of their own; iterating the original would use them up.
+
+    Where TensorFlow cannot write the dataset as a graph (`tf.py_function`, `from_generator`, more
+    than 2 GiB in memory), the dataset itself.
+    """
+    try:
+        return PipelineGraph.of(dataset).dataset()
+    except CannotRewriteError:
+        return dataset
