@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from keras_perf.trials.input_benchmark import benchmark_input_pipeline
     from keras_perf.trials.rewriting.tuned_input import TunedInput
     from keras_perf.trials.sweep import sweep_steps_per_execution
+    from keras_perf.trials.sweep_batch_size import sweep_batch_size
     from keras_perf.trials.train_step_benchmark import benchmark_train_step
     from keras_perf.trials.training.tried_advice import TriedAdvice
     from keras_perf.trials.try_advice import try_advice
@@ -64,6 +65,7 @@ _HOMES = {
     "read_trace": "trace.read_trace",
     "sample_gpus": "callbacks.sample_gpus",
     "step_marker": "capture.profiler_door",
+    "sweep_batch_size": "trials.sweep_batch_size",
     "sweep_steps_per_execution": "trials.sweep",
     "try_advice": "trials.try_advice",
     "tune_input": "trials.tune_input",
@@ -91,6 +93,7 @@ __all__ = [
     "read_trace",
     "sample_gpus",
     "step_marker",
+    "sweep_batch_size",
     "sweep_steps_per_execution",
     "try_advice",
     "tune_input",

@@ -1,0 +1,172 @@
+"""One batch size, measured in this process: `python -m keras_perf.trials.batch_sizes.child TASK`.
+
+It prints one line of JSON, its last. Memory that runs out ends this process and no other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from textwrap import shorten
+
+import keras
+import tensorflow as tf
+
+from keras_perf.trials.batch_sizes.custom_objects import custom_objects
+from keras_perf.trials.batch_sizes.training_memory import only_so_much, training_memory
+from keras_perf.trials.restored import build
+from keras_perf.trials.rounds import timed_rounds
+from keras_perf.trials.train_function import read_logs, train_function_of
+
+ROUNDS = 5
+MOST_EXECUTIONS = 200
+TELLING = ("OOM when allocating", "Exception encountered:")
+"""What lines begin with that TensorFlow and Keras put behind others."""
+
+LONGEST = 160
+"""Characters of what an error says; Keras's tell whole configurations."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a child is to do.
+
+    Attributes:
+        folder: with `model.keras` and `batch`.
+        batch_size: examples of a step.
+        memory_limit_mib: what training may take; None for what there is.
+        seconds: of measuring, about.
+        policy, floatx, image_data_format: settings of Keras.
+        modules: to import before the model is read.
+    """
+
+    folder: str
+    batch_size: int
+    memory_limit_mib: float | None
+    seconds: float
+    policy: str
+    floatx: str
+    image_data_format: str
+    modules: list[str]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a child found.
+
+    Attributes:
+        step_ms: of each round.
+        peak_mib, limit_mib: memory that training took, and could have taken.
+        failed: what went wrong, in one line; empty if nothing.
+        out_of_memory: that was memory.
+        unreadable: the model could not be read.
+    """
+
+    step_ms: list[float] = field(default_factory=list)
+    peak_mib: float = 0.0
+    limit_mib: float = 0.0
+    failed: str = ""
+    out_of_memory: bool = False
+    unreadable: bool = False
+
+
+def measured(task: Task) -> Answer:
+    """Trains with batches of this size for a while."""
+    only_so_much(task.memory_limit_mib)
+    keras.config.set_dtype_policy(task.policy)
+    keras.config.set_floatx(task.floatx)
+    keras.config.set_image_data_format(task.image_data_format)
+    try:
+        # Not safe mode: the file was written by the program that started this one.
+        file = Path(task.folder, "model.keras")
+        objects = custom_objects(file, task.modules)
+        model = keras.saving.load_model(file, custom_objects=objects, safe_mode=False)
+        batch = tf.data.Dataset.load(str(Path(task.folder, "batch")))
+        build(model, batch)
+    except Exception as error:  # noqa: BLE001  whatever the user's classes raise
+        return Answer(failed=in_one_line(error), unreadable=True)
+    if not model.compiled:
+        return Answer(failed="it is not compiled after reading", unreadable=True)
+    try:
+        memory = training_memory(task.memory_limit_mib)
+        step_ms = step_times(model, tiled(batch, task.batch_size), task.seconds)
+        peak, limit = memory.peak_mib(), memory.limit_mib
+        if peak > limit:
+            took = f"it took {peak:.0f} MiB, more than {limit:.0f} MiB"
+            return Answer(failed=took, out_of_memory=True)
+        return Answer(step_ms, peak, limit)
+    except Exception as error:  # noqa: BLE001  the parent tells it of this batch size
+        return Answer(failed=in_one_line(error), out_of_memory=is_out_of_memory(error))
+
+
+def tiled(batch: tf.data.Dataset, batch_size: int) -> tf.data.Dataset:
+    """One batch of this size, of the examples of a smaller or larger one, again and again."""
+
+    def resize(leaf: tf.Tensor | None) -> tf.Tensor | None:
+        if leaf is None:
+            return None
+        shape = leaf.bounding_shape() if isinstance(leaf, tf.RaggedTensor) else tf.shape(leaf)
+        return tf.gather(leaf, tf.range(batch_size) % tf.cast(shape[0], tf.int32))
+
+    return tf.data.Dataset.from_tensors(tf.nest.map_structure(resize, next(iter(batch))))
+
+
+def step_times(model: keras.Model, batch: tf.data.Dataset, seconds: float) -> list[float]:
+    """Milliseconds of a step in each round; before them a step that traces, and a round."""
+    iterator = iter(batch.repeat())
+    per_execution = model.steps_per_execution
+    function = train_function_of(model, per_execution, iterator)
+    read_logs(function(iterator))
+    begin = time.perf_counter()
+    read_logs(function(iterator))
+    fitting = int(seconds / ROUNDS / (time.perf_counter() - begin))
+    executions = max(1, min(fitting, MOST_EXECUTIONS))
+
+    def run() -> int:
+        for _ in range(executions):
+            read_logs(function(iterator))
+        return 0
+
+    frame = timed_rounds("step", "steps", executions * per_execution, ROUNDS, run)
+    return [float(each) for each in frame["step_ms"]]
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Also where XLA or cuDNN gives it another name."""
+    if isinstance(error, MemoryError | tf.errors.ResourceExhaustedError):
+        return True
+    text = str(error).lower()
+    return any(each in text for each in ("out of memory", "resource_exhausted", "bad_alloc"))
+
+
+def in_one_line(error: Exception) -> str:
+    """Its type, and the line that says most."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    said = shorten(_telling(lines or ["no word"]), LONGEST, placeholder=" …")
+    return f"{type(error).__name__}: {said}"
+
+
+def _telling(lines: list[str]) -> str:
+    for line in lines:
+        if any(word in line for word in TELLING):
+            return line
+    if lines[0].startswith("Graph execution error"):
+        # Then comes the operation's place in Python, what is wrong, and the nodes' names.
+        return next(line for line in reversed(lines) if not line.startswith("[["))
+    return lines[0]
+
+
+def main(task: str) -> None:
+    """Measures, and prints what was found."""
+    with contextlib.suppress(OSError):
+        # Where the whole machine runs out of memory, Linux is to end this process.
+        Path("/proc/self/oom_score_adj").write_text("1000")
+    print(json.dumps(asdict(measured(Task(**json.loads(task))))))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,172 @@
+"""What came of trying batch sizes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import quantiles
+from typing import Any
+
+import pandas as pd
+
+from keras_perf.trials.batch_sizes.memory_line import MemoryLine
+
+WITHIN = 0.98
+"""The recommended size has at least this share of the best throughput."""
+
+CHANGED = (
+    "Another batch size trains otherwise: learning rate and convergence change. Look for the "
+    "learning rate again with keras_perf.find_learning_rate, and watch the validation."
+)
+
+
+@dataclass(frozen=True)
+class TriedSize:
+    """One batch size.
+
+    Attributes:
+        batch_size: examples of a step.
+        step_ms, low_ms, high_ms: median and quartiles of the rounds; NaN if it failed.
+        examples_per_sec: from the median.
+        peak_mib: memory that training took; NaN if it failed.
+        reason: why it failed, or was not tried; empty if it trained.
+    """
+
+    batch_size: int
+    step_ms: float = math.nan
+    low_ms: float = math.nan
+    high_ms: float = math.nan
+    examples_per_sec: float = math.nan
+    peak_mib: float = math.nan
+    reason: str = ""
+
+    @classmethod
+    def of(cls, batch_size: int, step_ms: Sequence[float], peak_mib: float) -> TriedSize:
+        """One that trained, from the rounds' milliseconds a step."""
+        low, middle, high = quantiles(step_ms, n=4)
+        return cls(batch_size, middle, low, high, 1e3 * batch_size / middle, peak_mib)
+
+    @property
+    def failed(self) -> bool:
+        """It did not train."""
+        return bool(self.reason)
+
+
+@dataclass(frozen=True)
+class BatchSizeSweep:
+    """What `sweep_batch_size` returns.
+
+    Attributes:
+        tried: all sizes, the predicted one among them, smallest first.
+        present: the dataset's own batch size.
+        limit_mib: memory that training could have taken.
+        line: peak memory over batch size; None where the peaks lie on no rising line.
+        predicted: the largest batch that fits by that line; None if it was not tried.
+    """
+
+    tried: tuple[TriedSize, ...]
+    present: int
+    limit_mib: float
+    line: MemoryLine | None
+    predicted: int | None
+
+    @property
+    def trained(self) -> tuple[TriedSize, ...]:
+        """Those that did not fail; at least one."""
+        return tuple(each for each in self.tried if not each.failed)
+
+    @property
+    def _asked(self) -> tuple[TriedSize, ...]:
+        return tuple(each for each in self.trained if each.batch_size != self.predicted)
+
+    @property
+    def recommended(self) -> int:
+        """The smallest batch size within 2 % of the best throughput, of those asked for."""
+        best = max(each.examples_per_sec for each in self._asked)
+        fast = (each for each in self._asked if each.examples_per_sec >= WITHIN * best)
+        return min(each.batch_size for each in fast)
+
+    @property
+    def largest(self) -> int | None:
+        """The predicted largest batch if it trained, else None."""
+        sizes = [each.batch_size for each in self.trained]
+        return self.predicted if self.predicted in sizes else None
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row a batch size, smallest first.
+
+        Columns: `batch_size`, `step_ms`, `low_ms`, `high_ms`, `examples_per_sec`, `peak_mib`,
+        `failed`, `reason`, as in `TriedSize`.
+        """
+        columns = [name for name in TriedSize.__dataclass_fields__ if name != "reason"]
+        columns += ["failed", "reason"]
+        rows = [[getattr(each, name) for name in columns] for each in self.tried]
+        return pd.DataFrame(rows, columns=columns)
+
+    def plot(self) -> Any:
+        """Draws throughput over batch size on matplotlib's current axes, and returns these."""
+        from matplotlib import pyplot
+
+        axes, frame = pyplot.gca(), self.to_frame()
+        frame = frame[~frame["failed"]]
+        axes.plot(frame["batch_size"], frame["examples_per_sec"], "o-", label="measured")
+        axes.axvline(self.recommended, color="C1", ls="--", label=f"{self.recommended} recommended")
+        axes.set_xscale("log", base=2)
+        axes.set_xlabel("batch size")
+        axes.set_ylabel("examples per second")
+        axes.set_ylim(bottom=0)
+        axes.legend()
+        return axes
+
+    def __str__(self) -> str:
+        lines = [self._recommendation(), self._memory(), "", _row(*_HEADS)]
+        lines += [_told(each) for each in self.tried]
+        return "\n".join([*lines, "", CHANGED]) + "\n"
+
+    def _recommendation(self) -> str:
+        speeds = {each.batch_size: each.examples_per_sec for each in self.trained}
+        chosen = speeds[self.recommended]
+        text = f"Batch size {self.recommended}: {_rate(chosen)} examples per second"
+        if self.present in speeds and self.present != self.recommended:
+            text += f", {chosen / speeds[self.present]:.2f}× as many as at {self.present}"
+        if self.recommended == self._asked[-1].batch_size:
+            return text + ". It is the largest asked for that trained; larger ones may have more."
+        return text + ". No other size asked for has over 2 % more."
+
+    def _memory(self) -> str:
+        if self.line is None:
+            return "The peaks of memory lie on no rising line: no largest batch is predicted."
+        text = (
+            f"Memory: {self.line.fixed_mib:.4g} MiB and {self.line.per_example_mib:.3g} MiB an "
+            f"example, of {self.limit_mib:.5g} MiB."
+        )
+        if self.predicted is None:
+            return text + " It leads to no other size that is worth trying."
+        outcome = "trained" if self.largest is not None else "failed"
+        return text + f" {self.predicted} examples fit by that line; tried once, they {outcome}."
+
+
+_HEADS = ("batch_size", "step_ms", "quartiles", "examples_per_sec", "peak_mib")
+
+
+def _row(*cells: str) -> str:
+    return "  ".join(
+        f"{cell:>{width}}" for cell, width in zip(cells, (10, 8, 15, 16, 8), strict=True)
+    )
+
+
+def _rate(per_sec: float) -> str:
+    return f"{per_sec:,.0f}" if per_sec >= 100 else f"{per_sec:.3g}"
+
+
+def _told(each: TriedSize) -> str:
+    if each.failed:
+        return f"{each.batch_size:>10}  {each.reason}"
+    return _row(
+        str(each.batch_size),
+        f"{each.step_ms:.3g}",
+        f"{each.low_ms:.3g}–{each.high_ms:.3g}",
+        _rate(each.examples_per_sec),
+        f"{each.peak_mib:.4g}",
+    )

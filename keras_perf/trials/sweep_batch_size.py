@@ -1,0 +1,209 @@
+"""Throughput, step time and memory over batch sizes, each in a process of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from keras_perf.records.arguments import require_count, require_number
+from keras_perf.trials.arguments import check_compiled, check_dataset
+from keras_perf.trials.batch_sizes.child import Answer
+from keras_perf.trials.batch_sizes.handed_over import (
+    TooLongError,
+    handed_over,
+    measured_in_a_child,
+)
+from keras_perf.trials.batch_sizes.memory_line import MemoryLine, memory_line
+from keras_perf.trials.batch_sizes.swept import BatchSizeSweep, TriedSize
+from keras_perf.trials.own_copy import own_copy
+from keras_perf.trials.restored import build
+from keras_perf.trials.rounds import examples_in
+
+AROUND = 8
+"""So many times smaller and larger than the present batch size are those tried by default."""
+
+Measure = Callable[[int], Answer]
+
+
+def sweep_batch_size(
+    model: keras.Model,
+    dataset: tf.data.Dataset,
+    batch_sizes: Sequence[int] | None = None,
+    *,
+    seconds: float = 2.0,
+    memory_limit_mib: float | None = None,
+    limit_s: float = 120.0,
+) -> BatchSizeSweep:
+    """Throughput, step time and peak memory of training over batch sizes.
+
+    Each size trains a copy of the model in a process of its own, one after the other, so that
+    running out of memory ends that process only, and is a row that says so. The model goes there
+    as a `.keras` file and is not trained here; if it is not built yet, it is built. A line through
+    the peaks of memory predicts the largest batch that fits, which is tried once, too.
+
+    The steps find their batch ready, in Keras's own train function: one batch of the dataset, its
+    examples repeated or left out. What the input takes is not in the figures; see
+    `benchmark_input_pipeline`.
+
+    Returns:
+        A `BatchSizeSweep`: `.recommended` (the smallest size within 2 % of the best throughput),
+        `.predicted` (the largest batch that fits by the line), `.largest` (the same if it
+        trained, else None), `.to_frame()`, `.plot()`; print it.
+
+    Arguments:
+        model: compiled, for one device, and one that `model.save` writes. Classes and functions of
+            your own must be in a module that can be imported, functions registered with Keras.
+        dataset: batches, as given to `fit`; one is taken, from a copy where TensorFlow can write
+            one, so that its shuffles keep their orders.
+        batch_sizes: examples of a step; None for powers of two from an eighth to eight times the
+            present size.
+        seconds: of measuring each size, about; starting a process takes some seconds more.
+        memory_limit_mib: as if no more MiB were left for training. None for the GPU's, or for nine
+            tenths of what is available to a process.
+        limit_s: seconds after which a process is ended.
+
+    Raises:
+        TypeError: `dataset` is not a `tf.data.Dataset`, or a number is none.
+        ValueError: the model is not compiled, cannot be written or read, or is distributed; the
+            dataset is empty or not batched; a number is out of its range; no size could be
+            trained; or TensorFlow has taken the whole GPU for this process.
+
+    What it cannot see: how learning goes on with another batch size; memory that shows in longer
+    training only; several devices. The further the predicted size lies from those tried, the less
+    certain it is: the peak of its own trial shows how much was left. On a GPU, peaks are of
+    TensorFlow's allocator, which holds the weights, too. On a CPU they are resident memory beyond
+    what the process holds before it trains; trying the predicted size takes nearly all memory that
+    is available, unless `memory_limit_mib` is set.
+
+    Example:
+    >>> sweep = keras_perf.sweep_batch_size(model, dataset)
+    >>> print(sweep)
+    >>> dataset = dataset.unbatch().batch(sweep.recommended)
+    """
+    _check(model, dataset, batch_sizes, seconds, memory_limit_mib, limit_s)
+    batches = own_copy(dataset)
+    batch = next(iter(batches), None)
+    if batch is None:
+        raise ValueError("dataset must hold a batch, got none. Look at its filter, take or files.")
+    build(model, batches)
+    present = int(examples_in(batch))
+    sizes = sorted({*(batch_sizes or sizes_around(present))})
+    with handed_over(model, batch) as folder:
+        measure = partial(
+            measured_in_a_child,
+            folder,
+            memory_limit_mib=memory_limit_mib,
+            seconds=seconds,
+            limit_s=limit_s,
+        )
+        return _Sweep(measure, limit_s).run(sizes, present)
+
+
+def sizes_around(present: int) -> list[int]:
+    """The present size, and powers of two from an eighth of it to eight times."""
+    powers = [2**power for power in range((AROUND * present).bit_length())]
+    return sorted({present, *(power for power in powers if power * AROUND >= present)})
+
+
+class _Sweep:
+    """Tries one size after the other.
+
+    Arguments:
+        measure: a child's answer for a size.
+        limit_s: seconds that a child may take.
+    """
+
+    def __init__(self, measure: Measure, limit_s: float) -> None:
+        self._measure, self._limit_s = measure, limit_s
+        self._tried: list[TriedSize] = []
+        self._limits: list[float] = []
+
+    def run(self, sizes: list[int], present: int) -> BatchSizeSweep:
+        """All of them, and the largest that they predict."""
+        stopped = ""
+        for size in sizes:
+            if stopped:
+                self._tried.append(TriedSize(size, reason=stopped))
+            else:
+                stopped = self._try(size)
+        line = self._line()
+        predicted = None if line is None else self._worth_trying(line)
+        if predicted is not None:
+            self._try(predicted)
+        tried = sorted(self._tried, key=lambda each: each.batch_size)
+        return BatchSizeSweep(tuple(tried), present, min(self._limits), line, predicted)
+
+    def _line(self) -> MemoryLine | None:
+        trained = [each for each in self._tried if not each.failed]
+        if not trained:
+            first = self._tried[0]
+            raise ValueError(
+                f"batch_sizes must hold one that trains, got {first.batch_size}: {first.reason}. "
+                "Give smaller ones, more memory or more time."
+            )
+        return memory_line([e.batch_size for e in trained], [e.peak_mib for e in trained])
+
+    def _worth_trying(self, line: MemoryLine) -> int | None:
+        """The largest batch by the line, unless what was tried has answered for it."""
+        predicted = line.largest_batch(min(self._limits))
+        trained = max(each.batch_size for each in self._tried if not each.failed)
+        failed = [each.batch_size for each in self._tried if each.failed]
+        above = min((size for size in failed if size > trained), default=predicted + 1)
+        return predicted if trained < predicted < above else None
+
+    def _try(self, size: int) -> str:
+        """Why larger ones need not be tried; empty if they may."""
+        try:
+            answer = self._measure(size)
+        except TooLongError:
+            self._tried.append(TriedSize(size, reason=f"not done after {self._limit_s:g} s"))
+            return f"not tried: {size} took too long"
+        if not answer.failed:
+            self._tried.append(TriedSize.of(size, answer.step_ms, answer.peak_mib))
+            self._limits.append(answer.limit_mib)
+            return ""
+        what = "out of memory: " if answer.out_of_memory else ""
+        self._tried.append(TriedSize(size, reason=what + answer.failed))
+        return f"not tried: {size} ran out of memory" if answer.out_of_memory else ""
+
+
+def _check(
+    model: keras.Model,
+    dataset: Any,
+    batch_sizes: Sequence[int] | None,
+    seconds: float,
+    memory_limit_mib: float | None,
+    limit_s: float,
+) -> None:
+    check_dataset(dataset)
+    check_compiled(model)
+    replicas = model.distribute_strategy.num_replicas_in_sync
+    if replicas > 1:
+        raise ValueError(f"model must be for one device, got {replicas} replicas. Make it anew.")
+    for size in batch_sizes or ():
+        require_count("batch_sizes", size)
+    if batch_sizes is not None and not len(batch_sizes):
+        raise ValueError("batch_sizes must hold a number, got none. None takes powers of two.")
+    require_number("seconds", seconds, above=0, remedy="The default is 2.0.")
+    require_number("limit_s", limit_s, above=0, remedy="The default is 120.0.")
+    if memory_limit_mib is not None:
+        remedy = "None takes what is available."
+        require_number("memory_limit_mib", memory_limit_mib, above=0, remedy=remedy)
+    if not _leaves_room():
+        raise ValueError(
+            "other processes must find memory on the GPU, got one that TensorFlow takes whole. Set "
+            "TF_FORCE_GPU_ALLOW_GROWTH=true before the program starts."
+        )
+
+
+def _leaves_room() -> bool:
+    """TensorFlow takes of a GPU only what this process needs."""
+    if os.environ.get("TF_FORCE_GPU_ALLOW_GROWTH", "").lower() == "true":
+        return True
+    gpus = tf.config.list_physical_devices("GPU")
+    return all(tf.config.experimental.get_memory_growth(gpu) for gpu in gpus)

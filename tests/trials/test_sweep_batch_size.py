@@ -1,0 +1,266 @@
+"""sweep_batch_size: each size in a process of its own, which memory may end."""
+
+from subprocess import CompletedProcess
+
+import keras
+import matplotlib as mpl
+import numpy as np
+import pytest
+import tensorflow as tf
+from batch_models import Wide, dataset, model, own_loss
+from matplotlib import pyplot
+
+import keras_perf as kp
+from keras_perf.trials import sweep_batch_size as module
+from keras_perf.trials.batch_sizes import handed_over
+from keras_perf.trials.batch_sizes.child import (
+    Answer,
+    in_one_line,
+    is_out_of_memory,
+    step_times,
+    tiled,
+)
+from keras_perf.trials.batch_sizes.handed_over import TooLongError
+from keras_perf.trials.batch_sizes.memory_line import MemoryLine, memory_line
+
+mpl.use("agg")
+
+MEMORY = Answer(failed="killed (SIGKILL)", out_of_memory=True)
+
+
+@pytest.fixture
+def children(monkeypatch):
+    """Sets what children answer, by batch size; gives a list of the sizes that they were asked."""
+    asked = []
+
+    def set_to(answer):
+        def measured(folder, size, **_):
+            asked.append(size)
+            return answer(size)
+
+        monkeypatch.setattr(module, "measured_in_a_child", measured)
+        return asked
+
+    return set_to
+
+
+def step(size, *, limit=1001.0):
+    """A step of 1 ms and 0.1 ms an example, with 20 MiB and 0.5 MiB an example."""
+    ms = 1 + 0.1 * size
+    return Answer([ms * part for part in (0.9, 1.0, 1.1)], 20 + size / 2, limit)
+
+
+# Real processes.
+
+
+@pytest.mark.fault(1, "memory that runs out while a batch size is tried")
+def test_memory_that_runs_out_ends_the_child_and_the_largest_batch_is_found():
+    network = model(last=Wide(), loss=own_loss)
+    before = [v.numpy() for v in network.variables]
+    sizes = [16, 64, 256, 4096]
+    sweep = kp.sweep_batch_size(network, dataset(), sizes, seconds=0.2, memory_limit_mib=200)
+    frame = sweep.to_frame().set_index("batch_size")
+    assert sweep.recommended in (16, 64, 256)
+    assert frame.loc[[16, 64, 256], "peak_mib"].is_monotonic_increasing
+    assert not frame.loc[[16, 64, 256], "failed"].any()
+    assert frame.loc[4096, "failed"]
+    assert frame.loc[4096, "reason"].startswith("out of memory: ")
+    assert np.isnan(frame.loc[4096, "step_ms"])
+    assert 256 < sweep.predicted < 4096
+    assert sweep.largest == sweep.predicted
+    assert frame.loc[sweep.predicted, "peak_mib"] < 200
+    for one, other in zip(network.variables, before, strict=False):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.fault(1, "a child that is killed while a batch size is tried")
+def test_a_child_that_is_killed_is_a_size_that_ran_out_of_memory(monkeypatch):
+    monkeypatch.setattr(handed_over, "CHILD", "batch_child_killed")
+    with pytest.raises(ValueError, match=r"got 8: out of memory: killed \(SIGKILL\)"):
+        kp.sweep_batch_size(model(), dataset(), [8, 16])
+
+
+def test_a_child_that_takes_too_long_is_ended():
+    with pytest.raises(ValueError, match=r"got 8: not done after 0\.1 s"):
+        kp.sweep_batch_size(model(), dataset(), [8], limit_s=0.1)
+
+
+def test_a_child_that_ends_otherwise_says_how():
+    aborted = CompletedProcess([], -6, "", "terminate called\nwhat():  std::bad_alloc\n")
+    assert handed_over._answer(aborted).failed == "ended by SIGABRT: what():  std::bad_alloc"
+    assert handed_over._answer(aborted).out_of_memory
+    broken = CompletedProcess([], 1, "", "Traceback\nImportError: no such thing\n\n")
+    assert handed_over._answer(broken).failed == "ended with code 1: ImportError: no such thing"
+    assert not handed_over._answer(broken).out_of_memory
+
+
+class Local(keras.layers.Layer):
+    """In a module that another process cannot import, as a script is."""
+
+    def call(self, x):
+        return x[:, :1]
+
+
+def test_a_model_that_no_other_process_can_read_is_refused_with_the_remedy(monkeypatch):
+    monkeypatch.setattr(Local, "__module__", "__main__")
+    with pytest.raises(ValueError, match=r"Could not locate class 'Local'.*be imported \(a file"):
+        kp.sweep_batch_size(model(last=Local()), dataset(), [8])
+
+
+def test_a_model_that_cannot_be_written_is_refused_with_the_remedy(monkeypatch):
+    network = model()
+    monkeypatch.setattr(network, "save", lambda _: 1 / 0)
+    with pytest.raises(ValueError, match=r"got ZeroDivisionError: division by zero\. keras"):
+        kp.sweep_batch_size(network, dataset(), [8])
+
+
+# What follows from the children's answers.
+
+
+def test_the_smallest_size_within_two_percent_of_the_best_is_recommended(children):
+    children(lambda size: Answer([1.0 * max(size, 64)] * 3, 1.0, 1000.0))
+    sweep = kp.sweep_batch_size(model(), dataset(), [256, 32, 64, 128])
+    assert list(sweep.to_frame()["batch_size"]) == [32, 64, 128, 256]
+    assert sweep.recommended == 64
+    assert sweep.largest is None
+    assert "no largest batch is predicted" in str(sweep)
+
+
+def test_the_largest_batch_is_predicted_and_tried_once_but_not_recommended(children):
+    asked = children(step)
+    sweep = kp.sweep_batch_size(model(), dataset(), [16, 32, 64])
+    assert sweep.predicted == sweep.largest == 1861
+    assert asked == [16, 32, 64, 1861]
+    assert sweep.recommended == 64
+    assert "1861 examples fit by that line; tried once, they trained." in str(sweep)
+    assert "larger ones may have more" in str(sweep)
+    assert "kp.find_learning_rate" in str(sweep).replace("keras_perf", "kp")
+
+
+def test_a_prediction_that_does_not_come_true_is_told_and_not_the_largest(children):
+    children(lambda size: step(size) if size < 100 else MEMORY)
+    sweep = kp.sweep_batch_size(model(), dataset(), [16, 32, 64])
+    assert (sweep.predicted, sweep.largest) == (1861, None)
+    assert "tried once, they failed" in str(sweep)
+
+
+def test_sizes_above_one_that_ran_out_of_memory_are_not_tried(children):
+    asked = children(lambda size: step(size, limit=55) if size < 100 else MEMORY)
+    sweep = kp.sweep_batch_size(model(), dataset(), [16, 32, 64, 128, 256])
+    assert asked == [16, 32, 64, 128]
+    assert list(sweep.to_frame()["reason"])[-2:] == [
+        "out of memory: killed (SIGKILL)",
+        "not tried: 128 ran out of memory",
+    ]
+    assert sweep.predicted is None
+    assert "no other size that is worth trying" in str(sweep)
+
+
+def test_a_size_that_fails_otherwise_costs_its_own_row(children):
+    children(lambda size: Answer(failed="ValueError: odd") if size == 32 else step(size))
+    sweep = kp.sweep_batch_size(model(), dataset(), [16, 32, 64])
+    assert list(sweep.to_frame()["failed"]) == [False, True, False]
+    assert "32  ValueError: odd" in str(sweep)
+
+
+def test_a_size_that_takes_too_long_ends_the_sweep(children):
+    def answer(size):
+        if size > 16:
+            raise TooLongError
+        return step(size)
+
+    children(answer)
+    sweep = kp.sweep_batch_size(model(), dataset(), [16, 32, 64])
+    assert list(sweep.to_frame()["reason"]) == [
+        "",
+        "not done after 120 s",
+        "not tried: 32 took too long",
+    ]
+
+
+def test_by_default_powers_of_two_around_the_present_size_are_tried(children):
+    asked = children(lambda size: Answer([1.0] * 3, 1.0, 1000.0))
+    kp.sweep_batch_size(model(), dataset(12))
+    assert asked == [2, 4, 8, 12, 16, 32, 64]
+
+
+def test_the_throughput_is_drawn_over_a_logarithmic_axis(children):
+    children(step)
+    pyplot.figure()
+    axes = kp.sweep_batch_size(model(), dataset(), [16, 32, 64]).plot()
+    assert axes is pyplot.gca()
+    assert axes.get_xlabel() == "batch size"
+    pyplot.close("all")
+
+
+# Its parts.
+
+
+def test_a_line_through_the_peaks_tells_the_largest_batch():
+    sizes = [8, 16, 32, 64]
+    line = memory_line(sizes, [100 + 2 * size for size in sizes])
+    assert line.fixed_mib == pytest.approx(100)
+    assert line.largest_batch(1001) == 425
+    assert MemoryLine(100, 2).largest_batch(50) == 0
+    assert memory_line([8, 16], [1, 2]) is None
+    assert memory_line(sizes, [4, 3, 2, 1]) is None
+    assert memory_line(sizes, [4.0] * 4) is None
+    assert memory_line(sizes, [5, 1, 6, 5.5]) is None
+
+
+@pytest.mark.parametrize("size", [2, 3, 7])
+def test_a_batch_of_any_structure_is_tiled(size):
+    x = tf.reshape(tf.range(6), (3, 2))
+    ragged = tf.ragged.constant([[1], [2, 3], []])
+    batch = ({"a": x, "b": tf.constant(["p", "q", "r"])}, ragged)
+    found, lengths = next(iter(tiled(tf.data.Dataset.from_tensors(batch), size)))
+    rows = np.arange(size) % 3
+    np.testing.assert_array_equal(found["a"], x.numpy()[rows])
+    assert [each.decode() for each in found["b"].numpy()] == ["pqr"[row] for row in rows]
+    assert lengths.to_list() == [[[1], [2, 3], []][row] for row in rows]
+
+
+def test_steps_are_whole_executions_in_rounds():
+    network = model(steps_per_execution=4)
+    batch = tiled(dataset(), 8)
+    network.optimizer.build(network.trainable_variables)
+    assert len(step_times(network, batch, 1e-9)) == 5
+    # One that traces, one that is timed, and six rounds of one.
+    assert int(network.optimizer.iterations) == 8 * 4
+
+
+def test_an_error_is_told_in_the_line_that_says_most():
+    text = "Graph execution error:\n\nDetected at node x\nOOM when allocating tensor\n"
+    error = tf.errors.ResourceExhaustedError(None, None, text)
+    assert in_one_line(error) == "ResourceExhaustedError: OOM when allocating tensor"
+    shapes = (
+        "Graph execution error:\n\nDetected at node x\nIncompatible shapes: [2] vs [3]\n\t [[x]]"
+    )
+    assert in_one_line(ValueError(shapes)) == "ValueError: Incompatible shapes: [2] vs [3]"
+    assert in_one_line(ValueError("odd\nmore")) == "ValueError: odd"
+    assert len(in_one_line(ValueError("word " * 100))) < 200
+    assert in_one_line(KeyError()) == "KeyError: no word"
+    assert is_out_of_memory(error)
+    assert is_out_of_memory(RuntimeError("RESOURCE_EXHAUSTED: Failed to allocate"))
+    assert not is_out_of_memory(ValueError("odd"))
+
+
+def test_wrong_use_is_refused_in_words(monkeypatch):
+    sweep = kp.sweep_batch_size
+    with pytest.raises(TypeError, match=r"dataset must be a tf\.data\.Dataset"):
+        sweep(model(), [1])
+    with pytest.raises(ValueError, match="model must be compiled"):
+        sweep(keras.Sequential([keras.layers.Dense(1)]), dataset())
+    with pytest.raises(ValueError, match="batch_sizes must be at least 1, got 0"):
+        sweep(model(), dataset(), [0])
+    with pytest.raises(ValueError, match="batch_sizes must hold a number, got none"):
+        sweep(model(), dataset(), [])
+    with pytest.raises(ValueError, match="memory_limit_mib must be above 0"):
+        sweep(model(), dataset(), memory_limit_mib=0)
+    with pytest.raises(ValueError, match="dataset must hold a batch, got none"):
+        sweep(model(), dataset().take(0))
+    monkeypatch.delenv("TF_FORCE_GPU_ALLOW_GROWTH", raising=False)
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda *_: ["a GPU"])
+    monkeypatch.setattr(tf.config.experimental, "get_memory_growth", lambda _: False)
+    with pytest.raises(ValueError, match="Set TF_FORCE_GPU_ALLOW_GROWTH=true"):
+        sweep(model(), dataset())
