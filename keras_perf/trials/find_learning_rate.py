@@ -47,9 +47,9 @@ def find_learning_rate(
     0.9, which is about a mean of w = 10 steps, the first w smoothed losses are left out, and those
     behind the least one. Where the smoothed loss falls most within w steps, the rate in the middle
     is suggested; a smoothed loss counts for the mean of the steps it is made of, by their weights,
-    not for the last one. This leans to lower rates, by up to a factor of two. It is inconclusive if
-    the loss falls by less than five times the standard error of such a fall, or falls most at
-    either end of the range.
+    not for the last one. A sudden fall is placed too low, by about a factor of two. It is
+    inconclusive if the loss falls by less than five times the standard error of such a fall, or
+    falls most at either end of the range.
 
     Returns:
         A `LearningRateCurve`: `.suggestion` (NaN if inconclusive), `.reason`, `.to_frame()`,
