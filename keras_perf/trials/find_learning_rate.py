@@ -83,11 +83,12 @@ def find_learning_rate(
     """
     _check(model, dataset, lowest, highest, steps, smoothing)
     batches = own_copy(dataset)
-    if next(iter(batches), None) is None:
+    batch = next(iter(batches), None)
+    if batch is None:
         raise ValueError("dataset must hold a batch, got none. Look at its filter, take or files.")
     strategy = model.distribute_strategy
     with strategy.scope():
-        build(model, batches)
+        build(model, tf.data.Dataset.from_tensors(batch))
     iterator = iter(strategy.experimental_distribute_dataset(batches.repeat()))
     function = train_function_of(model, 1, iterator)
     rates = np.geomspace(lowest, highest, steps)

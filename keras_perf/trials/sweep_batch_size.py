@@ -86,11 +86,10 @@ def sweep_batch_size(
     >>> dataset = dataset.unbatch().batch(sweep.recommended)
     """
     _check(model, dataset, batch_sizes, seconds, memory_limit_mib, limit_s)
-    batches = own_copy(dataset)
-    batch = next(iter(batches), None)
+    batch = next(iter(own_copy(dataset)), None)
     if batch is None:
         raise ValueError("dataset must hold a batch, got none. Look at its filter, take or files.")
-    build(model, batches)
+    build(model, tf.data.Dataset.from_tensors(batch))
     present = int(examples_in(batch))
     sizes = sorted({*(batch_sizes or sizes_around(present))})
     with handed_over(model, batch) as folder:
@@ -139,6 +138,7 @@ class _Sweep:
         return BatchSizeSweep(tuple(tried), present, min(self._limits), line, predicted)
 
     def _line(self) -> MemoryLine | None:
+        """Through the peaks; raises ValueError if no size trained."""
         trained = [each for each in self._tried if not each.failed]
         if not trained:
             first = self._tried[0]

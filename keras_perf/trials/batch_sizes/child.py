@@ -77,8 +77,8 @@ class Answer:
 def measured(task: Task) -> Answer:
     """Trains with batches of this size for a while."""
     only_so_much(task.memory_limit_mib)
-    keras.config.set_dtype_policy(task.policy)
     keras.config.set_floatx(task.floatx)
+    keras.config.set_dtype_policy(task.policy)
     keras.config.set_image_data_format(task.image_data_format)
     try:
         # Not safe mode: the file was written by the program that started this one.
@@ -88,7 +88,8 @@ def measured(task: Task) -> Answer:
         batch = tf.data.Dataset.load(str(Path(task.folder, "batch")))
         build(model, batch)
     except Exception as error:  # noqa: BLE001  whatever the user's classes raise
-        return Answer(failed=in_one_line(error), unreadable=True)
+        out = is_out_of_memory(error)
+        return Answer(failed=in_one_line(error), out_of_memory=out, unreadable=not out)
     if not model.compiled:
         return Answer(failed="it is not compiled after reading", unreadable=True)
     try:
@@ -112,7 +113,9 @@ def tiled(batch: tf.data.Dataset, batch_size: int) -> tf.data.Dataset:
         shape = leaf.bounding_shape() if isinstance(leaf, tf.RaggedTensor) else tf.shape(leaf)
         return tf.gather(leaf, tf.range(batch_size) % tf.cast(shape[0], tf.int32))
 
-    return tf.data.Dataset.from_tensors(tf.nest.map_structure(resize, next(iter(batch))))
+    # In the host's memory, where a dataset's batches are made.
+    with tf.device("CPU"):
+        return tf.data.Dataset.from_tensors(tf.nest.map_structure(resize, next(iter(batch))))
 
 
 def step_times(model: keras.Model, batch: tf.data.Dataset, seconds: float) -> list[float]:

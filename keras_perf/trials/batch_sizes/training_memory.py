@@ -42,18 +42,19 @@ def only_so_much(limit_mib: float | None) -> None:
 def training_memory(limit_mib: float | None) -> TrainingMemory:
     """Of the first GPU if there is one, else of this process."""
     if tf.config.list_logical_devices("GPU"):
-        return GpuMemory()
+        return GpuMemory(limit_mib)
     return HostMemory(limit_mib)
 
 
 class GpuMemory:
-    """What TensorFlow's allocator gives out, the model's weights among it."""
+    """What TensorFlow's allocator gives out on the first GPU, the model's weights among it.
 
-    def __init__(self) -> None:
-        from tensorflow.python.client import device_lib
+    Arguments:
+        limit_mib: what `only_so_much` has given it; None for all that it found free.
+    """
 
-        gpus = [d for d in device_lib.list_local_devices() if d.device_type == "GPU"]
-        self.limit_mib = gpus[0].memory_limit / _MIB
+    def __init__(self, limit_mib: float | None) -> None:
+        self.limit_mib = _free_mib() if limit_mib is None else limit_mib
         tf.config.experimental.reset_memory_stats("GPU:0")
 
     def peak_mib(self) -> float:
@@ -83,6 +84,15 @@ class HostMemory:
     def peak_mib(self) -> float:
         """The kernel's own peak, less what was there before."""
         return (_status("VmHWM") - self._before) / _MIB
+
+
+def _free_mib() -> float:
+    """What the allocator may take of the first GPU."""
+    # No public name tells it.
+    from tensorflow.python.client import device_lib
+
+    devices = device_lib.list_local_devices()
+    return float(next(d.memory_limit for d in devices if d.device_type == "GPU")) / _MIB
 
 
 def _status(field: str) -> int:
