@@ -54,7 +54,8 @@ class LearningRateCurve:
         if not math.isnan(self.suggestion):
             axes.axvline(self.suggestion, color="C1", ls="--", label=f"{self.suggestion:.2g}")
         if self.diverged and len(frame) > 1:
-            axes.set_ylim(top=1.2 * frame["smoothed_loss"].iloc[:-1].abs().max())
+            low, high = frame["loss"].min(), frame["smoothed_loss"].iloc[:-1].max()
+            axes.set_ylim(low - 0.1 * (high - low), high + 0.1 * (high - low))
         axes.set_xscale("log")
         axes.set_xlabel("learning rate")
         axes.set_ylabel("loss")
