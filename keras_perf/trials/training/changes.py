@@ -188,7 +188,7 @@ def _precision(setup: Setup) -> Iterator[TrainingChange]:
 def _several_steps(setup: Setup, step_ms: float) -> Iterator[TrainingChange]:
     present = setup.model.steps_per_execution
     calls = int(min(MOST_CALLS, 1e3 * LONGEST_S / (step_ms * present)))
-    if calls < 2:
+    if calls < 2 or setup.run_eagerly:
         return
     number = calls * present
     yield TrainingChange(

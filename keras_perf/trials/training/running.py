@@ -21,6 +21,12 @@ SLICE_S = 0.15
 """Seconds of one training before it is the other's turn; half as long it runs before, not counted,
 until all goes its usual way."""
 
+SETTLING_S = 3.0
+"""Most seconds until a training goes its usual way."""
+
+SETTLED = 1.25
+"""It does if it has not become so many times as fast."""
+
 AT_ONCE = 64
 """Most batches that are taken in one call, from Python, which costs 0.1 ms."""
 
@@ -98,6 +104,16 @@ class RunningTraining:
         """Ends its input."""
         self._batches.close()
 
+    def settle(self) -> None:
+        """Runs until it goes its usual way: functions are compiled, buffers and threads tuned."""
+        begin, before_ms = self._clock(), float("inf")
+        while self._clock() - begin < SETTLING_S:
+            steps, seconds = self._run_for(SLICE_S / 2)
+            now_ms = 1e3 * seconds / steps
+            if now_ms * SETTLED > before_ms:
+                return
+            before_ms = now_ms
+
     def step_ms(self) -> float:
         """A step of the present batch size, in a slice of training."""
         with _resting_collector(self._setup.collector_rests):
@@ -141,7 +157,7 @@ def _resting_collector(rests: bool) -> Iterator[None]:
         yield
         return
     thresholds = gc.get_threshold()
-    gc.collect()
+    # Without collecting before, as the advice does once: here it would be in each slice.
     gc.freeze()
     gc.set_threshold(100_000, 50, 100)
     try:

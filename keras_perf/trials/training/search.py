@@ -109,9 +109,10 @@ class Search:
         alone.close()
         self._say("the training as it is")
         self._present = RunningTraining(self.setup, self.functions, self.clock)
-        self._step_ms = self._present.step_ms()
+        self._present.settle()
         self._say("steps on a ready batch")
         ready = RunningTraining(replace(self.setup, ready=True), self.functions, self.clock)
+        ready.settle()
         self._pair = in_turn(self._present.step_ms, ready.step_ms, seconds=self._for_a_pair(8))
         ready.close()
         self._step_ms = self._pair.before_ms
@@ -148,6 +149,7 @@ class Search:
                 changed = RunningTraining(change.made(on), self.functions, self.clock)
                 why = self._not_kept(change, on, changed)
             if not why and changed is not None:
+                changed.settle()
                 pair = in_turn(
                     beside.step_ms, changed.step_ms, seconds=seconds, hopeless=CLEARLY_SLOWER
                 )
@@ -208,6 +210,7 @@ class Search:
             self._measure_total(running)
         elif self._together:
             self._total = self._together[0]
+        running.close()
 
     def _measure_total(self, running: RunningTraining) -> None:
         self._say("all together")

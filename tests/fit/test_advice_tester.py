@@ -1,0 +1,89 @@
+"""Advice that is tried at the end of a `fit`."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import keras_perf as kp
+from keras_perf.analyse.training import newest_training
+from keras_perf.trials.rewriting import side_by_side
+from keras_perf.trials.training import running, search
+
+X = np.arange(1600.0, dtype="float32").reshape(200, 8) / 1600
+
+
+@pytest.fixture(autouse=True)
+def short_slices(monkeypatch):
+    for module in (side_by_side, running):
+        monkeypatch.setattr(module, "SLICE_S", 0.01)
+    monkeypatch.setattr(search, "PAIR_S", (0.02, 0.05))
+
+
+def batches():
+    data = tf.data.Dataset.from_tensor_slices((X, X[:, :1])).shuffle(200, seed=2)
+    return data.map(lambda x, y: (x * 2, y)).batch(8)
+
+
+def trained(callbacks, data=None):
+    keras.utils.set_random_seed(1)
+    model = keras.Sequential([keras.Input((8,)), keras.layers.Dropout(0.3), keras.layers.Dense(1)])
+    model.compile("adam", "mse", jit_compile=False)
+    data = batches() if data is None else data
+    first = model.fit(data, epochs=3, shuffle=False, verbose=0, callbacks=callbacks)
+    second = model.fit(data, epochs=1, shuffle=False, verbose=0)
+    weights = [*model.get_weights(), *(v.numpy() for v in model.optimizer.variables)]
+    return first.history, second.history, weights
+
+
+def only_trying(log_dir, **settings):
+    settings = {"budget_s": 3.0, **settings}
+    return kp.perf_callbacks(
+        log_dir, profiler=False, gpu=False, steps_per_execution=False, try_advice=settings
+    )
+
+
+def test_training_before_and_after_the_trials_is_as_without(tmp_path):
+    first, second, weights = trained(only_trying(tmp_path))
+    plain_first, plain_second, plain_weights = trained([])
+    assert (first, second) == (plain_first, plain_second)
+    for one, other in zip(weights, plain_weights, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_the_diagnosis_shows_what_was_measured(tmp_path):
+    trained(only_trying(tmp_path))
+    trials = newest_training(tmp_path, None).summary().facts.advice_trials
+    assert trials.step_ms > 0
+    assert {each.id for each in trials.changes}
+    diagnosis = kp.diagnose(tmp_path)
+    assert any(note.startswith("Measured after training") for note in diagnosis.notes)
+    measured = {each.id for each in trials.together}
+    assert {each.id for each in diagnosis.recommendations if each.tried} >= measured
+
+
+def test_arrays_are_not_tried_and_that_is_said(tmp_path, said):
+    keras.utils.set_random_seed(1)
+    model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    model.fit(X, X[:, :1], epochs=2, verbose=0, callbacks=only_trying(tmp_path))
+    (line,) = (line for line in said() if "advice_trials" in line)
+    assert "only a tf.data.Dataset can be read a second time, got ndarray" in line
+
+
+def test_nothing_is_tried_after_a_fit_that_failed(tmp_path):
+    class Fails(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            if batch == 20:
+                raise RuntimeError("of the user's")
+
+    with pytest.raises(RuntimeError, match="of the user's"):
+        trained([*only_trying(tmp_path), Fails()])
+    assert newest_training(tmp_path, None).summary().facts.advice_trials is None
+
+
+def test_wrong_arguments_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="budget_s"):
+        kp.AdviceTester(tmp_path, budget_s=0)
+    with pytest.raises(TypeError, match="any_order"):
+        kp.AdviceTester(tmp_path, any_order=1)

@@ -1,0 +1,296 @@
+"""try_advice: measured on the training itself, which is as it was afterwards."""
+
+import random
+import time
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import keras_perf as kp
+from keras_perf.trials.in_turn import Pair
+from keras_perf.trials.progress import Progress
+from keras_perf.trials.rewriting import side_by_side
+from keras_perf.trials.training import running, search
+
+FEATURES = 8
+
+
+@pytest.fixture
+def short_slices(monkeypatch):
+    for module in (side_by_side, running):
+        monkeypatch.setattr(module, "SLICE_S", 0.01)
+    monkeypatch.setattr(search, "PAIR_S", (0.02, 0.05))
+
+
+def rows(count=64):
+    x = np.arange(count * FEATURES, dtype="float32").reshape(count, FEATURES) / 500
+    return tf.data.Dataset.from_tensor_slices((x, x[:, :1]))
+
+
+def waiting(x, y):
+    def wait(values):
+        time.sleep(0.01)
+        return values
+
+    return tf.ensure_shape(tf.numpy_function(wait, [x], x.dtype), x.shape), y
+
+
+def dense(**compiled):
+    keras.utils.set_random_seed(3)
+    model = keras.Sequential(
+        [
+            keras.Input((FEATURES,)),
+            keras.layers.Dense(16, activation="relu"),
+            keras.layers.Dropout(0.2),
+            keras.layers.Dense(1),
+        ]
+    )
+    settings = {"jit_compile": False, "metrics": ["mae"], **compiled}
+    model.compile("adam", "mse", **settings)
+    return model
+
+
+def state(model):
+    metrics = [v for each in model.metrics for v in each.variables]
+    all_ = (*model.variables, *model.optimizer.variables, *metrics)
+    return [keras.ops.convert_to_numpy(variable) for variable in all_]
+
+
+def assert_equal(found, expected):
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def in_this_order(monkeypatch, gains):
+    """Pairs are as scripted: the training beside a ready batch, each change alone, all together."""
+    left = list(gains)
+
+    def scripted(before, after, **_):
+        gain, low = left.pop(0)
+        return Pair(10.0, 10.0 / gain, gain, low, 2 * gain - low)
+
+    class Nothing:
+        def __init__(self, *_):
+            pass
+
+        def step_ms(self):
+            return 10.0
+
+        batch_ms = step_ms
+
+        def settle(self):
+            pass
+
+        def skip(self, batches):
+            pass
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr(search, "in_turn", scripted)
+    monkeypatch.setattr(search, "RunningTraining", Nothing)
+    monkeypatch.setattr(search, "EndlessPipeline", Nothing)
+    return left
+
+
+# -- what is left behind -----------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("short_slices")
+def test_model_optimizer_metrics_and_seeds_are_as_they_were():
+    model, data = dense(), rows().shuffle(64, seed=1).batch(8)
+    model.fit(data, shuffle=False, verbose=0)
+    before = state(model)
+    random.seed(5), np.random.seed(5)
+    expected = random.random(), np.random.random()
+    random.seed(5), np.random.seed(5)
+    kp.try_advice(model, data, budget_s=2.0)
+    assert_equal(state(model), before)
+    assert (random.random(), np.random.random()) == expected
+
+
+@pytest.mark.usefixtures("short_slices")
+def test_the_next_training_is_the_one_it_would_have_been():
+    def trained(tries):
+        model, data = dense(), rows().shuffle(64, seed=1).batch(8).map(lambda x, y: (2 * x, y))
+        model.fit(data, shuffle=False, verbose=0)
+        if tries:
+            kp.try_advice(model, data, budget_s=1.0)
+        model.fit(data, shuffle=False, verbose=0)
+        return state(model)
+
+    assert_equal(trained(tries=True), trained(tries=False))
+
+
+def test_ctrl_c_ends_the_trials_and_keeps_what_is_known(monkeypatch):
+    def more(x, y):
+        return x + 1, y
+
+    model, data = dense(), rows().batch(8).map(more).map(more)
+    model.fit(data, shuffle=False, verbose=0)
+    before, said = state(model), []
+
+    def tries(self, what, left_s):
+        said.append(what)
+        if len([each for each in said if "parallel-map" in each]) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Progress, "tries", tries)
+    in_this_order(monkeypatch, [(2.0, 1.9)] * 9)
+    tried = kp.try_advice(model, data)
+    assert tried.trials.stopped == "an interrupt"
+    assert [each.id for each in tried.trials.changes] == ["parallel-map"]
+    assert tried.dataset is data
+    assert_equal(state(model), before)
+
+
+@pytest.mark.usefixtures("short_slices")
+def test_what_xla_refuses_is_told_and_costs_nothing():
+    model = keras.Sequential(
+        [
+            keras.Input((FEATURES,)),
+            keras.layers.Lambda(
+                lambda x: tf.ensure_shape(tf.numpy_function(lambda v: v, [x], x.dtype), x.shape)
+            ),
+            keras.layers.Dense(1),
+        ]
+    )
+    model.compile("sgd", "mse", jit_compile=False)
+    data = rows().batch(8)
+    model.fit(data, shuffle=False, verbose=0)
+    before = state(model)
+    tried = kp.try_advice(model, data, budget_s=20.0)
+    (why,) = (each.why for each in tried.trials.not_tried if each.id == "enable-xla")
+    assert "PyFunc" in why
+    assert_equal(state(model), before)
+
+
+# -- what is found -----------------------------------------------------------------------
+
+
+@pytest.mark.timing
+def test_a_map_that_waits_is_found_and_the_dataset_mends_it(monkeypatch):
+    monkeypatch.setattr(running, "SLICE_S", 0.08)
+    model, data = dense(), rows().batch(8).map(waiting)
+    tried = kp.try_advice(model, data, budget_s=15.0)
+    assert tried.best.id in ("parallel-map", "cache", "private-threadpool")
+    assert tried.gain > 1.5
+    assert tried.trials.input_costs_ms > 5.0
+    assert_equal([x for x, _ in tried.dataset], [x for x, _ in data])
+    frame = tried.to_frame()
+    assert set(frame[frame["kept"]]["id"]) == {each.id for each in tried.changes}
+    assert "Worth it" in str(tried)
+
+
+@pytest.mark.usefixtures("short_slices")
+def test_a_model_that_runs_eagerly_is_compiled():
+    tried = kp.try_advice(dense(run_eagerly=True), rows().batch(8), budget_s=20.0)
+    assert "disable-run-eagerly" in {each.id for each in tried.changes}
+
+
+@pytest.mark.usefixtures("short_slices")
+def test_each_callback_is_left_out_on_trial():
+    class Waits(keras.callbacks.Callback):
+        begun = 0
+
+        def on_epoch_begin(self, epoch, logs=None):
+            self.begun += 1
+
+        def on_train_batch_end(self, batch, logs=None):
+            time.sleep(0.01)
+
+    callback = Waits()
+    tried = kp.try_advice(dense(), rows().batch(8), callbacks=[callback], budget_s=20.0)
+    (left_out,) = (each for each in tried.trials.changes if each.where == "Waits")
+    assert left_out.low > 1.5
+    assert left_out.alters
+    assert left_out.id not in {each.id for each in tried.changes}
+    assert callback.begun == 1
+
+
+@pytest.mark.usefixtures("short_slices")
+def test_lengths_that_vary_are_padded_or_not_compiled_whichever_is_faster():
+    def ones(length):
+        return tf.ones([4, length, 3]), tf.ones([4, 1])
+
+    data = tf.data.Dataset.range(5, 12).map(ones)
+    model = keras.Sequential([keras.Input((None, 3)), keras.layers.GlobalAveragePooling1D()])
+    model.add(keras.layers.Dense(1))
+    model.compile("sgd", "mse", jit_compile=True)
+    tried = kp.try_advice(model, data, budget_s=20.0)
+    ways = {each.where for each in tried.trials.changes if each.id == "stable-shapes"}
+    assert ways == {"lengths", "compile"}
+    assert not tried.trials.one_shape
+
+
+# -- what is put together ----------------------------------------------------------------
+
+READY, NOISE = (3.0, 2.9), (1.01, 0.9)
+
+
+def scripted_trial(monkeypatch, gains, **settings):
+    left = in_this_order(monkeypatch, [READY, *gains])
+    monkeypatch.setattr(search, "possible_changes", lambda *_, **__: ([], []))
+    monkeypatch.setattr(search.Search, "_has_time", lambda *_: True)
+    found = kp.try_advice(dense(), rows().batch(8), budget_s=1e4, **settings)
+    return found, left
+
+
+def test_the_best_comes_first_and_others_only_if_they_pay_on_top(monkeypatch):
+    alone = [(2.0, 1.9), (1.5, 1.4), NOISE, (3.0, 2.9)]  # several steps, XLA, collector, batch
+    found, left = scripted_trial(monkeypatch, [*alone, (2.1, 2.0), (1.0, 0.99), NOISE])
+    assert [each.id for each in found.changes] == ["raise-steps-per-execution"]
+    assert found.trials.total.gain == 2.1
+    assert not left
+
+
+def test_all_together_is_measured_beside_the_training_as_it_was(monkeypatch):
+    alone = [(2.0, 1.9), (1.5, 1.4), NOISE, (3.0, 2.9)]
+    found, left = scripted_trial(monkeypatch, [*alone, (2.1, 2.0), (1.3, 1.2), NOISE, (2.6, 2.5)])
+    assert [each.id for each in found.changes] == ["raise-steps-per-execution", "enable-xla"]
+    assert found.changes[1].after == ("raise-steps-per-execution",)
+    assert found.gain == 2.6
+    assert not left
+
+
+def test_what_does_not_pay_the_second_time_is_not_advised(monkeypatch):
+    found, _ = scripted_trial(monkeypatch, [(1.3, 1.1), NOISE, NOISE, NOISE, NOISE, NOISE, NOISE])
+    assert found.changes == ()
+    assert found.best is None
+    assert "No change is worth it" in str(found)
+
+
+def test_where_nothing_pays_alone_nothing_is_tried_together(monkeypatch):
+    found, left = scripted_trial(monkeypatch, [NOISE] * 4)
+    assert found.changes == ()
+    assert found.gain == 1.0
+    assert not left
+
+
+def test_input_that_costs_nothing_is_left_alone(monkeypatch):
+    in_this_order(monkeypatch, [(1.0, 0.99), *[NOISE] * 9])
+    data = rows().batch(8).map(lambda x, y: (x + 1, y))
+    found = kp.try_advice(dense(), data, budget_s=1e4)
+    assert "parallel-map" not in {each.id for each in found.trials.changes}
+    (why,) = (each.why for each in found.trials.not_tried if each.id == "parallel-map")
+    assert "input costs nothing" in why
+    assert found.dataset is data
+
+
+# -- wrong use ---------------------------------------------------------------------------
+
+
+def test_wrong_arguments_are_refused_in_a_line():
+    data = rows().batch(8)
+    with pytest.raises(ValueError, match="model must be compiled"):
+        kp.try_advice(keras.Sequential([keras.Input((FEATURES,)), keras.layers.Dense(1)]), data)
+    with pytest.raises(TypeError, match=r"tf\.data\.Dataset"):
+        kp.try_advice(dense(), [1, 2])
+    with pytest.raises(ValueError, match="budget_s"):
+        kp.try_advice(dense(), data, budget_s=0)
+    with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
+        model = dense()
+    assert model.distribute_strategy.num_replicas_in_sync == 1

@@ -1,0 +1,121 @@
+"""What was tried stands in place of what would be predicted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hand_built import situation, stage
+
+from keras_perf.advise.notes.trials import trial_notes
+from keras_perf.advise.rules.all_rules import combined_speedup, recommendations
+from keras_perf.advise.verdict import verdict_of
+
+STAGES = [stage("TensorSlice", 0.1), stage("Map", 8.0), stage("Batch", 0.2)]
+
+
+def tried(id: str, gain: float, low: float, high: float, **other: Any) -> dict[str, Any]:
+    before, after = 10.0, 10.0 / gain
+    return {
+        "id": id,
+        "gain": gain,
+        "low": low,
+        "high": high,
+        "before_ms": before,
+        "after_ms": after,
+        "where": "map(f)",
+        "code": f"do {id}",
+        **other,
+    }
+
+
+def with_trials(changes: list[dict[str, Any]], together: list[str] = (), **known: Any) -> Any:
+    kept = [each for each in changes if each["id"] in together]
+    trials = {"step_ms": 10.0, "changes": changes, "together": kept, **known}
+    context = {"advice_trials": trials}
+    return situation(input_wait=8.0, compute=2.0, stages=STAGES, context=context)
+
+
+def advised(case: Any) -> dict[str, Any]:
+    return {each.id: each for each in recommendations(case)}
+
+
+def test_the_gain_that_was_measured_stands_in_place_of_the_model_s():
+    case = with_trials([tried("parallel-map", 1.7, 1.6, 1.8)], ["parallel-map"])
+    advice = advised(case)["parallel-map"]
+    assert (advice.predicted_speedup, advice.low, advice.high) == (1.7, 1.6, 1.8)
+    assert advice.tried
+    assert advice.evidence["predicted_by_model"] > 1.0
+
+
+def test_what_was_tried_in_vain_is_not_advised():
+    assert "parallel-map" in advised(with_trials([]))
+    case = with_trials([tried("parallel-map", 1.0, 0.9, 1.1)])
+    assert "parallel-map" not in advised(case)
+
+
+def test_what_pays_is_advised_though_no_rule_thought_of_it():
+    case = with_trials([tried("enable-xla", 1.4, 1.3, 1.5, costs="time")], ["enable-xla"])
+    advice = advised(case)["enable-xla"]
+    assert advice.action == "do enable-xla"
+    assert "It costs time." in advice.reason
+
+
+def test_what_gains_nothing_on_top_of_what_was_put_together_waits_for_the_next_run():
+    changes = [tried("cache", 4.0, 3.9, 4.1), tried("parallel-map", 1.8, 1.7, 1.9)]
+    found = advised(with_trials(changes, ["cache"]))
+    assert "cache" in found
+    assert "parallel-map" not in found
+
+
+def test_the_best_comes_first_by_what_was_measured():
+    changes = [tried("cache", 1.2, 1.1, 1.3), tried("parallel-map", 3.0, 2.9, 3.1)]
+    found = recommendations(with_trials(changes, ["cache", "parallel-map"]))
+    assert [each.id for each in found if each.tried] == ["parallel-map", "cache"]
+
+
+def test_all_together_is_what_all_together_gained():
+    both = [tried("cache", 2.0, 1.9, 2.1), tried("parallel-map", 3.0, 2.9, 3.1)]
+    total = tried("all", 3.5, 3.3, 3.7)
+    case = with_trials(both, ["cache", "parallel-map"], total=total)
+    advice = tuple(each for each in recommendations(case) if each.tried)
+    assert combined_speedup(case, advice) == (3.5, 3.3, 3.7)
+
+
+def test_a_step_on_a_ready_batch_settles_whether_input_is_the_bottleneck():
+    bound, _ = verdict_of(with_trials([], ready_ms=2.5, one_shape=True))
+    assert bound == "input-bound"
+    case = with_trials([], ready_ms=9.9, one_shape=True)
+    verdict, _ = verdict_of(case)
+    assert verdict != "input-bound"
+    assert recommendations(case) is not None
+
+
+def test_one_batch_of_many_shapes_settles_nothing():
+    verdict, why = verdict_of(with_trials([], ready_ms=9.9, one_shape=False))
+    assert verdict == "input-bound"
+    assert "tried on" not in why
+
+
+def test_notes_tell_the_pair_and_what_was_tried_in_vain():
+    case = with_trials(
+        [tried("enable-xla", 0.8, 0.7, 0.9)],
+        ready_ms=4.0,
+        batch_ms=7.0,
+        not_tried=[{"id": "cache", "where": "end", "why": "it draws random numbers"}],
+        stopped="an interrupt",
+    )
+    told = list(trial_notes(case.facts, ()))
+    assert told == [
+        "Measured after training: a step 10 ms, 4 ms on a ready batch, a batch of the input alone "
+        "7 ms.",
+        "Tried on this training too, and not advised now: enable-xla (map(f)) 0.80× (0.70–0.90).",
+        "Not tried: cache (end): it draws random numbers.",
+        "The trials were ended by an interrupt before all was tried.",
+    ]
+
+
+@pytest.mark.parametrize("gain", [0.5, 1.0, 7.0])
+def test_no_gain_is_below_one(gain):
+    case = with_trials([tried("parallel-map", gain, gain, gain)], ["parallel-map"])
+    assert all(each.predicted_speedup >= 1.0 for each in recommendations(case))
