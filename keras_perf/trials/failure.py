@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-WHERE = ("Graph execution error", "Detected at node", "File ", "Stack trace", "<stack", "[[", "[Op:")
+WHERE = (
+    "Graph execution error",
+    "Detected at node",
+    "File ",
+    "Stack trace",
+    "<stack",
+    "[[",
+    "[Op:",
+)
 """Lines with these say where TensorFlow failed, not why."""
 
 MOST = 200

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import tensorflow as tf
@@ -45,6 +47,45 @@ class OwnIterator:
 
     def __del__(self) -> None:
         self.close()
+
+
+class Feed:
+    """A dataset's batches over and over, made only while somebody holds it.
+
+    Of two pipelines that are measured in turn, one would fill its buffers while it is the other's
+    turn, and take the processors from it.
+
+    Arguments:
+        dataset: to take them from.
+    """
+
+    def __init__(self, dataset: tf.data.Dataset) -> None:
+        self._dataset = dataset.repeat()
+        self._open: OwnIterator | None = None
+        self._take = tf.function(_take)
+
+    @contextmanager
+    def held(self) -> Iterator[Any]:
+        """Its iterator; the same one inside of another `with`, a new one outside."""
+        if self._open is not None:
+            yield self._open.iterator
+            return
+        self._open = OwnIterator(self._dataset)
+        try:
+            yield self._open.iterator
+        finally:
+            self._open.close()
+            self._open = None
+
+    def take(self, batches: int) -> None:
+        """Takes so many."""
+        with self.held() as iterator:
+            self._take(iterator, tf.constant(batches))
+
+
+def _take(iterator: tf.data.Iterator, batches: tf.Tensor) -> None:
+    for _ in tf.range(batches):
+        iterator.get_next()
 
 
 def _types(element_spec: Any) -> list[tf.DType]:

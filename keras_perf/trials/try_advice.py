@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 
 import keras
 import tensorflow as tf
@@ -17,7 +16,7 @@ from keras_perf.trials.restored import KeptState, build
 from keras_perf.trials.rewriting.pipeline_graph import CannotRewriteError, PipelineGraph
 from keras_perf.trials.training.running import TrainFunctions
 from keras_perf.trials.training.search import Search
-from keras_perf.trials.training.setup import Setup
+from keras_perf.trials.training.setup import Setup, with_options
 from keras_perf.trials.training.tried_advice import TriedAdvice
 
 
@@ -117,9 +116,9 @@ def tried_advice(
             trials = search.run()
         progress.ends()
     best = search.best
-    of_input = replace(best, graph=best.graph, behind=())
-    changed = best.graph is not graph or best.options
-    return TriedAdvice(trials, of_input.dataset() if changed else dataset)
+    if best.graph is not graph or best.options:
+        dataset = with_options(best.graph.dataset(), best.options)
+    return TriedAdvice(trials, dataset)
 
 
 @contextmanager

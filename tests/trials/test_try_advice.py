@@ -68,7 +68,7 @@ def in_this_order(monkeypatch, gains):
     """Pairs are as scripted: the training beside a ready batch, each change alone, all together."""
     left = list(gains)
 
-    def scripted(before, after, **_):
+    def scripted(*_, **__):
         gain, low = left.pop(0)
         return Pair(10.0, 10.0 / gain, gain, low, 2 * gain - low)
 
@@ -84,13 +84,10 @@ def in_this_order(monkeypatch, gains):
         def settle(self):
             pass
 
-        def skip(self, batches):
-            pass
-
-        def close(self):
-            pass
+        feed = None
 
     monkeypatch.setattr(search, "in_turn", scripted)
+    monkeypatch.setattr(search.Search, "_measured", lambda _, *pair: scripted(*pair))
     monkeypatch.setattr(search, "RunningTraining", Nothing)
     monkeypatch.setattr(search, "EndlessPipeline", Nothing)
     return left

@@ -36,7 +36,7 @@ def reason_against(
 def not_filled(
     change: Change,
     graph: PipelineGraph,
-    skip: Callable[[int], object],
+    take: Callable[[int], object],
     *,
     batch_ms: float,
     left_s: float,
@@ -47,7 +47,7 @@ def not_filled(
     Arguments:
         change: may keep what a pass makes.
         graph: without it.
-        skip: takes so many batches of the changed pipeline.
+        take: takes so many batches of the changed pipeline.
         batch_ms: milliseconds of a batch without it.
         left_s: seconds for all that is still to be tried.
         within_s: seconds that looking at elements may last.
@@ -66,5 +66,6 @@ def not_filled(
     size = elements * mean_bytes(kept, COMPARED, within_s)
     if size > psutil.virtual_memory().available / 2:
         return f"{size / 2**20:.0f} MiB would take more than half of the memory that is free"
-    skip(batches)
+    # All is kept once the end has been seen.
+    take(batches + 1)
     return ""

@@ -18,6 +18,9 @@ IGNORE_STATE = 1
 SEEDED = {"ShuffleDatasetV3": 2, "ShuffleAndRepeatDatasetV2": 3, "RandomDatasetV2": 0}
 """Stages with a generator of seeds: where their two seeds are among the inputs, before it."""
 
+SHUFFLES = ("ShuffleDatasetV3", "ShuffleAndRepeatDatasetV2")
+"""Stages whose second input is the number of elements that they hold."""
+
 DRAWS = ("Random", "StatefulUniform", "StatefulStandardNormal", "Multinomial", "Bernoulli")
 """What the names of operations have in them that draw random numbers."""
 
@@ -175,6 +178,17 @@ class PipelineGraph:
                     reader.input[place] = node.name
         self._insert(1 + self._place(stage), node)
         return node
+
+    def with_small_shuffles(self, most: int) -> PipelineGraph:
+        """A copy whose shuffles hold so many elements at most, so that its order is another."""
+        changed = self.copy()
+        for name in [stage.name for stage in changed.stages if stage.op in SHUFFLES]:
+            size = changed.constant("buffer_size", most, tf.int64)
+            stage = next(each for each in changed.stages if each.name == name)
+            held = changed.constant_value(stage.input[1])
+            if held is None or not 0 < int(held) <= most:
+                stage.input[1] = size
+        return changed
 
     def _place(self, stage: NodeDef) -> int:
         return next(p for p, n in enumerate(self.definition.node) if n.name == stage.name)

@@ -8,11 +8,10 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from keras_perf.trials.in_turn import Pair, in_turn
-from keras_perf.trials.own_iterator import OwnIterator
+from keras_perf.trials.own_iterator import Feed
 
 SLICE_S = 0.15
-"""Seconds of one pipeline before it is the other's turn; as long it runs before, not counted, for
-what it has prepared meanwhile is gone by then."""
+"""Seconds of one pipeline before it is the other's turn; as long it runs before, not counted."""
 
 FEW_CALLS = 16
 """Batches are taken in so many calls a slice, or fewer: a call from Python costs 0.1 ms."""
@@ -29,29 +28,25 @@ class EndlessPipeline:
     """
 
     def __init__(self, dataset: tf.data.Dataset, clock: Clock = time.perf_counter) -> None:
-        self._batches = OwnIterator(dataset.repeat())
+        self._feed = Feed(dataset)
         self._clock, self._at_once = clock, 1
-        self._take = tf.function(lambda iterator, count: _taken(iterator, count))
 
     def take(self, batches: int) -> float:
         """Seconds for so many batches."""
         begin = self._clock()
-        self._take(self._batches.iterator, tf.constant(batches))
+        self._feed.take(batches)
         return self._clock() - begin
 
-    def close(self) -> None:
-        """Ends it."""
-        self._batches.close()
-
     def batch_ms(self, step_s: float = 0.0) -> float:
-        """A batch, as fast as they can be made: those that lie in buffers are taken before.
+        """A batch, as fast as they can be made.
 
         Arguments:
             step_s: seconds in which nothing is taken, as while a step trains; they are in the
                 figure.
         """
-        self._take_for(SLICE_S, step_s)
-        batches, seconds = self._take_for(SLICE_S, step_s)
+        with self._feed.held():
+            self._take_for(SLICE_S, step_s)
+            batches, seconds = self._take_for(SLICE_S, step_s)
         return 1e3 * seconds / batches
 
     def _take_for(self, seconds: float, step_s: float) -> tuple[int, float]:
@@ -71,11 +66,6 @@ class EndlessPipeline:
             elif taken_s > seconds and self._at_once > 1:
                 self._at_once //= 2
         return batches, spent
-
-
-def _taken(iterator: tf.data.Iterator, count: tf.Tensor) -> None:
-    for _ in tf.range(count):
-        iterator.get_next()
 
 
 def side_by_side(

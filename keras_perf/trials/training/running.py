@@ -9,26 +9,21 @@ from contextlib import contextmanager
 from typing import Any
 
 import keras
-import tensorflow as tf
 
-from keras_perf.trials.own_iterator import OwnIterator
+from keras_perf.trials.own_iterator import Feed
 from keras_perf.trials.repeated_function import RepeatedFunction
 from keras_perf.trials.restored import KeptState
 from keras_perf.trials.train_function import TrainFunction, read_logs, train_function_of
 from keras_perf.trials.training.setup import Setup
 
 SLICE_S = 0.15
-"""Seconds of one training before it is the other's turn; half as long it runs before, not counted,
-until all goes its usual way."""
+"""Seconds of one training before it is the other's turn; as long it runs before, not counted."""
 
 SETTLING_S = 3.0
 """Most seconds until a training goes its usual way."""
 
 SETTLED = 1.25
 """It does if it has not become so many times as fast."""
-
-AT_ONCE = 64
-"""Most batches that are taken in one call, from Python, which costs 0.1 ms."""
 
 
 class TrainFunctions:
@@ -65,9 +60,10 @@ class RunningTraining:
         setup: what is trained, and how.
         functions: where its train function comes from.
         clock: seconds.
+        feed: of the same input, to share; another one if it is None.
 
-    Raises:
-        ValueError: parts of the setup do not go together.
+    Attributes:
+        feed: where its batches come from.
     """
 
     def __init__(
@@ -75,79 +71,62 @@ class RunningTraining:
         setup: Setup,
         functions: TrainFunctions,
         clock: Callable[[], float] = time.perf_counter,
+        feed: Feed | None = None,
     ) -> None:
         self._setup, self._clock = setup, clock
-        self._batches = OwnIterator(setup.dataset().repeat())
-        self._iterator = self._batches.iterator
-        self._skip = tf.function(_skip)
-        function = functions.of(setup, self._iterator)
-        self._execute: Callable[[], Any] = lambda: function(self._iterator)
+        self.feed = feed or Feed(setup.dataset())
+        with self.feed.held() as iterator:
+            self._execute = functions.of(setup, iterator)
         if setup.calls > 1:
-            self._execute = self._repeated(function, setup.calls)
+            self._execute = _repeated(self._execute, setup.calls)
         self._steps = setup.calls * setup.model.steps_per_execution * setup.rows
         self._hooks: keras.callbacks.CallbackList | None = None
         if setup.callbacks:
             self._hooks = keras.callbacks.CallbackList(list(setup.callbacks), model=setup.model)
 
-    def _repeated(self, function: TrainFunction, calls: int) -> Callable[[], Any]:
-        if self._setup.run_eagerly:
-            raise ValueError("several steps share nothing where operations run one by one")
-        repeated = RepeatedFunction(function)
-        repeated.prepare(self._iterator)
-        return lambda: repeated.run(self._iterator, calls)
-
-    def skip(self, batches: int) -> None:
-        """Takes so many batches without training."""
-        self._skip(self._iterator, tf.constant(batches, tf.int64))
-
-    def close(self) -> None:
-        """Ends its input."""
-        self._batches.close()
-
     def settle(self) -> None:
-        """Runs until it goes its usual way: functions are compiled, buffers and threads tuned."""
+        """Runs until it goes its usual way: functions are compiled, and threads tuned."""
         begin, before_ms = self._clock(), float("inf")
-        while self._clock() - begin < SETTLING_S:
-            steps, seconds = self._run_for(SLICE_S / 2)
-            now_ms = 1e3 * seconds / steps
-            if now_ms * SETTLED > before_ms:
-                return
-            before_ms = now_ms
+        with self.feed.held():
+            while self._clock() - begin < SETTLING_S:
+                steps, seconds = self._run_for(SLICE_S / 2)
+                now_ms = 1e3 * seconds / steps
+                if now_ms * SETTLED > before_ms:
+                    return
+                before_ms = now_ms
 
     def step_ms(self) -> float:
         """A step of the present batch size, in a slice of training."""
-        with _resting_collector(self._setup.collector_rests):
-            self._empty_buffers()
-            self._run_for(SLICE_S / 2)
+        with self.feed.held(), _resting_collector(self._setup.collector_rests):
+            self._run_for(SLICE_S)
             steps, seconds = self._run_for(SLICE_S)
         return 1e3 * seconds / steps
 
-    def _empty_buffers(self) -> None:
-        """Takes what the input has prepared while it was another one's turn."""
-        begin, count = self._clock(), 1
-        while (now := self._clock()) - begin < SLICE_S:
-            self.skip(count)
-            at_hand = self._clock() - now < SLICE_S / AT_ONCE
-            count = min(AT_ONCE, 2 * count) if at_hand else 1
-
     def _run_for(self, seconds: float) -> tuple[int, float]:
         """Steps, in so many seconds; at least one execution."""
-        steps, begin, logs = 0, self._clock(), None
-        while not steps or self._clock() - begin < seconds:
-            if self._hooks is not None:
-                self._hooks.on_train_batch_begin(steps)
-            logs = self._execute()
-            steps += self._steps
-            if self._hooks is not None:
-                self._hooks.on_train_batch_end(steps, logs)
-        # The device is done when they can be read.
-        read_logs(logs)
-        return steps, self._clock() - begin
+        with self.feed.held() as iterator:
+            steps, begin, logs = 0, self._clock(), None
+            while not steps or self._clock() - begin < seconds:
+                if self._hooks is not None:
+                    self._hooks.on_train_batch_begin(steps)
+                logs = self._execute(iterator)
+                steps += self._steps
+                if self._hooks is not None:
+                    self._hooks.on_train_batch_end(steps, logs)
+            # The device is done when they can be read.
+            read_logs(logs)
+            return steps, self._clock() - begin
 
 
-def _skip(iterator: tf.data.Iterator, batches: tf.Tensor) -> None:
-    for _ in tf.range(batches):
-        iterator.get_next()
+def _repeated(function: TrainFunction, calls: int) -> TrainFunction:
+    """So many calls as one."""
+    repeated = RepeatedFunction(function)
+
+    def execute(iterator: Any) -> Any:
+        repeated.prepare(iterator)
+        return repeated.run(iterator, calls)
+
+    return execute
 
 
 @contextmanager

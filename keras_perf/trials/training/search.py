@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
 from keras_perf.records.run.advice_trials import AdviceTrials, NotTried, TriedChange
@@ -104,9 +105,7 @@ class Search:
     def _look(self) -> None:
         """The training as it is, its input alone, and its step alone."""
         self._say("the input alone")
-        alone = EndlessPipeline(self.setup.graph.dataset(), self.clock)
-        self._batch_ms = alone.batch_ms()
-        alone.close()
+        self._batch_ms = EndlessPipeline(self.setup.dataset(), self.clock).batch_ms()
         self._say("the training as it is")
         self._present = RunningTraining(self.setup, self.functions, self.clock)
         self._present.settle()
@@ -114,7 +113,6 @@ class Search:
         ready = RunningTraining(replace(self.setup, ready=True), self.functions, self.clock)
         ready.settle()
         self._pair = in_turn(self._present.step_ms, ready.step_ms, seconds=self._for_a_pair(8))
-        ready.close()
         self._step_ms = self._pair.before_ms
 
     def _changes(self) -> list[TrainingChange]:
@@ -135,32 +133,34 @@ class Search:
         found = self._tried(change, self.setup, self._present, seconds)
         if found is not None:
             self._alone.append((change, found[0]))
-            found[1].close()
 
     def _tried(
         self, change: TrainingChange, on: Setup, beside: RunningTraining, seconds: float
     ) -> tuple[TriedChange, RunningTraining] | None:
         """What it gains on top of a training that runs; None where it cannot be made."""
         self._say(f"{change.id} ({change.where})")
-        changed = None
         try:
             why = self._against(change, on)
             if not why:
-                changed = RunningTraining(change.made(on), self.functions, self.clock)
+                made = change.made(on)
+                feed = beside.feed if made.input == on.input else None
+                changed = RunningTraining(made, self.functions, self.clock, feed)
                 why = self._not_kept(change, on, changed)
-            if not why and changed is not None:
-                changed.settle()
-                pair = in_turn(
-                    beside.step_ms, changed.step_ms, seconds=seconds, hopeless=CLEARLY_SLOWER
-                )
+            if not why:
+                pair = self._measured(beside, changed, seconds)
                 after = tuple(each.id for each in self._together)
                 return as_tried(change, pair, self.outside_ms, after), changed
         except Exception as error:  # noqa: BLE001  what TensorFlow, Keras or the user's code raises
             why = told(error)
-        if changed is not None:
-            changed.close()
         self._not_tried.append(NotTried(id=change.id, where=change.where, why=why))
         return None
+
+    def _measured(self, one: RunningTraining, other: RunningTraining, seconds: float) -> Pair:
+        with ExitStack() as shared:
+            if one.feed is other.feed:
+                shared.enter_context(one.feed.held())
+            other.settle()
+            return in_turn(one.step_ms, other.step_ms, seconds=seconds, hopeless=CLEARLY_SLOWER)
 
     def _against(self, change: TrainingChange, on: Setup) -> str:
         rewriting = change.rewriting
@@ -175,7 +175,7 @@ class Search:
         return not_filled(
             change.rewriting,
             on.graph,
-            changed.skip,
+            changed.feed.take,
             batch_ms=self._batch_ms,
             left_s=self._left_s,
             within_s=CHECKING * self.budget_s,
@@ -200,22 +200,17 @@ class Search:
             seconds = self._for_a_pair(len(wanted) - number + 1)
             found = self._tried(change, self._best, running, seconds)
             if found is not None and found[0].low >= WORTHWHILE:
-                if self._together:
-                    running.close()
                 self._together.append(found[0])
                 self._best, running = change.made(self._best), found[1]
-            elif found is not None:
-                found[1].close()
         if len(self._together) > 1:
             self._measure_total(running)
         elif self._together:
             self._total = self._together[0]
-        running.close()
 
     def _measure_total(self, running: RunningTraining) -> None:
         self._say("all together")
         seconds = self._for_a_pair(1)
-        pair = in_turn(self._present.step_ms, running.step_ms, seconds=seconds)
+        pair = self._measured(self._present, running, seconds)
         all_ = TrainingChange("all", "", "", lambda setup: setup)
         self._total = as_tried(all_, pair, self.outside_ms)
         if self._total.low < WORTHWHILE:

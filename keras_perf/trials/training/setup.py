@@ -14,6 +14,10 @@ Setting = Callable[[tf.data.Options], None]
 Transformation = Callable[[tf.data.Dataset], tf.data.Dataset]
 
 
+SHUFFLED = 64
+"""Examples in a shuffle buffer on trial, at most."""
+
+
 @dataclass(frozen=True)
 class Setup:
     """The parts of a training that trials change; `dataclasses.replace` makes another one.
@@ -43,9 +47,17 @@ class Setup:
     callbacks: tuple[keras.callbacks.Callback, ...] = ()
     collector_rests: bool = False
 
+    @property
+    def input(self) -> tuple[object, ...]:
+        """What its batches depend on: setups that are equal in it can share them."""
+        return id(self.graph), self.options, self.behind, self.ready
+
     def dataset(self) -> tf.data.Dataset:
-        """A new one: what it draws, or keeps, begins anew."""
-        dataset = with_options(self.graph.dataset(), self.options)
+        """One to measure, which begins anew, with shuffles that are soon filled.
+
+        A shuffle takes as long for an example whatever its size, but for its filling.
+        """
+        dataset = with_options(self.graph.with_small_shuffles(SHUFFLED).dataset(), self.options)
         for each in self.behind:
             dataset = each(dataset)
         # Of a cache the element has the shapes of the dataset, of a tensor its own.
