@@ -11,7 +11,12 @@ import tensorflow as tf
 
 from keras_perf.records.arguments import require_bool, require_number
 from keras_perf.trials.arguments import check_dataset
-from keras_perf.trials.rewriting.changes import Change, NotDone, possible_changes
+from keras_perf.trials.rewriting.changes import (
+    Change,
+    NoLongerPossibleError,
+    NotDone,
+    possible_changes,
+)
 from keras_perf.trials.rewriting.pipeline_graph import CannotRewriteError, PipelineGraph
 from keras_perf.trials.rewriting.same_elements import mean_bytes, start_alike
 from keras_perf.trials.rewriting.side_by_side import EndlessPipeline, Pair, side_by_side
@@ -139,16 +144,19 @@ class _Search:
 
     def _try(self, change: Change) -> None:
         """Measures it, and keeps it if it pays; or says why not."""
-        made, options = change.made(self._graph), [*self._options]
+        options = [*self._options]
         if change.options is not None:
             options.append(change.options)
         try:
+            made = change.made(self._graph)
             why = self._reason_against(change, made)
             if not why:
                 pipeline = EndlessPipeline(self._with(made.dataset(), options))
                 why = self._not_filled(change, made, pipeline)
             if not why:
                 pair = self._measured(change, pipeline)
+        except NoLongerPossibleError:
+            return
         except (tf.errors.OpError, ValueError, TypeError) as error:
             why = f"TensorFlow refuses it: {error}".splitlines()[0]
         if why:
@@ -189,7 +197,7 @@ class _Search:
         """Why it must not be done; "" if the stage's first elements are as they were."""
         if not change.stage:
             return ""
-        was, is_now = (graph.until(change.stage).dataset() for graph in (self._graph, made))
+        was, is_now = change.compared(self._graph, made)
         if start_alike(was, is_now, COMPARED, CHECKING * self._budget_s):
             return ""
         return "its elements would differ, or differ from one time to the next anyhow"

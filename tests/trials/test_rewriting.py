@@ -85,6 +85,17 @@ def test_drawn_pipelines_give_the_same_elements_however_they_are_changed(kinds, 
         assert dataset.cardinality() == made().cardinality()
 
 
+@pytest.mark.parametrize("each_pass", [True, False])
+def test_a_shuffle_keeps_its_order_from_pass_to_pass_if_it_did(each_pass):
+    def made():
+        data = numbers().shuffle(24, seed=3, reshuffle_each_iteration=each_pass)
+        return data.map(doubled).repeat(3).batch(4)
+
+    expected = checksums(made(), *ALL)
+    for what, dataset in rewritten(made()):
+        assert checksums(dataset, *ALL) == expected, what
+
+
 # -- of all kinds ------------------------------------------------------------------------
 
 
@@ -205,6 +216,15 @@ def test_what_cannot_be_written_is_refused_in_a_line(monkeypatch):
     with pytest.raises(CannotRewriteError) as error:
         PipelineGraph.of(numbers())
     assert "\n" not in str(error.value)
+
+
+def test_an_order_that_is_another_each_time_hides_no_difference():
+    """A shuffle without a seed: both are compared with the same one."""
+    graph, found, _ = changes_of(numbers().shuffle(24).map(doubled).batch(4))
+    change = found["parallel-map"]
+    assert start_alike(*change.compared(graph, change.made(graph)), *ALL)
+    other, _, _ = changes_of(numbers().shuffle(24).map(lambda x: 2 * x + x // 20).batch(4))
+    assert not start_alike(*change.compared(graph, change.made(other)), *ALL)
 
 
 # -- comparing ---------------------------------------------------------------------------

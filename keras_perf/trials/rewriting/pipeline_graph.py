@@ -18,6 +18,9 @@ IGNORE_STATE = 1
 SEEDED = {"ShuffleDatasetV3": 2, "ShuffleAndRepeatDatasetV2": 3, "RandomDatasetV2": 0}
 """Stages with a generator of seeds: where their two seeds are among the inputs, before it."""
 
+ANEW_EACH_PASS = ("reshuffle_each_iteration", "rerandomize_each_iteration")
+"""Attributes of such stages: every pass has an order of its own."""
+
 DRAWS = ("Random", "StatefulUniform", "StatefulStandardNormal", "Multinomial", "Bernoulli")
 """What the names of operations have in them that draw random numbers."""
 
@@ -74,13 +77,18 @@ class PipelineGraph:
         end = next(node for node in cut.definition.node if node.op == "_Retval")
         end.input[0] = stage
         last = next(node for node in cut.stages if node.name == stage)
-        types = last.attr["output_types"].list.type or last.attr["Toutput_types"].list.type
-        shapes = last.attr["output_shapes"].list.shape
-        cut.element_spec = tuple(
-            tf.TensorSpec(tf.TensorShape(shape), tf.as_dtype(kind))
-            for kind, shape in zip(types, shapes, strict=True)
-        )
+        cut.element_spec = specs_of(last)
         return cut
+
+    def with_fixed_seeds(self) -> PipelineGraph:
+        """The same with the same order in every shuffle that has no seed."""
+        fixed = self.copy()
+        seeds = [fixed.constant("seed", value, tf.int64) for value in (7, 11)]
+        for node in fixed.definition.node:
+            first = 0 if node.op == "AnonymousSeedGenerator" else SEEDED.get(node.op)
+            if first is not None:
+                node.input[first], node.input[first + 1] = seeds
+        return fixed
 
     # -- reading -------------------------------------------------------------------------
 
@@ -96,6 +104,23 @@ class PipelineGraph:
         readers = [i for node in self.stages for i in map(_name, node.input) if i in names]
         several = any(sum(_name(i) in names for i in node.input) > 1 for node in self.stages)
         return not several and len(readers) == len(set(readers))
+
+    def source(self, stage: NodeDef) -> NodeDef | None:
+        """The only stage that this one takes its elements from; None if there are several."""
+        names = [_name(wire) for wire in stage.input]
+        found = [each for each in self.stages if each.name in names]
+        return found[0] if len(found) == 1 else None
+
+    def readers(self, stage: NodeDef) -> list[NodeDef]:
+        """The nodes that take this stage's elements."""
+        return [node for node in self.definition.node if stage.name in map(_name, node.input)]
+
+    def value(self, wire: str) -> Any:
+        """Of the constant that an input of a node comes from; None if it is none."""
+        for node in self.definition.node:
+            if node.name == _name(wire) and node.op == "Const":
+                return tf.make_ndarray(node.attr["value"].tensor)
+        return None
 
     def operations(self, stage: NodeDef) -> set[str]:
         """Types of all operations in the functions of a stage, however far in."""
@@ -139,7 +164,8 @@ class PipelineGraph:
             if stage.op not in SEEDED:
                 continue
             first = SEEDED[stage.op]
-            again = self.constant("reshuffle", value=True, dtype=tf.bool)
+            each_pass = any(stage.attr[name].b for name in ANEW_EACH_PASS if name in stage.attr)
+            again = self.constant("reshuffle", value=each_pass, dtype=tf.bool)
             node = NodeDef(name=self._new("seed_generator"), op="AnonymousSeedGenerator")
             node.input.extend([stage.input[first], stage.input[first + 1], again])
             self._insert(self._place(stage), node)
@@ -164,12 +190,32 @@ class PipelineGraph:
             node.attr[attribute].CopyFrom(stage.attr[attribute])
         if not node.attr["output_types"].list.type:
             node.attr["output_types"].CopyFrom(stage.attr["Toutput_types"])
-        for reader in self.definition.node:
-            for place, each in enumerate(reader.input):
-                if _name(each) == stage.name:
-                    reader.input[place] = node.name
+        self._redirect(stage.name, node.name)
         self._insert(1 + self._place(stage), node)
         return node
+
+    def move_behind(self, name: str, other: str) -> NodeDef:
+        """Takes a stage out and puts it behind another one, which it then reads.
+
+        Returns:
+            The stage, to be given the types and shapes of its place.
+        """
+        nodes = {node.name: node for node in self.definition.node}
+        self._redirect(name, _name(nodes[name].input[0]))
+        self._redirect(other, name)
+        nodes[name].input[0] = other
+        moved = NodeDef()
+        moved.CopyFrom(nodes[name])
+        self.definition.node.remove(nodes[name])
+        self._insert(1 + self._place(nodes[other]), moved)
+        return next(node for node in self.definition.node if node.name == name)
+
+    def _redirect(self, source: str, target: str) -> None:
+        """All that reads the one reads the other."""
+        for reader in self.definition.node:
+            for place, each in enumerate(reader.input):
+                if _name(each) == source:
+                    reader.input[place] = target
 
     def _place(self, stage: NodeDef) -> int:
         return next(p for p, n in enumerate(self.definition.node) if n.name == stage.name)
@@ -185,6 +231,16 @@ class PipelineGraph:
         return next(
             n for n in (f"{name}/tuned_{k}" for k in range(len(taken) + 1)) if n not in taken
         )
+
+
+def specs_of(stage: NodeDef) -> tuple[tf.TensorSpec, ...]:
+    """The flat tensors of a stage's elements."""
+    types = stage.attr["output_types"].list.type or stage.attr["Toutput_types"].list.type
+    shapes = stage.attr["output_shapes"].list.shape
+    return tuple(
+        tf.TensorSpec(tf.TensorShape(shape), tf.as_dtype(kind))
+        for kind, shape in zip(types, shapes, strict=True)
+    )
 
 
 def _name(wire: str) -> str:

@@ -1,0 +1,33 @@
+"""All kinds of changes, in the order in which they are tried."""
+
+from __future__ import annotations
+
+from keras_perf.trials.rewriting.changes.cache import cache
+from keras_perf.trials.rewriting.changes.change import Change, NotDone
+from keras_perf.trials.rewriting.changes.parallel_map import parallel_maps
+from keras_perf.trials.rewriting.changes.prefetch import prefetch
+from keras_perf.trials.rewriting.changes.whole_pipeline import order_given_up, wider_pool
+from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
+
+
+def possible_changes(
+    graph: PipelineGraph, *, any_order: bool
+) -> tuple[list[Change], list[NotDone]]:
+    """In the order in which they are tried, and what is not.
+
+    Arguments:
+        graph: of the dataset as it is.
+        any_order: the order of elements may change.
+    """
+    kinds = (
+        parallel_maps(graph),
+        wider_pool(graph),
+        prefetch(graph),
+        cache(graph),
+        order_given_up(graph, allowed=any_order),
+    )
+    found = [each for kind in kinds for each in kind]
+    return (
+        [each for each in found if isinstance(each, Change)],
+        [each for each in found if isinstance(each, NotDone)],
+    )
