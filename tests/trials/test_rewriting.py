@@ -172,8 +172,8 @@ def test_a_cache_stands_before_what_is_random():
     assert found["cache"].code == "map(doubled).cache()"
 
 
-def test_behind_a_shuffle_and_in_several_datasets_nothing_is_cached():
-    assert "cache" not in changes_of(numbers().shuffle(4).map(doubled).batch(4))[1]
+def test_behind_shuffled_batches_and_in_several_datasets_nothing_is_cached():
+    assert "cache" not in changes_of(numbers().shuffle(4).batch(4).map(doubled))[1]
     together = tf.data.Dataset.zip(numbers().map(doubled), numbers()).batch(4)
     _, found, left = changes_of(together)
     assert "cache" not in found
@@ -225,6 +225,31 @@ def test_an_order_that_is_another_each_time_hides_no_difference():
     assert start_alike(*change.compared(graph, change.made(graph)), *ALL)
     other, _, _ = changes_of(numbers().shuffle(24).map(lambda x: 2 * x + x // 20).batch(4))
     assert not start_alike(*change.compared(graph, change.made(other)), *ALL)
+
+
+# -- states -----------------------------------------------------------------------------
+
+
+def pictures():
+    return tf.data.Dataset.from_tensor_slices((np.zeros((8, 4, 4, 3), "float32"), np.arange(8)))
+
+
+def keras_layer():
+    flip = keras.layers.RandomFlip(seed=1)
+    return lambda: pictures().map(lambda x, y: (flip(tf.cast(x, tf.float32)), y)).batch(4)
+
+
+def generator():
+    drawn = tf.random.Generator.from_seed(1)
+    return lambda: numbers().map(lambda x: drawn.uniform([])).batch(4)
+
+
+@pytest.mark.parametrize("kind", [keras_layer, generator])
+def test_random_layers_and_generators_are_neither_kept_nor_run_in_parallel(kind):
+    graph = PipelineGraph.of(kind()())
+    found, left = possible_changes(graph, any_order=False)
+    assert not {"cache", "parallel-map", "batch-before-map"} & {each.id for each in found}
+    assert {"parallel-map", "batch-before-map"} <= {each.id for each in left}
 
 
 # -- comparing ---------------------------------------------------------------------------

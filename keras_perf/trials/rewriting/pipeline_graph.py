@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -23,6 +23,10 @@ ANEW_EACH_PASS = ("reshuffle_each_iteration", "rerandomize_each_iteration")
 
 DRAWS = ("Random", "StatefulUniform", "StatefulStandardNormal", "Multinomial", "Bernoulli")
 """What the names of operations have in them that draw random numbers."""
+
+WRITES = ("Assign", "RngReadAndSkip", "RngSkip", "ResourceScatter", "TableInsert", "TableImport")
+"""What the names of operations have in them that change a state; Keras's random layers keep theirs
+in a variable."""
 
 
 class CannotRewriteError(ValueError):
@@ -138,12 +142,15 @@ class PipelineGraph:
         return types
 
     def is_random(self, stage: NodeDef) -> bool:
-        """Its functions draw random numbers, by a state that calls change."""
-        types = self.operations(stage)
+        """Its functions draw random numbers, or write a variable: each call changes a state."""
         return any(
-            any(word in each for word in DRAWS) and not each.startswith("Stateless")
-            for each in types
+            any(word in each for word in (*DRAWS, *WRITES)) and not each.startswith("Stateless")
+            for each in self.operations(stage)
         )
+
+    def reads_variable(self, stage: NodeDef) -> bool:
+        """Its functions read a variable, which may change from pass to pass."""
+        return "ReadVariableOp" in self.operations(stage)
 
     def runs_python(self, stage: NodeDef) -> bool:
         """Its functions call Python."""
@@ -209,6 +216,10 @@ class PipelineGraph:
         self.definition.node.remove(nodes[name])
         self._insert(1 + self._place(nodes[other]), moved)
         return next(node for node in self.definition.node if node.name == name)
+
+    def add_functions(self, functions: Iterable[FunctionDef]) -> None:
+        """Definitions that stages may call from now on."""
+        self.definition.library.function.extend(functions)
 
     def _redirect(self, source: str, target: str) -> None:
         """All that reads the one reads the other."""

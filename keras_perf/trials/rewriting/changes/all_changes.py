@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from keras_perf.trials.rewriting.changes.batch_before_map import batches_before_maps
 from keras_perf.trials.rewriting.changes.cache import cache
 from keras_perf.trials.rewriting.changes.change import Change, NotDone
 from keras_perf.trials.rewriting.changes.parallel_map import parallel_maps
@@ -20,6 +21,7 @@ def possible_changes(
         any_order: the order of elements may change.
     """
     kinds = (
+        batches_before_maps(graph),
         parallel_maps(graph),
         wider_pool(graph),
         prefetch(graph),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tensorflow as tf
+from tensorflow.core.framework.node_def_pb2 import NodeDef
 
 from keras_perf.trials.rewriting.changes.change import (
     Change,
@@ -23,7 +24,7 @@ def cache(graph: PipelineGraph) -> Found:
         return
     place = None
     for stage in graph.stages:
-        if graph.is_random(stage) or stage.op.startswith(SEES_ORDER):
+        if differs_from_pass_to_pass(graph, stage):
             break
         if any(word in stage.op for word in ("Map", "Interleave", "Filter")):
             place = stage
@@ -37,6 +38,16 @@ def cache(graph: PipelineGraph) -> Found:
     python = "; your Python function must give the same each time"
     costs = "memory for all that comes out there" + (python if graph.runs_python(place) else "")
     yield Change("cache", where, f"{where}.cache()", costs, apply=apply, stage=name, keeps=True)
+
+
+def differs_from_pass_to_pass(graph: PipelineGraph, stage: NodeDef) -> bool:
+    """What comes out of it, or its order, is not for a cache to keep."""
+    inside = graph.operations(stage)
+    return (
+        graph.is_random(stage)
+        or graph.reads_variable(stage)
+        or any(each.startswith(SEES_ORDER) for each in (stage.op, *inside))
+    )
 
 
 def has_cache(graph: PipelineGraph) -> bool:

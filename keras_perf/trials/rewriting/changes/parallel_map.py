@@ -7,7 +7,12 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from keras_perf.trials.rewriting.changes.change import Change, Found, NotDone
-from keras_perf.trials.rewriting.changes.stages import is_sequential_map, named, present
+from keras_perf.trials.rewriting.changes.stages import (
+    in_parallel,
+    is_sequential_map,
+    named,
+    present,
+)
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 
 
@@ -18,7 +23,7 @@ def parallel_maps(graph: PipelineGraph) -> Found:
             continue
         where = named(stage)
         if graph.is_random(stage):
-            why = "it draws random numbers, which other calls would get"
+            why = "it draws random numbers or writes a variable, which other calls would get"
             yield NotDone("parallel-map", where, why)
             continue
         costs = "a buffer of a few elements"
@@ -27,7 +32,7 @@ def parallel_maps(graph: PipelineGraph) -> Found:
         yield Change(
             "parallel-map",
             where,
-            f"{where[:-1] or 'map('}, num_parallel_calls=tf.data.AUTOTUNE)",
+            in_parallel(stage),
             costs,
             apply=_made_parallel(stage.name),
             stage=stage.name,

@@ -29,6 +29,12 @@ def named(stage: NodeDef) -> str:
     return f"{kind}({function_name(stage)})"
 
 
+def in_parallel(stage: NodeDef) -> str:
+    """How one writes that its function is called several times at once."""
+    kind = named(stage).partition("(")[0]
+    return f"{kind}({function_name(stage) or '…'}, num_parallel_calls=tf.data.AUTOTUNE)"
+
+
 def is_map(stage: NodeDef) -> bool:
     """A map, one call after the other or several at once."""
     return stage.op in ("MapDataset", "ParallelMapDataset", "ParallelMapDatasetV2")

@@ -1,0 +1,37 @@
+"""One change of a pipeline, applied without being measured."""
+
+import tensorflow as tf
+
+from keras_perf.trials.rewriting.changes import possible_changes
+from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
+from keras_perf.trials.rewriting.same_elements import checksums
+
+ALL = 10_000, 60.0
+
+
+def numbers(count=24):
+    return tf.data.Dataset.range(count)
+
+
+def of(kind, dataset):
+    """The changes of this kind, and the reasons against others."""
+    graph = PipelineGraph.of(dataset)
+    found, left = possible_changes(graph, any_order=False)
+    reasons = [each.why for each in left if each.id == kind]
+    return graph, [each for each in found if each.id == kind], reasons
+
+
+def assert_alike(made, change, graph, passes=2):
+    """Elements, order, types and number, in each pass."""
+    changed, as_it_was = change.made(graph).dataset(), made()
+    assert changed.element_spec == as_it_was.element_spec
+    assert changed.cardinality() == as_it_was.cardinality()
+    for _ in range(passes):
+        assert checksums(changed, *ALL) == checksums(as_it_was, *ALL)
+
+
+def operations(graph):
+    return [stage.op.removesuffix("V3").removesuffix("V2") for stage in graph.stages]
+
+
+VARIABLE = tf.Variable(3, dtype=tf.int64)
