@@ -212,7 +212,7 @@ class _Search:
             return "how many batches a pass through the data has is not known"
         if batches * self._after_ms / 1e3 > left_s / 2:
             return "a pass through the data takes longer than the time that is left"
-        kept = self._graph.until(change.stage).dataset()
+        kept = made.until(change.stage).dataset()
         elements = int(kept.cardinality())
         if elements < 0:
             return "how many elements it would keep is not known"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from keras_perf.trials.rewriting.changes.batch_before_map import batches_before_maps
 from keras_perf.trials.rewriting.changes.cache import cache
 from keras_perf.trials.rewriting.changes.change import Change, NotDone
+from keras_perf.trials.rewriting.changes.map_before_shuffle import maps_before_shuffles
 from keras_perf.trials.rewriting.changes.parallel_map import parallel_maps
 from keras_perf.trials.rewriting.changes.prefetch import prefetch
 from keras_perf.trials.rewriting.changes.whole_pipeline import order_given_up, wider_pool
@@ -25,6 +26,7 @@ def possible_changes(
         parallel_maps(graph),
         wider_pool(graph),
         prefetch(graph),
+        maps_before_shuffles(graph),
         cache(graph),
         order_given_up(graph, allowed=any_order),
     )
