@@ -14,6 +14,7 @@ from keras_perf.trials import tune_input as module_under_test
 from keras_perf.trials.rewriting import side_by_side as module
 from keras_perf.trials.rewriting.changes import Change
 from keras_perf.trials.rewriting.same_elements import checksums
+from keras_perf.trials.rewriting.side_by_side import Pair
 
 WAIT_S = 0.01
 
@@ -157,6 +158,36 @@ def test_an_interrupt_leaves_what_is_known_so_far(monkeypatch):
     tuned = kp.tune_input(data)
     assert tuned.dataset is data
     assert tuned.stopped == "Stopped by an interrupt."
+
+
+def whole(count=24):
+    return tf.data.Dataset.range(count)
+
+
+def squared(x):
+    return x * x
+
+
+STACKED = {
+    "a shuffle": lambda: whole().shuffle(7, seed=3).map(squared).batch(4),
+    "a shuffle, repeated": lambda: whole().shuffle(7, seed=3).repeat(2).map(squared).batch(4),
+    "an interleave": lambda: whole().interleave(tf.data.Dataset.range).map(squared).batch(4),
+    "maps of tuples": lambda: (
+        whole().map(lambda x: (x, 2 * x)).map(lambda x, y: {"x": x, "y": y - x}).batch(4)
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", STACKED)
+def test_kept_one_on_top_of_the_other_elements_are_the_same(kind, monkeypatch):
+    made = STACKED[kind]
+    pays = Pair(before_ms=2.0, after_ms=1.0, gain=2.0, low=1.9, high=2.1)
+    monkeypatch.setattr(module_under_test, "side_by_side", lambda *_, **__: pays)
+    tuned = kp.tune_input(made(), budget_s=60)
+    assert len(tuned.changes) >= 3
+    expected = made()
+    for _ in range(2):
+        assert checksums(tuned.dataset, 100, 60) == checksums(expected, 100, 60)
 
 
 def test_random_maps_keep_their_draws():

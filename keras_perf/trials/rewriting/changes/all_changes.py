@@ -6,6 +6,7 @@ from keras_perf.trials.rewriting.changes.batch_before_map import batches_before_
 from keras_perf.trials.rewriting.changes.cache import cache
 from keras_perf.trials.rewriting.changes.change import Change, NotDone
 from keras_perf.trials.rewriting.changes.map_before_shuffle import maps_before_shuffles
+from keras_perf.trials.rewriting.changes.parallel_interleave import parallel_interleaves
 from keras_perf.trials.rewriting.changes.parallel_map import parallel_maps
 from keras_perf.trials.rewriting.changes.prefetch import prefetch
 from keras_perf.trials.rewriting.changes.whole_pipeline import order_given_up, wider_pool
@@ -23,6 +24,7 @@ def possible_changes(
     """
     kinds = (
         batches_before_maps(graph),
+        parallel_interleaves(graph),
         parallel_maps(graph),
         wider_pool(graph),
         prefetch(graph),
