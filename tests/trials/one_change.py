@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from keras_perf.trials.rewriting.changes import possible_changes
+from keras_perf.trials.rewriting.changes import NoLongerPossibleError, possible_changes
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.rewriting.same_elements import checksums
 
@@ -28,6 +28,31 @@ def assert_alike(made, change, graph, passes=2):
     assert changed.cardinality() == as_it_was.cardinality()
     for _ in range(passes):
         assert checksums(changed, *ALL) == checksums(as_it_was, *ALL)
+
+
+def rewritten(dataset, alone=12):
+    """Each possible change alone, or so many, then all one on top of the other, by name."""
+    graph = PipelineGraph.of(dataset)
+    found, _ = possible_changes(graph, any_order=False)
+    together, settings = graph, []
+    for place, change in enumerate(found):
+        if place < alone:
+            made = set_to(change.made(graph).dataset(), [change.options])
+            yield f"{change.id}, {change.where}", made
+        try:
+            together = change.made(together)
+        except NoLongerPossibleError:
+            continue
+        settings.append(change.options)
+    yield "all together", set_to(together.dataset(), settings)
+
+
+def set_to(dataset, settings):
+    for setting in filter(None, settings):
+        options = tf.data.Options()
+        setting(options)
+        dataset = dataset.with_options(options)
+    return dataset
 
 
 def operations(graph):
