@@ -120,6 +120,22 @@ def test_an_order_that_is_another_each_time_hides_no_difference():
     assert not start_alike(*change.compared(graph, change.made(other)), *ALL)
 
 
+def test_a_shuffle_that_is_read_twice_has_one_order_after_the_other_as_before():
+    def made():
+        data = numbers().shuffle(24, seed=3)
+        return tf.data.Dataset.zip(data, data.map(doubled)).batch(4)
+
+    expected = checksums(made(), *ALL)
+    for what, dataset in rewritten(made()):
+        assert checksums(dataset, *ALL) == expected, what
+
+
+def test_random_numbers_that_are_read_twice_are_left_alone():
+    data = numbers().map(noisy)
+    with pytest.raises(CannotRewriteError, match="read twice"):
+        PipelineGraph.of(tf.data.Dataset.zip(data, data.map(doubled)))
+
+
 # -- states -----------------------------------------------------------------------------
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -11,15 +11,10 @@ from tensorflow.core.framework.graph_pb2 import GraphDef
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
 from keras_perf.trials.repeated_function import PYTHON
+from keras_perf.trials.rewriting.seed_generators import draw_anew, fix_seeds
 
 IGNORE_STATE = 1
 """`external_state_policy`: variables and generators that functions hold are the same ones."""
-
-SEEDED = {"ShuffleDatasetV3": 2, "ShuffleAndRepeatDatasetV2": 3, "RandomDatasetV2": 0}
-"""Stages with a generator of seeds: where their two seeds are among the inputs, before it."""
-
-ANEW_EACH_PASS = ("reshuffle_each_iteration", "rerandomize_each_iteration")
-"""Attributes of such stages: every pass has an order of its own."""
 
 DRAWS = ("Random", "StatefulUniform", "StatefulStandardNormal", "Multinomial", "Bernoulli")
 """What the names of operations have in them that draw random numbers."""
@@ -61,7 +56,12 @@ class PipelineGraph:
         except Exception as error:
             raise CannotRewriteError(f"{type(error).__name__}: {error}".splitlines()[0]) from error
         graph = cls(definition, dataset.element_spec)
-        graph._draw_anew()
+        drawing = [s.attr["f"].func.name for s in graph.stages if graph.operations(s, of=DRAWS)]
+        if len(drawing) != len(set(drawing)):
+            raise CannotRewriteError(
+                "a map that draws random numbers is read twice, and its copies would not share them"
+            )
+        draw_anew(definition)
         return graph
 
     def copy(self) -> PipelineGraph:
@@ -87,11 +87,7 @@ class PipelineGraph:
     def with_fixed_seeds(self) -> PipelineGraph:
         """The same with the same order in every shuffle that has no seed."""
         fixed = self.copy()
-        seeds = [fixed.constant("seed", value, tf.int64) for value in (7, 11)]
-        for node in fixed.definition.node:
-            first = 0 if node.op == "AnonymousSeedGenerator" else SEEDED.get(node.op)
-            if first is not None:
-                node.input[first], node.input[first + 1] = seeds
+        fix_seeds(fixed.definition)
         return fixed
 
     # -- reading -------------------------------------------------------------------------
@@ -126,8 +122,13 @@ class PipelineGraph:
                 return tf.make_ndarray(node.attr["value"].tensor)
         return None
 
-    def operations(self, stage: NodeDef) -> set[str]:
-        """Types of all operations in the functions of a stage, however far in."""
+    def operations(self, stage: NodeDef, of: Sequence[str] = ()) -> set[str]:
+        """Types of all operations in the functions of a stage, however far in.
+
+        Arguments:
+            stage: a node of the graph.
+            of: parts of names; those with a state whose name has one of them.
+        """
         functions = {each.signature.name: each for each in self.definition.library.function}
         pending, seen = list(_functions_of(stage)), set()
         types: set[str] = set()
@@ -139,14 +140,14 @@ class PipelineGraph:
             for node in functions[name].node_def:
                 types.add(node.op)
                 pending.extend(_functions_of(node))
-        return types
+        if not of:
+            return types
+        states = {each for each in types if not each.startswith("Stateless")}
+        return {each for each in states if any(word in each for word in of)}
 
     def is_random(self, stage: NodeDef) -> bool:
         """Its functions draw random numbers, or write a variable: each call changes a state."""
-        return any(
-            any(word in each for word in (*DRAWS, *WRITES)) and not each.startswith("Stateless")
-            for each in self.operations(stage)
-        )
+        return bool(self.operations(stage, of=(*DRAWS, *WRITES)))
 
     def reads_variable(self, stage: NodeDef) -> bool:
         """Its functions read a variable, which may change from pass to pass."""
@@ -161,24 +162,6 @@ class PipelineGraph:
         name = stage.attr["f"].func.name
         found = (each for each in self.definition.library.function if each.signature.name == name)
         return next(found, None)
-
-    def _draw_anew(self) -> None:
-        """Shuffles and random datasets begin with their first order, each copy by itself.
-
-        As written they go on with the generator that the dataset has, for all copies together.
-        """
-        for stage in self.stages:
-            if stage.op not in SEEDED:
-                continue
-            first = SEEDED[stage.op]
-            each_pass = any(stage.attr[name].b for name in ANEW_EACH_PASS if name in stage.attr)
-            again = self.constant("reshuffle", value=each_pass, dtype=tf.bool)
-            node = NodeDef(name=self._new("seed_generator"), op="AnonymousSeedGenerator")
-            node.input.extend([stage.input[first], stage.input[first + 1], again])
-            self._insert(self._place(stage), node)
-            # Inserting copies the nodes.
-            new = next(each for each in self.stages if each.name == stage.name)
-            new.input[first + 2] = node.name
 
     # -- changing ------------------------------------------------------------------------
 
