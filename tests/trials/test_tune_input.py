@@ -1,5 +1,6 @@
 """tune_input: the same batches, sooner."""
 
+import shutil
 import time
 from types import SimpleNamespace
 
@@ -119,6 +120,43 @@ def test_what_does_not_fit_into_memory_is_not_cached(monkeypatch):
     assert "more than half of the memory" in why
 
 
+@pytest.mark.timing
+def test_what_does_not_fit_into_memory_is_kept_in_a_file_if_there_is_a_place(monkeypatch, tmp_path):
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=500))
+    data = rows().batch(4).map(waiting)
+    tuned = kp.tune_input(data, cache_dir=tmp_path)
+    kept = {each.id: each for each in tuned.changes}
+    [folder] = tmp_path.iterdir()
+    assert str(folder) in kept["cache"].costs
+    assert f".cache('{folder}" in kept["cache"].code
+    for _ in range(2):
+        assert checksums(tuned.dataset, 100, 60) == checksums(data, 100, 60)
+
+
+def test_a_file_is_tried_only_if_memory_is_too_small_and_there_is_room(monkeypatch, tmp_path):
+    data = rows().batch(4).map(waiting)
+    tuned = kp.tune_input(data, cache_dir=tmp_path)
+    assert [each.id for each in tuned.tried].count("cache") == 1
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=500))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=500))
+    tuned = kp.tune_input(data, cache_dir=tmp_path)
+    assert [each.why.rpartition(" in ")[2] for each in tuned.not_done if each.id == "cache"][
+        1:
+    ] == [str(tmp_path)]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_did_not_pay_is_taken_away(monkeypatch, tmp_path):
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=500))
+    lost = Pair(before_ms=1.0, after_ms=2.0, gain=0.5, low=0.4, high=0.6)
+    monkeypatch.setattr(module_under_test, "side_by_side", lambda *_, **__: lost)
+    data = rows().batch(4).map(lambda x: x + 1)
+    tuned = kp.tune_input(data, cache_dir=tmp_path)
+    assert "cache" in [each.id for each in tuned.tried]
+    assert tuned.dataset is data
+    assert not list(tmp_path.iterdir())
+
+
 def test_of_a_filter_it_is_not_known_what_would_be_kept():
     data = rows().map(waiting).filter(lambda x: x[0] > 9).batch(4)
     tuned = kp.tune_input(data)
@@ -203,6 +241,7 @@ def test_random_maps_keep_their_draws():
         ({"budget_s": 0}, ValueError, "budget_s"),
         ({"step_ms": -1}, ValueError, "step_ms"),
         ({"any_order": "yes"}, TypeError, "any_order"),
+        ({"cache_dir": "nowhere"}, ValueError, "cache_dir"),
     ],
 )
 def test_a_wrong_argument_is_one_line_that_names_it(arguments, error, named):

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 import pandas as pd
 import tensorflow as tf
 
-from keras_perf.trials.rewriting.changes import NotDone
+from keras_perf.trials.rewriting.changes import Change, NotDone
+from keras_perf.trials.rewriting.keeping import size_on_disk
+from keras_perf.trials.rewriting.side_by_side import Pair
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,25 @@ class Tried:
     after_ms: float
     code: str
     costs: str
+
+    @classmethod
+    def of(cls, change: Change, pair: Pair, *, kept: bool) -> Tried:
+        """What a measurement of a change found."""
+        costs = change.costs
+        if change.folder is not None:
+            costs += size_on_disk(change.folder)
+        return cls(
+            change.id,
+            change.where,
+            kept,
+            pair.gain,
+            pair.low,
+            pair.high,
+            pair.before_ms,
+            pair.after_ms,
+            change.code,
+            costs,
+        )
 
 
 @dataclass(frozen=True)

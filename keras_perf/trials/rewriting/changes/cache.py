@@ -11,6 +11,7 @@ from keras_perf.trials.rewriting.changes.change import (
     NoLongerPossibleError,
     NotDone,
 )
+from keras_perf.trials.rewriting.changes.file_cache import IN_MEMORY
 from keras_perf.trials.rewriting.changes.stages import SEES_ORDER, named, present
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 
@@ -36,7 +37,7 @@ def cache(graph: PipelineGraph) -> Found:
         keep_behind(changed, name)
 
     python = "; your Python function must give the same each time"
-    costs = "memory for all that comes out there" + (python if graph.runs_python(place) else "")
+    costs = IN_MEMORY + (python if graph.runs_python(place) else "")
     yield Change("cache", where, f"{where}.cache()", costs, apply=apply, stage=name, keeps=True)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import tensorflow as tf
 
@@ -23,7 +24,8 @@ class Change:
         options: of the dataset, in place of a change of the graph.
         stage: the node of the graph whose elements must stay the same; "" where none could differ.
         stage_after: the node that gives them in the changed graph, if it is another one.
-        keeps: a whole pass is kept in memory.
+        keeps: a whole pass is kept.
+        folder: where it is kept instead; None for memory.
         beside_a_step: it pays only where something else happens between two batches.
     """
 
@@ -36,6 +38,7 @@ class Change:
     stage: str = ""
     stage_after: str = ""
     keeps: bool = False
+    folder: Path | None = None
     beside_a_step: bool = False
 
     def made(self, graph: PipelineGraph) -> PipelineGraph:

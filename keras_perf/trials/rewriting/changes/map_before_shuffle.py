@@ -18,6 +18,7 @@ from keras_perf.trials.rewriting.changes.change import (
     NoLongerPossibleError,
     NotDone,
 )
+from keras_perf.trials.rewriting.changes.file_cache import IN_MEMORY
 from keras_perf.trials.rewriting.changes.stages import is_map, named, present
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph, specs_of
 
@@ -88,7 +89,7 @@ def _change(graph: PipelineGraph, passed: list[NodeDef], maps: list[NodeDef]) ->
         "cache",
         f"{where} before {named(passed[0])[:-1]}…)",
         f"{where}.cache(){shuffles}",
-        f"memory for all that comes out there; {_buffers(graph, passed, maps[-1])}",
+        f"{IN_MEMORY}; {_buffers(graph, passed, maps[-1])}",
         apply=apply,
         stage=names[-1],
         stage_after=back,
