@@ -24,6 +24,7 @@ from keras_perf.trials.rewriting.keeping import (
 )
 from keras_perf.trials.rewriting.pipeline_graph import CannotRewriteError, PipelineGraph
 from keras_perf.trials.rewriting.same_elements import start_alike
+from keras_perf.trials.rewriting.shuffle_buffers import smaller_buffers
 from keras_perf.trials.rewriting.side_by_side import EndlessPipeline, Pair, side_by_side
 from keras_perf.trials.rewriting.tuned_input import Tried, TunedInput
 from keras_perf.trials.train_step_benchmark import benchmark_train_step
@@ -143,6 +144,9 @@ class _Search:
                 if stopped:
                     break
                 self._try(change)
+            self._not_done += smaller_buffers(
+                self._graph, look_at=COMPARED, within_s=CHECKING * self._budget_s
+            )
         except KeyboardInterrupt:
             stopped = "Stopped by an interrupt."
         finally:
