@@ -51,6 +51,11 @@ STAGES = {
     "interleave": lambda data: data.interleave(twice, cycle_length=2),
     "interleave in parallel": lambda data: data.interleave(twice, num_parallel_calls=2),
     "flat_map": lambda data: data.flat_map(tf.data.Dataset.from_tensors),
+    "filter of what is handed on": lambda data: (
+        data.map(lambda x: (x * x, x))
+        .filter(lambda _, x: tf.reduce_sum(x) % 3 > 0)
+        .map(lambda x, y: x + y)
+    ),
     "prefetch": lambda data: data.prefetch(2),
     "cache": lambda data: data.cache(),
 }

@@ -157,9 +157,9 @@ class PipelineGraph:
         """Its functions call Python."""
         return bool(self.operations(stage) & PYTHON)
 
-    def function(self, stage: NodeDef) -> FunctionDef | None:
-        """The function that a map calls."""
-        name = stage.attr["f"].func.name
+    def function(self, stage: NodeDef, attribute: str = "f") -> FunctionDef | None:
+        """The function that a map calls, or another stage by another attribute."""
+        name = stage.attr[attribute].func.name
         found = (each for each in self.definition.library.function if each.signature.name == name)
         return next(found, None)
 

@@ -8,6 +8,7 @@ from keras_perf.trials.rewriting.changes.batch_before_map import batches_before_
 from keras_perf.trials.rewriting.changes.cache import cache
 from keras_perf.trials.rewriting.changes.change import Change, NotDone
 from keras_perf.trials.rewriting.changes.file_cache import in_file
+from keras_perf.trials.rewriting.changes.filter_before_map import filters_before_maps
 from keras_perf.trials.rewriting.changes.map_before_shuffle import maps_before_shuffles
 from keras_perf.trials.rewriting.changes.parallel_interleave import parallel_interleaves
 from keras_perf.trials.rewriting.changes.parallel_map import parallel_maps
@@ -27,6 +28,7 @@ def possible_changes(
         cache_dir: where a cache may keep elements that do not fit into memory.
     """
     kinds = (
+        filters_before_maps(graph),
         batches_before_maps(graph),
         parallel_interleaves(graph),
         parallel_maps(graph),

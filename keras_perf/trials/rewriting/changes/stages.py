@@ -17,7 +17,8 @@ _GIVEN_NAME = re.compile(r"__inference_Dataset_[a-z_]+?_(?P<name>.+)_\d+$")
 
 def function_name(stage: NodeDef) -> str:
     """Of the function that a stage calls; "" for a lambda, or where there is none."""
-    match = _GIVEN_NAME.match(stage.attr["f"].func.name)
+    called = stage.attr["predicate" if stage.op == "FilterDataset" else "f"].func.name
+    match = _GIVEN_NAME.match(called)
     name = match["name"] if match else ""
     return "" if name.startswith(("lambda", "class")) else name
 
