@@ -19,6 +19,8 @@ from keras_perf.trials.rewriting.changes import (
     possible_changes,
 )
 from keras_perf.trials.rewriting.keeping import (
+    NO_PASS,
+    length,
     reason_against_keeping,
     remove_unused,
 )
@@ -78,7 +80,7 @@ def tune_input(
     What it cannot see: the processors that training takes from the input; whether Python code in
     a map, or files, give the same in later batches than those compared. What the dataset holds in
     memory is copied into the graph. The functions of its maps are called, also by a cache that is
-    tried, for a whole pass.
+    tried, for a whole pass, or for three where the data do not tell their length.
 
     >>> import keras_perf as kp
     >>> tuned = kp.tune_input(dataset, model=model)  # then: model.fit(tuned.dataset)
@@ -233,14 +235,12 @@ class _Search:
         """Why what it keeps cannot be kept; "" after a whole pass, which keeps all."""
         if not change.keeps:
             return ""
-        batches = int(self._graph.dataset().cardinality())
         left_s = self._end - self._clock()
-        if batches < 0:
-            return "how many batches a pass through the data has is not known"
-        if batches * self._after_ms / 1e3 > left_s / 2:
-            return "a pass through the data takes longer than the time that is left"
+        batches = length(self._graph.dataset(), left_s / 4)
+        if batches is None or batches * self._after_ms / 1e3 > left_s / 2:
+            return NO_PASS
         why = reason_against_keeping(
-            change, made, look_at=COMPARED, within_s=CHECKING * self._budget_s
+            change, made, look_at=COMPARED, within_s=CHECKING * self._budget_s, left_s=left_s / 4
         )
         if not why:
             # One more, for a file is complete once its end was seen.

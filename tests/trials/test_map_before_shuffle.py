@@ -73,3 +73,9 @@ def test_a_map_that_was_given_batches_is_no_longer_moved():
         found["cache"].made(found["batch-before-map"].made(graph))
     with pytest.raises(NoLongerPossibleError):
         found["batch-before-map"].made(found["cache"].made(graph))
+
+
+def test_repeats_inside_an_interleave_keep_nothing_from_being_kept():
+    data = numbers().interleave(lambda x: tf.data.Dataset.range(x).repeat(2)).batch(4)
+    graph, [change], _ = of("cache", data)
+    assert_alike(lambda: data, change, graph)

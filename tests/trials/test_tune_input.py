@@ -134,7 +134,9 @@ def test_what_does_not_fit_into_memory_is_kept_in_a_file_if_there_is_a_place(mon
 
 
 def test_a_file_is_tried_only_if_memory_is_too_small_and_there_is_room(monkeypatch, tmp_path):
-    data = rows().batch(4).map(waiting)
+    pays = Pair(before_ms=2.0, after_ms=1.0, gain=2.0, low=1.9, high=2.1)
+    monkeypatch.setattr(module_under_test, "side_by_side", lambda *_, **__: pays)
+    data = rows().batch(4).map(lambda x: x + 1)
     tuned = kp.tune_input(data, cache_dir=tmp_path)
     assert [each.id for each in tuned.tried].count("cache") == 1
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=500))
@@ -157,10 +159,21 @@ def test_a_file_that_did_not_pay_is_taken_away(monkeypatch, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_of_a_filter_it_is_not_known_what_would_be_kept():
-    data = rows().map(waiting).filter(lambda x: x[0] > 9).batch(4)
+def test_what_does_not_tell_its_length_is_counted_before_it_is_kept(monkeypatch):
+    pays = Pair(before_ms=2.0, after_ms=1.0, gain=2.0, low=1.9, high=2.1)
+    monkeypatch.setattr(module_under_test, "side_by_side", lambda *_, **__: pays)
+    data = rows().filter(lambda x: x[0] > 9).map(lambda x: x + 1).batch(4)
     tuned = kp.tune_input(data)
-    assert any(each.id == "cache" and "not known" in each.why for each in tuned.not_done)
+    assert "cache" in [each.id for each in tuned.changes]
+    for _ in range(2):
+        assert checksums(tuned.dataset, 100, 60) == checksums(data, 100, 60)
+
+
+def test_what_is_without_end_and_does_not_tell_is_counted_only_for_a_while():
+    data = rows().repeat().filter(lambda x: x[0] > 9).map(waiting).batch(4)
+    tuned = kp.tune_input(data, budget_s=4)
+    assert all("pass" in each.why for each in tuned.not_done if each.id == "cache")
+    assert "cache" not in [each.id for each in tuned.tried]
 
 
 def test_the_dataset_given_goes_on_as_if_nothing_had_been():

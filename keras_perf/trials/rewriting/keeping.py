@@ -3,18 +3,38 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
 import psutil
+import tensorflow as tf
 
 from keras_perf.trials.rewriting.changes import Change, NoLongerPossibleError
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.rewriting.same_elements import mean_bytes
 
+NO_PASS = "a pass through the data does not end in the time that is left"
+
+
+def length(dataset: tf.data.Dataset, within_s: float) -> int | None:
+    """Elements of a pass, counted where the dataset does not tell.
+
+    None where there is no end, or none within these seconds.
+    """
+    told = int(dataset.cardinality())
+    if told != tf.data.UNKNOWN_CARDINALITY:
+        return told if told >= 0 else None
+    end, found = time.perf_counter() + within_s, 0
+    for _ in dataset:
+        found += 1
+        if time.perf_counter() > end:
+            return None
+    return found
+
 
 def reason_against_keeping(
-    change: Change, made: PipelineGraph, *, look_at: int, within_s: float
+    change: Change, made: PipelineGraph, *, look_at: int, within_s: float, left_s: float
 ) -> str:
     """Why a cache has no room; "" if it has. One in a file gets its folder.
 
@@ -23,14 +43,15 @@ def reason_against_keeping(
         made: the pipeline with it.
         look_at: elements whose mean size is taken.
         within_s: seconds for that.
+        left_s: seconds to count the elements, where their number is not told.
 
     Raises:
         NoLongerPossibleError: a file is not needed, since memory is enough.
     """
     kept = made.until(change.stage).dataset()
-    elements = int(kept.cardinality())
-    if elements < 0:
-        return "how many elements it would keep is not known"
+    elements = length(kept, left_s)
+    if elements is None:
+        return NO_PASS
     size = elements * mean_bytes(kept, look_at, within_s)
     fits = size <= psutil.virtual_memory().available / 2
     if change.folder is None:

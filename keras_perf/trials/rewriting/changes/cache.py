@@ -44,10 +44,11 @@ def cache(graph: PipelineGraph) -> Found:
 def differs_from_pass_to_pass(graph: PipelineGraph, stage: NodeDef) -> bool:
     """What comes out of it, or its order, is not for a cache to keep."""
     inside = graph.operations(stage)
-    return (
+    return bool(
         graph.is_random(stage)
         or graph.reads_variable(stage)
-        or any(each.startswith(SEES_ORDER) for each in (stage.op, *inside))
+        or stage.op.startswith(SEES_ORDER)
+        or any(each.startswith("Shuffle") for each in inside)
     )
 
 
