@@ -52,9 +52,12 @@ def batched(
     graph_of = tf.function(of_batch, input_signature=[*signature, *captured], autograph=False)
     try:
         concrete = graph_of.get_concrete_function()
-    except (ValueError, TypeError, NotImplementedError, RecursionError, tf.errors.OpError) as error:
+    except Exception as error:
+        # TensorFlow fails in many ways where it does not know an operation.
         why = str(error).partition("\n")[0].rstrip(".")
-        raise CannotBatchError(f"TensorFlow cannot make it one for a batch: {why}") from error
+        raise CannotBatchError(
+            f"TensorFlow cannot make a function of batches of it: {why}"
+        ) from error
     return _definition(concrete, [*signature, *captured])
 
 
