@@ -130,6 +130,15 @@ def test_a_shuffle_that_is_read_twice_has_one_order_after_the_other_as_before():
         assert checksums(dataset, *ALL) == expected, what
 
 
+def test_a_shuffle_that_is_read_twice_and_repeated_is_left_alone():
+    """Which reader comes first to its second pass depends on their threads."""
+    data = numbers().shuffle(24, seed=3).repeat(2)
+    with pytest.raises(CannotRewriteError, match="read twice and repeated"):
+        PipelineGraph.of(tf.data.Dataset.zip(data, data.map(doubled)))
+    one_order = numbers().shuffle(24, seed=3, reshuffle_each_iteration=False).repeat(2)
+    PipelineGraph.of(tf.data.Dataset.zip(one_order, one_order.map(doubled)))
+
+
 def test_random_numbers_that_are_read_twice_are_left_alone():
     data = numbers().map(noisy)
     with pytest.raises(CannotRewriteError, match="read twice"):

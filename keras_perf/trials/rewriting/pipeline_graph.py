@@ -20,8 +20,7 @@ DRAWS = ("Random", "StatefulUniform", "StatefulStandardNormal", "Multinomial", "
 """What the names of operations have in them that draw random numbers."""
 
 WRITES = ("Assign", "RngReadAndSkip", "RngSkip", "ResourceScatter", "TableInsert", "TableImport")
-"""What the names of operations have in them that change a state; Keras's random layers keep theirs
-in a variable."""
+"""What the names of operations have in them that change a state, as Keras's random layers do."""
 
 
 class CannotRewriteError(ValueError):
@@ -61,7 +60,10 @@ class PipelineGraph:
             raise CannotRewriteError(
                 "a map that draws random numbers is read twice, and its copies would not share them"
             )
-        draw_anew(definition)
+        if draw_anew(definition) and any(s.op.startswith("Repeat") for s in graph.stages):
+            raise CannotRewriteError(
+                "a shuffle is read twice and repeated, and which reader gets which order is chance"
+            )
         return graph
 
     def copy(self) -> PipelineGraph:
@@ -125,9 +127,7 @@ class PipelineGraph:
     def operations(self, stage: NodeDef, of: Sequence[str] = ()) -> set[str]:
         """Types of all operations in the functions of a stage, however far in.
 
-        Arguments:
-            stage: a node of the graph.
-            of: parts of names; those with a state whose name has one of them.
+        With `of`: those with a state that have one of these words in their names.
         """
         functions = {each.signature.name: each for each in self.definition.library.function}
         pending, seen = list(_functions_of(stage)), set()
@@ -142,8 +142,8 @@ class PipelineGraph:
                 pending.extend(_functions_of(node))
         if not of:
             return types
-        states = {each for each in types if not each.startswith("Stateless")}
-        return {each for each in states if any(word in each for word in of)}
+        found = {each for each in types if any(word in each for word in of)}
+        return {each for each in found if not each.startswith("Stateless")}
 
     def is_random(self, stage: NodeDef) -> bool:
         """Its functions draw random numbers, or write a variable: each call changes a state."""

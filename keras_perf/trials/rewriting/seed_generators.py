@@ -13,23 +13,28 @@ ANEW_EACH_PASS = ("reshuffle_each_iteration", "rerandomize_each_iteration")
 """Attributes of such stages: every pass has an order of its own."""
 
 
-def draw_anew(definition: GraphDef) -> None:
+def draw_anew(definition: GraphDef) -> bool:
     """Shuffles and random datasets begin with their first order, each copy by itself.
 
     As written they go on with the generator that the dataset has, for all copies together. Stages
     that had one in common, as a dataset has that is read twice, have one in common.
+
+    Returns:
+        Whether there are such, and each pass has an order of its own.
     """
     was = {node.name: node for node in definition.node}
     generators: dict[bytes, str] = {}
     nodes: list[NodeDef] = []
+    shared = False
     for node in definition.node:
         if node.op in SEEDED:
             first = SEEDED[node.op]
             wires = [wire.partition(":")[0] for wire in node.input[first : first + 3]]
             key = b"".join(was[wire].attr["value"].SerializeToString() for wire in wires)
+            each_pass = any(node.attr[each].b for each in ANEW_EACH_PASS if each in node.attr)
+            shared = shared or (each_pass and key in generators)
             if key not in generators:
                 name = f"seed_generator/tuned_{len(generators)}"
-                each_pass = any(node.attr[each].b for each in ANEW_EACH_PASS if each in node.attr)
                 again = _constant(f"{name}/reshuffle", each_pass, tf.bool)
                 inputs = [*node.input[first : first + 2], again.name]
                 nodes += [again, NodeDef(name=name, op="AnonymousSeedGenerator", input=inputs)]
@@ -37,6 +42,7 @@ def draw_anew(definition: GraphDef) -> None:
             node.input[first + 2] = generators[key]
         nodes.append(node)
     _replace(definition, nodes)
+    return shared
 
 
 def fix_seeds(definition: GraphDef) -> None:
