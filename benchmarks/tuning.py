@@ -107,7 +107,7 @@ PIPELINES = (
         ),
     ),
     Pipeline(
-        "small images, one by one",
+        "small images",
         lambda: tf.data.Dataset.from_tensor_slices(programs.images(2560, 28)).map(scaled).batch(32),
         lambda: (
             tf.data.Dataset.from_tensor_slices(programs.images(2560, 28))
