@@ -35,7 +35,9 @@ class EndlessPipeline:
     def __init__(self, dataset: tf.data.Dataset, clock: Clock = time.perf_counter) -> None:
         self._iterator = iter(dataset.repeat())
         self._clock, self._at_once = clock, 1
-        self._take = tf.function(lambda iterator, count: _taken(iterator, count))
+        # Traced here: TensorFlow would warn of retracing once there were several pipelines.
+        take = tf.function(lambda iterator, count: _taken(iterator, count))
+        self._take = take.get_concrete_function(self._iterator, tf.TensorSpec([], tf.int32))
 
     def take(self, batches: int) -> float:
         """Seconds for so many batches."""
