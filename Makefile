@@ -15,11 +15,13 @@ test: $(READY)
 	$(BIN)/python -m pytest -n 2
 
 # What shows again, in another way, what make test has shown; other examples than make test draws;
-# the first promise on many more programs; times judged on a busy machine and on a slow one.
+# the first promise on many more programs; pipelines rewritten; times judged on a busy machine and on a slow one.
 test-long: $(READY)
 	$(BIN)/python -m pytest -n 2 -m long
 	$(BIN)/python -m pytest -n 2 tests/unit --hypothesis-profile=others
 	KERAS_PERF_DRAWS=500 $(BIN)/python -m pytest tests/fit/test_training_is_unchanged.py
+	KERAS_PERF_DRAWS=300 $(BIN)/python -m pytest tests/trials/test_drawn_pipelines.py \
+	  --hypothesis-profile=others
 	$(BIN)/python tests/under_load.py
 
 check: $(READY)

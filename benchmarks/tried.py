@@ -2,11 +2,11 @@
 
     python benchmarks/tried.py [--only NAME,...] [--budget-s 30] [--out FILE]
 
-What: each program of `followed_programs.py` whose input is a dataset. `try_advice` is given model and
-dataset, with no hint; what it puts together is made for good (its dataset, and a new model that is
-compiled as it says), and both programs are trained by `fit`. Printed, as Markdown, is a row a program:
-what was put together, what it gained on trial with its interval, what it gains in `fit`. At the end:
-how many trials lie within ±5 % of the gain in `fit`, and how many intervals hold it.
+What: each program of `followed_programs.py` whose input is a dataset. `try_advice` is given model
+and dataset, with no hint; what it puts together is made for good (its dataset, and a new model that
+is compiled as it says), and both programs are trained by `fit`. Printed, as Markdown, is a row a
+program: what was put together, what it gained on trial with its interval, what it gains in `fit`.
+At the end: how many trials lie within ±5 % of the gain in `fit`, and how many intervals hold it.
 
 How: `fit` of one program and of the other in turn, five rounds; timed are the steps of each `fit`
 after its first tenth, by a callback that both have. A pass through the data comes first, so that
@@ -53,9 +53,11 @@ class Span(keras.callbacks.Callback):
     """Milliseconds a step, without the first tenth of a `fit`."""
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        """Another `fit`."""
         self.steps, self.begin, self.done = self.params["steps"], 0.0, 0
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Begins after the first tenth, ends with the last step."""
         if not self.done and batch + 1 >= self.steps / 10:
             self.begin, self.done = time.perf_counter(), batch + 1
         elif batch + 1 >= self.steps:

@@ -58,6 +58,11 @@ def digits() -> tf.data.Dataset:
     return tf.data.Dataset.from_tensor_slices(programs.pngs(640)).map(programs.decoded)
 
 
+def scaled(x: tf.Tensor, y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """As most programs scale images."""
+    return tf.cast(x, tf.float32) / 255.0, y
+
+
 PIPELINES = (
     Pipeline(
         "decoding in each epoch",
@@ -98,6 +103,16 @@ PIPELINES = (
             .batch(16)
             .map(programs.vectorized, num_parallel_calls=AUTOTUNE)
             .cache()
+            .prefetch(AUTOTUNE)
+        ),
+    ),
+    Pipeline(
+        "small images",
+        lambda: tf.data.Dataset.from_tensor_slices(programs.images(2560, 28)).map(scaled).batch(32),
+        lambda: (
+            tf.data.Dataset.from_tensor_slices(programs.images(2560, 28))
+            .batch(32)
+            .map(scaled, num_parallel_calls=AUTOTUNE)
             .prefetch(AUTOTUNE)
         ),
     ),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import keras
 import tensorflow as tf
@@ -11,9 +13,16 @@ import tensorflow as tf
 from keras_perf.records.arguments import require_bool, require_number
 from keras_perf.trials.arguments import check_dataset
 from keras_perf.trials.in_turn import Pair
-from keras_perf.trials.rewriting.admission import not_filled, reason_against
-from keras_perf.trials.rewriting.changes import Change, NotDone, possible_changes
+from keras_perf.trials.rewriting.admission import COMPARED, not_filled, reason_against
+from keras_perf.trials.rewriting.changes import (
+    Change,
+    NoLongerPossibleError,
+    NotDone,
+    possible_changes,
+)
+from keras_perf.trials.rewriting.keeping import remove_unused
 from keras_perf.trials.rewriting.pipeline_graph import CannotRewriteError, PipelineGraph
+from keras_perf.trials.rewriting.shuffle_buffers import smaller_buffers
 from keras_perf.trials.rewriting.side_by_side import EndlessPipeline, side_by_side
 from keras_perf.trials.rewriting.tuned_input import Tried, TunedInput
 from keras_perf.trials.train_step_benchmark import benchmark_train_step
@@ -23,7 +32,7 @@ WORTHWHILE = 1.03
 """A change stays if it is at least so many times as fast at the lower end of its interval."""
 
 CHECKING = 0.05
-"""Share of the time that comparing a stage's elements may last."""
+"""Share of the time that taking these may last."""
 
 PAIR_S = 1.0
 """Seconds for one pair, where there is time."""
@@ -36,6 +45,7 @@ def tune_input(
     model: keras.Model | None = None,
     any_order: bool = False,
     budget_s: float = 30.0,
+    cache_dir: str | os.PathLike[str] | None = None,
 ) -> TunedInput:
     """Finds, by measuring, the rewriting of a pipeline that delivers its batches fastest.
 
@@ -53,15 +63,18 @@ def tune_input(
         model: compiled; the step is measured in place of `step_ms`, and the model left as it was.
         any_order: the order of examples may change from run to run.
         budget_s: seconds to spend at most; the measurement that runs is finished.
+        cache_dir: an existing directory, where a cache may keep what does not fit into half of the
+            free memory. What is kept stays there, for the dataset returned.
 
     Raises:
         TypeError: `dataset` is not a `tf.data.Dataset`.
-        ValueError: it is not batched, or cannot be written as a graph; or a number is not above 0.
+        ValueError: it is not batched, or cannot be written as a graph; or a number is not above 0;
+            or `cache_dir` is no directory.
 
     What it cannot see: the processors that training takes from the input; whether Python code in
     a map, or files, give the same in later batches than those compared. What the dataset holds in
     memory is copied into the graph. The functions of its maps are called, also by a cache that is
-    tried, for a whole pass.
+    tried, for a whole pass, or for three where the data do not tell their length.
 
     >>> import keras_perf as kp
     >>> tuned = kp.tune_input(dataset, model=model)  # then: model.fit(tuned.dataset)
@@ -71,6 +84,9 @@ def tune_input(
     require_bool("any_order", any_order)
     if step_ms is not None:
         require_number("step_ms", step_ms, above=0, remedy="None tries all.")
+    folder = None if cache_dir is None else Path(cache_dir)
+    if folder is not None and not folder.is_dir():
+        raise ValueError(f"cache_dir must be an existing directory, got {str(cache_dir)!r}.")
     try:
         graph = PipelineGraph.of(dataset)
     except CannotRewriteError as error:
@@ -80,7 +96,7 @@ def tune_input(
         ) from error
     if model is not None and step_ms is None:
         step_ms = _step_ms(model, graph.dataset())
-    return _Search(dataset, graph, step_ms, budget_s, any_order=any_order).run()
+    return _Search(dataset, graph, step_ms, budget_s, any_order=any_order, cache_dir=folder).run()
 
 
 def _step_ms(model: keras.Model, dataset: tf.data.Dataset) -> float:
@@ -99,11 +115,12 @@ class _Search:
         budget_s: float,
         *,
         any_order: bool,
+        cache_dir: Path | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._original, self._graph = dataset, graph
         self._options: tuple[Setting, ...] = ()
-        self._step_ms, self._any_order = step_ms, any_order
+        self._step_ms, self._any_order, self._cache_dir = step_ms, any_order, cache_dir
         self._clock, self._end = clock, clock() + budget_s
         self._budget_s = budget_s
         self._tried: list[Tried] = []
@@ -111,7 +128,9 @@ class _Search:
 
     def run(self) -> TunedInput:
         """Until all is tried, time is over, or batches come faster than steps take them."""
-        changes, self._not_done = possible_changes(self._graph, any_order=self._any_order)
+        changes, self._not_done = possible_changes(
+            self._graph, any_order=self._any_order, cache_dir=self._cache_dir
+        )
         self._present = EndlessPipeline(self._graph.dataset())
         self._before_ms = self._after_ms = self._present.batch_ms()
         stopped = ""
@@ -121,8 +140,13 @@ class _Search:
                 if stopped:
                     break
                 self._try(change)
+            self._not_done += smaller_buffers(
+                self._graph, look_at=COMPARED, within_s=CHECKING * self._budget_s
+            )
         except KeyboardInterrupt:
             stopped = "Stopped by an interrupt."
+        finally:
+            remove_unused(changes, (each.code for each in self._tried if each.kept))
         result = self._original
         if any(each.kept for each in self._tried):
             result = with_options(self._graph.dataset(), self._options)
@@ -137,16 +161,20 @@ class _Search:
 
     def _try(self, change: Change) -> None:
         """Measures it, and keeps it if it pays; or says why not."""
-        made, options = change.made(self._graph), self._options
+        if change.folder is not None and self._was_tried(change):
+            return
+        options = self._options
         if change.options is not None:
             options += (change.options,)
         try:
+            made = change.made(self._graph)
             why = reason_against(change, self._graph, made, CHECKING * self._budget_s)
             if not why:
                 pipeline = EndlessPipeline(with_options(made.dataset(), options))
                 why = not_filled(
                     change,
                     self._graph,
+                    made,
                     pipeline.take,
                     batch_ms=self._after_ms,
                     left_s=self._end - self._clock(),
@@ -154,17 +182,23 @@ class _Search:
                 )
             if not why:
                 pair = self._measured(change, pipeline)
+        except NoLongerPossibleError:
+            return
         except (tf.errors.OpError, ValueError, TypeError) as error:
             why = f"TensorFlow refuses it: {error}".splitlines()[0]
         if why:
             self._not_done.append(NotDone(change.id, change.where, why))
             return
         kept = pair.low >= WORTHWHILE
-        self._tried.append(_tried(change, pair, kept=kept))
+        self._tried.append(Tried.of(change, pair, kept=kept))
         if kept:
             self._graph, self._options, self._present = made, options, pipeline
             if not change.beside_a_step:
                 self._after_ms = pair.after_ms
+
+    def _was_tried(self, change: Change) -> bool:
+        """In memory, where it is faster than in a file."""
+        return any((each.id, each.where) == (change.id, change.where) for each in self._tried)
 
     def _measured(self, change: Change, pipeline: EndlessPipeline) -> Pair:
         left_s = max(0.0, self._end - self._clock())
@@ -180,18 +214,3 @@ class _Search:
                 "input would buy nothing."
             )
         return ""
-
-
-def _tried(change: Change, pair: Pair, *, kept: bool) -> Tried:
-    return Tried(
-        change.id,
-        change.where,
-        kept,
-        pair.gain,
-        pair.low,
-        pair.high,
-        pair.before_ms,
-        pair.after_ms,
-        change.code,
-        change.costs,
-    )

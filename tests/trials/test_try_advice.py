@@ -132,14 +132,15 @@ def test_ctrl_c_ends_the_trials_and_keeps_what_is_known(monkeypatch):
 
     def tries(self, what, left_s):
         said.append(what)
-        if len([each for each in said if "parallel-map" in each]) == 2:
+        if what.startswith("enable-xla"):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(Progress, "tries", tries)
     in_this_order(monkeypatch, [(2.0, 1.9)] * 9)
     tried = kp.try_advice(model, data)
     assert tried.trials.stopped == "an interrupt"
-    assert [each.id for each in tried.trials.changes] == ["parallel-map"]
+    assert "raise-steps-per-execution" in {each.id for each in tried.trials.changes}
+    assert "tune-gc" not in {each.id for each in tried.trials.changes}
     assert tried.dataset is data
     assert_equal(state(model), before)
 

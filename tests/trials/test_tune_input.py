@@ -1,5 +1,6 @@
 """tune_input: the same batches, sooner."""
 
+import shutil
 import time
 from types import SimpleNamespace
 
@@ -14,6 +15,7 @@ from keras_perf.trials import tune_input as module_under_test
 from keras_perf.trials.rewriting import side_by_side as module
 from keras_perf.trials.rewriting.changes import Change
 from keras_perf.trials.rewriting.same_elements import checksums
+from keras_perf.trials.rewriting.side_by_side import Pair
 
 WAIT_S = 0.01
 
@@ -118,10 +120,60 @@ def test_what_does_not_fit_into_memory_is_not_cached(monkeypatch):
     assert "more than half of the memory" in why
 
 
-def test_of_a_filter_it_is_not_known_what_would_be_kept():
-    data = rows().map(waiting).filter(lambda x: x[0] > 9).batch(4)
+@pytest.mark.timing
+def test_what_does_not_fit_into_memory_is_kept_in_a_file_if_there_is_a_place(monkeypatch, tmp_path):
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=500))
+    data = rows().batch(4).map(waiting)
+    tuned = kp.tune_input(data, cache_dir=tmp_path)
+    kept = {each.id: each for each in tuned.changes}
+    [folder] = tmp_path.iterdir()
+    assert str(folder) in kept["cache"].costs
+    assert f".cache('{folder}" in kept["cache"].code
+    for _ in range(2):
+        assert checksums(tuned.dataset, 100, 60) == checksums(data, 100, 60)
+
+
+def test_a_file_is_tried_only_if_memory_is_too_small_and_there_is_room(monkeypatch, tmp_path):
+    pays = Pair(before_ms=2.0, after_ms=1.0, gain=2.0, low=1.9, high=2.1)
+    monkeypatch.setattr(module_under_test, "side_by_side", lambda *_, **__: pays)
+    data = rows().batch(4).map(lambda x: x + 1)
+    tuned = kp.tune_input(data, cache_dir=tmp_path)
+    assert [each.id for each in tuned.tried].count("cache") == 1
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=500))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=500))
+    tuned = kp.tune_input(data, cache_dir=tmp_path)
+    assert [each.why.rpartition(" in ")[2] for each in tuned.not_done if each.id == "cache"][
+        1:
+    ] == [str(tmp_path)]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_did_not_pay_is_taken_away(monkeypatch, tmp_path):
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=500))
+    lost = Pair(before_ms=1.0, after_ms=2.0, gain=0.5, low=0.4, high=0.6)
+    monkeypatch.setattr(module_under_test, "side_by_side", lambda *_, **__: lost)
+    data = rows().batch(4).map(lambda x: x + 1)
+    tuned = kp.tune_input(data, cache_dir=tmp_path)
+    assert "cache" in [each.id for each in tuned.tried]
+    assert tuned.dataset is data
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_does_not_tell_its_length_is_counted_before_it_is_kept(monkeypatch):
+    pays = Pair(before_ms=2.0, after_ms=1.0, gain=2.0, low=1.9, high=2.1)
+    monkeypatch.setattr(module_under_test, "side_by_side", lambda *_, **__: pays)
+    data = rows().filter(lambda x: x[0] > 9).map(lambda x: x + 1).batch(4)
     tuned = kp.tune_input(data)
-    assert any(each.id == "cache" and "not known" in each.why for each in tuned.not_done)
+    assert "cache" in [each.id for each in tuned.changes]
+    for _ in range(2):
+        assert checksums(tuned.dataset, 100, 60) == checksums(data, 100, 60)
+
+
+def test_what_is_without_end_and_does_not_tell_is_counted_only_for_a_while():
+    data = rows().repeat().filter(lambda x: x[0] > 9).map(waiting).batch(4)
+    tuned = kp.tune_input(data, budget_s=4)
+    assert all("pass" in each.why for each in tuned.not_done if each.id == "cache")
+    assert "cache" not in [each.id for each in tuned.tried]
 
 
 def test_the_dataset_given_goes_on_as_if_nothing_had_been():
@@ -159,6 +211,36 @@ def test_an_interrupt_leaves_what_is_known_so_far(monkeypatch):
     assert tuned.stopped == "Stopped by an interrupt."
 
 
+def whole(count=24):
+    return tf.data.Dataset.range(count)
+
+
+def squared(x):
+    return x * x
+
+
+STACKED = {
+    "a shuffle": lambda: whole().shuffle(7, seed=3).map(squared).batch(4),
+    "a shuffle, repeated": lambda: whole().shuffle(7, seed=3).repeat(2).map(squared).batch(4),
+    "an interleave": lambda: whole().interleave(tf.data.Dataset.range).map(squared).batch(4),
+    "maps of tuples": lambda: (
+        whole().map(lambda x: (x, 2 * x)).map(lambda x, y: {"x": x, "y": y - x}).batch(4)
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", STACKED)
+def test_kept_one_on_top_of_the_other_elements_are_the_same(kind, monkeypatch):
+    made = STACKED[kind]
+    pays = Pair(before_ms=2.0, after_ms=1.0, gain=2.0, low=1.9, high=2.1)
+    monkeypatch.setattr(module_under_test, "side_by_side", lambda *_, **__: pays)
+    tuned = kp.tune_input(made(), budget_s=60)
+    assert len(tuned.changes) >= 3
+    expected = made()
+    for _ in range(2):
+        assert checksums(tuned.dataset, 100, 60) == checksums(expected, 100, 60)
+
+
 def test_random_maps_keep_their_draws():
     tuned = kp.tune_input(rows().map(noisy).batch(4), budget_s=4)
     assert "parallel-map" not in [each.id for each in tuned.tried]
@@ -172,6 +254,7 @@ def test_random_maps_keep_their_draws():
         ({"budget_s": 0}, ValueError, "budget_s"),
         ({"step_ms": -1}, ValueError, "step_ms"),
         ({"any_order": "yes"}, TypeError, "any_order"),
+        ({"cache_dir": "nowhere"}, ValueError, "cache_dir"),
     ],
 )
 def test_a_wrong_argument_is_one_line_that_names_it(arguments, error, named):

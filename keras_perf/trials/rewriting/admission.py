@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import psutil
-
 from keras_perf.trials.rewriting.changes import Change
+from keras_perf.trials.rewriting.keeping import NO_PASS, length, reason_against_keeping
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
-from keras_perf.trials.rewriting.same_elements import mean_bytes, start_alike
+from keras_perf.trials.rewriting.same_elements import start_alike
 
 COMPARED = 64
 """So many elements of a changed stage are compared with those of the stage as it was."""
@@ -27,7 +26,7 @@ def reason_against(
     """
     if not change.stage:
         return ""
-    was, is_now = (each.until(change.stage).dataset() for each in (graph, made))
+    was, is_now = change.compared(graph, made)
     if start_alike(was, is_now, COMPARED, within_s):
         return ""
     return "its elements would differ, or differ from one time to the next anyhow"
@@ -36,6 +35,7 @@ def reason_against(
 def not_filled(
     change: Change,
     graph: PipelineGraph,
+    made: PipelineGraph,
     take: Callable[[int], object],
     *,
     batch_ms: float,
@@ -47,25 +47,24 @@ def not_filled(
     Arguments:
         change: may keep what a pass makes.
         graph: without it.
+        made: with it.
         take: takes so many batches of the changed pipeline.
         batch_ms: milliseconds of a batch without it.
         left_s: seconds for all that is still to be tried.
         within_s: seconds that looking at elements may last.
+
+    Raises:
+        NoLongerPossibleError: it keeps in a file what memory is enough for.
     """
     if not change.keeps:
         return ""
-    batches = int(graph.dataset().cardinality())
-    if batches < 0:
-        return "how many batches a pass through the data has is not known"
-    if batches * batch_ms / 1e3 > left_s / 2:
-        return "a pass through the data takes longer than the time that is left"
-    kept = graph.until(change.stage).dataset()
-    elements = int(kept.cardinality())
-    if elements < 0:
-        return "how many elements it would keep is not known"
-    size = elements * mean_bytes(kept, COMPARED, within_s)
-    if size > psutil.virtual_memory().available / 2:
-        return f"{size / 2**20:.0f} MiB would take more than half of the memory that is free"
-    # All is kept once the end has been seen.
-    take(batches + 1)
-    return ""
+    batches = length(graph.dataset(), left_s / 4)
+    if batches is None or batches * batch_ms / 1e3 > left_s / 2:
+        return NO_PASS
+    why = reason_against_keeping(
+        change, made, look_at=COMPARED, within_s=within_s, left_s=left_s / 4
+    )
+    if not why:
+        # All is kept once the end has been seen.
+        take(batches + 1)
+    return why

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -11,18 +11,16 @@ from tensorflow.core.framework.graph_pb2 import GraphDef
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
 from keras_perf.trials.repeated_function import PYTHON
+from keras_perf.trials.rewriting.seed_generators import draw_anew, fix_seeds
 
 IGNORE_STATE = 1
 """`external_state_policy`: variables and generators that functions hold are the same ones."""
 
-SEEDED = {"ShuffleDatasetV3": 2, "ShuffleAndRepeatDatasetV2": 3, "RandomDatasetV2": 0}
-"""Stages with a generator of seeds: where their two seeds are among the inputs, before it."""
-
-SHUFFLES = ("ShuffleDatasetV3", "ShuffleAndRepeatDatasetV2")
-"""Stages whose second input is the number of elements that they hold."""
-
 DRAWS = ("Random", "StatefulUniform", "StatefulStandardNormal", "Multinomial", "Bernoulli")
 """What the names of operations have in them that draw random numbers."""
+
+WRITES = ("Assign", "RngReadAndSkip", "RngSkip", "ResourceScatter", "TableInsert", "TableImport")
+"""What the names of operations have in them that change a state, as Keras's random layers do."""
 
 
 class CannotRewriteError(ValueError):
@@ -57,7 +55,15 @@ class PipelineGraph:
         except Exception as error:
             raise CannotRewriteError(f"{type(error).__name__}: {error}".splitlines()[0]) from error
         graph = cls(definition, dataset.element_spec)
-        graph._draw_anew()
+        drawing = [s.attr["f"].func.name for s in graph.stages if graph.operations(s, of=DRAWS)]
+        if len(drawing) != len(set(drawing)):
+            raise CannotRewriteError(
+                "a map that draws random numbers is read twice, and its copies would not share them"
+            )
+        if draw_anew(definition) and any(s.op.startswith("Repeat") for s in graph.stages):
+            raise CannotRewriteError(
+                "a shuffle is read twice and repeated, and which reader gets which order is chance"
+            )
         return graph
 
     def copy(self) -> PipelineGraph:
@@ -77,13 +83,14 @@ class PipelineGraph:
         end = next(node for node in cut.definition.node if node.op == "_Retval")
         end.input[0] = stage
         last = next(node for node in cut.stages if node.name == stage)
-        types = last.attr["output_types"].list.type or last.attr["Toutput_types"].list.type
-        shapes = last.attr["output_shapes"].list.shape
-        cut.element_spec = tuple(
-            tf.TensorSpec(tf.TensorShape(shape), tf.as_dtype(kind))
-            for kind, shape in zip(types, shapes, strict=True)
-        )
+        cut.element_spec = specs_of(last)
         return cut
+
+    def with_fixed_seeds(self) -> PipelineGraph:
+        """The same with the same order in every shuffle that has no seed."""
+        fixed = self.copy()
+        fix_seeds(fixed.definition)
+        return fixed
 
     # -- reading -------------------------------------------------------------------------
 
@@ -100,8 +107,28 @@ class PipelineGraph:
         several = any(sum(_name(i) in names for i in node.input) > 1 for node in self.stages)
         return not several and len(readers) == len(set(readers))
 
-    def operations(self, stage: NodeDef) -> set[str]:
-        """Types of all operations in the functions of a stage, however far in."""
+    def source(self, stage: NodeDef) -> NodeDef | None:
+        """The only stage that this one takes its elements from; None if there are several."""
+        names = [_name(wire) for wire in stage.input]
+        found = [each for each in self.stages if each.name in names]
+        return found[0] if len(found) == 1 else None
+
+    def readers(self, stage: NodeDef) -> list[NodeDef]:
+        """The nodes that take this stage's elements."""
+        return [node for node in self.definition.node if stage.name in map(_name, node.input)]
+
+    def value(self, wire: str) -> Any:
+        """Of the constant that an input of a node comes from; None if it is none."""
+        for node in self.definition.node:
+            if node.name == _name(wire) and node.op == "Const":
+                return tf.make_ndarray(node.attr["value"].tensor)
+        return None
+
+    def operations(self, stage: NodeDef, of: Sequence[str] = ()) -> set[str]:
+        """Types of all operations in the functions of a stage, however far in.
+
+        With `of`: those with a state that have one of these words in their names.
+        """
         functions = {each.signature.name: each for each in self.definition.library.function}
         pending, seen = list(_functions_of(stage)), set()
         types: set[str] = set()
@@ -113,47 +140,28 @@ class PipelineGraph:
             for node in functions[name].node_def:
                 types.add(node.op)
                 pending.extend(_functions_of(node))
-        return types
+        if not of:
+            return types
+        found = {each for each in types if any(word in each for word in of)}
+        return {each for each in found if not each.startswith("Stateless")}
 
     def is_random(self, stage: NodeDef) -> bool:
-        """Its functions draw random numbers, by a state that calls change."""
-        types = self.operations(stage)
-        return any(
-            any(word in each for word in DRAWS) and not each.startswith("Stateless")
-            for each in types
-        )
+        """Its functions draw random numbers, or write a variable: each call changes a state."""
+        return bool(self.operations(stage, of=(*DRAWS, *WRITES)))
+
+    def reads_variable(self, stage: NodeDef) -> bool:
+        """Its functions read a variable, which may change from pass to pass."""
+        return "ReadVariableOp" in self.operations(stage)
 
     def runs_python(self, stage: NodeDef) -> bool:
         """Its functions call Python."""
         return bool(self.operations(stage) & PYTHON)
 
-    def function(self, stage: NodeDef) -> FunctionDef | None:
-        """The function that a map calls."""
-        name = stage.attr["f"].func.name
+    def function(self, stage: NodeDef, attribute: str = "f") -> FunctionDef | None:
+        """The function that a map calls, or another stage by another attribute."""
+        name = stage.attr[attribute].func.name
         found = (each for each in self.definition.library.function if each.signature.name == name)
         return next(found, None)
-
-    def constant_value(self, wire: str) -> Any:
-        """The value of an input that is a constant; None for any other."""
-        node = next(each for each in self.definition.node if each.name == _name(wire))
-        return tf.make_ndarray(node.attr["value"].tensor) if node.op == "Const" else None
-
-    def _draw_anew(self) -> None:
-        """Shuffles and random datasets begin with their first order, each copy by itself.
-
-        As written they go on with the generator that the dataset has, for all copies together.
-        """
-        for stage in self.stages:
-            if stage.op not in SEEDED:
-                continue
-            first = SEEDED[stage.op]
-            again = self.constant("reshuffle", value=True, dtype=tf.bool)
-            node = NodeDef(name=self._new("seed_generator"), op="AnonymousSeedGenerator")
-            node.input.extend([stage.input[first], stage.input[first + 1], again])
-            self._insert(self._place(stage), node)
-            # Inserting copies the nodes.
-            new = next(each for each in self.stages if each.name == stage.name)
-            new.input[first + 2] = node.name
 
     # -- changing ------------------------------------------------------------------------
 
@@ -172,23 +180,36 @@ class PipelineGraph:
             node.attr[attribute].CopyFrom(stage.attr[attribute])
         if not node.attr["output_types"].list.type:
             node.attr["output_types"].CopyFrom(stage.attr["Toutput_types"])
-        for reader in self.definition.node:
-            for place, each in enumerate(reader.input):
-                if _name(each) == stage.name:
-                    reader.input[place] = node.name
+        self._redirect(stage.name, node.name)
         self._insert(1 + self._place(stage), node)
         return node
 
-    def with_small_shuffles(self, most: int) -> PipelineGraph:
-        """A copy whose shuffles hold so many elements at most, so that its order is another."""
-        changed = self.copy()
-        for name in [stage.name for stage in changed.stages if stage.op in SHUFFLES]:
-            size = changed.constant("buffer_size", most, tf.int64)
-            stage = next(each for each in changed.stages if each.name == name)
-            held = changed.constant_value(stage.input[1])
-            if held is None or not 0 < int(held) <= most:
-                stage.input[1] = size
-        return changed
+    def move_behind(self, name: str, other: str) -> NodeDef:
+        """Takes a stage out and puts it behind another one, which it then reads.
+
+        Returns:
+            The stage, to be given the types and shapes of its place.
+        """
+        nodes = {node.name: node for node in self.definition.node}
+        self._redirect(name, _name(nodes[name].input[0]))
+        self._redirect(other, name)
+        nodes[name].input[0] = other
+        moved = NodeDef()
+        moved.CopyFrom(nodes[name])
+        self.definition.node.remove(nodes[name])
+        self._insert(1 + self._place(nodes[other]), moved)
+        return next(node for node in self.definition.node if node.name == name)
+
+    def add_functions(self, functions: Iterable[FunctionDef]) -> None:
+        """Definitions that stages may call from now on."""
+        self.definition.library.function.extend(functions)
+
+    def _redirect(self, source: str, target: str) -> None:
+        """All that reads the one reads the other."""
+        for reader in self.definition.node:
+            for place, each in enumerate(reader.input):
+                if _name(each) == source:
+                    reader.input[place] = target
 
     def _place(self, stage: NodeDef) -> int:
         return next(p for p, n in enumerate(self.definition.node) if n.name == stage.name)
@@ -204,6 +225,16 @@ class PipelineGraph:
         return next(
             n for n in (f"{name}/tuned_{k}" for k in range(len(taken) + 1)) if n not in taken
         )
+
+
+def specs_of(stage: NodeDef) -> tuple[tf.TensorSpec, ...]:
+    """The flat tensors of a stage's elements."""
+    types = stage.attr["output_types"].list.type or stage.attr["Toutput_types"].list.type
+    shapes = stage.attr["output_shapes"].list.shape
+    return tuple(
+        tf.TensorSpec(tf.TensorShape(shape), tf.as_dtype(kind))
+        for kind, shape in zip(types, shapes, strict=True)
+    )
 
 
 def _name(wire: str) -> str:

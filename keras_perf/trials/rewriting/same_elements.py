@@ -76,6 +76,8 @@ def _of_element(element: Any) -> int:
 
 def _arrays(element: Any) -> Iterator[np.ndarray[Any, Any]]:
     for part in tf.nest.flatten(element, expand_composites=True):
+        if part is None:
+            continue
         if part.dtype in (tf.variant, tf.resource):
             raise TypeError("what such a tensor holds cannot be looked at")
         yield part.numpy()

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 import tensorflow as tf
 
-from keras_perf.trials.rewriting.changes import NotDone
+from keras_perf.trials.in_turn import Pair
+from keras_perf.trials.rewriting.changes import Change, NotDone
+from keras_perf.trials.rewriting.keeping import size_on_disk
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -35,6 +42,25 @@ class Tried:
     after_ms: float
     code: str
     costs: str
+
+    @classmethod
+    def of(cls, change: Change, pair: Pair, *, kept: bool) -> Tried:
+        """What a measurement of a change found."""
+        costs = change.costs
+        if change.folder is not None:
+            costs += size_on_disk(change.folder)
+        return cls(
+            change.id,
+            change.where,
+            kept,
+            pair.gain,
+            pair.low,
+            pair.high,
+            pair.before_ms,
+            pair.after_ms,
+            change.code,
+            costs,
+        )
 
 
 @dataclass(frozen=True)
@@ -77,6 +103,28 @@ class TunedInput:
         return pd.DataFrame(
             [[getattr(each, name) for name in columns] for each in self.tried], columns=columns
         )
+
+    def plot(self) -> Figure:
+        """Bars: milliseconds a batch, as the dataset was and as each change was kept.
+
+        Lines on the bars are the 80 % intervals. The bar of `prefetch` has the time of a step in
+        it, beside which it was measured.
+        """
+        from matplotlib.figure import Figure
+
+        kept = self.changes
+        names = ["as it was", *(f"{each.id}\n{each.where}" for each in kept)]
+        means = np.array([self.before_ms, *(each.after_ms for each in kept)])
+        ends = [(each.before_ms / each.high, each.before_ms / each.low) for each in kept]
+        low, high = np.array([(self.before_ms, self.before_ms), *ends]).T
+        figure = Figure(figsize=(1.5 + 1.6 * len(names), 4), layout="constrained")
+        axes = figure.add_subplot()
+        bounds = np.maximum(0, [means - low, high - means])
+        axes.bar(range(len(names)), means, yerr=bounds, capsize=4, color="#4c78a8")
+        axes.set_xticks(range(len(names)), names)
+        axes.set_ylabel("ms a batch")
+        axes.set_title(f"{self.gain:.2f}× as fast")
+        return figure
 
     def __str__(self) -> str:
         lines = [

@@ -167,7 +167,7 @@ def _rows(setup: Setup) -> int | None:
     """Of a batch, as the pipeline has it; None where it does not say."""
     for stage in reversed(setup.graph.stages):
         if stage.op in BATCH_SIZE:
-            found = setup.graph.constant_value(stage.input[BATCH_SIZE[stage.op]])
+            found = setup.graph.value(stage.input[BATCH_SIZE[stage.op]])
             return None if found is None else int(found)
     return None
 

@@ -12,7 +12,7 @@ from keras_perf.trials.failure import told
 from keras_perf.trials.in_turn import Pair, in_turn
 from keras_perf.trials.progress import Progress
 from keras_perf.trials.rewriting.admission import not_filled, reason_against
-from keras_perf.trials.rewriting.changes import possible_changes
+from keras_perf.trials.rewriting.changes import NoLongerPossibleError, possible_changes
 from keras_perf.trials.rewriting.side_by_side import EndlessPipeline
 from keras_perf.trials.training.changes import TrainingChange, of_pipeline, of_training
 from keras_perf.trials.training.padding import some_axis_varies
@@ -140,16 +140,18 @@ class Search:
         """What it gains on top of a training that runs; None where it cannot be made."""
         self._say(f"{change.id} ({change.where})")
         try:
-            why = self._against(change, on)
+            made = change.made(on)
+            why = self._against(change, on, made)
             if not why:
-                made = change.made(on)
                 feed = beside.feed if made.input == on.input else None
                 changed = RunningTraining(made, self.functions, self.clock, feed)
-                why = self._not_kept(change, on, changed)
+                why = self._not_kept(change, on, made, changed)
             if not why:
                 pair = self._measured(beside, changed, seconds)
                 after = tuple(each.id for each in self._together)
                 return as_tried(change, pair, self.outside_ms, after), changed
+        except NoLongerPossibleError:
+            return None
         except Exception as error:  # noqa: BLE001  what TensorFlow, Keras or the user's code raises
             why = told(error)
         self._not_tried.append(NotTried(id=change.id, where=change.where, why=why))
@@ -162,19 +164,20 @@ class Search:
             other.settle()
             return in_turn(one.step_ms, other.step_ms, seconds=seconds, hopeless=CLEARLY_SLOWER)
 
-    def _against(self, change: TrainingChange, on: Setup) -> str:
-        rewriting = change.rewriting
-        if rewriting is None:
+    def _against(self, change: TrainingChange, on: Setup, made: Setup) -> str:
+        if change.rewriting is None:
             return ""
-        made = rewriting.made(on.graph)
-        return reason_against(rewriting, on.graph, made, CHECKING * self.budget_s)
+        return reason_against(change.rewriting, on.graph, made.graph, CHECKING * self.budget_s)
 
-    def _not_kept(self, change: TrainingChange, on: Setup, changed: RunningTraining) -> str:
+    def _not_kept(
+        self, change: TrainingChange, on: Setup, made: Setup, changed: RunningTraining
+    ) -> str:
         if change.rewriting is None:
             return ""
         return not_filled(
             change.rewriting,
             on.graph,
+            made.graph,
             changed.feed.take,
             batch_ms=self._batch_ms,
             left_s=self._left_s,

@@ -14,6 +14,9 @@ Setting = Callable[[tf.data.Options], None]
 Transformation = Callable[[tf.data.Dataset], tf.data.Dataset]
 
 
+SHUFFLES = ("ShuffleDatasetV3", "ShuffleAndRepeatDatasetV2")
+"""Stages whose second input is the number of elements that they hold."""
+
 SHUFFLED = 64
 """Examples in a shuffle buffer on trial, at most."""
 
@@ -57,7 +60,7 @@ class Setup:
 
         A shuffle takes as long for an example whatever its size, but for its filling.
         """
-        dataset = with_options(self.graph.with_small_shuffles(SHUFFLED).dataset(), self.options)
+        dataset = with_options(_soon_filled(self.graph).dataset(), self.options)
         for each in self.behind:
             dataset = each(dataset)
         # Of a cache the element has the shapes of the dataset, of a tensor its own.
@@ -71,3 +74,15 @@ def with_options(dataset: tf.data.Dataset, settings: tuple[Setting, ...]) -> tf.
         setting(chosen)
         dataset = dataset.with_options(chosen)
     return dataset
+
+
+def _soon_filled(graph: PipelineGraph) -> PipelineGraph:
+    """A copy whose shuffles hold few examples, so that its order is another."""
+    changed = graph.copy()
+    for name in [stage.name for stage in changed.stages if stage.op in SHUFFLES]:
+        few = changed.constant("buffer_size", SHUFFLED, tf.int64)
+        stage = next(each for each in changed.stages if each.name == name)
+        held = changed.value(stage.input[1])
+        if held is None or not 0 < int(held) <= SHUFFLED:
+            stage.input[1] = few
+    return changed

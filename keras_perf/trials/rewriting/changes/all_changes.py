@@ -1,0 +1,50 @@
+"""All kinds of changes, in the order in which they are tried."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from keras_perf.trials.rewriting.changes.batch_before_map import batches_before_maps
+from keras_perf.trials.rewriting.changes.cache import cache
+from keras_perf.trials.rewriting.changes.change import Change, NotDone
+from keras_perf.trials.rewriting.changes.file_cache import in_file
+from keras_perf.trials.rewriting.changes.filter_before_map import filters_before_maps
+from keras_perf.trials.rewriting.changes.map_before_shuffle import maps_before_shuffles
+from keras_perf.trials.rewriting.changes.parallel_interleave import parallel_interleaves
+from keras_perf.trials.rewriting.changes.parallel_map import parallel_maps
+from keras_perf.trials.rewriting.changes.prefetch import prefetch
+from keras_perf.trials.rewriting.changes.whole_pipeline import order_given_up, wider_pool
+from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
+
+
+def possible_changes(
+    graph: PipelineGraph, *, any_order: bool, cache_dir: Path | None = None
+) -> tuple[list[Change], list[NotDone]]:
+    """In the order in which they are tried, and what is not.
+
+    Arguments:
+        graph: of the dataset as it is.
+        any_order: the order of elements may change.
+        cache_dir: where a cache may keep elements that do not fit into memory.
+    """
+    kinds = (
+        filters_before_maps(graph),
+        batches_before_maps(graph),
+        parallel_interleaves(graph),
+        parallel_maps(graph),
+        wider_pool(graph),
+        prefetch(graph),
+        maps_before_shuffles(graph),
+        cache(graph),
+        order_given_up(graph, allowed=any_order),
+    )
+    found: list[Change] = []
+    left: list[NotDone] = []
+    for each in (each for kind in kinds for each in kind):
+        if isinstance(each, NotDone):
+            left.append(each)
+            continue
+        found.append(each)
+        if each.keeps and cache_dir is not None:
+            found.append(in_file(each, cache_dir))
+    return found, left

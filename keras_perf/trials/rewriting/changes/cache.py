@@ -1,0 +1,69 @@
+"""Elements kept after the first pass."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+from tensorflow.core.framework.node_def_pb2 import NodeDef
+
+from keras_perf.trials.rewriting.changes.change import (
+    Change,
+    Found,
+    NoLongerPossibleError,
+    NotDone,
+)
+from keras_perf.trials.rewriting.changes.file_cache import IN_MEMORY
+from keras_perf.trials.rewriting.changes.stages import SEES_ORDER, named, present
+from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
+
+
+def cache(graph: PipelineGraph) -> Found:
+    """Behind the last work that is the same in every pass."""
+    if has_cache(graph):
+        return
+    if not graph.is_a_chain:
+        yield NotDone("cache", "whole pipeline", "several datasets come together in it")
+        return
+    place = None
+    for stage in graph.stages:
+        if differs_from_pass_to_pass(graph, stage):
+            break
+        if any(word in stage.op for word in ("Map", "Interleave", "Filter")):
+            place = stage
+    if place is None:
+        return
+    where, name = named(place), place.name
+
+    def apply(changed: PipelineGraph) -> None:
+        keep_behind(changed, name)
+
+    python = "; your Python function must give the same each time"
+    costs = IN_MEMORY + (python if graph.runs_python(place) else "")
+    yield Change("cache", where, f"{where}.cache()", costs, apply=apply, stage=name, keeps=True)
+
+
+def differs_from_pass_to_pass(graph: PipelineGraph, stage: NodeDef) -> bool:
+    """What comes out of it, or its order, is not for a cache to keep."""
+    inside = graph.operations(stage)
+    return bool(
+        graph.is_random(stage)
+        or graph.reads_variable(stage)
+        or stage.op.startswith(SEES_ORDER)
+        or any(each.startswith("Shuffle") for each in inside)
+    )
+
+
+def has_cache(graph: PipelineGraph) -> bool:
+    """Some stage keeps elements already."""
+    return any(stage.op.startswith("Cache") for stage in graph.stages)
+
+
+def keep_behind(graph: PipelineGraph, name: str) -> None:
+    """Puts a cache behind the stage of this name.
+
+    Raises:
+        NoLongerPossibleError: there is one by now, or the stage is gone.
+    """
+    if has_cache(graph):
+        raise NoLongerPossibleError("another change put a cache there")
+    empty = graph.constant("filename", "", tf.string)
+    graph.insert_after(present(graph, name), "CacheDataset", "CacheDataset", [empty])

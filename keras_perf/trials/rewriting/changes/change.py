@@ -1,0 +1,81 @@
+"""One rewriting of a pipeline, or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import tensorflow as tf
+
+from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
+
+
+@dataclass(frozen=True)
+class Change:
+    """One rewriting.
+
+    Attributes:
+        id: as the recommendation of the same kind is called.
+        where: the stage that it is about.
+        code: how one would write it.
+        costs: what it takes beside time.
+        apply: changes the graph, in place.
+        options: of the dataset, in place of a change of the graph.
+        stage: the node of the graph whose elements must stay the same; "" where none could differ.
+        stage_after: the node that gives them in the changed graph, if it is another one.
+        keeps: a whole pass is kept.
+        folder: where it is kept instead; None for memory.
+        beside_a_step: it pays only where something else happens between two batches.
+    """
+
+    id: str
+    where: str
+    code: str
+    costs: str
+    apply: Callable[[PipelineGraph], None] | None = None
+    options: Callable[[tf.data.Options], None] | None = None
+    stage: str = ""
+    stage_after: str = ""
+    keeps: bool = False
+    folder: Path | None = None
+    beside_a_step: bool = False
+
+    def made(self, graph: PipelineGraph) -> PipelineGraph:
+        """The graph with this change.
+
+        Raises:
+            NoLongerPossibleError: another change took away what it is about.
+        """
+        changed = graph.copy()
+        if self.apply is not None:
+            self.apply(changed)
+        return changed
+
+    def compared(
+        self, graph: PipelineGraph, made: PipelineGraph
+    ) -> tuple[tf.data.Dataset, tf.data.Dataset]:
+        """The stage's elements without it and with it.
+
+        Shuffles have the same seeds in both, so that an order of their own hides no difference.
+        """
+        after = self.stage_after or self.stage
+        first, second = graph.until(self.stage), made.until(after)
+        return first.with_fixed_seeds().dataset(), second.with_fixed_seeds().dataset()
+
+
+@dataclass(frozen=True)
+class NotDone:
+    """A rewriting that was not tried, and why."""
+
+    id: str
+    where: str
+    why: str
+
+
+class NoLongerPossibleError(ValueError):
+    """Another change took away what this one is about, or did the same already."""
+
+
+Found = Iterator[Change | NotDone]
+"""What a module of a kind of changes finds in a pipeline."""

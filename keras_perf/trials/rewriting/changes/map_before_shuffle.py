@@ -1,0 +1,122 @@
+"""A map that is the same in every pass, moved in front of a shuffle so that a cache can keep it."""
+
+from __future__ import annotations
+
+import math
+
+import tensorflow as tf
+from tensorflow.core.framework.node_def_pb2 import NodeDef
+
+from keras_perf.trials.rewriting.changes.cache import (
+    differs_from_pass_to_pass,
+    has_cache,
+    keep_behind,
+)
+from keras_perf.trials.rewriting.changes.change import (
+    Change,
+    Found,
+    NoLongerPossibleError,
+    NotDone,
+)
+from keras_perf.trials.rewriting.changes.file_cache import IN_MEMORY
+from keras_perf.trials.rewriting.changes.stages import is_map, named, present
+from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph, specs_of
+
+PASSED = ("ShuffleDataset", "ShuffleAndRepeatDataset", "RepeatDataset", "PrefetchDataset")
+"""Stages that hand elements on unseen: which comes next does not depend on what is in it."""
+
+
+def maps_before_shuffles(graph: PipelineGraph) -> Found:
+    """The maps right behind a shuffle (or repeat), in front of it, with a cache behind them."""
+    if has_cache(graph) or not graph.is_a_chain:
+        return
+    for place, first in enumerate(graph.stages):
+        if not place or not is_map(first) or not graph.stages[place - 1].op.startswith(PASSED):
+            continue
+        passed = _passed(graph, place)
+        if not any(stage.op.startswith(("Shuffle", "Repeat")) for stage in passed):
+            continue
+        maps: list[NodeDef] = []
+        for stage in graph.stages[place:]:
+            why = _reason_against(graph, stage) if is_map(stage) else ""
+            if why and not maps:
+                yield NotDone("cache", f"{named(stage)} behind {named(passed[0])}", why)
+            if why or not is_map(stage):
+                break
+            maps.append(stage)
+        before = graph.stages[: place - len(passed)]
+        if maps and not any(differs_from_pass_to_pass(graph, each) for each in before):
+            yield _change(graph, passed, maps)
+        return
+
+
+def _passed(graph: PipelineGraph, place: int) -> list[NodeDef]:
+    """Stages before this place, back to one that looks at elements."""
+    first = place
+    while first and graph.stages[first - 1].op.startswith(PASSED):
+        first -= 1
+    return graph.stages[first:place]
+
+
+def _reason_against(graph: PipelineGraph, stage: NodeDef) -> str:
+    if graph.is_random(stage):
+        return "it draws random numbers or writes a variable, which other elements would get"
+    if graph.runs_python(stage):
+        return "your Python function would see the elements in another order"
+    return "it reads a variable, which may change" if graph.reads_variable(stage) else ""
+
+
+def _change(graph: PipelineGraph, passed: list[NodeDef], maps: list[NodeDef]) -> Change:
+    source = graph.source(passed[0])
+    back, names = passed[-1].name, [stage.name for stage in maps]
+    functions = [stage.attr["f"].func.name for stage in maps]
+    before, where = source.name if source is not None else "", ".".join(map(named, maps))
+    shuffles = "".join(f".{named(stage)[:-1]}…)" for stage in passed)
+
+    def apply(changed: PipelineGraph) -> None:
+        if has_cache(changed):
+            raise NoLongerPossibleError("another change put a cache there")
+        for name, function in zip(names, functions, strict=True):
+            if present(changed, name).attr["f"].func.name != function:
+                raise NoLongerPossibleError("another change made it one of batches")
+        for name in reversed(names):
+            changed.move_behind(name, before).ClearField("experimental_type")
+        for each in passed:
+            _retype(changed, each.name, names[-1])
+        keep_behind(changed, names[-1])
+
+    return Change(
+        "cache",
+        f"{where} before {named(passed[0])[:-1]}…)",
+        f"{where}.cache(){shuffles}",
+        f"{IN_MEMORY}; {_buffers(graph, passed, maps[-1])}",
+        apply=apply,
+        stage=names[-1],
+        stage_after=back,
+        keeps=True,
+    )
+
+
+def _retype(graph: PipelineGraph, name: str, like: str) -> None:
+    stage, other = present(graph, name), present(graph, like)
+    for attribute in ("output_types", "output_shapes"):
+        stage.attr[attribute].CopyFrom(other.attr[attribute])
+    stage.ClearField("experimental_type")
+
+
+def _buffers(graph: PipelineGraph, passed: list[NodeDef], last: NodeDef) -> str:
+    """What the shuffle holds from then on."""
+    held = [graph.value(each.input[1]) for each in passed if each.op.startswith("Shuffle")]
+    elements = sum(int(each) for each in held if each is not None)
+    bytes_each = element_bytes(last)
+    size = f", {elements * bytes_each / 2**20:.3g} MiB" if bytes_each is not None else ""
+    return f"shuffle holds {elements:,} mapped elements{size}" if held else "none besides"
+
+
+def element_bytes(stage: NodeDef) -> int | None:
+    """Of an element, if its shape tells; None if it does not."""
+    specs = specs_of(stage)
+    known = all(s.shape.is_fully_defined() and s.dtype.size for s in specs)
+    if not known or any(s.dtype in (tf.string, tf.variant, tf.resource) for s in specs):
+        return None
+    return sum(int(math.prod(s.shape)) * int(s.dtype.size) for s in specs)

@@ -1,0 +1,50 @@
+"""Several datasets of an interleave read at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import tensorflow as tf
+
+from keras_perf.trials.rewriting.changes.change import Change, Found, NotDone
+from keras_perf.trials.rewriting.changes.stages import in_parallel, named, present
+from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
+
+
+def parallel_interleaves(graph: PipelineGraph) -> Found:
+    """Interleaves that read one dataset after the other; their elements keep their order."""
+    for stage in graph.stages:
+        if stage.op != "InterleaveDataset":
+            continue
+        where = named(stage)
+        inside = graph.operations(stage)
+        if graph.is_random(stage) or any(each.startswith("Shuffle") for each in inside):
+            why = "it draws random numbers or shuffles, which datasets read at once would share"
+            yield NotDone("interleave", where, why)
+            continue
+        cycle = graph.value(stage.input[-2])
+        costs = "a buffer for each dataset that is read"
+        if cycle is not None:
+            costs = f"a buffer for each of the {int(cycle)} datasets that are read at a time"
+        if graph.runs_python(stage):
+            costs += "; calls of your Python function in several threads, in another order"
+        yield Change(
+            "interleave",
+            where,
+            in_parallel(stage),
+            costs,
+            apply=_made_parallel(stage.name),
+            stage=stage.name,
+        )
+
+
+def _made_parallel(name: str) -> Callable[[PipelineGraph], None]:
+    def apply(graph: PipelineGraph) -> None:
+        wanted = ("buffer_output_elements", "prefetch_input_elements", "num_parallel_calls")
+        added = [graph.constant(each, tf.data.AUTOTUNE, tf.int64) for each in wanted]
+        stage = present(graph, name, "InterleaveDataset")
+        stage.op = "ParallelInterleaveDatasetV4"
+        stage.input.extend(added)
+        stage.attr["deterministic"].s = b"default"
+
+    return apply

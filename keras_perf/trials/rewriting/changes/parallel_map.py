@@ -1,0 +1,51 @@
+"""Several calls of a map's function at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import tensorflow as tf
+
+from keras_perf.trials.rewriting.changes.change import Change, Found, NotDone
+from keras_perf.trials.rewriting.changes.stages import (
+    in_parallel,
+    is_sequential_map,
+    named,
+    present,
+)
+from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
+
+
+def parallel_maps(graph: PipelineGraph) -> Found:
+    """Maps that run one call after the other; their elements keep their order."""
+    for stage in graph.stages:
+        if not is_sequential_map(stage):
+            continue
+        where = named(stage)
+        if graph.is_random(stage):
+            why = "it draws random numbers or writes a variable, which other calls would get"
+            yield NotDone("parallel-map", where, why)
+            continue
+        costs = "a buffer of a few elements"
+        if graph.runs_python(stage):
+            costs = "calls of your Python function in several threads, in another order"
+        yield Change(
+            "parallel-map",
+            where,
+            in_parallel(stage),
+            costs,
+            apply=_made_parallel(stage.name),
+            stage=stage.name,
+        )
+
+
+def _made_parallel(name: str) -> Callable[[PipelineGraph], None]:
+    def apply(graph: PipelineGraph) -> None:
+        calls = graph.constant("num_parallel_calls", tf.data.AUTOTUNE, tf.int64)
+        stage = present(graph, name, "MapDataset")
+        stage.op = "ParallelMapDatasetV2"
+        stage.input.append(calls)
+        stage.attr["deterministic"].s = b"default"
+        stage.attr.pop("force_synchronous", None)
+
+    return apply

@@ -1,0 +1,39 @@
+"""Operations that give an element the same bits alone and as part of a batch."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+from tensorflow.core.framework.node_def_pb2 import NodeDef
+
+_MOVE = """
+    Const Identity IdentityN NoOp StopGradient EnsureShape Reshape ExpandDims Squeeze Transpose
+    ReverseV2 Slice StridedSlice Gather GatherV2 GatherNd Pack Unpack ConcatV2 Split SplitV Tile
+    BroadcastTo Fill ZerosLike OnesLike Shape ShapeN Size Rank Range OneHot Pad PadV2 Roll Select
+    SelectV2 DepthToSpace SpaceToDepth MatrixDiag MatrixBandPart"""
+_COMPARE = """
+    Equal NotEqual Less LessEqual Greater GreaterEqual LogicalAnd LogicalOr LogicalNot IsNan IsInf
+    IsFinite Bucketize ArgMax ArgMin All Any Max Min"""
+_ROUND_ONCE = """
+    Add AddV2 Sub Mul RealDiv Div DivNoNan MulNoNan FloorDiv FloorMod TruncateDiv TruncateMod Mod
+    Neg Abs Sign Square SquaredDifference Maximum Minimum ClipByValue Floor Ceil Round Rint Relu
+    Relu6 BitwiseAnd BitwiseOr BitwiseXor Invert LeftShift RightShift Cast"""
+_ROUND_INTEGERS_NEVER = "Sum Prod Cumsum Cumprod"
+_PARSE = "DecodeCSV ParseSingleExample ParseExampleV2"
+_STRINGS = """
+    DecodeRaw AsString StringLower StringUpper StringToNumber StringLength StaticRegexReplace
+    StaticRegexFullMatch StringToHashBucketFast LookupTableFindV2"""
+
+ONE_BY_ONE = frozenset(_STRINGS.split())
+"""Those that TensorFlow's `vectorized_map` does not know, and that can be given a batch."""
+
+EXACT = frozenset(" ".join((_MOVE, _COMPARE, _ROUND_ONCE, _PARSE, _STRINGS)).split())
+"""Sums, products of matrices and functions such as Exp are not among them: how they round depends
+on where in a tensor an element lies. Nor are operations with a state: Assert, ReadVariableOp."""
+
+OF_INTEGERS = frozenset(_ROUND_INTEGERS_NEVER.split())
+
+
+def is_exact(node: NodeDef) -> bool:
+    """It is one of these operations."""
+    whole = node.op in OF_INTEGERS and tf.as_dtype(node.attr["T"].type).is_integer
+    return node.op in EXACT or bool(whole)

@@ -1,0 +1,90 @@
+"""Whether what a cache would keep has room, and where."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import psutil
+import tensorflow as tf
+
+from keras_perf.trials.own_iterator import OwnIterator
+from keras_perf.trials.rewriting.changes import Change, NoLongerPossibleError
+from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
+from keras_perf.trials.rewriting.same_elements import mean_bytes
+
+NO_PASS = "a pass through the data does not end in the time that is left"
+
+
+def length(dataset: tf.data.Dataset, within_s: float) -> int | None:
+    """Elements of a pass, counted where the dataset does not tell.
+
+    None where there is no end, or none within these seconds.
+    """
+    told = int(dataset.cardinality())
+    if told != tf.data.UNKNOWN_CARDINALITY:
+        return told if told >= 0 else None
+    end, found, own = time.perf_counter() + within_s, 0, OwnIterator(dataset)
+    try:
+        for _ in own.iterator:
+            found += 1
+            if time.perf_counter() > end:
+                return None
+    finally:
+        own.close()
+    return found
+
+
+def reason_against_keeping(
+    change: Change, made: PipelineGraph, *, look_at: int, within_s: float, left_s: float
+) -> str:
+    """Why a cache has no room; "" if it has. One in a file gets its folder.
+
+    Arguments:
+        change: a cache.
+        made: the pipeline with it.
+        look_at: elements whose mean size is taken.
+        within_s: seconds for that.
+        left_s: seconds to count the elements, where their number is not told.
+
+    Raises:
+        NoLongerPossibleError: a file is not needed, since memory is enough.
+    """
+    kept = made.until(change.stage).dataset()
+    elements = length(kept, left_s)
+    if elements is None:
+        return NO_PASS
+    size = elements * mean_bytes(kept, look_at, within_s)
+    fits = size <= psutil.virtual_memory().available / 2
+    if change.folder is None:
+        remedy = "; with cache_dir=DIRECTORY a file there is tried"
+        too_large = f"{size / 2**20:.0f} MiB would take more than half of the memory that is free"
+        return "" if fits else too_large + remedy
+    if fits:
+        raise NoLongerPossibleError("memory is enough")
+    directory = change.folder.parent
+    if size > shutil.disk_usage(directory).free / 2:
+        return f"{size / 2**20:.0f} MiB would take more than half of what is free in {directory}"
+    change.folder.mkdir()
+    return ""
+
+
+def remove_unused(changes: Iterable[Change], kept: Iterable[str]) -> None:
+    """The folders of caches that did not stay.
+
+    Arguments:
+        changes: all that might have one.
+        kept: the code of those that stayed.
+    """
+    stayed = set(kept)
+    for change in changes:
+        if change.folder is not None and change.code not in stayed:
+            shutil.rmtree(change.folder, ignore_errors=True)
+
+
+def size_on_disk(folder: Path) -> str:
+    """As `costs` tells it."""
+    size = sum(file.stat().st_size for file in folder.glob("*"))
+    return f" ({size / 2**20:.3g} MiB)"

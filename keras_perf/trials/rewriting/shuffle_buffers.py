@@ -1,0 +1,56 @@
+"""What the buffers of shuffles hold, and how long they take to fill."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import tensorflow as tf
+
+from keras_perf.trials.rewriting.changes import NotDone
+from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
+from keras_perf.trials.rewriting.same_elements import mean_bytes
+from keras_perf.trials.rewriting.side_by_side import EndlessPipeline
+
+LONG_S = 1.0
+LARGE = 2**28
+"""Bytes. A buffer that fills faster than in `LONG_S` and is smaller is not worth a line."""
+
+
+def smaller_buffers(
+    graph: PipelineGraph,
+    *,
+    look_at: int,
+    within_s: float,
+    element_ms: Callable[[tf.data.Dataset], float] = lambda data: EndlessPipeline(data).batch_ms(),
+) -> list[NotDone]:
+    """The price of each large buffer: a smaller one is for the caller to choose.
+
+    Arguments:
+        graph: of the pipeline.
+        look_at: elements whose mean size is taken.
+        within_s: seconds for that.
+        element_ms: measures how long an element takes.
+    """
+    found: list[NotDone] = []
+    for stage in graph.stages:
+        source = graph.source(stage) if stage.op.startswith("Shuffle") else None
+        size = graph.value(stage.input[1]) if source is not None else None
+        if source is None or size is None:
+            continue
+        before = graph.until(source.name).dataset()
+        most = int(before.cardinality())
+        size = min(int(size), most) if most >= 0 else int(size)
+        try:
+            fill_s = size * element_ms(before) / 1e3
+            held = size * mean_bytes(before, look_at, within_s)
+        except (TypeError, ValueError, tf.errors.OpError):
+            # Elements that cannot be looked at, such as datasets.
+            continue
+        if fill_s < LONG_S and held < LARGE:
+            continue
+        why = (
+            f"yours to choose: its {size:,} elements take {held / 2**20:.3g} MiB, and "
+            f"{fill_s:.2g} s to fill before the first batch of each pass; fewer are less random"
+        )
+        found.append(NotDone("smaller-shuffle", f"shuffle({size})", why))
+    return found

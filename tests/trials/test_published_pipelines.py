@@ -1,0 +1,182 @@
+"""Pipelines as programs have them: each change gives the same elements, or is refused in a line."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from one_change import ALL, numbers, rewritten
+
+from keras_perf.trials.rewriting.changes import possible_changes
+from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
+from keras_perf.trials.rewriting.same_elements import checksums
+
+
+def doubled(x):
+    return 2 * x
+
+
+def examples(folder):
+    """Written to files that are read together."""
+    files = []
+    for number in range(3):
+        files.append(str(folder / f"{number}.tfrecord"))
+        with tf.io.TFRecordWriter(files[-1]) as out:
+            for value in range(4):
+                x = tf.train.Feature(float_list=tf.train.FloatList(value=[number, value]))
+                y = tf.train.Feature(int64_list=tf.train.Int64List(value=[value]))
+                features = tf.train.Features(feature={"x": x, "y": y})
+                out.write(tf.train.Example(features=features).SerializeToString())
+    wanted = {
+        "x": tf.io.FixedLenFeature([2], tf.float32),
+        "y": tf.io.FixedLenFeature([], tf.int64),
+    }
+    read = tf.data.Dataset.from_tensor_slices(files).interleave(tf.data.TFRecordDataset)
+    return read.map(lambda each: tf.io.parse_single_example(each, wanted)).batch(2)
+
+
+def lines(folder):
+    file = folder / "lines.csv"
+    file.write_text("price,number,word\n" + "".join(f"{i}.5,{i},w{i}\n" for i in range(9)))
+
+    def columns(line):
+        price, number, word = tf.io.decode_csv(line, [0.0, 0, ""])
+        return {"price": price, "number": number}, word
+
+    return tf.data.TextLineDataset(str(file)).skip(1).shuffle(4, seed=1).map(columns).batch(2)
+
+
+def images(folder):
+    for label in ("a", "b"):
+        (folder / label).mkdir()
+        for number in range(4):
+            pixels = np.full((4, 4, 3), 10 * number, "uint8")
+            (folder / label / f"{number}.png").write_bytes(tf.io.encode_png(pixels).numpy())
+    read = keras.utils.image_dataset_from_directory(
+        folder, image_size=(3, 3), batch_size=3, seed=1, verbose=False
+    )
+    return read.map(lambda x, y: (x / 255, y))
+
+
+def series(_):
+    return keras.utils.timeseries_dataset_from_array(
+        np.arange(30.0), np.arange(30.0), sequence_length=4, batch_size=3
+    )
+
+
+def vectorized(_):
+    layer = keras.layers.TextVectorization(9, output_sequence_length=3, vocabulary=["a", "b"])
+    return tf.data.Dataset.from_tensor_slices(["a b", "b c", "a"] * 4).map(layer).batch(4)
+
+
+def generated(_):
+    signature = tf.TensorSpec((), tf.int64)
+    found = tf.data.Dataset.from_generator(lambda: iter(range(9)), output_signature=signature)
+    return found.map(doubled).batch(3)
+
+
+def python(x):
+    return tf.ensure_shape(tf.numpy_function(lambda v: v + 1, [x], tf.int64), x.shape)
+
+
+def resampled(_):
+    return (
+        numbers()
+        .rejection_resample(lambda x: tf.cast(x % 3 > 0, tf.int32), [0.5, 0.5], seed=4)
+        .map(lambda _, x: x)
+        .batch(3)
+    )
+
+
+def sampled(_):
+    both = [numbers().map(doubled), numbers().repeat(2)]
+    return tf.data.Dataset.sample_from_datasets(both, [0.3, 0.7], seed=3).batch(3)
+
+
+def chosen(_):
+    both = [numbers().map(doubled), numbers()]
+    return tf.data.Dataset.choose_from_datasets(both, tf.data.Dataset.range(2).repeat(5)).batch(2)
+
+
+def windows(_):
+    return (
+        numbers()
+        .window(4, shift=2, drop_remainder=True)
+        .flat_map(lambda each: each.batch(4))
+        .map(doubled)
+        .batch(2)
+    )
+
+
+KINDS = {
+    "records, interleaved": examples,
+    "lines of CSV": lines,
+    "a generator": generated,
+    "Python in a map": lambda _: numbers().map(python).batch(4),
+    "a directory of images": images,
+    "windows of a series": series,
+    "windows, flattened": windows,
+    "text to numbers": vectorized,
+    "zip": lambda _: tf.data.Dataset.zip(numbers().map(doubled), numbers()).batch(3),
+    "one of several, chosen": chosen,
+    "one of several, drawn": sampled,
+    "ragged": lambda _: numbers().map(tf.range).ragged_batch(3).map(doubled),
+    "ragged elements": lambda _: tf.data.Dataset.from_tensor_slices(
+        tf.ragged.constant([[1], [2, 3], []])
+    ).map(doubled),
+    "sparse": lambda _: (
+        numbers(6).map(lambda x: tf.sparse.from_dense([x, 0 * x])).batch(3).map(tf.sparse.to_dense)
+    ),
+    "dictionaries": lambda _: numbers().map(lambda x: {"a": x, "b": (x, 2 * x)}).batch(3),
+    "resampled": resampled,
+    "buckets of lengths": lambda _: (
+        numbers()
+        .map(lambda x: tf.range(x % 5))
+        .bucket_by_sequence_length(lambda x: tf.shape(x)[0], [2, 4], [2, 2, 2])
+    ),
+    "padded": lambda _: numbers().map(tf.range).padded_batch(4),
+    "optional parts": lambda _: numbers().map(lambda x: (x, None)).batch(4),
+    "an unbatched batch": lambda _: numbers().batch(4).map(doubled).unbatch().map(doubled).batch(3),
+    "a snapshot of options": lambda _: (
+        numbers().map(doubled).with_options(tf.data.Options()).shuffle(5, seed=1).batch(3)
+    ),
+    "enumerated": lambda _: numbers().enumerate().map(lambda i, x: i * x).batch(3),
+    "groups": lambda _: (
+        numbers()
+        .map(doubled)
+        .group_by_window(lambda x: x % 3, lambda _, each: each.map(doubled).batch(4), window_size=4)
+    ),
+    "sums so far": lambda _: (
+        numbers().map(doubled).scan(np.int64(0), lambda s, x: (s + x, s)).batch(3)
+    ),
+    "strings": lambda _: numbers().map(tf.strings.as_string).batch(5),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*:DeprecationWarning")
+@pytest.mark.parametrize("kind", KINDS)
+def test_published_pipelines_give_the_same_elements_however_they_are_changed(kind, tmp_path):
+    data = KINDS[kind](tmp_path)
+    graph = PipelineGraph.of(data)
+    expected = checksums(graph.dataset(), *ALL)
+    assert expected
+    for what, dataset in rewritten(data):
+        assert checksums(dataset, *ALL) == expected, what
+        assert dataset.element_spec == data.element_spec
+    for each in possible_changes(graph, any_order=False)[1]:
+        assert each.why, each
+        assert "\n" not in each.why, each
+
+
+@pytest.mark.parametrize(
+    ("kind", "ids"),
+    [
+        ("records, interleaved", {"batch-before-map", "interleave", "parallel-map", "cache"}),
+        ("lines of CSV", {"batch-before-map", "parallel-map", "cache"}),
+        ("dictionaries", {"batch-before-map"}),
+        ("enumerated", {"batch-before-map"}),
+        ("strings", {"batch-before-map"}),
+    ],
+)
+def test_of_published_pipelines_that_is_changed_which_can_be(kind, ids, tmp_path):
+    found, _ = possible_changes(PipelineGraph.of(KINDS[kind](tmp_path)), any_order=False)
+    assert ids <= {each.id for each in found}
