@@ -9,7 +9,7 @@ program: what was put together, what it gained on trial with its interval, what 
 At the end: how many trials lie within ±5 % of the gain in `fit`, and how many intervals hold it.
 
 How: `fit` of one program and of the other in turn, five rounds; timed are the steps of each `fit`
-after its first tenth, by a callback that both have. A pass through the data comes first, so that
+after its first tenth, by a callback that both have, and the trials too. A pass through the data comes first, so that
 caches are filled. A ratio is that of medians.
 """
 
@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import gc
+import itertools
 import os
 import platform
 import re
@@ -40,6 +41,7 @@ import keras
 import tensorflow as tf
 
 import keras_perf as kp
+from keras_perf.trials.own_iterator import OwnIterator
 
 ROUNDS = 5
 SPAN_S = 0.6
@@ -54,7 +56,7 @@ class Span(keras.callbacks.Callback):
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Another `fit`."""
-        self.steps, self.begin, self.done = self.params["steps"], 0.0, 0
+        self.steps, self.begin, self.done = self.params["steps"] or sys.maxsize, 0.0, 0
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Begins after the first tenth, ends with the last step."""
@@ -84,9 +86,11 @@ class Trained:
 
     def __init__(self, program: programs.Program, dataset: Any) -> None:
         self.program, self.model = program, program.made()
-        for _ in dataset.take(MOST_STEPS):
-            pass
         self.dataset = dataset.repeat()
+        own = OwnIterator(self.dataset)
+        for _ in itertools.islice(own.iterator, 1 + max(0, int(dataset.cardinality()))):
+            pass
+        own.close()
         self.works = [work.make(work.every) for work in program.works]
 
     def step_ms(self, steps: int) -> float:
@@ -116,9 +120,9 @@ def made_for_good(program: programs.Program, changes: Any) -> programs.Program:
 
 def in_fit(before: Trained, after: Trained) -> float:
     """How many times as fast the second one is."""
-    first_ms = before.step_ms(LEAST_STEPS)
-    after.step_ms(LEAST_STEPS)
     at_once = max(each.model.steps_per_execution for each in (before, after))
+    first_ms = before.step_ms(4 * at_once)
+    after.step_ms(4 * at_once)
     steps = int(min(MOST_STEPS, max(LEAST_STEPS, 1e3 * SPAN_S / first_ms)))
     steps = max(4, -(-steps // at_once)) * at_once
     times: list[list[float]] = [[], []]
@@ -131,7 +135,8 @@ def in_fit(before: Trained, after: Trained) -> float:
 def row(program: programs.Program, budget_s: float) -> tuple[list[str], float | None, bool]:
     """Cells; trial against `fit` as a ratio, None where nothing was put together; inside."""
     dataset = program.dataset()
-    tried = kp.try_advice(program.made(), dataset, budget_s=budget_s)
+    callbacks = [*(work.make(work.every) for work in program.works), Span()]
+    tried = kp.try_advice(program.made(), dataset, callbacks=callbacks, budget_s=budget_s)
     total = tried.trials.total
     if total is None:
         return [program.name, "nothing", "", "", ""], None, True

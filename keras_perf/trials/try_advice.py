@@ -14,7 +14,7 @@ from keras_perf.trials.arguments import check_compiled, check_dataset
 from keras_perf.trials.progress import Progress
 from keras_perf.trials.restored import KeptState, build
 from keras_perf.trials.rewriting.pipeline_graph import CannotRewriteError, PipelineGraph
-from keras_perf.trials.training.running import TrainFunctions
+from keras_perf.trials.training.running import TrainFunctions, hooks_of
 from keras_perf.trials.training.search import Search
 from keras_perf.trials.training.setup import Setup, with_options
 from keras_perf.trials.training.tried_advice import TriedAdvice
@@ -138,7 +138,7 @@ def _in_an_epoch(
     if not callbacks:
         yield
         return
-    hooks = keras.callbacks.CallbackList(list(callbacks), model=model)
+    hooks = hooks_of(model, callbacks)
     hooks.on_train_begin()
     hooks.on_epoch_begin(0)
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -82,7 +82,7 @@ class RunningTraining:
         self._steps = setup.calls * setup.model.steps_per_execution * setup.rows
         self._hooks: keras.callbacks.CallbackList | None = None
         if setup.callbacks:
-            self._hooks = keras.callbacks.CallbackList(list(setup.callbacks), model=setup.model)
+            self._hooks = hooks_of(setup.model, setup.callbacks)
 
     def settle(self) -> None:
         """Runs until it goes its usual way: functions are compiled, and threads tuned."""
@@ -116,6 +116,14 @@ class RunningTraining:
             # The device is done when they can be read.
             read_logs(logs)
             return steps, self._clock() - begin
+
+
+def hooks_of(
+    model: keras.Model, callbacks: Sequence[keras.callbacks.Callback]
+) -> keras.callbacks.CallbackList:
+    """As `fit` calls them in an epoch whose number of steps it does not know."""
+    told = {"epochs": 1, "steps": None, "verbose": 0}
+    return keras.callbacks.CallbackList(list(callbacks), model=model, **told)
 
 
 def _repeated(function: TrainFunction, calls: int) -> TrainFunction:
