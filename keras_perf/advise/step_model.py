@@ -12,6 +12,9 @@ longer ones than the other no more slowly than after those."""
 INSIDE = ("compute", "dispatch")
 """Parts of the rest that the train function takes."""
 
+OUTSIDE = ("callbacks", "other_host")
+"""Parts of the rest that lie between two executions."""
+
 CROWDED = 0.7
 """Of the cores' time: what a pipeline kept busy whose end made computing faster."""
 
@@ -165,10 +168,12 @@ class StepModel:
         return replace(self, rest=rest, cpu_ms=max(0.0, self.cpu_ms - saved))
 
     def faster(self, gain: float) -> StepModel:
-        """All of the step goes so many times as fast."""
-        stages = {name: ms / gain for name, ms in self.stages.items()}
-        rest = {part: ms / gain for part, ms in self.rest.items()}
-        return replace(self, stages=stages, rest=rest, cpu_ms=self.cpu_ms / gain)
+        """A step takes so many times less, of which callbacks and Keras's loop save nothing."""
+        kept = sum(self.rest.get(part, 0.0) for part in OUTSIDE)
+        left = max(0.0, self.step_ms / gain - kept) / max(1e-9, self.step_ms - kept)
+        stages = {name: ms * left for name, ms in self.stages.items()}
+        rest = {part: ms if part in OUTSIDE else ms * left for part, ms in self.rest.items()}
+        return replace(self, stages=stages, rest=rest, cpu_ms=self.cpu_ms * left)
 
     def awake(self, shorter_pause_ms: float, optimism: float, *, waited: bool = False) -> StepModel:
         """Computes faster because its cores no longer pause for long between two steps.

@@ -34,8 +34,9 @@ class AdviceTester(ObservingCallback):
     Raises:
         TypeError, ValueError, OSError: a wrong argument, or `log_dir` cannot be written.
 
-    It tries nothing, and says why, where the input is no `tf.data.Dataset`, or the model trains on
-    several replicas; and nothing after a `fit` that failed.
+    How many steps to run per execution is left to `StepsPerExecutionRecommender`, where there is
+    one. It tries nothing, and says why, where the input is no `tf.data.Dataset`, or the model
+    trains on several replicas; and nothing after a `fit` that failed.
 
     >>> import keras_perf as kp
     >>> callbacks = kp.perf_callbacks("logs/run1", try_advice=True)
@@ -75,6 +76,7 @@ class AdviceTester(ObservingCallback):
             data,
             any_order=self.any_order,
             budget_s=self.budget_s,
+            without=("raise-steps-per-execution",) if fit.recording.facts.trial else (),
             outside_ms=self._outside_ms(fit),
         ).trials
 

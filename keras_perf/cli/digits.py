@@ -31,6 +31,7 @@ class Choices:
     log_every: int = 1
     steps_per_execution: int = 1
     drop_remainder: bool = False
+    jit_compile: bool | str = "auto"
 
     @classmethod
     def following(cls, recommendations: Iterable[Any]) -> Choices:
@@ -43,6 +44,7 @@ class Choices:
             log_every=advice.get("amortize-callback", {}).get("advised", 1),
             steps_per_execution=advice.get("raise-steps-per-execution", {}).get("advised", 1),
             drop_remainder="stable-shapes" in advice,
+            jit_compile=False if "disable-xla" in advice else "auto",
         )
 
 
@@ -110,7 +112,7 @@ class WeightLog(keras.callbacks.Callback):
             stream.write(f"{batch},{logs['loss']},{norms}\n")
 
 
-def build_model(steps_per_execution: int) -> keras.Model:
+def build_model(choices: Choices) -> keras.Model:
     """A small convolutional network."""
     model = keras.Sequential(
         [
@@ -126,7 +128,8 @@ def build_model(steps_per_execution: int) -> keras.Model:
         optimizer=keras.optimizers.Adam(3e-3),
         loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
         metrics=["accuracy"],
-        steps_per_execution=steps_per_execution,
+        steps_per_execution=choices.steps_per_execution,
+        jit_compile=choices.jit_compile,
     )
     return model
 
@@ -137,7 +140,7 @@ def train(
 ) -> float:  # fmt: skip
     """Trains from the same seed whatever the choices; returns accuracy on the test examples."""
     keras.utils.set_random_seed(7)
-    model = build_model(choices.steps_per_execution)
+    model = build_model(choices)
     model.fit(
         training_data(paths, choices),
         epochs=epochs,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 import keras
@@ -80,11 +80,13 @@ def tried_advice(
     callbacks: tuple[keras.callbacks.Callback, ...] = (),
     any_order: bool = False,
     budget_s: float,
+    without: Collection[str] = (),
     outside_ms: float = 0.0,
 ) -> TriedAdvice:
     """As `try_advice`, whose arguments were looked at.
 
-    `outside_ms` are milliseconds of a step that trials do not run: what is gained is less by them.
+    Changes whose id is in `without` are not tried. `outside_ms` are milliseconds of a step that
+    trials do not run: what is gained is less by them.
     """
     if model.distribute_strategy.num_replicas_in_sync > 1:
         raise ValueError(
@@ -109,6 +111,7 @@ def tried_advice(
             TrainFunctions(kept),
             budget_s,
             any_order=any_order,
+            without=without,
             outside_ms=outside_ms,
             progress=progress,
         )

@@ -8,7 +8,7 @@ import tensorflow as tf
 import keras_perf as kp
 from keras_perf.analyse.training import newest_training
 from keras_perf.trials.rewriting import side_by_side
-from keras_perf.trials.training import running, search
+from keras_perf.trials.training import budget, running
 
 X = np.arange(1600.0, dtype="float32").reshape(200, 8) / 1600
 
@@ -17,7 +17,7 @@ X = np.arange(1600.0, dtype="float32").reshape(200, 8) / 1600
 def short_slices(monkeypatch):
     for module in (side_by_side, running):
         monkeypatch.setattr(module, "SLICE_S", 0.01)
-    monkeypatch.setattr(search, "PAIR_S", (0.02, 0.05))
+    monkeypatch.setattr(budget, "PAIR_S", (0.02, 0.05))
 
 
 def batches():

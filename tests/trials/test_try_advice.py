@@ -12,7 +12,7 @@ import keras_perf as kp
 from keras_perf.trials.in_turn import Pair
 from keras_perf.trials.progress import Progress
 from keras_perf.trials.rewriting import side_by_side
-from keras_perf.trials.training import running, search
+from keras_perf.trials.training import budget, running, search
 
 FEATURES = 8
 
@@ -21,7 +21,7 @@ FEATURES = 8
 def short_slices(monkeypatch):
     for module in (side_by_side, running):
         monkeypatch.setattr(module, "SLICE_S", 0.01)
-    monkeypatch.setattr(search, "PAIR_S", (0.02, 0.05))
+    monkeypatch.setattr(budget, "PAIR_S", (0.02, 0.05))
 
 
 def rows(count=64):
@@ -259,6 +259,14 @@ def test_what_does_not_pay_the_second_time_is_not_advised(monkeypatch):
     assert found.changes == ()
     assert found.best is None
     assert "No change is worth it" in str(found)
+
+
+def test_the_best_alone_is_kept_where_no_time_is_left(monkeypatch):
+    monkeypatch.setattr(budget.Budget, "left_s", 0.0)
+    found, left = scripted_trial(monkeypatch, [(2.0, 1.9), NOISE, NOISE, NOISE])
+    assert [each.id for each in found.changes] == ["raise-steps-per-execution"]
+    assert found.gain == 2.0
+    assert not left
 
 
 def test_where_nothing_pays_alone_nothing_is_tried_together(monkeypatch):

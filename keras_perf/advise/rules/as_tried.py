@@ -113,7 +113,10 @@ def _from_trial(tried: TriedChange) -> Recommendation:
         max(1.0, tried.gain),
         max(1.0, tried.low),
         max(1.0, tried.high),
-        {"tried_step_ms": [tried.before_ms, tried.after_ms]},
+        {
+            "tried_step_ms": [tried.before_ms, tried.after_ms],
+            **({} if tried.number is None else {"advised": tried.number}),
+        },
         tried=True,
         change=_as_measured(tried),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from keras_perf.records.shapes import any_of, each, fact, flag, needed, number, record, text
+from keras_perf.records.shapes import any_of, count, each, fact, flag, needed, number, record, text
 
 FACTOR = number(most=1e6)
 MILLISECONDS = number(most=1e12)
@@ -20,6 +20,7 @@ class TriedChange:
         gain, low, high: how many times as fast a step was with it, and the 80 % interval.
         before_ms, after_ms: a step without it and with it.
         code: to write it oneself.
+        number: what is set in it, where that is a number.
         costs: what it takes beside time.
         alters: what of the training it alters; empty if weights stay those of the training as
             it is, but for rounding.
@@ -34,6 +35,7 @@ class TriedChange:
     before_ms: float = needed(MILLISECONDS)
     after_ms: float = needed(MILLISECONDS)
     code: str = fact(text, "")
+    number: int | None = fact(count())
     costs: str = fact(text, "")
     alters: str = fact(text, "")
     after: tuple[str, ...] = fact(each(text), ())

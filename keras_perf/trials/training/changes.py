@@ -38,6 +38,7 @@ class TrainingChange:
         code: how one would write it.
         made: another setup, with the change.
         costs: what it takes beside time.
+        number: what is set in it, where that is a number.
         alters: what of the training it alters; "" where weights stay as they would be.
         rewriting: of the pipeline, whose elements are looked at first.
     """
@@ -47,6 +48,7 @@ class TrainingChange:
     code: str
     made: Callable[[Setup], Setup]
     costs: str = ""
+    number: int | None = None
     alters: str = ""
     rewriting: Change | None = None
 
@@ -159,6 +161,7 @@ def _larger_batch(setup: Setup) -> Iterator[TrainingChange]:
             now, behind=(*now.behind, lambda data: data.rebatch(larger)), rows=LARGER
         ),
         costs="memory",
+        number=larger,
         alters="fewer updates for as many examples: look for the learning rate again",
     )
 
@@ -197,4 +200,5 @@ def _several_steps(setup: Setup, step_ms: float) -> Iterator[TrainingChange]:
         f"model.compile(..., steps_per_execution={number})",
         lambda now: replace(now, calls=calls),
         costs=f"hooks of batches are called once for {number} steps",
+        number=number,
     )

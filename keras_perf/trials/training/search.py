@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
@@ -14,6 +14,8 @@ from keras_perf.trials.progress import Progress
 from keras_perf.trials.rewriting.admission import not_filled, reason_against
 from keras_perf.trials.rewriting.changes import NoLongerPossibleError, possible_changes
 from keras_perf.trials.rewriting.side_by_side import EndlessPipeline
+from keras_perf.trials.training.as_tried import as_tried
+from keras_perf.trials.training.budget import Budget
 from keras_perf.trials.training.changes import TrainingChange, of_pipeline, of_training
 from keras_perf.trials.training.padding import some_axis_varies
 from keras_perf.trials.training.running import RunningTraining, TrainFunctions
@@ -28,11 +30,11 @@ CLEARLY_SLOWER = 0.97
 CHECKING = 0.03
 """Share of the time that comparing a stage's elements may last."""
 
-PAIR_S = 1.2, 4.0
-"""Seconds for a pair, at least and at most."""
+FIRST = ("cache", "parallel-map", "interleave", "batch-before-map")
+"""Changes of the input from which most is to be expected."""
 
-FOR_ALL = 0.35
-"""Share of the time that is kept for putting together what is good alone."""
+FREE = 1.1
+"""Input costs nothing more if a step takes at most so many times as long as on a ready batch."""
 
 
 @dataclass
@@ -44,6 +46,7 @@ class Search:
         functions: where train functions come from.
         budget_s: seconds to spend; what is being measured then is finished.
         any_order: the order of examples may change.
+        without: ids of changes that are not tried.
         outside_ms: milliseconds of a step that trials do not run.
         progress: told what is tried.
         clock: seconds.
@@ -53,12 +56,13 @@ class Search:
     functions: TrainFunctions
     budget_s: float
     any_order: bool = False
+    without: Collection[str] = ()
     outside_ms: float = 0.0
     progress: Progress = field(default_factory=Progress)
     clock: Callable[[], float] = time.perf_counter
 
     def __post_init__(self) -> None:
-        self._begin = self.clock()
+        self._budget = Budget(self.budget_s, self.clock)
         self._not_tried: list[NotTried] = []
         self._alone: list[tuple[TrainingChange, TriedChange]] = []
         self._together: list[TriedChange] = []
@@ -79,7 +83,7 @@ class Search:
             self._look()
             changes = self._changes()
             for number, change in enumerate(changes):
-                if self._has_time(change):
+                if self._is_needed(change) and self._has_time(change):
                     self._try_alone(change, len(changes) - number)
             self._put_together(changes)
         except KeyboardInterrupt:
@@ -96,7 +100,7 @@ class Search:
             together=tuple(self._together),
             total=self._total,
             not_tried=tuple(self._not_tried),
-            seconds=self.clock() - self._begin,
+            seconds=self._budget.spent_s,
             stopped=stopped,
         )
 
@@ -112,24 +116,28 @@ class Search:
         self._say("steps on a ready batch")
         ready = RunningTraining(replace(self.setup, ready=True), self.functions, self.clock)
         ready.settle()
-        self._pair = in_turn(self._present.step_ms, ready.step_ms, seconds=self._for_a_pair(8))
+        self._pair = in_turn(
+            self._present.step_ms, ready.step_ms, seconds=Budget.for_a_pair(self._budget.left_s, 8)
+        )
         self._step_ms = self._pair.before_ms
 
     def _changes(self) -> list[TrainingChange]:
         """All that are possible; of the input only where it costs something."""
         rewritings, left = possible_changes(self.setup.graph, any_order=self.any_order)
         self._not_tried += [NotTried(id=each.id, where=each.where, why=each.why) for each in left]
+        rewritings.sort(key=lambda each: FIRST.index(each.id) if each.id in FIRST else len(FIRST))
         of_input = [of_pipeline(each) for each in rewritings]
         if self._pair is not None and self._pair.high < WORTHWHILE:
             why = "steps on a ready batch take as long: input costs nothing"
             self._not_tried += [NotTried(id=e.id, where=e.where, why=why) for e in of_input]
             of_input = []
-        return [*of_input, *of_training(self.setup, self._step_ms)]
+        found = [*of_input, *of_training(self.setup, self._step_ms)]
+        return [each for each in found if each.id not in self.without]
 
     # -- trying --------------------------------------------------------------------------
 
     def _try_alone(self, change: TrainingChange, left: int) -> None:
-        seconds = self._for_a_pair(left, kept_s=FOR_ALL * self.budget_s)
+        seconds = Budget.for_a_pair(self._budget.left_alone_s, left)
         found = self._tried(change, self.setup, self._present, seconds)
         if found is not None:
             self._alone.append((change, found[0]))
@@ -180,7 +188,7 @@ class Search:
             made.graph,
             changed.feed.take,
             batch_ms=self._batch_ms,
-            left_s=self._left_s,
+            left_s=self._budget.left_s,
             within_s=CHECKING * self.budget_s,
         )
 
@@ -198,9 +206,12 @@ class Search:
         running = self._present
         for number, change in enumerate(wanted):
             # With nothing there yet, on top is as alone; and alone the best was not enough.
-            if self._left_s <= 0 or (not self._together and gains[change].low < WORTHWHILE):
+            if not self._together and gains[change].low < WORTHWHILE:
                 break
-            seconds = self._for_a_pair(len(wanted) - number + 1)
+            if self._budget.left_s <= 0:
+                self._together = self._together or self._as_alone(change, gains[change])
+                break
+            seconds = Budget.for_a_pair(self._budget.left_s, len(wanted) - number + 1)
             found = self._tried(change, self._best, running, seconds)
             if found is not None and found[0].low >= WORTHWHILE:
                 self._together.append(found[0])
@@ -210,9 +221,14 @@ class Search:
         elif self._together:
             self._total = self._together[0]
 
+    def _as_alone(self, change: TrainingChange, tried: TriedChange) -> list[TriedChange]:
+        """No time is left to measure it once more."""
+        self._best = change.made(self.setup)
+        return [tried]
+
     def _measure_total(self, running: RunningTraining) -> None:
         self._say("all together")
-        seconds = self._for_a_pair(1)
+        seconds = Budget.for_a_pair(self._budget.left_s, 1)
         pair = self._measured(self._present, running, seconds)
         all_ = TrainingChange("all", "", "", lambda setup: setup)
         self._total = as_tried(all_, pair, self.outside_ms)
@@ -221,51 +237,22 @@ class Search:
 
     # -- time ----------------------------------------------------------------------------
 
-    @property
-    def _left_s(self) -> float:
-        return self.budget_s - (self.clock() - self._begin)
-
-    def _for_a_pair(self, pairs: int, kept_s: float = 0.0) -> float:
-        """Seconds for one of so many that are to come; those kept are for what comes after."""
-        least, most = PAIR_S
-        return min(most, max(least, (self._left_s - kept_s) / max(1, pairs)))
-
     def _has_time(self, change: TrainingChange) -> bool:
-        if self._left_s > FOR_ALL * self.budget_s:
+        if self._budget.left_alone_s > 0:
             return True
         why = f"the time was over: give it more than {self.budget_s:.0f} s"
         self._not_tried.append(NotTried(id=change.id, where=change.where, why=why))
         return False
 
+    def _is_needed(self, change: TrainingChange) -> bool:
+        """No change of the input is, once one lets a step run as on a ready batch."""
+        ready_ms = 0.0 if self._pair is None else FREE * self._pair.after_ms + self.outside_ms
+        for tried_change, tried in self._alone:
+            if change.rewriting and tried_change.rewriting and tried.after_ms <= ready_ms:
+                why = f"with {tried.id} a step is as fast as on a ready batch"
+                self._not_tried.append(NotTried(id=change.id, where=change.where, why=why))
+                return False
+        return True
+
     def _say(self, what: str) -> None:
-        self.progress.tries(what, max(0.0, self._left_s))
-
-
-def as_tried(
-    change: TrainingChange, pair: Pair, outside_ms: float, after: tuple[str, ...] = ()
-) -> TriedChange:
-    """A change with what was measured of it.
-
-    Arguments:
-        change: what was changed.
-        pair: steps without it and with it.
-        outside_ms: of a step, in neither.
-        after: ids of the changes that were in both.
-    """
-
-    def of_all(gain: float) -> float:
-        return (pair.before_ms + outside_ms) / (pair.before_ms / gain + outside_ms)
-
-    return TriedChange(
-        id=change.id,
-        where=change.where,
-        gain=of_all(pair.gain),
-        low=of_all(pair.low),
-        high=of_all(pair.high),
-        before_ms=pair.before_ms + outside_ms,
-        after_ms=pair.after_ms + outside_ms,
-        code=change.code,
-        costs=change.costs,
-        alters=change.alters,
-        after=after,
-    )
+        self.progress.tries(what, max(0.0, self._budget.left_s))
