@@ -1,7 +1,4 @@
-"""Small training programs, each with one bottleneck that was put there, and the way to mend it.
-
-`benchmarks/diagnosis.py` runs them too, as they are and mended as advised.
-"""
+"""Small training programs, each with one bottleneck that was put there."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ import tempfile
 import time
 import timeit
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -31,7 +28,7 @@ class Scenario:
     """One program.
 
     Attributes:
-        train: runs it with these callbacks; mended if told so.
+        train: runs it with these callbacks.
         verdicts: those that are right.
         top: the id that must come first; None if nothing must be advised.
         part: where the injected time has to be found, a part of the step or one outside of it.
@@ -41,7 +38,6 @@ class Scenario:
         needs_cores: `top` would buy nothing, and is not advised, where others use all of them.
         never: ids that would be wrong.
         traced: the prediction rests on a trace, so one is taken.
-        variants: other arguments of `train`, for the benchmark to vary what is injected.
     """
 
     name: str
@@ -55,7 +51,6 @@ class Scenario:
     needs_cores: bool = False
     never: tuple[str, ...] = ()
     traced: bool = False
-    variants: tuple[Mapping[str, Any], ...] = ()
 
 
 SCENARIOS: list[Scenario] = []
@@ -145,15 +140,14 @@ def work(ms: float) -> None:
 
 
 class Hook(keras.callbacks.Callback):
-    """Works so many milliseconds every so many batches."""
+    """Works so many milliseconds after every batch."""
 
-    def __init__(self, ms: float, every: int = 1) -> None:
+    def __init__(self, ms: float) -> None:
         super().__init__()
-        self.ms, self.every = ms, every
+        self.ms = ms
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        if batch % self.every == 0:
-            busy(self.ms)
+        busy(self.ms)
 
 
 class Pause(Hook):
@@ -164,15 +158,14 @@ class Pause(Hook):
 
 
 class EpochHook(keras.callbacks.Callback):
-    """Works so many milliseconds every so many epochs."""
+    """Works so many milliseconds after every epoch."""
 
-    def __init__(self, ms: float, every: int = 1) -> None:
+    def __init__(self, ms: float) -> None:
         super().__init__()
-        self.ms, self.every = ms, every
+        self.ms = ms
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        if epoch % self.every == 0:
-            busy(self.ms)
+        busy(self.ms)
 
 
 # -- the input pipeline ------------------------------------------------------------------
@@ -184,21 +177,17 @@ class EpochHook(keras.callbacks.Callback):
     part="input_wait",
     injected_ms=6.0,
     by_the_clock=True,
-    variants=({"ms": 2.0}, {"ms": 20.0}, {"width": 512, "rows": 256}),
 )
-def slow_sequential_map(
-    callbacks: Callbacks, mended: bool, *, ms: float = 6.0, width: int = 16, rows: int = 8
-) -> None:
+def slow_sequential_map(callbacks: Callbacks, *, ms: float = 6.0) -> None:
     """A map waits for storage, one batch after the other."""
-    calls = {"num_parallel_calls": 2} if mended else {}
-    data = batches(150, rows).map(slept(ms), **calls).prefetch(2)
-    mlp(width).fit(data, verbose=0, shuffle=False, callbacks=callbacks)
+    data = batches(150).map(slept(ms)).prefetch(2)
+    mlp().fit(data, verbose=0, shuffle=False, callbacks=callbacks)
 
 
 @scenario(
     verdicts=("input-bound",), top=None, part="input_wait", never=("parallel-map", "prefetch")
 )
-def parallel_map_that_fills_the_cores(callbacks: Callbacks, mended: bool) -> None:
+def parallel_map_that_fills_the_cores(callbacks: Callbacks) -> None:
     """More threads would not help, and nothing is repeated: there is nothing to advise."""
     data = batches(150).map(computed(600), num_parallel_calls=tf.data.AUTOTUNE).prefetch(2)
     mlp().fit(data, verbose=0, shuffle=False, callbacks=callbacks)
@@ -210,17 +199,14 @@ def parallel_map_that_fills_the_cores(callbacks: Callbacks, mended: bool) -> Non
     part="input_wait",
     injected_ms=6.0,
     by_the_clock=True,
-    variants=({"ms": 2.0}, {"ms": 15.0}, {"records": 16}),
 )
-def many_small_files(
-    callbacks: Callbacks, mended: bool, *, ms: float = 6.0, records: int = 8
-) -> None:
+def many_small_files(callbacks: Callbacks, *, ms: float = 6.0) -> None:
     """Each file holds one batch and takes a while to open; they are read one after the other."""
     with tempfile.TemporaryDirectory() as folder:
         files = [str(Path(folder, f"{place:03}.tfrecord")) for place in range(150)]
         for file in files:
             with tf.io.TFRecordWriter(file) as out:
-                for _ in range(records):
+                for _ in range(8):
                     out.write(bytes(8))
 
         def opened(file: Any, label: Any = 0) -> Any:
@@ -229,9 +215,7 @@ def many_small_files(
         def read(file: Any) -> tf.data.Dataset:
             return tf.data.Dataset.from_tensors(file).map(opened).flat_map(tf.data.TFRecordDataset)
 
-        names = tf.data.Dataset.from_tensor_slices(files)
-        calls = {"num_parallel_calls": 2, "cycle_length": 2} if mended else {}
-        lines = names.interleave(read, **calls) if mended else names.flat_map(read)
+        lines = tf.data.Dataset.from_tensor_slices(files).flat_map(read)
 
         def parse(record: Any) -> Any:
             x = tf.ensure_shape(tf.cast(tf.io.decode_raw(record, tf.uint8), tf.float32), (8,))
@@ -247,16 +231,11 @@ def many_small_files(
     part="input_wait",
     injected_ms=6.0,
     by_the_clock=True,
-    variants=({"pause": 0.0, "width": 512}, {"ms": 2.0, "pause": 1.0}),
 )
-def no_prefetch(
-    callbacks: Callbacks, mended: bool, *, ms: float = 6.0, pause: float = 2 / 3, width: int = 16
-) -> None:
-    """Input and training take turns, each about as long: `pause` is a part of `ms`."""
-    data = batches(150, 256 if width > 16 else 8).map(slept(ms))
-    data = data.prefetch(2) if mended else unbuffered(data)
-    pauses = [Pause(pause * ms)] if pause else []
-    mlp(width).fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, *pauses])
+def no_prefetch(callbacks: Callbacks, *, ms: float = 6.0) -> None:
+    """Input and training take turns, each about as long."""
+    data = unbuffered(batches(150).map(slept(ms)))
+    mlp().fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, Pause(2 / 3 * ms)])
 
 
 @scenario(
@@ -265,15 +244,11 @@ def no_prefetch(
     part="input_wait",
     injected_ms=6.0,
     by_the_clock=True,
-    variants=({"epochs": 5}, {"ms": 2.0}, {"ms": 15.0}, {"width": 512}),
 )
-def the_same_work_in_each_epoch(
-    callbacks: Callbacks, mended: bool, *, ms: float = 6.0, epochs: int = 16, width: int = 16
-) -> None:
+def the_same_work_in_each_epoch(callbacks: Callbacks, *, ms: float = 6.0) -> None:
     """Preparation is repeated in each of many epochs."""
-    data = batches(30, 256 if width > 16 else 8).map(slept(ms), num_parallel_calls=1)
-    data = data.cache() if mended else data
-    mlp(width).fit(data.prefetch(2), epochs=epochs, verbose=0, shuffle=False, callbacks=callbacks)
+    data = batches(30).map(slept(ms), num_parallel_calls=1)
+    mlp().fit(data.prefetch(2), epochs=16, verbose=0, shuffle=False, callbacks=callbacks)
 
 
 class Batches(keras.utils.PyDataset):
@@ -301,15 +276,12 @@ class Batches(keras.utils.PyDataset):
     part="input_wait",
     injected_ms=6.0,
     by_the_clock=True,
-    variants=({"ms": 2.0}, {"ms": 15.0}, {"width": 512}),
 )
-def python_generator(
-    callbacks: Callbacks, mended: bool, *, ms: float = 6.0, width: int = 16
-) -> None:
+def python_generator(callbacks: Callbacks, *, ms: float = 6.0) -> None:
     """One Python thread makes the batches."""
-    source = Batches(ms, workers=2) if mended else Batches(ms)
-    data = source if mended else (source[place] for place in range(len(source)))
-    mlp(width).fit(data, verbose=0, shuffle=False, callbacks=callbacks)
+    source = Batches(ms)
+    data = (source[place] for place in range(len(source)))
+    mlp().fit(data, verbose=0, shuffle=False, callbacks=callbacks)
 
 
 @scenario(
@@ -317,30 +289,14 @@ def python_generator(
     top="parallel-input",
     needs_cores=True,
     never=("parallel-map",),
-    variants=({"made_by": "map"}, {"made_by": "PyDataset"}, {"ms": 3.0}, {"ms": 15.0}),
 )
-def python_that_holds_the_interpreter(
-    callbacks: Callbacks, mended: bool, *, ms: float = 6.0, made_by: str = "generator"
-) -> None:
+def python_that_holds_the_interpreter(callbacks: Callbacks, *, ms: float = 6.0) -> None:
     """Python makes the batches and never pauses: the train function waits for the interpreter.
 
     So the wait is not one in the iterator's GetNext.
     """
     source = Batches(ms, works=True)
-    if mended:
-        data = Batches(ms, works=True, workers=2, use_multiprocessing=True)
-    elif made_by == "generator":
-        data = (source[place] for place in range(len(source)))
-    elif made_by == "map":
-
-        def mapped(x: Any, y: Any) -> Any:
-            return tf.ensure_shape(
-                tf.numpy_function(lambda _: source[0][0], [x], x.dtype), (8, 8)
-            ), y
-
-        data = batches(len(source)).map(mapped).prefetch(2)
-    else:
-        data = source
+    data = (source[place] for place in range(len(source)))
     mlp().fit(data, verbose=0, shuffle=False, callbacks=callbacks)
 
 
@@ -348,44 +304,13 @@ def python_that_holds_the_interpreter(
     verdicts=("input-bound",),
     top="batch-before-map",
     part="input_wait",
-    variants=(
-        {"rows": 256},
-        {"features": 64},
-        {"width": 256},
-        {"operations": 8},
-        {"shuffled": True},
-        {"rows": 64, "width": 64},
-    ),
 )
-def a_cheap_map_for_each_example(
-    callbacks: Callbacks,
-    mended: bool,
-    *,
-    rows: int = 2048,
-    features: int = 2,
-    width: int = 16,
-    operations: int = 1,
-    shuffled: bool = False,
-    **calls: Any,
-) -> None:
+def a_cheap_map_for_each_example(callbacks: Callbacks) -> None:
     """The map's function is called for every example, and calling it is most of its cost."""
-    x = np.ones((rows * 50, features), "float32")
+    x = np.ones((2048 * 50, 2), "float32")
     data = tf.data.Dataset.from_tensor_slices((x, x[:, :1]))
-    if shuffled:
-        data = data.shuffle(4 * rows, seed=1)
-
-    def scaled(x: Any, y: Any) -> Any:
-        for _ in range(operations):
-            x = 2.0 * x
-        return x, y
-
-    if mended:
-        data = data.batch(rows, drop_remainder=True).map(scaled, **calls)
-    else:
-        data = data.map(scaled, **calls).batch(rows, drop_remainder=True)
-    mlp(width, features=features).fit(
-        data.prefetch(2), verbose=0, shuffle=False, callbacks=callbacks
-    )
+    data = data.map(lambda x, y: (2.0 * x, y)).batch(2048, drop_remainder=True)
+    mlp(features=2).fit(data.prefetch(2), verbose=0, shuffle=False, callbacks=callbacks)
 
 
 @scenario(
@@ -396,19 +321,11 @@ def a_cheap_map_for_each_example(
     by_the_clock=True,
     at_a_time=len(os.sched_getaffinity(0)),
     needs_cores=True,
-    variants=({"ms": 6.0}, {"ms": 60.0}, {"width": 512}),
 )
-def parallel_map_that_waits(
-    callbacks: Callbacks, mended: bool, *, ms: float = 20.0, width: int = 16
-) -> None:
+def parallel_map_that_waits(callbacks: Callbacks, *, ms: float = 20.0) -> None:
     """Many calls wait for storage at a time, but of TensorFlow's threads there is one a core."""
-    data = batches(300, 256 if width > 16 else 8)
-    data = data.map(slept(ms), num_parallel_calls=tf.data.AUTOTUNE).prefetch(2)
-    if mended:
-        options = tf.data.Options()
-        options.threading.private_threadpool_size = 16 if ms < 20 else 64
-        data = data.with_options(options)
-    mlp(width).fit(data, verbose=0, shuffle=False, callbacks=callbacks)
+    data = batches(300).map(slept(ms), num_parallel_calls=tf.data.AUTOTUNE).prefetch(2)
+    mlp().fit(data, verbose=0, shuffle=False, callbacks=callbacks)
 
 
 @scenario(
@@ -417,11 +334,8 @@ def parallel_map_that_waits(
     part="input_wait",
     by_the_clock=True,
     needs_cores=True,
-    variants=({"ms": 12.0}, {"ms": 6.0, "threads": 4}),
 )
-def uneven_elements_in_order(
-    callbacks: Callbacks, mended: bool, *, ms: float = 40.0, threads: int = 8
-) -> None:
+def uneven_elements_in_order(callbacks: Callbacks, *, ms: float = 40.0) -> None:
     """A few elements take many times as long as most, and those behind them are held back."""
     lengths = np.random.default_rng(0).exponential(ms / 1e3, 400)
 
@@ -433,9 +347,9 @@ def uneven_elements_in_order(
         x = tf.ensure_shape(tf.numpy_function(wait, [place], tf.float32), (8, 8))
         return x, x[:, :1]
 
-    data = tf.data.Dataset.range(400).map(made, num_parallel_calls=threads).prefetch(1)
+    data = tf.data.Dataset.range(400).map(made, num_parallel_calls=8).prefetch(1)
     options = tf.data.Options()
-    options.deterministic = not mended
+    options.deterministic = True
     options.threading.private_threadpool_size = 16
     data = data.with_options(options)
     mlp().fit(data, verbose=0, shuffle=False, callbacks=callbacks)
@@ -450,18 +364,10 @@ def uneven_elements_in_order(
     part="callbacks",
     injected_ms=10.0,
     by_the_clock=True,
-    variants=({"ms": 3.0}, {"ms": 30.0}, {"width": 16}, {"ms": 1.0, "width": 16}),
 )
-def slow_batch_callback(
-    callbacks: Callbacks, mended: bool, *, ms: float = 10.0, width: int = 512
-) -> None:
+def slow_batch_callback(callbacks: Callbacks, *, ms: float = 10.0) -> None:
     """A callback works after every batch."""
-    mlp(width).fit(
-        batches(150, rows=256),
-        verbose=0,
-        shuffle=False,
-        callbacks=[*callbacks, Hook(ms, 20 if mended else 1)],
-    )
+    mlp(512).fit(batches(150, rows=256), verbose=0, shuffle=False, callbacks=[*callbacks, Hook(ms)])
 
 
 @scenario(
@@ -471,9 +377,9 @@ def slow_batch_callback(
     injected_ms=5.0,
     by_the_clock=True,
 )
-def slow_epoch_callback(callbacks: Callbacks, mended: bool, *, ms: float = 300.0) -> None:
+def slow_epoch_callback(callbacks: Callbacks, *, ms: float = 300.0) -> None:
     """A callback works after every epoch, for longer than the epoch."""
-    hook = EpochHook(ms, 5 if mended else 1)
+    hook = EpochHook(ms)
     mlp().fit(batches(60), epochs=10, verbose=0, shuffle=False, callbacks=[*callbacks, hook])
 
 
@@ -481,41 +387,33 @@ def slow_epoch_callback(callbacks: Callbacks, mended: bool, *, ms: float = 300.0
     verdicts=("callback-bound",),
     top="amortize-callback",
     part="callbacks",
-    variants=({"width": 64}, {"width": 1024}, {"every": 3}),
 )
-def checkpoint_every_few_batches(
-    callbacks: Callbacks, mended: bool, *, width: int = 512, every: int = 1
-) -> None:
+def checkpoint_every_few_batches(callbacks: Callbacks) -> None:
     """Keras's own ModelCheckpoint, too often."""
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder, "{batch}.weights.h5"))
-        often = keras.callbacks.ModelCheckpoint(
-            path, save_weights_only=True, save_freq=20 * every if mended else every
-        )
+        often = keras.callbacks.ModelCheckpoint(path, save_weights_only=True, save_freq=1)
         data = batches(100, rows=256)
-        mlp(width).fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, often])
+        mlp(512).fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, often])
 
 
 class Chatter(keras.callbacks.Callback):
     """Formats a line for every batch, as progress bars do."""
 
-    def __init__(self, every: int) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.every, self.out = every, io.StringIO()
+        self.out = io.StringIO()
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        if batch % self.every == 0:
-            for width in range(2000):
-                self.out.write(f"\r{batch}: {width} {logs}")
-            self.out.seek(0)
+        for width in range(2000):
+            self.out.write(f"\r{batch}: {width} {logs}")
+        self.out.seek(0)
 
 
 @scenario(verdicts=("callback-bound",), top="amortize-callback", part="callbacks")
-def chatter(callbacks: Callbacks, mended: bool) -> None:
+def chatter(callbacks: Callbacks) -> None:
     """A line is written for every batch."""
-    mlp().fit(
-        batches(200), verbose=0, shuffle=False, callbacks=[*callbacks, Chatter(20 if mended else 1)]
-    )
+    mlp().fit(batches(200), verbose=0, shuffle=False, callbacks=[*callbacks, Chatter()])
 
 
 # -- compiling and dispatch --------------------------------------------------------------
@@ -525,19 +423,15 @@ def chatter(callbacks: Callbacks, mended: bool) -> None:
     verdicts=("compile-bound",),
     top="stable-shapes",
     part="compile",
-    variants=({"every": 40}, {"every": 10}, {"width": 128}),
 )
-def shapes_that_change(
-    callbacks: Callbacks, mended: bool, *, every: int = 20, width: int = 8
-) -> None:
+def shapes_that_change(callbacks: Callbacks) -> None:
     """XLA compiles for every new length of a sequence."""
     keras.utils.set_random_seed(1)
-    model = keras.Sequential([layers.Input((None, 4)), layers.Dense(width), layers.Dense(1)])
+    model = keras.Sequential([layers.Input((None, 4)), layers.Dense(8), layers.Dense(1)])
     model.compile("sgd", "mse", jit_compile=True)
 
     def ones(place: Any) -> Any:
-        longer = tf.where(place % every == 0, place // every, 0)
-        length = 16 if mended else 16 + longer
+        length = 16 + tf.where(place % 20 == 0, place // 20, 0)
         return tf.ones((8, length, 4)), tf.ones((8, length, 1))
 
     data = tf.data.Dataset.range(200).map(ones)
@@ -545,7 +439,7 @@ def shapes_that_change(
 
 
 @scenario(verdicts=("compile-bound",), top="stable-shapes", part="compile")
-def every_batch_as_long_as_its_longest(callbacks: Callbacks, mended: bool) -> None:
+def every_batch_as_long_as_its_longest(callbacks: Callbacks) -> None:
     """Batches are padded to their own longest sequence, and XLA compiles for each such length."""
     keras.utils.set_random_seed(1)
     model = keras.Sequential([layers.Input((None, 4)), layers.Dense(1)])
@@ -553,7 +447,6 @@ def every_batch_as_long_as_its_longest(callbacks: Callbacks, mended: bool) -> No
     lengths = np.random.default_rng(0).integers(8, 24, 150)
 
     def ones(length: Any) -> Any:
-        length = 24 if mended else length
         return tf.ones((8, length, 4)), tf.ones((8, length, 1))
 
     data = tf.data.Dataset.from_tensor_slices(lengths).map(ones)
@@ -574,54 +467,43 @@ class Unfreezes(keras.callbacks.Callback):
 
 
 @scenario(verdicts=("compile-bound",), top="stable-shapes", part="compile")
-def train_function_made_anew(callbacks: Callbacks, mended: bool) -> None:
+def train_function_made_anew(callbacks: Callbacks) -> None:
     """TensorFlow traces the train function again, for a callback that unfreezes layers by turns.
 
     Shapes that change do not lead there: within a `fit` the iterator has one signature.
     """
-    unfreezes = [] if mended else [Unfreezes(25)]
-    mlp().fit(batches(200), verbose=0, shuffle=False, callbacks=[*callbacks, *unfreezes])
+    mlp().fit(batches(200), verbose=0, shuffle=False, callbacks=[*callbacks, Unfreezes(25)])
 
 
 @scenario(
     verdicts=("compile-bound",),
     top="stable-shapes",
     part="compile",
-    variants=({"steps": 300}, {"width": 256}),
 )
-def partial_last_batch_under_xla(
-    callbacks: Callbacks, mended: bool, *, steps: int = 120, width: int = 16
-) -> None:
+def partial_last_batch_under_xla(callbacks: Callbacks) -> None:
     """The last batch is smaller, and XLA compiles again for it."""
-    x = np.ones((steps * 8 + 3, 8), "float32")
-    data = tf.data.Dataset.from_tensor_slices((x, x[:, :1])).batch(8, drop_remainder=mended)
-    mlp(width, jit_compile=True).fit(data, epochs=2, verbose=0, shuffle=False, callbacks=callbacks)
+    x = np.ones((120 * 8 + 3, 8), "float32")
+    data = tf.data.Dataset.from_tensor_slices((x, x[:, :1])).batch(8)
+    mlp(jit_compile=True).fit(data, epochs=2, verbose=0, shuffle=False, callbacks=callbacks)
 
 
 @scenario(
     verdicts=("dispatch-bound",),
     top="raise-steps-per-execution",
-    variants=({"width": 64, "rows": 32}, {"width": 128, "rows": 64}, {"rows": 64}),
 )
-def tiny_model(callbacks: Callbacks, mended: bool, *, width: int = 16, rows: int = 8) -> None:
+def tiny_model(callbacks: Callbacks) -> None:
     """A step is cheaper than entering and leaving the train function."""
-    arguments = {"steps_per_execution": 64} if mended else {}
-    mlp(width, **arguments).fit(
-        batches(640, rows), epochs=4, verbose=0, shuffle=False, callbacks=callbacks
-    )
+    mlp().fit(batches(640), epochs=4, verbose=0, shuffle=False, callbacks=callbacks)
 
 
 @scenario(
     verdicts=("eager-bound",),
     top="disable-run-eagerly",
     traced=True,
-    variants=({"width": 256, "rows": 64}, {"width": 512, "rows": 256}),
 )
-def eager(callbacks: Callbacks, mended: bool, *, width: int = 16, rows: int = 8) -> None:
+def eager(callbacks: Callbacks) -> None:
     """Every operation is run from Python."""
-    mlp(width, run_eagerly=not mended).fit(
-        batches(100, rows), verbose=0, shuffle=False, callbacks=callbacks
-    )
+    mlp(run_eagerly=True).fit(batches(100), verbose=0, shuffle=False, callbacks=callbacks)
 
 
 # -- the host, and what lies between epochs ----------------------------------------------
@@ -630,55 +512,38 @@ def eager(callbacks: Callbacks, mended: bool, *, width: int = 16, rows: int = 8)
 class Litter(keras.callbacks.Callback):
     """Makes many objects that live on for some batches."""
 
-    def __init__(self, objects: int) -> None:
-        super().__init__()
-        self.objects = objects
-
     def on_train_begin(self, logs: Any = None) -> None:
         self.living: deque[Any] = deque(maxlen=20)
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        self.living.append([[] for _ in range(self.objects)])
+        self.living.append([[] for _ in range(10_000)])
 
 
 @scenario(
     verdicts=("callback-bound",),
     top="tune-gc",
     part="callbacks",
-    variants=({"objects": 3000}, {"objects": 30_000}, {"width": 64}),
 )
-def garbage_storm(
-    callbacks: Callbacks, mended: bool, *, objects: int = 10_000, width: int = 512
-) -> None:
+def garbage_storm(callbacks: Callbacks) -> None:
     """Python's collector searches many living objects again and again."""
-    usual = gc.get_threshold()
     gc.collect()
     # What lives before is not this program's: in a long test run it is far more.
     gc.freeze()
-    if mended:
-        gc.set_threshold(100_000, 50, 100)
-    try:
-        data = batches(150, rows=256)
-        mlp(width).fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, Litter(objects)])
-    finally:
-        gc.set_threshold(*usual)
+    data = batches(150, rows=256)
+    mlp(512).fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, Litter()])
 
 
 @scenario(
     verdicts=("compute-bound", "dispatch-bound", "input-bound"),
     top="rarer-validation",
     part="validation",
-    variants=({"width": 16}, {"batches_of_it": 100}, {"width": 512}),
 )
-def large_validation(
-    callbacks: Callbacks, mended: bool, *, width: int = 256, batches_of_it: int = 400
-) -> None:
+def large_validation(callbacks: Callbacks) -> None:
     """Validation takes longer than the epoch that it follows."""
-    mlp(width).fit(
+    mlp(256).fit(
         batches(60),
         epochs=6,
-        validation_data=batches(batches_of_it),
-        validation_freq=5 if mended else 1,
+        validation_data=batches(400),
         verbose=0,
         shuffle=False,
         callbacks=callbacks,
@@ -689,13 +554,13 @@ def large_validation(
 
 
 @scenario(verdicts=("compute-bound",), top=None, part="compute")
-def healthy(callbacks: Callbacks, mended: bool) -> None:
+def healthy(callbacks: Callbacks) -> None:
     """The model's own computation takes nearly all of the step."""
     data = batches(80, rows=256, features=512).cache().prefetch(2)
     mlp(768, features=512).fit(data, verbose=0, shuffle=False, callbacks=callbacks)
 
 
 @scenario(verdicts=("inconclusive",), top=None)
-def too_short(callbacks: Callbacks, mended: bool) -> None:
+def too_short(callbacks: Callbacks) -> None:
     """Training ends within the warm-up."""
     mlp().fit(batches(15).map(slept(6.0)), verbose=0, shuffle=False, callbacks=callbacks)

@@ -51,7 +51,7 @@ def complaint(scenario, log_dir):
     if scenario.by_the_clock:
         usual = inspect.signature(scenario.train).parameters["ms"].default
         arguments["ms"] = usual * stretched(scenario)
-    scenario.train(kp.perf_callbacks(log_dir, profiler=scenario.traced), False, **arguments)
+    scenario.train(kp.perf_callbacks(log_dir, profiler=scenario.traced), **arguments)
     found = kp.diagnose(log_dir)
     advised = [advice.id for advice in found.recommendations]
     wrong = []

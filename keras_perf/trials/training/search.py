@@ -12,7 +12,7 @@ from keras_perf.trials.failure import told
 from keras_perf.trials.in_turn import Pair, in_turn
 from keras_perf.trials.progress import Progress
 from keras_perf.trials.rewriting.admission import not_filled, reason_against
-from keras_perf.trials.rewriting.changes import NoLongerPossibleError, possible_changes
+from keras_perf.trials.rewriting.changes import Change, NoLongerPossibleError, possible_changes
 from keras_perf.trials.rewriting.side_by_side import EndlessPipeline
 from keras_perf.trials.training.as_tried import as_tried
 from keras_perf.trials.training.budget import Budget
@@ -70,6 +70,8 @@ class Search:
         self._total: TriedChange | None = None
         self._step_ms, self._batch_ms = 0.0, 0.0
         self._pair: Pair | None = None
+        self._first: tuple[TrainingChange, RunningTraining] | None = None
+        self._keeps: Change | None = None
 
     @property
     def best(self) -> Setup:
@@ -140,6 +142,8 @@ class Search:
         seconds = Budget.for_a_pair(self._budget.left_alone_s, left)
         found = self._tried(change, self.setup, self._present, seconds)
         if found is not None:
+            if not change.alters and all(found[0].gain > each.gain for _, each in self._alone):
+                self._first = change, found[1]
             self._alone.append((change, found[0]))
 
     def _tried(
@@ -180,10 +184,12 @@ class Search:
     def _not_kept(
         self, change: TrainingChange, on: Setup, made: Setup, changed: RunningTraining
     ) -> str:
+        """Why what it keeps, or what is kept already, cannot be kept."""
         if change.rewriting is None:
             return ""
+        keeping = change.rewriting if change.rewriting.keeps else self._keeps
         return not_filled(
-            change.rewriting,
+            keeping or change.rewriting,
             on.graph,
             made.graph,
             changed.feed.take,
@@ -208,18 +214,35 @@ class Search:
             # With nothing there yet, on top is as alone; and alone the best was not enough.
             if not self._together and gains[change].low < WORTHWHILE:
                 break
+            if self._keeps is not None and change.rewriting and gains[change].low < WORTHWHILE:
+                # Each would have to keep all anew.
+                continue
             if self._budget.left_s <= 0:
                 self._together = self._together or self._as_alone(change, gains[change])
                 break
             seconds = Budget.for_a_pair(self._budget.left_s, len(wanted) - number + 1)
-            found = self._tried(change, self._best, running, seconds)
+            found = self._again(change, seconds) or self._tried(
+                change, self._best, running, seconds
+            )
             if found is not None and found[0].low >= WORTHWHILE:
                 self._together.append(found[0])
                 self._best, running = change.made(self._best), found[1]
+                if change.rewriting and change.rewriting.keeps:
+                    self._keeps = change.rewriting
         if len(self._together) > 1:
             self._measure_total(running)
         elif self._together:
             self._total = self._together[0]
+
+    def _again(
+        self, change: TrainingChange, seconds: float
+    ) -> tuple[TriedChange, RunningTraining] | None:
+        """Measured once more, where it is the best alone: what it keeps is kept already."""
+        if self._first is None or self._first[0] is not change or self._together:
+            return None
+        self._say(f"{change.id} ({change.where}) again")
+        pair = self._measured(self._present, self._first[1], seconds)
+        return as_tried(change, pair, self.outside_ms), self._first[1]
 
     def _as_alone(self, change: TrainingChange, tried: TriedChange) -> list[TriedChange]:
         """No time is left to measure it once more."""
