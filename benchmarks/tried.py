@@ -47,7 +47,7 @@ ROUNDS = 5
 SPAN_S = 0.6
 """Seconds of a timed `fit`, about."""
 
-LEAST_STEPS, MOST_STEPS = 20, 2000
+LEAST_EXECUTIONS, MOST_EXECUTIONS = 20, 2000
 CLOSE = 0.05
 
 
@@ -93,6 +93,14 @@ class Trained:
         own.close()
         self.works = [work.make(work.every) for work in program.works]
 
+    def for_a_span(self) -> int:
+        """Steps that take about as long as one is to be timed."""
+        at_once = self.model.steps_per_execution
+        self.step_ms(4 * at_once)
+        usual_ms = self.step_ms(LEAST_EXECUTIONS * at_once)
+        executions = 1e3 * SPAN_S / usual_ms / at_once
+        return at_once * int(min(MOST_EXECUTIONS, max(LEAST_EXECUTIONS, executions)))
+
     def step_ms(self, steps: int) -> float:
         """In one `fit`."""
         span = Span()
@@ -120,15 +128,12 @@ def made_for_good(program: programs.Program, changes: Any) -> programs.Program:
 
 def in_fit(before: Trained, after: Trained) -> float:
     """How many times as fast the second one is."""
-    at_once = max(each.model.steps_per_execution for each in (before, after))
-    first_ms = before.step_ms(4 * at_once)
-    after.step_ms(4 * at_once)
-    steps = int(min(MOST_STEPS, max(LEAST_STEPS, 1e3 * SPAN_S / first_ms)))
-    steps = max(4, -(-steps // at_once)) * at_once
+    pair = before, after
+    steps = [each.for_a_span() for each in pair]
     times: list[list[float]] = [[], []]
     for _ in range(ROUNDS):
-        for each, taken in zip((before, after), times, strict=True):
-            taken.append(each.step_ms(steps))
+        for each, number, taken in zip(pair, steps, times, strict=True):
+            taken.append(each.step_ms(number))
     return median(times[0]) / median(times[1])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -62,7 +62,7 @@ class Feed:
     def __init__(self, dataset: tf.data.Dataset) -> None:
         self._dataset = dataset.repeat()
         self._open: OwnIterator | None = None
-        self._take = tf.function(_take)
+        self._take: Callable[[Any, tf.Tensor], None] | None = None
 
     @contextmanager
     def held(self) -> Iterator[Any]:
@@ -80,6 +80,11 @@ class Feed:
     def take(self, batches: int) -> None:
         """Takes so many."""
         with self.held() as iterator:
+            if self._take is None:
+                # One trace of its own: TensorFlow warns where one function has many.
+                take = tf.function(lambda batches_of, count: _take(batches_of, count))
+                number = tf.TensorSpec((), tf.int32)
+                self._take = take.get_concrete_function(iterator, number)
             self._take(iterator, tf.constant(batches))
 
 

@@ -12,7 +12,7 @@ import keras_perf as kp
 from keras_perf.trials.in_turn import Pair
 from keras_perf.trials.progress import Progress
 from keras_perf.trials.rewriting import side_by_side
-from keras_perf.trials.training import budget, running, search
+from keras_perf.trials.training import budget, running, search, trier
 
 FEATURES = 8
 
@@ -86,9 +86,9 @@ def in_this_order(monkeypatch, gains):
 
         feed = None
 
-    monkeypatch.setattr(search, "in_turn", scripted)
-    monkeypatch.setattr(search.Search, "_measured", lambda _, *pair: scripted(*pair))
-    monkeypatch.setattr(search, "RunningTraining", Nothing)
+    monkeypatch.setattr(trier.Trier, "pair", scripted)
+    for module in (search, trier):
+        monkeypatch.setattr(module, "RunningTraining", Nothing)
     monkeypatch.setattr(search, "EndlessPipeline", Nothing)
     return left
 

@@ -1,0 +1,117 @@
+"""Changes that pay, one on top of the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from keras_perf.records.run.advice_trials import TriedChange
+from keras_perf.trials.rewriting.changes import Change
+from keras_perf.trials.training.as_tried import as_tried
+from keras_perf.trials.training.budget import Budget
+from keras_perf.trials.training.changes import TrainingChange
+from keras_perf.trials.training.running import RunningTraining
+from keras_perf.trials.training.setup import Setup
+from keras_perf.trials.training.trier import CLEARLY_SLOWER, Trier
+
+WORTHWHILE = 1.02
+"""A change is worth it if it is at least so many times as fast at the lower end of its interval."""
+
+
+class Together:
+    """Adds what pays to what is there, the best first.
+
+    Arguments:
+        trier: measures.
+        setup: the training as it is.
+        present: it, running.
+
+    Attributes:
+        changes: what was added.
+        best: the setup with all of it.
+        total: all of it beside the training as it is; None where nothing was added.
+    """
+
+    def __init__(self, trier: Trier, setup: Setup, present: RunningTraining) -> None:
+        self._trier, self._setup, self._present = trier, setup, present
+        self.changes: list[TriedChange] = []
+        self.best = self._first_best = setup
+        self.total: TriedChange | None = None
+        self._running = present
+        self._keeps: Change | None = None
+
+    def add(
+        self,
+        alone: Mapping[TrainingChange, TriedChange],
+        first: RunningTraining | None,
+    ) -> None:
+        """Measures each on top of those before, then all of them; those that alter nothing.
+
+        Arguments:
+            alone: what each gained alone.
+            first: the training with the best of them, which has kept what it keeps.
+        """
+        wanted = [
+            change
+            for change, tried in alone.items()
+            if not change.alters and tried.high >= CLEARLY_SLOWER
+        ]
+        wanted.sort(key=lambda change: alone[change].gain, reverse=True)
+        for number, change in enumerate(wanted):
+            pays = alone[change].low >= WORTHWHILE
+            # With nothing there yet, on top is as alone; and alone the best was not enough.
+            if not self.changes and not pays:
+                break
+            if self._trier.budget.left_s <= 0:
+                self._keep_untried(change, alone[change])
+                break
+            # Behind what is kept another input would have to keep all anew.
+            if pays or self._keeps is None or change.rewriting is None:
+                self._try(change, first if number == 0 else None, len(wanted) - number + 1)
+        self._measure_all()
+
+    def only_the_first(self) -> None:
+        """It alone was measured beside the training as it is, if the measurement of all was cut."""
+        if self.changes and self.total is None:
+            del self.changes[1:]
+            self.best, self.total = self._first_best, self.changes[0]
+
+    def _try(self, change: TrainingChange, running: RunningTraining | None, left: int) -> None:
+        trier = self._trier
+        seconds = Budget.for_a_pair(trier.budget.left_s, left)
+        if running is not None:
+            trier.say(f"{change.id} ({change.where}) again")
+            pair = trier.pair(self._present, running, seconds)
+            found = as_tried(change, pair, trier.outside_ms), running
+        else:
+            after = [each.id for each in self.changes]
+            tried = trier.tried(
+                change, self.best, self._running, seconds, after=after, keeps=self._keeps
+            )
+            if tried is None:
+                return
+            found = tried
+        if found[0].low < WORTHWHILE:
+            return
+        self.changes.append(found[0])
+        self.best, self._running = change.made(self.best), found[1]
+        if len(self.changes) == 1:
+            self._first_best = self.best
+        if change.rewriting is not None and change.rewriting.keeps:
+            self._keeps = change.rewriting
+
+    def _keep_untried(self, change: TrainingChange, tried: TriedChange) -> None:
+        """The best alone, where no time is left to measure it once more."""
+        if not self.changes:
+            self.changes, self.best = [tried], change.made(self._setup)
+
+    def _measure_all(self) -> None:
+        if len(self.changes) < 2:
+            self.total = self.changes[0] if self.changes else None
+            return
+        self._trier.say("all together")
+        seconds = Budget.for_a_pair(self._trier.budget.left_s, 1)
+        pair = self._trier.pair(self._present, self._running, seconds)
+        all_ = TrainingChange("all", "", "", lambda setup: setup)
+        self.total = as_tried(all_, pair, self._trier.outside_ms)
+        if self.total.low < WORTHWHILE:
+            self.changes, self.best, self.total = [], self._setup, None

@@ -1,0 +1,133 @@
+"""One change, measured on top of a training that runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from keras_perf.records.run.advice_trials import NotTried, TriedChange
+from keras_perf.trials.failure import told
+from keras_perf.trials.in_turn import Pair, in_turn
+from keras_perf.trials.progress import Progress
+from keras_perf.trials.rewriting.admission import not_filled, reason_against
+from keras_perf.trials.rewriting.changes import Change, NoLongerPossibleError
+from keras_perf.trials.training.as_tried import as_tried
+from keras_perf.trials.training.budget import Budget
+from keras_perf.trials.training.changes import TrainingChange
+from keras_perf.trials.training.running import RunningTraining, TrainFunctions
+from keras_perf.trials.training.setup import Setup
+
+CLEARLY_SLOWER = 0.97
+"""Of a change that is slower than this no more is measured."""
+
+CHECKING = 0.03
+"""Share of the time that comparing a stage's elements may last."""
+
+Measured = tuple[TriedChange, RunningTraining]
+
+
+@dataclass
+class Trier:
+    """Makes changes and measures them.
+
+    Arguments:
+        functions: where train functions come from.
+        budget: the time there is.
+        outside_ms: milliseconds of a step that trials do not run.
+        progress: told what is tried.
+        clock: seconds.
+
+    Attributes:
+        batch_ms: milliseconds of a batch of the input as it is.
+        not_tried: what could not be measured, and why.
+    """
+
+    functions: TrainFunctions
+    budget: Budget
+    outside_ms: float
+    progress: Progress
+    clock: Callable[[], float] = time.perf_counter
+    batch_ms: float = 0.0
+    not_tried: list[NotTried] = field(default_factory=list)
+
+    def say(self, what: str) -> None:
+        """What is tried from now on."""
+        self.progress.tries(what, max(0.0, self.budget.left_s))
+
+    def leaves_out(self, change: TrainingChange | Change, why: str) -> None:
+        """It is not measured."""
+        self.not_tried.append(NotTried(id=change.id, where=change.where, why=why))
+
+    def tried(
+        self,
+        change: TrainingChange,
+        on: Setup,
+        beside: RunningTraining,
+        seconds: float,
+        *,
+        after: Collection[str] = (),
+        keeps: Change | None = None,
+    ) -> Measured | None:
+        """What a change gains, and the training with it; None where it cannot be made.
+
+        Arguments:
+            change: to make.
+            on: the setup that it is made of.
+            beside: the training of that setup.
+            seconds: for the pair.
+            after: ids of the changes that are in the setup.
+            keeps: one of them that keeps what a pass makes, which another input keeps anew.
+        """
+        self.say(f"{change.id} ({change.where})")
+        try:
+            made = change.made(on)
+            why = self._against(change.rewriting, on, made)
+            if not why:
+                feed = beside.feed if made.input == on.input else None
+                changed = RunningTraining(made, self.functions, self.clock, feed)
+                why = self._not_kept(change.rewriting, keeps, on, made, changed)
+            if not why:
+                pair = self.pair(beside, changed, seconds)
+                return as_tried(change, pair, self.outside_ms, tuple(after)), changed
+        except NoLongerPossibleError:
+            return None
+        except Exception as error:  # noqa: BLE001  what TensorFlow, Keras or the user's code raises
+            why = told(error)
+        self.leaves_out(change, why)
+        return None
+
+    def pair(self, one: RunningTraining, other: RunningTraining, seconds: float) -> Pair:
+        """Two trainings in turn; with the same input they take batches from one pipeline."""
+        with ExitStack() as shared:
+            if one.feed is other.feed:
+                shared.enter_context(one.feed.held())
+            other.settle()
+            return in_turn(one.step_ms, other.step_ms, seconds=seconds, hopeless=CLEARLY_SLOWER)
+
+    def _against(self, rewriting: Change | None, on: Setup, made: Setup) -> str:
+        if rewriting is None:
+            return ""
+        return reason_against(rewriting, on.graph, made.graph, CHECKING * self.budget.seconds)
+
+    def _not_kept(
+        self,
+        rewriting: Change | None,
+        keeps: Change | None,
+        on: Setup,
+        made: Setup,
+        changed: RunningTraining,
+    ) -> str:
+        """Why what is to be kept cannot be."""
+        if rewriting is None:
+            return ""
+        return not_filled(
+            rewriting if rewriting.keeps or keeps is None else keeps,
+            on.graph,
+            made.graph,
+            changed.feed.take,
+            batch_ms=self.batch_ms,
+            left_s=self.budget.left_s,
+            within_s=CHECKING * self.budget.seconds,
+        )
