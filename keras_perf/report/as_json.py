@@ -67,6 +67,7 @@ def _recommendation(advice: Recommendation) -> dict[str, Any]:
         "high": advice.high,
         "speedup_after_others": advice.speedup_after_others,
         "of": advice.of,
+        "tried": advice.tried,
         "evidence": advice.evidence,
     }
 

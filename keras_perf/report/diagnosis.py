@@ -19,6 +19,7 @@ from keras_perf.analyse.training import Training, newest_training
 from keras_perf.records.interval import PARTS
 from keras_perf.records.run.outlier import Outlier
 from keras_perf.report.text.forms import Form, Markdown, Terminal
+from keras_perf.report.text.gain import gain_of
 from keras_perf.report.text.measured_tables import measured_tables
 
 
@@ -72,7 +73,7 @@ class Diagnosis:
         form.table(*self._parts_table())
         for place, advice in enumerate(self.recommendations, 1):
             title = f"{place}. {advice.title}"
-            form.advice(title, advice.id, _speedup(advice), advice.reason, advice.action)
+            form.advice(title, advice.id, gain_of(advice), advice.reason, advice.action)
         form.paragraph(self._closing())
         for title, header, rows in measured_tables(self.summary):
             form.table(header, rows, title)
@@ -162,11 +163,3 @@ def diagnosis_of(summary: Summary) -> Diagnosis:
         summary,
         combined_speedup(situation, advice, "whole"),
     )
-
-
-def _speedup(advice: Recommendation) -> str:
-    if advice.speedup_after_others is not None:
-        return f"{advice.speedup_after_others:.2f}× once those above are done, nothing alone"
-    what = " of the whole training" if advice.of == "whole" else ""
-    how = ", measured" if advice.tried else ""
-    return f"{advice.predicted_speedup:.2f}× ({advice.low:.2f}–{advice.high:.2f}){what}{how}"

@@ -79,7 +79,7 @@ def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
     tried again with the others done, each time the best first.
     """
     advised = [advice for rule in RULES if (advice := rule(situation)) is not None]
-    found, _ = as_tried(situation, advised)
+    found = as_tried(situation, advised)
     chosen = sorted(
         (advice for advice in found if advice.predicted_speedup >= WORTH_SAYING),
         key=lambda advice: advice.change(situation.model, 0.0).whole_ms,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from keras_perf.advise.recommendation import Change, Recommendation
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel
-from keras_perf.records.run.advice_trials import AdviceTrials, TriedChange
+from keras_perf.records.run.advice_trials import TriedChange
 
 CLEARLY = 1.02
 """A change is worth it if it was so many times as fast at the lower end of its interval."""
@@ -34,10 +34,8 @@ TITLES = {
 """Of advice that only a trial gives; any other has its id for a title."""
 
 
-def as_tried(
-    situation: Situation, found: Iterable[Recommendation]
-) -> tuple[list[Recommendation], list[Recommendation]]:
-    """Those that trials speak for or that were not tried, and those that trials leave for later.
+def as_tried(situation: Situation, found: Iterable[Recommendation]) -> list[Recommendation]:
+    """Those that trials speak for, and those that were not tried.
 
     What was tried and did not pay goes; what pays and no rule has thought of comes. Where changes
     were put together, those that gained nothing on top of them wait: the next run decides.
@@ -48,26 +46,31 @@ def as_tried(
     """
     trials = situation.facts.advice_trials
     if trials is None:
-        return list(found), []
-    measured = best_of_each(trials)
-    kept = [_in_place_of(each, measured.pop(each.id, None)) for each in found]
-    kept += [_from_trial(each) for each in measured.values()]
-    chosen = {each.id for each in trials.together}
-    now: list[Recommendation] = []
-    later: list[Recommendation] = []
-    for each, tried in ((each, best_of_each(trials).get(each.id)) for each in kept):
-        if tried is None:
-            now.append(each)
-        elif tried.low >= CLEARLY:
-            waits = bool(chosen) and not tried.alters and each.id not in chosen
-            (later if waits else now).append(each)
-    return now, later
+        return list(found)
+    alone, on_top = best_of_each(trials.changes), best_of_each(trials.together)
+    kept: list[Recommendation] = []
+    advised = {each.id: each for each in found}
+    for id in dict.fromkeys([*advised, *alone, *on_top]):
+        paid = _that_paid(alone.get(id), on_top.get(id))
+        if id not in alone and id not in on_top:
+            kept.append(advised[id])
+        elif paid is not None and (not on_top or paid.alters or id in on_top):
+            kept.append(_in_place_of(advised.get(id) or _from_trial(paid), paid))
+    return kept
 
 
-def best_of_each(trials: AdviceTrials) -> dict[str, TriedChange]:
-    """Id → the trial of that kind that gained most, on top of others where it was kept there."""
+def _that_paid(alone: TriedChange | None, on_top: TriedChange | None) -> TriedChange | None:
+    """The trial that speaks for a change: alone, or else on top of others."""
+    for each in (alone, on_top):
+        if each is not None and each.low >= CLEARLY:
+            return each
+    return None
+
+
+def best_of_each(trials: Iterable[TriedChange]) -> dict[str, TriedChange]:
+    """Id → the trial of that kind that gained most."""
     best: dict[str, TriedChange] = {}
-    for tried in (*trials.changes, *trials.together):
+    for tried in trials:
         if tried.id not in best or tried.gain > best[tried.id].gain:
             best[tried.id] = tried
     return best
@@ -81,20 +84,18 @@ def measured_total(situation: Situation, ids: Collection[str]) -> TriedChange | 
     return trials.total
 
 
-def _in_place_of(advice: Recommendation, tried: TriedChange | None) -> Recommendation:
-    """The recommendation with the gain that was measured."""
-    if tried is None:
-        return advice
+def _in_place_of(advice: Recommendation, tried: TriedChange) -> Recommendation:
+    """The recommendation with the gain that was measured; on top of others it has none alone."""
+    evidence = {**advice.evidence, "tried_step_ms": [tried.before_ms, tried.after_ms]}
+    if not advice.tried:
+        evidence["predicted_by_model"] = advice.predicted_speedup
+    gain, low, high = (1.0, 1.0, 1.0) if tried.after else (tried.gain, tried.low, tried.high)
     return replace(
         advice,
-        predicted_speedup=max(1.0, tried.gain),
-        low=max(1.0, tried.low),
-        high=max(1.0, tried.high),
-        evidence={
-            **advice.evidence,
-            "predicted_by_model": advice.predicted_speedup,
-            "tried_step_ms": [tried.before_ms, tried.after_ms],
-        },
+        predicted_speedup=max(1.0, gain),
+        low=max(1.0, low),
+        high=max(1.0, high),
+        evidence=evidence,
         of="step",
         tried=True,
         change=_as_measured(tried),
@@ -102,6 +103,7 @@ def _in_place_of(advice: Recommendation, tried: TriedChange | None) -> Recommend
 
 
 def _from_trial(tried: TriedChange) -> Recommendation:
+    """What no rule has thought of."""
     costs = f" It costs {tried.costs}." if tried.costs else ""
     alters = f" It alters training: {tried.alters}." if tried.alters else ""
     return Recommendation(
@@ -110,15 +112,11 @@ def _from_trial(tried: TriedChange) -> Recommendation:
         f"Tried on this training ({tried.where}): a step took {tried.before_ms:.3g} ms without and "
         f"{tried.after_ms:.3g} ms with it.{costs}{alters}",
         tried.code,
-        max(1.0, tried.gain),
-        max(1.0, tried.low),
-        max(1.0, tried.high),
-        {
-            "tried_step_ms": [tried.before_ms, tried.after_ms],
-            **({} if tried.number is None else {"advised": tried.number}),
-        },
+        1.0,
+        1.0,
+        1.0,
+        {} if tried.number is None else {"advised": tried.number},
         tried=True,
-        change=_as_measured(tried),
     )
 
 

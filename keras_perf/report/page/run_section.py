@@ -16,6 +16,7 @@ from keras_perf.report.page.measured_cards import (
     workers_card,
 )
 from keras_perf.report.run_report import RunReport
+from keras_perf.report.text.gain import gain_of
 
 PART_OF_VERDICT = {
     "input-bound": "input_wait",
@@ -137,16 +138,10 @@ def _advice(report: RunReport) -> Element | None:
 
 
 def _recommendation(place: int, advice: Recommendation) -> Element:
-    if advice.speedup_after_others is None:
-        gain = f"{advice.predicted_speedup:.2f}× ({advice.low:.2f}–{advice.high:.2f})"
-        if advice.of == "whole":
-            gain += " of the whole training"
-    else:
-        gain = f"{advice.speedup_after_others:.2f}× after those above"
     title = element("h4", f"{place}. {advice.title}", element("span", advice.id, class_="tag"))
     return element(
         "div",
-        element("div", title, element("span", gain, class_="gain"), class_="head"),
+        element("div", title, element("span", gain_of(advice), class_="gain"), class_="head"),
         element("p", advice.reason),
         element("pre", element("code", advice.action)),
         class_="advice",

@@ -60,9 +60,8 @@ def of_pipeline(change: Change) -> TrainingChange:
         options = (*setup.options, change.options) if change.options else setup.options
         return replace(setup, graph=change.made(setup.graph), options=options)
 
-    return TrainingChange(
-        change.id, change.where, change.code, made, costs=change.costs, rewriting=change
-    )
+    code = change.code if change.options else f"dataset.{change.code}"
+    return TrainingChange(change.id, change.where, code, made, costs=change.costs, rewriting=change)
 
 
 def of_training(setup: Setup, step_ms: float) -> list[TrainingChange]:

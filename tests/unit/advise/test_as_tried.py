@@ -68,6 +68,19 @@ def test_what_gains_nothing_on_top_of_what_was_put_together_waits_for_the_next_r
     assert "parallel-map" not in found
 
 
+def test_what_pays_on_top_of_others_only_says_so():
+    both = [tried("cache", 4.0, 3.9, 4.1), tried("enable-xla", 1.0, 0.9, 1.1)]
+    case = with_trials(both, ["cache"])
+    on_top = tried("enable-xla", 1.5, 1.4, 1.6, after=["cache"])
+    trials = case.facts.to_json()["advice_trials"]
+    trials["together"].append(on_top)
+    context = {"advice_trials": trials}
+    case = situation(input_wait=8.0, compute=2.0, stages=STAGES, context=context)
+    advice = advised(case)["enable-xla"]
+    assert advice.predicted_speedup == 1.0
+    assert advice.speedup_after_others == pytest.approx(1.5)
+
+
 def test_the_best_comes_first_by_what_was_measured():
     changes = [tried("cache", 1.2, 1.1, 1.3), tried("parallel-map", 3.0, 2.9, 3.1)]
     found = recommendations(with_trials(changes, ["cache", "parallel-map"]))
