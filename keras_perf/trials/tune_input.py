@@ -13,6 +13,7 @@ import tensorflow as tf
 from keras_perf.records.arguments import require_bool, require_number
 from keras_perf.trials.arguments import check_dataset
 from keras_perf.trials.in_turn import Pair
+from keras_perf.trials.progress import Progress
 from keras_perf.trials.rewriting.admission import COMPARED, not_filled, reason_against
 from keras_perf.trials.rewriting.changes import (
     Change,
@@ -125,6 +126,7 @@ class _Search:
         self._budget_s = budget_s
         self._tried: list[Tried] = []
         self._not_done: list[NotDone] = []
+        self._progress = Progress()
 
     def run(self) -> TunedInput:
         """Until all is tried, time is over, or batches come faster than steps take them."""
@@ -146,6 +148,7 @@ class _Search:
         except KeyboardInterrupt:
             stopped = "Stopped by an interrupt."
         finally:
+            self._progress.ends()
             remove_unused(changes, (each.code for each in self._tried if each.kept))
         result = self._original
         if any(each.kept for each in self._tried):
@@ -163,6 +166,7 @@ class _Search:
         """Measures it, and keeps it if it pays; or says why not."""
         if change.folder is not None and self._was_tried(change):
             return
+        self._progress.tries(f"{change.id} ({change.where})", max(0.0, self._end - self._clock()))
         options = self._options
         if change.options is not None:
             options += (change.options,)

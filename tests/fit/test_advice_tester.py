@@ -1,5 +1,8 @@
 """Advice that is tried at the end of a `fit`."""
 
+import copy
+import pickle
+
 import keras
 import numpy as np
 import pytest
@@ -87,3 +90,10 @@ def test_wrong_arguments_are_refused(tmp_path):
         kp.AdviceTester(tmp_path, budget_s=0)
     with pytest.raises(TypeError, match="any_order"):
         kp.AdviceTester(tmp_path, any_order=1)
+
+
+def test_a_copy_is_as_it_was_before_any_fit(tmp_path):
+    tester = kp.AdviceTester(tmp_path, any_order=True, budget_s=1.0)
+    for copied in (copy.deepcopy(tester), pickle.loads(pickle.dumps(tester))):
+        assert (copied.any_order, copied.budget_s) == (True, 1.0)
+        assert copied.observation is None

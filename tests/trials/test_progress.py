@@ -1,0 +1,26 @@
+"""What is being tried, on a terminal."""
+
+import io
+import sys
+
+from keras_perf.trials.progress import Progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_one_line_changes_and_goes(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    progress = Progress()
+    progress.tries("cache (map(f))", 12.4)
+    progress.ends()
+    assert terminal.getvalue() == "\r\x1b[Ktrying cache (map(f)), 12 s left\r\x1b[K"
+
+
+def test_nothing_is_written_where_nobody_sees_a_line_change(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", stream := io.StringIO())
+    Progress().tries("cache", 1.0)
+    Progress().ends()
+    assert stream.getvalue() == ""
