@@ -171,7 +171,8 @@ class StepModel:
         """A step takes so many times less, of which callbacks and Keras's loop save nothing."""
         kept = sum(self.rest.get(part, 0.0) for part in OUTSIDE)
         left = max(0.0, self.step_ms / gain - kept) / max(1e-9, self.step_ms - kept)
-        stages = {name: ms * left for name, ms in self.stages.items()}
+        of_input = 1 / gain if self.prefetched else left
+        stages = {name: ms * of_input for name, ms in self.stages.items()}
         rest = {part: ms if part in OUTSIDE else ms * left for part, ms in self.rest.items()}
         return replace(self, stages=stages, rest=rest, cpu_ms=self.cpu_ms * left)
 

@@ -48,8 +48,6 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
         )
     found = gains(situation)
     verdict = max(found, key=lambda name: found[name])
-    if verdict == "input-bound" and found[verdict] >= WORTHWHILE and (tried := _tried(situation)):
-        return verdict, f"{tried}training would be {found[verdict]:.2f}× as fast without its input."
     between = gain_between_epochs(situation.model)
     outside = situation.model.outside
     spent = outside.get("epoch_callbacks", 0.0)
@@ -62,6 +60,8 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
             f"{who} {spent:.3g} ms for each step of "
             f"{summary.step_ms:.3g} ms; without, training would be {between:.2f}× as fast."
         )
+    if verdict == "input-bound" and found[verdict] >= WORTHWHILE and (tried := _tried(situation)):
+        return verdict, f"{tried}training would be {found[verdict]:.2f}× as fast without its input."
     if verdict == "input-bound" and situation.interpreter_ms and found[verdict] >= WORTHWHILE:
         return verdict, (
             f"Python code of the input pipeline holds the interpreter for "

@@ -36,7 +36,8 @@ class AdviceTester(ObservingCallback):
 
     How many steps to run per execution is left to `StepsPerExecutionRecommender`, where there is
     one. It tries nothing, and says why, where the input is no `tf.data.Dataset`, or the model
-    trains on several replicas; and nothing after a `fit` that failed.
+    trains on several replicas; and nothing after a `fit` that failed. `class_weight` is not in the
+    trials.
 
     >>> import keras_perf as kp
     >>> callbacks = kp.perf_callbacks("logs/run1", try_advice=True)
@@ -83,6 +84,8 @@ class AdviceTester(ObservingCallback):
     def _outside_ms(self, fit: FitObservation) -> float:
         """Of a step, as it was measured; 0 where StepGapDetector was not there to measure."""
         fit.recording.flush()
+        if self.writer.fit is None:
+            return 0.0
         try:
             parts = newest_training(self.log_dir, self.writer.fit).summary().parts
         except (OSError, ValueError):

@@ -5,6 +5,7 @@ What differs between the two is in `Choices`; the arithmetic of training is the 
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.resources import files
@@ -32,6 +33,8 @@ class Choices:
     steps_per_execution: int = 1
     drop_remainder: bool = False
     jit_compile: bool | str = "auto"
+    own_threads: bool = False
+    rare_collections: bool = False
 
     @classmethod
     def following(cls, recommendations: Iterable[Any]) -> Choices:
@@ -45,6 +48,8 @@ class Choices:
             steps_per_execution=advice.get("raise-steps-per-execution", {}).get("advised", 1),
             drop_remainder="stable-shapes" in advice,
             jit_compile=False if "disable-xla" in advice else "auto",
+            own_threads="private-threadpool" in advice,
+            rare_collections="tune-gc" in advice,
         )
 
 
@@ -87,6 +92,10 @@ def training_data(paths: list[str], choices: Choices) -> tf.data.Dataset:
         dataset = dataset.cache()
     dataset = dataset.shuffle(256, seed=1)
     dataset = dataset.batch(BATCH_SIZE, drop_remainder=choices.drop_remainder)
+    if choices.own_threads:
+        options = tf.data.Options()
+        options.threading.private_threadpool_size = 16
+        dataset = dataset.with_options(options)
     return dataset.prefetch(tf.data.AUTOTUNE) if choices.prefetch else dataset
 
 
@@ -141,6 +150,10 @@ def train(
     """Trains from the same seed whatever the choices; returns accuracy on the test examples."""
     keras.utils.set_random_seed(7)
     model = build_model(choices)
+    if choices.rare_collections:
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(100_000, 50, 100)
     model.fit(
         training_data(paths, choices),
         epochs=epochs,

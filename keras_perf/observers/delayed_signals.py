@@ -44,21 +44,34 @@ def uninterrupted(patience_s: float | None = None) -> Iterator[None]:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Inside `uninterrupted`: the first Ctrl-C raises KeyboardInterrupt here, others wait."""
+    """Inside `uninterrupted`: the first Ctrl-C raises KeyboardInterrupt here, others wait.
+
+    So does the first SIGTERM that somebody listens to in Python, who hears it afterwards.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    waiting = signal.getsignal(signal.SIGINT)
+    waiting = {number: signal.getsignal(number) for number in _ENDING}
+
+    def listen_again() -> None:
+        for number, listener in waiting.items():
+            if callable(listener):
+                signal.signal(number, listener)
 
     def answer(number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGINT, waiting)
+        listen_again()
+        listener = waiting[signal.Signals(number)]
+        if number == signal.SIGTERM and callable(listener):
+            listener(number, frame)
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGINT, answer)
+    for number, listener in waiting.items():
+        if callable(listener):
+            signal.signal(number, answer)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, waiting)
+        listen_again()
 
 
 class _Deferred:

@@ -10,7 +10,11 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_perf.trials.train_function import TrainFunction, iterated_function
+from keras_perf.trials.train_function import (
+    TrainFunction,
+    inner_function,
+    iterated_function,
+)
 
 PYTHON = {"PyFunc", "PyFuncStateless", "EagerPyFunc"}
 """Operations that run Python code: tf.numpy_function, tf.py_function, from_generator."""
@@ -112,9 +116,7 @@ def _logs_of(concrete: Any) -> Any:
 
 
 def _how_it_differs(concrete: Any) -> str | None:
-    definition = concrete.graph.as_graph_def()
-    nodes = [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
-    operations = {node.op for node in nodes}
+    operations = _operations(concrete)
     if any(_keeps_a_random_state(name) for name in operations):
         return (
             "the train step draws tf.random numbers, whose sequence a second function would not "
@@ -128,6 +130,20 @@ def _how_it_differs(concrete: Any) -> str | None:
     if not logs or not all(map(_is_number, logs)):
         return "the train step returns logs that are no single numbers"
     return None
+
+
+def draws_from_a_state(function: TrainFunction, iterator: Any) -> bool:
+    """Its steps draw random numbers, such as `tf.random`'s, from a state of their own."""
+    inner = inner_function(function)
+    if inner is None:
+        return False
+    return any(map(_keeps_a_random_state, _operations(inner.get_concrete_function(iterator))))
+
+
+def _operations(concrete: Any) -> set[str]:
+    definition = concrete.graph.as_graph_def()
+    nodes = [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
+    return {node.op for node in nodes}
 
 
 def _is_number(log: Any) -> bool:

@@ -13,6 +13,8 @@ import tensorflow as tf
 
 from keras_perf.trials.train_function import TrainFunction, inner_function
 
+SETTINGS = ("train_function", "jit_compile", "run_eagerly", "steps_per_execution")
+
 
 def build(model: keras.Model, dataset: tf.data.Dataset) -> None:
     """Makes the weights and the optimizer's variables, if nobody did, without training.
@@ -53,7 +55,7 @@ class KeptState:
 
     These are the variables of the model, its optimizer and its metrics, and whatever else its
     train functions use: a second optimizer, a `tf.random.Generator`, the seed of `keras.random`;
-    and the states of Python's `random` and NumPy's.
+    the model's train function and settings; and the states of Python's `random` and NumPy's.
 
     What it cannot see: such other variables where the model runs eagerly, and state in Python.
 
@@ -67,6 +69,7 @@ class KeptState:
         self._keep(_variables(model))
         self._python, self._numpy = random.getstate(), np.random.get_state()
         self._stops = getattr(model, "stop_training", False)
+        self._settings = {name: getattr(model, name) for name in SETTINGS}
 
     def also(self, function: TrainFunction, iterator: Any) -> None:
         """What this function uses too, before it has run.
@@ -95,6 +98,9 @@ class KeptState:
         random.setstate(self._python)
         np.random.set_state(self._numpy)
         self._model.stop_training = self._stops
+        for name, value in self._settings.items():
+            if getattr(self._model, name) is not value:
+                setattr(self._model, name, value)
 
 
 def _variables(model: keras.Model) -> list[Any]:

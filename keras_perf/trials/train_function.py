@@ -69,7 +69,19 @@ def train_function_of(
     as_it_is = all(getattr(model, name) == value for name, value in wanted.items())
     if kept is not None and as_it_is and _is_traced(kept, iterator):
         return kept
-    with _set(model, wanted):
+    return new_train_function(model, steps, iterator, **settings)
+
+
+def new_train_function(
+    model: keras.Model, steps: int, iterator: Any, **settings: bool
+) -> TrainFunction:
+    """As `train_function_of`, one that the model is left without.
+
+    Raises:
+        ValueError: the model does not take a setting.
+    """
+    kept: TrainFunction | None = model.train_function
+    with _set(model, {"steps_per_execution": steps, **settings}):
         try:
             model.make_train_function(force=True)
             made: TrainFunction = model.train_function
@@ -91,11 +103,15 @@ def _set(model: keras.Model, settings: Mapping[str, int]) -> Iterator[None]:
     usual = {name: getattr(model, name) for name in settings}
     try:
         for name, value in settings.items():
-            setattr(model, name, value)
+            if getattr(model, name) != value:
+                setattr(model, name, value)
+            if getattr(model, name) != value:
+                raise ValueError(f"the model does not take {name}={value}")
         yield
     finally:
         for name, value in usual.items():
-            setattr(model, name, value)
+            if getattr(model, name) != value:
+                setattr(model, name, value)
 
 
 def read_logs(logs: Any) -> None:

@@ -13,11 +13,15 @@ from keras_perf.records.arguments import require_bool, require_number
 from keras_perf.trials.arguments import check_compiled, check_dataset
 from keras_perf.trials.progress import Progress
 from keras_perf.trials.restored import KeptState, build
-from keras_perf.trials.rewriting.pipeline_graph import CannotRewriteError, PipelineGraph
+from keras_perf.trials.rewriting.changes.stages import named
+from keras_perf.trials.rewriting.pipeline_graph import WRITES, CannotRewriteError, PipelineGraph
 from keras_perf.trials.training.running import TrainFunctions, hooks_of
 from keras_perf.trials.training.search import Search
 from keras_perf.trials.training.setup import Setup, with_options
 from keras_perf.trials.training.tried_advice import TriedAdvice
+
+SHARED = (*WRITES, "StatefulUniform", "StatefulStandardNormal")
+"""What the names of operations have in them whose state a copy shares with the dataset."""
 
 
 def try_advice(
@@ -54,8 +58,9 @@ def try_advice(
 
     Raises:
         TypeError: `dataset` is not a `tf.data.Dataset`.
-        ValueError: it is not batched, or cannot be written as a graph; the model is not compiled,
-            or trains on several replicas; `budget_s` is not above 0.
+        ValueError: it is not batched, cannot be written as a graph, writes a variable in a map, or
+            keeps a cache in a file; the model is not compiled, or trains on several replicas;
+            `budget_s` is not above 0.
 
     What it cannot see: Keras's loop around the steps; state that a train step keeps in Python,
     which is not put back; what a change does to what is learned. The model's code is traced again
@@ -100,6 +105,7 @@ def tried_advice(
             f"dataset must be one that TensorFlow can write as a graph: {error}. "
             "Nothing was changed."
         ) from error
+    _require_own_state(graph)
     build(model, graph.dataset())
     setup = Setup(
         model, graph, bool(model.jit_compile), bool(model.run_eagerly), callbacks=callbacks
@@ -122,6 +128,22 @@ def tried_advice(
     if best.graph is not graph or best.options:
         dataset = with_options(best.graph.dataset(), best.options)
     return TriedAdvice(trials, dataset)
+
+
+def _require_own_state(graph: PipelineGraph) -> None:
+    """Iterating a copy of the dataset must change nothing that the dataset itself uses."""
+    for stage in graph.stages:
+        if graph.operations(stage, of=SHARED):
+            raise ValueError(
+                f"dataset must not write a variable, or draw from a generator of yours, to be "
+                f"tried: {named(stage)} does, and trials would use its numbers up. Draw by "
+                "tf.random's functions with a seed, or without."
+            )
+        if stage.op.startswith("Cache") and graph.value(stage.input[1]):
+            raise ValueError(
+                "dataset must not keep a cache in a file to be tried, got "
+                f"cache({graph.value(stage.input[1]).item().decode()!r}): trials would write it."
+            )
 
 
 @contextmanager
@@ -147,5 +169,6 @@ def _in_an_epoch(
     try:
         yield
     finally:
-        hooks.on_epoch_end(0, {})
-        hooks.on_train_end({})
+        logs = {name: float(value) for name, value in model.get_metrics_result().items()}
+        hooks.on_epoch_end(0, logs)
+        hooks.on_train_end(logs)

@@ -189,3 +189,21 @@ def test_types_and_shapes_are_compared_too():
 def test_what_cannot_be_looked_at_is_not_called_the_same():
     nested = numbers().window(2)
     assert not start_alike(nested, nested, *ALL)
+
+
+def test_a_copy_fills_no_cache_of_the_dataset_it_was_made_of():
+    called = []
+
+    def noted(x):
+        called.append(1)
+        return x
+
+    dataset = (
+        tf.data.Dataset.range(5).map(lambda x: tf.numpy_function(noted, [x], tf.int64)).cache()
+    )
+    copy = PipelineGraph.of(dataset).dataset()
+    for _ in range(2):
+        assert [int(x) for x in copy] == [0, 1, 2, 3, 4]
+    assert len(called) == 5
+    list(dataset)
+    assert len(called) == 10

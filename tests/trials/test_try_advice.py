@@ -1,5 +1,6 @@
 """try_advice: measured on the training itself, which is as it was afterwards."""
 
+import gc
 import random
 import time
 
@@ -219,8 +220,7 @@ def test_lengths_that_vary_are_padded_or_not_compiled_whichever_is_faster():
     model.add(keras.layers.Dense(1))
     model.compile("sgd", "mse", jit_compile=True)
     tried = kp.try_advice(model, data, budget_s=20.0)
-    ways = {each.where for each in tried.trials.changes if each.id == "stable-shapes"}
-    assert ways == {"lengths", "compile"}
+    assert {"stable-shapes", "disable-xla"} <= {each.id for each in tried.trials.changes}
     assert not tried.trials.one_shape
 
 
@@ -233,6 +233,8 @@ def scripted_trial(monkeypatch, gains, **settings):
     left = in_this_order(monkeypatch, [READY, *gains])
     monkeypatch.setattr(search, "possible_changes", lambda *_, **__: ([], []))
     monkeypatch.setattr(search.Search, "_has_time", lambda *_: True)
+    # Other tests leave objects that no collector looks at, as somebody does who has tuned it.
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: 0)
     found = kp.try_advice(dense(), rows().batch(8), budget_s=1e4, **settings)
     return found, left
 
@@ -286,6 +288,28 @@ def test_input_that_costs_nothing_is_left_alone(monkeypatch):
     assert found.dataset is data
 
 
+def test_a_cache_of_the_dataset_is_filled_on_trial_and_not_the_caller_s(monkeypatch):
+    for module in (side_by_side, running):
+        monkeypatch.setattr(module, "SLICE_S", 0.01)
+    monkeypatch.setattr(budget, "PAIR_S", (0.02, 0.05))
+    called = []
+
+    def noted(values):
+        called.append(1)
+        time.sleep(0.005)
+        return values
+
+    def slow(x, y):
+        return tf.ensure_shape(tf.numpy_function(noted, [x], x.dtype), x.shape), y
+
+    data = rows().batch(8).map(slow).cache()
+    tried = kp.try_advice(dense(), data, budget_s=4.0)
+    assert tried.trials.batch_ms < 5.0
+    before = len(called)
+    list(data)
+    assert len(called) == before + 8
+
+
 # -- wrong use ---------------------------------------------------------------------------
 
 
@@ -297,6 +321,9 @@ def test_wrong_arguments_are_refused_in_a_line():
         kp.try_advice(dense(), [1, 2])
     with pytest.raises(ValueError, match="budget_s"):
         kp.try_advice(dense(), data, budget_s=0)
-    with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
-        model = dense()
-    assert model.distribute_strategy.num_replicas_in_sync == 1
+    drawing, generator = rows().batch(8), tf.random.Generator.from_seed(1)
+    drawing = drawing.map(lambda x, y: (x + generator.uniform(()), y))
+    with pytest.raises(ValueError, match="draw from a generator of yours"):
+        kp.try_advice(dense(), drawing)
+    with pytest.raises(ValueError, match="must not keep a cache in a file"):
+        kp.try_advice(dense(), data.cache("/nowhere/kept"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
+from typing import Any
 
 from keras_perf.advise.recommendation import Change, Recommendation
 from keras_perf.advise.situation import Situation
@@ -37,8 +38,9 @@ TITLES = {
 def as_tried(situation: Situation, found: Iterable[Recommendation]) -> list[Recommendation]:
     """Those that trials speak for, and those that were not tried.
 
-    What was tried and did not pay goes; what pays and no rule has thought of comes. Where changes
-    were put together, those that gained nothing on top of them wait: the next run decides.
+    What was tried and did not pay goes; what pays and no rule has thought of comes. Only what was
+    put together is advised, for that was measured twice: what else paid alone waits for the next
+    run. What alters training is no part of what all of it buys together.
 
     Arguments:
         situation: of a run, with its trials or without.
@@ -54,8 +56,9 @@ def as_tried(situation: Situation, found: Iterable[Recommendation]) -> list[Reco
         paid = _that_paid(alone.get(id), on_top.get(id))
         if id not in alone and id not in on_top:
             kept.append(advised[id])
-        elif paid is not None and (not on_top or paid.alters or id in on_top):
-            kept.append(_in_place_of(advised.get(id) or _from_trial(paid), paid))
+        elif paid is not None and (paid.alters or id in on_top or (trials.stopped and not on_top)):
+            advice = _in_place_of(advised.get(id), paid)
+            kept.append(replace(advice, change=_as_measured(on_top.get(id, paid))))
     return kept
 
 
@@ -84,43 +87,47 @@ def measured_total(situation: Situation, ids: Collection[str]) -> TriedChange | 
     return trials.total
 
 
-def _in_place_of(advice: Recommendation, tried: TriedChange) -> Recommendation:
-    """The recommendation with the gain that was measured; on top of others it has none alone."""
-    evidence = {**advice.evidence, "tried_step_ms": [tried.before_ms, tried.after_ms]}
-    if not advice.tried:
-        evidence["predicted_by_model"] = advice.predicted_speedup
-    gain, low, high = (1.0, 1.0, 1.0) if tried.after else (tried.gain, tried.low, tried.high)
-    return replace(
-        advice,
-        predicted_speedup=max(1.0, gain),
-        low=max(1.0, low),
-        high=max(1.0, high),
-        evidence=evidence,
-        of="step",
-        tried=True,
-        change=_as_measured(tried),
+def _in_place_of(advice: Recommendation | None, tried: TriedChange) -> Recommendation:
+    """What was tried, as it was tried; on top of others it has no gain alone.
+
+    Arguments:
+        advice: of a rule, if one has thought of it.
+        tried: what was measured.
+    """
+    evidence: dict[str, Any] = {"tried_step_ms": [tried.before_ms, tried.after_ms]}
+    if tried.number is not None:
+        evidence["advised"] = tried.number
+    reason = (
+        f"Tried on this training ({tried.where}): a step took {tried.before_ms:.3g} ms without and "
+        f"{tried.after_ms:.3g} ms with it."
     )
-
-
-def _from_trial(tried: TriedChange) -> Recommendation:
-    """What no rule has thought of."""
-    costs = f" It costs {tried.costs}." if tried.costs else ""
-    alters = f" It alters training: {tried.alters}." if tried.alters else ""
+    reason += f" It costs {tried.costs}." if tried.costs else ""
+    reason += f" It alters training: {tried.alters}." if tried.alters else ""
+    if advice is not None:
+        evidence = {
+            **advice.evidence,
+            **evidence,
+            "predicted_by_model": advice.predicted_speedup,
+        }
+        reason = f"{advice.reason} {reason}"
+    gain, low, high = (1.0, 1.0, 1.0) if tried.after else (tried.gain, tried.low, tried.high)
     return Recommendation(
         tried.id,
         TITLES.get(tried.id, tried.id),
-        f"Tried on this training ({tried.where}): a step took {tried.before_ms:.3g} ms without and "
-        f"{tried.after_ms:.3g} ms with it.{costs}{alters}",
+        reason,
         tried.code,
-        1.0,
-        1.0,
-        1.0,
-        {} if tried.number is None else {"advised": tried.number},
+        max(1.0, gain),
+        max(1.0, low),
+        max(1.0, high),
+        evidence,
         tried=True,
     )
 
 
 def _as_measured(tried: TriedChange) -> Change:
+    if tried.alters:
+        return lambda model, _: model
+
     def change(model: StepModel, optimism: float) -> StepModel:
         end = tried.high if optimism > 0 else tried.low
         return model.faster(max(1.0, tried.gain + abs(optimism) * (end - tried.gain)))

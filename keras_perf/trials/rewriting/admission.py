@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from keras_perf.trials.rewriting.changes import Change
+from keras_perf.trials.rewriting.changes.stages import named
 from keras_perf.trials.rewriting.keeping import NO_PASS, length, reason_against_keeping
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.rewriting.same_elements import start_alike
@@ -30,6 +31,14 @@ def reason_against(
     if start_alike(was, is_now, COMPARED, within_s):
         return ""
     return "its elements would differ, or differ from one time to the next anyhow"
+
+
+def kept_already(graph: PipelineGraph) -> Change | None:
+    """The last cache that a pipeline has, as if it were a change; None where it has none."""
+    for stage in reversed(graph.stages):
+        if stage.op.startswith("Cache"):
+            return Change("cache", named(stage), "", "", stage=stage.name, keeps=True)
+    return None
 
 
 def not_filled(

@@ -52,6 +52,7 @@ class PipelineGraph:
                 strip_device_assignment=True,
             )
             definition = GraphDef.FromString(written.numpy())
+            _cache_apart(definition)
         except Exception as error:
             raise CannotRewriteError(f"{type(error).__name__}: {error}".splitlines()[0]) from error
         graph = cls(definition, dataset.element_spec)
@@ -248,3 +249,12 @@ def _functions_of(node: NodeDef) -> Iterator[str]:
             yield attribute.func.name
         for each in attribute.list.func:
             yield each.name
+
+
+def _cache_apart(definition: GraphDef) -> None:
+    """Each dataset of the graph has caches of its own, not those of the dataset it was made of."""
+    for node in definition.node:
+        if node.op == "CacheDatasetV2":
+            node.op = "CacheDataset"
+            # Its third input is the cache's handle.
+            del node.input[2:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -82,7 +83,7 @@ def _eager(setup: Setup) -> Iterator[TrainingChange]:
         yield TrainingChange(
             "disable-run-eagerly",
             "compile",
-            "model.compile(..., run_eagerly=False)",
+            f"model.compile(..., run_eagerly=False, jit_compile={setup.jit_compile})",
             lambda now: replace(now, run_eagerly=False),
             costs="Python code in the step runs once, when it is traced",
         )
@@ -125,11 +126,8 @@ def _xla(setup: Setup) -> Iterator[TrainingChange]:
     if setup.run_eagerly:
         return
     wanted = not setup.jit_compile
-    name = "enable-xla" if wanted else "disable-xla"
-    if not wanted and some_axis_varies(setup.graph.element_spec):
-        name = "stable-shapes"
     yield TrainingChange(
-        name,
+        "enable-xla" if wanted else "disable-xla",
         "compile",
         f"model.compile(..., jit_compile={wanted})",
         lambda now: replace(now, jit_compile=wanted),
@@ -138,6 +136,9 @@ def _xla(setup: Setup) -> Iterator[TrainingChange]:
 
 
 def _collector(setup: Setup) -> Iterator[TrainingChange]:
+    if gc.get_freeze_count():
+        # It rests already, and would not after a trial.
+        return
     yield TrainingChange(
         "tune-gc",
         "Python",
@@ -157,7 +158,7 @@ def _larger_batch(setup: Setup) -> Iterator[TrainingChange]:
         "batch",
         f"dataset.batch({larger})",
         lambda now: replace(
-            now, behind=(*now.behind, lambda data: data.rebatch(larger)), rows=LARGER
+            now, behind=(*now.behind, lambda data: data.repeat().rebatch(larger)), rows=LARGER
         ),
         costs="memory",
         number=larger,

@@ -34,11 +34,18 @@ def in_precision(model: keras.Model, policy: str) -> keras.Model:
             f"a copy of {type(model).__name__} cannot be made: only functional and sequential "
             "models say what they are made of"
         )
-    copy = type(model).from_config(_with_policy(model.get_config(), policy))
-    if not copy.built:
-        copy.build(model.input_shape)
-    copy.set_weights(model.get_weights())
-    copy.compile_from_config(model.get_compile_config())
+    usual = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(policy)
+    try:
+        copy = type(model).from_config(_with_policy(model.get_config(), policy))
+        if not copy.built:
+            copy.build(model.input_shape)
+        copy.set_weights(model.get_weights())
+        copy.compile_from_config(model.get_compile_config())
+    finally:
+        keras.config.set_dtype_policy(usual)
+    if all(layer.dtype_policy.name != policy for layer in copy.layers):
+        raise ValueError(f"this Keras makes no copy in {policy}")
     return copy
 
 

@@ -11,9 +11,14 @@ from typing import Any
 import keras
 
 from keras_perf.trials.own_iterator import Feed
-from keras_perf.trials.repeated_function import RepeatedFunction
+from keras_perf.trials.repeated_function import RepeatedFunction, draws_from_a_state
 from keras_perf.trials.restored import KeptState
-from keras_perf.trials.train_function import TrainFunction, read_logs, train_function_of
+from keras_perf.trials.train_function import (
+    TrainFunction,
+    new_train_function,
+    read_logs,
+    train_function_of,
+)
 from keras_perf.trials.training.setup import Setup
 
 SLICE_S = 0.15
@@ -40,15 +45,15 @@ class TrainFunctions:
     def of(self, setup: Setup, iterator: Any) -> TrainFunction:
         """The function for such a training, traced for the iterator unless it runs eagerly."""
         model = setup.model
+        settings = {"jit_compile": setup.jit_compile, "run_eagerly": setup.run_eagerly}
         key = id(model), setup.jit_compile, setup.run_eagerly
         if key not in self._made:
-            self._made[key] = train_function_of(
-                model,
-                model.steps_per_execution,
-                iterator,
-                jit_compile=setup.jit_compile,
-                run_eagerly=setup.run_eagerly,
-            )
+            steps = model.steps_per_execution
+            made = train_function_of(model, steps, iterator, **settings)
+            if made is model.train_function and draws_from_a_state(made, iterator):
+                # It would go on with other numbers after the trial.
+                made = new_train_function(model, steps, iterator, **settings)
+            self._made[key] = made
         self._kept.also(self._made[key], iterator)
         return self._made[key]
 
@@ -82,7 +87,8 @@ class RunningTraining:
         self._steps = setup.calls * setup.model.steps_per_execution * setup.rows
         self._hooks: keras.callbacks.CallbackList | None = None
         if setup.callbacks:
-            self._hooks = hooks_of(setup.model, setup.callbacks)
+            # Of the model that they have, also where a copy of it is trained.
+            self._hooks = hooks_of(setup.callbacks[0].model, setup.callbacks)
 
     def settle(self) -> None:
         """Runs until it goes its usual way: functions are compiled, and threads tuned."""
@@ -105,16 +111,16 @@ class RunningTraining:
     def _run_for(self, seconds: float) -> tuple[int, float]:
         """Steps, in so many seconds; at least one execution."""
         with self.feed.held() as iterator:
-            steps, begin, logs = 0, self._clock(), None
+            steps, begin = 0, self._clock()
             while not steps or self._clock() - begin < seconds:
                 if self._hooks is not None:
                     self._hooks.on_train_batch_begin(steps)
                 logs = self._execute(iterator)
+                # As Keras does after each execution: the device is done then.
+                read_logs(logs)
                 steps += self._steps
                 if self._hooks is not None:
                     self._hooks.on_train_batch_end(steps, logs)
-            # The device is done when they can be read.
-            read_logs(logs)
             return steps, self._clock() - begin
 
 
@@ -144,10 +150,10 @@ def _resting_collector(rests: bool) -> Iterator[None]:
         yield
         return
     thresholds = gc.get_threshold()
-    # Without collecting before, as the advice does once: here it would be in each slice.
-    gc.freeze()
-    gc.set_threshold(100_000, 50, 100)
     try:
+        # Without collecting before, as the advice does once: here it would be in each slice.
+        gc.freeze()
+        gc.set_threshold(100_000, 50, 100)
         yield
     finally:
         gc.set_threshold(*thresholds)

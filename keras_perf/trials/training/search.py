@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from keras_perf.records.run.advice_trials import AdviceTrials, NotTried, TriedChange
 from keras_perf.trials.in_turn import Pair
 from keras_perf.trials.progress import Progress
-from keras_perf.trials.rewriting.changes import possible_changes
+from keras_perf.trials.rewriting.admission import kept_already
+from keras_perf.trials.rewriting.changes import Change, possible_changes
 from keras_perf.trials.rewriting.side_by_side import EndlessPipeline
 from keras_perf.trials.training.budget import Budget
 from keras_perf.trials.training.changes import TrainingChange, of_pipeline, of_training
@@ -57,6 +58,10 @@ class Search:
         self._first: RunningTraining | None = None
         self._pair: Pair | None = None
         self._together: Together | None = None
+        self._keeps: Change | None = None
+        self._not_kept = ""
+        # The ready batch stands for all.
+        self._one_shape = not some_axis_varies(self.setup.graph.element_spec)
 
     @property
     def best(self) -> Setup:
@@ -72,7 +77,7 @@ class Search:
             for number, change in enumerate(changes):
                 if self._is_needed(change) and self._has_time(change):
                     self._try_alone(change, len(changes) - number)
-            self._together = Together(self._trier, self.setup, self._present)
+            self._together = Together(self._trier, self.setup, self._present, self._keeps)
             self._together.add(self._alone, self._first)
         except KeyboardInterrupt:
             stopped = "an interrupt"
@@ -88,7 +93,7 @@ class Search:
             ready_ms=None if pair is None else pair.after_ms + outside,
             batch_ms=self._trier.batch_ms or None,
             outside_ms=outside,
-            one_shape=not some_axis_varies(self.setup.graph.element_spec),
+            one_shape=self._one_shape,
             changes=tuple(self._alone.values()),
             together=() if together is None else tuple(together.changes),
             total=None if together is None else together.total,
@@ -101,9 +106,19 @@ class Search:
         """The training as it is, its input alone, and its step alone."""
         trier = self._trier
         trier.say("the input alone")
-        trier.batch_ms = EndlessPipeline(self.setup.dataset(), self.clock).batch_ms()
-        trier.say("the training as it is")
+        alone = EndlessPipeline(self.setup.dataset(), self.clock)
+        trier.batch_ms = alone.batch_ms()
         self._present = RunningTraining(self.setup, self.functions, self.clock)
+        self._keeps = kept_already(self.setup.graph)
+        if self._keeps is not None:
+
+            def take(batches: int) -> None:
+                alone.take(batches)
+                self._present.feed.take(batches)
+
+            self._not_kept = trier.not_kept(self._keeps, self.setup, self.setup, take)
+            trier.batch_ms = alone.batch_ms()
+        trier.say("the training as it is")
         self._present.settle()
         trier.say("steps on a ready batch")
         ready = RunningTraining(replace(self.setup, ready=True), self.functions, self.clock)
@@ -117,9 +132,11 @@ class Search:
         for each in left:
             self._trier.not_tried.append(NotTried(id=each.id, where=each.where, why=each.why))
         rewritings.sort(key=lambda each: FIRST.index(each.id) if each.id in FIRST else len(FIRST))
-        if self._pair.high < WORTHWHILE:
+        why = self._not_kept and f"the cache that is there was not filled: {self._not_kept}"
+        if self._one_shape and self._pair.high < WORTHWHILE:
+            why = "steps on a ready batch take as long: input costs nothing"
+        if why:
             for change in rewritings:
-                why = "steps on a ready batch take as long: input costs nothing"
                 self._trier.leaves_out(change, why)
             rewritings = []
         found = [*map(of_pipeline, rewritings), *of_training(self.setup, self._pair.before_ms)]
@@ -127,7 +144,7 @@ class Search:
 
     def _try_alone(self, change: TrainingChange, left: int) -> None:
         seconds = Budget.for_a_pair(self._trier.budget.left_alone_s, left)
-        found = self._trier.tried(change, self.setup, self._present, seconds)
+        found = self._trier.tried(change, self.setup, self._present, seconds, keeps=self._keeps)
         if found is not None:
             others = [tried.gain for other, tried in self._alone.items() if not other.alters]
             if not change.alters and found[0].gain > max(others, default=0.0):
@@ -143,7 +160,9 @@ class Search:
 
     def _is_needed(self, change: TrainingChange) -> bool:
         """No change of the input is, once one lets a step run as on a ready batch."""
-        ready_ms = 0.0 if self._pair is None else FREE * self._pair.after_ms + self.outside_ms
+        if self._pair is None or not self._one_shape:
+            return True
+        ready_ms = FREE * self._pair.after_ms + self.outside_ms
         for other, tried in self._alone.items():
             if change.rewriting and other.rewriting and tried.after_ms <= ready_ms:
                 why = f"with {tried.id} a step is as fast as on a ready batch"

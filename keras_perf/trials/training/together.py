@@ -24,6 +24,7 @@ class Together:
         trier: measures.
         setup: the training as it is.
         present: it, running.
+        keeps: a cache that it has.
 
     Attributes:
         changes: what was added.
@@ -31,13 +32,15 @@ class Together:
         total: all of it beside the training as it is; None where nothing was added.
     """
 
-    def __init__(self, trier: Trier, setup: Setup, present: RunningTraining) -> None:
+    def __init__(
+        self, trier: Trier, setup: Setup, present: RunningTraining, keeps: Change | None
+    ) -> None:
         self._trier, self._setup, self._present = trier, setup, present
         self.changes: list[TriedChange] = []
         self.best = self._first_best = setup
         self.total: TriedChange | None = None
         self._running = present
-        self._keeps: Change | None = None
+        self._keeps = keeps
 
     def add(
         self,

@@ -31,7 +31,9 @@ class TriedAdvice:
     @property
     def best(self) -> TriedChange | None:
         """The one that gains most alone, of those that are worth it; None if none is."""
-        return max(self.changes, key=lambda each: each.gain, default=None)
+        kept = {(each.id, each.where) for each in self.changes}
+        alone = [each for each in self.trials.changes if (each.id, each.where) in kept]
+        return max(alone, key=lambda each: each.gain, default=None)
 
     @property
     def gain(self) -> float:
@@ -41,8 +43,8 @@ class TriedAdvice:
     def to_frame(self) -> pd.DataFrame:
         """A row a change that was tried alone.
 
-        Columns: `id`, `where`, `gain`, `low`, `high`, `before_ms`, `after_ms`, `code`, `costs`,
-        `alters` as in `TriedChange`, and `kept`, whether it is one of `changes`.
+        Columns: `id`, `where`, `gain`, `low`, `high`, `before_ms`, `after_ms`, `code`,
+        `number`, `costs`, `alters` as in `TriedChange`, and `kept`, whether it is one of `changes`.
         """
         kept = {(each.id, each.where) for each in self.changes}
         columns = [each.name for each in fields(TriedChange) if each.name != "after"]

@@ -87,7 +87,7 @@ class Trier:
             if not why:
                 feed = beside.feed if made.input == on.input else None
                 changed = RunningTraining(made, self.functions, self.clock, feed)
-                why = self._not_kept(change.rewriting, keeps, on, made, changed)
+                why = self._kept_anew(change.rewriting, keeps, on, made, changed)
             if not why:
                 pair = self.pair(beside, changed, seconds)
                 return as_tried(change, pair, self.outside_ms, tuple(after)), changed
@@ -111,7 +111,19 @@ class Trier:
             return ""
         return reason_against(rewriting, on.graph, made.graph, CHECKING * self.budget.seconds)
 
-    def _not_kept(
+    def not_kept(self, keeps: Change, on: Setup, made: Setup, take: Callable[[int], object]) -> str:
+        """Why what a change keeps cannot be kept; "" after a whole pass that `take` takes."""
+        return not_filled(
+            keeps,
+            on.graph,
+            made.graph,
+            take,
+            batch_ms=self.batch_ms,
+            left_s=self.budget.left_s,
+            within_s=CHECKING * self.budget.seconds,
+        )
+
+    def _kept_anew(
         self,
         rewriting: Change | None,
         keeps: Change | None,
@@ -122,12 +134,5 @@ class Trier:
         """Why what is to be kept cannot be."""
         if rewriting is None:
             return ""
-        return not_filled(
-            rewriting if rewriting.keeps or keeps is None else keeps,
-            on.graph,
-            made.graph,
-            changed.feed.take,
-            batch_ms=self.batch_ms,
-            left_s=self.budget.left_s,
-            within_s=CHECKING * self.budget.seconds,
-        )
+        keeping = rewriting if rewriting.keeps or keeps is None else keeps
+        return self.not_kept(keeping, on, made, changed.feed.take)
