@@ -9,7 +9,7 @@ from typing import Any
 from keras_perf.advise.recommendation import Change, Recommendation
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel
-from keras_perf.records.run.advice_trials import TriedChange
+from keras_perf.records.run.advice_trials import AdviceTrials, TriedChange
 
 CLEARLY = 1.02
 """A change is worth it if it was so many times as fast at the lower end of its interval."""
@@ -34,6 +34,24 @@ TITLES = {
 }
 """Of advice that only a trial gives; any other has its id for a title."""
 
+OF_INPUT = (
+    "parallel-map",
+    "cache",
+    "prefetch",
+    "private-threadpool",
+    "batch-before-map",
+    "filter-before-map",
+    "interleave",
+    "nondeterministic-order",
+)
+"""Advice that makes nothing quicker but the input."""
+
+MORE_OF_INPUT = (*OF_INPUT, "parallel-input")
+"""With that which no trial can follow."""
+
+FREE = 1.1
+"""Input costs nothing more if a step takes at most so many times as long as on a ready batch."""
+
 
 def as_tried(situation: Situation, found: Iterable[Recommendation]) -> list[Recommendation]:
     """Those that trials speak for, and those that were not tried.
@@ -55,7 +73,8 @@ def as_tried(situation: Situation, found: Iterable[Recommendation]) -> list[Reco
     for id in dict.fromkeys([*advised, *alone, *on_top]):
         paid = _that_paid(alone.get(id), on_top.get(id))
         if id not in alone and id not in on_top:
-            kept.append(advised[id])
+            if id not in MORE_OF_INPUT or not _input_is_free(trials):
+                kept.append(advised[id])
         elif paid is not None and (paid.alters or id in on_top or (trials.stopped and not on_top)):
             advice = _in_place_of(advised.get(id), paid)
             kept.append(replace(advice, change=_as_measured(on_top.get(id, paid))))
@@ -68,6 +87,15 @@ def _that_paid(alone: TriedChange | None, on_top: TriedChange | None) -> TriedCh
         if each is not None and each.low >= CLEARLY:
             return each
     return None
+
+
+def _input_is_free(trials: AdviceTrials) -> bool:
+    """What was put together keeps the input's work, or makes it as quick as a ready batch."""
+    free_ms = FREE * (trials.ready_ms or 0.0)
+    return any(
+        each.id == "cache" or (each.id in OF_INPUT and each.after_ms <= free_ms)
+        for each in trials.together
+    )
 
 
 def best_of_each(trials: Iterable[TriedChange]) -> dict[str, TriedChange]:
@@ -130,6 +158,7 @@ def _as_measured(tried: TriedChange) -> Change:
 
     def change(model: StepModel, optimism: float) -> StepModel:
         end = tried.high if optimism > 0 else tried.low
-        return model.faster(max(1.0, tried.gain + abs(optimism) * (end - tried.gain)))
+        gain = max(1.0, tried.gain + abs(optimism) * (end - tried.gain))
+        return model.faster(gain, by_input=tried.id in OF_INPUT)
 
     return change

@@ -81,6 +81,11 @@ def test_what_pays_on_top_of_others_only_says_so():
     assert advice.speedup_after_others == pytest.approx(1.5)
 
 
+def test_input_that_is_as_fast_as_a_ready_batch_needs_no_other_change():
+    case = with_trials([tried("cache", 4.0, 3.9, 4.1)], ["cache"], ready_ms=2.4)
+    assert set(advised(case)) & {"cache", "parallel-map", "prefetch"} == {"cache"}
+
+
 def test_the_best_comes_first_by_what_was_measured():
     changes = [tried("cache", 1.2, 1.1, 1.3), tried("parallel-map", 3.0, 2.9, 3.1)]
     found = recommendations(with_trials(changes, ["cache", "parallel-map"]))

@@ -340,3 +340,21 @@ def test_calls_that_wait_have_all_threads_of_the_pool_and_those_that_compute_the
     computing = StepModel({"Map": 5.0}, True, {}, 5.0, 4, pool=16)
     assert computing.usable_threads(0.0) == pytest.approx(4 * (0.8 + 0.2 * 0.75))
     assert StepModel({"Map": 5.0}, True, {}, 5.0, 4, pool=1).usable_threads(0.0) == 1.0
+
+
+@pytest.mark.parametrize("prefetched", [True, False])
+@pytest.mark.parametrize("by_input", [True, False])
+@pytest.mark.parametrize("gain", [1.0, 1.3, 2.0, 4.0])
+def test_a_step_is_as_much_faster_as_was_measured(prefetched, by_input, gain):
+    rest = {"compute": 2.0, "callbacks": 0.5, "get_next": 0.1}
+    model = StepModel({"Map": 8.0}, prefetched, rest)
+    faster = model.faster(gain, by_input=by_input)
+    assert model.step_ms / faster.step_ms == pytest.approx(gain)
+    assert faster.rest["callbacks"] == 0.5
+
+
+def test_what_made_the_input_quick_leaves_computing_as_it_was():
+    model = StepModel({"Map": 8.0}, prefetched=False, rest={"compute": 2.0})
+    faster = model.faster(4.0, by_input=True)
+    assert faster.rest == model.rest
+    assert faster.produce_ms == pytest.approx(0.5)
