@@ -90,7 +90,8 @@ class Search:
         together = self._together
         return AdviceTrials(
             step_ms=0.0 if pair is None else pair.before_ms + outside,
-            ready_ms=None if pair is None else pair.after_ms + outside,
+            # Beside a cache that is still to be filled, it tells nothing of later passes.
+            ready_ms=None if pair is None or self._not_kept else pair.after_ms + outside,
             batch_ms=self._trier.batch_ms or None,
             outside_ms=outside,
             one_shape=self._one_shape,
