@@ -9,8 +9,8 @@ program: what was put together, what it gained on trial with its interval, what 
 At the end: how many trials lie within ±5 % of the gain in `fit`, and how many intervals hold it.
 
 How: `fit` of one program and of the other in turn, five rounds; timed are the steps of each `fit`
-after its first tenth, by a callback that both have, and the trials too. A pass through the data comes first, so that
-caches are filled. A ratio is that of medians.
+after its first tenth, by a callback that both have, and the trials too. A pass through the data
+comes first, so that caches are filled. A ratio is that of medians.
 """
 
 from __future__ import annotations
