@@ -22,10 +22,11 @@ PARTS_OF = {
 
 
 CLEARLY_CROWDED = 1.15
-"""What computing gains from cores that are free is reckoned, not measured: less is not believed."""
+"""What computing gains from cores that are free is reckoned, not measured: less is not believed,
+and more is asked for where others use the cores too, which looks the same."""
 
 
-def _gain_without_input(model: StepModel) -> float:
+def _gain_without_input(model: StepModel, share_of_cores: float) -> float:
     """Without its wait, and without its work where that clearly takes cores from computing."""
 
     def gain(found: StepModel) -> float:
@@ -36,7 +37,8 @@ def _gain_without_input(model: StepModel) -> float:
     if not model.cpu_ms or model.undisturbed_ms is None:
         return waiting
     crowded = gain(model.with_less_work(dict.fromkeys(model.stages, 0.0), 0.0))
-    return crowded if crowded >= CLEARLY_CROWDED * waiting else waiting
+    believed = CLEARLY_CROWDED / max(1e-9, share_of_cores)
+    return crowded if crowded >= believed * waiting else waiting
 
 
 def gain_on_a_ready_batch(situation: Situation) -> float | None:
@@ -61,7 +63,10 @@ def gains(situation: Situation) -> dict[str, float]:
     def gain(without: StepModel) -> float:
         return model.step_ms / max(1e-9, without.step_ms)
 
-    found = {"input-bound": gain_on_a_ready_batch(situation) or _gain_without_input(model)}
+    found = {
+        "input-bound": gain_on_a_ready_batch(situation)
+        or _gain_without_input(model, situation.share_of_cores)
+    }
     for verdict, parts in PARTS_OF.items():
         if verdict == "dispatch-bound" and _tried_in_vain(situation):
             parts = ("other_host",)

@@ -122,6 +122,13 @@ def crowded(cpu_pct: float, **context: Any) -> Situation:
     )
 
 
+def crowded_beside(others_pct: float) -> Situation:
+    """The same, where the quickest steps are not much quicker, beside other processes."""
+    found = crowded(130.0, undisturbed_ms=14.0)
+    sensors = {**found.summary.sensors, "host/cpu_pct": 65.0 + others_pct}
+    return situation_of(replace(found.summary, sensors=sensors))
+
+
 def test_a_pipeline_that_takes_the_cores_of_computing_is_the_bottleneck():
     verdict, because = verdict_of(crowded(190.0))
     assert verdict == "input-bound"
@@ -144,6 +151,11 @@ def test_dispatch_of_which_trials_saved_nothing_is_not_the_bottleneck_and_named(
 
 def test_where_little_would_be_gained_by_free_cores_that_is_not_believed():
     assert verdict_of(crowded(190.0, undisturbed_ms=20.0))[0] == "compute-bound"
+
+
+def test_nor_where_others_use_the_cores_too():
+    assert verdict_of(crowded_beside(2.0))[0] == "input-bound"
+    assert verdict_of(crowded_beside(20.0))[0] == "compute-bound"
 
 
 def test_with_cores_to_spare_it_is_not():
