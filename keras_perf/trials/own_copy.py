@@ -17,3 +17,18 @@ def own_copy(dataset: tf.data.Dataset) -> tf.data.Dataset:
         return PipelineGraph.of(dataset).dataset()
     except CannotRewriteError:
         return dataset
+
+
+def require_graph(dataset: tf.data.Dataset) -> PipelineGraph:
+    """The dataset as a graph.
+
+    Raises:
+        ValueError: TensorFlow cannot write it as one.
+    """
+    try:
+        return PipelineGraph.of(dataset)
+    except CannotRewriteError as error:
+        raise ValueError(
+            f"dataset must be one that TensorFlow can write as a graph: {error}. "
+            "Nothing was changed."
+        ) from error

@@ -11,10 +11,11 @@ import tensorflow as tf
 from keras_perf.observers.delayed_signals import interruptible, uninterrupted
 from keras_perf.records.arguments import require_bool, require_number
 from keras_perf.trials.arguments import check_compiled, check_dataset
+from keras_perf.trials.own_copy import require_graph
 from keras_perf.trials.progress import Progress
 from keras_perf.trials.restored import KeptState, build
 from keras_perf.trials.rewriting.changes.stages import named
-from keras_perf.trials.rewriting.pipeline_graph import WRITES, CannotRewriteError, PipelineGraph
+from keras_perf.trials.rewriting.pipeline_graph import WRITES, PipelineGraph
 from keras_perf.trials.training.running import TrainFunctions, hooks_of
 from keras_perf.trials.training.search import Search
 from keras_perf.trials.training.setup import Setup, with_options
@@ -98,13 +99,7 @@ def tried_advice(
             f"model must train on one replica to be tried, got "
             f"{model.distribute_strategy.num_replicas_in_sync}. Try it outside of the strategy."
         )
-    try:
-        graph = PipelineGraph.of(dataset)
-    except CannotRewriteError as error:
-        raise ValueError(
-            f"dataset must be one that TensorFlow can write as a graph: {error}. "
-            "Nothing was changed."
-        ) from error
+    graph = require_graph(dataset)
     _require_own_state(graph)
     build(model, graph.dataset())
     setup = Setup(

@@ -13,6 +13,7 @@ import tensorflow as tf
 from keras_perf.records.arguments import require_bool, require_number
 from keras_perf.trials.arguments import check_dataset
 from keras_perf.trials.in_turn import Pair
+from keras_perf.trials.own_copy import require_graph
 from keras_perf.trials.progress import Progress
 from keras_perf.trials.rewriting.admission import COMPARED, not_filled, reason_against
 from keras_perf.trials.rewriting.changes import (
@@ -22,7 +23,7 @@ from keras_perf.trials.rewriting.changes import (
     possible_changes,
 )
 from keras_perf.trials.rewriting.keeping import remove_unused
-from keras_perf.trials.rewriting.pipeline_graph import CannotRewriteError, PipelineGraph
+from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.rewriting.shuffle_buffers import smaller_buffers
 from keras_perf.trials.rewriting.side_by_side import EndlessPipeline, side_by_side
 from keras_perf.trials.rewriting.tuned_input import Tried, TunedInput
@@ -88,13 +89,7 @@ def tune_input(
     folder = None if cache_dir is None else Path(cache_dir)
     if folder is not None and not folder.is_dir():
         raise ValueError(f"cache_dir must be an existing directory, got {str(cache_dir)!r}.")
-    try:
-        graph = PipelineGraph.of(dataset)
-    except CannotRewriteError as error:
-        raise ValueError(
-            f"dataset must be one that TensorFlow can write as a graph: {error}. "
-            "Nothing was changed."
-        ) from error
+    graph = require_graph(dataset)
     if model is not None and step_ms is None:
         step_ms = _step_ms(model, graph.dataset())
     return _Search(dataset, graph, step_ms, budget_s, any_order=any_order, cache_dir=folder).run()
