@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from keras_perf.trials.rewriting.held_state import reason_against_copies
 from keras_perf.trials.rewriting.pipeline_graph import CannotRewriteError, PipelineGraph
 
 
@@ -20,15 +21,18 @@ def own_copy(dataset: tf.data.Dataset) -> tf.data.Dataset:
 
 
 def require_graph(dataset: tf.data.Dataset) -> PipelineGraph:
-    """The dataset as a graph.
+    """The dataset as a graph, of which another one can be made that goes on as it would.
 
     Raises:
-        ValueError: TensorFlow cannot write it as one.
+        ValueError: TensorFlow cannot write it as one, or what its maps hold would be another's.
     """
     try:
-        return PipelineGraph.of(dataset)
+        graph = PipelineGraph.of(dataset)
     except CannotRewriteError as error:
         raise ValueError(
             f"dataset must be one that TensorFlow can write as a graph: {error}. "
             "Nothing was changed."
         ) from error
+    if why := reason_against_copies(graph):
+        raise ValueError(f"dataset must not {why}. Nothing was changed.")
+    return graph

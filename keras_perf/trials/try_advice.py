@@ -14,15 +14,10 @@ from keras_perf.trials.arguments import check_compiled, check_dataset
 from keras_perf.trials.own_copy import require_graph
 from keras_perf.trials.progress import Progress
 from keras_perf.trials.restored import KeptState, build
-from keras_perf.trials.rewriting.changes.stages import named
-from keras_perf.trials.rewriting.pipeline_graph import WRITES, PipelineGraph
 from keras_perf.trials.training.running import TrainFunctions, hooks_of
 from keras_perf.trials.training.search import Search
 from keras_perf.trials.training.setup import Setup, with_options
 from keras_perf.trials.training.tried_advice import TriedAdvice
-
-SHARED = (*WRITES, "StatefulUniform", "StatefulStandardNormal")
-"""What the names of operations have in them whose state a copy shares with the dataset."""
 
 
 def try_advice(
@@ -59,7 +54,7 @@ def try_advice(
 
     Raises:
         TypeError: `dataset` is not a `tf.data.Dataset`.
-        ValueError: it is not batched, cannot be written as a graph, writes a variable in a map, or
+        ValueError: it is not batched, cannot be written as a graph, uses a variable in a map, or
             keeps a cache in a file; the model is not compiled, or trains on several replicas;
             `budget_s` is not above 0.
 
@@ -100,7 +95,6 @@ def tried_advice(
             f"{model.distribute_strategy.num_replicas_in_sync}. Try it outside of the strategy."
         )
     graph = require_graph(dataset)
-    _require_own_state(graph)
     build(model, graph.dataset())
     setup = Setup(
         model, graph, bool(model.jit_compile), bool(model.run_eagerly), callbacks=callbacks
@@ -123,22 +117,6 @@ def tried_advice(
     if best.graph is not graph or best.options:
         dataset = with_options(best.graph.dataset(), best.options)
     return TriedAdvice(trials, dataset)
-
-
-def _require_own_state(graph: PipelineGraph) -> None:
-    """Iterating a copy of the dataset must change nothing that the dataset itself uses."""
-    for stage in graph.stages:
-        if graph.operations(stage, of=SHARED):
-            raise ValueError(
-                f"dataset must not write a variable, or draw from a generator of yours, to be "
-                f"tried: {named(stage)} does, and trials would use its numbers up. Draw by "
-                "tf.random's functions with a seed, or without."
-            )
-        if stage.op.startswith("Cache") and graph.value(stage.input[1]):
-            raise ValueError(
-                "dataset must not keep a cache in a file to be tried, got "
-                f"cache({graph.value(stage.input[1]).item().decode()!r}): trials would write it."
-            )
 
 
 @contextmanager

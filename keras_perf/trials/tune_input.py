@@ -70,13 +70,14 @@ def tune_input(
 
     Raises:
         TypeError: `dataset` is not a `tf.data.Dataset`.
-        ValueError: it is not batched, or cannot be written as a graph; or a number is not above 0;
-            or `cache_dir` is no directory.
+        ValueError: it is not batched, cannot be written as a graph, uses a variable in a map, or
+            keeps a cache in a file; or a number is not above 0; or `cache_dir` is no directory.
 
     What it cannot see: the processors that training takes from the input; whether Python code in
     a map, or files, give the same in later batches than those compared. What the dataset holds in
-    memory is copied into the graph. The functions of its maps are called, also by a cache that is
-    tried, for a whole pass, or for three where the data do not tell their length.
+    memory is copied into the graph, a random generator of its maps as it is by then. The functions
+    of its maps are called, also by a cache that is tried, for a whole pass, or for three where the
+    data do not tell their length.
 
     >>> import keras_perf as kp
     >>> tuned = kp.tune_input(dataset, model=model)  # then: model.fit(tuned.dataset)

@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 from one_change import rewritten
 
+from keras_perf.trials.own_copy import require_graph
 from keras_perf.trials.rewriting.changes import NotDone, possible_changes
 from keras_perf.trials.rewriting.pipeline_graph import CannotRewriteError, PipelineGraph
 from keras_perf.trials.rewriting.same_elements import checksums, start_alike
@@ -168,6 +169,31 @@ def test_random_layers_and_generators_are_neither_kept_nor_run_in_parallel(kind)
     found, left = possible_changes(graph, any_order=False)
     assert not {"cache", "parallel-map", "batch-before-map"} & {each.id for each in found}
     assert {"parallel-map", "batch-before-map"} <= {each.id for each in left}
+
+
+@pytest.mark.parametrize("kind", [keras_layer, generator])
+def test_a_copy_draws_what_the_dataset_would_and_uses_nothing_up(kind):
+    made = kind()
+    graph = require_graph(made())
+    drawn = [list(graph.dataset()), list(graph.dataset()), list(made())]
+    for copy in drawn[:2]:
+        for element, other in zip(copy, drawn[2], strict=True):
+            for x, y in zip(tf.nest.flatten(element), tf.nest.flatten(other), strict=True):
+                np.testing.assert_array_equal(x, y)
+
+
+def test_what_a_copy_would_not_share_is_refused():
+    strength, seen = tf.Variable(1.0), tf.lookup.experimental.MutableHashTable("int64", "int64", 0)
+    both = tf.random.Generator.from_seed(1)
+    draws = numbers().map(lambda x: both.uniform([]))
+    for dataset, why in (
+        (numbers().map(lambda x: tf.cast(x, "float32") * strength), "a variable in a map"),
+        (numbers().map(seen.lookup), "a table that can change"),
+        (draws.map(lambda x: x + both.uniform([])), "one random generator in two maps"),
+        (numbers().cache("/nowhere/kept"), "a cache in a file"),
+    ):
+        with pytest.raises(ValueError, match=why):
+            require_graph(dataset)
 
 
 # -- comparing ---------------------------------------------------------------------------

@@ -52,7 +52,7 @@ class PipelineGraph:
                 strip_device_assignment=True,
             )
             definition = GraphDef.FromString(written.numpy())
-            _cache_apart(definition)
+            _own_caches(definition)
         except Exception as error:
             raise CannotRewriteError(f"{type(error).__name__}: {error}".splitlines()[0]) from error
         graph = cls(definition, dataset.element_spec)
@@ -149,10 +149,6 @@ class PipelineGraph:
     def is_random(self, stage: NodeDef) -> bool:
         """Its functions draw random numbers, or write a variable: each call changes a state."""
         return bool(self.operations(stage, of=(*DRAWS, *WRITES)))
-
-    def reads_variable(self, stage: NodeDef) -> bool:
-        """Its functions read a variable, which may change from pass to pass."""
-        return "ReadVariableOp" in self.operations(stage)
 
     def runs_python(self, stage: NodeDef) -> bool:
         """Its functions call Python."""
@@ -251,7 +247,7 @@ def _functions_of(node: NodeDef) -> Iterator[str]:
             yield each.name
 
 
-def _cache_apart(definition: GraphDef) -> None:
+def _own_caches(definition: GraphDef) -> None:
     """Each dataset of the graph has caches of its own, not those of the dataset it was made of."""
     for node in definition.node:
         if node.op == "CacheDatasetV2":

@@ -46,7 +46,6 @@ def differs_from_pass_to_pass(graph: PipelineGraph, stage: NodeDef) -> bool:
     inside = graph.operations(stage)
     return bool(
         graph.is_random(stage)
-        or graph.reads_variable(stage)
         or stage.op.startswith(SEES_ORDER)
         or any(each.startswith("Shuffle") for each in inside)
     )

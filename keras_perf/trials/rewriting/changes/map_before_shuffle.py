@@ -60,10 +60,10 @@ def _passed(graph: PipelineGraph, place: int) -> list[NodeDef]:
 
 def _reason_against(graph: PipelineGraph, stage: NodeDef) -> str:
     if graph.is_random(stage):
-        return "it draws random numbers or writes a variable, which other elements would get"
+        return "it draws random numbers, which other elements would get"
     if graph.runs_python(stage):
         return "your Python function would see the elements in another order"
-    return "it reads a variable, which may change" if graph.reads_variable(stage) else ""
+    return ""
 
 
 def _change(graph: PipelineGraph, passed: list[NodeDef], maps: list[NodeDef]) -> Change:

@@ -23,7 +23,7 @@ def parallel_maps(graph: PipelineGraph) -> Found:
             continue
         where = named(stage)
         if graph.is_random(stage):
-            why = "it draws random numbers or writes a variable, which other calls would get"
+            why = "it draws random numbers, which other calls would get"
             yield NotDone("parallel-map", where, why)
             continue
         costs = "a buffer of a few elements"

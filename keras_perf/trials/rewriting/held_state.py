@@ -1,0 +1,49 @@
+"""State that a dataset's functions hold, and that a graph has copies of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import tensorflow as tf
+from tensorflow.core.framework.node_def_pb2 import NodeDef
+
+from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
+
+SEEDS = ((2,), (3,))
+"""Shapes of a random generator's state: Keras's, and `tf.random.Generator`'s."""
+
+
+def reason_against_copies(graph: PipelineGraph) -> str:
+    """Why a dataset made of this graph would not go on as the one it was written of; "" if it does.
+
+    TensorFlow writes a variable with the value that it has then. A generator's draws are the same
+    from a copy of its state; what anybody else reads or writes is not.
+    """
+    states: list[bytes] = []
+    for node in graph.definition.node:
+        if node.op.startswith("MutableHashTable") or node.op.startswith("MutableDenseHashTable"):
+            return "use a table that can change, of which a changed dataset would hold a copy"
+        if node.op == "VarHandleOp":
+            if not _may_be_seeds(node):
+                return "use a variable in a map, of which a changed dataset would hold a copy"
+            states += _written(graph, node)
+        if node.op.startswith("CacheDataset") and (file := graph.value(node.input[1])):
+            return f"keep a cache in a file ({file.item().decode()!r}), which trials would write"
+    if len(states) != len(set(states)):
+        return (
+            "draw from one random generator in two maps, whose copies would draw alike (give each "
+            "a generator or a layer of its own, with a seed of its own)"
+        )
+    return ""
+
+
+def _may_be_seeds(handle: NodeDef) -> bool:
+    shape = tuple(axis.size for axis in handle.attr["shape"].shape.dim)
+    return tf.as_dtype(handle.attr["dtype"].type).is_integer and shape in SEEDS
+
+
+def _written(graph: PipelineGraph, handle: NodeDef) -> Iterator[bytes]:
+    """What the copy of a variable begins with."""
+    for node in graph.definition.node:
+        if node.op == "AssignVariableOp" and node.input[0] == handle.name:
+            yield graph.value(node.input[1]).tobytes()
