@@ -92,10 +92,10 @@ def sweep_batch_size(
     build(model, tf.data.Dataset.from_tensors(batch))
     present = int(examples_in(batch))
     sizes = sorted({*(batch_sizes or sizes_around(present))})
-    with handed_over(model, batch) as folder:
+    with handed_over(model, batch) as written:
         measure = partial(
             measured_in_a_child,
-            folder,
+            written,
             memory_limit_mib=memory_limit_mib,
             seconds=seconds,
             limit_s=limit_s,

@@ -15,13 +15,13 @@ from keras_perf.trials import sweep_batch_size as module
 from keras_perf.trials.batch_sizes import handed_over
 from keras_perf.trials.batch_sizes.child import (
     Answer,
-    in_one_line,
     is_out_of_memory,
     step_times,
     tiled,
 )
 from keras_perf.trials.batch_sizes.handed_over import TooLongError
 from keras_perf.trials.batch_sizes.memory_line import MemoryLine, memory_line
+from keras_perf.trials.other_process.saved_model import in_one_line
 
 mpl.use("agg")
 
@@ -34,7 +34,7 @@ def children(monkeypatch):
     asked = []
 
     def set_to(answer):
-        def measured(folder, size, **_):
+        def measured(written, size, **_):
             asked.append(size)
             return answer(size)
 

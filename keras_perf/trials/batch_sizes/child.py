@@ -11,24 +11,18 @@ import sys
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from textwrap import shorten
 
 import keras
 import tensorflow as tf
 
-from keras_perf.trials.batch_sizes.custom_objects import custom_objects
 from keras_perf.trials.batch_sizes.training_memory import only_so_much, training_memory
+from keras_perf.trials.other_process.saved_model import SavedModel, in_one_line
 from keras_perf.trials.restored import build
 from keras_perf.trials.rounds import timed_rounds
 from keras_perf.trials.train_function import read_logs, train_function_of
 
 ROUNDS = 5
 MOST_EXECUTIONS = 200
-TELLING = ("OOM when allocating", "Exception encountered:")
-"""What lines begin with that TensorFlow and Keras put behind others."""
-
-LONGEST = 160
-"""Characters of what an error says; Keras's tell whole configurations."""
 
 
 @dataclass(frozen=True)
@@ -36,22 +30,18 @@ class Task:
     """What a child is to do.
 
     Attributes:
-        folder: with `model.keras` and `batch`.
+        model: to train.
+        batch: where a batch was saved.
         batch_size: examples of a step.
         memory_limit_mib: what training may take; None for what there is.
         seconds: of measuring, about.
-        policy, floatx, image_data_format: settings of Keras.
-        modules: to import before the model is read.
     """
 
-    folder: str
+    model: SavedModel
+    batch: str
     batch_size: int
     memory_limit_mib: float | None
     seconds: float
-    policy: str
-    floatx: str
-    image_data_format: str
-    modules: list[str]
 
 
 @dataclass(frozen=True)
@@ -77,15 +67,9 @@ class Answer:
 def measured(task: Task) -> Answer:
     """Trains with batches of this size for a while."""
     only_so_much(task.memory_limit_mib)
-    keras.config.set_floatx(task.floatx)
-    keras.config.set_dtype_policy(task.policy)
-    keras.config.set_image_data_format(task.image_data_format)
     try:
-        # Not safe mode: the file was written by the program that started this one.
-        file = Path(task.folder, "model.keras")
-        objects = custom_objects(file, task.modules)
-        model = keras.saving.load_model(file, custom_objects=objects, safe_mode=False)
-        batch = tf.data.Dataset.load(str(Path(task.folder, "batch")))
+        model = task.model.read()
+        batch = tf.data.Dataset.load(task.batch)
         build(model, batch)
     except Exception as error:  # noqa: BLE001  whatever the user's classes raise
         out = is_out_of_memory(error)
@@ -146,29 +130,14 @@ def is_out_of_memory(error: Exception) -> bool:
     return any(each in text for each in ("out of memory", "resource_exhausted", "bad_alloc"))
 
 
-def in_one_line(error: Exception) -> str:
-    """Its type, and the line that says most."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    said = shorten(_telling(lines or ["no word"]), LONGEST, placeholder=" …")
-    return f"{type(error).__name__}: {said}"
-
-
-def _telling(lines: list[str]) -> str:
-    for line in lines:
-        if any(word in line for word in TELLING):
-            return line
-    if lines[0].startswith("Graph execution error"):
-        # Then comes the operation's place in Python, what is wrong, and the nodes' names.
-        return next(line for line in reversed(lines) if not line.startswith("[["))
-    return lines[0]
-
-
 def main(task: str) -> None:
     """Measures, and prints what was found."""
     with contextlib.suppress(OSError):
         # Where the whole machine runs out of memory, Linux is to end this process.
         Path("/proc/self/oom_score_adj").write_text("1000")
-    print(json.dumps(asdict(measured(Task(**json.loads(task))))))
+    told = json.loads(task)
+    answer = measured(Task(**{**told, "model": SavedModel(**told["model"])}))
+    print(json.dumps(asdict(answer)))
 
 
 if __name__ == "__main__":

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,49 +16,50 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_perf.trials.batch_sizes.child import Answer, Task, in_one_line, is_out_of_memory
-from keras_perf.trials.batch_sizes.custom_objects import modules_of_custom_objects
+from keras_perf.trials.batch_sizes.child import Answer, Task, is_out_of_memory
+from keras_perf.trials.other_process.saved_model import (
+    REMEDY,
+    SavedModel,
+    environment,
+    in_one_line,
+)
 
 CHILD = "keras_perf.trials.batch_sizes.child"
-REMEDY = (
-    "keras.saving.load_model must read it in another process: keep its classes and functions in a "
-    "module that can be imported (a file beside the script or notebook), under "
-    "@keras.saving.register_keras_serializable(), let __init__ take **kwargs, and get_config "
-    "return its other arguments."
-)
 
 
 class TooLongError(Exception):
     """The child did not end in time."""
 
 
+@dataclass(frozen=True)
+class HandedOver:
+    """What was written for other processes: the model, and where a batch is."""
+
+    model: SavedModel
+    batch: str
+
+
 @contextmanager
-def handed_over(model: keras.Model, batch: Any) -> Iterator[Path]:
-    """A folder with `model.keras` and `batch`, for as long as it is needed.
+def handed_over(model: keras.Model, batch: Any) -> Iterator[HandedOver]:
+    """A model and a batch in files, for as long as they are needed.
 
     Raises:
         ValueError: the model or the batch cannot be written.
     """
     with TemporaryDirectory(prefix="keras_perf_") as name:
-        folder = Path(name)
+        saved, place = SavedModel.of(model, Path(name)), str(Path(name, "batch"))
         try:
-            model.save(folder / "model.keras")
-        except Exception as error:
-            raise ValueError(
-                f"model must be one that model.save can write, got {in_one_line(error)}. {REMEDY}"
-            ) from error
-        try:
-            tf.data.Dataset.from_tensors(batch).save(str(folder / "batch"))
+            tf.data.Dataset.from_tensors(batch).save(place)
         except Exception as error:
             raise ValueError(
                 f"dataset must yield batches that tf.data can save, got {in_one_line(error)}. "
                 "Map it to dense tensors."
             ) from error
-        yield folder
+        yield HandedOver(saved, place)
 
 
 def measured_in_a_child(
-    folder: Path,
+    written: HandedOver,
     batch_size: int,
     *,
     memory_limit_mib: float | None,
@@ -72,17 +72,7 @@ def measured_in_a_child(
         TooLongError: it took longer than `limit_s` and was killed.
         ValueError: the model cannot be read there.
     """
-    policy = keras.config.dtype_policy().name
-    task = Task(
-        str(folder),
-        batch_size,
-        memory_limit_mib,
-        seconds,
-        policy,
-        keras.config.floatx(),
-        keras.config.image_data_format(),
-        modules_of_custom_objects(),
-    )
+    task = Task(written.model, written.batch, batch_size, memory_limit_mib, seconds)
     command = [sys.executable, "-m", CHILD, json.dumps(asdict(task))]
     # Never a fork: TensorFlow's threads would be missing in it.
     try:
@@ -93,7 +83,7 @@ def measured_in_a_child(
             text=True,
             errors="replace",
             timeout=limit_s,
-            env=_environment(),
+            env=environment(),
             check=False,
         )
     except subprocess.TimeoutExpired as error:
@@ -104,12 +94,6 @@ def measured_in_a_child(
             f"model must be one that another process can read, got {answer.failed}. {REMEDY}"
         )
     return answer
-
-
-def _environment() -> dict[str, str]:
-    """As here, and what can be imported here can be there."""
-    path = os.pathsep.join(each or os.getcwd() for each in sys.path)
-    return {**os.environ, "PYTHONPATH": path}
 
 
 def _answer(done: subprocess.CompletedProcess[str]) -> Answer:

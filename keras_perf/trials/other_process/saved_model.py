@@ -1,0 +1,100 @@
+"""A model that another process reads."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import shorten
+
+import keras
+
+from keras_perf.trials.other_process.custom_objects import (
+    custom_objects,
+    modules_of_custom_objects,
+)
+
+REMEDY = (
+    "keras.saving.load_model must read it in another process: keep its classes and functions in a "
+    "module that can be imported (a file beside the script or notebook), under "
+    "@keras.saving.register_keras_serializable(), let __init__ take **kwargs, and get_config "
+    "return its other arguments."
+)
+
+TELLING = ("OOM when allocating", "Exception encountered:")
+"""What lines begin with that TensorFlow and Keras put behind others."""
+
+LONGEST = 160
+"""Characters of what an error says; Keras's tell whole configurations."""
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """A file, and the settings of Keras that it is read with.
+
+    Attributes:
+        file: `….keras`.
+        policy, floatx, image_data_format: settings of Keras.
+        modules: to import before the model is read.
+    """
+
+    file: str
+    policy: str
+    floatx: str
+    image_data_format: str
+    modules: list[str]
+
+    @classmethod
+    def of(cls, model: keras.Model, folder: Path) -> SavedModel:
+        """Written into the folder.
+
+        Raises:
+            ValueError: it cannot be written.
+        """
+        file = folder / "model.keras"
+        try:
+            model.save(file)
+        except Exception as error:
+            raise ValueError(
+                f"model must be one that model.save can write, got {in_one_line(error)}. {REMEDY}"
+            ) from error
+        return cls(
+            str(file),
+            keras.config.dtype_policy().name,
+            keras.config.floatx(),
+            keras.config.image_data_format(),
+            modules_of_custom_objects(),
+        )
+
+    def read(self) -> keras.Model:
+        """The model, compiled if it was. Raises what Keras and the user's classes raise."""
+        keras.config.set_floatx(self.floatx)
+        keras.config.set_dtype_policy(self.policy)
+        keras.config.set_image_data_format(self.image_data_format)
+        objects = custom_objects(Path(self.file), self.modules)
+        # Not safe mode: the file was written by the program that started this one.
+        return keras.saving.load_model(self.file, custom_objects=objects, safe_mode=False)
+
+
+def environment(**settings: str) -> dict[str, str]:
+    """As here, with these; and what can be imported here can be there."""
+    path = os.pathsep.join(each or os.getcwd() for each in sys.path)
+    return {**os.environ, "PYTHONPATH": path, **settings}
+
+
+def in_one_line(error: Exception) -> str:
+    """Its type, and the line that says most."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    said = shorten(_telling(lines or ["no word"]), LONGEST, placeholder=" …")
+    return f"{type(error).__name__}: {said}"
+
+
+def _telling(lines: list[str]) -> str:
+    for line in lines:
+        if any(word in line for word in TELLING):
+            return line
+    if lines[0].startswith("Graph execution error"):
+        # Then comes the operation's place in Python, what is wrong, and the nodes' names.
+        return next(line for line in reversed(lines) if not line.startswith("[["))
+    return lines[0]
