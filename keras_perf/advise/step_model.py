@@ -44,6 +44,7 @@ class StepModel:
         pool: threads that run the functions of parallel maps.
         waiting_share: how much of the time of maps no thread computes for them (0 to 1), at
             least, on a machine without a limit on CPU time; 0 where that is not known.
+        without_pauses: a trial's figures are in it, of steps one right after the other.
     """
 
     stages: Mapping[str, float]
@@ -57,6 +58,7 @@ class StepModel:
     undisturbed_ms: float | None = None
     pool: int = 1
     waiting_share: float = 0.0
+    without_pauses: bool = False
 
     @property
     def produce_ms(self) -> float:
@@ -179,14 +181,20 @@ class StepModel:
             wanted_ms = aim_ms if self.prefetched else aim_ms - self.rest_ms
             left = min(1.0, wanted_ms / self.produce_ms) if self.produce_ms else 1.0
             stages = {name: ms * left for name, ms in self.stages.items()}
-            return replace(self, stages=stages, cpu_ms=self.cpu_ms / gain)
+            return self._as_tried(stages, self.rest, gain)
         kept = sum(self.rest.get(part, 0.0) for part in OUTSIDE)
         base_ms = self.rest_ms if by_input else self.step_ms
         left = max(0.0, aim_ms - kept) / max(1e-9, base_ms - kept)
         of_input = 0.0 if by_input else 1 / gain if self.prefetched else left
         stages = {name: ms * of_input for name, ms in self.stages.items()}
         rest = {part: ms if part in OUTSIDE else ms * left for part, ms in self.rest.items()}
-        return replace(self, stages=stages, rest=rest, cpu_ms=self.cpu_ms / gain)
+        return self._as_tried(stages, rest, gain)
+
+    def _as_tried(
+        self, stages: Mapping[str, float], rest: Mapping[str, float], gain: float
+    ) -> StepModel:
+        cpu_ms = self.cpu_ms / gain
+        return replace(self, stages=stages, rest=rest, cpu_ms=cpu_ms, without_pauses=True)
 
     def awake(self, shorter_pause_ms: float, optimism: float, *, waited: bool = False) -> StepModel:
         """Computes faster because its cores no longer pause for long between two steps.
@@ -195,9 +203,9 @@ class StepModel:
         go cold. On two cores steps of 2.6, 6.0 and 5.5 ms after pauses of 5, 10 and 12 ms took
         1.9, 4.0 and 3.7 ms without; after pauses of 2 ms there was no difference.
         Of pauses that are `waited` rather than worked, caches stay warmer: steps took 0.8 to 0.85
-        without.
+        without. What was tried has nothing of it left to gain.
         """
-        if self.on_gpu:
+        if self.on_gpu or self.without_pauses:
             return self
         over = (shorter_pause_ms - SHORT_PAUSE_MS) / (LONG_PAUSE_MS - SHORT_PAUSE_MS)
         faster = (0.15 if waited else 0.25) + 0.2 * optimism

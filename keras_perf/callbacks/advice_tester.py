@@ -30,6 +30,7 @@ class AdviceTester(ObservingCallback):
         log_dir: the directory that TensorBoard is started on; str or os.PathLike.
         any_order: the order of examples may change from run to run.
         budget_s: seconds to spend at most; the measurement that runs is finished.
+        environment_s: seconds more for settings of the environment; None tries none.
 
     Raises:
         TypeError, ValueError, OSError: a wrong argument, or `log_dir` cannot be written.
@@ -44,11 +45,19 @@ class AdviceTester(ObservingCallback):
     """
 
     def __init__(
-        self, log_dir: str | os.PathLike[str], *, any_order: bool = False, budget_s: float = 30.0
+        self,
+        log_dir: str | os.PathLike[str],
+        *,
+        any_order: bool = False,
+        budget_s: float = 30.0,
+        environment_s: float | None = None,
     ) -> None:
         super().__init__(log_dir)
         self.any_order = require_bool("any_order", any_order)
         self.budget_s = require_number("budget_s", budget_s, above=0, remedy="The default is 30.0.")
+        if environment_s is not None:
+            require_number("environment_s", environment_s, above=0, remedy="None tries none.")
+        self.environment_s = environment_s
 
     def observation_begins(self, observation: Observation) -> None:
         """The run that is written to."""
@@ -77,6 +86,7 @@ class AdviceTester(ObservingCallback):
             data,
             any_order=self.any_order,
             budget_s=self.budget_s,
+            environment_s=self.environment_s,
             without=("raise-steps-per-execution",) if fit.recording.facts.trial else (),
             outside_ms=self._outside_ms(fit),
         ).trials

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -11,9 +12,11 @@ import tensorflow as tf
 from keras_perf.observers.delayed_signals import interruptible, uninterrupted
 from keras_perf.records.arguments import require_bool, require_number
 from keras_perf.trials.arguments import check_compiled, check_dataset
+from keras_perf.trials.environment.tried_settings import EnvironmentTrials, settings_to_try
 from keras_perf.trials.own_copy import require_graph
 from keras_perf.trials.progress import Progress
 from keras_perf.trials.restored import KeptState, build
+from keras_perf.trials.training.budget import Budget
 from keras_perf.trials.training.running import TrainFunctions, hooks_of
 from keras_perf.trials.training.search import Search
 from keras_perf.trials.training.setup import Setup, with_options
@@ -27,6 +30,7 @@ def try_advice(
     callbacks: Sequence[keras.callbacks.Callback] = (),
     any_order: bool = False,
     budget_s: float = 30.0,
+    environment_s: float | None = None,
 ) -> TriedAdvice:
     """Measures what changes of a training would gain, on the training itself.
 
@@ -51,12 +55,16 @@ def try_advice(
             model that trains on trial, and nothing that they do is undone.
         any_order: the order of examples may change from run to run.
         budget_s: seconds to spend at most; the measurement that runs is finished.
+        environment_s: seconds more for what is set before Python starts: threads of TensorFlow's
+            pools, oneDNN, threads for a GPU's kernels. Each is tried in a process of its own that
+            trains in turn with one without it, as `sweep_batch_size` does; starting them takes
+            most of the time. None tries nothing of it.
 
     Raises:
         TypeError: `dataset` is not a `tf.data.Dataset`.
         ValueError: it is not batched, cannot be written as a graph, uses a variable in a map, or
             keeps a cache in a file; the model is not compiled, or trains on several replicas;
-            `budget_s` is not above 0.
+            a number of seconds is not above 0.
 
     What it cannot see: Keras's loop around the steps; state that a train step keeps in Python,
     which is not put back; what a change does to what is learned. The model's code is traced again
@@ -68,9 +76,16 @@ def try_advice(
     check_compiled(model)
     check_dataset(dataset)
     require_number("budget_s", budget_s, above=0, remedy="The default is 30.0.")
+    if environment_s is not None:
+        require_number("environment_s", environment_s, above=0, remedy="None tries nothing of it.")
     require_bool("any_order", any_order)
     return tried_advice(
-        model, dataset, callbacks=tuple(callbacks), any_order=any_order, budget_s=budget_s
+        model,
+        dataset,
+        callbacks=tuple(callbacks),
+        any_order=any_order,
+        budget_s=budget_s,
+        environment_s=environment_s,
     )
 
 
@@ -81,6 +96,7 @@ def tried_advice(
     callbacks: tuple[keras.callbacks.Callback, ...] = (),
     any_order: bool = False,
     budget_s: float,
+    environment_s: float | None = None,
     without: Collection[str] = (),
     outside_ms: float = 0.0,
 ) -> TriedAdvice:
@@ -112,6 +128,11 @@ def tried_advice(
         )
         with interruptible():
             trials = search.run()
+            if environment_s is not None and not trials.stopped:
+                budget = Budget(environment_s, time.perf_counter)
+                environment = EnvironmentTrials(setup, budget, outside_ms, progress)
+                environment.run(settings_to_try())
+                trials = environment.added_to(trials)
         progress.ends()
     best = search.best
     if best.graph is not graph or best.options:

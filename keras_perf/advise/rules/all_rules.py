@@ -11,7 +11,7 @@ from typing import Literal
 
 from keras_perf.advise.prediction_bounds import uncertainty, widened
 from keras_perf.advise.recommendation import Recommendation, cost_ms
-from keras_perf.advise.rules.as_tried import as_tried, measured_total
+from keras_perf.advise.rules.as_tried import as_tried, put_together
 from keras_perf.advise.rules.batching import batch_before_map
 from keras_perf.advise.rules.caching import cache
 from keras_perf.advise.rules.compute import disable_run_eagerly, stable_shapes
@@ -115,13 +115,14 @@ def combined_speedup(
     """What all of it buys together: expected, low, high. Not the product of the single ones."""
     if not advice:
         return 1.0, 1.0, 1.0
-    if of == "step" and (total := measured_total(situation, {each.id for each in advice})):
+    total, changes = put_together(situation, advice)
+    if total is not None and len(changes) == 1 and of == "step":
         return total.gain, total.low, total.high
     model, results = situation.model, []
     for optimism in (0.0, -1.0, 1.0):
         changed = model
-        for recommendation in advice:
-            changed = recommendation.change(changed, optimism)
+        for change in changes:
+            changed = change(changed, optimism)
         results.append(max(1.0, cost_ms(model, of) / cost_ms(changed, of)))
     expected, *bounds = results
     together = expected, min(expected, *bounds), max(expected, *bounds)

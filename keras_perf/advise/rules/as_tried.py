@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,6 +31,11 @@ TITLES = {
     "mixed-precision": "Compute in half precision",
     "full-precision": "Compute in float32",
     "larger-batch": "Train on larger batches",
+    "intra-op-threads": "Give an operation fewer threads",
+    "inter-op-threads": "Run fewer operations at a time",
+    "disable-onednn": "Compute without oneDNN",
+    "enable-onednn": "Compute with oneDNN",
+    "gpu-thread-mode": "Give the GPU's kernels threads of their own",
 }
 """Of advice that only a trial gives; any other has its id for a title."""
 
@@ -58,7 +63,7 @@ def as_tried(situation: Situation, found: Iterable[Recommendation]) -> list[Reco
 
     What was tried and did not pay goes; what pays and no rule has thought of comes. Only what was
     put together is advised, for that was measured twice: what else paid alone waits for the next
-    run. What alters training is no part of what all of it buys together.
+    run. What alters training, or needs another process, is no part of what all of it buys together.
 
     Arguments:
         situation: of a run, with its trials or without.
@@ -68,6 +73,7 @@ def as_tried(situation: Situation, found: Iterable[Recommendation]) -> list[Reco
     if trials is None:
         return list(found)
     alone, on_top = best_of_each(trials.changes), best_of_each(trials.together)
+    unfinished = bool(trials.stopped) and not on_top
     kept: list[Recommendation] = []
     advised = {each.id: each for each in found}
     for id in dict.fromkeys([*advised, *alone, *on_top]):
@@ -75,7 +81,7 @@ def as_tried(situation: Situation, found: Iterable[Recommendation]) -> list[Reco
         if id not in alone and id not in on_top:
             if id not in MORE_OF_INPUT or not _input_is_free(trials):
                 kept.append(advised[id])
-        elif paid is not None and (paid.alters or id in on_top or (trials.stopped and not on_top)):
+        elif paid is not None and (paid.stands_alone or id in on_top or unfinished):
             advice = _in_place_of(advised.get(id), paid)
             kept.append(replace(advice, change=_as_measured(on_top.get(id, paid))))
     return kept
@@ -107,12 +113,22 @@ def best_of_each(trials: Iterable[TriedChange]) -> dict[str, TriedChange]:
     return best
 
 
-def measured_total(situation: Situation, ids: Collection[str]) -> TriedChange | None:
-    """What these changes gained together, if they are those that were put together."""
+def put_together(
+    situation: Situation, advice: Sequence[Recommendation]
+) -> tuple[TriedChange | None, list[Change]]:
+    """What was measured of all that was put together, if all of it is advised; and all changes.
+
+    The changes are those of the advice in the order in which they are to be made, what was measured
+    first, and as one where that was measured.
+    """
     trials = situation.facts.advice_trials
-    if trials is None or set(ids) != {each.id for each in trials.together}:
-        return None
-    return trials.total
+    measured = [each.change for each in advice if each.tried]
+    predicted = [each.change for each in advice if not each.tried]
+    together = set() if trials is None else {each.id for each in trials.together}
+    if trials is None or trials.total is None or not together <= {each.id for each in advice}:
+        return None, [*measured, *predicted]
+    all_as_one = _gaining(trials.total, by_input=together <= {*OF_INPUT})
+    return trials.total, [all_as_one, *predicted]
 
 
 def _in_place_of(advice: Recommendation | None, tried: TriedChange) -> Recommendation:
@@ -153,12 +169,15 @@ def _in_place_of(advice: Recommendation | None, tried: TriedChange) -> Recommend
 
 
 def _as_measured(tried: TriedChange) -> Change:
-    if tried.alters:
+    if tried.stands_alone:
         return lambda model, _: model
+    return _gaining(tried, by_input=tried.id in OF_INPUT)
 
+
+def _gaining(tried: TriedChange, *, by_input: bool) -> Change:
     def change(model: StepModel, optimism: float) -> StepModel:
         end = tried.high if optimism > 0 else tried.low
         gain = max(1.0, tried.gain + abs(optimism) * (end - tried.gain))
-        return model.faster(gain, by_input=tried.id in OF_INPUT)
+        return model.faster(gain, by_input=by_input)
 
     return change

@@ -109,7 +109,8 @@ def larger_batch(situation: Situation) -> Recommendation | None:
         title=f"Double the batch to {2 * batch:.0f}",
         reason=(
             f"SMs are active for {active:.0f} % of the time and {free:.0%} of the memory was never "
-            "used. The speed-up is per example; the learning rate may have to follow."
+            "used. The speed-up is per example; the learning rate may have to follow. "
+            "`keras_perf.sweep_batch_size` measures other sizes."
         ),
         action=f"dataset = dataset.batch({2 * batch:.0f})",
         evidence={"sm_active_pct": active, "memory_free_share": free, "batch": batch},

@@ -9,6 +9,9 @@ from keras_perf.records.shapes import any_of, count, each, fact, flag, needed, n
 FACTOR = number(most=1e6)
 MILLISECONDS = number(most=1e12)
 
+ENVIRONMENT = "environment"
+"""Where a change is made that only another process shows."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriedChange:
@@ -39,6 +42,11 @@ class TriedChange:
     costs: str = fact(text, "")
     alters: str = fact(text, "")
     after: tuple[str, ...] = fact(each(text), ())
+
+    @property
+    def stands_alone(self) -> bool:
+        """It is not put together with others: it alters training, or needs another process."""
+        return bool(self.alters) or self.where == ENVIRONMENT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -100,6 +100,38 @@ def test_all_together_is_what_all_together_gained():
     assert combined_speedup(case, advice) == (3.5, 3.3, 3.7)
 
 
+def test_a_setting_of_the_environment_is_advised_and_in_no_total():
+    changes = [
+        tried("cache", 2.0, 1.9, 2.1),
+        tried("intra-op-threads", 1.5, 1.4, 1.6, where="environment"),
+    ]
+    case = with_trials(changes, ["cache"], total=tried("cache", 2.0, 1.9, 2.1))
+    advice = tuple(each for each in recommendations(case) if each.tried)
+    assert [each.id for each in advice] == ["cache", "intra-op-threads"]
+    assert combined_speedup(case, advice) == (2.0, 1.9, 2.1)
+
+
+def test_what_is_predicted_comes_on_top_of_what_was_measured_without_counting_a_gain_twice():
+    """Steps on trial are made without pauses: computing gains nothing more by shorter ones."""
+    known = {"step_ms": 16.0, "outside_ms": 6.0, "changes": [], "together": []}
+    cached = tried("cache", 1.6, 1.5, 1.7, before_ms=16.0, after_ms=10.0)
+    known |= {"changes": [cached], "together": [cached], "total": cached}
+    slow = situation(
+        input_wait=6.0,
+        compute=4.0,
+        callbacks=6.0,
+        stages=STAGES,
+        owners={"Slow": 6.0},
+        context={"advice_trials": known},
+    )
+    advice = recommendations(slow)
+    assert {"cache", "amortize-callback"} <= {each.id for each in advice}
+    expected, _, _ = combined_speedup(slow, advice)
+    left = slow.model.faster(1.6, by_input=True)
+    without_callbacks = slow.model.step_ms / (left.step_ms - 6.0)
+    assert 1.6 < expected <= without_callbacks
+
+
 def test_a_step_on_a_ready_batch_settles_whether_input_is_the_bottleneck():
     bound, _ = verdict_of(with_trials([], ready_ms=2.5, one_shape=True))
     assert bound == "input-bound"

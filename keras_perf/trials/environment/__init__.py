@@ -1,0 +1,1 @@
+"""Settings of the environment that TensorFlow reads when it starts, each tried in a new process."""

@@ -1,0 +1,38 @@
+"""A training in a process of its own: `python -m keras_perf.trials.environment.child FOLDER`.
+
+It says a line of JSON once it runs, `{}`, and for each line that it reads one with the milliseconds
+of a step, `{"step_ms": …}`; or `{"failed": "…"}`, its last. It ends when its input does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from keras_perf.trials.environment.handed_training import HandedTraining
+from keras_perf.trials.other_process.saved_model import in_one_line
+from keras_perf.trials.restored import KeptState, build
+from keras_perf.trials.training.running import RunningTraining, TrainFunctions
+
+
+def main(folder: str) -> None:
+    """Answers until nobody asks any more."""
+    # What the user's code prints goes elsewhere.
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", buffering=1)
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    try:
+        setup = HandedTraining.written_in(Path(folder)).read()
+        build(setup.model, setup.graph.dataset())
+        training = RunningTraining(setup, TrainFunctions(KeptState(setup.model)))
+        training.settle()
+        print("{}", file=answers)
+        for _ in sys.stdin:
+            print(json.dumps({"step_ms": training.step_ms()}), file=answers)
+    except Exception as error:  # noqa: BLE001  the parent tells it of this setting
+        print(json.dumps({"failed": in_one_line(error)}), file=answers)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,116 @@
+"""What settings of the environment gain, each beside the environment as it is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import tensorflow as tf
+
+from keras_perf.records.run.advice_trials import ENVIRONMENT, AdviceTrials, NotTried, TriedChange
+from keras_perf.trials.environment.handed_training import HandedTraining
+from keras_perf.trials.environment.process import FailedError, TrainingProcess, training_process
+from keras_perf.trials.environment.settings import EnvironmentSetting, possible_settings
+from keras_perf.trials.in_turn import in_turn
+from keras_perf.trials.progress import Progress
+from keras_perf.trials.training.as_tried import as_tried
+from keras_perf.trials.training.budget import Budget
+from keras_perf.trials.training.changes import TrainingChange
+from keras_perf.trials.training.setup import Setup
+from keras_perf.trials.training.trier import CLEARLY_SLOWER
+
+LIMIT_S = 120.0
+"""Seconds for a process to begin, and for each of its answers."""
+
+
+def settings_to_try() -> list[EnvironmentSetting]:
+    """Those that differ from how this process was started."""
+    threading = tf.config.threading
+    threads = {
+        "intra_op": threading.get_intra_op_parallelism_threads(),
+        "inter_op": threading.get_inter_op_parallelism_threads(),
+    }
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    on_gpu = bool(tf.config.list_logical_devices("GPU"))
+    return list(possible_settings(os.environ, cores, threads, on_gpu=on_gpu))
+
+
+@dataclass
+class EnvironmentTrials:
+    """Tries one setting after the other, each in a process that takes turns with one without it.
+
+    Arguments:
+        setup: the training as it is; its callbacks are not called.
+        budget: seconds for all of it; what is being measured then is finished.
+        outside_ms: milliseconds of a step that trials do not run.
+        progress: told what is tried.
+
+    Attributes:
+        changes: those that were measured.
+        not_tried: those that were not.
+        stopped: it was over before all was tried.
+    """
+
+    setup: Setup
+    budget: Budget
+    outside_ms: float
+    progress: Progress = field(default_factory=Progress)
+    changes: list[TriedChange] = field(default_factory=list)
+    not_tried: list[NotTried] = field(default_factory=list)
+    stopped: str = ""
+
+    def run(self, settings: Iterable[EnvironmentSetting]) -> None:
+        """Until all are tried, time is over, or an interrupt."""
+        try:
+            self._run(list(settings))
+        except KeyboardInterrupt:
+            self.stopped = "an interrupt"
+
+    def added_to(self, trials: AdviceTrials) -> AdviceTrials:
+        """The trials, and these."""
+        changes, not_tried = (*trials.changes, *self.changes), (*trials.not_tried, *self.not_tried)
+        stopped = trials.stopped or self.stopped
+        return replace(trials, changes=changes, not_tried=not_tried, stopped=stopped)
+
+    def _run(self, left: list[EnvironmentSetting]) -> None:
+        with TemporaryDirectory(prefix="keras_perf_") as name:
+            folder = Path(name)
+            try:
+                HandedTraining.of(self.setup, folder)
+            except ValueError as error:
+                for setting in left:
+                    self._leave_out(setting, str(error))
+                return
+            with training_process(folder, {}, LIMIT_S) as present:
+                for number, setting in enumerate(left):
+                    self._try(setting, folder, present, len(left) - number)
+
+    def _try(
+        self, setting: EnvironmentSetting, folder: Path, present: TrainingProcess, left: int
+    ) -> None:
+        if self.budget.left_s <= 0:
+            self._leave_out(setting, f"the {self.budget.seconds:.0f} s for them were over")
+            return
+        self.progress.tries(f"{setting.variable}={setting.value}", self.budget.left_s)
+        try:
+            with training_process(folder, {setting.variable: setting.value}, LIMIT_S) as changed:
+                present.begins()
+                changed.begins()
+                seconds = Budget.for_a_pair(self.budget.left_s, left)
+                pair = in_turn(
+                    present.step_ms, changed.step_ms, seconds=seconds, hopeless=CLEARLY_SLOWER
+                )
+        except FailedError as error:
+            self._leave_out(setting, str(error))
+            return
+        change = TrainingChange(
+            setting.id, ENVIRONMENT, setting.code, lambda setup: setup, costs=setting.costs
+        )
+        self.changes.append(as_tried(change, pair, self.outside_ms))
+
+    def _leave_out(self, setting: EnvironmentSetting, why: str) -> None:
+        self.not_tried.append(NotTried(id=setting.id, where=ENVIRONMENT, why=why))

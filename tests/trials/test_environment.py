@@ -1,0 +1,154 @@
+"""Settings of the environment, each tried in a process of its own."""
+
+from contextlib import contextmanager
+
+import pytest
+import tensorflow as tf
+from batch_models import dataset, model
+
+import keras_perf as kp
+from keras_perf.records.run.advice_trials import AdviceTrials
+from keras_perf.trials.environment import tried_settings
+from keras_perf.trials.environment.process import FailedError
+from keras_perf.trials.environment.settings import EnvironmentSetting, possible_settings
+from keras_perf.trials.environment.tried_settings import EnvironmentTrials
+from keras_perf.trials.own_copy import require_graph
+from keras_perf.trials.training.budget import Budget
+from keras_perf.trials.training.setup import Setup
+
+UNSET = {"intra_op": 0, "inter_op": 0}
+SETTINGS = [EnvironmentSetting("a", "A", "1", "much"), EnvironmentSetting("b", "B", "2")]
+
+
+def tried(environ=(), cores=8, threads=UNSET, on_gpu=False):
+    found = possible_settings(dict(environ), cores, threads, on_gpu=on_gpu)
+    return {each.variable: each.value for each in found}
+
+
+def test_on_a_cpu_threads_and_onednn_are_tried():
+    assert tried() == {
+        "TF_NUM_INTRAOP_THREADS": "4",
+        "TF_NUM_INTEROP_THREADS": "4",
+        "TF_ENABLE_ONEDNN_OPTS": "0",
+    }
+
+
+def test_on_a_gpu_its_threads_are_and_onednn_is_not():
+    found = tried(on_gpu=True)
+    assert found["TF_GPU_THREAD_MODE"] == "gpu_private"
+    assert "TF_ENABLE_ONEDNN_OPTS" not in found
+
+
+def test_what_is_set_is_not_tried_again():
+    environ = {"TF_NUM_INTRAOP_THREADS": "4", "TF_GPU_THREAD_MODE": "gpu_private"}
+    assert set(tried(environ, on_gpu=True)) == {"TF_NUM_INTEROP_THREADS"}
+    assert tried({"TF_ENABLE_ONEDNN_OPTS": "0"})["TF_ENABLE_ONEDNN_OPTS"] == "1"
+    assert not {"TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"} & {*tried(cores=1)}
+
+
+def test_what_the_program_sets_the_environment_would_not_change():
+    assert set(tried(threads={"intra_op": 2, "inter_op": 2})) == {"TF_ENABLE_ONEDNN_OPTS"}
+
+
+# -- processes that are scripted ---------------------------------------------------------
+
+
+class Scripted:
+    def __init__(self, step_ms, fails=""):
+        self._ms, self._fails = step_ms, fails
+
+    def begins(self):
+        if self._fails:
+            raise FailedError(self._fails)
+
+    def step_ms(self):
+        if isinstance(self._ms, BaseException):
+            raise self._ms
+        return self._ms
+
+
+@pytest.fixture
+def environment(monkeypatch):
+    """Sets how processes behave, by the variables that they have more than this one."""
+    ended = []
+
+    def set_to(behaviour):
+        @contextmanager
+        def process(folder, settings, limit_s):
+            assert (folder / "training.json").exists()
+            yield behaviour[tuple(settings)]
+            ended.append(tuple(settings))
+
+        monkeypatch.setattr(tried_settings, "training_process", process)
+
+    set_to.ended = ended
+    return set_to
+
+
+def trials_of(data, seconds=60.0, clock=None):
+    ticks = iter(range(10_000))
+    budget = Budget(seconds, clock or (lambda: next(ticks) / 10))
+    setup = Setup(model(), require_graph(data), jit_compile=False, run_eagerly=False)
+    found = EnvironmentTrials(setup, budget, outside_ms=2.0)
+    found.run(SETTINGS)
+    return found.added_to(AdviceTrials(step_ms=12.0))
+
+
+def test_each_is_measured_beside_the_environment_as_it_is(environment):
+    environment({(): Scripted(10.0), ("A",): Scripted(5.0), ("B",): Scripted(10.0)})
+    first, second = trials_of(dataset()).changes
+    assert (first.id, first.where, first.costs) == ("a", "environment", "much")
+    assert (first.before_ms, first.after_ms) == (12.0, 7.0)
+    assert first.gain == pytest.approx(12 / 7)
+    assert first.code == "export A=1  # before Python starts"
+    assert second.gain == pytest.approx(1.0)
+
+
+def test_one_that_fails_keeps_none_of_the_others_from_being_tried(environment):
+    failing = Scripted(1.0, fails="ValueError: no such thread")
+    environment({(): Scripted(10.0), ("A",): failing, ("B",): Scripted(5.0)})
+    found = trials_of(dataset())
+    assert [each.id for each in found.changes] == ["b"]
+    assert [each.why for each in found.not_tried] == ["ValueError: no such thread"]
+
+
+def test_no_process_is_started_when_time_is_over(environment):
+    environment({(): Scripted(10.0), ("A",): Scripted(5.0)})
+    found = trials_of(dataset(), seconds=0.01)
+    assert not found.changes
+    assert all("were over" in each.why for each in found.not_tried)
+
+
+def test_an_interrupt_keeps_what_is_known(environment):
+    environment({(): Scripted(10.0), ("A",): Scripted(5.0), ("B",): Scripted(KeyboardInterrupt())})
+    found = trials_of(dataset())
+    assert [each.id for each in found.changes] == ["a"]
+    assert found.stopped == "an interrupt"
+
+
+def test_a_dataset_that_calls_python_is_not_handed_over(environment):
+    environment({})
+    called = dataset().map(lambda x, y: (tf.numpy_function(lambda a: a, [x], x.dtype), y))
+    assert "calls Python" in trials_of(called).not_tried[0].why
+
+
+# -- a real one --------------------------------------------------------------------------
+
+
+def test_another_process_trains_with_the_setting(monkeypatch):
+    one = EnvironmentSetting("onednn", "TF_ENABLE_ONEDNN_OPTS", "0")
+    unreadable = EnvironmentSetting("keras", "KERAS_BACKEND", "no such backend")
+    monkeypatch.setattr("keras_perf.trials.try_advice.settings_to_try", lambda: [one, unreadable])
+    network = model()
+    before = [v.numpy() for v in network.variables]
+    found = kp.try_advice(network, dataset(), budget_s=0.1, environment_s=120.0)
+    for was, is_now in zip(before, network.variables, strict=True):
+        assert (was == is_now.numpy()).all()
+    assert [each.after_ms > 0 for each in found.trials.changes if each.id == "onednn"] == [True]
+    [failed] = [each for each in found.trials.not_tried if each.id == "keras"]
+    assert failed.why
+
+
+def test_seconds_below_none_are_refused():
+    with pytest.raises(ValueError, match="environment_s must be above 0"):
+        kp.try_advice(model(), dataset(), environment_s=0)
