@@ -15,6 +15,7 @@ from keras_perf.report.page.measured_cards import (
     totals_card,
     workers_card,
 )
+from keras_perf.report.page.trials_card import trials_card
 from keras_perf.report.run_report import RunReport
 from keras_perf.report.text.gain import gain_of
 
@@ -36,6 +37,7 @@ def run_cards(report: RunReport, name: str) -> list[Element]:
         _breakdown(report),
         workers_card(report),
         _advice(report),
+        trials_card(report),
         plots_card(report, name),
         owners_card(report),
         stages_card(report),

@@ -163,8 +163,8 @@ def _larger_batch(setup: Setup) -> Iterator[TrainingChange]:
         costs="memory",
         number=larger,
         alters=(
-            "fewer updates for as many examples: look for the batch size and the learning rate with "
-            "sweep_batch_size and find_learning_rate"
+            "fewer updates for as many examples: look for the batch size and the learning rate "
+            "with sweep_batch_size and find_learning_rate"
         ),
     )
 

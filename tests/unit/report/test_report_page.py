@@ -239,6 +239,21 @@ def test_stages_that_took_no_time_set_no_pace(page):
     assert "sets the pace" not in seen.texts("span")
 
 
+def test_what_was_tried_is_a_row_each_the_best_first_and_what_was_put_together_is_marked(page):
+    def tried(id, gain):
+        known = {"low": gain - 0.1, "high": gain + 0.1, "before_ms": 9.0, "after_ms": 9.0 / gain}
+        return {"id": id, "where": NASTY, "gain": gain, **known}
+
+    slow, quick = tried("enable-xla", 0.5), tried("cache", 3.0)
+    trials = {"step_ms": 9.0, "changes": [slow, quick], "together": [quick]}
+    seen = Page(page("a", context={**CONTEXT, "advice_trials": trials}))
+    names = [text for text in seen.texts("span") if text.endswith(f"({NASTY})")]
+    assert names == [f"cache ({NASTY})", f"enable-xla ({NASTY})"]
+    assert seen.texts("span").count("together") == 1
+    assert "3.00× (2.90–3.10)" in seen.texts("td")
+    assert "Tried on this training" not in page("b")
+
+
 def test_gpus_are_plotted_and_the_cpus_where_there_is_none(tmp_path):
     for name, values in {
         "gpus": {f"gpu/{i}/utilization_pct": 50.0 for i in range(2)} | {"host/cpu_pct": 1.0},
