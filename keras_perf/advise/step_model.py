@@ -169,15 +169,16 @@ class StepModel:
         saved += (self.cores - 1) * compiling
         return replace(self, rest=rest, cpu_ms=max(0.0, self.cpu_ms - saved))
 
-    def faster(self, gain: float, *, by_input: bool = False) -> StepModel:
+    def faster(self, gain: float, *, by_input: bool = False, none_left: bool = False) -> StepModel:
         """A step takes so many times less, of which callbacks and Keras's loop save nothing.
 
         Arguments:
             gain: step time before, divided by that after.
             by_input: the input alone gets quicker, as long as that is enough.
+            none_left: of the input nothing is left that a step waits for.
         """
         aim_ms = self.step_ms / gain
-        if by_input and aim_ms >= self.rest_ms:
+        if by_input and aim_ms >= self.rest_ms and not none_left:
             wanted_ms = aim_ms if self.prefetched else aim_ms - self.rest_ms
             left = min(1.0, wanted_ms / self.produce_ms) if self.produce_ms else 1.0
             stages = {name: ms * left for name, ms in self.stages.items()}

@@ -83,7 +83,7 @@ def as_tried(situation: Situation, found: Iterable[Recommendation]) -> list[Reco
                 kept.append(advised[id])
         elif paid is not None and (paid.stands_alone or id in on_top or unfinished):
             advice = _in_place_of(advised.get(id), paid)
-            kept.append(replace(advice, change=_as_measured(on_top.get(id, paid))))
+            kept.append(replace(advice, change=_as_measured(on_top.get(id, paid), trials)))
     return kept
 
 
@@ -97,11 +97,12 @@ def _that_paid(alone: TriedChange | None, on_top: TriedChange | None) -> TriedCh
 
 def _input_is_free(trials: AdviceTrials) -> bool:
     """What was put together keeps the input's work, or makes it as quick as a ready batch."""
+    return any(_frees_input(each, trials) for each in trials.together)
+
+
+def _frees_input(tried: TriedChange, trials: AdviceTrials) -> bool:
     free_ms = FREE * (trials.ready_ms or 0.0)
-    return any(
-        each.id == "cache" or (each.id in OF_INPUT and each.after_ms <= free_ms)
-        for each in trials.together
-    )
+    return tried.id == "cache" or (tried.id in OF_INPUT and tried.after_ms <= free_ms)
 
 
 def best_of_each(trials: Iterable[TriedChange]) -> dict[str, TriedChange]:
@@ -127,7 +128,8 @@ def put_together(
     together = set() if trials is None else {each.id for each in trials.together}
     if trials is None or trials.total is None or not together <= {each.id for each in advice}:
         return None, [*measured, *predicted]
-    all_as_one = _gaining(trials.total, by_input=together <= {*OF_INPUT})
+    by_input, none_left = together <= {*OF_INPUT}, _input_is_free(trials)
+    all_as_one = _gaining(trials.total, by_input=by_input, none_left=none_left)
     return trials.total, [all_as_one, *predicted]
 
 
@@ -168,16 +170,17 @@ def _in_place_of(advice: Recommendation | None, tried: TriedChange) -> Recommend
     )
 
 
-def _as_measured(tried: TriedChange) -> Change:
+def _as_measured(tried: TriedChange, trials: AdviceTrials) -> Change:
     if tried.stands_alone:
         return lambda model, _: model
-    return _gaining(tried, by_input=tried.id in OF_INPUT)
+    none_left = _frees_input(tried, trials)
+    return _gaining(tried, by_input=tried.id in OF_INPUT, none_left=none_left)
 
 
-def _gaining(tried: TriedChange, *, by_input: bool) -> Change:
+def _gaining(tried: TriedChange, *, by_input: bool, none_left: bool) -> Change:
     def change(model: StepModel, optimism: float) -> StepModel:
         end = tried.high if optimism > 0 else tried.low
         gain = max(1.0, tried.gain + abs(optimism) * (end - tried.gain))
-        return model.faster(gain, by_input=by_input)
+        return model.faster(gain, by_input=by_input, none_left=none_left)
 
     return change

@@ -62,3 +62,8 @@ def table(
 def document(page: Element) -> str:
     """The page as a string."""
     return "<!DOCTYPE html>\n" + tostring(page, encoding="unicode", method="html") + "\n"
+
+
+def document_part(part: Element) -> str:
+    """An element as a string."""
+    return tostring(part, encoding="unicode", method="html")

@@ -24,20 +24,9 @@ def page_html(reports: Sequence[RunReport]) -> str:
     Arguments:
         reports: at least one, as from `run_reports`.
     """
+    title = _title(reports)
     if len(reports) == 1:
-        [report] = reports
-        title = f"{report.diagnosis.verdict} · {report.name}"
-        head = [element("h1", report.name, class_="where")]
-        runs = run_cards(report, "run1")
-    else:
-        title = f"{len(reports)} runs compared"
-        head = [element("h1", title)]
-        changes = [change_card(reports[0], report) for report in reports[1:]]
-        runs = [_comparison(reports), *(change for change in changes if change is not None)]
-        for place, report in enumerate(reports, 1):
-            heading = element("h2", f"{place}. ", element("span", report.name, class_="where"))
-            cards = run_cards(report, f"run{place}")
-            runs.append(element("section", heading, *cards, class_="run", id=f"run{place}"))
+        title = f"{reports[0].diagnosis.verdict} · {title}"
     return document(
         element(
             "html",
@@ -49,24 +38,42 @@ def page_html(reports: Sequence[RunReport]) -> str:
                 element("title", f"{title} · keras_perf"),
                 element("style", STYLE),
             ),
-            element(
-                "body",
-                element(
-                    "main",
-                    element("header", element("p", "keras_perf report", class_="product"), *head),
-                    *runs,
-                    _legend(),
-                ),
-            ),
+            element("body", page_content(reports)),
             lang="en",
         )
     )
 
 
-def _comparison(reports: Sequence[RunReport]) -> Element:
-    names = [
-        element("a", report.name, href=f"#run{place}") for place, report in enumerate(reports, 1)
-    ]
+def page_content(reports: Sequence[RunReport]) -> Element:
+    """What the page shows of these runs."""
+    if len(reports) == 1:
+        head = element("h1", reports[0].name, class_="where")
+        runs = run_cards(reports[0], "run1")
+    else:
+        head = element("h1", _title(reports))
+        changes = [change_card(reports[0], report) for report in reports[1:]]
+        runs = [_comparison(reports), *(change for change in changes if change is not None)]
+        for place, report in enumerate(reports, 1):
+            heading = element("h2", f"{place}. ", element("span", report.name, class_="where"))
+            cards = run_cards(report, f"run{place}")
+            runs.append(element("section", heading, *cards, class_="run", id=f"run{place}"))
+    product = element("p", "keras_perf report", class_="product")
+    return element("main", element("header", product, head), *runs, _legend())
+
+
+def side_by_side(reports: Sequence[RunReport]) -> Element:
+    """A row a run, and nothing else of them."""
+    return element("main", _comparison(reports, linked=False))
+
+
+def _title(reports: Sequence[RunReport]) -> str:
+    return reports[0].name if len(reports) == 1 else f"{len(reports)} runs compared"
+
+
+def _comparison(reports: Sequence[RunReport], *, linked: bool = True) -> Element:
+    names: list[str | Element] = [report.name for report in reports]
+    if linked:
+        names = [element("a", name, href=f"#run{k}") for k, name in enumerate(map(str, names), 1)]
     rows: list[list[str | Element]] = [
         [name, *cells] for name, (_, *cells) in zip(names, run_rows(reports), strict=True)
     ]

@@ -1,4 +1,4 @@
-"""How the page looks: light or dark as the reader's system is, on paper too."""
+"""How the page looks: light or dark as the reader's system is, or as `data-theme` says."""
 
 from __future__ import annotations
 
@@ -6,20 +6,24 @@ from keras_perf.report.page.plots import PART_COLOURS
 
 _COLOURS = "\n".join(f"  --{part}: {colour};" for part, colour in PART_COLOURS.items())
 
+_DARK = """
+    color-scheme: dark;
+    --ground: #101318; --card: #181c23; --ink: #e7eaf0; --quiet: #9aa4b2; --line: #2c323c;
+    --code: #11151b; --good: #5fd3a0; --good-ground: #12311f;
+"""
+
 STYLE = (
     f"""
 :root {{
-  color-scheme: light dark;
+  color-scheme: light;
   --ground: #f6f7f9; --card: #ffffff; --ink: #1b1f27; --quiet: #5b6472; --line: #dfe3e9;
   --code: #f1f3f6; --good: #0b7a4b; --good-ground: #e3f5ec;
 {_COLOURS}
 }}
 @media (prefers-color-scheme: dark) {{
-  :root {{
-    --ground: #101318; --card: #181c23; --ink: #e7eaf0; --quiet: #9aa4b2; --line: #2c323c;
-    --code: #11151b; --good: #5fd3a0; --good-ground: #12311f;
-  }}
+  :root:not([data-theme="light"]) {{{_DARK}  }}
 }}
+:root[data-theme="dark"] {{{_DARK}}}
 """
     + """
 * { box-sizing: border-box; }

@@ -132,6 +132,23 @@ def test_what_is_predicted_comes_on_top_of_what_was_measured_without_counting_a_
     assert 1.6 < expected <= without_callbacks
 
 
+def test_behind_a_cache_callbacks_are_what_is_left_to_gain():
+    """Also where a step with it took a little longer on trial than its rest takes in `fit`."""
+    cached = tried("cache", 2.5, 2.3, 3.2, before_ms=28.0, after_ms=11.4)
+    known = {"step_ms": 28.0, "ready_ms": 14.0, "changes": [cached], "together": [cached]}
+    slow = situation(
+        input_wait=25.0,
+        compute=10.8,
+        callbacks=4.7,
+        stages=[stage("TensorSlice", 0.1), stage("Map", 20.0), stage("Prefetch", 0.4)],
+        owners={"Slow": 4.7},
+        context={"advice_trials": {**known, "total": cached}},
+    )
+    advice = recommendations(slow)
+    assert "amortize-callback" in {each.id for each in advice}
+    assert combined_speedup(slow, advice)[0] > 2.8
+
+
 def test_a_step_on_a_ready_batch_settles_whether_input_is_the_bottleneck():
     bound, _ = verdict_of(with_trials([], ready_ms=2.5, one_shape=True))
     assert bound == "input-bound"

@@ -1,0 +1,1 @@
+"""The Performance tab of TensorBoard."""

@@ -1,0 +1,100 @@
+"""The tab's answers to the browser."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from importlib.resources import files
+from threading import Lock
+from typing import Any
+
+from tensorboard.plugins import base_plugin
+from werkzeug import wrappers
+
+from keras_perf.report.page.html import document_part
+from keras_perf.report.page.page import page_content, side_by_side
+from keras_perf.report.page.style import STYLE
+from keras_perf.tab.log_dirs import log_dirs
+from keras_perf.tab.shown_runs import ShownRuns
+
+MOST_COMPARED = 8
+"""Runs on one page; all of them are in the table."""
+
+Answer = Callable[[wrappers.Request], wrappers.Response]
+
+
+class PerformancePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
+    """Runs below TensorBoard's log directory, as `keras-perf report --html` tells them.
+
+    Only runs that were found there can be asked for, by name: no path comes from the browser.
+
+    Arguments:
+        context: TensorBoard's.
+    """
+
+    plugin_name = "keras_perf"
+
+    def __init__(self, context: base_plugin.TBContext) -> None:
+        super().__init__(context)
+        self._runs = ShownRuns(log_dirs(context.logdir, context.flags))
+        # Matplotlib draws for one thread at a time.
+        self._drawing = Lock()
+
+    def get_plugin_apps(self) -> Mapping[str, Any]:
+        """Route → application."""
+        answers: dict[str, Answer] = {
+            "/index.js": lambda _: _static("index.js", "text/javascript"),
+            "/tab.css": lambda _: _static("tab.css", "text/css"),
+            "/page.css": lambda _: _answer(STYLE, "text/css"),
+            "/runs": self._list,
+            "/page": self._page,
+            "/table": self._table,
+        }
+        return {route: wrappers.Request.application(answer) for route, answer in answers.items()}
+
+    def is_active(self) -> bool:
+        """Whether there is a run to show."""
+        return bool(self._runs.listed())
+
+    def frontend_metadata(self) -> base_plugin.FrontendMetadata:
+        """The tab's name and its module; it looks for what is new by itself."""
+        return base_plugin.FrontendMetadata(
+            es_module_path="/index.js", tab_name="Performance", disable_reload=True
+        )
+
+    def _list(self, request: wrappers.Request) -> wrappers.Response:
+        """`{"runs": [{"name": …, "version": …}, …]}`, the newest first."""
+        runs = [{"name": run.name, "version": run.version} for run in self._runs.listed()]
+        return _answer(json.dumps({"runs": runs}), "application/json")
+
+    def _page(self, request: wrappers.Request) -> wrappers.Response:
+        """The runs that `run=` names, as one page: the first, and what changed since."""
+        return self._of_runs(request.args.getlist("run")[:MOST_COMPARED], page_content)
+
+    def _table(self, request: wrappers.Request) -> wrappers.Response:
+        """All runs, a row each."""
+        return self._of_runs([run.name for run in self._runs.listed()], side_by_side)
+
+    def _of_runs(self, names: list[str], told: Callable[[Any], Any]) -> wrappers.Response:
+        try:
+            reports = [self._runs.report(name) for name in names]
+        except KeyError as error:
+            return _answer(f"There is no run {error.args[0]!r} any more.", "text/plain", 404)
+        except OSError as error:
+            return _answer(f"The run cannot be read: {error}", "text/plain", 500)
+        if not reports:
+            return _answer("run must name a run.", "text/plain", 400)
+        with self._drawing:
+            return _answer(document_part(told(reports)), "text/html")
+
+
+def _static(name: str, kind: str) -> wrappers.Response:
+    text = (files("keras_perf") / "tab" / "static" / name).read_text(encoding="utf-8")
+    return _answer(text, kind)
+
+
+def _answer(text: str, kind: str, status: int = 200) -> wrappers.Response:
+    headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+    # A name on disk need not be valid Unicode.
+    body = text.encode("utf-8", errors="backslashreplace")
+    return wrappers.Response(body, status, headers, content_type=f"{kind}; charset=utf-8")

@@ -1,0 +1,162 @@
+// The Performance tab: which run, compared with which, or all of them in a table. What is shown
+// comes from the server as it is in the HTML report; nothing is drawn here.
+
+const LOOK_AGAIN_MS = 5000;
+const ALL = "", NOTHING = "";
+const at = (path, runs = []) => {
+  const url = new URL(path, import.meta.url);
+  runs.forEach((run) => url.searchParams.append("run", run));
+  return url;
+};
+
+const made = (tag, properties = {}, ...children) => {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  return element;
+};
+
+const chosen = { run: null, before: NOTHING };
+let shown = null;
+let visible = true;
+const run = made("select", { onchange: () => choose({ run: run.value }) });
+const before = made("select", { onchange: () => choose({ before: before.value }) });
+const said = made("span", { className: "said", role: "status" });
+const content = made("div");
+
+export async function render() {
+  for (const sheet of ["page.css", "tab.css"]) {
+    document.head.append(made("link", { rel: "stylesheet", href: at(`./${sheet}`) }));
+  }
+  document.documentElement.lang = "en";
+  const compared = made("label", {}, "compared with", before);
+  const tools = made("div", { className: "bar-of-tools" }, made("label", {}, "Run", run), compared, said);
+  document.body.replaceChildren(tools, content);
+  followTheme();
+  new IntersectionObserver(([entry]) => { visible = entry.isIntersecting; }).observe(tools);
+  await look();
+  setInterval(() => { if (visible && !document.hidden) look(); }, LOOK_AGAIN_MS);
+}
+
+// TensorBoard tells a tab's frame nothing of its theme (tensorflow/tensorboard#5040).
+function followTheme() {
+  let body;
+  try {
+    body = window.parent.document.body;
+  } catch {
+    return;
+  }
+  const follow = () => {
+    document.documentElement.dataset.theme = body.classList.contains("dark-mode") ? "dark" : "light";
+  };
+  if (window.parent === window) return;
+  new MutationObserver(follow).observe(body, { attributes: true, attributeFilter: ["class"] });
+  follow();
+}
+
+function choose(change) {
+  Object.assign(chosen, change);
+  shown = null;
+  look();
+}
+
+async function look() {
+  try {
+    const { runs } = await (await fetched(at("./runs"))).json();
+    offer(runs);
+    if (!runs.length) return tell(NO_RUN);
+    const wanted = chosen.run === ALL ? runs : runs.filter((each) => [chosen.run, chosen.before].includes(each.name));
+    const state = JSON.stringify([chosen, wanted]);
+    if (state !== shown) await show(state);
+    said.textContent = "";
+  } catch (error) {
+    said.textContent = String(error.message || error);
+  }
+}
+
+async function fetched(url) {
+  const answer = await fetch(url);
+  if (!answer.ok) throw new Error((await answer.text()).slice(0, 300) || answer.statusText);
+  return answer;
+}
+
+function offer(runs) {
+  const names = runs.map((each) => each.name);
+  if (!names.includes(chosen.run) && chosen.run !== ALL) chosen.run = names[0] ?? null;
+  if (!names.includes(chosen.before)) chosen.before = NOTHING;
+  fill(run, [...names.map((name) => [name, name]), ...(names.length > 1 ? [[ALL, "all runs"]] : [])], chosen.run);
+  const others = names.filter((name) => name !== chosen.run);
+  fill(before, [[NOTHING, "nothing"], ...others.map((name) => [name, name])], chosen.before);
+  before.parentElement.hidden = names.length < 2 || chosen.run === ALL;
+}
+
+function fill(select, options, value) {
+  const now = JSON.stringify(options);
+  if (select.dataset.options !== now) {
+    select.replaceChildren(...options.map(([value, text]) => made("option", { value, textContent: text })));
+    select.dataset.options = now;
+  }
+  select.value = value;
+}
+
+async function show(state) {
+  said.textContent = "reading …";
+  const names = chosen.before === NOTHING ? [chosen.run] : [chosen.before, chosen.run];
+  const url = chosen.run === ALL ? at("./table") : at("./page", names);
+  const text = await (await fetched(url)).text();
+  // Of a parsed document no script runs.
+  const parsed = new DOMParser().parseFromString(text, "text/html");
+  const open = [...content.querySelectorAll("details")].map((each) => each.open);
+  content.replaceChildren(...parsed.body.children);
+  content.querySelectorAll("details").forEach((each, place) => { each.open = open[place] ?? false; });
+  content.querySelectorAll(".advice pre").forEach(addCopy);
+  content.querySelectorAll("table.runs").forEach(addSorting);
+  shown = state;
+}
+
+function addCopy(pre) {
+  const text = pre.textContent;
+  const button = made("button", { className: "copy", textContent: "copy", type: "button" });
+  button.onclick = async () => {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "copied";
+    setTimeout(() => { button.textContent = "copy"; }, 1500);
+  };
+  if (navigator.clipboard) pre.append(button);
+}
+
+function addSorting(table) {
+  const heads = [...table.tHead.rows[0].cells];
+  heads.forEach((head, column) => {
+    head.classList.add("sorts");
+    head.tabIndex = 0;
+    head.onclick = () => sort(table, heads, column);
+    head.onkeydown = (event) => { if (event.key === "Enter") head.onclick(); };
+  });
+}
+
+function sort(table, heads, column) {
+  const down = heads[column].getAttribute("aria-sort") === "ascending";
+  heads.forEach((head) => head.removeAttribute("aria-sort"));
+  heads[column].setAttribute("aria-sort", down ? "descending" : "ascending");
+  const cell = (row) => row.cells[column].textContent;
+  const number = (text) => parseFloat(text.replaceAll(",", ""));
+  const compare = (one, other) => {
+    const [a, b] = [cell(one), cell(other)];
+    const [x, y] = [number(a), number(b)];
+    return Number.isNaN(x) || Number.isNaN(y) ? a.localeCompare(b) : x - y;
+  };
+  const rows = [...table.tBodies[0].rows].sort(compare);
+  table.tBodies[0].append(...(down ? rows.reverse() : rows));
+}
+
+function tell(text) {
+  content.replaceChildren(made("main", {}, made("section", { className: "card" }, ...text)));
+  shown = null;
+  said.textContent = "";
+}
+
+const NO_RUN = [
+  made("h3", { textContent: "No run of keras_perf is here yet" }),
+  made("p", { textContent: "Train with its callbacks, and start TensorBoard on the same directory:" }),
+  made("pre", { textContent: 'import keras_perf as kp\nmodel.fit(dataset, callbacks=kp.perf_callbacks("logs/run1"))' }),
+];

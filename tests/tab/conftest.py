@@ -1,0 +1,43 @@
+"""Runs that are written, and the tab's answers about them."""
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from werkzeug.test import Client
+
+sys.path.append(str(Path(__file__).parents[1] / "unit"))
+
+from hand_built import write_fit
+
+from keras_perf.tab.plugin import PerformancePlugin
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """Writes runs by name below a directory, which is returned."""
+
+    def write(*names, **arguments):
+        for name in names:
+            write_fit(tmp_path / "logs" / name, **{"step_ms": 4.0, **arguments})
+        return tmp_path / "logs"
+
+    return write
+
+
+@pytest.fixture
+def tab():
+    """Asks the tab of a TensorBoard on a directory."""
+
+    def of(logdir, flags=None):
+        context = SimpleNamespace(logdir=str(logdir), flags=flags)
+        plugin = PerformancePlugin(context)
+
+        def ask(route, **query):
+            return Client(plugin.get_plugin_apps()[route]).get(route, query_string=query)
+
+        ask.plugin = plugin
+        return ask
+
+    return of

@@ -1,0 +1,131 @@
+"""What the Performance tab answers to a browser."""
+
+import os
+import subprocess
+import sys
+from html import escape
+from types import SimpleNamespace
+
+import pytest
+
+from keras_perf.tab.loader import PerformanceLoader
+from keras_perf.tab.log_dirs import log_dirs
+
+NASTY = 'a"><script>alert(1)<'
+
+
+def test_runs_are_listed_the_newest_first(tab, runs):
+    logs = runs("old", "deep/new")
+    for name, seconds in (("old", 1e9), ("deep/new", 2e9)):
+        for file in (logs / name).rglob("events*"):
+            os.utime(file, (seconds, seconds))
+    answer = tab(logs)("/runs")
+    assert [run["name"] for run in answer.json["runs"]] == ["deep/new", "old"]
+    assert all(set(run) == {"name", "version"} for run in answer.json["runs"])
+
+
+def test_a_run_that_has_grown_has_another_version_and_is_read_again(tab, runs, monkeypatch):
+    monkeypatch.setattr("keras_perf.tab.shown_runs.FRESH_S", 0.0)
+    ask = tab(runs("a"))
+    [before] = ask("/runs").json["runs"]
+    first = ask("/page", run="a").text
+    assert ask("/runs").json["runs"] == [before]
+    runs("a", step_ms=9.0)
+    [after] = ask("/runs").json["runs"]
+    assert after["version"] != before["version"]
+    assert ask("/page", run="a").text != first
+
+
+def test_a_page_is_that_of_the_report(tab, runs):
+    text = tab(runs("a"))("/page", run="a").text
+    assert text.startswith("<main>")
+    assert 'class="card verdict"' in text
+    assert "Where a step goes" in text
+
+
+def test_two_runs_are_compared(tab, runs):
+    runs("a", step_ms=8.0)
+    text = tab(runs("b"))("/page", run=["a", "b"]).text
+    assert "2 runs compared" in text
+    assert "Side by side" in text
+
+
+def test_all_runs_are_a_row_each(tab, runs):
+    names = [f"run{number}" for number in range(20)]
+    text = tab(runs(*names))("/table").text
+    assert text.count("<tr>") >= 21
+    assert "<svg" not in text
+
+
+@pytest.mark.parametrize("name", ["../secret", "/etc", "", "a/../../b", "no such run"])
+def test_only_runs_that_were_found_can_be_asked_for(tab, runs, name):
+    runs("../secret")
+    answer = tab(runs("a"))("/page", run=name)
+    assert answer.status_code == 404
+    assert answer.content_type.startswith("text/plain")
+
+
+def test_a_page_of_no_run_is_refused(tab, runs):
+    assert tab(runs("a"))("/page").status_code == 400
+
+
+def test_a_name_is_no_markup(tab, runs):
+    name = NASTY.replace("/", "")
+    ask = tab(runs(name))
+    text = ask("/page", run=ask("/runs").json["runs"][0]["name"]).text
+    assert "<script" not in text
+    assert escape(name, quote=False) in text
+
+
+def test_where_nothing_is_the_tab_is_inactive_and_becomes_active(tab, runs, tmp_path, monkeypatch):
+    monkeypatch.setattr("keras_perf.tab.shown_runs.FRESH_S", 0.0)
+    ask = tab(tmp_path / "logs")
+    assert not ask.plugin.is_active()
+    assert ask("/runs").json == {"runs": []}
+    runs("a")
+    assert ask.plugin.is_active()
+
+
+def test_what_the_browser_loads_is_there(tab, runs):
+    ask = tab(runs("a"))
+    assert "export async function render" in ask("/index.js").text
+    assert ask("/index.js").content_type.startswith("text/javascript")
+    for sheet in ("/tab.css", "/page.css"):
+        assert ask(sheet).content_type.startswith("text/css")
+    assert "eval" not in ask("/index.js").text
+    assert "innerHTML" not in ask("/index.js").text
+    assert ask.plugin.frontend_metadata().es_module_path in ask.plugin.get_plugin_apps()
+
+
+def test_several_directories_by_name():
+    spec = "one:/logs/a,/logs/b:c,gs://bucket/d,two:gs://bucket/e"
+    assert log_dirs("", SimpleNamespace(logdir_spec=spec)) == {
+        "one": "/logs/a",
+        "/logs/b:c": "/logs/b:c",
+        "gs://bucket/d": "gs://bucket/d",
+        "two": "gs://bucket/e",
+    }
+    assert log_dirs("/logs", None) == {"": "/logs"}
+    assert log_dirs(None, None) == {}
+
+
+def test_runs_of_several_directories_have_their_names(tab, runs):
+    logs = runs("a", "b")
+    spec = SimpleNamespace(logdir_spec=f"x:{logs / 'a'},y:{logs / 'b'}")
+    assert {run["name"] for run in tab("", spec)("/runs").json["runs"]} == {"x", "y"}
+
+
+@pytest.mark.fault(1, "something that the tab needs cannot be imported when TensorBoard starts")
+def test_tensorboard_starts_where_the_tab_cannot(monkeypatch, caplog):
+    monkeypatch.setitem(sys.modules, "keras_perf.tab.plugin", None)
+    assert PerformanceLoader().load(SimpleNamespace(logdir="", flags=None)) is None
+    assert "There is no Performance tab" in caplog.text
+
+
+def test_the_loader_imports_nothing_heavy():
+    heavy = "{'pandas', 'tensorflow', 'matplotlib', 'keras'}"
+    program = f"import sys, keras_perf.tab.loader; print({heavy} & set(sys.modules))"
+    told = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert told.stdout.strip() == "set()"
