@@ -14,6 +14,7 @@ from typing import Any
 from keras_perf.records.run.advice_trials import AdviceTrials
 from keras_perf.records.run.capture import Capture
 from keras_perf.records.run.exchange import ExchangeFacts
+from keras_perf.records.run.gpu_use import GpuUse
 from keras_perf.records.run.hook_calls import HookCalls
 from keras_perf.records.run.outlier import Outliers
 from keras_perf.records.run.outside_steps import OutsideSteps
@@ -141,6 +142,7 @@ class RunFacts:
     length: Length = field(default_factory=Length)
     input: InputFacts = field(default_factory=InputFacts)
     gpu: GpuFacts = field(default_factory=GpuFacts)
+    gpu_use: GpuUse = field(default_factory=GpuUse)
     outliers: Outliers = field(default_factory=Outliers)
     outside: OutsideSteps | None = fact(record(OutsideSteps))
     undisturbed_ms: float | None = fact(number(most=1e12))
