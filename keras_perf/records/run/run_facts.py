@@ -133,6 +133,7 @@ class RunFacts:
 
     `undisturbed_ms` is what the quickest steps take inside the train function; `hooks` how often
     each `Class.hook` did its work; `trace_agreement` what a trace and the split tell of each part;
+    `operations_on_cpu` type → milliseconds per traced step, beside a GPU, the longest first;
     `not_known` name → reason of what would be here, but could not be asked.
     """
 
@@ -154,6 +155,7 @@ class RunFacts:
     advice_trials: AdviceTrials | None = fact(record(AdviceTrials))
     captures: tuple[Capture, ...] = fact(any_of(record(Capture)), ())
     trace_agreement: tuple[Agreement, ...] = fact(any_of(record(Agreement)), ())
+    operations_on_cpu: Mapping[str, float] = fact(named(number()), {})
     not_known: Mapping[str, str] = fact(named(text), {})
 
     @property
