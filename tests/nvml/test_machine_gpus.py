@@ -12,9 +12,9 @@ import tensorflow as tf
 import keras_perf as kp
 from keras_perf.observation.facts import gpu_use
 from keras_perf.observers.nvml.cuda_order import CudaError
-from keras_perf.observers.nvml.machine_gpus import machine_gpus
+from keras_perf.observers.nvml.machine_gpus import driver_mismatch, machine_gpus
 
-UNKNOWN = 999
+UNKNOWN, LIB_RM_VERSION_MISMATCH = 999, 18
 
 
 def test_every_gpu_is_told_of_with_those_who_compute_on_it(nvml):
@@ -40,6 +40,13 @@ def test_without_gpus_or_driver_there_are_none(nvml):
     nvml.add("GPU-1")
     nvml.fail("nvmlInitWithFlags", UNKNOWN)
     assert machine_gpus(we_use_one=False) == []
+
+
+@pytest.mark.parametrize(("code", "mismatch"), [(LIB_RM_VERSION_MISMATCH, True), (UNKNOWN, False)])
+def test_an_updated_driver_is_told_from_one_that_is_not_there(nvml, code, mismatch):
+    assert not driver_mismatch()
+    nvml.fail("nvmlInitWithFlags", code)
+    assert driver_mismatch() == mismatch
 
 
 def test_what_one_gpu_does_not_tell_is_missing(nvml):

@@ -93,6 +93,11 @@ def _the_gpus(use: GpuUse) -> str:
 
 def _no_gpu(use: GpuUse) -> str:
     """Why TensorFlow has none of the machine's GPUs; "" where it has, or there is none."""
+    if use.driver_mismatch and not use.gpus_visible:
+        return (
+            "NVIDIA's driver was updated while it was loaded (NVML: driver/library version "
+            "mismatch). Restart the machine, or load its kernel modules anew."
+        )
     if not use.machine_gpus or use.gpus_visible != 0:
         return ""
     if use.cuda_build is False:

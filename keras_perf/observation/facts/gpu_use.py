@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from keras_perf.observers.asking import Questions
 from keras_perf.observers.nvml.cuda_order import CudaError, cuda_uuids
-from keras_perf.observers.nvml.machine_gpus import machine_gpus
+from keras_perf.observers.nvml.machine_gpus import driver_mismatch, machine_gpus
 
 LIBRARIES = ("cudart", "cublas", "cublasLt", "cufft", "cusolver", "cusparse", "cudnn")
 """What TensorFlow opens, all of it, before it takes a GPU (xla/tsl/platform/default/
@@ -47,6 +47,7 @@ def gpu_use_facts(maps: Path = Path("/proc/self/maps")) -> Questions:
     return {
         "system": platform.system,
         "machine_gpus": on_machine,
+        "driver_mismatch": driver_mismatch,
         "cuda_build": tf.test.is_built_with_cuda,
         "cuda_visible_devices": partial(os.environ.get, "CUDA_VISIBLE_DEVICES"),
         "gpus_found": found,

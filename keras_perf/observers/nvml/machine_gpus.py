@@ -50,6 +50,20 @@ def machine_gpus(*, we_use_one: bool) -> list[dict[str, Any]]:
             pynvml.nvmlShutdown()
 
 
+def driver_mismatch() -> bool:
+    """The driver was updated and the machine not restarted since: nothing can use its GPUs."""
+    try:
+        import pynvml
+    except ImportError:
+        return False
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        return bool(error.value == pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH)
+    pynvml.nvmlShutdown()
+    return False
+
+
 def _processes(nvml: Any, gpu: Gpu) -> set[int] | None:
     try:
         return {each.pid for each in nvml.nvmlDeviceGetComputeRunningProcesses(gpu.handle)}

@@ -35,15 +35,17 @@ BUSY_PCT = 10.0
 class GpuUse:
     """GPUs of the machine, of CUDA, of TensorFlow; and where the model is.
 
-    `cuda_gpus` are what CUDA shows this process, and `missing_libraries` what TensorFlow opens and
-    could not: both are asked only where the machine has GPUs and TensorFlow finds none, so that
-    `gpus_found` is 0. `gpus_visible` of these `tf.config.set_visible_devices` leaves.
+    With a `driver_mismatch` NVML lists no GPU. `cuda_gpus` are what CUDA shows this process, and
+    `missing_libraries` what TensorFlow opens and could not: both are asked only where the machine
+    has GPUs and TensorFlow finds none, so that `gpus_found` is 0. `gpus_visible` of these
+    `tf.config.set_visible_devices` leaves.
     `variables_on` counts the trainable variables on each device, as in `{"GPU:0": 12}`;
     `operations_on` is the device on which `fit`, or the loop, was begun.
     """
 
     system: str = fact(text, "")
     machine_gpus: tuple[MachineGpu, ...] = fact(any_of(record_of(MachineGpu)), ())
+    driver_mismatch: bool = fact(flag, default=False)
     cuda_build: bool | None = fact(flag)
     cuda_visible_devices: str | None = fact(text)
     cuda_gpus: int | None = fact(count())

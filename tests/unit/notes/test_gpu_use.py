@@ -84,6 +84,12 @@ def test_why_tensorflow_has_no_gpu_is_the_first_line(context, cause, remedy):
     assert str(found).splitlines()[0] == said
 
 
+def test_a_driver_that_was_updated_underneath_is_named():
+    (said,) = alerts(**NONE_FOUND, machine_gpus=[], driver_mismatch=True)
+    assert said.startswith("The GPU is not used: NVIDIA's driver was updated")
+    assert "Restart the machine" in said
+
+
 @pytest.mark.parametrize("hidden", [{"cuda_visible_devices": ""}, {"gpus_found": 2}])
 def test_gpus_that_others_compute_on_and_that_are_hidden_are_hidden_on_purpose(hidden):
     assert alerts(**NONE_FOUND | {"machine_gpus": [BUSY, BUSY]} | hidden) == []
