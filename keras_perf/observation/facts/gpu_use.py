@@ -47,7 +47,7 @@ def gpu_use_facts(maps: Path = Path("/proc/self/maps")) -> Questions:
     return {
         "system": platform.system,
         "machine_gpus": on_machine,
-        "driver_mismatch": driver_mismatch,
+        "driver_mismatch": lambda: not on_machine() and driver_mismatch(),
         "cuda_build": tf.test.is_built_with_cuda,
         "cuda_visible_devices": partial(os.environ.get, "CUDA_VISIBLE_DEVICES"),
         "gpus_found": found,

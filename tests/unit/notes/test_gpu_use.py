@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from hand_built import H200, summary
+from hand_built import H200, frame, point, summary
 
 from keras_perf.report.as_json import reports_json
 from keras_perf.report.diagnosis import diagnosis_of
+from keras_perf.report.page.page import page_html
 from keras_perf.report.run_report import RunReport
 
 H = {"name": "NVIDIA H200", "utilization_pct": 0.0, "other_processes": 0}
@@ -164,8 +165,10 @@ def test_who_else_computes_on_a_gpu_is_told_with_its_memory():
     assert alerts({"gpu/0/other_processes": 0.09}) == []
 
 
-def test_programs_are_told_too():
+def test_programs_and_the_page_are_told_too():
     found = diagnosis(**NONE_FOUND, cuda_build=False)
-    report = RunReport("run", found, found.summary.intervals)
+    report = RunReport("run", found, frame(point(10, 10, 10.0, compute=10.0)))
     (run,) = json.loads(reports_json([report]))["runs"]
     assert run["alerts"] == list(found.alerts)
+    shown = page_html([report])
+    assert shown.index("(NVIDIA H200) is not used") < shown.index(f">{found.verdict}<")
