@@ -130,7 +130,7 @@ def _columns(device: _Device, steps: Steps, host: Host) -> pd.DataFrame:
     launched = device.kernel & ~np.isnan(device.delay)
     kernels, time = sums(device.kernel, one), sums(device.kernel, length)
     busy = device.cover(device.end >= device.begin)
-    on_cpu = host.cpu_operations.cover
+    on_cpu = host.cpu_operations(steps.line).cover
     held = busy | on_cpu | host.waits.cover
 
     def idle(meanwhile: Cover, otherwise: Cover) -> NDArray[np.float64]:

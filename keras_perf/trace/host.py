@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_perf.trace.cover import Cover, Ticks
-from keras_perf.trace.host_operations import Executor, Operations
+from keras_perf.trace.host_operations import CpuOperations, Executor, OnThread, joined
 from keras_perf.trace.xplane import Events, Line, Plane, XSpace
 
 _WAIT = re.compile(r"IteratorGetNext(AsOptional|Sync)?Op::\w*Compute\w*")
@@ -56,26 +56,12 @@ class PythonLine:
 
 
 @dataclass(frozen=True)
-class CpuOperations(Spans):
-    """Operations of the steps that ran on the CPU, with their types."""
-
-    types: tuple[str, ...]
-
-    def longest_ms(self) -> dict[str, float]:
-        """The time of each type over the whole trace, longest first."""
-        total: dict[str, float] = {}
-        for type_, ticks in zip(self.types, (self.end - self.begin).tolist(), strict=True):
-            total[type_] = total.get(type_, 0.0) + ticks / 1e9
-        return dict(sorted(total.items(), key=lambda item: -item[1]))
-
-
-@dataclass(frozen=True)
 class Host:
     """What was found; times in picoseconds since the first line began.
 
     `waits` are all waits for input, `fetched` the begins of those that brought a batch,
     `launches` the begins of calls into the driver by their correlation id, which a trace names by
-    the kernel that they launch. `cpu_operations` is looked for beside GPUs only.
+    the kernel that they launch. `operations` are looked for beside GPUs only.
     """
 
     lines: tuple[PythonLine, ...]
@@ -83,8 +69,15 @@ class Host:
     fetched: Ticks
     collectives: Spans
     launches: dict[int, int] = field(repr=False)
-    cpu_operations: CpuOperations
+    operations: tuple[OnThread, ...] = field(default=(), repr=False)
     loops: bool = False
+
+    def cpu_operations(self, line: PythonLine) -> CpuOperations:
+        """Operations on the CPU of the functions that this thread calls.
+
+        The input pipeline's functions are called by other threads.
+        """
+        return joined([thread.of(line.runs) for thread in self.operations])
 
 
 def read_host(space: XSpace) -> Host:
@@ -94,7 +87,7 @@ def read_host(space: XSpace) -> Host:
     collectives: list[Events] = []
     brought: list[bool] = []
     launches: dict[int, int] = {}
-    operations: list[Operations] = []
+    operations: list[OnThread] = []
     loops = False
     for plane in space.host_planes:
         # Keras and tf.range put the steps of one execution into a while loop.
@@ -111,20 +104,19 @@ def read_host(space: XSpace) -> Host:
                 calls = _launches(plane, line.events)
                 launches |= calls
                 at = np.array(list(calls.values()), dtype=np.int64)
-                operations += executor.operations(line.events, at)
+                operations.append(executor.operations(line.events, at))
             python = _python_line(plane, line, executor)
             if python is not None:
                 lines.append(python)
             # The next line is decoded before this name is bound to it.
             del line
-    runs = frozenset[int]().union(*(python.runs for python in lines))
     return Host(
         tuple(lines),
         _spans(*waits),
         _with_batch(waits, np.array(brought, dtype=bool)),
         _spans(*collectives),
         launches,
-        _of_the_steps(operations, runs),
+        tuple(operations),
         loops,
     )
 
@@ -143,17 +135,6 @@ def _launches(plane: Plane, events: Events) -> dict[int, int]:
     calls = _chosen(events, np.array(names, dtype=np.int64))
     told = (int(plane.stats(encoded).get(_CORRELATION, 0)) for encoded in calls.encoded)
     return dict(zip(told, calls.begin.tolist(), strict=True))
-
-
-def _of_the_steps(operations: list[Operations], runs: frozenset[int]) -> CpuOperations:
-    """Those of functions that a Python thread called: the input pipeline's are not."""
-    own = [each for each in operations if each.run in runs]
-    nothing = np.array([], dtype=np.int64)
-    return CpuOperations(
-        np.concatenate([nothing, *(each.begin for each in own)]),
-        np.concatenate([nothing, *(each.end for each in own)]),
-        tuple(type_ for each in own for type_ in each.types),
-    )
 
 
 def _chosen(events: Events, ids: Ticks) -> Events:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,39 +43,75 @@ class Executor:
         """Ids of the functions that are called on a thread."""
         return set(self._ids(_chosen(events, self._runs)))
 
-    def operations(self, events: Events, launches: Ticks) -> list[Operations]:
-        """Those of each function that run on a thread and launch nothing on a device.
+    def operations(self, events: Events, launches: Ticks) -> OnThread:
+        """Those that run on a thread and launch nothing on a device.
 
         Arguments:
             events: of the thread.
             launches: when it called the driver.
         """
         found = _chosen(events, np.array(list(self._types), dtype=np.int64))
-        if not len(found.begin):
-            return []
         at = np.sort(launches)
-        first, last = np.searchsorted(at, found.begin), np.searchsorted(at, found.end)
-        found = found.where(first == last)
+        launching = np.searchsorted(at, found.begin) < np.searchsorted(at, found.end)
+        found = found.where(~launching & (found.duration > 0))
+        types = tuple(self._types[int(i)] for i in found.name_id)
         processes = _chosen(events, self._processes)
-        ids = np.array(self._ids(processes), dtype=np.int64)
-        every = []
-        for id_ in np.unique(ids):
-            held = Cover(processes.begin[ids == id_], processes.end[ids == id_])
-            inside = held.within(found.begin, found.end) == found.duration
-            own = found.where(inside & (found.duration > 0))
-            types = tuple(self._types[int(i)] for i in own.name_id)
-            every.append(Operations(int(id_), own.begin, own.end, types))
-        return every
+        runs = np.array(self._ids(processes) if types else [], dtype=np.int64)
+        return OnThread(found, types, processes, runs)
 
     def _ids(self, events: Events) -> list[int]:
         return [int(self._plane.stats(encoded).get("id", 0)) for encoded in events.encoded]
 
 
-class Operations:
-    """Operations of one call of a function, on one thread."""
+@dataclass(frozen=True)
+class OnThread:
+    """Operations on one thread, and when the executor worked there, and for which call."""
 
-    def __init__(self, run: int, begin: Ticks, end: Ticks, types: tuple[str, ...]) -> None:
-        self.run, self.begin, self.end, self.types = run, begin, end, types
+    found: Events
+    types: tuple[str, ...]
+    processes: Events
+    runs: Ticks
+
+    def of(self, runs: frozenset[int]) -> CpuOperations:
+        """The operations of these calls of functions."""
+        if not self.types:
+            return CpuOperations(self.found.begin, self.found.end, ())
+        own = np.isin(self.runs, list(runs))
+        held = Cover(self.processes.begin[own], self.processes.end[own])
+        inside = held.within(self.found.begin, self.found.end) == self.found.duration
+        types = tuple(self.types[i] for i in np.flatnonzero(inside))
+        return CpuOperations(self.found.begin[inside], self.found.end[inside], types)
+
+
+@dataclass(frozen=True)
+class CpuOperations:
+    """Operations that ran on the CPU, with their types."""
+
+    begin: Ticks
+    end: Ticks
+    types: tuple[str, ...]
+
+    @property
+    def cover(self) -> Cover:
+        """Their union."""
+        return Cover(self.begin, self.end)
+
+    def longest_ms(self) -> dict[str, float]:
+        """The time of each type over the whole trace, longest first."""
+        total: dict[str, float] = {}
+        for type_, ticks in zip(self.types, (self.end - self.begin).tolist(), strict=True):
+            total[type_] = total.get(type_, 0.0) + ticks / 1e9
+        return dict(sorted(total.items(), key=lambda item: -item[1]))
+
+
+def joined(parts: Sequence[CpuOperations]) -> CpuOperations:
+    """Those of several threads."""
+    nothing = np.array([], dtype=np.int64)
+    return CpuOperations(
+        np.concatenate([nothing, *(part.begin for part in parts)]),
+        np.concatenate([nothing, *(part.end for part in parts)]),
+        tuple(type_ for part in parts for type_ in part.types),
+    )
 
 
 def _chosen(events: Events, ids: NDArray[np.int64]) -> Events:

@@ -58,7 +58,7 @@ def trace_frame(space: XSpace) -> pd.DataFrame:
         collective = host.collectives.cover.within(steps.begin, steps.next_begin)
         frame["collective_ms"] = collective / 1e9
     frame.attrs["steps_from"] = steps.origin
-    longest = host.cpu_operations.longest_ms()
+    longest = host.cpu_operations(steps.line).longest_ms()
     frame.attrs["cpu_operations"] = {type_: ms / len(frame) for type_, ms in longest.items()}
     return frame
 
