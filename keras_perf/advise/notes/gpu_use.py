@@ -27,9 +27,10 @@ def gpu_use_alerts(summary: Summary) -> Iterator[str]:
     container or a scheduler keeps from this process, and others than NVIDIA's.
     """
     use = summary.facts.gpu_use
-    if why := _no_gpu(use) or _on_the_cpu(use):
+    if why := _no_gpu(use) or _begun_on_the_cpu(use):
         yield f"{_the_gpus(use)} not used: {why}"
         return
+    yield from _model_on_the_cpu(use)
     if alone := idle_beside(summary):
         idle = f"GPU {alone[0]} is" if len(alone) == 1 else f"GPUs {_listed(alone)} are"
         yield (
@@ -103,7 +104,7 @@ def _no_gpu(use: GpuUse) -> str:
     if use.cuda_build is False:
         return _no_cuda_build(use.system)
     hidden = use.cuda_visible_devices
-    if not use.gpus_found and (hidden is None or use.cuda_gpus):
+    if not use.gpus_found and not _hides(hidden, use):
         return _not_found(use)
     if all(gpu.busy for gpu in use.machine_gpus):
         # Hidden, and somebody computes on each: that is meant.
@@ -117,6 +118,17 @@ def _no_gpu(use: GpuUse) -> str:
         f"CUDA_VISIBLE_DEVICES={hidden!r} leaves this process none. Unset it, or give the "
         "numbers of GPUs, before TensorFlow is imported."
     )
+
+
+def _hides(visible_devices: str | None, use: GpuUse) -> bool:
+    """`CUDA_VISIBLE_DEVICES` begins with what is no GPU: CUDA shows those before it."""
+    if visible_devices is None or use.cuda_gpus:
+        return False
+    first = visible_devices.split(",")[0].strip()
+    if first.isdigit():
+        return int(first) >= len(use.machine_gpus)
+    # What a UUID belongs to only CUDA says.
+    return not first.startswith(("GPU-", "MIG-")) or use.cuda_gpus == 0
 
 
 def _no_cuda_build(system: str) -> str:
@@ -150,22 +162,24 @@ def _not_found(use: GpuUse) -> str:
     )
 
 
-def _on_the_cpu(use: GpuUse) -> str:
-    """TensorFlow has a GPU, and the model is elsewhere; "" where it is not so."""
-    if not use.gpus_visible:
+def _begun_on_the_cpu(use: GpuUse) -> str:
+    """TensorFlow has a GPU, and training was begun where it is not the default; "" elsewhere."""
+    if not use.gpus_visible or not (use.operations_on or "").startswith("CPU"):
         return ""
-    if use.variables_on and all(device.startswith("CPU") for device in use.variables_on):
-        count = sum(use.variables_on.values())
-        return (
-            f"the model's {count} trainable variables are on the CPU, where with tf.device(…) or "
-            "a strategy has put them. Build and compile the model without."
+    return (
+        "training was begun under with tf.device('/CPU:0'), so its operations run on the CPU. "
+        "Build, compile and train the model outside of it."
+    )
+
+
+def _model_on_the_cpu(use: GpuUse) -> Iterator[str]:
+    devices = use.variables_on
+    if use.gpus_visible and devices and all(device.startswith("CPU") for device in devices):
+        yield (
+            f"The model is on the CPU, though TensorFlow has a GPU: its {sum(devices.values())} "
+            "trainable variables are read and updated there, and copied in every step. with "
+            "tf.device(…) or a strategy has put them there: build and compile the model without."
         )
-    if use.operations_on is not None and use.operations_on.startswith("CPU"):
-        return (
-            "training was begun under with tf.device('/CPU:0'), so its operations run on the CPU. "
-            "Call it outside."
-        )
-    return ""
 
 
 def _listed(items: Sequence[object]) -> str:

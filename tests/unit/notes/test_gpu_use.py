@@ -91,6 +91,26 @@ def test_a_driver_that_was_updated_underneath_is_named():
     assert "Restart the machine" in said
 
 
+@pytest.mark.parametrize(
+    ("visible_devices", "shown", "hides"),
+    [
+        ("", None, True),
+        (" -1", None, True),
+        ("NoDevFiles", None, True),
+        ("1", 0, True),
+        ("GPU-12", 0, True),
+        ("GPU-12", None, False),
+        ("0", 0, False),
+        ("0,1", None, False),
+        ("-1", 1, False),
+    ],
+)
+def test_cuda_visible_devices_is_blamed_for_what_it_hides_only(visible_devices, shown, hides):
+    hidden = {"cuda_visible_devices": visible_devices, "cuda_gpus": shown}
+    (said,) = alerts(**NONE_FOUND, **hidden)
+    assert ("CUDA_VISIBLE_DEVICES" in said) == hides
+
+
 @pytest.mark.parametrize("hidden", [{"cuda_visible_devices": ""}, {"gpus_found": 2}])
 def test_gpus_that_others_compute_on_and_that_are_hidden_are_hidden_on_purpose(hidden):
     assert alerts(**NONE_FOUND | {"machine_gpus": [BUSY, BUSY]} | hidden) == []
@@ -100,13 +120,15 @@ def test_gpus_that_others_compute_on_and_that_are_hidden_are_hidden_on_purpose(h
 
 def test_a_model_on_the_cpu_is_named_though_tensorflow_has_a_gpu():
     (said,) = alerts(variables_on={"CPU:0": 12}, operations_on="GPU:0")
-    assert "the model's 12 trainable variables are on the CPU" in said
-    assert "Build and compile the model without" in said
+    assert said.startswith("The model is on the CPU, though TensorFlow has a GPU: its 12 trainable")
+    assert "build and compile the model without" in said
 
 
-def test_a_training_begun_under_the_cpu_is_named():
-    (said,) = alerts(operations_on="CPU:0")
-    assert "under with tf.device('/CPU:0')" in said
+@pytest.mark.parametrize("variables_on", [{"GPU:0": 12}, {"CPU:0": 12}])
+def test_a_training_begun_under_the_cpu_is_named(variables_on):
+    (said,) = alerts(operations_on="CPU:0", variables_on=variables_on)
+    assert said.startswith("The GPU of this machine (NVIDIA H200) is not used: training was begun")
+    assert "outside of it" in said
 
 
 @pytest.mark.parametrize("variables_on", [{}, {"CPU:0": 1, "GPU:0": 11}, {"GPU:0": 6, "GPU:1": 6}])
