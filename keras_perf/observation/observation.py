@@ -11,6 +11,7 @@ from typing import Any
 import keras
 
 from keras_perf.observation.completed_executions import Completed
+from keras_perf.observation.facts.gpu_use import gpu_use_facts
 from keras_perf.observation.facts.machine_facts import machine_facts
 from keras_perf.observation.facts.model_facts import (
     model_facts,
@@ -91,6 +92,7 @@ class Observation:
         self.pipeline: PipelineModel | None = None
         self.rows_differ: bool | None = None
         self.recording = Recording(run, self._facts)
+        self.recording.learn(gpu_use_facts())
         self.diagnoses = True
         self.closed, self._closing = False, threading.Lock()
         self._begun = clock()

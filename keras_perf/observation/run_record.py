@@ -18,6 +18,9 @@ from keras_perf.trace.trace import Trace
 
 logger = logging.getLogger("keras_perf")
 
+NAMED = 5
+"""Operations on the CPU are so many at most."""
+
 
 class Recording:
     """Writers by log directory, and the facts that go into each of them.
@@ -90,8 +93,12 @@ class Recording:
 
     def _note_differences(self, summary: Summary) -> None:
         """Where the newest trace and the split do not tell the same, and why."""
-        compared = compare_with_split(self.traces[-1].to_frame(), summary)
-        self.facts = replace(self.facts, trace_agreement=compared)
+        trace = self.traces[-1]
+        self.facts = replace(
+            self.facts,
+            trace_agreement=compare_with_split(trace.to_frame(), summary),
+            operations_on_cpu=dict(list(trace.cpu_operations.items())[:NAMED]),
+        )
 
     def finish(self, step: int, *, diagnoses: bool) -> None:
         """Writes the facts, and the diagnosis if this run gives one."""

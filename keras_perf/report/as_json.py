@@ -31,6 +31,7 @@ def _run(report: RunReport, first: RunReport) -> dict[str, Any]:
     diagnosis = report.diagnosis
     return {
         "run": report.name,
+        "alerts": diagnosis.alerts,
         "verdict": diagnosis.verdict,
         "explanation": diagnosis.explanation,
         "steps": report.summary.steps,

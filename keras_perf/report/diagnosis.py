@@ -10,6 +10,7 @@ import pandas as pd
 
 from keras_perf.advise.notes.all_notes import notes_of
 from keras_perf.advise.notes.fits import fit_notes
+from keras_perf.advise.notes.gpu_use import gpu_use_alerts
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.all_rules import combined_speedup, recommendations
 from keras_perf.advise.situation import situation_of
@@ -37,6 +38,7 @@ class Diagnosis:
         combined_speedup: what all of them buy a step together: expected, low, high.
         combined_whole_speedup: the same for the whole training, with what lies between epochs.
         notes: what the reader should know about the figures.
+        alerts: what comes before all else, as a GPU that is not used; mostly empty.
         summary: what was measured.
     """
 
@@ -48,6 +50,7 @@ class Diagnosis:
     notes: tuple[str, ...]
     summary: Summary = field(repr=False)
     combined_whole_speedup: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    alerts: tuple[str, ...] = ()
 
     @property
     def events(self) -> tuple[Outlier, ...]:
@@ -69,6 +72,8 @@ class Diagnosis:
         return str(self._told(Terminal()))
 
     def _told(self, form: Form) -> Form:
+        for alert in self.alerts:
+            form.paragraph(alert)
         form.verdict(self.verdict, self.explanation)
         form.table(*self._parts_table())
         for place, advice in enumerate(self.recommendations, 1):
@@ -141,13 +146,15 @@ def diagnosis_of_training(training: Training) -> Diagnosis:
 
 def diagnosis_of(summary: Summary) -> Diagnosis:
     """The diagnosis of what was measured."""
+    alerts = tuple(gpu_use_alerts(summary))
     if not summary.steps:
         step = {**dict.fromkeys(PARTS, 0.0), "step": 0.0}
         why = (
             "no step was measured: training ended within the warm-up, or StepGapDetector "
             "was not among the callbacks."
         )
-        return Diagnosis("inconclusive", why, step, (), (1.0, 1.0, 1.0), (), summary)
+        one = 1.0, 1.0, 1.0
+        return Diagnosis("inconclusive", why, step, (), one, (), summary, one, alerts)
     situation = situation_of(summary)
     verdict, explanation = verdict_of(situation)
     advice = recommendations(situation) if summary.steps >= ENOUGH_STEPS else ()
@@ -162,4 +169,5 @@ def diagnosis_of(summary: Summary) -> Diagnosis:
         tuple(notes_of(situation, verdict, {each.id for each in advice})),
         summary,
         combined_speedup(situation, advice, "whole"),
+        alerts,
     )

@@ -1,6 +1,7 @@
 """What a step did on the GPUs, from the planes of the devices.
 
-Never seen on a real GPU's trace so far; the names are those of TensorFlow's CUDA tracer.
+Read by hand in a few public traces of GPUs; tested on constructed ones only. The names are those
+of TensorFlow's CUDA tracer.
 """
 
 from __future__ import annotations
@@ -14,24 +15,23 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from keras_perf.trace.cover import Cover, Ticks, within_each
+from keras_perf.trace.host import Host
+from keras_perf.trace.kernel_kinds import (
+    COLLECTIVE,
+    NO_KERNEL,
+    TENSOR_CORE,
+    TO_DEVICE,
+    TO_HOST,
+    changes_layout,
+    operation_of,
+    tensor_cores_could,
+    unfused_normalization,
+)
 from keras_perf.trace.steps import Steps
 from keras_perf.trace.xplane import Events, Plane
 
 _STREAM = "Stream #"
 """Other lines of a device are derived from its streams."""
-
-_TO_DEVICE, _TO_HOST = re.compile("MemcpyH2D"), re.compile("MemcpyD2H")
-_NO_KERNEL = re.compile("Memcpy|Memset")
-_COLLECTIVE = re.compile("nccl|rccl", re.IGNORECASE)
-_TENSOR_CORE = re.compile(
-    r"[a-z](884|8816|8832|1684|1688|16816|16832)|[hiqw]g?mma|xmma|tensorop|nvjet", re.IGNORECASE
-)
-"""Shapes and names of matrix instructions in names of cuBLAS's, cuDNN's and CUTLASS's kernels."""
-
-_ELIGIBLE = re.compile(
-    r"MatMul|Conv[23]D|DepthwiseConv2d|CudnnRNN|Einsum|XlaDot|gemm|^dot|^conv(olution|\b)"
-)
-"""Types of TensorFlow's operations, and names of XLA's, that tensor cores can do."""
 
 
 @dataclass(frozen=True)
@@ -44,15 +44,15 @@ class _Device:
     collective: NDArray[np.bool_]
     eligible: NDArray[np.bool_]
     tensor_core: NDArray[np.bool_]
+    layout: NDArray[np.bool_]
+    normalization: NDArray[np.bool_]
     delay: NDArray[np.float64]
 
     def cover(self, chosen: NDArray[np.bool_]) -> Cover:
         return Cover(self.begin[chosen], self.end[chosen])
 
 
-def device_columns(
-    planes: tuple[Plane, ...], steps: Steps, launches: Mapping[int, int]
-) -> pd.DataFrame:
+def device_columns(planes: tuple[Plane, ...], steps: Steps, host: Host) -> pd.DataFrame:
     """A row a step, the mean of all GPUs of the host.
 
     Work counts in the step in whose time it ran, from its begin to the next one's: devices lag
@@ -61,16 +61,19 @@ def device_columns(
     Arguments:
         planes: of the GPUs.
         steps: the rows.
-        launches: when the host launched, by correlation id; picoseconds.
+        host: what it did meanwhile.
 
     Returns:
         `kernel_ms` (at least one kernel ran), `kernels`, `kernel_mean_ms`,
         `kernel_launch_delay_ms` (mean time from the launching call to the kernel's begin, queue
         and all), `copy_to_device_ms`, `copy_to_host_ms`, `collective_ms`,
-        `device_idle_in_step_ms`, `device_idle_between_steps_ms`, and of the kernels' time
-        `tensor_core_eligible_pct` and `tensor_core_pct`.
+        `device_idle_in_step_ms`, `device_idle_between_steps_ms`, of which idle time
+        `waits_for_cpu_operation_ms` (an operation of the step ran on the CPU) and
+        `waits_for_launch_ms` (the rest of it in which the host executed the step, less waits for
+        input), of the kernels' time `layout_change_ms` and `unfused_normalization_ms`, and
+        shares of it, `tensor_core_eligible_pct` and `tensor_core_pct`.
     """
-    devices = [_columns(_read(plane, launches), steps) for plane in planes]
+    devices = [_columns(_read(plane, host.launches), steps, host) for plane in planes]
     # What a device has no figure of (a mean of no kernels) does not count.
     return pd.concat(devices).groupby(level=0).mean()
 
@@ -88,31 +91,30 @@ def _read(plane: Plane, launches: Mapping[int, int]) -> _Device:
     def named(pattern: re.Pattern[str]) -> NDArray[np.bool_]:
         return np.isin(joined.name_id, plane.ids(pattern.search))
 
-    kernel = ~named(_NO_KERNEL)
+    kernel = ~named(NO_KERNEL)
     told = [plane.stats(encoded) for encoded in joined.encoded]
     launched = [launches.get(int(stats.get("correlation_id", -1)), np.nan) for stats in told]
-    tensor_core = kernel & named(_TENSOR_CORE)
-    eligible = [_ELIGIBLE.search(_operation(stats)) is not None for stats in told]
+    tensor_core = kernel & named(TENSOR_CORE)
+    operations = [operation_of(stats) for stats in told]
+    names = [plane.event_names.get(int(i), "") for i in joined.name_id]
+    eligible = [tensor_cores_could(operation) for operation in operations]
+    layout = [changes_layout(*pair) for pair in zip(names, operations, strict=True)]
     return _Device(
         joined.begin,
         joined.end,
         kernel,
-        named(_TO_DEVICE),
-        named(_TO_HOST),
-        named(_COLLECTIVE),
+        named(TO_DEVICE),
+        named(TO_HOST),
+        named(COLLECTIVE),
         tensor_core | (kernel & np.array(eligible, dtype=bool)),
         tensor_core,
+        kernel & np.array(layout, dtype=bool),
+        kernel & np.array(unfused_normalization(operations), dtype=bool),
         joined.begin - np.array(launched, dtype=float),
     )
 
 
-def _operation(stats: Mapping[str, object]) -> str:
-    """The operation that launched a kernel: of `model/dense/MatMul:MatMul` the type."""
-    name = str(stats.get("tf_op") or stats.get("hlo_op") or "")
-    return re.split("[/:]", name)[-1]
-
-
-def _columns(device: _Device, steps: Steps) -> pd.DataFrame:
+def _columns(device: _Device, steps: Steps, host: Host) -> pd.DataFrame:
     begin, end, following = steps.begin, steps.end, steps.next_begin
     step = within_each(begin, following, device.begin)
 
@@ -128,6 +130,13 @@ def _columns(device: _Device, steps: Steps) -> pd.DataFrame:
     launched = device.kernel & ~np.isnan(device.delay)
     kernels, time = sums(device.kernel, one), sums(device.kernel, length)
     busy = device.cover(device.end >= device.begin)
+    on_cpu = host.cpu_operations(steps.line).cover
+    held = busy | on_cpu | host.waits.cover
+
+    def idle(meanwhile: Cover, otherwise: Cover) -> NDArray[np.float64]:
+        both = (meanwhile | otherwise).within(begin, following)
+        return (both - otherwise.within(begin, following)) / 1e9
+
     # A step without kernels has no mean of them.
     with np.errstate(invalid="ignore"):
         return pd.DataFrame(
@@ -142,6 +151,10 @@ def _columns(device: _Device, steps: Steps) -> pd.DataFrame:
                 "device_idle_in_step_ms": (end - begin - busy.within(begin, end)) / 1e9,
                 "device_idle_between_steps_ms": (following - end - busy.within(end, following))
                 / 1e9,
+                "waits_for_cpu_operation_ms": idle(on_cpu, busy),
+                "waits_for_launch_ms": idle(steps.line.executions.cover, held),
+                "layout_change_ms": sums(device.layout, length),
+                "unfused_normalization_ms": sums(device.normalization, length),
                 "tensor_core_eligible_pct": 100 * sums(device.eligible, length) / time,
                 "tensor_core_pct": 100 * sums(device.tensor_core, length) / time,
             }

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_perf.trace.cover import Cover, Ticks
+from keras_perf.trace.host_operations import CpuOperations, Executor, OnThread, joined
 from keras_perf.trace.xplane import Events, Line, Plane, XSpace
 
 _WAIT = re.compile(r"IteratorGetNext(AsOptional|Sync)?Op::\w*Compute\w*")
 _EXECUTION = "EagerKernelExecute"
+_CORRELATION = "correlation_id"
 _COLLECTIVE = re.compile(r"(^|[/:])(Collective(Reduce|Gather)|NcclAllReduce)")
-_LAUNCH = re.compile(r"(cu|cuda|hip)(Launch|GraphLaunch|Memcpy|Memset)\w*")
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class PythonLine:
     markers: dict[str, Markers]
     calls: dict[str, Spans]
     executions: Spans
+    runs: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,8 @@ class Host:
     """What was found; times in picoseconds since the first line began.
 
     `waits` are all waits for input, `fetched` the begins of those that brought a batch,
-    `launches` the begins of calls into the driver by their correlation id.
+    `launches` the begins of calls into the driver by their correlation id, which a trace names by
+    the kernel that they launch. `operations` are looked for beside GPUs only.
     """
 
     lines: tuple[PythonLine, ...]
@@ -66,7 +69,15 @@ class Host:
     fetched: Ticks
     collectives: Spans
     launches: dict[int, int] = field(repr=False)
+    operations: tuple[OnThread, ...] = field(default=(), repr=False)
     loops: bool = False
+
+    def cpu_operations(self, line: PythonLine) -> CpuOperations:
+        """Operations on the CPU of the functions that this thread calls.
+
+        The input pipeline's functions are called by other threads.
+        """
+        return joined([thread.of(line.runs) for thread in self.operations])
 
 
 def read_host(space: XSpace) -> Host:
@@ -76,22 +87,25 @@ def read_host(space: XSpace) -> Host:
     collectives: list[Events] = []
     brought: list[bool] = []
     launches: dict[int, int] = {}
+    operations: list[OnThread] = []
     loops = False
     for plane in space.host_planes:
         # Keras and tf.range put the steps of one execution into a while loop.
         loops = loops or any(name.startswith("while/") for name in plane.event_names.values())
         wait_ids = plane.ids(_WAIT.fullmatch)
         collective_ids = plane.ids(_COLLECTIVE.search)
-        launch_ids = plane.ids(_LAUNCH.match) if space.gpu_planes else wait_ids[:0]
+        executor = Executor(plane)
         for line in plane.lines():
             found = _chosen(line.events, wait_ids)
             waits.append(found)
             brought += ["element_size" in plane.stats(encoded) for encoded in found.encoded]
             collectives.append(_chosen(line.events, collective_ids))
-            calls = _chosen(line.events, launch_ids)
-            for begin, encoded in zip(calls.begin.tolist(), calls.encoded, strict=True):
-                launches[int(plane.stats(encoded).get("correlation_id", 0))] = begin
-            python = _python_line(plane, line)
+            if space.gpu_planes:
+                calls = _launches(plane, line.events)
+                launches |= calls
+                at = np.array(list(calls.values()), dtype=np.int64)
+                operations.append(executor.operations(line.events, at))
+            python = _python_line(plane, line, executor)
             if python is not None:
                 lines.append(python)
             # The next line is decoded before this name is bound to it.
@@ -102,8 +116,25 @@ def read_host(space: XSpace) -> Host:
         _with_batch(waits, np.array(brought, dtype=bool)),
         _spans(*collectives),
         launches,
+        tuple(operations),
         loops,
     )
+
+
+def _launches(plane: Plane, events: Events) -> dict[int, int]:
+    """Begins of the calls into the driver, by their correlation id.
+
+    All events of one name have statistics of the same names.
+    """
+    ids, first = np.unique(events.name_id, return_index=True)
+    names = [
+        i
+        for i, at in zip(ids, first, strict=True)
+        if _CORRELATION in plane.stats(events.encoded[at])
+    ]
+    calls = _chosen(events, np.array(names, dtype=np.int64))
+    told = (int(plane.stats(encoded).get(_CORRELATION, 0)) for encoded in calls.encoded)
+    return dict(zip(told, calls.begin.tolist(), strict=True))
 
 
 def _chosen(events: Events, ids: Ticks) -> Events:
@@ -124,7 +155,7 @@ def _with_batch(waits: list[Events], brought: NDArray[np.bool_]) -> Ticks:
     return np.sort(begin[brought] if brought.any() else begin)
 
 
-def _python_line(plane: Plane, line: Line) -> PythonLine | None:
+def _python_line(plane: Plane, line: Line, executor: Executor) -> PythonLine | None:
     """The line, if something on it is a step marker or the call of a `tf.function`."""
     events = line.events
     markers: dict[str, Markers] = {}
@@ -141,7 +172,8 @@ def _python_line(plane: Plane, line: Line) -> PythonLine | None:
     if not markers and not calls:
         return None
     executions = _chosen(events, plane.ids(_EXECUTION.__eq__))
-    return PythonLine(line.name, markers, calls, _spans(executions))
+    runs = frozenset(executor.runs_of(events))
+    return PythonLine(line.name, markers, calls, _spans(executions), runs)
 
 
 def _markers(plane: Plane, events: Events) -> Markers:

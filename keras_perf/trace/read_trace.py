@@ -62,4 +62,5 @@ def read_trace(path_or_log_dir: str | os.PathLike[str]) -> Trace:
         {str(name): float(value) for name, value in means.items()},
         tuple(errors),
         frame,
+        next(iter(frames.values())).attrs["cpu_operations"],
     )

@@ -35,7 +35,7 @@ def trace_frame(space: XSpace) -> pd.DataFrame:
         `python_ms` (the rest of the execution) and `gap_ms` (until the next execution). The last
         step has no gap: `gap_ms` and `step_ms` are NaN. `collective_ms` is there if collective
         operations are, and the columns of `device_columns` if GPUs are. `attrs["steps_from"]`
-        is `markers` or `functions`.
+        is `markers` or `functions`, `attrs["cpu_operations"]` as `Trace` has it.
 
     Raises:
         NoStepsError: (a ValueError) no thread marked a step or called a `tf.function`.
@@ -53,11 +53,13 @@ def trace_frame(space: XSpace) -> pd.DataFrame:
         )
     frame = _host_columns(host, steps)
     if space.gpu_planes:
-        frame = frame.join(device_columns(space.gpu_planes, steps, host.launches))
+        frame = frame.join(device_columns(space.gpu_planes, steps, host))
     elif len(host.collectives.begin):
         collective = host.collectives.cover.within(steps.begin, steps.next_begin)
         frame["collective_ms"] = collective / 1e9
     frame.attrs["steps_from"] = steps.origin
+    longest = host.cpu_operations(steps.line).longest_ms()
+    frame.attrs["cpu_operations"] = {type_: ms / len(frame) for type_, ms in longest.items()}
     return frame
 
 

@@ -28,6 +28,10 @@ _LABELS = {
     "collective_ms": "collectives",
     "device_idle_in_step_ms": "device idle in step",
     "device_idle_between_steps_ms": "device idle between steps",
+    "waits_for_launch_ms": "device waits for launches",
+    "waits_for_cpu_operation_ms": "device waits for the CPU's operations",
+    "layout_change_ms": "changes of layout",
+    "unfused_normalization_ms": "unfused batch normalization",
     "tensor_core_eligible_pct": "tensor cores could, %",
     "tensor_core_pct": "tensor cores did, %",
 }
@@ -53,6 +57,9 @@ class Trace:
     means: Mapping[str, float]
     errors: tuple[str, ...] = field(repr=False)
     frame: pd.DataFrame = field(repr=False, compare=False)
+    cpu_operations: Mapping[str, float] = field(default_factory=dict)
+    """Beside a GPU: types of operations of the steps that ran on the CPU, with their milliseconds
+    per step, the longest first; of the first host."""
 
     def to_frame(self) -> pd.DataFrame:
         """A row a step; the columns are those of `keras_perf.trace.step_frame.trace_frame`.

@@ -148,8 +148,12 @@ def test_a_gpu_without_gpm_tells_these_in_these_units(nvml, opened):
     nvml.add("GPU-1")
     nvml.process(os.getpid(), 900)
     nvml.process(1, 50)
-    own = {"process_memory_used_mib": 900.0, "other_processes": 1.0}
-    assert values_of(opened()) == PLAIN | own
+    told = {
+        "process_memory_used_mib": 900.0,
+        "other_processes": 1.0,
+        "other_memory_used_mib": 50.0,
+    }
+    assert values_of(opened()) == PLAIN | told
 
 
 def test_a_gpu_with_gpm_tells_more(nvml, opened):
@@ -271,7 +275,10 @@ def test_memory_that_the_driver_keeps_to_itself_is_absent(nvml, opened):
     ("function", "tags"),
     [
         ("nvmlDeviceGetPowerUsage", ["power_w"]),
-        ("nvmlDeviceGetComputeRunningProcesses_v3", ["other_processes", "process_memory_used_mib"]),
+        (
+            "nvmlDeviceGetComputeRunningProcesses_v3",
+            ["other_memory_used_mib", "other_processes", "process_memory_used_mib"],
+        ),
         ("nvmlDeviceGetTotalEnergyConsumption", ["mean_power_w"]),
     ],
 )

@@ -28,6 +28,17 @@ CONTEXT: dict[str, Any] = {
     "gpus": {"gpu/0": "NVIDIA H200 GPU-1"},
     "gpu_persistence": {"gpu/0": False},
     "gpu_thread_mode": None,
+    "system": "Linux",
+    "machine_gpus": [{"name": "NVIDIA H200", "utilization_pct": 0.0, "other_processes": 0}] * 2,
+    "driver_mismatch": False,
+    "cuda_build": True,
+    "cuda_visible_devices": "0,1",
+    "cuda_gpus": 2,
+    "missing_libraries": ["cudnn"],
+    "gpus_found": 2,
+    "gpus_visible": 2,
+    "variables_on": {"GPU:0": 12},
+    "operations_on": "GPU:0",
     "threads": {"intra_op": 0, "inter_op": 3},
     "float16_softmax": True,
     "layer_widths": [10, 33],
@@ -135,6 +146,7 @@ CONTEXT: dict[str, Any] = {
         }
         for part, why in (("train function", "profiler"), ("step", "agrees"))
     ],
+    "operations_on_cpu": {"Unique": 2.0},
     "steps_per_execution_trial": {
         "recommended": 8,
         "predicted_speedup": 1.2,
@@ -181,6 +193,14 @@ VALUES = {
     "gpu/0/other_processes": 1.0,
     "trace/execution_ms": 3.0,
     "trace/python_ms": 1.0,
+    "trace/step_time_ms": 10.0,
+    "trace/kernel_ms": 3.0,
+    "trace/kernels": 300.0,
+    "trace/kernel_mean_ms": 0.01,
+    "trace/waits_for_launch_ms": 5.0,
+    "trace/waits_for_cpu_operation_ms": 1.0,
+    "trace/layout_change_ms": 1.0,
+    "trace/unfused_normalization_ms": 1.0,
 }
 
 WRONG_FIGURES = (math.inf, -math.inf, math.nan, 0.0, -1.0, 1e-40, 3e38)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 
 from keras_perf.advise.notes.contention import contention_notes
 from keras_perf.advise.notes.gpu import gpu_notes
+from keras_perf.advise.notes.gpu_trace import gpu_trace_notes
 from keras_perf.advise.notes.not_measured import not_measured_notes
 from keras_perf.advise.notes.settings import settings_notes
 from keras_perf.advise.notes.slow_input import slow_input_notes
@@ -34,5 +35,6 @@ def notes_of(situation: Situation, verdict: str, advised: Collection[str]) -> It
     yield from worker_notes(summary)
     yield from contention_notes(summary)
     yield from gpu_notes(summary)
+    yield from gpu_trace_notes(summary)
     yield from trace_notes(summary.facts)
     yield from not_measured_notes(summary, advised)

@@ -48,7 +48,6 @@ def gpu_notes(summary: Summary) -> Iterator[str]:
     gpus = [Gpu(index, summary) for index in sorted(map(int, indices))]
     for gpu in gpus:
         yield from filter(None, (look(gpu) for look in _LOOKS))
-    yield from _idle(gpus)
 
 
 def starving(gpu: Gpu) -> str | None:
@@ -148,17 +147,6 @@ def slow_link(gpu: Gpu) -> str | None:
     )
 
 
-def shared(gpu: Gpu) -> str | None:
-    """Another process computes on it."""
-    others = gpu.get("other_processes")
-    if others is None or others < 0.1:
-        return None
-    return (
-        f"Other processes computed on GPU {gpu.index} ({others:.1f} on average): its figures are "
-        "theirs, too, and they took their part of its time."
-    )
-
-
 def persistence_off(gpu: Gpu) -> str | None:
     """The driver lets go of the GPU whenever nobody uses it. No step is slower for it."""
     if gpu.run.facts.gpu.gpu_persistence.get(f"gpu/{gpu.index}", True):
@@ -170,19 +158,6 @@ def persistence_off(gpu: Gpu) -> str | None:
     )
 
 
-def _idle(gpus: list[Gpu]) -> Iterator[str]:
-    """Those that do nothing while another one works."""
-    busy = {gpu.index: b for gpu in gpus if (b := gpu.get("utilization_pct")) is not None}
-    if not busy or max(busy.values()) < HALF_BUSY_PCT:
-        return
-    for index, value in busy.items():
-        if value < IDLE_PCT:
-            yield (
-                f"GPU {index} is idle ({value:.0f} % utilization) while another one works: "
-                "tf.distribute.MirroredStrategy would use it."
-            )
-
-
 _LOOKS: tuple[Callable[[Gpu], str | None], ...] = (
     starving,
     fluctuating,
@@ -191,6 +166,5 @@ _LOOKS: tuple[Callable[[Gpu], str | None], ...] = (
     memory_headroom,
     throttled,
     slow_link,
-    shared,
     persistence_off,
 )

@@ -9,6 +9,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from keras_perf.observation.facts.gpu_use import variables_on
 from keras_perf.observation.facts.pipeline_model import PipelineModel
 from keras_perf.observers.asking import Questions, unwarned
 from keras_perf.trials.train_function import inner_function
@@ -21,6 +22,7 @@ def model_facts(model: keras.Model) -> Questions:
         "parameters": lambda: int(model.count_params()) if model.built else None,
         "float16_softmax": partial(ends_in_float16_softmax, model),
         "layer_widths": partial(layer_widths, model),
+        "variables_on": partial(variables_on, model),
     }
 
 

@@ -180,7 +180,7 @@ class EnergyCounter(Source):
 class Processes(Source):
     """Whose memory it is."""
 
-    tags = ("process_memory_used_mib", "other_processes")
+    tags = ("process_memory_used_mib", "other_processes", "other_memory_used_mib")
     every_s = SLOW_S
 
     def read(self, now: float) -> Values:
@@ -196,4 +196,6 @@ class Processes(Source):
         values = {"other_processes": float(len(others))}
         with contextlib.suppress(TypeError):  # None where the driver keeps it to itself
             values["process_memory_used_mib"] = sum(p.usedGpuMemory for p in own) / _MIB
+            all_of_it = sum(process.usedGpuMemory for process in listed) / _MIB
+            values["other_memory_used_mib"] = all_of_it - values["process_memory_used_mib"]
         return values

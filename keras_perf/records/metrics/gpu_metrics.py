@@ -37,6 +37,12 @@ SAMPLED = (
         "Other processes that compute on the GPU.",
         "As process_memory_used_mib.",
     ),
+    _gpu(
+        "other_memory_used_mib",
+        "MiB",
+        "Device memory in use by other processes that compute.",
+        "As process_memory_used_mib.",
+    ),
     _gpu("power_w", "W", "Board power.", "The driver averages it over about a second."),
     _gpu(
         "mean_power_w",

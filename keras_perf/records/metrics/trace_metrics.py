@@ -85,6 +85,30 @@ TRACE_METRICS = (
         "As trace/kernel_ms.",
     ),
     Metric(
+        "trace/waits_for_launch_ms",
+        "ms",
+        "Time in which the host executed a step and the device had nothing to do.",
+        "Without waits for input and for operations on the CPU. The profiler lengthens launching.",
+    ),
+    Metric(
+        "trace/waits_for_cpu_operation_ms",
+        "ms",
+        "Time in which an operation of the step ran on the CPU and the device did nothing.",
+        "Needs host_tracer_level 2.",
+    ),
+    Metric(
+        "trace/layout_change_ms",
+        "ms",
+        "Kernels that only bring data from channels last to channels first, or back.",
+        "Told by names; not those that XLA fuses.",
+    ),
+    Metric(
+        "trace/unfused_normalization_ms",
+        "ms",
+        "Kernels that are pieces of a batch normalization.",
+        "Told by names; not those that XLA fuses.",
+    ),
+    Metric(
         "trace/tensor_core_eligible_pct",
         "%",
         "Share of kernel time that tensor cores could do.",

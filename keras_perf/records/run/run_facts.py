@@ -14,6 +14,7 @@ from typing import Any
 from keras_perf.records.run.advice_trials import AdviceTrials
 from keras_perf.records.run.capture import Capture
 from keras_perf.records.run.exchange import ExchangeFacts
+from keras_perf.records.run.gpu_use import GpuUse
 from keras_perf.records.run.hook_calls import HookCalls
 from keras_perf.records.run.outlier import Outliers
 from keras_perf.records.run.outside_steps import OutsideSteps
@@ -132,6 +133,7 @@ class RunFacts:
 
     `undisturbed_ms` is what the quickest steps take inside the train function; `hooks` how often
     each `Class.hook` did its work; `trace_agreement` what a trace and the split tell of each part;
+    `operations_on_cpu` type → milliseconds per traced step, beside a GPU, the longest first;
     `not_known` name → reason of what would be here, but could not be asked.
     """
 
@@ -141,6 +143,7 @@ class RunFacts:
     length: Length = field(default_factory=Length)
     input: InputFacts = field(default_factory=InputFacts)
     gpu: GpuFacts = field(default_factory=GpuFacts)
+    gpu_use: GpuUse = field(default_factory=GpuUse)
     outliers: Outliers = field(default_factory=Outliers)
     outside: OutsideSteps | None = fact(record(OutsideSteps))
     undisturbed_ms: float | None = fact(number(most=1e12))
@@ -152,6 +155,7 @@ class RunFacts:
     advice_trials: AdviceTrials | None = fact(record(AdviceTrials))
     captures: tuple[Capture, ...] = fact(any_of(record(Capture)), ())
     trace_agreement: tuple[Agreement, ...] = fact(any_of(record(Agreement)), ())
+    operations_on_cpu: Mapping[str, float] = fact(named(number()), {})
     not_known: Mapping[str, str] = fact(named(text), {})
 
     @property

@@ -80,6 +80,7 @@ def _verdict(report: RunReport) -> Element:
         shown.append(element("div", element("dt", "predicted, with all advice followed"), gain))
     return element(
         "section",
+        *(element("p", alert, class_="because") for alert in diagnosis.alerts),
         element("p", diagnosis.verdict, class_="name"),
         element("p", why[:1].upper() + why[1:], class_="because"),
         element("dl", *shown, class_="figures"),

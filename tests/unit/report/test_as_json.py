@@ -37,7 +37,8 @@ QUICK = RunReport("logs/quick", diagnosis_of(summary(compute=5.0)), pd.DataFrame
 EMPTY = RunReport("logs/empty", diagnosis_of(summary(0)), pd.DataFrame())
 
 KEYS = {
-    "run", "verdict", "explanation", "steps", "breakdown", "steps_per_sec", "examples_per_sec",
+    "run", "alerts", "verdict", "explanation", "steps", "breakdown", "steps_per_sec",
+    "examples_per_sec",
     "times_as_fast_as_first", "recommendations", "combined_speedup", "combined_whole_speedup",
     "outside_ms", "exchange_ms", "workers", "owners_ms", "event_totals", "notes", "stages",
     "events",

@@ -215,9 +215,10 @@ def gpu_trace():
     )
     host.line(
         "cuda",
-        ("cuLaunchKernel", 1, 1.1, {"correlation_id": 1}),
-        ("cuLaunchKernel", 2, 2.1, {"correlation_id": 2}),
-        ("cuLaunchKernel", 13, 13.1, {"correlation_id": 3}),
+        # Calls into the driver are named by the kernel, where they launch one of a name.
+        ("ampere_fp16_s16816gemm_fp16_128x64", 1, 1.1, {"correlation_id": 1}),
+        ("relu_kernel", 2, 2.1, {"correlation_id": 2}),
+        ("cuGraphLaunch", 13, 13.1, {"correlation_id": 3}),
     )
     gpu = BuiltPlane("/device:GPU:0")
     gpu.line(

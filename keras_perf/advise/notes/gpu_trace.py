@@ -1,0 +1,120 @@
+"""What the trace of a GPU shows that a step need not spend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from keras_perf.analyse.summary import Summary
+
+WORTH_SAYING = 0.05
+"""Share of a step."""
+
+LAUNCHING = 0.2
+"""Share of a traced step: the profiler makes launching itself longer."""
+
+MANY_KERNELS, SHORT_MS = 50, 0.05
+"""A device that runs shorter kernels may wait for the host: in public traces of Keras (2021, 150
+kernels a step of 0.005 ms each) 0.09 ms of the host's time went into each."""
+
+NEARLY_BUSY = 0.7
+"""Share of a step without a profiler in which kernels run."""
+
+_AMPERE = (8, 0)
+"""Compute capability from which on TensorFlow's layout optimizer keeps channels last in bfloat16;
+in float16 from (7, 0) on; not in a training in float32 (generic_layout_optimizer.cc)."""
+
+
+def gpu_trace_notes(summary: Summary) -> Iterator[str]:
+    """A sentence or two on each part that is worth it, with what would save it.
+
+    What it cannot see: how much faster training would be, and what XLA has fused.
+    """
+    if summary.trace.get("kernel_ms") and summary.step_ms > 0:
+        yield from filter(None, (look(summary) for look in _LOOKS))
+
+
+def layout_changed(summary: Summary) -> str | None:
+    """Kernels that only transpose between channels last and channels first."""
+    took = summary.trace.get("layout_change_ms", 0.0)
+    if took < WORTH_SAYING * summary.step_ms:
+        return None
+    return (
+        f"Bringing images from channels last to channels first and back takes {_of(took, summary)} "
+        f"on the GPU. {_one_layout(summary)}"
+    )
+
+
+def _one_layout(summary: Summary) -> str:
+    facts = summary.facts
+    gpus = facts.machine.training_gpus
+    if (facts.settings.dtype_policy or "float32") != "float32":
+        return (
+            'Channels last (data_format="channels_last") throughout the model needs none of it in '
+            "mixed precision."
+        )
+    newest = bool(gpus) and gpus[0].compute_capability >= _AMPERE
+    policy = "mixed_bfloat16" if newest else "mixed_float16"
+    return (
+        "In float32 TensorFlow computes convolutions channels first: "
+        f'keras.mixed_precision.set_global_policy("{policy}") keeps them channels last, and '
+        'keras.config.set_image_data_format("channels_first") has all of the model as they want it.'
+    )
+
+
+def normalization_unfused(summary: Summary) -> str | None:
+    """Batch normalization in a dozen kernels, each of which reads all of its input."""
+    took = summary.trace.get("unfused_normalization_ms", 0.0)
+    if took < WORTH_SAYING * summary.step_ms:
+        return None
+    return (
+        f"Batch normalization takes {_of(took, summary)} on the GPU, piece by piece: Keras 3 has "
+        "no fused one on TensorFlow. model.compile(..., jit_compile=True) lets XLA fuse the pieces."
+    )
+
+
+def bound_by_launches(summary: Summary) -> str | None:
+    """The device runs many short kernels and waits for the next ones in between."""
+    trace = summary.trace
+    waits, traced = trace.get("waits_for_launch_ms", 0.0), trace.get("step_time_ms", 0.0)
+    kernels, mean_ms = trace.get("kernels", 0.0), trace.get("kernel_mean_ms", 0.0)
+    many_short = kernels >= MANY_KERNELS and mean_ms <= SHORT_MS
+    nearly_busy = trace["kernel_ms"] > NEARLY_BUSY * summary.step_ms
+    if not many_short or nearly_busy or not waits > LAUNCHING * traced > 0:
+        return None
+    compiled = summary.facts.settings.jit_compile
+    xla = "" if compiled else "jit_compile=True makes fewer of them, "
+    return (
+        f"The GPU waits for the host to launch kernels for {waits:.3g} ms of each traced step of "
+        f"{traced:.3g} ms: it runs {kernels:.0f} kernels a step, {mean_ms * 1e3:.3g} µs each. "
+        f"{xla}a larger batch longer ones, and TF_GPU_THREAD_MODE=gpu_private keeps the input "
+        "pipeline from the threads that launch. (The profiler lengthens launching.)"
+    )
+
+
+def operations_on_cpu(summary: Summary) -> str | None:
+    """The device waits for operations of the step that run on the CPU."""
+    waits = summary.trace.get("waits_for_cpu_operation_ms", 0.0)
+    traced = summary.trace.get("step_time_ms", 0.0)
+    if not waits > WORTH_SAYING * traced > 0:
+        return None
+    longest = summary.facts.operations_on_cpu
+    names = ", ".join(f"{name} {ms:.3g} ms" for name, ms in list(longest.items())[:3])
+    mostly = f" ({names})" if names else ""
+    return (
+        f"The GPU waits for operations of the step that run on the CPU{mostly} for {waits:.3g} ms "
+        f"of each traced step of {traced:.3g} ms. Move them into the input pipeline, or use ones "
+        "that run on a GPU: not on strings, nor in tf.py_function, tf.numpy_function or "
+        "tf.device('/CPU:0'). tf.debugging.set_log_device_placement(True) tells where each runs."
+    )
+
+
+def _of(took_ms: float, summary: Summary) -> str:
+    return f"{took_ms:.3g} ms, {took_ms / summary.step_ms:.0%} of a step,"
+
+
+_LOOKS: tuple[Callable[[Summary], str | None], ...] = (
+    bound_by_launches,
+    operations_on_cpu,
+    layout_changed,
+    normalization_unfused,
+)
