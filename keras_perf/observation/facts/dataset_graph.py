@@ -18,9 +18,6 @@ MOST_STAGES = 100
 
 READERS = ("TFRecord", "TextLine", "FixedLengthRecord")
 
-FILE_KINDS = ("t_f_record", "text_line", "fixed_length_record", "csv", "load")
-"""Kinds of stages that read files and call no function."""
-
 ONE_AT_A_TIME = (
     "DecodeAndCropJpeg",
     "DecodeBmp",
@@ -100,7 +97,7 @@ def _graph(dataset: Any) -> WrittenPipeline | None:
 def _file_systems(nodes: list[Any], chains: list[Chain]) -> tuple[str, ...]:
     """Texts in a dataset that reads no files are no names of files."""
     stages = [stage for chain in chains for stage in chain]
-    if not any(stage.reads_files or stage.kind in FILE_KINDS for stage in stages):
+    if not any(stage.reads_files or stage.is_reader for stage in stages):
         return ()
     try:
         return file_systems(nodes)

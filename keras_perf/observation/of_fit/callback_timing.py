@@ -94,9 +94,13 @@ class CallbackTiming(keras.callbacks.Callback):
 
     def hook_sources(self) -> dict[str, SourceLine]:
         """Where the hooks that are timed stand in the user's program, by `Class.hook`."""
-        between = [(leaf, hook) for leaf in self._leaves for hook in _TIMED]
-        asked = {owner_of(leaf, hook): source_of(getattr(leaf, hook)) for leaf, hook in between}
-        return {owner: source for owner, source in asked.items() if source is not None}
+        found: dict[str, set[SourceLine]] = {}
+        for leaf in self._leaves:
+            for hook in _TIMED:
+                if (source := source_of(getattr(leaf, hook))) is not None:
+                    found.setdefault(owner_of(leaf, hook), set()).add(source)
+        # Of two with one name nobody knows which of them takes the time.
+        return {owner: sources.pop() for owner, sources in found.items() if len(sources) == 1}
 
     def restore(self) -> None:
         """Leaves the list as it was; hooks go on being forwarded until Keras lets go of us."""

@@ -65,6 +65,14 @@ class WrittenStage:
     elements: int | None = fact(count())
     source: SourceLine | None = fact(record(SourceLine))
 
+    @property
+    def is_reader(self) -> bool:
+        """It reads files and calls no function."""
+        return self.kind in READER_KINDS
+
+
+READER_KINDS = ("t_f_record", "text_line", "fixed_length_record", "csv", "load")
+"""`TFRecordDataset` and its like, as `WrittenStage.kind`."""
 
 Chain = tuple[WrittenStage, ...]
 """From a source to where it ends, or meets others."""
