@@ -82,4 +82,4 @@ def _called(situation: Situation) -> list[WrittenStage]:
 def _is_nearly_idle(situation: Situation) -> bool:
     model = situation.model
     beside_ms = model.cpu_ms - model.rest.get("compute", 0.0)
-    return 0 < model.cpu_ms and beside_ms < COMPUTES * model.produce_ms
+    return model.cpu_ms > 0 and beside_ms < COMPUTES * model.produce_ms

@@ -56,6 +56,5 @@ def _started_anew(situation: Situation, name: str) -> Iterator[str]:
         remedy = started_once(loader)
     yield (
         f"The first batch of an epoch comes late, for {paused_ms:.3g} ms of each step on average: "
-        f"each epoch starts the {loader.workers} processes of the {name} anew. {remedy[0].upper()}"
-        f"{remedy[1:]}."
+        f"each epoch starts the {loader.workers} processes of the {name} anew; {remedy}."
     )

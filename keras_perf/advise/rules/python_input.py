@@ -7,9 +7,9 @@ from dataclasses import replace
 from keras_perf.advise.as_written import at
 from keras_perf.advise.code_names import identifier
 from keras_perf.advise.interpreter import KERAS_INPUT, LOADERS
+from keras_perf.advise.loaders import reads_in_threads, with_processes
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.in_a_loop import own_processes
-from keras_perf.advise.loaders import reads_in_threads, with_processes
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel

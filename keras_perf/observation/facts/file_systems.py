@@ -16,7 +16,7 @@ MOUNTS = Path("/proc/self/mounts")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
 
-def file_systems(nodes: list[Any], mounts: Path = MOUNTS) -> tuple[str, ...]:
+def file_systems(nodes: list[Any]) -> tuple[str, ...]:
     """Of what these nodes of a dataset read: `gs://`, or the type of a mount such as `nfs4`.
 
     File names are looked for where a dataset holds texts: in what it is made of and in constants
@@ -27,7 +27,7 @@ def file_systems(nodes: list[Any], mounts: Path = MOUNTS) -> tuple[str, ...]:
     What it cannot see: names that Python code or an operation makes.
     """
     names = [name for node in nodes for name in _names(node)]
-    types = _mount_types(mounts)
+    types = _mount_types()
     found = {_system(name, types) for name in dict.fromkeys(names)}
     return tuple(sorted(system for system in found if system is not None))
 
@@ -72,10 +72,10 @@ def _system(name: str, types: dict[str, str]) -> str | None:
     return next((types[str(each)] for each in (real, *real.parents) if str(each) in types), None)
 
 
-def _mount_types(mounts: Path) -> dict[str, str]:
+def _mount_types() -> dict[str, str]:
     """Where something is mounted → its type."""
     try:
-        lines = mounts.read_text(errors="replace").splitlines()
+        lines = MOUNTS.read_text(errors="replace").splitlines()
     except OSError:
         return {}
     # The kernel writes blanks in a path as \040.
