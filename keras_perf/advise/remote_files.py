@@ -49,9 +49,13 @@ def reading_stage(situation: Situation) -> str | None:
     """The stage that sets the pace, if it reads files and waits for them; None elsewhere.
 
     What it cannot see: which part of a function of the user's reads. Where such a function does
-    it, the process must have been nearly idle, as CPU sampling tells.
+    it, CPU sampling must have told that the process was nearly idle; nowhere may it have told
+    that it computed.
     """
     model = situation.model
+    beside_ms = model.cpu_ms - model.rest.get("compute", 0.0)
+    if beside_ms > COMPUTES * model.produce_ms:
+        return None
     slowest = max(model.stages, key=lambda name: model.stages[name], default=None)
     if slowest is None or not model.stages[slowest]:
         return None
@@ -62,7 +66,7 @@ def reading_stage(situation: Situation) -> str | None:
         alike = [stage for stage in _called(situation) if runs_as(stage.kind, slowest)]
         written = alike[0] if len(alike) == 1 else None
     reads = written is not None and written.reads_files
-    return slowest if reads and _is_nearly_idle(situation) else None
+    return slowest if reads and model.cpu_ms else None
 
 
 def _is_a_readers_own(name: str, situation: Situation) -> bool:
@@ -77,9 +81,3 @@ def _called(situation: Situation) -> list[WrittenStage]:
     """Stages that call functions of the user's."""
     chains = situation.facts.input.chains
     return [stage for chain in chains for stage in chain if stage.kind in WORK]
-
-
-def _is_nearly_idle(situation: Situation) -> bool:
-    model = situation.model
-    beside_ms = model.cpu_ms - model.rest.get("compute", 0.0)
-    return model.cpu_ms > 0 and beside_ms < COMPUTES * model.produce_ms

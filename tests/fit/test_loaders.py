@@ -147,7 +147,7 @@ def iterate(loader):
         yield x, y
 
 
-def test_a_fit_on_a_data_loader_splits_its_wait(tmp_path, monkeypatch):
+def test_a_fit_on_a_data_loader_splits_its_wait_and_trains_as_without(tmp_path, monkeypatch):
     methods = {"__iter__": iterate, "__len__": lambda loader: len(loader.dataset)}
     fake = of_library("DataLoader", "torch.utils.data.dataloader", **methods)
     data = types.SimpleNamespace(DataLoader=fake)
@@ -157,8 +157,12 @@ def test_a_fit_on_a_data_loader_splits_its_wait(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", torch)
     x, y = (np.split(each.view(Tensor), 60) for each in arrays(60))
     loader = made(fake, **vars(torch_loader(dataset=list(zip(x, y, strict=True)), batch_size=8)))
+    watched, alone = model(), model()
     callbacks = kp.perf_callbacks(tmp_path, profiler=False, gpu=False)
-    model().fit(loader, verbose=0, shuffle=False, callbacks=callbacks)
+    watched.fit(loader, verbose=0, shuffle=False, callbacks=callbacks)
+    alone.fit(loader, verbose=0, shuffle=False)
+    for one, other in zip(watched.get_weights(), alone.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
     summary = kp.diagnose(tmp_path).summary
     known = summary.facts.input
     assert known.input_kind == "DataLoader"

@@ -55,6 +55,7 @@ def _started_anew(situation: Situation, name: str) -> Iterator[str]:
     if facts.input.input_kind == "Grain":
         remedy = started_once(loader)
     yield (
-        f"The first batch of an epoch comes late, for {paused_ms:.3g} ms of each step on average: "
-        f"each epoch starts the {loader.workers} processes of the {name} anew; {remedy}."
+        f"The first batch of an epoch comes late, for {paused_ms:.3g} ms of each step on average. "
+        f"That the {loader.workers} processes of the {name} start anew in each epoch is a part of "
+        f"it: {remedy}."
     )

@@ -13,6 +13,8 @@ from keras_perf.advise.rules.in_a_loop import own_processes
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel
+from keras_perf.records.run.pipeline import InputFacts
+from keras_perf.records.run.source_line import SourceLine
 
 SEVERAL_CORES = 1.2
 """A generator that uses so many times the CPU time that it takes has threads of its own."""
@@ -51,7 +53,7 @@ def parallel_input(situation: Situation) -> Recommendation | None:
         handing_ms = HANDED_OVER_MS * (1 - optimism)
         return replace(shared, cpu_ms=model.cpu_ms + handing_ms, prefetched=True)
 
-    named = f"{LOADERS.get(kind, kind)}{at(known.input_source)}"
+    named = f"{LOADERS.get(kind, kind)}{at(_source(known))}"
     makers = f"{present} processes make" if known.input_processes else "one thread of Python runs"
     return predicted(
         model,
@@ -83,6 +85,12 @@ def _kind(situation: Situation) -> str | None:
     if kind in KERAS_INPUT:
         return kind
     return "map of Python code" if situation.interpreter_ms else None
+
+
+def _source(known: InputFacts) -> SourceLine | None:
+    """Where the Python code stands; None where several maps run such code."""
+    of_maps = [stage.source for chain in known.chains for stage in chain if stage.python]
+    return known.input_source or (of_maps[0] if len(of_maps) == 1 else None)
 
 
 def _uses_cores(situation: Situation) -> bool:

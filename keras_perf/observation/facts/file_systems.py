@@ -55,9 +55,11 @@ def _ends(tensor: Any) -> Iterator[str]:
     """The first and the last text of a tensor of texts."""
     if getattr(tensor, "dtype", None) != tf.string or not hasattr(tensor, "numpy"):
         return
-    flat = tf.reshape(tensor, [-1])
-    for value in (flat[:1], flat[-1:]):
-        yield from (name.decode(errors="replace") for name in value.numpy())
+    with tf.device("CPU:0"):
+        # Not all of them: there may be a million.
+        flat = tf.reshape(tensor, [-1])
+        ends = [*flat[:1].numpy(), *flat[-1:].numpy()]
+    yield from (name.decode(errors="replace") for name in ends)
 
 
 def _system(name: str, types: dict[str, str]) -> str | None:

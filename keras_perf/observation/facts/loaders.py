@@ -84,7 +84,7 @@ def _of_grain(dataset: Any) -> dict[str, Any]:
         if (options := getattr(node, "_read_options", None)) is not None:
             found["read_threads"] = int(options.num_threads)
         if (processes := getattr(node, "_multiprocessing_options", None)) is not None:
-            # Before Grain 0.2.13 one dataset stood for all processes.
+            # In Grain 0.2.12 and before, one dataset stands for all processes.
             found["workers"] = int(processes.num_workers)
             found["ahead"] = int(processes.per_worker_buffer_size)
         elif type(node).__name__ == "ProcessPrefetchIterDataset":

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hand_built import FITS_IN_MEMORY, between_epochs, situation, stage
+from hand_built import FITS_IN_MEMORY, between_epochs, situation, stage, summary
 
+from keras_perf.advise.notes.stage_order import order_notes
 from keras_perf.advise.rules.caching import cache
 from keras_perf.advise.rules.epochs import amortize_epoch_callback
 from keras_perf.advise.rules.files_and_order import interleave
@@ -117,3 +118,27 @@ def test_a_generator_and_a_pydataset_are_named_with_their_lines():
     context["input_kind"] = "PyDataset"
     advice = parallel_input(situation(input_wait=9.5, compute=0.5, context=context))
     assert advice.action.startswith("model.fit(Photos(workers=8, use_multiprocessing=True), ...)")
+
+
+def test_a_map_of_python_code_is_named_with_its_line():
+    python = written(function="load", python=True, source=LOAD["chains"][0][1]["source"])
+    found = situation(
+        input_wait=0.5,
+        compute=9.5,
+        stages=[stage("Map", 9.5), stage("Prefetch", 0.0)],
+        context={"dataset": python},
+        sensors={"host/interpreter_wait_ms": 4.0},
+        process_cpu_pct=100.0,
+    )
+    advice = parallel_input(found)
+    assert advice.reason.startswith("The map of Python code (train.py, line 31) holds Python's")
+
+
+def test_a_note_on_the_order_names_the_line_once():
+    augment = {"kind": "map", "function": "augment", "random": True}
+    augment["source"] = {"file": "train.py", "line": 9, "name": "augment"}
+    chain = [{"kind": "tensor_slice"}, augment, {"kind": "cache"}]
+    found = summary(context={"epochs": 2, "dataset": {"chains": [chain]}}, compute=10.0)
+    [note] = order_notes(found, "input-bound", [])
+    assert note.startswith("map(augment) (train.py, line 9) draws random numbers before cache()")
+    assert note.count("train.py") == 1

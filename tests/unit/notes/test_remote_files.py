@@ -68,6 +68,8 @@ def test_a_map_that_opens_files_waits_for_them_where_the_process_is_idle():
         # What decodes computes; where nobody sampled the CPU that is not known.
         {"chain": OPENS, "stages": OPENING, "process_cpu_pct": 400.0},
         {"chain": OPENS, "stages": OPENING},
+        # Reading computes: the files are in memory already.
+        {"process_cpu_pct": 100.0},
         # Something else sets the pace.
         {"stages": [stage("FlatMap", 1.0), stage("Map", 7.0)]},
         # Nobody waits.
