@@ -97,7 +97,7 @@ class CallbackTiming(keras.callbacks.Callback):
         found: dict[str, set[SourceLine]] = {}
         for leaf in self._leaves:
             for hook in _TIMED:
-                if (source := source_of(getattr(leaf, hook))) is not None:
+                if (source := source_of(getattr(leaf, hook, None))) is not None:
                     found.setdefault(owner_of(leaf, hook), set()).add(source)
         # Of two with one name nobody knows which of them takes the time.
         return {owner: sources.pop() for owner, sources in found.items() if len(sources) == 1}
