@@ -23,7 +23,10 @@ function, that is what training waits for."""
 AT_WORK = 0.7
 """Whoever holds the interpreter without a pause computes for at least this share of that time."""
 
-KERAS_INPUT = ("generator", "PyDataset")
+LOADERS = {"Grain": "Grain dataset", "DataLoader": "torch DataLoader"}
+"""Kinds of input of other libraries, and what they are called."""
+
+KERAS_INPUT = ("generator", "PyDataset", *LOADERS)
 """Kinds of input that Keras makes batches of in Python."""
 
 

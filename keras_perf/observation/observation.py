@@ -57,7 +57,7 @@ class Observation:
         mid_epoch: more executions may follow without an interruption.
         epochs: number of epochs asked for, where that is known.
         epoch_steps: steps of a whole epoch, as far as they are known.
-        input_kind: `tf.data`, `arrays`, `PyDataset`, `generator`, or None if it is not known.
+        input_kind: as in `InputFacts`.
         pipeline: tf.data's model behind the iterator.
         rows_differ: batches may have different numbers of rows; None if that is not known.
         recording: where listeners write.

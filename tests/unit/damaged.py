@@ -65,6 +65,7 @@ CONTEXT: dict[str, Any] = {
                     "one_at_a_time": False,
                     "reads_files": kind == "map",
                     "elements": 1000,
+                    "source": {"file": "train.py", "line": 31, "name": "load"},
                 }
                 for kind in ("map", "batch", "shuffle", "cache", "filter")
             ]
@@ -72,7 +73,11 @@ CONTEXT: dict[str, Any] = {
         "deterministic": True,
         "threadpool_size": 0,
         "prefetch_added": False,
+        "file_systems": ["gs://", "ext4"],
     },
+    "hook_sources": {"Slow.on_train_batch_end": {"file": "train.py", "line": 12, "name": "x"}},
+    "loader": {"kind": "DataLoader", "workers": 2, "read_threads": 16, "persistent": False},
+    "input_source": {"file": "train.py", "line": 1, "name": "Photos"},
     "batch_hooks": ["Slow.on_train_batch_end"],
     "trainable_parameters": 1000,
     "worker": 0,

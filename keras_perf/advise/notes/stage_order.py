@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
+from keras_perf.advise.as_written import at
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.run.pipeline import Chain, WrittenStage
 
@@ -84,7 +85,7 @@ def _cache_after_random(chain: Chain) -> Iterator[str]:
         if stage.kind == "map" and stage.random:
             cache = chain[caches[-1]]
             yield (
-                f"{_told(stage)} draws random numbers before {_told(cache)}: every epoch repeats "
+                f"{_placed(stage)} draws random numbers before {_told(cache)}: every epoch repeats "
                 f"the first one's draws. Put {_told(stage)} after {_told(cache)}."
             )
 
@@ -113,7 +114,7 @@ def _filter_after_cache(chain: Chain) -> Iterator[str]:
         if stage.kind == "filter" and not stage.random:
             cache = _told(chain[caches[-1]])
             yield (
-                f"{_told(stage)} comes after {cache}: what it drops stays in memory, and is "
+                f"{_placed(stage)} comes after {cache}: what it drops stays in memory, and is "
                 f"dropped again in every epoch. Put {_told(stage)} before {cache}."
             )
 
@@ -130,7 +131,7 @@ def _files(chain: Chain, summary: Summary) -> Iterator[str]:
             continue
         if elements / steps >= PER_STEP and not _cached(chain[place:], summary):
             yield (
-                f"{_told(stage)} opens {elements / steps:.3g} files for each step "
+                f"{_placed(stage)} opens {elements / steps:.3g} files for each step "
                 f"({elements:,} in an epoch); what that costs was not measured by itself. Write "
                 "the examples into fewer files of 100 MB and more (TFRecord), read by interleave()."
             )
@@ -145,7 +146,7 @@ def _maps(chain: Chain) -> Iterator[str]:
     """Where nothing of the pipeline was measured: maps that tf.data cannot run in parallel."""
     maps = [s for s in chain if s.kind == "map" and s.stateful and not s.parallel]
     if maps:
-        names = ", ".join(map(_told, maps))
+        names = ", ".join(map(_placed, maps))
         yield (
             f"{names}: one element at a time, on one thread, since the function is stateful "
             "(Python, random numbers). Give map() num_parallel_calls=tf.data.AUTOTUNE."
@@ -163,3 +164,8 @@ def _works(stage: WrittenStage) -> bool:
 def _told(stage: WrittenStage) -> str:
     """As it is written in the user's program."""
     return f"{stage.kind}({stage.function})"
+
+
+def _placed(stage: WrittenStage) -> str:
+    """The same with the line of its function, where that is known."""
+    return f"{_told(stage)}{at(stage.source)}"

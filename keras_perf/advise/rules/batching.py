@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from keras_perf.advise.as_written import where, written_as
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import UNSEEN_INSIDE, Situation
@@ -72,6 +73,7 @@ def batch_before_map(situation: Situation) -> Recommendation | None:
         reason=(
             f"Stage {name} is called {calls:.0f} times per batch, {1e3 * call_ms:.2g} µs each, "
             f"of which calling alone takes about {1e3 * min(calling_ms, call_ms):.2g} µs."
+            f"{where(written_as(name, situation.facts))}"
         ),
         action=(
             "dataset = dataset.batch(batch_size).map(your_function_on_batches, "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from keras_perf.advise.as_written import WORK, function_of, running, runs_as, where
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import CACHES, has_stage
 from keras_perf.advise.rules.rule import rule
@@ -23,27 +24,30 @@ MIXES = ("shuffle", "repeat")
 LETS_THROUGH = ("map", "prefetch", "options")
 """What may stand between such a stage and the map."""
 
-WORK = {"map": "Map", "flat_map": "FlatMap", "interleave": "Interleave", "filter": "Filter"}
-"""Kinds of stages whose work a cache saves, and what the running ones have in their names."""
-
 
 @dataclass(frozen=True)
 class Place:
     """Where a cache belongs.
 
     Attributes:
-        call: the last stage whose elements are the same in every pass, as it is written.
+        written: the last stage whose elements are the same in every pass; None if not known.
         after: the same stage, running.
         saved: names of the running stages whose work is saved.
         passes: how often the training goes through the data.
         steps: of one pass.
     """
 
-    call: str
+    written: WrittenStage | None
     after: StagePace
     saved: tuple[str, ...]
     passes: float
     steps: float
+
+    @property
+    def call(self) -> str:
+        """The stage as it is written."""
+        kind = "map" if self.written is None else self.written.kind
+        return f"{kind}({function_of(self.written, 'your_function')})"
 
 
 @rule("cache", followed=has_stage(*CACHES))
@@ -83,11 +87,11 @@ def cache(situation: Situation) -> Recommendation | None:
         reason=(
             f"Stages up to {place.after.name} take {saved_ms:.3g} ms a batch in each of "
             f"{place.passes:.0f} passes through the data; their result is about {size_mib:.3g} MiB "
-            f"and fits into memory.{python}"
+            f"and fits into memory.{python}{where(place.written)}"
         ),
         action=(
-            f"dataset = dataset.{place.call}"
-            ".cache()  # before shuffle, repeat and all that draws random numbers"
+            f"dataset = dataset.{place.call}.cache()  "
+            "# before shuffle, repeat and all that draws random numbers"
         ),
         evidence={"saved_ms": saved_ms, "epochs": place.passes, "size_mib": size_mib},
     )
@@ -107,7 +111,7 @@ def best_place(facts: RunFacts) -> Place | None:
     length = facts.length
     if found is None or not length.epoch_steps:
         return None
-    call, after = found
+    written, after = found
     names = [pace.name for pace in paces]
     saved = [name for name in names[: names.index(after.name) + 1] if not _mixes(name)]
     steps, of_pass = float(length.epoch_steps), _repeated_steps(chains, paces)
@@ -117,25 +121,23 @@ def best_place(facts: RunFacts) -> Place | None:
         # An endless stream would be kept without end.
         return None
     passes = (length.epochs or 0) * length.epoch_steps / steps
-    return Place(call, after, tuple(saved), passes, steps)
+    return Place(written, after, tuple(saved), passes, steps)
 
 
-def _in_chain(chain: Chain, paces: tuple[StagePace, ...]) -> tuple[str, StagePace] | None:
+def _in_chain(chain: Chain, paces: tuple[StagePace, ...]) -> tuple[WrittenStage, StagePace] | None:
     same = _same_in_every_pass(chain)
-    after = _running(same[-1], chain, paces) if same else None
-    if after is None:
-        return None
-    return f"{same[-1].kind}({same[-1].function or 'your_function'})", after
+    after = running(same[-1], chain, paces) if same else None
+    return None if after is None else (same[-1], after)
 
 
 def _behind_all_maps(
     chains: tuple[Chain, ...], paces: tuple[StagePace, ...]
-) -> tuple[str, StagePace] | None:
+) -> tuple[None, StagePace] | None:
     """Where several datasets come together, or nothing is known of how they are written."""
-    maps = [pace for pace in paces if _is("map", pace.name)]
+    maps = [pace for pace in paces if runs_as("map", pace.name)]
     if not maps or any(stage.random for chain in chains for stage in chain):
         return None
-    return "map(your_function)", maps[-1]
+    return None, maps[-1]
 
 
 def _repeated_steps(chains: tuple[Chain, ...], paces: tuple[StagePace, ...]) -> float | None:
@@ -159,22 +161,6 @@ def _same_in_every_pass(chain: Chain) -> list[WrittenStage]:
         elif stage.kind in WORK:
             found.append(stage)
     return found
-
-
-def _running(written: WrittenStage, chain: Chain, paces: tuple[StagePace, ...]) -> StagePace | None:
-    """The stage that runs what was written; None where tf.data has changed their number."""
-    of_kind = [stage for stage in chain if stage.kind == written.kind]
-    running = [pace for pace in paces if _is(written.kind, pace.stage.name)]
-    if len(of_kind) != len(running):
-        return None
-    place = next(place for place, stage in enumerate(of_kind) if stage is written)
-    return running[place]
-
-
-def _is(kind: str, name: str) -> bool:
-    if kind == "map":
-        return "Map" in name and "FlatMap" not in name
-    return WORK[kind] in name
 
 
 def _mixes(name: str) -> bool:

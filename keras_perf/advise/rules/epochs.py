@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from keras_perf.advise.as_written import at
 from keras_perf.advise.code_names import identifier
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.in_a_loop import rarer_evaluation, rarer_work
@@ -114,8 +115,8 @@ def amortize_epoch_callback(situation: Situation) -> Recommendation | None:
         change,
         title=f"Do the work of {name}.{hook} every {advised} epochs",
         reason=(
-            f"{owner} takes {spent:.3g} ms for every step of {model.step_ms:.3g} ms, "
-            f"{spent / model.whole_ms:.0%} of the training."
+            f"{owner}{at(situation.facts.hook_sources.get(owner))} takes {spent:.3g} ms for every "
+            f"step of {model.step_ms:.3g} ms, {spent / model.whole_ms:.0%} of the training."
         ),
         action=action,
         evidence={"owner": owner, "callback_ms": spent, "present": present, "advised": advised},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from keras_perf.advise.as_written import function_of, where, written_as
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import has_stage, lets_overtake
 from keras_perf.advise.rules.rule import rule
@@ -35,6 +36,8 @@ def interleave(situation: Situation) -> Recommendation | None:
         return None
     stage = max(readers, key=lambda name: readers[name])
     kind = next((kind for kind in RECORDS if stage.startswith(kind)), None)
+    written = written_as(stage, situation.facts)
+    reader = f"tf.data.{kind}Dataset" if kind else function_of(written, "your_reader")
 
     def change(model: StepModel, optimism: float) -> StepModel:
         # Reading waits for storage as much as it computes: more than the cores can be of use.
@@ -46,12 +49,11 @@ def interleave(situation: Situation) -> Recommendation | None:
         title=f"Read several files at a time: stage {stage}",
         reason=(
             f"Reading takes {situation.paces[stage]:.3g} ms of the {situation.able_ms:.3g} ms that "
-            "a batch needs, one file after the other."
+            f"a batch needs, one file after the other.{where(written)}"
         ),
         action=(
             "files = tf.data.Dataset.list_files(pattern)\n"
-            f"dataset = files.interleave({f'tf.data.{kind}Dataset' if kind else 'your_reader'}, "
-            "num_parallel_calls=tf.data.AUTOTUNE)"
+            f"dataset = files.interleave({reader}, num_parallel_calls=tf.data.AUTOTUNE)"
         ),
         evidence={"stage": stage, "stage_ms": situation.paces[stage]},
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from keras_perf.advise.as_written import at
 from keras_perf.advise.code_names import identifier
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import runs_more_steps
@@ -13,6 +14,7 @@ from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.owners import COLLECTOR
+from keras_perf.records.run.source_line import SourceLine
 
 AMORTIZED_OVER = 20
 """Callbacks are advised to do their work so many times less often, at most once an epoch."""
@@ -61,6 +63,7 @@ def _done_less_often(situation: Situation, owner: str, spent: float) -> Recommen
         left_of_it, often = TENSORBOARDS_OWN, "once an epoch"
         title = "Let TensorBoard write once an epoch"
     share = min(1.0, spent / callbacks_ms)
+    source = situation.facts.hook_sources.get(owner)
 
     def change(model: StepModel, optimism: float) -> StepModel:
         left = (1 - optimism) * left_of_it
@@ -73,16 +76,18 @@ def _done_less_often(situation: Situation, owner: str, spent: float) -> Recommen
         change,
         title=title,
         reason=(
-            f"{owner} takes {spent:.3g} ms of every step of {situation.summary.step_ms:.3g} ms; "
-            f"{often} it leaves {spent * left_of_it:.2g} ms."
+            f"{owner}{at(source)} takes {spent:.3g} ms of every step of "
+            f"{situation.summary.step_ms:.3g} ms; {often} it leaves {spent * left_of_it:.2g} ms."
         ),
         # Hooks are called once per execution, with the index of its last batch.
-        action=_with_fewer_calls(name, hook, every, max(1, every // steps_at_once)),
+        action=_with_fewer_calls(name, hook, every, max(1, every // steps_at_once), source),
         evidence={"owner": owner, "callback_ms": spent, "present": present, "advised": every},
     )
 
 
-def _with_fewer_calls(name: str, hook: str, steps: int, calls: int) -> str:
+def _with_fewer_calls(
+    name: str, hook: str, steps: int, calls: int, source: SourceLine | None
+) -> str:
     """Code with which a callback works every so many steps, which are so many calls."""
     method = identifier(hook, "on_train_batch_end")
     if name == "ProgbarLogger":
@@ -92,10 +97,11 @@ def _with_fewer_calls(name: str, hook: str, steps: int, calls: int) -> str:
     if name in FREQUENCY_ARGUMENTS:
         return f"keras.callbacks.{name}(..., {FREQUENCY_ARGUMENTS[name]}={steps})"
     if name == "LambdaCallback":
+        function = identifier(source.name if source else "", "your_function")
         return (
             f"calls = itertools.count(1)\n"
             f"keras.callbacks.LambdaCallback({method}=lambda batch, logs: "
-            f"next(calls) % {calls} or your_function(batch, logs))"
+            f"next(calls) % {calls} or {function}(batch, logs))"
         )
     return (
         f"class {identifier(name, 'YourCallback')}(keras.callbacks.Callback):\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from keras_perf.advise.as_written import function_of, where, written_as
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import (
     has_stage,
@@ -65,6 +66,8 @@ def parallel_map(situation: Situation) -> Recommendation | None:
         return model.with_threads(stage, model.usable_threads(optimism))
 
     stage_ms, all_ms = situation.paces[stage], situation.able_ms
+    written = written_as(stage, situation.facts)
+    function = function_of(written, "your_function")
     share = stage_ms / all_ms if all_ms else 0.0
     return predicted(
         model,
@@ -73,9 +76,9 @@ def parallel_map(situation: Situation) -> Recommendation | None:
         reason=(
             f"The sequential stage {stage} takes {stage_ms:.3g} ms of the "
             f"{all_ms:.3g} ms that a batch needs ({share:.0%}); {model.cores} logical "
-            "CPUs are there to share it."
+            f"CPUs are there to share it.{where(written)}"
         ),
-        action="dataset = dataset.map(your_function, num_parallel_calls=tf.data.AUTOTUNE)",
+        action=f"dataset = dataset.map({function}, num_parallel_calls=tf.data.AUTOTUNE)",
         evidence={"stage": stage, "stage_ms": stage_ms, "cores": model.cores},
     )
 
@@ -124,7 +127,7 @@ def private_threadpool(situation: Situation) -> Recommendation | None:
             f"Stage {stage} takes {at_work[stage]:.3g} ms a batch over all threads, of which it "
             f"computes for {1 - waits:.0%} at most and otherwise waits; "
             f"{model.threads.get(stage, 1)} of its calls run at a time, and the pool that runs "
-            f"them has {model.pool} threads."
+            f"them has {model.pool} threads.{where(written_as(stage, situation.facts))}"
         ),
         action=(
             "options = tf.data.Options()\n"

@@ -7,6 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_perf.observation.facts.file_systems import file_systems
+from keras_perf.observation.facts.source_lines import source_of
 from keras_perf.observers.asking import unwarned
 from keras_perf.records.run.pipeline import Chain, WrittenPipeline, WrittenStage
 from keras_perf.trials.repeated_function import PYTHON
@@ -68,14 +70,15 @@ def dataset_graph(dataset: Any) -> WrittenPipeline | None:
 
 def _graph(dataset: Any) -> WrittenPipeline | None:
     chains: list[Chain] = []
-    pending, seen = [dataset], 0
+    pending: list[Any] = [dataset]
+    seen: list[Any] = []
     while pending:
         node, chain = pending.pop(0), []
         while node is not None:
             inputs = node._inputs()
             chain.append(_stage(node, inputs))
-            seen += 1
-            if seen > MOST_STAGES:
+            seen.append(node)
+            if len(seen) > MOST_STAGES:
                 return None
             node = inputs[0] if len(inputs) == 1 else None
         pending.extend(inputs)
@@ -87,13 +90,26 @@ def _graph(dataset: Any) -> WrittenPipeline | None:
         deterministic=options.deterministic is not False,
         threadpool_size=int(options.threading.private_threadpool_size or 0),
         prefetch_added=injects and options.autotune.enabled is not False,
+        file_systems=_file_systems(seen, chains),
     )
+
+
+def _file_systems(nodes: list[Any], chains: list[Chain]) -> tuple[str, ...]:
+    """Texts in a dataset that reads no files are no names of files."""
+    stages = [stage for chain in chains for stage in chain]
+    if not any(stage.reads_files or stage.is_reader for stage in stages):
+        return ()
+    try:
+        return file_systems(nodes)
+    except Exception:  # noqa: BLE001  only a note depends on it
+        return ()
 
 
 def _stage(node: Any, inputs: Any) -> WrittenStage:
     name = type(node).__name__.strip("_").removesuffix("V2").removesuffix("Dataset")
     kind = name.removeprefix("Parallel").removeprefix("Padded")
-    functions = [wrapper.function for wrapper in node._functions()]
+    wrappers = node._functions()
+    functions = [wrapper.function for wrapper in wrappers]
     operations = [op for function in functions for op in function.graph.get_operations()]
     types = {operation.type for operation in operations}
     if any(each.endswith("Dataset") or each in CALLS for each in types):
@@ -111,6 +127,8 @@ def _stage(node: Any, inputs: Any) -> WrittenStage:
         one_at_a_time=any(each.startswith(ONE_AT_A_TIME) for each in types),
         reads_files="ReadFile" in types or any(each.startswith(READERS) for each in types),
         elements=elements if elements >= 0 else None,
+        # Without the private `_func` advice names no line of the user's program.
+        source=source_of(getattr(wrappers[0], "_func", None)) if wrappers else None,
     )
 
 

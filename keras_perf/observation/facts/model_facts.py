@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -79,19 +79,6 @@ def examples_per_step(model: keras.Model, steps: int) -> float | None:
     return None
 
 
-def kind_of_input(x: Any) -> str | None:
-    """What `fit` was given, in a word."""
-    if x is None:
-        return None
-    if isinstance(x, tf.data.Dataset | tf.distribute.DistributedDataset):
-        return "tf.data"
-    if isinstance(x, keras.utils.PyDataset):
-        return "PyDataset"
-    if isinstance(x, Generator):
-        return "generator"
-    return "arrays"
-
-
 def is_endless(x: Any) -> bool:
     """It says of itself that it never ends."""
     return isinstance(x, tf.data.Dataset) and int(x.cardinality()) == tf.data.INFINITE_CARDINALITY
@@ -111,13 +98,6 @@ def trace_counter(function: Any) -> Callable[[], int]:
     """
     found = inner_function(function)
     return (lambda: 0) if found is None else found.experimental_get_tracing_count
-
-
-def workers_of(x: Any) -> tuple[int | None, bool]:
-    """How many workers make a PyDataset's batches, and whether they are processes."""
-    if not isinstance(x, keras.utils.PyDataset):
-        return None, False
-    return int(x.workers), bool(x.use_multiprocessing)
 
 
 def compiles_for_shapes(pipeline: PipelineModel | None) -> bool:

@@ -8,13 +8,17 @@ from typing import Any, Protocol
 
 import keras
 
+from keras_perf.observation.facts.source_lines import source_of
 from keras_perf.observation.of_fit.answers_to_keras import Answers
 from keras_perf.observation.of_fit.trials_of_fit import TrialsOfFit
 from keras_perf.observers.steps.timeline import Timeline
 from keras_perf.records.epoch_gap import VALIDATION
 from keras_perf.records.owners import owner_of
+from keras_perf.records.run.source_line import SourceLine
 
 _Hooks = list[tuple[keras.callbacks.Callback, str]]
+
+_TIMED = ("on_train_batch_begin", "on_train_batch_end", "on_epoch_begin", "on_epoch_end")
 
 
 class ObservedFit(Protocol):
@@ -87,6 +91,16 @@ class CallbackTiming(keras.callbacks.Callback):
     def batch_hooks(self) -> list[tuple[keras.callbacks.Callback, str]]:
         """Each callback with a batch hook of its own, and the hook's name."""
         return [*self._begin_hooks, *self._end_hooks]
+
+    def hook_sources(self) -> dict[str, SourceLine]:
+        """Where the hooks that are timed stand in the user's program, by `Class.hook`."""
+        found: dict[str, set[SourceLine]] = {}
+        for leaf in self._leaves:
+            for hook in _TIMED:
+                if (source := source_of(getattr(leaf, hook, None))) is not None:
+                    found.setdefault(owner_of(leaf, hook), set()).add(source)
+        # Of two with one name nobody knows which of them takes the time.
+        return {owner: sources.pop() for owner, sources in found.items() if len(sources) == 1}
 
     def restore(self) -> None:
         """Leaves the list as it was; hooks go on being forwarded until Keras lets go of us."""

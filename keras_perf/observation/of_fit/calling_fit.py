@@ -9,13 +9,10 @@ from typing import Any, NamedTuple
 import keras
 
 from keras_perf.observation.facts.dataset_graph import dataset_graph
-from keras_perf.observation.facts.model_facts import (
-    is_endless,
-    kind_of_input,
-    steps_are_capped,
-    workers_of,
-)
-from keras_perf.records.run.pipeline import WrittenPipeline
+from keras_perf.observation.facts.given_input import kind_of_input, source_of_input, workers_of
+from keras_perf.observation.facts.loaders import loader_of
+from keras_perf.observation.facts.model_facts import is_endless, steps_are_capped
+from keras_perf.observers.asking import Questions
 
 
 def calling_list() -> keras.callbacks.CallbackList | None:
@@ -58,10 +55,8 @@ class Asked(NamedTuple):
     data: Any
     """What it trains on."""
     input_kind: str | None
-    input_workers: int | None
-    input_processes: bool
-    dataset_graph: WrittenPipeline | None
-    validation_steps: int | None
+    facts: Questions
+    """What is recorded of it, asked when it was called."""
 
 
 def asked_of_fit(callbacks: keras.callbacks.CallbackList | None) -> Asked:
@@ -70,7 +65,6 @@ def asked_of_fit(callbacks: keras.callbacks.CallbackList | None) -> Asked:
     epochs, steps = params.get("epochs"), params.get("steps")
     arguments = _fit_arguments()
     data = arguments.get("x")
-    workers, processes = workers_of(data)
     whole_executions = arguments.get("steps_per_epoch") is not None or steps_are_capped()
     return Asked(
         epochs=None if epochs is None else int(epochs),
@@ -79,11 +73,21 @@ def asked_of_fit(callbacks: keras.callbacks.CallbackList | None) -> Asked:
         may_run_out=whole_executions and not is_endless(data),
         data=data,
         input_kind=kind_of_input(data),
-        input_workers=workers,
-        input_processes=processes,
-        dataset_graph=dataset_graph(data),
-        validation_steps=arguments.get("validation_steps"),
+        facts=_facts(data, arguments.get("validation_steps")),
     )
+
+
+def _facts(data: Any, validation_steps: Any) -> Questions:
+    (workers, processes), written = workers_of(data), dataset_graph(data)
+    loader, source = loader_of(data), source_of_input(data)
+    return {
+        "dataset": lambda: written,
+        "input_workers": lambda: workers,
+        "input_processes": lambda: processes,
+        "loader": lambda: loader,
+        "input_source": lambda: source,
+        "validation_steps": lambda: validation_steps,
+    }
 
 
 _ARGUMENTS = ("x", "steps_per_epoch", "validation_steps")

@@ -110,11 +110,9 @@ class FitObservation(Observation):
             "strategy": lambda: type(model.distribute_strategy).__name__,
             "replicas": lambda: int(model.distribute_strategy.num_replicas_in_sync),
             "function_replacements": lambda: self.replacements,
-            "dataset": lambda: self._asked.dataset_graph,
-            "validation_steps": lambda: self._asked.validation_steps,
-            "input_workers": lambda: self._asked.input_workers,
-            "input_processes": lambda: self._asked.input_processes,
             "batch_hooks": lambda: sorted({owner for _, owner in self.batch_hooks}),
+            "hook_sources": lambda: self._timing.hook_sources() if self._timing else {},
+            **self._asked.facts,
         }
 
     def examples_per_step(self) -> float | None:

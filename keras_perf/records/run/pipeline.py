@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from keras_perf.records.run.loader import Loader
+from keras_perf.records.run.source_line import SourceLine
 from keras_perf.records.shapes import count, each, fact, flag, needed, number, record, text
 
 
@@ -49,7 +51,7 @@ class WrittenStage:
     `kind` is `shuffle`, `batch`, `map`, …; `function` the name of the user's function; of it is
     known whether it is `stateful`, `random`, `reads_files`, runs `python` and works on
     `one_at_a_time`, as decoding does. `elements` is how many the stage is given, None if that is
-    not known.
+    not known; `source` is where the function stands.
     """
 
     kind: str = needed(text)
@@ -61,7 +63,16 @@ class WrittenStage:
     python: bool = fact(flag, default=False)
     one_at_a_time: bool = fact(flag, default=False)
     elements: int | None = fact(count())
+    source: SourceLine | None = fact(record(SourceLine))
 
+    @property
+    def is_reader(self) -> bool:
+        """It reads files and calls no function."""
+        return self.kind in READER_KINDS
+
+
+READER_KINDS = ("t_f_record", "text_line", "fixed_length_record", "csv", "load")
+"""`TFRecordDataset` and its like, as `WrittenStage.kind`."""
 
 Chain = tuple[WrittenStage, ...]
 """From a source to where it ends, or meets others."""
@@ -74,21 +85,25 @@ class WrittenPipeline:
     `chains` begin with the dataset's end; where several datasets come together (zip) each begins
     a chain of its own. `deterministic`: the options do not give up the order of elements.
     `threadpool_size`: threads of a pool of its own; 0 where it has none. `prefetch_added`: tf.data
-    adds a prefetch at the end where there is none.
+    adds a prefetch at the end where there is none. `file_systems` are those of the files that it
+    reads: `gs://` and the like, or the type of the mount (`ext4`, `nfs4`).
     """
 
     chains: tuple[Chain, ...] = needed(each(each(record(WrittenStage)), least=1))
     deterministic: bool = fact(flag, default=True)
     threadpool_size: int = fact(count(0, 1e6), 0)
     prefetch_added: bool = fact(flag, default=True)
+    file_systems: tuple[str, ...] = fact(each(text), ())
 
 
 @dataclass(frozen=True)
 class InputFacts:
     """What is known of the input.
 
-    `input_kind` is `tf.data`, `arrays`, `PyDataset`, `generator`, or None if it is not known.
-    `input_workers` make a PyDataset's batches, in processes if `input_processes`.
+    `input_kind` is `tf.data`, `arrays`, `PyDataset`, `generator`, `Grain`, `DataLoader` (torch's),
+    or None if it is not known; `loader` are the settings of the last two. `input_workers` make the
+    batches of those and of a PyDataset, in processes if `input_processes`. `input_source` is where
+    the generator, or the class of the PyDataset or of the DataLoader's dataset, is written.
     `shapes_differ`: XLA compiles the steps, and batches may differ in more than their number of
     rows; `rows_differ`: they may differ in that. `prefetch_fill` is how full the last prefetch
     buffer was on average, 0 to 1.
@@ -97,6 +112,8 @@ class InputFacts:
     input_kind: str | None = fact(text)
     input_workers: int | None = fact(count(0, 1e6))
     input_processes: bool = fact(flag, default=False)
+    loader: Loader | None = fact(record(Loader))
+    input_source: SourceLine | None = fact(record(SourceLine))
     shapes_differ: bool = fact(flag, default=False)
     rows_differ: bool = fact(flag, default=True)
     dataset: WrittenPipeline | None = fact(record(WrittenPipeline))

@@ -19,6 +19,7 @@ from keras_perf.records.run.hook_calls import HookCalls
 from keras_perf.records.run.outlier import Outliers
 from keras_perf.records.run.outside_steps import OutsideSteps
 from keras_perf.records.run.pipeline import InputFacts
+from keras_perf.records.run.source_line import SourceLine
 from keras_perf.records.run.steps_trial import StepsPerExecution, as_written_before
 from keras_perf.records.run.trace_agreement import Agreement
 from keras_perf.records.shapes import (
@@ -132,9 +133,10 @@ class RunFacts:
     """All of it.
 
     `undisturbed_ms` is what the quickest steps take inside the train function; `hooks` how often
-    each `Class.hook` did its work; `trace_agreement` what a trace and the split tell of each part;
-    `operations_on_cpu` type → milliseconds per traced step, beside a GPU, the longest first;
-    `not_known` name → reason of what would be here, but could not be asked.
+    each `Class.hook` did its work, `hook_sources` where it is written; `trace_agreement` what a
+    trace and the split tell of each part; `operations_on_cpu` type → milliseconds per traced step,
+    beside a GPU, the longest first; `not_known` name → reason of what would be here, but could not
+    be asked.
     """
 
     versions: Mapping[str, str] = fact(named(text), {})
@@ -148,6 +150,7 @@ class RunFacts:
     outside: OutsideSteps | None = fact(record(OutsideSteps))
     undisturbed_ms: float | None = fact(number(most=1e12))
     hooks: Mapping[str, HookCalls] = fact(named(record(HookCalls)), {})
+    hook_sources: Mapping[str, SourceLine] = fact(named(record(SourceLine)), {})
     exchange: ExchangeFacts | None = fact(record(ExchangeFacts))
     trial: StepsPerExecution | None = fact(
         record(StepsPerExecution), key="steps_per_execution_trial"

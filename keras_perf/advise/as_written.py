@@ -1,0 +1,61 @@
+"""A stage that runs, as the user wrote it."""
+
+from __future__ import annotations
+
+from keras_perf.advise.code_names import identifier
+from keras_perf.analyse.stage_paces import StagePace, stage_paces
+from keras_perf.records.run.pipeline import Chain, WrittenStage
+from keras_perf.records.run.run_facts import RunFacts
+from keras_perf.records.run.source_line import SourceLine
+
+WORK = {"map": "Map", "flat_map": "FlatMap", "interleave": "Interleave", "filter": "Filter"}
+"""Kinds of stages that call functions, and what the running ones have in their names."""
+
+
+def runs_as(kind: str, name: str) -> bool:
+    """Whether a stage of this kind runs under this name."""
+    if kind == "map":
+        return "Map" in name and "FlatMap" not in name
+    return WORK[kind] in name
+
+
+def running(written: WrittenStage, chain: Chain, paces: tuple[StagePace, ...]) -> StagePace | None:
+    """The stage that runs what was written; None where tf.data has changed their number."""
+    of_kind = [stage for stage in chain if stage.kind == written.kind]
+    found = [pace for pace in paces if runs_as(written.kind, pace.stage.name)]
+    if len(of_kind) != len(found):
+        return None
+    place = next(place for place, stage in enumerate(of_kind) if stage is written)
+    return found[place]
+
+
+def written_as(name: str, facts: RunFacts) -> WrittenStage | None:
+    """What runs under this name, such as `Map (2)`; None where that is not certain."""
+    paces, chains = stage_paces(facts), facts.input.chains
+    for stage in chains[0] if len(chains) == 1 else ():
+        if stage.kind in WORK:
+            pace = running(stage, chains[0], paces)
+            if pace is not None and pace.name == name:
+                return stage
+    return None
+
+
+def function_of(stage: WrittenStage | None, otherwise: str) -> str:
+    """The name of the stage's function, for code to paste."""
+    return identifier(stage.function, otherwise) if stage is not None else otherwise
+
+
+def where(stage: WrittenStage | None) -> str:
+    """A sentence with the line of the stage's function; "" where that is not known."""
+    if stage is None or stage.source is None:
+        return ""
+    return f" Its function{_named(stage.function)} is in {stage.source}."
+
+
+def at(source: SourceLine | None) -> str:
+    """The line in brackets; "" where it is not known."""
+    return "" if source is None else f" ({source})"
+
+
+def _named(function: str) -> str:
+    return f" {function}" if function else ""

@@ -1,0 +1,61 @@
+"""What the settings of a Grain dataset or a torch `DataLoader` show; none of it was tried."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from keras_perf.advise.interpreter import LOADERS
+from keras_perf.advise.loaders import reads_in_threads, started_once
+from keras_perf.advise.situation import Situation, stalled
+
+WORTH = 0.05
+"""Pauses that take less than this share of the training are left alone."""
+
+MORE_THREADS = 4
+"""Threads that wait for storage are advised to be so many times as many."""
+
+
+def loader_notes(situation: Situation, verdict: str, advised: Collection[str]) -> Iterator[str]:
+    """A sentence or two, where training waits for such a loader."""
+    facts = situation.facts
+    loader, name = facts.input.loader, LOADERS.get(facts.input.input_kind or "")
+    if loader is None or name is None:
+        return
+    if loader.workers and not loader.persistent:
+        yield from _started_anew(situation, name)
+    if verdict != "input-bound":
+        return
+    if reads_in_threads(facts) and "parallel-input" not in advised:
+        threads = loader.read_threads or 0
+        options = f"grain.ReadOptions(num_threads={MORE_THREADS * threads})"
+        where = f"to_iter_dataset({options})"
+        if loader.kind == "DataLoader":
+            where = f"read_options={options}"
+        yield (
+            f"{threads} threads read the examples of the {name}, and training waits for them. If "
+            f"they wait for storage, more of them help: {where}. If Python computes in them, "
+            "processes do: mp_prefetch, or worker_count of a grain.DataLoader. What either buys "
+            "was not measured."
+        )
+    if loader.pinned:
+        yield (
+            "pin_memory=True buys nothing here: Keras copies each batch of the DataLoader into "
+            "TensorFlow's own memory."
+        )
+
+
+def _started_anew(situation: Situation, name: str) -> Iterator[str]:
+    """Processes that live for an epoch; how long they take to start shows at its first batch."""
+    facts, model = situation.facts, situation.model
+    paused_ms = stalled(situation.summary, "new-iterator")
+    loader = facts.input.loader
+    if (facts.length.epochs or 1) < 2 or paused_ms < WORTH * model.whole_ms or loader is None:
+        return
+    remedy = "persistent_workers=True keeps them"
+    if facts.input.input_kind == "Grain":
+        remedy = started_once(loader)
+    yield (
+        f"The first batch of an epoch comes late, for {paused_ms:.3g} ms of each step on average. "
+        f"That the {loader.workers} processes of the {name} start anew in each epoch is a part of "
+        f"it: {remedy}."
+    )

@@ -1,0 +1,29 @@
+"""Files that come over a network, where training waits for them; no other place was tried."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from keras_perf.advise.remote_files import reading_stage, remote_systems
+from keras_perf.advise.situation import Situation
+
+
+def remote_file_notes(
+    situation: Situation, verdict: str, advised: Collection[str]
+) -> Iterator[str]:
+    """A sentence or two, where the input is the bottleneck and reading them sets its pace."""
+    systems = remote_systems(situation)
+    if verdict != "input-bound" or not systems or (stage := reading_stage(situation)) is None:
+        return
+    model, facts = situation.model, situation.facts
+    remedies = ["a copy of them on a local disk", "fewer, larger files (100 MB and more)"]
+    if model.threads.get(stage, 1) == 1 and "interleave" not in advised:
+        remedies.insert(0, "several files at a time (interleave with num_parallel_calls)")
+    kept = any(each.kind == "cache" for chain in facts.input.chains for each in chain)
+    if (facts.length.epochs or 1) > 1 and not kept and "cache" not in advised:
+        remedies.append("cache(filename) on a local disk, which later epochs read")
+    yield (
+        f"The files are not on a local disk ({', '.join(systems)}), and reading them sets the "
+        f"pace: {stage} takes {model.stages[stage]:.3g} of the {model.produce_ms:.3g} ms that a "
+        f"batch needs. What helps: {'; '.join(remedies)}. What each buys was not measured."
+    )

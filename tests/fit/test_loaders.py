@@ -1,0 +1,201 @@
+"""Grain datasets and torch DataLoaders are known, with their settings, and are not imported.
+
+Classes with their names stand in for them, of the shape that Grain 0.2.18 and torch 2.13.0 have;
+where those are installed, the last test asks the real ones.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import types
+
+import numpy as np
+import pytest
+from programs import arrays, model
+
+import keras_perf as kp
+from keras_perf.observation.facts.given_input import kind_of_input, source_of_input, workers_of
+from keras_perf.observation.facts.loaders import loader_of
+from keras_perf.records.run.loader import Loader
+
+
+def of_library(name, module, *bases, **attributes):
+    return type(name, bases, {"__module__": module, **attributes})
+
+
+TorchLoader = of_library("DataLoader", "torch.utils.data.dataloader")
+GrainLoader = of_library("DataLoader", "grain._src.python.data_loader")
+MapDataset = of_library("MapDataset", "grain._src.python.dataset.dataset", _parents=())
+IterDataset = of_library("IterDataset", "grain._src.python.dataset.dataset", _parents=())
+Prefetch = of_library("PrefetchIterDataset", "grain._src", IterDataset)
+Interleave = of_library("InterleaveIterDataset", "grain._src", IterDataset)
+ProcessPrefetch = of_library(
+    "ProcessPrefetchIterDataset", "grain._src", IterDataset, _buffer_size=3
+)
+
+
+class ReadOptions:
+    num_threads = 16
+
+
+def made(kind, **attributes):
+    found = kind()
+    vars(found).update(attributes)
+    return found
+
+
+def iterated(**options):
+    """`dataset.to_iter_dataset(grain.ReadOptions(…)).map(…)`."""
+    options = types.SimpleNamespace(**options)
+    read = made(Prefetch, _parents=(made(MapDataset),), _read_options=options)
+    return made(IterDataset, _parents=(read,))
+
+
+def torch_loader(**settings):
+    plain = {
+        "dataset": [],
+        "num_workers": 0,
+        "prefetch_factor": None,
+        "persistent_workers": False,
+        "pin_memory": False,
+    }
+    return made(TorchLoader, **(plain | settings))
+
+
+@pytest.fixture(autouse=True)
+def grain(monkeypatch):
+    monkeypatch.setitem(sys.modules, "grain", types.SimpleNamespace(ReadOptions=ReadOptions))
+
+
+def test_a_data_loader_of_torch_tells_its_settings():
+    loader = torch_loader(num_workers=2, prefetch_factor=4, persistent_workers=True)
+    assert kind_of_input(loader) == "DataLoader"
+    expected = Loader("DataLoader", workers=2, ahead=4, persistent=True, pinned=False)
+    assert loader_of(loader) == expected
+    assert workers_of(loader) == (2, True)
+    assert workers_of(torch_loader()) == (0, False)
+
+
+def test_a_data_loader_of_a_class_of_the_users_is_one():
+    mine = of_library("Mine", "train", TorchLoader)
+    assert kind_of_input(made(mine)) == "DataLoader"
+
+
+def test_the_dataset_behind_a_data_loader_has_a_line():
+    class Photos:
+        def __getitem__(self, index):
+            return index
+
+    found = source_of_input(torch_loader(dataset=Photos()))
+    assert (found.name, found.line) == ("Photos", Photos.__getitem__.__code__.co_firstlineno)
+
+
+def test_a_grain_dataset_that_nobody_told_reads_with_grains_own_settings():
+    found = made(MapDataset, _parents=(made(MapDataset),))
+    assert kind_of_input(found) == "Grain"
+    assert loader_of(found) == Loader("MapDataset", workers=0, read_threads=16)
+
+
+def test_the_read_options_of_a_grain_dataset_are_known():
+    found = loader_of(iterated(num_threads=4, prefetch_buffer_size=8))
+    assert found == Loader("IterDataset", workers=0, read_threads=4)
+
+
+def test_the_processes_of_mp_prefetch_are_counted():
+    read = iterated(num_threads=4, prefetch_buffer_size=8)
+    processes = [made(ProcessPrefetch, _parents=(read,)) for _ in range(2)]
+    found = made(IterDataset, _parents=(made(Interleave, _datasets=processes),))
+    assert loader_of(found) == Loader("IterDataset", workers=2, ahead=3, read_threads=4)
+    assert workers_of(found) == (2, True)
+
+
+def test_a_data_loader_of_grain_tells_its_settings():
+    found = made(
+        GrainLoader,
+        _multiprocessing_options=types.SimpleNamespace(num_workers=2, per_worker_buffer_size=1),
+        _read_options=types.SimpleNamespace(num_threads=16),
+    )
+    assert kind_of_input(found) == "Grain"
+    assert loader_of(found) == Loader("DataLoader", workers=2, ahead=1, read_threads=16)
+
+
+def test_a_loader_whose_settings_have_other_names_is_still_known():
+    assert loader_of(made(GrainLoader)) == Loader("DataLoader")
+    assert workers_of(made(GrainLoader)) == (None, False)
+
+
+def test_arrays_and_classes_of_other_libraries_are_no_loaders():
+    assert kind_of_input(np.ones(3)) == "arrays"
+    assert kind_of_input(made(of_library("DataLoader", "dgl.dataloading"))) == "arrays"
+    assert loader_of(np.ones(3)) is None
+
+
+class Tensor(np.ndarray):
+    """As much of a `torch.Tensor` as Keras's adapter asks for."""
+
+    def cpu(self):
+        return self
+
+
+SLEPT_MS = 4
+
+
+def iterate(loader):
+    for x, y in loader.dataset:
+        time.sleep(SLEPT_MS / 1e3)
+        yield x, y
+
+
+def test_a_fit_on_a_data_loader_splits_its_wait_and_trains_as_without(tmp_path, monkeypatch):
+    methods = {"__iter__": iterate, "__len__": lambda loader: len(loader.dataset)}
+    fake = of_library("DataLoader", "torch.utils.data.dataloader", **methods)
+    data = types.SimpleNamespace(DataLoader=fake)
+    torch = types.SimpleNamespace(
+        Tensor=Tensor, utils=types.SimpleNamespace(data=data), is_tensor=lambda x: False
+    )
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    x, y = (np.split(each.view(Tensor), 60) for each in arrays(60))
+    loader = made(fake, **vars(torch_loader(dataset=list(zip(x, y, strict=True)), batch_size=8)))
+    watched, alone = model(), model()
+    callbacks = kp.perf_callbacks(tmp_path, profiler=False, gpu=False)
+    watched.fit(loader, verbose=0, shuffle=False, callbacks=callbacks)
+    alone.fit(loader, verbose=0, shuffle=False)
+    for one, other in zip(watched.get_weights(), alone.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
+    summary = kp.diagnose(tmp_path).summary
+    known = summary.facts.input
+    assert known.input_kind == "DataLoader"
+    assert known.loader == Loader("DataLoader", workers=0, persistent=False, pinned=False)
+    assert "input_wait" in summary.parts
+    [making] = [stage for stage in known.stages if stage.name == "Generator"]
+    assert making.cost_ms >= SLEPT_MS
+
+
+def test_real_loaders_have_the_shape_of_those_that_stand_in(monkeypatch):
+    monkeypatch.delitem(sys.modules, "grain")
+    grain = pytest.importorskip("grain")
+    torch_data = pytest.importorskip("torch.utils.data")
+    source = list(range(8))
+    threads = grain.ReadOptions(num_threads=4, prefetch_buffer_size=8)
+    data = grain.MapDataset.source(source).to_iter_dataset(threads)
+    processes = grain.MultiprocessingOptions(num_workers=2, per_worker_buffer_size=3)
+    sampler = grain.samplers.SequentialSampler(num_records=8)
+    loader = grain.DataLoader(data_source=source, sampler=sampler, worker_count=2)
+    found = [
+        loader_of(each)
+        for each in (
+            grain.MapDataset.source(source),
+            data.map(lambda x: x),
+            data.mp_prefetch(processes).map(lambda x: x),
+            loader,
+            torch_data.DataLoader(source, num_workers=2, persistent_workers=True),
+        )
+    ]
+    assert found == [
+        Loader("MapDataset", workers=0, read_threads=16),
+        Loader("IterDataset", workers=0, read_threads=4),
+        Loader("IterDataset", workers=2, ahead=3, read_threads=4),
+        Loader("DataLoader", workers=2, ahead=1, read_threads=16),
+        Loader("DataLoader", workers=2, ahead=2, persistent=True, pinned=False),
+    ]
