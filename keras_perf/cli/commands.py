@@ -8,8 +8,8 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
-from pathlib import Path
 
+from keras_perf.files.any_path import any_path
 from keras_perf.records.visible import visible
 
 
@@ -75,7 +75,7 @@ def _list_fits(log_dirs: Sequence[str]) -> None:
 def _write(file: str, page: str) -> None:
     try:
         # A directory's name need not be valid Unicode.
-        Path(file).write_text(page, encoding="utf-8", errors="backslashreplace")
+        any_path(file).write_bytes(page.encode("utf-8", errors="backslashreplace"))
     except OSError as error:
         raise WrongUseError(
             f"FILE of --html must be writable, got {file!r} ({error.strerror}). "
@@ -150,7 +150,7 @@ def demo(arguments: argparse.Namespace) -> None:
     from keras_perf.write.writable_log_dir import writable_log_dir
 
     with _arguments_at_fault(ValueError, OSError):
-        log_dir = Path(writable_log_dir(arguments.logdir))
+        log_dir = any_path(writable_log_dir(arguments.logdir))
     with _quiet_stderr():
         from keras_perf.cli.demo import run
 
