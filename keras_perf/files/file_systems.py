@@ -61,9 +61,8 @@ def os_errors(url: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.strerror is None or error.filename is None:
-            raise type(error)(error.errno or errno.EIO, _line(error), url) from error
-        raise
+        kind = type(error) if type(error).__module__ == "builtins" else OSError
+        raise kind(error.errno or errno.EIO, _line(error), url) from error
     except Exception as error:
         number = _NUMBERS.get(type(error).__name__, errno.EIO)
         raise OSError(number, _line(error), url) from error

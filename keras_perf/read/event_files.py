@@ -6,6 +6,7 @@ import os
 import struct
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -36,8 +37,7 @@ def run_files(log_dir: str | os.PathLike[str]) -> dict[str, list[AnyPath]]:
         NoRunError: there is no such directory or no such run, or it cannot be read.
     """
     root = any_path(log_dir)
-    if not _is_directory(root):
-        raise NoRunError(f"there is no directory {str(root)!r}{_hidden(root)}")
+    _require_directory(root)
     refused: list[OSError] = []
     found: list[AnyPath] = []
     for folder, names in folders_below(root, refused.append):
@@ -59,25 +59,21 @@ def run_files(log_dir: str | os.PathLike[str]) -> dict[str, list[AnyPath]]:
     return runs
 
 
-def _is_directory(root: AnyPath) -> bool:
+def _require_directory(root: AnyPath) -> None:
+    why = ""
     try:
-        return root.is_dir()
-    except PermissionError:
-        return False
-    except OSError as error:
-        raise NoRunError(f"{str(root)!r} cannot be read: {error.strerror}") from error
-
-
-def _hidden(root: AnyPath) -> str:
-    """Why a directory may be there all the same."""
-    try:
-        os.stat(root)
+        if root.is_dir():
+            return
+        if isinstance(root, Path):
+            root.stat()
     except PermissionError as error:
-        return f" that can be looked at: {error.strerror}"
-    except (OSError, ValueError):
+        why = f" that can be looked at: {error.strerror}"
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         # No directory has a name with NUL in it.
         pass
-    return ""
+    except OSError as error:
+        raise NoRunError(f"{str(root)!r} cannot be read: {error.strerror}") from error
+    raise NoRunError(f"there is no directory {str(root)!r}{why}")
 
 
 def _age(path: AnyPath) -> tuple[int, str, int]:

@@ -26,6 +26,11 @@ PAUSE_S = 30.0
 SHARE = 19.0
 
 
+def pause_after(copy_s: float) -> float:
+    """Seconds until the next copy, after one that took so many."""
+    return max(PAUSE_S, SHARE * copy_s)
+
+
 class RemoteEventFile:
     """An event file in a remote folder; the first copy is made at once.
 
@@ -105,7 +110,7 @@ class RemoteEventFile:
                 self.flush_now()
             except Exception as error:  # noqa: BLE001  monitoring never kills training
                 self._tell(error)
-            pause_s = max(PAUSE_S, SHARE * (time.monotonic() - begin))
+            pause_s = pause_after(time.monotonic() - begin)
 
     def _tell(self, error: Exception) -> None:
         if not self._failed:
