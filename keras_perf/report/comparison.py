@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
+from keras_perf.analyse.change import Change, examples_ratio, summary_change
 from keras_perf.analyse.resampling import speedup_interval
 from keras_perf.report.advice_in_comparison import AdviceTaken, advice_taken
 from keras_perf.report.diagnosis import Diagnosis, diagnose
@@ -44,6 +45,15 @@ class Comparison:
     whole_speedup: float
     before: Diagnosis = field(repr=False)
     after: Diagnosis = field(repr=False)
+
+    @property
+    def change(self) -> Change:
+        """How many times as long a step takes (an example, where `speedup` is per example).
+
+        Its 98 % interval counts that intervals close in time resemble each other, which
+        `low` and `high` do not: a regression is judged by it.
+        """
+        return summary_change(self.before.summary, self.after.summary)
 
     def to_frame(self) -> pd.DataFrame:
         """A row a part: `part`, `before_ms`, `after_ms`, `saved_ms`, `low`, `high`, per step.
@@ -198,10 +208,7 @@ def compare(before: str | os.PathLike[str], after: str | os.PathLike[str]) -> Co
 
 def comparison_of(first: Diagnosis, second: Diagnosis) -> Comparison:
     """The comparison of two runs with measured steps."""
-    examples = first.summary.examples_per_step, second.summary.examples_per_step
-    per_example = 1.0
-    if examples[0] and examples[1]:
-        per_example = examples[1] / examples[0]
+    per_example = examples_ratio(first.summary, second.summary)
     low, high = speedup_interval(first.summary.intervals, second.summary.intervals)
     speedup = first.summary.step_ms / second.summary.step_ms
     whole = speedup

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from keras_perf.analyse.summary import Summary
-from keras_perf.analyse.training import trainings
+from keras_perf.analyse.training import Training, trainings
 from keras_perf.files.any_path import any_path
 from keras_perf.records.interval import PARTS
 from keras_perf.records.run.outlier import Outlier
@@ -98,6 +98,11 @@ def run_reports(
     reports = []
     for log_dir in log_dirs:
         for training in trainings(log_dir, fit):
-            name = str(any_path(log_dir) / training.name.removesuffix(RUN))
-            reports.append(RunReport(name, diagnosis_of_training(training), training.scalars))
+            reports.append(report_of(log_dir, training))
     return tuple(reports)
+
+
+def report_of(log_dir: str | os.PathLike[str], training: Training) -> RunReport:
+    """One of the trainings below a log directory."""
+    name = str(any_path(log_dir) / training.name.removesuffix(RUN))
+    return RunReport(name, diagnosis_of_training(training), training.scalars)
