@@ -8,8 +8,6 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from tensorboard.compat.tensorflow_stub.io import gfile as tensorboard_files
-
 
 def file_system_of(scheme: str) -> Any:
     """The module, of `tf.io.gfile`'s interface, that knows URLs of this scheme.
@@ -21,14 +19,18 @@ def file_system_of(scheme: str) -> Any:
     Raises:
         OSError: nobody knows the scheme.
     """
-    if "tensorflow" not in sys.modules and _is_tensorboards(scheme):
+    # Imported where they are needed: fsspec takes a while, and most logs are local.
+    from tensorboard.compat.tensorflow_stub.io import gfile as tensorboard_files
+
+    is_tensorboards = _knows(tensorboard_files, scheme)
+    if is_tensorboards and "tensorflow" not in sys.modules:
         return tensorboard_files
     from tensorboard.compat import tf
 
     schemes = getattr(tf.io.gfile, "get_registered_schemes", tuple)
     if scheme in schemes():
         return tf.io.gfile
-    if _is_tensorboards(scheme):
+    if is_tensorboards:
         return tensorboard_files
     raise OSError(
         errno.EPROTONOSUPPORT,
@@ -37,7 +39,7 @@ def file_system_of(scheme: str) -> Any:
     )
 
 
-def _is_tensorboards(scheme: str) -> bool:
+def _knows(tensorboard_files: Any, scheme: str) -> bool:
     try:
         return tensorboard_files.get_filesystem(f"{scheme}://") is not None
     except (ValueError, ImportError):

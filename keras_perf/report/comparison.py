@@ -147,7 +147,17 @@ class Comparison:
     @property
     def closing(self) -> str:
         """What was predicted of all beside what was measured, and what the bounds rest on."""
-        return " ".join(filter(None, (self._predicted(), self._few_intervals())))
+        told = self._predicted(), self._few_intervals(), self._may_be_chance()
+        return " ".join(filter(None, told))
+
+    def _may_be_chance(self) -> str:
+        change = self.change
+        if self.low <= 1.0 <= self.high or change.word or math.isnan(change.low):
+            return ""
+        return (
+            "It may be chance all the same: intervals close in time resemble each other, and with "
+            f"that a step takes {change.low:.2f} to {change.high:.2f} times as long as before."
+        )
 
     def _few_intervals(self) -> str:
         counts = [len(run.summary.intervals) for run in (self.before, self.after)]

@@ -100,6 +100,7 @@ def test_a_log_directory_behind_a_url_is_made(root):
     assert (root / "perf").is_dir()
 
 
+@pytest.mark.fault(2, "a remote `log_dir` without permission")
 def test_a_log_directory_that_cannot_be_written_is_refused(root, monkeypatch):
     def refuse(*_):
         raise gfile.errors.PermissionDeniedError(None, None, "no access to the bucket")

@@ -91,6 +91,7 @@ def test_copies_take_a_twentieth_of_the_time_at_most(took_s, pause_s):
     assert took_s <= (took_s + pause_after(took_s)) / 20
 
 
+@pytest.mark.fault(2, "a remote file system that fails for a while")
 def test_a_copy_that_fails_is_said_once_and_made_later(url, monkeypatch, copies, said):
     monkeypatch.setattr(remote_event_file, "PAUSE_S", 0.001)
     writer = RunWriter(url)
@@ -107,6 +108,7 @@ def test_a_copy_that_fails_is_said_once_and_made_later(url, monkeypatch, copies,
     assert "nothing is lost" in line
 
 
+@pytest.mark.fault(2, "a remote file system that fails at the end")
 def test_what_cannot_be_copied_at_the_end_is_kept_and_named(url, temporary, copies):
     writer = RunWriter(url)
     copies.fails = OSError(5, "the network is down")
