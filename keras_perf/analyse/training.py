@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -67,19 +68,8 @@ def trainings(
         NoRunError: (a FileNotFoundError) nothing of ours is there.
         UnknownFitError: (a ValueError) there is no such fit.
     """
-    alone: dict[str, list[Fit]] = {}
-    several: dict[str, dict[int, list[Fit]]] = {}
-    order = []
-    for path, fits in fits_of(log_dir).items():
-        parent, number = without_worker(path)
-        order.append(parent)
-        if number is None:
-            alone[parent] = fits
-        else:
-            several.setdefault(parent, {})[number] = fits
-    names = tuple(dict.fromkeys(order))
-    own = tuple(name for name in names if name in (RUN, "."))
-    runs = [(name, alone.get(name, []), several.get(name, {})) for name in own or names]
+    found_runs = _runs(log_dir)
+    runs = [run for run in found_runs if run.name in (RUN, ".")] or found_runs
     if fit is None:
         return tuple(_newest(*run) for run in runs)
     found = tuple(named for run in runs if (named := _named(*run, str(fit))) is not None)
@@ -87,6 +77,40 @@ def trainings(
         there = [fit for _, alone_, workers in runs for fit in _leading(alone_, workers)]
         raise UnknownFitError(f"fit must be one of {_listed(there)}, got {fit!r}")
     return found
+
+
+def measured_trainings(log_dir: str | os.PathLike[str]) -> tuple[Training, ...]:
+    """A training of each fit below a log directory that measured steps, oldest first.
+
+    Raises:
+        NoRunError: (a FileNotFoundError) nothing of ours is there.
+    """
+    found: list[Training] = []
+    for name, alone, workers in _runs(log_dir):
+        found += [Training(name, fit, fits=alone) for fit in alone if fit.steps]
+        chiefs = workers[min(workers)] if workers else []
+        found += [_of_workers(name, fit, workers) for fit in chiefs if fit.steps]
+    return tuple(sorted(found, key=lambda training: training.fit.identity.started))
+
+
+class _Run(NamedTuple):
+    """The fits of a run's path: of a training alone, and of several workers by number."""
+
+    name: str
+    alone: list[Fit]
+    workers: dict[int, list[Fit]]
+
+
+def _runs(log_dir: str | os.PathLike[str]) -> list[_Run]:
+    runs: dict[str, _Run] = {}
+    for path, fits in fits_of(log_dir).items():
+        parent, number = without_worker(path)
+        run = runs.setdefault(parent, _Run(parent, [], {}))
+        if number is None:
+            run.alone.extend(fits)
+        else:
+            run.workers[number] = fits
+    return list(runs.values())
 
 
 def newest_training(log_dir: str | os.PathLike[str], fit: str | int | None = None) -> Training:

@@ -93,7 +93,7 @@ class AdviceTester(ObservingCallback):
 
     def _outside_ms(self, fit: FitObservation) -> float:
         """Of a step, as it was measured; 0 where StepGapDetector was not there to measure."""
-        fit.recording.flush()
+        fit.recording.flush_now()
         if self.writer.fit is None:
             return 0.0
         try:

@@ -12,9 +12,10 @@ import itertools
 import os
 import shutil
 import tempfile
+from pathlib import Path
 from typing import NamedTuple
 
-import tensorflow as tf
+from keras_perf.files.remote_path import RemotePath, is_remote
 
 PROFILES = os.path.join("plugins", "profile")
 
@@ -26,11 +27,6 @@ class Saved(NamedTuple):
     size_bytes: int
     copy: str | None = None
     """Of a remote one, a local folder to read it from, which the reader removes."""
-
-
-def is_remote(path: str) -> bool:
-    """It names a file system that only `tf.io.gfile` knows."""
-    return "://" in path
 
 
 def staging_folder(log_dir: str) -> str:
@@ -62,7 +58,7 @@ def keep(staging: str, log_dir: str) -> Saved:
         for file in files:
             target = os.path.join(folder, os.path.basename(file))
             if is_remote(log_dir):
-                tf.io.gfile.copy(file, target)
+                RemotePath.of(target).write_bytes(Path(file).read_bytes())
             else:
                 shutil.move(file, target)
     except OSError:
@@ -74,18 +70,24 @@ def keep(staging: str, log_dir: str) -> Saved:
 
 
 def _new_folder(profiles: str, second: str) -> str:
-    tf.io.gfile.makedirs(profiles)
+    if is_remote(profiles):
+        return _new_remote_folder(RemotePath.of(profiles), f"{second}_{os.getpid()}")
+    os.makedirs(profiles, exist_ok=True)
     for number in itertools.count(1):
         folder = os.path.join(profiles, second if number == 1 else f"{second}_{number}")
-        if not is_remote(folder):
-            try:
-                os.mkdir(folder)
-            except FileExistsError:
-                continue
-            return folder
-        # Object stores make no folder exclusively: the process tells two of one second apart.
-        folder = f"{folder}_{os.getpid()}"
-        if not tf.io.gfile.exists(folder):
-            tf.io.gfile.makedirs(folder)
-            return folder
+        try:
+            os.mkdir(folder)
+        except FileExistsError:
+            continue
+        return folder
+    raise AssertionError("unreachable")
+
+
+def _new_remote_folder(profiles: RemotePath, name: str) -> str:
+    """An object store makes no folder exclusively: the process tells two of one second apart."""
+    for number in itertools.count(1):
+        folder = profiles / (name if number == 1 else f"{name}_{number}")
+        if not folder.exists():
+            folder.make_folder()
+            return str(folder)
     raise AssertionError("unreachable")

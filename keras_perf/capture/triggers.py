@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_perf.capture.trace_files import is_remote
+from keras_perf.files.remote_path import is_remote
 from keras_perf.observers.capture_windows.slow_steps import Slow, SlowSteps, Throttle
 from keras_perf.records.execution import Execution
 

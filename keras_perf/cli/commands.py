@@ -8,8 +8,9 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
-from pathlib import Path
 
+from keras_perf.cli.output import complain
+from keras_perf.files.any_path import any_path
 from keras_perf.records.visible import visible
 
 
@@ -75,7 +76,7 @@ def _list_fits(log_dirs: Sequence[str]) -> None:
 def _write(file: str, page: str) -> None:
     try:
         # A directory's name need not be valid Unicode.
-        Path(file).write_text(page, encoding="utf-8", errors="backslashreplace")
+        any_path(file).write_bytes(page.encode("utf-8", errors="backslashreplace"))
     except OSError as error:
         raise WrongUseError(
             f"FILE of --html must be writable, got {file!r} ({error.strerror}). "
@@ -107,8 +108,8 @@ def launch(arguments: argparse.Namespace) -> int:
         return workers.launch(arguments.workers, arguments.script, arguments.arguments)
 
 
-def compare(arguments: argparse.Namespace) -> None:
-    """Prints what a change bought, or writes it as a page."""
+def compare(arguments: argparse.Namespace) -> int:
+    """Prints what a change bought, or writes it as a page; 1 where it is too slow for the user."""
     from keras_perf.report import comparison as comparing
 
     with _permitted(), _arguments_at_fault(ValueError):
@@ -118,8 +119,30 @@ def compare(arguments: argparse.Namespace) -> None:
         from keras_perf.report.run_report import run_reports
 
         _write(arguments.html, page_html(run_reports([arguments.before, arguments.after])))
-        return
-    print(comparison.to_markdown() if arguments.markdown else comparison, end="")
+    elif arguments.json:
+        from keras_perf.report.as_json import comparison_json
+
+        print(comparison_json(comparison, arguments.fail_if_slower), end="")
+    else:
+        print(comparison.to_markdown() if arguments.markdown else comparison, end="")
+    if arguments.fail_if_slower is None:
+        return 0
+    from keras_perf.report.text.judgement import judgement
+
+    complain(f"keras-perf compare: {judgement(comparison.change, arguments.fail_if_slower)}")
+    return int(bool(comparison.change.exceeds(arguments.fail_if_slower)))
+
+
+def history(arguments: argparse.Namespace) -> None:
+    """Prints all runs below a directory in the order of time, each beside the one before."""
+    from keras_perf.report.history import history_json, history_of
+
+    with _permitted(), _arguments_at_fault(ValueError):
+        found = history_of(arguments.logdir)
+    if arguments.json:
+        print(history_json(found), end="")
+    else:
+        print(found.to_markdown() if arguments.markdown else found, end="")
 
 
 @contextlib.contextmanager
@@ -150,7 +173,7 @@ def demo(arguments: argparse.Namespace) -> None:
     from keras_perf.write.writable_log_dir import writable_log_dir
 
     with _arguments_at_fault(ValueError, OSError):
-        log_dir = Path(writable_log_dir(arguments.logdir))
+        log_dir = any_path(writable_log_dir(arguments.logdir))
     with _quiet_stderr():
         from keras_perf.cli.demo import run
 

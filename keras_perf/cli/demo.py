@@ -16,6 +16,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from keras_perf.callbacks.perf_callbacks import perf_callbacks
 from keras_perf.cli.digits import Choices, train, write_images
+from keras_perf.files.any_path import AnyPath
 from keras_perf.records.visible import visible
 from keras_perf.report.comparison import Comparison, compare
 from keras_perf.report.diagnosis import Diagnosis, diagnose, diagnosis_of
@@ -37,11 +38,12 @@ class _EpochProgress(keras.callbacks.Callback):
         self._progress.update(self._task, completed=epoch + 1)
 
 
-def run(log_dir: Path, console: Console) -> Comparison:
+def run(log_dir: AnyPath, console: Console) -> Comparison:
     """Trains twice and compares; prints as it goes."""
     before, after = log_dir / "before", log_dir / "after"
     for old in (before, after):
-        shutil.rmtree(old, ignore_errors=True)
+        if isinstance(old, Path):
+            shutil.rmtree(old, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix="keras_perf_demo_") as folder:
         _say(console, "Writing 1,797 handwritten digits as PNG files …")
         paths = write_images(Path(folder))
@@ -68,7 +70,7 @@ def _train(
     title: str,
     paths: list[str],
     choices: Choices,
-    log_dir: Path,
+    log_dir: AnyPath,
     log: Path,
     console: Console,
     tries: Mapping[str, Any] | bool = False,

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import sys
+import math
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 from keras_perf.cli import commands
-from keras_perf.cli.output import CLOSED_PIPE, readable_output
+from keras_perf.cli.output import CLOSED_PIPE, complain, readable_output
 from keras_perf.read.event_files import NoRunError
 from keras_perf.records.visible import visible
-
-
-def _complain(text: str) -> None:
-    """One line, whatever the names in it."""
-    print(visible(text), file=sys.stderr)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -36,7 +31,7 @@ def parser() -> argparse.ArgumentParser:
         description="Where every millisecond of a Keras training step goes, and what to change.",
     )
     added = main_parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for add in (_add_demo, _add_report, _add_compare, _add_template, _add_launch):
+    for add in (_add_demo, _add_report, _add_compare, _add_history, _add_template, _add_launch):
         add(added)
     return main_parser
 
@@ -69,8 +64,35 @@ def _add_compare(added: _Commands) -> None:
     compare.add_argument("after", metavar="AFTER")
     forms = compare.add_mutually_exclusive_group()
     forms.add_argument("--markdown", action="store_true", help="as Markdown")
+    forms.add_argument("--json", action="store_true", help="as JSON")
     forms.add_argument("--html", metavar="FILE", help="as one page with plots, without network")
+    compare.add_argument(
+        "--fail-if-slower",
+        metavar="PERCENT",
+        type=_share,
+        help="such as 5%%: exit code 1 where AFTER's steps take longer by more, and chance does "
+        "not explain it",
+    )
     compare.set_defaults(work=commands.compare)
+
+
+def _share(percent: str) -> float:
+    share = float(percent.removesuffix("%")) / 100
+    if not 0.0 <= share < math.inf:
+        raise ValueError
+    return share
+
+
+_share.__name__ = "percentage"  # argparse names it where it refuses one.
+
+
+def _add_history(added: _Commands) -> None:
+    history = added.add_parser("history", help="all runs below a directory, by time")
+    history.add_argument("logdir", metavar="DIR")
+    forms = history.add_mutually_exclusive_group()
+    forms.add_argument("--markdown", action="store_true", help="as Markdown")
+    forms.add_argument("--json", action="store_true", help="as JSON")
+    history.set_defaults(work=commands.history)
 
 
 def _add_template(added: _Commands) -> None:
@@ -108,7 +130,7 @@ def _warnings_in_one_line(command: str) -> Iterator[None]:
     """Python would print the line of code that warns, too."""
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        _complain(f"keras-perf {command}: {message}")
+        complain(f"keras-perf {command}: {message}")
 
     with warnings.catch_warnings():
         warnings.showwarning = show
@@ -126,7 +148,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         return CLOSED_PIPE
     except OSError as error:
-        _complain(f"keras-perf: the output cannot be written ({error.strerror}).")
+        complain(f"keras-perf: the output cannot be written ({error.strerror}).")
         return 1
 
 
@@ -135,13 +157,13 @@ def _done(arguments: argparse.Namespace) -> int:
         with _warnings_in_one_line(arguments.command):
             code: int | None = arguments.work(arguments)
     except (NoRunError, commands.WrongUseError) as error:
-        _complain(f"keras-perf {arguments.command}: {error}")
+        complain(f"keras-perf {arguments.command}: {error}")
         return 2
     except BrokenPipeError:
         raise
     except Exception as error:  # noqa: BLE001  the command line's last word
         what = f"{type(error).__name__}: {error}"
-        _complain(f"keras-perf {arguments.command} failed: {what}")
+        complain(f"keras-perf {arguments.command} failed: {what}")
         return 1
     except KeyboardInterrupt:
         return 1

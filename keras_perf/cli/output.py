@@ -9,6 +9,8 @@ import os
 import sys
 from collections.abc import Iterator
 
+from keras_perf.records.visible import visible
+
 CLOSED_PIPE = 141
 """The exit code where whoever read the output has left: a shell's for SIGPIPE."""
 
@@ -40,6 +42,11 @@ def _in_plain(error: UnicodeError) -> tuple[str, int]:
 
 
 codecs.register_error(_ERRORS, _in_plain)
+
+
+def complain(text: str) -> None:
+    """One line for whoever watches, not for who reads the output; whatever the names in it."""
+    print(visible(text), file=sys.stderr)
 
 
 @contextlib.contextmanager

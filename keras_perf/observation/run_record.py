@@ -87,9 +87,14 @@ class Recording:
             )
 
     def flush(self) -> None:
-        """Lets others read what was written so far."""
+        """Lets others read soon what was written so far."""
         for writer in self._writers.values():
             writer.flush()
+
+    def flush_now(self) -> None:
+        """Lets others read at once what was written so far."""
+        for writer in self._writers.values():
+            writer.flush_now()
 
     def _note_differences(self, summary: Summary) -> None:
         """Where the newest trace and the split do not tell the same, and why."""
@@ -103,6 +108,8 @@ class Recording:
     def finish(self, step: int, *, diagnoses: bool) -> None:
         """Writes the facts, and the diagnosis if this run gives one."""
         self.write_facts(step)
+        if diagnoses:
+            self.flush_now()
         for log_dir in self._diagnosed if diagnoses else ():
             if not self._writers[log_dir].lost:
                 markdown = unwarned(self._diagnosis, step, log_dir).to_markdown()
@@ -114,6 +121,7 @@ class Recording:
         if self.traces:
             self._note_differences(diagnosis.summary)
             self.write_facts(step)
+            self.flush_now()
             diagnosis = diagnose(log_dir, fit=this)
         return diagnosis
 

@@ -56,6 +56,11 @@ class SafeWriter:
         if self._events is not None:
             self._try(self._events.flush)
 
+    def flush_now(self) -> None:
+        """See `RunWriter.flush_now`."""
+        if self._events is not None:
+            self._try(self._events.flush_now)
+
     def close(self) -> None:
         """Gives thread and file back; again does nothing."""
         events, self._events = self._events, None

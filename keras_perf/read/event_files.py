@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from tensorboard.compat.proto.event_pb2 import Event
 
+from keras_perf.files.any_path import AnyPath, any_path, beginning, folders_below
 from keras_perf.read.checksums import masked_crc_of_length, masked_crcs
 from keras_perf.read.left_out import warn_left_out
 from keras_perf.records.fit_identity import file_suffix, sequence_of
@@ -27,7 +28,7 @@ class NoRunError(FileNotFoundError):
     """The log directory holds nothing that keras_perf wrote and that can be read."""
 
 
-def run_files(log_dir: str | os.PathLike[str]) -> dict[str, list[Path]]:
+def run_files(log_dir: str | os.PathLike[str]) -> dict[str, list[AnyPath]]:
     """Event files by run, oldest first, of every `perf` run under `log_dir`.
 
     A directory that cannot be listed is left out, with a warning.
@@ -35,16 +36,14 @@ def run_files(log_dir: str | os.PathLike[str]) -> dict[str, list[Path]]:
     Raises:
         NoRunError: there is no such directory or no such run, or it cannot be read.
     """
-    root = Path(log_dir)
-    if not os.path.isdir(root):
-        raise NoRunError(f"there is no directory {str(root)!r}{_hidden(root)}")
+    root = any_path(log_dir)
+    _require_directory(root)
     refused: list[OSError] = []
-    found = [
-        Path(folder, name)
-        for folder, _, names in os.walk(root, onerror=refused.append)
-        for name in names
-        if name.startswith("events.out.tfevents.") and is_ours(Path(folder).resolve())
-    ]
+    found: list[AnyPath] = []
+    for folder, names in folders_below(root, refused.append):
+        place = folder.resolve()
+        if is_ours(place.name, place.parent.name):
+            found += [folder / name for name in names if name.startswith("events.out.tfevents.")]
     told = [f"{error.filename} cannot be read: {error.strerror}" for error in refused]
     if not found:
         raise NoRunError(
@@ -54,25 +53,30 @@ def run_files(log_dir: str | os.PathLike[str]) -> dict[str, list[Path]]:
         )
     for each in told:
         warn_left_out(each)
-    runs: dict[str, list[Path]] = {}
+    runs: dict[str, list[AnyPath]] = {}
     for path in sorted(found, key=_age):
         runs.setdefault(path.parent.relative_to(root).as_posix(), []).append(path)
     return runs
 
 
-def _hidden(root: Path) -> str:
-    """Why a directory may be there all the same."""
+def _require_directory(root: AnyPath) -> None:
+    why = ""
     try:
-        root.stat()
+        if root.is_dir():
+            return
+        if isinstance(root, Path):
+            root.stat()
     except PermissionError as error:
-        return f" that can be looked at: {error.strerror}"
-    except (OSError, ValueError):
+        why = f" that can be looked at: {error.strerror}"
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         # No directory has a name with NUL in it.
         pass
-    return ""
+    except OSError as error:
+        raise NoRunError(f"{str(root)!r} cannot be read: {error.strerror}") from error
+    raise NoRunError(f"there is no directory {str(root)!r}{why}")
 
 
-def _age(path: Path) -> tuple[int, str, int]:
+def _age(path: AnyPath) -> tuple[int, str, int]:
     """Sorts by the sequence, and then by TensorBoard's part of the name.
 
     It is …tfevents.<seconds>.<host>.<process>.<number of the writer>.
@@ -128,7 +132,7 @@ def _next_header(data: bytes, position: int) -> int:
     return len(data)
 
 
-def events(path: Path) -> Iterator[Event]:
+def events(path: AnyPath) -> Iterator[Event]:
     """Events of one file.
 
     Records that do not match their checksums are left out, and so is a tail that is not a whole
@@ -155,14 +159,13 @@ def events(path: Path) -> Iterator[Event]:
         )
 
 
-def first_events(path: Path, most_bytes: int = 1 << 16) -> list[Event]:
+def first_events(path: AnyPath, most_bytes: int = 1 << 16) -> list[Event]:
     """What a file begins with, without a warning."""
-    with path.open("rb") as file:
-        data = file.read(most_bytes)
+    data = beginning(path, most_bytes)
     return list(_some(data, records(data), range(3)))
 
 
-def logged_between(path: Path) -> tuple[float, float] | None:
+def logged_between(path: AnyPath) -> tuple[float, float] | None:
     """First and last time at which a file logged scalars, from its ends; None if it did not."""
     data = path.read_bytes()
     found = records(data)

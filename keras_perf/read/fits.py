@@ -8,11 +8,11 @@ import os
 import zlib
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from keras_perf.files.any_path import AnyPath
 from keras_perf.read.event_files import NoRunError, events, first_events, logged_between, run_files
 from keras_perf.read.left_out import warn_left_out
 from keras_perf.read.valid_scalars import valid_scalars
@@ -37,7 +37,7 @@ class Fit:
     """
 
     run: str
-    path: Path
+    path: AnyPath
     identity: FitIdentity
 
     @cached_property
@@ -123,7 +123,7 @@ def _age(fit: Fit) -> tuple[int, float]:
     return sequence, started if sequence else 0.0
 
 
-def _identity(path: Path) -> FitIdentity:
+def _identity(path: AnyPath) -> FitIdentity:
     """As it is written; else what the name of the file tells."""
     for event in first_events(path):
         for value in event.summary.value:
@@ -151,7 +151,7 @@ def _told_by_name(name: str) -> tuple[int, str, int]:
     return numbers[0], ".".join(words[1:host_ends]), numbers[host_ends]
 
 
-def _content(path: Path, run: str) -> tuple[pd.DataFrame, Any]:
+def _content(path: AnyPath, run: str) -> tuple[pd.DataFrame, Any]:
     tags: list[str] = []
     steps: list[int] = []
     times: list[float] = []
@@ -179,7 +179,7 @@ def _content(path: Path, run: str) -> tuple[pd.DataFrame, Any]:
     return frame, context
 
 
-def _decoded(written: Any, path: Path, before: Any) -> Any:
+def _decoded(written: Any, path: AnyPath, before: Any) -> Any:
     """The facts of a run; where it cannot be decoded, the one before it."""
     try:
         return json.loads(written[0])

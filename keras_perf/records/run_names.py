@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath, PurePosixPath
+from pathlib import PurePosixPath
 
 RUN = "perf"
 _WORKER = "worker_"
@@ -22,7 +22,6 @@ def without_worker(run: str) -> tuple[str, int | None]:
     return run, None
 
 
-def is_ours(folder: PurePath) -> bool:
-    """Whether a directory has the name of one of our runs."""
-    of_worker = folder.parent.name == RUN and folder.name.startswith(_WORKER)
-    return folder.name == RUN or of_worker
+def is_ours(name: str, above: str) -> bool:
+    """Whether a directory of this name, in one named `above`, is a run of ours."""
+    return name == RUN or (above == RUN and name.startswith(_WORKER))

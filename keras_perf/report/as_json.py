@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from keras_perf.advise.recommendation import Recommendation
+from keras_perf.analyse.change import Change
 from keras_perf.records.run.run_facts import plain
+from keras_perf.report.comparison import Comparison
 from keras_perf.report.run_report import RunReport
 
 SCHEMA = 1
@@ -24,7 +27,37 @@ def reports_json(reports: Sequence[RunReport]) -> str:
     an event's or, among the stages, per batch.
     """
     runs = [_run(report, reports[0]) for report in reports]
-    return json.dumps({"schema": SCHEMA, "runs": _finite(runs)}, indent=2, allow_nan=False) + "\n"
+    return json_text({"schema": SCHEMA, "runs": runs})
+
+
+def comparison_json(comparison: Comparison, tolerance: float | None = None) -> str:
+    """A comparison as JSON, with `exceeded` as `Change.exceeds` has it."""
+    change = comparison.change
+    found = {
+        "schema": SCHEMA,
+        "speedup": comparison.speedup,
+        "low": comparison.low,
+        "high": comparison.high,
+        "whole_speedup": comparison.whole_speedup,
+        "verdicts": [comparison.before.verdict, comparison.after.verdict],
+        "change": change_record(change),
+        "tolerance": tolerance,
+        "exceeded": None if tolerance is None else change.exceeds(tolerance),
+        "parts": comparison.to_frame().to_dict("records"),
+        "advice": comparison.advice_frame().to_dict("records"),
+        "closing": comparison.closing,
+    }
+    return json_text(found)
+
+
+def change_record(change: Change | None) -> dict[str, Any] | None:
+    """A change as it stands in JSON."""
+    return None if change is None else {**asdict(change), "word": change.word or None}
+
+
+def json_text(value: Any) -> str:
+    """JSON with a line's end; NaN and infinity are null."""
+    return json.dumps(_finite(value), indent=2, allow_nan=False) + "\n"
 
 
 def _run(report: RunReport, first: RunReport) -> dict[str, Any]:

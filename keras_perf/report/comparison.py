@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
+from keras_perf.analyse.change import Change, examples_ratio, summary_change
 from keras_perf.analyse.resampling import speedup_interval
 from keras_perf.report.advice_in_comparison import AdviceTaken, advice_taken
 from keras_perf.report.diagnosis import Diagnosis, diagnose
@@ -44,6 +45,15 @@ class Comparison:
     whole_speedup: float
     before: Diagnosis = field(repr=False)
     after: Diagnosis = field(repr=False)
+
+    @property
+    def change(self) -> Change:
+        """How many times as long a step takes (an example, where `speedup` is per example).
+
+        Its 98 % interval counts that intervals close in time resemble each other, which
+        `low` and `high` do not: a regression is judged by it.
+        """
+        return summary_change(self.before.summary, self.after.summary)
 
     def to_frame(self) -> pd.DataFrame:
         """A row a part: `part`, `before_ms`, `after_ms`, `saved_ms`, `low`, `high`, per step.
@@ -137,7 +147,17 @@ class Comparison:
     @property
     def closing(self) -> str:
         """What was predicted of all beside what was measured, and what the bounds rest on."""
-        return " ".join(filter(None, (self._predicted(), self._few_intervals())))
+        told = self._predicted(), self._few_intervals(), self._may_be_chance()
+        return " ".join(filter(None, told))
+
+    def _may_be_chance(self) -> str:
+        change = self.change
+        if self.low <= 1.0 <= self.high or change.word or math.isnan(change.low):
+            return ""
+        return (
+            "It may be chance all the same: intervals close in time resemble each other, and with "
+            f"that a step takes {change.low:.2f} to {change.high:.2f} times as long as before."
+        )
 
     def _few_intervals(self) -> str:
         counts = [len(run.summary.intervals) for run in (self.before, self.after)]
@@ -198,10 +218,7 @@ def compare(before: str | os.PathLike[str], after: str | os.PathLike[str]) -> Co
 
 def comparison_of(first: Diagnosis, second: Diagnosis) -> Comparison:
     """The comparison of two runs with measured steps."""
-    examples = first.summary.examples_per_step, second.summary.examples_per_step
-    per_example = 1.0
-    if examples[0] and examples[1]:
-        per_example = examples[1] / examples[0]
+    per_example = examples_ratio(first.summary, second.summary)
     low, high = speedup_interval(first.summary.intervals, second.summary.intervals)
     speedup = first.summary.step_ms / second.summary.step_ms
     whole = speedup

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pandas as pd
 
 from keras_perf.analyse.summary import Summary
-from keras_perf.analyse.training import trainings
+from keras_perf.analyse.training import Training, trainings
+from keras_perf.files.any_path import any_path
 from keras_perf.records.interval import PARTS
 from keras_perf.records.run.outlier import Outlier
 from keras_perf.records.run.pipeline import Stage
@@ -98,6 +98,11 @@ def run_reports(
     reports = []
     for log_dir in log_dirs:
         for training in trainings(log_dir, fit):
-            name = str(Path(log_dir, training.name.removesuffix(RUN)))
-            reports.append(RunReport(name, diagnosis_of_training(training), training.scalars))
+            reports.append(report_of(log_dir, training))
     return tuple(reports)
+
+
+def report_of(log_dir: str | os.PathLike[str], training: Training) -> RunReport:
+    """One of the trainings below a log directory."""
+    name = str(any_path(log_dir) / training.name.removesuffix(RUN))
+    return RunReport(name, diagnosis_of_training(training), training.scalars)

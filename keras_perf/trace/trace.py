@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pandas as pd
 
+from keras_perf.files.any_path import AnyPath
 from keras_perf.report.text.forms import Form, Markdown, Terminal
 from keras_perf.trace.several_hosts import host_means, slowest_host
 from keras_perf.trace.step_frame import PARTS
@@ -47,7 +47,7 @@ class Trace:
     `steps_from` is `markers`, or `functions` where nobody marked steps.
     """
 
-    paths: tuple[Path, ...]
+    paths: tuple[AnyPath, ...]
     """Its files, one a host."""
     hosts: tuple[str, ...]
     """Those that trained."""
@@ -69,7 +69,7 @@ class Trace:
         return self.frame.copy()
 
     @property
-    def path(self) -> Path:
+    def path(self) -> AnyPath:
         """The file; of several hosts the first one's."""
         return self.paths[0]
 

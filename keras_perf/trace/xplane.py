@@ -6,10 +6,9 @@ A trace of minutes holds millions of events. Protocol buffers cut them apart, Nu
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 
+from keras_perf.files.any_path import AnyPath, any_path, folders_below
 from keras_perf.trace.event_columns import decode_events
 from keras_perf.trace.xplane_messages import MESSAGES
 
@@ -116,7 +116,7 @@ class Plane:
 class XSpace:
     """One file: the planes of one host."""
 
-    path: Path
+    path: AnyPath
     planes: tuple[Plane, ...]
     errors: tuple[str, ...]
     hosts: tuple[str, ...]
@@ -132,37 +132,48 @@ class XSpace:
         return tuple(p for p in self.planes if p.name.startswith("/device:GPU"))
 
 
-def find_traces(path: str | os.PathLike[str]) -> tuple[Path, ...]:
+def find_traces(path: str | os.PathLike[str]) -> tuple[AnyPath, ...]:
     """The file itself, or the files of the newest trace below a directory, one a host.
 
     Raises:
         NoTraceError: (a FileNotFoundError) there is none.
     """
-    root = Path(path)
+    root = any_path(path)
     if root.is_file():
         return (root,)
-    if "://" in os.fspath(path):
-        raise NoTraceError(f"only local traces are read, got {os.fspath(path)!r}; copy it first")
     if not root.exists():
         raise NoTraceError(f"there is no file or directory {str(root)!r}")
-    # A capture that is still being written lies in a hidden folder.
-    files = sorted(file for file in root.rglob(f"*{SUFFIX}") if not _is_hidden(file, root))
-    captures = [tuple(group) for _, group in groupby(files, key=lambda file: file.parent)]
+    captures = _captures(root)
     if not captures:
         raise NoTraceError(
             f"{str(root)!r} holds no trace (plugins/profile/<time>/<host>{SUFFIX}); capture one "
             "with callbacks=keras_perf.WindowedProfiler(log_dir) or tf.profiler.experimental"
         )
-    return max(captures, key=lambda capture: max(f.stat().st_mtime_ns for f in capture))
+    return max(captures, key=_age)
 
 
-def host_of(file: Path) -> str:
+def _captures(root: AnyPath) -> list[tuple[AnyPath, ...]]:
+    """The files of each capture; one that is being written lies in a hidden folder."""
+    refused: list[OSError] = []
+    found = [
+        tuple(folder / name for name in sorted(names) if name.endswith(SUFFIX))
+        for folder, names in folders_below(root, refused.append)
+        if not any(part.startswith(".") for part in folder.relative_to(root).parts)
+    ]
+    if refused and not any(found):
+        raise refused[0]
+    return [files for files in found if files]
+
+
+def _age(capture: Sequence[AnyPath]) -> tuple[int, str]:
+    """When it was written; what tells no time is named after it."""
+    times = [file.stat().st_mtime_ns for file in capture if isinstance(file, Path)]
+    return max(times, default=0), capture[0].parent.name
+
+
+def host_of(file: AnyPath) -> str:
     """The host's name, by which the profiler names its file."""
     return file.name.removesuffix(SUFFIX)
-
-
-def _is_hidden(file: Path, root: Path) -> bool:
-    return any(part.startswith(".") for part in file.relative_to(root).parts)
 
 
 def read_xspace(path: str | os.PathLike[str]) -> XSpace:
@@ -174,7 +185,7 @@ def read_xspace(path: str | os.PathLike[str]) -> XSpace:
     Raises:
         ValueError: the file is empty, cut off, or no trace.
     """
-    file = Path(path)
+    file = any_path(path)
     data = file.read_bytes()
     if not data:
         raise ValueError(

@@ -17,6 +17,8 @@ from typing import Any
 
 import pandas as pd
 
+from keras_perf.files.any_path import AnyPath
+
 _SCRIPT = """
 import sys
 from xprof.convert.raw_to_tool_data import xspace_to_tool_data
@@ -25,7 +27,7 @@ sys.stdout.buffer.write(content if isinstance(content, bytes) else content.encod
 """
 
 
-def xprof_tool(paths: Sequence[Path], tool: str) -> Any:
+def xprof_tool(paths: Sequence[AnyPath], tool: str) -> Any:
     """What one of xprof's tools says of a trace, as decoded JSON.
 
     Arguments:
@@ -36,7 +38,12 @@ def xprof_tool(paths: Sequence[Path], tool: str) -> Any:
         RuntimeError: xprof is not installed, or fails on this trace.
     """
     with tempfile.TemporaryDirectory(prefix="keras_perf_xprof_") as folder:
-        copies = [shutil.copyfile(path, Path(folder, path.name)) for path in paths]
+        copies = [Path(folder, path.name) for path in paths]
+        for path, copy in zip(paths, copies, strict=True):
+            if isinstance(path, Path):
+                shutil.copyfile(path, copy)
+            else:
+                copy.write_bytes(path.read_bytes())
         command = [sys.executable, "-c", _SCRIPT, tool, *map(str, copies)]
         done = subprocess.run(command, capture_output=True, cwd=folder, check=False)
     if done.returncode:

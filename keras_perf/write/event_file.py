@@ -3,9 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
+from typing import Any, Protocol
 
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+
+class Events(Protocol):
+    """What takes events."""
+
+    def add_event(self, event: Any) -> None:
+        """Takes one."""
+
+    def flush(self) -> None:
+        """Lets others read soon what was written."""
+
+    def flush_now(self) -> None:
+        """Lets others read at once what was written."""
+
+    def close(self) -> None:
+        """Flushes and closes the file."""
 
 
 class EventFile(EventFileWriter):
@@ -27,3 +43,7 @@ class EventFile(EventFileWriter):
             with contextlib.suppress(Exception):
                 self.close()
             raise
+
+    def flush_now(self) -> None:
+        """As `flush`: a local file is cheap to flush."""
+        self.flush()

@@ -8,6 +8,7 @@ import socket
 import sys
 from collections.abc import Iterable
 
+from keras_perf.files.remote_path import RemotePath, is_remote
 from keras_perf.records.fit_identity import FitIdentity, sequence_of
 
 
@@ -43,12 +44,10 @@ def _next_sequence(folder: str, started: float) -> int:
 
 
 def _listed(folder: str) -> Iterable[str]:
-    if "://" not in folder:
+    if not is_remote(folder):
         return os.listdir(folder) if os.path.isdir(folder) else ()
-    from tensorboard.compat import tf
-
-    names: Iterable[str] = tf.io.gfile.listdir(folder) if tf.io.gfile.exists(folder) else ()
-    return names
+    remote = RemotePath.of(folder)
+    return remote.names() if remote.is_dir() else ()
 
 
 def program_name() -> str:

@@ -13,12 +13,14 @@ from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
 from tensorboard.compat.proto.types_pb2 import DT_STRING
 
+from keras_perf.files.remote_path import is_remote
 from keras_perf.records.fit_identity import FIT_TAG, file_suffix
 from keras_perf.records.metrics.all_metrics import CONTEXT_TAG
 from keras_perf.records.run_names import RUN
-from keras_perf.write.event_file import EventFile
+from keras_perf.write.event_file import EventFile, Events
 from keras_perf.write.fit_of_process import identity_of_fit
 from keras_perf.write.layout import layout_bytes
+from keras_perf.write.remote_event_file import RemoteEventFile
 
 CONTEXT_PLUGIN = "keras_perf"
 """TensorBoard has no such plugin and passes over these values; they are for our reader."""
@@ -38,7 +40,8 @@ class RunWriter:
         folder = os.path.join(log_dir, run)
         self.fit = identity_of_fit(folder, clock())
         suffix = file_suffix(self.fit.sequence)
-        self._events = EventFile(folder, filename_suffix=suffix)
+        kind = RemoteEventFile if is_remote(folder) else EventFile
+        self._events: Events = kind(folder, filename_suffix=suffix)
         self._tags: set[str] = set()
         self._text_tags: set[str] = set()
         self._string(0, FIT_TAG, self.fit.to_json().encode(), CONTEXT_PLUGIN)
@@ -63,8 +66,12 @@ class RunWriter:
         self._string(step, CONTEXT_TAG, json.dumps(context, default=str).encode(), CONTEXT_PLUGIN)
 
     def flush(self) -> None:
-        """Hands everything to the file system."""
+        """Hands everything to the file system; what is remote follows when it is time."""
         self._events.flush()
+
+    def flush_now(self) -> None:
+        """Hands everything to the file system, also to a remote one."""
+        self._events.flush_now()
 
     def close(self) -> None:
         """Flushes and closes the file."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 
+from keras_perf.files.remote_path import RemotePath, is_remote
 from keras_perf.records.run_names import RUN
 
 
@@ -32,7 +34,8 @@ def writable_log_dir(log_dir: str | os.PathLike[str]) -> str:
             f"log_dir must be a name in Unicode without NUL, got {path!r}: TensorFlow and "
             "TensorBoard cannot open any other. Choose another directory."
         )
-    if "://" in path:
+    if is_remote(path):
+        _make_remote(path)
         return path
     run = Path(path) / RUN
     probe = run / f".writable.{os.getpid()}"
@@ -47,6 +50,22 @@ def writable_log_dir(log_dir: str | os.PathLike[str]) -> str:
             "Choose another directory or change its permissions",
         ) from error
     return path
+
+
+@cache
+def _make_remote(path: str) -> None:
+    """Makes the run's folder, once: each question to an object store takes tens of milliseconds."""
+    remote = RemotePath.of(path)
+    if not remote.name:
+        raise ValueError(f"log_dir must name a directory behind its ://, got {path!r}.")
+    try:
+        (remote / RUN).make_folder()
+    except OSError as error:
+        raise type(error)(
+            error.errno,
+            f"log_dir must be writable, got {path!r} ({error.strerror}). "
+            "Choose another directory or look at the access to this one",
+        ) from error
 
 
 def _is_unicode(path: str) -> bool:

@@ -115,6 +115,17 @@ def test_runs_of_several_directories_have_their_names(tab, runs):
     assert {run["name"] for run in tab("", spec)("/runs").json["runs"]} == {"x", "y"}
 
 
+def test_a_remote_log_directory_is_shown_too(tab, runs):
+    tf = pytest.importorskip("tensorflow")
+    logs = runs("a")
+    for file in (logs / "a").rglob("events*"):
+        tf.io.gfile.makedirs("ram://tab/a/perf")
+        tf.io.gfile.copy(str(file), f"ram://tab/a/perf/{file.name}")
+    ask = tab("ram://tab")
+    assert [run["name"] for run in ask("/runs").json["runs"]] == ["a"]
+    assert "Where a step goes" in ask("/page", run="a").text
+
+
 @pytest.mark.fault(1, "something that the tab needs cannot be imported when TensorBoard starts")
 def test_tensorboard_starts_where_the_tab_cannot(monkeypatch, caplog):
     monkeypatch.setitem(sys.modules, "keras_perf.tab.plugin", None)

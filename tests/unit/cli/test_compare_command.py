@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
+import numpy as np
 import pytest
 from hand_built import write_fit
 
 from keras_perf.cli.main import main
+from keras_perf.write.run_writer import RunWriter
 
 
 @pytest.fixture
@@ -38,3 +42,68 @@ def test_two_forms_at_once_are_exit_code_2(runs, capsys):
         main(["compare", *runs, "--markdown", "--html", "page.html"])
     assert exit_.value.code == 2
     assert "argument --" in capsys.readouterr().err
+
+
+def test_json_has_what_the_table_has(runs, capsys):
+    assert main(["compare", *runs, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["schema"] == 1
+    assert (found["speedup"], found["low"], found["high"]) == (2.0, 2.0, 2.0)
+    assert found["parts"][-1] == {
+        "part": "step",
+        "before_ms": 4.0,
+        "after_ms": 2.0,
+        "saved_ms": 2.0,
+        "low": 2.0,
+        "high": 2.0,
+    }
+    assert found["change"] == {"ratio": 0.5, "low": None, "high": None, "word": None}
+    assert (found["tolerance"], found["exceeded"]) == (None, None)
+
+
+@pytest.fixture
+def varying(tmp_path):
+    """Runs of 40 intervals: `base`, `same` by chance alone, `slower` by 20 %."""
+    random = np.random.default_rng(0)
+    for name, factor in {"base": 1.0, "same": 1.0, "slower": 1.2, "little": 1.06}.items():
+        writer = RunWriter(str(tmp_path / name))
+        for place, spread in enumerate(random.normal(1.0, 0.05, 40), 1):
+            values = {"perf/step_time_ms": 4.0 * factor * spread, "perf/interval_steps": 10.0}
+            writer.scalars(10 * place, values, wall_time=float(place))
+        writer.close()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("after", "tolerance", "code", "told"),
+    [
+        ("slower", "5%", 1, "slower by more than 5 %: a step takes 1.2"),
+        ("slower", "50%", 0, "not slower by more than 50 %: a step takes 1.2"),
+        ("same", "5%", 0, "not slower by more than 5 %: a step takes "),
+        ("little", "5", 0, "inconclusive: a step takes 1.0"),
+    ],
+)
+def test_a_regression_is_exit_code_1_with_a_line(varying, after, tolerance, code, told, capsys):
+    command = ["compare", str(varying / "base"), str(varying / after), "--json"]
+    assert main([*command, "--fail-if-slower", tolerance]) == code
+    output = capsys.readouterr()
+    [line] = output.err.splitlines()
+    assert line.startswith(f"keras-perf compare: {told}")
+    assert "(98 % interval: " in line
+    exceeded = {"not ": False, "slow": True, "inco": None}[told[:4]]
+    assert json.loads(output.out)["exceeded"] is exceeded
+
+
+def test_too_few_intervals_are_said_and_do_not_fail(runs, capsys):
+    assert main(["compare", *reversed(runs), "--fail-if-slower", "5%"]) == 0
+    output = capsys.readouterr()
+    assert output.out.startswith("0.50× as fast")
+    assert "inconclusive: a step takes 2.00× as long, but one of the runs has fewer" in output.err
+
+
+@pytest.mark.parametrize("wrong", ["fast", "-5%", "inf", "nan%"])
+def test_a_tolerance_that_is_no_percentage_is_exit_code_2(runs, wrong, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        main(["compare", *runs, f"--fail-if-slower={wrong}"])
+    assert exit_.value.code == 2
+    assert f"--fail-if-slower: invalid percentage value: '{wrong}'" in capsys.readouterr().err

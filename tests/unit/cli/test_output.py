@@ -86,7 +86,7 @@ def test_only_one_function_prints_to_stderr():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.FunctionDef) and "file=sys.stderr" in ast.unparse(node)
     ]
-    assert calls == ["_complain"]
+    assert calls == ["complain"]
 
 
 # -- directories -------------------------------------------------------------------------

@@ -106,7 +106,7 @@ def test_a_comparison_reads_like_this_in_markdown():
 
 def test_without_advice_before_nothing_had_been_recommended():
     text = str(comparison(AFTER, AFTER))
-    assert text.endswith("No change had been recommended.\n")
+    assert "No change had been recommended." in text
     assert "recommended before" not in text
 
 
@@ -182,6 +182,16 @@ def test_bounds_from_few_intervals_are_said_to_be_too_narrow(steps, told):
     run = comparison(AFTER | {"steps": steps})
     assert ("The bounds rest on 20 intervals of training before and 7 after" in str(run)) is told
     assert ("too few to show all of chance" in run.to_markdown()) is told
+
+
+@pytest.mark.parametrize(("slow", "told"), [(True, True), (False, False)])
+def test_bounds_that_overlook_slow_changes_are_said_to_be_too_narrow(slow, told):
+    ups, downs = ([each] * 10 for each in (5.0, 3.0))
+    steps = [*ups, *downs, *ups, *downs] if slow else [5.0, 3.0] * 20
+    before, after = (varying([0.0] * 40, [more + ms for ms in steps]) for more in (0.5, 0.0))
+    run = comparison_of(diagnosis_of(before), diagnosis_of(after))
+    assert run.low > 1.0
+    assert ("It may be chance all the same" in str(run)) is told
 
 
 # -- what became of the advice -----------------------------------------------------------

@@ -15,6 +15,7 @@ from tensorboard.summary.writer import event_file_writer
 
 from keras_perf.analyse.training import UnknownFitError
 from keras_perf.cli.main import main
+from keras_perf.files.remote_path import RemotePath
 from keras_perf.read.fits import fits_of
 from keras_perf.records.fit_identity import FitIdentity
 from keras_perf.records.run_names import worker_run
@@ -98,21 +99,12 @@ def test_a_directory_that_cannot_be_listed_takes_the_clock_for_the_sequence(tmp_
     assert writer.fit.sequence == 1_700_000_000
 
 
-def test_a_directory_elsewhere_is_listed_by_tensorboards_file_system(monkeypatch):
-    import tensorboard.compat
-
-    class Gfile:
-        exists = staticmethod(lambda folder: folder == "gs://bucket/perf")
-        listdir = staticmethod(lambda folder: ["events.out.tfevents.1.host.1.0.fit-4"])
-
-    files = ModuleType("files")
-    files.io = ModuleType("io")
-    files.io.gfile = Gfile
-    monkeypatch.setattr(tensorboard.compat, "tf", files)
-    assert fit_of_process.identity_of_fit("gs://bucket/perf", 1.0).sequence == 5
-    assert fit_of_process.identity_of_fit("gs://other/perf", 1.0).sequence == 1
-    monkeypatch.delattr(Gfile, "exists")
-    assert fit_of_process.identity_of_fit("gs://bucket/perf", 99.0).sequence == 99
+def test_a_directory_elsewhere_is_listed_too(monkeypatch):
+    RemotePath.of("memory://bucket/perf/events.out.tfevents.1.host.1.0.fit-4").write_bytes(b"")
+    assert fit_of_process.identity_of_fit("memory://bucket/perf", 1.0).sequence == 5
+    assert fit_of_process.identity_of_fit("memory://other/perf", 1.0).sequence == 1
+    monkeypatch.delattr(RemotePath, "names")
+    assert fit_of_process.identity_of_fit("memory://bucket/perf", 99.0).sequence == 99
 
 
 @pytest.mark.parametrize(

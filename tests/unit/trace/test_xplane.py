@@ -177,11 +177,6 @@ def test_no_trace_is_said_with_what_to_do(tmp_path):
         find_traces(tmp_path / "nowhere")
 
 
-def test_a_remote_trace_is_refused_with_what_to_do():
-    with pytest.raises(NoTraceError, match=r"only local traces are read, got 'gs://logs'; copy it"):
-        find_traces("gs://logs")
-
-
 def test_the_newest_capture_is_found_with_all_of_its_hosts(tmp_path):
     plane = BuiltPlane("/host:CPU").line("python", runs(0, 1))
     old, new = write(tmp_path / "b", plane), write(tmp_path / "a/perf", plane)

@@ -1,0 +1,1 @@
+"""The door to file systems: local paths, and URLs such as `gs://bucket/logs`."""

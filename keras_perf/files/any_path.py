@@ -1,0 +1,53 @@
+"""Local and remote paths alike."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+from keras_perf.files.remote_path import RemotePath, is_remote
+
+AnyPath: TypeAlias = Path | RemotePath
+
+
+def any_path(path: str | os.PathLike[str]) -> AnyPath:
+    """A local path, or that of a URL."""
+    text = os.fspath(path)
+    return RemotePath.of(text) if is_remote(text) else Path(text)
+
+
+def beginning(path: AnyPath, most: int) -> bytes:
+    """What a file begins with: so many bytes, or all there are."""
+    if isinstance(path, RemotePath):
+        return path.read_bytes(most)
+    with path.open("rb") as file:
+        return file.read(most)
+
+
+def size_and_time(path: AnyPath) -> tuple[int, float]:
+    """Bytes of a file, and when it was written to, in seconds since 1970."""
+    if isinstance(path, RemotePath):
+        return path.size_and_time()
+    known = path.stat()
+    return known.st_size, known.st_mtime
+
+
+def folders_below(
+    root: AnyPath, refused: Callable[[OSError], object]
+) -> Iterator[tuple[AnyPath, list[str]]]:
+    """The folder itself and all below it, each with the names of its files.
+
+    Arguments:
+        root: the folder.
+        refused: gets the error of each that cannot be listed; of a remote one the first ends it.
+    """
+    if isinstance(root, RemotePath):
+        try:
+            yield from root.walk()
+        except OSError as error:
+            refused(error)
+        return
+    for folder, _, names in os.walk(root, onerror=refused):
+        yield Path(folder), names
