@@ -15,6 +15,10 @@ from keras_perf.trace.xplane import Events, Line, Plane, XSpace
 _WAIT = re.compile(r"IteratorGetNext(AsOptional|Sync)?Op::\w*Compute\w*")
 _EXECUTION = "EagerKernelExecute"
 _COLLECTIVE = re.compile(r"(^|[/:])(Collective(Reduce|Gather)|NcclAllReduce)")
+_COMPILES = re.compile(r"(Cpu|Gpu)Compiler::RunBackend$|XlaCompile(Backend)?:|HLO passes ")
+"""Seen in traces of TensorFlow 2.21 on a CPU: `CpuCompiler::RunBackend` and passes over the HLO,
+once for each compilation. The others are XLA's annotations on a GPU, of which none was traced."""
+
 _LAUNCH = re.compile(r"(cu|cuda|hip)(Launch|GraphLaunch|Memcpy|Memset)\w*")
 
 
@@ -58,6 +62,7 @@ class Host:
     """What was found; times in picoseconds since the first line began.
 
     `waits` are all waits for input, `fetched` the begins of those that brought a batch,
+    `compilations` what XLA does when it compiles (several events each, of any thread),
     `launches` the begins of calls into the driver by their correlation id.
     """
 
@@ -65,6 +70,7 @@ class Host:
     waits: Spans
     fetched: Ticks
     collectives: Spans
+    compilations: Spans
     launches: dict[int, int] = field(repr=False)
     loops: bool = False
 
@@ -74,6 +80,7 @@ def read_host(space: XSpace) -> Host:
     lines: list[PythonLine] = []
     waits: list[Events] = []
     collectives: list[Events] = []
+    compilations: list[Events] = []
     brought: list[bool] = []
     launches: dict[int, int] = {}
     loops = False
@@ -82,12 +89,14 @@ def read_host(space: XSpace) -> Host:
         loops = loops or any(name.startswith("while/") for name in plane.event_names.values())
         wait_ids = plane.ids(_WAIT.fullmatch)
         collective_ids = plane.ids(_COLLECTIVE.search)
+        compiling_ids = plane.ids(_COMPILES.match)
         launch_ids = plane.ids(_LAUNCH.match) if space.gpu_planes else wait_ids[:0]
         for line in plane.lines():
             found = _chosen(line.events, wait_ids)
             waits.append(found)
             brought += ["element_size" in plane.stats(encoded) for encoded in found.encoded]
             collectives.append(_chosen(line.events, collective_ids))
+            compilations.append(_chosen(line.events, compiling_ids))
             calls = _chosen(line.events, launch_ids)
             for begin, encoded in zip(calls.begin.tolist(), calls.encoded, strict=True):
                 launches[int(plane.stats(encoded).get("correlation_id", 0))] = begin
@@ -101,6 +110,7 @@ def read_host(space: XSpace) -> Host:
         _spans(*waits),
         _with_batch(waits, np.array(brought, dtype=bool)),
         _spans(*collectives),
+        _spans(*compilations),
         launches,
         loops,
     )

@@ -25,6 +25,8 @@ _LABELS = {
     "kernel_launch_delay_ms": "launch to begin of kernel",
     "copy_to_device_ms": "copies to device",
     "copy_to_host_ms": "copies to host",
+    "compiled_ratio": "steps that XLA compiled in",
+    "compile_ms": "compiling, in execution",
     "collective_ms": "collectives",
     "device_idle_in_step_ms": "device idle in step",
     "device_idle_between_steps_ms": "device idle between steps",

@@ -51,6 +51,18 @@ TRACE_METRICS = (
         "Includes waiting for the device while logs are read, validation and epoch ends.",
     ),
     Metric(
+        "trace/compiled_ratio",
+        "ratio",
+        "Share of the traced steps in which XLA compiled.",
+        "Absent where it compiled in none.",
+    ),
+    Metric(
+        "trace/compile_ms",
+        "ms",
+        "Part of a traced step's execution until XLA's last compilation had ended.",
+        "Lies in trace/execution_ms; what runs before a compilation counts.",
+    ),
+    Metric(
         "trace/collective_ms",
         "ms",
         "Time in which a collective operation ran.",

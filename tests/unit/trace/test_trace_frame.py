@@ -425,3 +425,42 @@ def test_nothing_is_compared_that_was_not_measured(tmp_path):
     host = BuiltPlane("/host:CPU").line("python", marker(0, 0, 5))
     assert compare_with_split(frame(tmp_path, host), summary(**SAME)) == ()
     assert compare_with_split(frame(tmp_path, three_steps()), summary()) == ()
+
+
+# -- compiling ---------------------------------------------------------------------------
+
+
+def compiling(begin, end, thread="tf_Compute/9"):
+    """What XLA shows of one compilation on a CPU."""
+    backend = ("CpuCompiler::RunBackend", begin + 0.5, end)
+    return thread, ("HLO passes through layout assignment", begin, begin + 0.5), backend
+
+
+def test_a_step_compiles_until_its_last_compilation_ends(tmp_path):
+    host = three_steps().line(*compiling(15, 18))
+    host.line("tf_Compute/10", ("CpuCompiler::RunBackend", 20, 22))
+    found = frame(tmp_path, host)
+    assert column(found, "compiled_ratio") == [0, 1, 0]
+    # The execution begins at 13, and waits for input for a millisecond.
+    assert column(found, "compile_ms") == [0, 22 - 13 - 1, 0]
+    assert column(found, "execution_ms") == [4, 9, 1.5]
+    assert "compiling, in execution" in str(kp.read_trace(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["XlaCompile:#module=a#", "XlaCompileBackend:"])
+def test_compilations_for_a_gpu_have_names_of_their_own(tmp_path, name):
+    found = frame(tmp_path, three_steps().line("tf_Compute/9", (name, 14, 18)))
+    assert column(found, "compiled_ratio") == [0, 1, 0]
+
+
+def test_a_trace_without_compilations_says_nothing_of_them(tmp_path):
+    host = three_steps().line("tf_Compute/9", ("XlaCompiledKernel", 14, 18), ("Codegen", 15, 16))
+    assert not {"compiled_ratio", "compile_ms"} & set(frame(tmp_path, host).columns)
+
+
+def test_what_a_step_compiled_for_is_no_difference_to_the_split(tmp_path):
+    host = three_steps().line(*compiling(15, 18))
+    without = {"input_wait": 2.5, "compute": 6.0, "callbacks": 2.0, "other_host": 0.5}
+    found = compare_with_split(frame(tmp_path, host), summary(60.0, compile=49.0, **without))
+    assert [each.part for each in found] == ["input wait", "train function", "between executions"]
+    assert all(each.agrees for each in found)
