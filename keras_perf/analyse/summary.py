@@ -14,6 +14,7 @@ from keras_perf.analyse.traced_compiling import (
     traced_compiling,
     with_compiling_apart,
 )
+from keras_perf.analyse.traced_exchange import traced_exchange
 from keras_perf.analyse.worker import Worker
 from keras_perf.records.interval import PARTS
 from keras_perf.records.metrics.all_metrics import STEP_MS, STEPS
@@ -36,7 +37,8 @@ class Summary:
     `compiling` is what a trace told of steps that nearly all compile: there `compile` is what it
     leaves of what the split takes for `compute`.
     `garbage_ms` lies inside the parts; `exchange` has the means of the first three of these, of
-    which the first lies inside compute and holds the second. `workers` are all that trained, if
+    which the first lies inside compute and holds the second; of GPUs they are a trace's.
+    `workers` are all that trained, if
     there were several, and this is the summary of the first of them.
     """
 
@@ -108,6 +110,11 @@ def summarize(scalars: pd.DataFrame, facts: RunFacts) -> Summary:
     }
     by_tag = {str(tag): points for tag, points in scalars.groupby("tag", observed=True)}
     sensors = {tag: _over_time(p) for tag, p in by_tag.items() if tag.startswith(("gpu/", "host/"))}
+    trace = {
+        tag.removeprefix("trace/"): float(points["value"].mean())
+        for tag, points in by_tag.items()
+        if tag.startswith("trace/")
+    }
     return Summary(
         steps=int(intervals["steps"].sum()) if len(intervals) else 0,
         step_ms=_weighted(intervals["step"], intervals["steps"]),
@@ -117,12 +124,8 @@ def summarize(scalars: pd.DataFrame, facts: RunFacts) -> Summary:
         facts=facts,
         intervals=intervals,
         garbage_ms=_mean(measured, "perf/garbage_collection_ms"),
-        exchange=_mean_exchange(intervals, parts),
-        trace={
-            tag.removeprefix("trace/"): float(points["value"].mean())
-            for tag, points in by_tag.items()
-            if tag.startswith("trace/")
-        },
+        exchange=_mean_exchange(intervals, parts) or traced_exchange(trace, parts),
+        trace=trace,
         compiling=compiling,
     )
 

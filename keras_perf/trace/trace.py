@@ -28,6 +28,8 @@ _LABELS = {
     "compiled_ratio": "steps that XLA compiled in",
     "compile_ms": "compiling, in execution",
     "collective_ms": "collectives",
+    "exchange_ms": "collectives alone on a GPU",
+    "exchange_wait_ms": "of them waiting for the last GPU",
     "device_idle_in_step_ms": "device idle in step",
     "device_idle_between_steps_ms": "device idle between steps",
     "tensor_core_eligible_pct": "tensor cores could, %",

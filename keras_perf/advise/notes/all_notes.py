@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from keras_perf.advise.notes.contention import contention_notes
 from keras_perf.advise.notes.gpu import gpu_notes
 from keras_perf.advise.notes.not_measured import not_measured_notes
+from keras_perf.advise.notes.replicas import replica_notes
 from keras_perf.advise.notes.settings import settings_notes
 from keras_perf.advise.notes.slow_input import slow_input_notes
 from keras_perf.advise.notes.stage_order import order_notes
@@ -32,6 +33,7 @@ def notes_of(situation: Situation, verdict: str, advised: Collection[str]) -> It
     yield from trial_notes(summary.facts, advised)
     yield from settings_notes(summary.facts)
     yield from worker_notes(summary)
+    yield from replica_notes(summary)
     yield from contention_notes(summary)
     yield from gpu_notes(summary)
     yield from trace_notes(summary.facts)

@@ -69,6 +69,24 @@ TRACE_METRICS = (
         "Overlap with computing counts.",
     ),
     Metric(
+        "trace/exchange_ms",
+        "ms",
+        "Time in which a GPU ran collectives and no other kernel, mean of the GPUs.",
+        "Of a single GPU in the trace it includes waiting for other workers.",
+    ),
+    Metric(
+        "trace/exchange_wait_ms",
+        "ms",
+        "Part of trace/exchange_ms in which the mean GPU waits for the last one.",
+        "GPUs of other hosts do not count.",
+    ),
+    Metric(
+        "trace/gpu_<i>_computing_ms",
+        "ms",
+        "Time in which this one of several GPUs ran kernels that are no collectives.",
+        "Only where collectives ran; i is the number in the trace.",
+    ),
+    Metric(
         "trace/kernel_ms",
         "ms",
         "Time in which at least one GPU kernel ran, mean of the GPUs.",
