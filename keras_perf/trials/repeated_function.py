@@ -66,6 +66,11 @@ class RepeatedFunction:
         return self._loop(iterator, tf.constant(calls))
 
     @property
+    def concrete(self) -> Any:
+        """The trace that a call runs; the iterator is prepared."""
+        return self._concrete
+
+    @property
     def traces(self) -> int:
         """How often a loop was traced."""
         return 0 if self._loop is None else int(self._loop.experimental_get_tracing_count())

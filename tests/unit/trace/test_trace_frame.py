@@ -259,7 +259,7 @@ def test_device_planes_give_columns_of_the_device(tmp_path):
 
 
 def two_gpus(second_computes):
-    """Two steps of 12 ms, whose exchange lasts until both GPUs have computed, the first for 4 ms."""
+    """Two steps of 12 ms; the exchange ends when both GPUs have computed, the first for 4 ms."""
     host = BuiltPlane("/host:CPU").line("python", marker(0, 0, 10), marker(1, 12, 22))
     for number, computes in enumerate((4, second_computes)):
         begins = [begin + 1 for begin in (0, 12)]
