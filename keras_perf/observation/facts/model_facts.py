@@ -21,6 +21,10 @@ def model_facts(model: keras.Model) -> Questions:
         "parameters": lambda: int(model.count_params()) if model.built else None,
         "float16_softmax": partial(ends_in_float16_softmax, model),
         "layer_widths": partial(layer_widths, model),
+        # An older Keras has none.
+        "unrolled_steps_per_execution": lambda: getattr(
+            model, "unrolled_steps_per_execution", None
+        ),
     }
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import keras
 
 from keras_perf.observation.facts.dataset_graph import dataset_graph
+from keras_perf.observation.facts.distribution_options import distribution_options
 from keras_perf.observation.facts.model_facts import (
     is_endless,
     kind_of_input,
@@ -61,6 +62,7 @@ class Asked(NamedTuple):
     input_workers: int | None
     input_processes: bool
     dataset_graph: WrittenPipeline | None
+    distribution_options: dict[str, str]
     validation_steps: int | None
 
 
@@ -82,6 +84,7 @@ def asked_of_fit(callbacks: keras.callbacks.CallbackList | None) -> Asked:
         input_workers=workers,
         input_processes=processes,
         dataset_graph=dataset_graph(data),
+        distribution_options=distribution_options(data),
         validation_steps=arguments.get("validation_steps"),
     )
 

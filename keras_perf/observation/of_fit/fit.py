@@ -111,6 +111,7 @@ class FitObservation(Observation):
             "replicas": lambda: int(model.distribute_strategy.num_replicas_in_sync),
             "function_replacements": lambda: self.replacements,
             "dataset": lambda: self._asked.dataset_graph,
+            "distribution_options": lambda: self._asked.distribution_options,
             "validation_steps": lambda: self._asked.validation_steps,
             "input_workers": lambda: self._asked.input_workers,
             "input_processes": lambda: self._asked.input_processes,

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from keras_perf.records.shapes import count, each, fact, flag, needed, number, record, text
+from keras_perf.records.shapes import (
+    count,
+    each,
+    fact,
+    flag,
+    named,
+    needed,
+    number,
+    record,
+    text,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +101,8 @@ class InputFacts:
     `input_workers` make a PyDataset's batches, in processes if `input_processes`.
     `shapes_differ`: XLA compiles the steps, and batches may differ in more than their number of
     rows; `rows_differ`: they may differ in that. `prefetch_fill` is how full the last prefetch
-    buffer was on average, 0 to 1.
+    buffer was on average, 0 to 1. `distribution_options` say how it is shared among workers and
+    replicas, as far as somebody has set them.
     """
 
     input_kind: str | None = fact(text)
@@ -102,6 +113,7 @@ class InputFacts:
     dataset: WrittenPipeline | None = fact(record(WrittenPipeline))
     stages: tuple[Stage, ...] = fact(each(record(Stage)), ())
     prefetch_fill: float | None = fact(number(0.0, 1.0))
+    distribution_options: Mapping[str, str] = fact(named(text), {})
 
     @property
     def chains(self) -> tuple[Chain, ...]:
