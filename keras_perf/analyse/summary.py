@@ -9,6 +9,12 @@ import numpy as np
 import pandas as pd
 
 from keras_perf.analyse.part_means import part_means
+from keras_perf.analyse.traced_compiling import (
+    TracedCompiling,
+    traced_compiling,
+    with_compiling_apart,
+)
+from keras_perf.analyse.traced_exchange import traced_exchange
 from keras_perf.analyse.worker import Worker
 from keras_perf.records.interval import PARTS
 from keras_perf.records.metrics.all_metrics import STEP_MS, STEPS
@@ -28,8 +34,11 @@ class Summary:
     `intervals` has a row an interval, with `steps`, `step` and the parts as columns, and where
     gradients were exchanged `communication`, `peer_wait`, `skew` and `slowest_worker`.
     `trace` has the means of what traces showed, by names as `execution_ms`; empty without one.
+    `compiling` is what a trace told of steps that nearly all compile: there `compile` is what it
+    leaves of what the split takes for `compute`.
     `garbage_ms` lies inside the parts; `exchange` has the means of the first three of these, of
-    which the first lies inside compute and holds the second. `workers` are all that trained, if
+    which the first lies inside compute and holds the second; of GPUs they are a trace's.
+    `workers` are all that trained, if
     there were several, and this is the summary of the first of them.
     """
 
@@ -44,6 +53,7 @@ class Summary:
     exchange: Mapping[str, float] = field(default_factory=dict)
     workers: tuple[Worker, ...] = ()
     trace: Mapping[str, float] = field(default_factory=dict)
+    compiling: TracedCompiling | None = None
 
     @property
     def outside(self) -> Mapping[str, float]:
@@ -87,6 +97,9 @@ def summarize(scalars: pd.DataFrame, facts: RunFacts) -> Summary:
     wide = wide.reindex(columns=sorted({*wide.columns, STEPS, STEP_MS}))
     measured = wide.dropna(subset=[STEPS, STEP_MS])
     intervals = _intervals(measured)
+    compiling = traced_compiling(wide, wait_is_apart="input_wait" in intervals)
+    if compiling is not None:
+        intervals = with_compiling_apart(intervals, compiling)
     parts = _mean_parts(intervals)
     owners = {
         visible(tag.removeprefix("callbacks/").removesuffix("_ms")): _weighted(
@@ -97,6 +110,11 @@ def summarize(scalars: pd.DataFrame, facts: RunFacts) -> Summary:
     }
     by_tag = {str(tag): points for tag, points in scalars.groupby("tag", observed=True)}
     sensors = {tag: _over_time(p) for tag, p in by_tag.items() if tag.startswith(("gpu/", "host/"))}
+    trace = {
+        tag.removeprefix("trace/"): float(points["value"].mean())
+        for tag, points in by_tag.items()
+        if tag.startswith("trace/")
+    }
     return Summary(
         steps=int(intervals["steps"].sum()) if len(intervals) else 0,
         step_ms=_weighted(intervals["step"], intervals["steps"]),
@@ -106,12 +124,9 @@ def summarize(scalars: pd.DataFrame, facts: RunFacts) -> Summary:
         facts=facts,
         intervals=intervals,
         garbage_ms=_mean(measured, "perf/garbage_collection_ms"),
-        exchange=_mean_exchange(intervals, parts),
-        trace={
-            tag.removeprefix("trace/"): float(points["value"].mean())
-            for tag, points in by_tag.items()
-            if tag.startswith("trace/")
-        },
+        exchange=_mean_exchange(intervals, parts) or traced_exchange(trace, parts),
+        trace=trace,
+        compiling=compiling,
     )
 
 

@@ -57,8 +57,9 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
     It does not try, and says why, where that could change training or could not pay: a callback
     with batch hooks that may steer training or that save the model between batches, a step that
     draws `tf.random` numbers or writes summaries, `run_eagerly`, an epoch too short, long steps,
-    a train function that takes long to compile against the steps left, several replicas or
-    workers.
+    a train function that takes long to compile against the steps left, several workers. With
+    several replicas it first compares, on batches of zeros, whether their weights come out the same
+    bit for bit.
 
     With `apply`, batch hooks are called as with that N: once for all of its steps.
 

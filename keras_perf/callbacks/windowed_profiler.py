@@ -8,10 +8,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from keras_perf.callbacks.observing_callback import (
-    ObservingCallback,
-    harmless,
-)
+from keras_perf.callbacks.observing_callback import ObservingCallback, harmless
 from keras_perf.callbacks.written_captures import WrittenCaptures
 from keras_perf.capture import profiler_door
 from keras_perf.capture.chosen_worker import captures_here
@@ -38,7 +35,8 @@ class WindowedProfiler(ObservingCallback, Director):
     cost, which is logged with each capture, and are left out of every other figure. Each trace
     is read in a thread, and what it shows is logged too; see `keras_perf.read_trace`.
 
-    Touching the file `<log_dir>/capture_now` starts a window in a training that runs.
+    Touching the file `<log_dir>/capture_now` starts a window in a training that runs. Where only a
+    trace tells whether XLA compiles nearly every step, one is captured ahead of the schedule.
 
     Arguments:
         log_dir: the directory that TensorBoard is started on; str or os.PathLike.
@@ -119,6 +117,8 @@ class WindowedProfiler(ObservingCallback, Director):
             self.log_dir,
             self._windows.request,
             self._request_when_warm,
+            self._request_first,
+            lambda: observation.shapes_differ,
             every_s=self.every_s,
             on_slow_step=self.on_slow_step,
             throttle=Throttle(self.max_captures, self.cooldown_s),
@@ -128,6 +128,10 @@ class WindowedProfiler(ObservingCallback, Director):
     def _request_when_warm(self, reason: str) -> bool:
         warm = self._step >= self.schedule.warmup_steps
         return warm and self._windows.request(reason)
+
+    def _request_first(self, reason: str) -> bool:
+        captured = self._windows.reached or self._captures.tried
+        return not captured and self._request_when_warm(reason)
 
     @property
     def _fit(self) -> Observation:

@@ -13,6 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_perf.files.remote_path import is_remote
+from keras_perf.observers.capture_windows.may_compile import MayCompile
 from keras_perf.observers.capture_windows.slow_steps import Slow, SlowSteps, Throttle
 from keras_perf.records.execution import Execution
 
@@ -61,6 +62,22 @@ class OnSlowStep:
             self._waiting = None
         elif found.lasts:
             self._waiting = found
+
+
+class OnShapesThatDiffer:
+    """Asks for a window, once, where XLA may compile for the shape of nearly every batch."""
+
+    def __init__(self, shapes_differ: Callable[[], bool], request: Request) -> None:
+        self._shapes_differ, self._request = shapes_differ, request
+        self._may_compile: MayCompile | None = MayCompile()
+
+    def executions(self, executions: Sequence[Execution]) -> None:
+        """Judges them."""
+        if self._may_compile is None or not self._shapes_differ():
+            return
+        if self._may_compile.add(executions):
+            self._request("shapes differ: does XLA compile in nearly every step?")
+            self._may_compile = None
 
 
 class OnTouch:
@@ -140,6 +157,8 @@ class Triggers:
         log_dir: where `REQUEST_FILE` is looked for.
         request: asks for a window.
         request_when_warm: does so once the warm-up is over.
+        request_first: does so if nothing was captured before.
+        shapes_differ: tells whether XLA may compile for each batch.
         every_s, on_slow_step, throttle, on_signal: what of it is wanted, as in `WindowedProfiler`.
     """
 
@@ -148,6 +167,8 @@ class Triggers:
         log_dir: str,
         request: Request,
         request_when_warm: Request,
+        request_first: Request,
+        shapes_differ: Callable[[], bool],
         *,
         every_s: float | None,
         on_slow_step: float | None,
@@ -158,9 +179,11 @@ class Triggers:
         self._time = None if every_s is None else EverySeconds(every_s, request_when_warm)
         self._slow = None if on_slow_step is None else OnSlowStep(on_slow_step, throttle, request)
         self._signal = OnSignal(request) if on_signal else None
+        self._shapes = OnShapesThatDiffer(shapes_differ, request_first)
 
     def executions(self, executions: Sequence[Execution]) -> None:
-        """Looks for slow steps."""
+        """Looks for slow steps, and for steps that may all compile."""
+        self._shapes.executions(executions)
         if self._slow is not None:
             self._slow.executions(executions)
 

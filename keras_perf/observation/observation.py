@@ -12,6 +12,7 @@ import keras
 
 from keras_perf.observation.completed_executions import Completed
 from keras_perf.observation.facts.gpu_use import gpu_use_facts
+from keras_perf.observation.facts.in_the_step import OperationsInTheStep
 from keras_perf.observation.facts.machine_facts import machine_facts
 from keras_perf.observation.facts.model_facts import (
     model_facts,
@@ -102,6 +103,7 @@ class Observation:
             self.timeline, self.audience, fetches_per_step, lambda: self.shapes_differ
         )
         self._runs(function)
+        self._in_the_step = OperationsInTheStep()
         self._collector = CollectorPauses(clock, self.timeline.collected)
 
     # -- what only the driver knows ------------------------------------------------------
@@ -121,6 +123,7 @@ class Observation:
             **machine_facts(),
             **model_facts(self.model),
             "steps_per_execution": lambda: self.steps_per_execution,
+            "operations_in_step": lambda: self._in_the_step(self._ordinary.function, self.traces),
             "input_kind": lambda: self.input_kind,
             "shapes_differ": lambda: self.shapes_differ,
             "rows_differ": lambda: self.rows_differ,

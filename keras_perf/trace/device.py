@@ -71,11 +71,50 @@ def device_columns(planes: tuple[Plane, ...], steps: Steps, host: Host) -> pd.Da
         `waits_for_cpu_operation_ms` (an operation of the step ran on the CPU) and
         `waits_for_launch_ms` (the rest of it in which the host executed the step, less waits for
         input), of the kernels' time `layout_change_ms` and `unfused_normalization_ms`, and
-        shares of it, `tensor_core_eligible_pct` and `tensor_core_pct`.
+        shares of it, `tensor_core_eligible_pct` and `tensor_core_pct`. Where collectives ran, also
+        what `_exchange_columns` tells.
     """
-    devices = [_columns(_read(plane, host.launches), steps, host) for plane in planes]
+    found = [_read(plane, host.launches) for plane in planes]
+    devices = [_columns(device, steps, host) for device in found]
     # What a device has no figure of (a mean of no kernels) does not count.
-    return pd.concat(devices).groupby(level=0).mean()
+    means = pd.concat(devices).groupby(level=0).mean()
+    if not any(device.collective.any() for device in found):
+        return means
+    numbers = [_number(plane, place) for place, plane in enumerate(planes)]
+    return means.join(_exchange_columns(dict(zip(numbers, found, strict=True)), steps))
+
+
+def _number(plane: Plane, place: int) -> int:
+    told = plane.name.rpartition(":")[2]
+    return int(told) if told.isdecimal() else place
+
+
+def _exchange_columns(devices: Mapping[int, _Device], steps: Steps) -> pd.DataFrame:
+    """What exchanging costs the GPUs, and which of them the others wait for.
+
+    Returns:
+        `exchange_ms`, in which a device ran collectives and no other kernel, mean of the devices;
+        of several `exchange_wait_ms`, by how much that is more than on the device with the least,
+        which comes last and waits for none; and `gpu_<i>_computing_ms`, in which device i ran
+        other kernels.
+    """
+    begin, end = steps.begin, steps.next_begin
+    computing = {
+        number: device.cover(device.kernel & ~device.collective).within(begin, end) / 1e9
+        for number, device in devices.items()
+    }
+    exchange = pd.DataFrame(
+        {
+            number: device.cover(device.kernel).within(begin, end) / 1e9 - computing[number]
+            for number, device in devices.items()
+        }
+    )
+    found = pd.DataFrame({"exchange_ms": exchange.mean(axis=1)})
+    if len(devices) > 1:
+        found["exchange_wait_ms"] = found["exchange_ms"] - exchange.min(axis=1)
+        for number, column in sorted(computing.items()):
+            found[f"gpu_{number}_computing_ms"] = column
+    return found
 
 
 def _read(plane: Plane, launches: Mapping[int, int]) -> _Device:

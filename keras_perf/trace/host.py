@@ -17,6 +17,9 @@ _WAIT = re.compile(r"IteratorGetNext(AsOptional|Sync)?Op::\w*Compute\w*")
 _EXECUTION = "EagerKernelExecute"
 _CORRELATION = "correlation_id"
 _COLLECTIVE = re.compile(r"(^|[/:])(Collective(Reduce|Gather)|NcclAllReduce)")
+_COMPILES = re.compile(r"(Cpu|Gpu)Compiler::RunBackend$|XlaCompile(Backend)?:|HLO passes ")
+"""Seen in traces of TensorFlow 2.21 on a CPU: `CpuCompiler::RunBackend` and passes over the HLO,
+once for each compilation. The others are XLA's annotations on a GPU, of which none was traced."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,7 @@ class Host:
     """What was found; times in picoseconds since the first line began.
 
     `waits` are all waits for input, `fetched` the begins of those that brought a batch,
+    `compilations` what XLA does when it compiles (several events each, of any thread),
     `launches` the begins of calls into the driver by their correlation id, which a trace names by
     the kernel that they launch. `operations` are looked for beside GPUs only.
     """
@@ -68,6 +72,7 @@ class Host:
     waits: Spans
     fetched: Ticks
     collectives: Spans
+    compilations: Spans
     launches: dict[int, int] = field(repr=False)
     operations: tuple[OnThread, ...] = field(default=(), repr=False)
     loops: bool = False
@@ -85,6 +90,7 @@ def read_host(space: XSpace) -> Host:
     lines: list[PythonLine] = []
     waits: list[Events] = []
     collectives: list[Events] = []
+    compilations: list[Events] = []
     brought: list[bool] = []
     launches: dict[int, int] = {}
     operations: list[OnThread] = []
@@ -95,11 +101,13 @@ def read_host(space: XSpace) -> Host:
         wait_ids = plane.ids(_WAIT.fullmatch)
         collective_ids = plane.ids(_COLLECTIVE.search)
         executor = Executor(plane)
+        compiling_ids = plane.ids(_COMPILES.match)
         for line in plane.lines():
             found = _chosen(line.events, wait_ids)
             waits.append(found)
             brought += ["element_size" in plane.stats(encoded) for encoded in found.encoded]
             collectives.append(_chosen(line.events, collective_ids))
+            compilations.append(_chosen(line.events, compiling_ids))
             if space.gpu_planes:
                 calls = _launches(plane, line.events)
                 launches |= calls
@@ -115,6 +123,7 @@ def read_host(space: XSpace) -> Host:
         _spans(*waits),
         _with_batch(waits, np.array(brought, dtype=bool)),
         _spans(*collectives),
+        _spans(*compilations),
         launches,
         tuple(operations),
         loops,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from keras_perf.trace.cover import within_each
 from keras_perf.trace.device import device_columns
 from keras_perf.trace.host import Host, read_host
 from keras_perf.trace.steps import Steps, find_steps
@@ -34,8 +35,10 @@ def trace_frame(space: XSpace) -> pd.DataFrame:
         `input_wait_ms` (the iterator's GetNext), `execution_ms` (the runtime, less that wait),
         `python_ms` (the rest of the execution) and `gap_ms` (until the next execution). The last
         step has no gap: `gap_ms` and `step_ms` are NaN. `collective_ms` is there if collective
-        operations are, and the columns of `device_columns` if GPUs are. `attrs["steps_from"]`
-        is `markers` or `functions`, `attrs["cpu_operations"]` as `Trace` has it.
+        operations are, and the columns of `device_columns` if GPUs are. If XLA compiled there are
+        `compiled_ratio` (1 where it did in the step, else 0) and `compile_ms` (of `execution_ms`,
+        until the last compilation had ended). `attrs["steps_from"]` is `markers` or `functions`,
+        `attrs["cpu_operations"]` as `Trace` has it.
 
     Raises:
         NoStepsError: (a ValueError) no thread marked a step or called a `tf.function`.
@@ -57,6 +60,8 @@ def trace_frame(space: XSpace) -> pd.DataFrame:
     elif len(host.collectives.begin):
         collective = host.collectives.cover.within(steps.begin, steps.next_begin)
         frame["collective_ms"] = collective / 1e9
+    if len(host.compilations.begin):
+        frame = frame.join(_compile_columns(host, steps))
     frame.attrs["steps_from"] = steps.origin
     longest = host.cpu_operations(steps.line).longest_ms()
     frame.attrs["cpu_operations"] = {type_: ms / len(frame) for type_, ms in longest.items()}
@@ -99,3 +104,15 @@ def _host_columns(host: Host, steps: Steps) -> pd.DataFrame:
             **{name: ticks / 1e9 for name, ticks in parts.items()},
         }
     )
+
+
+def _compile_columns(host: Host, steps: Steps) -> pd.DataFrame:
+    """Of a step in which XLA compiles, what comes before belongs to it: it makes the HLO."""
+    compilations = host.compilations
+    step = within_each(steps.begin, steps.end, compilations.begin)
+    ends = steps.begin.copy()
+    np.maximum.at(ends, step[step >= 0], compilations.end[step >= 0])
+    compiled, ends = ends > steps.begin, np.minimum(ends, steps.end)
+    waits, executions = host.waits.cover, steps.line.executions.cover
+    until = (waits | executions).within(steps.begin, ends) - waits.within(steps.begin, ends)
+    return pd.DataFrame({"compiled_ratio": compiled.astype(float), "compile_ms": until / 1e9})

@@ -66,6 +66,11 @@ class RepeatedFunction:
         return self._loop(iterator, tf.constant(calls))
 
     @property
+    def concrete(self) -> Any:
+        """The trace that a call runs; the iterator is prepared."""
+        return self._concrete
+
+    @property
     def traces(self) -> int:
         """How often a loop was traced."""
         return 0 if self._loop is None else int(self._loop.experimental_get_tracing_count())
@@ -116,7 +121,7 @@ def _logs_of(concrete: Any) -> Any:
 
 
 def _how_it_differs(concrete: Any) -> str | None:
-    operations = _operations(concrete)
+    operations = operations_of(concrete)
     if any(_keeps_a_random_state(name) for name in operations):
         return (
             "the train step draws tf.random numbers, whose sequence a second function would not "
@@ -137,10 +142,11 @@ def draws_from_a_state(function: TrainFunction, iterator: Any) -> bool:
     inner = inner_function(function)
     if inner is None:
         return False
-    return any(map(_keeps_a_random_state, _operations(inner.get_concrete_function(iterator))))
+    return any(map(_keeps_a_random_state, operations_of(inner.get_concrete_function(iterator))))
 
 
-def _operations(concrete: Any) -> set[str]:
+def operations_of(concrete: Any) -> set[str]:
+    """Types of the operations of a concrete function and of those that it calls."""
     definition = concrete.graph.as_graph_def()
     nodes = [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
     return {node.op for node in nodes}

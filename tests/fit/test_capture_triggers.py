@@ -8,10 +8,13 @@ import time
 import keras
 import programs
 import pytest
+import tensorflow as tf
 from traces import At, captures, marked_steps, traces
 
 import keras_perf as kp
+from keras_perf.capture.triggers import OnShapesThatDiffer
 from keras_perf.observation import warmup_and_intervals as pace
+from keras_perf.records.execution import Execution, Kind
 
 FAR = 10**6
 
@@ -197,3 +200,47 @@ def test_steps_beside_a_trace_that_is_read_are_not_called_slow(tmp_path, monkeyp
 def test_wrong_arguments_are_refused(arguments, error, words, tmp_path):
     with pytest.raises(error, match=words):
         kp.WindowedProfiler(tmp_path, **arguments)
+
+
+# -- shapes that differ ------------------------------------------------------------------
+
+
+def xla_on_lengths(log_dir, length, batches=50):
+    """A fit that XLA compiles, on batches whose length the iterator does not tell."""
+    network = keras.Sequential([keras.layers.Input((None, 4)), keras.layers.Dense(1)])
+    network.compile("sgd", "mse", jit_compile=True)
+
+    def ones(place):
+        shape = (8, length(place), 4)
+        return tf.ones(shape), tf.ones(shape)[..., :1]
+
+    data = tf.data.Dataset.range(batches).map(ones)
+    profiler = kp.WindowedProfiler(log_dir, skip_first=FAR, active_steps=5)
+    network.fit(data, verbose=0, shuffle=False, callbacks=[profiler, kp.StepGapDetector(log_dir)])
+    return kp.diagnose(log_dir)
+
+
+@pytest.mark.parametrize(("differ", "ms", "asked"), [(True, 40, 1), (False, 40, 0), (True, 4, 0)])
+def test_where_steps_may_all_compile_one_window_is_asked_for(differ, ms, asked):
+    heard = []
+    trigger = OnShapesThatDiffer(lambda: differ, lambda reason: bool(heard.append(reason)))
+    lasting = ms * 1_000_000
+    for step in range(200):
+        trigger.executions([Execution(step, 1, Kind.STEADY, 0, lasting, lasting, lasting)])
+    assert len(heard) == asked
+
+
+@pytest.mark.long
+def test_where_steps_all_compile_that_window_tells(tmp_path):
+    found = xla_on_lengths(tmp_path, lambda place: 8 + place)
+    assert reasons(tmp_path) == ["shapes differ: does XLA compile in nearly every step?"]
+    assert found.verdict == "compile-bound"
+    assert found.breakdown["compile"] > found.breakdown["compute"]
+    assert found.recommendations[0].id == "stable-shapes"
+    assert found.summary.trace["compiled_ratio"] == 1.0
+
+
+def test_where_shapes_could_differ_and_do_not_nothing_is_captured(tmp_path):
+    found = xla_on_lengths(tmp_path, lambda place: 8)
+    assert reasons(tmp_path) == []
+    assert found.verdict != "compile-bound"

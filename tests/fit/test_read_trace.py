@@ -251,3 +251,20 @@ def test_a_real_trace_that_was_cut_off_gives_one_clear_error(single, tmp_path):
         path.write_bytes(content[:kept])
         with pytest.raises(ValueError, match="is no whole trace"):
             kp.read_trace(tmp_path)
+
+
+def test_xlas_compilations_have_the_names_that_are_looked_for(tmp_path):
+    """Canary for `trace/host.py`: one compilation for a shape, none for a shape that was there."""
+
+    def step(x):
+        return tf.reduce_sum(x)
+
+    step = tf.function(step, jit_compile=True, input_signature=[tf.TensorSpec((None,))])
+    step(tf.ones(2))
+    with tf.profiler.experimental.Profile(str(tmp_path)):
+        for length in (3, 3, 4, 2):
+            step(tf.ones(length))
+    found = kp.read_trace(tmp_path).to_frame()
+    assert found["compiled_ratio"].tolist() == [1, 0, 1, 0]
+    assert (found["compile_ms"] > 0).tolist() == [True, False, True, False]
+    assert (found["compile_ms"] <= found["execution_ms"]).all()

@@ -1,14 +1,17 @@
 """What advice starts from: settings and habits of a `fit`, known while it runs."""
 
+import os
 import time
 
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from programs import arrays, dataset, model
 
 import keras_perf as kp
 from keras_perf.callbacks import step_gap_detector
+from keras_perf.observation.facts.distribution_options import distribution_options
 from keras_perf.observers.steps_trial import steps_to_try
 
 STEPS = 80
@@ -79,3 +82,64 @@ def test_a_running_training_shows_its_trial_and_what_lies_outside(tmp_path, monk
     assert facts.trial.trials or facts.trial.not_tried
     assert facts.outside is not None
     assert facts.hooks
+
+
+class Watched(keras.layers.Layer):
+    """Prints, checks and calls Python in every step."""
+
+    def call(self, x):
+        tf.print(tf.shape(x), output_stream=f"file://{os.devnull}")
+        tf.debugging.assert_all_finite(x, "not finite")
+        tf.debugging.assert_greater(tf.shape(x)[0], 0)
+        return tf.ensure_shape(tf.py_function(lambda values: values, [x], tf.float32), x.shape)
+
+
+def test_what_a_step_does_beside_training_is_known(tmp_path):
+    network = keras.Sequential([keras.layers.Input((8,)), Watched(), keras.layers.Dense(1)])
+    network.compile("sgd", "mse", jit_compile=False)
+    callbacks = [kp.StepGapDetector(tmp_path)]
+    network.fit(dataset(STEPS), verbose=0, shuffle=False, callbacks=callbacks)
+    found = kp.diagnose(tmp_path)
+    operations = ("Assert", "CheckNumerics", "EagerPyFunc", "PrintV2")
+    assert found.summary.facts.settings.operations_in_step == operations
+    assert sum("The train step" in note for note in found.notes) == 3
+
+
+def test_a_plain_step_and_a_plain_dataset_have_nothing_to_tell(tmp_path):
+    known = facts_of(tmp_path, dataset(STEPS))
+    assert known.settings.operations_in_step == ()
+    assert known.settings.unrolled_steps_per_execution == 1
+    assert known.input.distribution_options == {}
+
+
+def test_how_a_dataset_is_to_be_shared_is_known():
+    options = tf.data.Options()
+    assert distribution_options(dataset(2).with_options(options)) == {}
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
+    assert distribution_options(dataset(2).with_options(options)) == {"auto_shard_policy": "OFF"}
+    assert distribution_options(arrays(2)) == {}
+
+
+def test_the_options_of_a_distributed_dataset_are_found():
+    """Canary for `distribution_options`: they are a private name of a DistributedDataset."""
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    asked = tf.distribute.InputOptions(
+        experimental_fetch_to_device=False, experimental_per_replica_buffer_size=4
+    )
+    plain, changed = (
+        distribution_options(strategy.experimental_distribute_dataset(dataset(2), how))
+        for how in (None, asked)
+    )
+    assert plain == {}
+    assert changed == {"fetch_to_device": "False", "per_replica_buffer_size": "4"}
+
+
+def test_unrolled_steps_are_known(tmp_path):
+    network = model(steps_per_execution=4)
+    if not hasattr(network, "unrolled_steps_per_execution"):
+        pytest.skip("an older Keras has no such attribute")
+    network.unrolled_steps_per_execution = 2
+    callbacks = [kp.StepGapDetector(tmp_path)]
+    network.fit(dataset(STEPS), verbose=0, shuffle=False, callbacks=callbacks)
+    notes = kp.diagnose(tmp_path).notes
+    assert any("writes 2 of the 4 steps of an execution out one by one" in note for note in notes)

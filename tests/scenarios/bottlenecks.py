@@ -453,6 +453,20 @@ def every_batch_as_long_as_its_longest(callbacks: Callbacks) -> None:
     model.fit(data, verbose=0, shuffle=False, callbacks=callbacks)
 
 
+@scenario(verdicts=("compile-bound",), top="stable-shapes", part="compile", traced=True)
+def every_batch_of_another_length(callbacks: Callbacks) -> None:
+    """XLA compiles in every step, so that none is quick enough to tell the others by."""
+    keras.utils.set_random_seed(1)
+    model = keras.Sequential([layers.Input((None, 4)), layers.Dense(1)])
+    model.compile("sgd", "mse", jit_compile=True)
+
+    def ones(place: Any) -> Any:
+        return tf.ones((8, 8 + place, 4)), tf.ones((8, 8 + place, 1))
+
+    data = tf.data.Dataset.range(55).map(ones)
+    model.fit(data, verbose=0, shuffle=False, callbacks=callbacks)
+
+
 class Unfreezes(keras.callbacks.Callback):
     """Makes the train function anew every so many batches, for other layers."""
 

@@ -32,8 +32,19 @@ def time_notes(summary: Summary) -> Iterator[str]:
                 "Keras's own work between epochs, with the making of iterators, takes much of this "
                 "training: dataset.repeat() with steps_per_epoch makes fewer, longer epochs."
             )
-    if summary.facts.input.shapes_differ:
-        yield (
-            "XLA compiles for each new shape of a batch, and shapes can differ here. Compiling is "
-            "told from computing by its length, which fails if nearly every step compiles."
+    if summary.facts.input.shapes_differ or summary.compiling is not None:
+        yield "XLA compiles for each new shape of a batch. " + _how_compiling_is_told(summary)
+
+
+def _how_compiling_is_told(summary: Summary) -> str:
+    compiling = summary.compiling
+    if compiling is not None:
+        return (
+            f"A trace shows that it did in {compiling.share:.0%} of the traced steps, and that "
+            f"they spent {compiling.computing_ms:.3g} ms on the rest: what steps compute for "
+            "beyond that is counted as compiling."
         )
+    by_length = "Shapes can differ here, and compiling is told from computing by its length"
+    if summary.trace:
+        return f"{by_length}; traces show no steps that nearly all compile."
+    return f"{by_length}, which fails if nearly every step compiles; a trace would tell."

@@ -33,7 +33,7 @@ def worker_notes(summary: Summary) -> Iterator[str]:
             f"takes {summary.wire_ms:.3g} ms beside the waiting for each other. On a ring the "
             f"same bytes need {on_wires} (2 (R − 1) / R × bytes ÷ bandwidth)."
         )
-    elif count > 1 and settings.in_a_loop:
+    elif count > 1 and settings.in_a_loop and not summary.exchange:
         yield (
             "The exchange of gradients was not measured and is inside compute: the graph's clock "
             "does not see a GPU's time. A trace shows the collectives."

@@ -39,6 +39,9 @@ TITLES = {
 }
 """Of advice that only a trial gives; any other has its id for a title."""
 
+GIVEN_UP = {"disable-xla": "XLA", "full-precision": "half precision"}
+"""What there is now, and costs more than it gives where being without it paid."""
+
 OF_INPUT = (
     "parallel-map",
     "cache",
@@ -143,10 +146,7 @@ def _in_place_of(advice: Recommendation | None, tried: TriedChange) -> Recommend
     evidence: dict[str, Any] = {"tried_step_ms": [tried.before_ms, tried.after_ms]}
     if tried.number is not None:
         evidence["advised"] = tried.number
-    reason = (
-        f"Tried on this training ({tried.where}): a step took {tried.before_ms:.3g} ms without and "
-        f"{tried.after_ms:.3g} ms with it."
-    )
+    reason = f"Tried on this training ({tried.where}): a step took {_before_and_after(tried)}."
     reason += f" It costs {tried.costs}." if tried.costs else ""
     reason += f" It alters training: {tried.alters}." if tried.alters else ""
     if advice is not None:
@@ -168,6 +168,13 @@ def _in_place_of(advice: Recommendation | None, tried: TriedChange) -> Recommend
         evidence,
         tried=True,
     )
+
+
+def _before_and_after(tried: TriedChange) -> str:
+    before, after = f"{tried.before_ms:.3g} ms", f"{tried.after_ms:.3g} ms"
+    if (what := GIVEN_UP.get(tried.id)) is not None:
+        return f"{before} with {what} and {after} without, so that it costs more than it gives"
+    return f"{before} without and {after} with it"
 
 
 def _as_measured(tried: TriedChange, trials: AdviceTrials) -> Change:

@@ -72,7 +72,8 @@ def _what_changes(situation: Situation) -> tuple[str, str, str]:
         return (
             "Give the train function batches of few lengths",
             "an axis other than the rows differs from batch to batch, and XLA compiles for each "
-            "of its lengths.",
+            "of its lengths. Without XLA nothing is compiled for a length; what a step takes then "
+            "was not measured here, and try_advice measures it.",
             "# examples of about one length share a batch, padded to one of few lengths\n"
             "dataset = dataset.bucket_by_sequence_length(\n"
             "    lambda x, y: tf.shape(x)[0], bucket_boundaries=[...], bucket_batch_sizes=[...],\n"

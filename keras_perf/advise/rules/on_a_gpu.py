@@ -101,7 +101,8 @@ def larger_batch(situation: Situation) -> Recommendation | None:
     if _gpu(situation) is None or active is None or not (total and peak and batch):
         return None
     free = 1 - peak / total
-    if active > MOSTLY_ACTIVE_PCT or free < 0.5:
+    if active > MOSTLY_ACTIVE_PCT or free < 0.5 or situation.model.rest.get("wire"):
+        # Where gradients are exchanged, a rule of its own counts what that gains.
         return None
     return predicted(
         situation.model,

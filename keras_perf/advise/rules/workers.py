@@ -160,7 +160,8 @@ def fewer_exchanges(situation: Situation) -> Recommendation | None:
         return None
     batch = summary.examples_per_step
     larger = f"{LARGER} times as large" if batch is None else f"of {LARGER * batch:.0f} examples"
-    flag = "..." if batch is None else f"{LARGER * batch:.0f}"
+    number = "..." if batch is None else f"{LARGER * batch:.0f}"
+    room, action = _room_for_it(number, in_a_loop=summary.facts.settings.in_a_loop)
 
     def change(model: StepModel, optimism: float) -> StepModel:
         return model.with_rest({"wire": 1 / LARGER + 0.1 * max(0.0, -optimism)})
@@ -171,10 +172,22 @@ def fewer_exchanges(situation: Situation) -> Recommendation | None:
         title=f"Exchange gradients once for a batch {larger}",
         reason=(
             f"The exchange takes {summary.wire_ms:.3g} ms of each step of {summary.step_ms:.3g} "
-            f"ms, however large the batch. The speed-up is per example. In {LARGER} parts, one "
-            "after the other, the larger batch needs no more memory; the learning rate may have "
-            "to follow."
+            f"ms, however large the batch. The speed-up is per example. {room} The learning rate "
+            "may have to follow."
         ),
-        action=f"{COMMAND} --batch-size {flag} --accumulate {LARGER}",
+        action=action,
         evidence={"wire_ms": summary.wire_ms, "batch": batch, "times_as_large": LARGER},
+    )
+
+
+def _room_for_it(batch: str, *, in_a_loop: bool) -> tuple[str, str]:
+    """What the larger batch needs, and the code for it."""
+    if in_a_loop:
+        return (
+            f"In {LARGER} parts, one after the other, the larger batch needs no more memory.",
+            f"{COMMAND} --batch-size {batch} --accumulate {LARGER}",
+        )
+    return (
+        "Every replica needs the memory for its share.",
+        f"dataset = dataset.batch({batch}, drop_remainder=True)  # shared by the replicas",
     )

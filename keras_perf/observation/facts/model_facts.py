@@ -23,6 +23,10 @@ def model_facts(model: keras.Model) -> Questions:
         "float16_softmax": partial(ends_in_float16_softmax, model),
         "layer_widths": partial(layer_widths, model),
         "variables_on": partial(variables_on, model),
+        # An older Keras has none.
+        "unrolled_steps_per_execution": lambda: getattr(
+            model, "unrolled_steps_per_execution", None
+        ),
     }
 
 

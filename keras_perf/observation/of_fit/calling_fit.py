@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import keras
 
 from keras_perf.observation.facts.dataset_graph import dataset_graph
+from keras_perf.observation.facts.distribution_options import distribution_options
 from keras_perf.observation.facts.given_input import kind_of_input, source_of_input, workers_of
 from keras_perf.observation.facts.loaders import loader_of
 from keras_perf.observation.facts.model_facts import is_endless, steps_are_capped
@@ -80,8 +81,10 @@ def asked_of_fit(callbacks: keras.callbacks.CallbackList | None) -> Asked:
 def _facts(data: Any, validation_steps: Any) -> Questions:
     (workers, processes), written = workers_of(data), dataset_graph(data)
     loader, source = loader_of(data), source_of_input(data)
+    shared = distribution_options(data)
     return {
         "dataset": lambda: written,
+        "distribution_options": lambda: shared,
         "input_workers": lambda: workers,
         "input_processes": lambda: processes,
         "loader": lambda: loader,

@@ -45,12 +45,6 @@ def reason_not_to_try(
         return EAGER_FUNCTIONS
     if isinstance(model.distribute_strategy, tf.distribute.MultiWorkerMirroredStrategy):
         return "several workers would have to try at the same steps"
-    replicas = model.distribute_strategy.num_replicas_in_sync
-    if replicas > 1:
-        return (
-            f"with {replicas} replicas Keras's own steps_per_execution fails in TensorFlow "
-            "(seen on 2.21 with logical CPUs), and a trial would end the training"
-        )
     if type(model).make_train_function is not keras.Model.make_train_function:
         return f"{type(model).__name__} has a make_train_function of its own"
     if epoch_steps is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import tensorflow as tf
 
@@ -20,6 +21,7 @@ from keras_perf.observation.of_fit.trial_conditions import (
 from keras_perf.observation.trials import Trials
 from keras_perf.observers.steps_trial.steps_choice import Bounds
 from keras_perf.records.execution import Kind
+from keras_perf.trials.on_replicas import differs_on_replicas
 from keras_perf.trials.repeated_function import RepeatedFunction
 from keras_perf.trials.train_function import TrainFunction
 
@@ -41,6 +43,7 @@ class TrialsOfFit(Trials):
         self._epochs_differ = False
         self._function: TrainFunction | None = None
         self._repeated: RepeatedFunction | None = None
+        self._on_replicas: tuple[Any, str | None] = None, None
         self._tracing_s = 0.0
 
     # -- what the observation tells ------------------------------------------------------
@@ -109,11 +112,22 @@ class TrialsOfFit(Trials):
         try:
             repeated = self._repeated = self._repeated or RepeatedFunction(self._function)
             repeated.prepare(self._fit.pipeline.iterator)
-            return repeated.differs
+            return repeated.differs or self._differs_on_replicas(repeated)
         except Exception as error:  # noqa: BLE001  monitoring never kills training
             return f"the train function cannot be repeated ({error!r})"
         finally:
             self._tracing_s += time.perf_counter() - begin
+
+    def _differs_on_replicas(self, repeated: RepeatedFunction) -> str | None:
+        """Compared before the first trial, for each trace once."""
+        strategy = self._fit.model.distribute_strategy
+        if strategy.num_replicas_in_sync == 1:
+            return None
+        if self._on_replicas[0] is not repeated.concrete:
+            assert self._fit.pipeline is not None
+            found = differs_on_replicas(strategy, repeated, self._fit.pipeline.iterator)
+            self._on_replicas = repeated.concrete, found
+        return self._on_replicas[1]
 
     def longer(self, plan: Plan, steps: int, kind: Kind) -> Plan:
         """Keras's next calls are answered for the steps that run ahead of them."""

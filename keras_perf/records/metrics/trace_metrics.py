@@ -51,10 +51,40 @@ TRACE_METRICS = (
         "Includes waiting for the device while logs are read, validation and epoch ends.",
     ),
     Metric(
+        "trace/compiled_ratio",
+        "ratio",
+        "Share of the traced steps in which XLA compiled.",
+        "Absent where it compiled in none.",
+    ),
+    Metric(
+        "trace/compile_ms",
+        "ms",
+        "Part of a traced step's execution until XLA's last compilation had ended.",
+        "Lies in trace/execution_ms; what runs before a compilation counts.",
+    ),
+    Metric(
         "trace/collective_ms",
         "ms",
         "Time in which a collective operation ran.",
         "Overlap with computing counts.",
+    ),
+    Metric(
+        "trace/exchange_ms",
+        "ms",
+        "Time in which a GPU ran collectives and no other kernel, mean of the GPUs.",
+        "Of a single GPU in the trace it includes waiting for other workers.",
+    ),
+    Metric(
+        "trace/exchange_wait_ms",
+        "ms",
+        "Part of trace/exchange_ms in which the mean GPU waits for the last one.",
+        "GPUs of other hosts do not count.",
+    ),
+    Metric(
+        "trace/gpu_<i>_computing_ms",
+        "ms",
+        "Time in which this one of several GPUs ran kernels that are no collectives.",
+        "Only where collectives ran; i is the number in the trace.",
     ),
     Metric(
         "trace/kernel_ms",

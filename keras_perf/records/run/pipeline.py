@@ -7,7 +7,17 @@ from dataclasses import dataclass
 
 from keras_perf.records.run.loader import Loader
 from keras_perf.records.run.source_line import SourceLine
-from keras_perf.records.shapes import count, each, fact, flag, needed, number, record, text
+from keras_perf.records.shapes import (
+    count,
+    each,
+    fact,
+    flag,
+    named,
+    needed,
+    number,
+    record,
+    text,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +116,8 @@ class InputFacts:
     the generator, or the class of the PyDataset or of the DataLoader's dataset, is written.
     `shapes_differ`: XLA compiles the steps, and batches may differ in more than their number of
     rows; `rows_differ`: they may differ in that. `prefetch_fill` is how full the last prefetch
-    buffer was on average, 0 to 1.
+    buffer was on average, 0 to 1. `distribution_options` say how it is shared among workers and
+    replicas, as far as somebody has set them.
     """
 
     input_kind: str | None = fact(text)
@@ -119,6 +130,7 @@ class InputFacts:
     dataset: WrittenPipeline | None = fact(record(WrittenPipeline))
     stages: tuple[Stage, ...] = fact(each(record(Stage)), ())
     prefetch_fill: float | None = fact(number(0.0, 1.0))
+    distribution_options: Mapping[str, str] = fact(named(text), {})
 
     @property
     def chains(self) -> tuple[Chain, ...]:

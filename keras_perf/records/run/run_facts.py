@@ -73,11 +73,14 @@ class Settings:
 
     `driver` is `loop` for a custom loop. `batch_hooks` are the user's hooks that are called in
     every batch. `function_replacements` counts how often a callback made the train function anew.
+    `operations_in_step` are types of operations in it that print, check values or call Python.
     `validation_steps` are those that `fit` was told. `worker` is this one's number among `workers`.
     """
 
     driver: str = fact(text, "fit")
     steps_per_execution: int = fact(count(1, 1e9), 1)
+    unrolled_steps_per_execution: int = fact(count(1, 1e9), 1)
+    operations_in_step: tuple[str, ...] = fact(each(text), ())
     run_eagerly: bool = fact(flag, default=False)
     jit_compile: bool | None = fact(flag)
     optimizer: str | None = fact(text)

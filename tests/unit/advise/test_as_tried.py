@@ -61,6 +61,21 @@ def test_what_pays_is_advised_though_no_rule_thought_of_it():
     assert "It costs time." in advice.reason
 
 
+@pytest.mark.parametrize(
+    ("id", "what"), [("disable-xla", "XLA"), ("full-precision", "half precision")]
+)
+def test_what_costs_more_than_it_gives_is_named(id, what):
+    advice = advised(with_trials([tried(id, 2.0, 1.9, 2.1)], [id]))[id]
+    told = f"a step took 10 ms with {what} and 5 ms without, so that it costs more than it gives."
+    assert told in advice.reason
+    assert (advice.predicted_speedup, advice.low, advice.high) == (2.0, 1.9, 2.1)
+
+
+@pytest.mark.parametrize("id", ["disable-xla", "full-precision"])
+def test_what_gives_more_than_it_costs_is_kept(id):
+    assert id not in advised(with_trials([tried(id, 0.7, 0.6, 0.8)]))
+
+
 def test_what_gains_nothing_on_top_of_what_was_put_together_waits_for_the_next_run():
     changes = [tried("cache", 4.0, 3.9, 4.1), tried("parallel-map", 1.8, 1.7, 1.9)]
     found = advised(with_trials(changes, ["cache"]))

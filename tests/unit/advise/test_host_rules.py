@@ -178,6 +178,17 @@ def test_a_trial_that_paid_is_recommended():
     assert advice.evidence["in_graph_ms"] == 6.0
 
 
+def test_with_several_replicas_it_is_applied_as_it_was_tried():
+    context = {"steps_per_execution": 1, "steps_per_execution_trial": TRIAL}
+    parts = {"compute": 6.0, "dispatch": 4.0}
+    several = raise_steps_per_execution(situation(context=context | {"replicas": 2}, **parts))
+    single = raise_steps_per_execution(situation(context=context, **parts))
+    assert several.action == "kp.StepsPerExecutionRecommender(LOGDIR, apply=True, limit=8)"
+    assert "With several replicas Keras's own steps_per_execution failed" in several.reason
+    assert "replicas" not in single.reason
+    assert several.predicted_speedup == single.predicted_speedup
+
+
 def test_the_spread_of_the_trial_widens_the_bounds():
     advice = raised(low=1.0, high=1.2)
     worst = 6.9 + 4 * (0.1375 + 0.1) + 0.3

@@ -259,6 +259,40 @@ def test_device_planes_give_columns_of_the_device(tmp_path):
     assert column(found, "tensor_core_pct") == [pytest.approx(200 / 3), 0]
 
 
+def two_gpus(second_computes):
+    """Two steps of 12 ms; the exchange ends when both GPUs have computed, the first for 4 ms."""
+    host = BuiltPlane("/host:CPU").line("python", marker(0, 0, 10), marker(1, 12, 22))
+    for number, computes in enumerate((4, second_computes)):
+        begins = [begin + 1 for begin in (0, 12)]
+        gemm = [kernel("nvjet_hsh", b, b + computes, 1, "a/MatMul:MatMul") for b in begins]
+        reduce = [
+            kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", b + computes, b + 8, 1, "")
+            for b in begins
+        ]
+        beside = [kernel("ncclKernel_AllReduce_RING", b + 1, b + 2, 1, "") for b in begins]
+        gpu = BuiltPlane(f"/device:GPU:{number}").line("Stream #1(Compute)", *gemm)
+        yield gpu.line("Stream #2(Nccl)", *beside, *reduce)
+    yield host
+
+
+def test_the_exchange_is_what_collectives_run_alone_and_the_last_gpu_waits_for_none(tmp_path):
+    found = frame(tmp_path, *two_gpus(second_computes=6)).iloc[:1]
+    assert column(found, "collective_ms") == [(5 + 3) / 2]
+    assert column(found, "exchange_ms") == [(4 + 2) / 2]
+    assert column(found, "exchange_wait_ms") == [1]
+    assert column(found, "gpu_0_computing_ms") == [4]
+    assert column(found, "gpu_1_computing_ms") == [6]
+
+
+def test_without_collectives_there_is_no_exchange(tmp_path):
+    host, gpu = gpu_trace()
+    alone = BuiltPlane("/device:GPU:0").line("Stream #1", kernel("k", 1, 2, 7, ""))
+    assert "exchange_ms" not in frame(tmp_path, host, alone)
+    single = frame(tmp_path, host, gpu)
+    assert column(single.iloc[:2], "exchange_ms") == [0, 1]
+    assert not any("wait_ms" in name or "gpu_0" in name for name in single if "exch" in name)
+
+
 def test_xprof_finds_the_same_kernels_and_memory(tmp_path):
     host, gpu = gpu_trace()
     allocated = {"bytes_allocated": 2**20, "bytes_available": 2**30 - 2**20, "id": 1}
@@ -426,3 +460,42 @@ def test_nothing_is_compared_that_was_not_measured(tmp_path):
     host = BuiltPlane("/host:CPU").line("python", marker(0, 0, 5))
     assert compare_with_split(frame(tmp_path, host), summary(**SAME)) == ()
     assert compare_with_split(frame(tmp_path, three_steps()), summary()) == ()
+
+
+# -- compiling ---------------------------------------------------------------------------
+
+
+def compiling(begin, end, thread="tf_Compute/9"):
+    """What XLA shows of one compilation on a CPU."""
+    backend = ("CpuCompiler::RunBackend", begin + 0.5, end)
+    return thread, ("HLO passes through layout assignment", begin, begin + 0.5), backend
+
+
+def test_a_step_compiles_until_its_last_compilation_ends(tmp_path):
+    host = three_steps().line(*compiling(15, 18))
+    host.line("tf_Compute/10", ("CpuCompiler::RunBackend", 20, 22))
+    found = frame(tmp_path, host)
+    assert column(found, "compiled_ratio") == [0, 1, 0]
+    # The execution begins at 13, and waits for input for a millisecond.
+    assert column(found, "compile_ms") == [0, 22 - 13 - 1, 0]
+    assert column(found, "execution_ms") == [4, 9, 1.5]
+    assert "compiling, in execution" in str(kp.read_trace(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["XlaCompile:#module=a#", "XlaCompileBackend:"])
+def test_compilations_for_a_gpu_have_names_of_their_own(tmp_path, name):
+    found = frame(tmp_path, three_steps().line("tf_Compute/9", (name, 14, 18)))
+    assert column(found, "compiled_ratio") == [0, 1, 0]
+
+
+def test_a_trace_without_compilations_says_nothing_of_them(tmp_path):
+    host = three_steps().line("tf_Compute/9", ("XlaCompiledKernel", 14, 18), ("Codegen", 15, 16))
+    assert not {"compiled_ratio", "compile_ms"} & set(frame(tmp_path, host).columns)
+
+
+def test_what_a_step_compiled_for_is_no_difference_to_the_split(tmp_path):
+    host = three_steps().line(*compiling(15, 18))
+    without = {"input_wait": 2.5, "compute": 6.0, "callbacks": 2.0, "other_host": 0.5}
+    found = compare_with_split(frame(tmp_path, host), summary(60.0, compile=49.0, **without))
+    assert [each.part for each in found] == ["input wait", "train function", "between executions"]
+    assert all(each.agrees for each in found)

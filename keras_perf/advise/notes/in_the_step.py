@@ -1,0 +1,88 @@
+"""What a train step does beside training, as its graph and its settings show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from keras_perf.records.run.run_facts import RunFacts
+
+PRINTING = {"Print", "PrintV2"}
+CHECKING = {
+    "Assert": "tf.debugging.assert_...",
+    "CheckNumerics": "tf.debugging.check_numerics",
+    "CheckNumericsV2": "tf.debugging.enable_check_numerics",
+}
+PYTHON = {
+    "EagerPyFunc": "tf.py_function",
+    "PyFunc": "tf.numpy_function",
+    "PyFuncStateless": "tf.numpy_function",
+}
+
+NOT_MEASURED = "What that takes was not measured: train once without, and compare."
+
+
+def step_notes(facts: RunFacts) -> Iterator[str]:
+    """A sentence or two on printing, on checks, on Python and on steps that are written out."""
+    found = set(facts.settings.operations_in_step)
+    if found & PRINTING:
+        yield f"The train step prints (tf.print), in every step. {NOT_MEASURED}"
+    if checks := _named(found, CHECKING):
+        yield f"The train step checks values ({checks}), in every step. {NOT_MEASURED}"
+    if calls := _named(found, PYTHON):
+        yield (
+            f"The train step calls Python ({calls}), which waits for the interpreter and keeps the "
+            f"step on the host meanwhile. {NOT_MEASURED}"
+        )
+    unrolled, at_once = (
+        facts.settings.unrolled_steps_per_execution,
+        (facts.settings.steps_per_execution),
+    )
+    if unrolled > 1 and at_once == 1:
+        yield (
+            f"unrolled_steps_per_execution is {unrolled}, which does nothing with one step per "
+            "execution: it unrolls the loop over an execution's steps."
+        )
+    elif unrolled > 1:
+        yield (
+            f"unrolled_steps_per_execution writes {min(unrolled, at_once)} of the {at_once} steps "
+            "of an execution out one by one: the graph is as many times as large to trace and "
+            "compile, and the loop over steps as much shorter. Whether that pays was not measured."
+        )
+
+
+def _named(found: set[str], names: dict[str, str]) -> str:
+    return ", ".join(dict.fromkeys(name for type_, name in names.items() if type_ in found))
+
+
+_SHARDING = {
+    "OFF": "each worker trains on all of the data unless the pipeline itself takes a part",
+    "DATA": "each worker reads all of the data and keeps its part of the examples",
+    "FILE": "each worker reads files of its own, so there must be as many files as workers",
+}
+
+
+def distribution_notes(facts: RunFacts) -> Iterator[str]:
+    """A sentence for each option on how the dataset is shared, where several devices train."""
+    settings, options = facts.settings, facts.input.distribution_options
+    if settings.workers > 1 and (does := _SHARDING.get(options.get("auto_shard_policy", ""))):
+        yield f"The dataset's auto_shard_policy is {options['auto_shard_policy']}: {does}."
+    if options.get("fetch_to_device") == "False":
+        yield (
+            "experimental_fetch_to_device is False: batches stay in the host's memory until a step "
+            "uses them."
+        )
+    if options.get("replication_mode") == "PER_REPLICA":
+        yield (
+            "experimental_replication_mode is PER_REPLICA: the input pipeline runs once for each "
+            f"of the {settings.replicas} replicas, on the same CPUs."
+        )
+    if options.get("place_dataset_on_device") == "True":
+        yield (
+            "experimental_place_dataset_on_device is True: the pipeline's operations run on the "
+            "devices that train."
+        )
+    if buffered := options.get("per_replica_buffer_size"):
+        yield (
+            f"experimental_per_replica_buffer_size is {buffered}: so many batches wait in the "
+            "memory of each device."
+        )

@@ -1,0 +1,72 @@
+"""What is said of printing, checks and Python in a step, and of how a dataset is shared."""
+
+from __future__ import annotations
+
+import pytest
+from hand_built import facts_of
+
+from keras_perf.advise.notes.in_the_step import distribution_notes, step_notes
+
+
+def said(**context):
+    return list(step_notes(facts_of(context)))
+
+
+@pytest.mark.parametrize(
+    ("operations", "words"),
+    [
+        (["PrintV2"], "prints (tf.print), in every step"),
+        (["Assert", "CheckNumerics"], "(tf.debugging.assert_..., tf.debugging.check_numerics)"),
+        (["EagerPyFunc"], "calls Python (tf.py_function)"),
+        (["PyFunc", "PyFuncStateless"], "calls Python (tf.numpy_function)"),
+    ],
+)
+def test_what_a_step_does_beside_training_is_told_without_a_claim_of_gain(operations, words):
+    [note] = said(operations_in_step=operations)
+    assert words in note
+    assert "was not measured" in note
+
+
+def test_a_plain_step_is_not_spoken_of():
+    assert said() == []
+    assert said(steps_per_execution=8) == []
+
+
+def test_steps_written_out_are_told_with_what_that_costs():
+    [note] = said(unrolled_steps_per_execution=4, steps_per_execution=16)
+    assert "writes 4 of the 16 steps of an execution out one by one" in note
+    [nothing] = said(unrolled_steps_per_execution=4)
+    assert "does nothing with one step per execution" in nothing
+
+
+def shared(options, **context):
+    return list(distribution_notes(facts_of({"distribution_options": options} | context)))
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [("OFF", "trains on all of the data"), ("DATA", "reads all"), ("FILE", "as many files")],
+)
+def test_how_workers_share_the_data_is_told(policy, words):
+    [note] = shared({"auto_shard_policy": policy}, workers=2)
+    assert policy in note
+    assert words in note
+    assert shared({"auto_shard_policy": policy}) == [], "a single worker shares with nobody"
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("fetch_to_device", "False", "stay in the host's memory"),
+        ("replication_mode", "PER_REPLICA", "each of the 2 replicas"),
+        ("place_dataset_on_device", "True", "on the devices that train"),
+        ("per_replica_buffer_size", "4", "is 4: so many batches"),
+    ],
+)
+def test_options_that_somebody_set_are_told(option, value, words):
+    [note] = shared({option: value}, replicas=2)
+    assert words in note
+
+
+def test_a_dataset_without_options_is_not_spoken_of():
+    assert shared({}, workers=2, replicas=2) == []
