@@ -12,12 +12,14 @@ from typing import Any
 
 from keras_perf.callbacks.observing_callback import ObservingCallback
 from keras_perf.observation.facts.pipeline_model import PipelineModel
+from keras_perf.observation.facts.tracing_time import traced_s
 from keras_perf.observation.observation import Observation
 from keras_perf.observers.steps.hook_rhythm import HookTimes
 from keras_perf.observers.steps.outliers import OutlierJudge, OutlierLog, tag_of
 from keras_perf.observers.steps.outside_steps import Outside
 from keras_perf.observers.steps.pipeline_stages import buffer_fill, stages_from_model
 from keras_perf.observers.steps.split import Splitter
+from keras_perf.observers.steps.start_up import StartUpTimes
 from keras_perf.records.epoch_gap import EpochGap
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.interval import Interval
@@ -62,6 +64,7 @@ class StepGapDetector(ObservingCallback):
     def _forget(self) -> None:
         self._splitter, self._outside, self._outliers = Splitter(), Outside(), OutlierJudge()
         self._worst, self._hooks = OutlierLog(), HookTimes()
+        self._start_up: StartUpTimes | None = None
         self._unjudged: list[Execution] = []
         self._stages: tuple[Stage, ...] = ()
         self._described_ns: int | None = None
@@ -74,6 +77,7 @@ class StepGapDetector(ObservingCallback):
         """Starts anew: nothing of an earlier `fit` is carried over."""
         self._forget()
         self._splitter = Splitter(observation.fetches_per_step)
+        self._start_up = StartUpTimes(observation.now(), traced_s())
         observation.recording.diagnose_at_end(self.log_dir)
 
     def executions(self, executions: Sequence[Execution]) -> None:
@@ -85,6 +89,23 @@ class StepGapDetector(ObservingCallback):
                 self._hooks.add(execution.owners)
             else:
                 self._outside.add(execution)
+        if executions and executions[0].kind is Kind.WARMUP:
+            self._time_start_up(executions)
+
+    def _time_start_up(self, executions: Sequence[Execution]) -> None:
+        """What an epoch's last one waits for is not known: no `GetNext` follows it."""
+        observation, waits = self.observation, None
+        assert observation is not None and self._start_up is not None
+        following_ns = observation.timeline.begun_ns
+        if observation.pipeline is not None and following_ns is not None:
+            waits = observation.pipeline.waits(
+                executions,
+                observation.fetches_per_step,
+                observation.pace.held_fetches,
+                following_ns,
+            )
+        warmup = [execution for execution in executions if execution.kind is Kind.WARMUP]
+        self._start_up.add(warmup, waits or {}, traced_s())
 
     def epoch_gap_ends(self, gap: EpochGap) -> None:
         """Adds it to what lies outside of the steps."""
@@ -159,6 +180,7 @@ class StepGapDetector(ObservingCallback):
             recording.facts,
             outliers=self._worst.facts(),
             outside=self._outside.facts(),
+            start_up=self._start_up.facts() if self._start_up is not None else None,
             hooks=self._hooks.facts(),
         )
 

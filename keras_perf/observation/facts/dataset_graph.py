@@ -54,7 +54,8 @@ def dataset_graph(dataset: Any) -> WrittenPipeline | None:
 
     The public `DatasetToGraphV2` would copy all data that the dataset holds in memory, twice
     its size, so this asks the private `_inputs` and `_functions`. Where they are missing, the
-    diagnosis has no notes on the order of the stages; the measured advice needs none of it.
+    diagnosis has no notes on the order of the stages; the measured advice needs none of it. A
+    shuffle's private `_buffer_size` is missed by advice on what filling it costs, and by that alone.
 
     What it cannot see: a map's own argument `deterministic`; what tf.data makes of the stages (it
     fuses some, and runs stateless maps in parallel); operations inside a `tf.function` that a
@@ -129,7 +130,19 @@ def _stage(node: Any, inputs: Any) -> WrittenStage:
         elements=elements if elements >= 0 else None,
         # Without the private `_func` advice names no line of the user's program.
         source=source_of(getattr(wrappers[0], "_func", None)) if wrappers else None,
+        buffer=_buffer(node, elements) if kind == "Shuffle" else None,
     )
+
+
+def _buffer(shuffle: Any, elements: int) -> int | None:
+    """Elements that a shuffle holds at most; None where it does not tell."""
+    try:
+        size = int(shuffle._buffer_size)
+    except Exception:  # noqa: BLE001  it is private, and may be a tensor of a graph
+        return None
+    if elements < 0:
+        return size if size > 0 else None
+    return min(size, elements) if size > 0 else elements
 
 
 def _name(function: Any) -> str:

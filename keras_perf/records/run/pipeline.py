@@ -60,8 +60,8 @@ class WrittenStage:
 
     `kind` is `shuffle`, `batch`, `map`, …; `function` the name of the user's function; of it is
     known whether it is `stateful`, `random`, `reads_files`, runs `python` and works on
-    `one_at_a_time`, as decoding does. `elements` is how many the stage is given, None if that is
-    not known; `source` is where the function stands.
+    `one_at_a_time`, as decoding does. `elements` is how many the stage is given, `buffer` how many
+    a shuffle holds; None if that is not known. `source` is where the function stands.
     """
 
     kind: str = needed(text)
@@ -74,6 +74,7 @@ class WrittenStage:
     one_at_a_time: bool = fact(flag, default=False)
     elements: int | None = fact(count())
     source: SourceLine | None = fact(record(SourceLine))
+    buffer: int | None = fact(count())
 
     @property
     def is_reader(self) -> bool:

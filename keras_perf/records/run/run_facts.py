@@ -20,6 +20,7 @@ from keras_perf.records.run.outlier import Outliers
 from keras_perf.records.run.outside_steps import OutsideSteps
 from keras_perf.records.run.pipeline import InputFacts
 from keras_perf.records.run.source_line import SourceLine
+from keras_perf.records.run.start_up import StartUp
 from keras_perf.records.run.steps_trial import StepsPerExecution, as_written_before
 from keras_perf.records.run.trace_agreement import Agreement
 from keras_perf.records.shapes import (
@@ -151,6 +152,7 @@ class RunFacts:
     gpu_use: GpuUse = field(default_factory=GpuUse)
     outliers: Outliers = field(default_factory=Outliers)
     outside: OutsideSteps | None = fact(record(OutsideSteps))
+    start_up: StartUp | None = fact(record(StartUp))
     undisturbed_ms: float | None = fact(number(most=1e12))
     hooks: Mapping[str, HookCalls] = fact(named(record(HookCalls)), {})
     hook_sources: Mapping[str, SourceLine] = fact(named(record(SourceLine)), {})

@@ -1,0 +1,61 @@
+"""Times what comes before steps are steady."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from keras_perf.records.execution import Execution
+from keras_perf.records.run.start_up import StartUp
+
+
+class StartUpTimes:
+    """The first execution, what came before it, and what the rest of the warm-up waits for.
+
+    Arguments:
+        begun_ns: when the training began to be observed.
+        traced_s: seconds that TensorFlow had traced by then; None where it does not tell.
+    """
+
+    def __init__(self, begun_ns: int, traced_s: float | None) -> None:
+        self._begun_ns, self._traced_s = begun_ns, traced_s
+        self._first: StartUp | None = None
+        self._waited_ns: int | None = None
+
+    def add(
+        self, executions: Iterable[Execution], waits: Mapping[int, int], traced_s: float | None
+    ) -> None:
+        """Executions of the warm-up, in their order.
+
+        Arguments:
+            executions: those that were completed since the last time.
+            waits: first step → nanoseconds of its cycle that were not between two `GetNext`, where
+                they are known.
+            traced_s: seconds that TensorFlow has traced by now.
+        """
+        for execution in executions:
+            wait_ns = waits.get(execution.first_step)
+            if self._first is None:
+                self._first = self._begin(execution, wait_ns, traced_s)
+            elif wait_ns is not None:
+                self._waited_ns = (self._waited_ns or 0) + wait_ns
+
+    def _begin(self, first: Execution, wait_ns: int | None, traced_s: float | None) -> StartUp:
+        """Before its first `GetNext` an execution traces, and the next one begins with another."""
+        whole_s = first.cycle_ns / 1e9
+        traced = None
+        if traced_s is not None and self._traced_s is not None:
+            traced = min(whole_s, max(0.0, traced_s - self._traced_s))
+        return StartUp(
+            before_first_step_s=max(0, first.begin_ns - self._begun_ns) / 1e9,
+            first_steps=first.steps,
+            first_execution_s=whole_s,
+            tracing_s=traced,
+            computing_s=None if wait_ns is None else max(0.0, whole_s - wait_ns / 1e9),
+        )
+
+    def facts(self) -> StartUp | None:
+        """What was timed; None before the first execution is complete."""
+        if self._first is None or self._waited_ns is None:
+            return self._first
+        return replace(self._first, warmup_wait_s=self._waited_ns / 1e9)
