@@ -12,6 +12,7 @@ import numpy as np
 
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.analyse.change import Change
+from keras_perf.analyse.start_up import start_up_time
 from keras_perf.records.run.run_facts import plain
 from keras_perf.report.comparison import Comparison
 from keras_perf.report.run_report import RunReport
@@ -24,7 +25,7 @@ def reports_json(reports: Sequence[RunReport]) -> str:
     """The runs as JSON, with the same keys whether there is one or several.
 
     What was not measured, NaN and infinity are null. Times are in milliseconds, per step unless
-    an event's or, among the stages, per batch.
+    an event's or, among the stages, per batch; those of the start-up are in seconds.
     """
     runs = [_run(report, reports[0]) for report in reports]
     return json_text({"schema": SCHEMA, "runs": runs})
@@ -61,7 +62,7 @@ def json_text(value: Any) -> str:
 
 
 def _run(report: RunReport, first: RunReport) -> dict[str, Any]:
-    diagnosis = report.diagnosis
+    diagnosis, spent = report.diagnosis, start_up_time(report.summary)
     return {
         "run": report.name,
         "alerts": diagnosis.alerts,
@@ -76,6 +77,8 @@ def _run(report: RunReport, first: RunReport) -> dict[str, Any]:
         "combined_speedup": _bounded(diagnosis.combined_speedup),
         "combined_whole_speedup": _bounded(diagnosis.combined_whole_speedup),
         "outside_ms": report.summary.outside,
+        "start_up_s": None if spent is None else spent.parts,
+        "start_up_steps": None if spent is None else spent.steps,
         "exchange_ms": report.summary.exchange,
         "workers": [worker._asdict() for worker in report.summary.workers],
         "owners_ms": report.summary.owners,

@@ -15,6 +15,7 @@ from keras_perf.advise.notes.replicas import replica_notes
 from keras_perf.advise.notes.settings import settings_notes
 from keras_perf.advise.notes.slow_input import slow_input_notes
 from keras_perf.advise.notes.stage_order import order_notes
+from keras_perf.advise.notes.start_up import start_up_notes
 from keras_perf.advise.notes.time_counted import time_notes
 from keras_perf.advise.notes.trace import trace_notes
 from keras_perf.advise.notes.trials import trial_notes
@@ -32,6 +33,7 @@ def notes_of(situation: Situation, verdict: str, advised: Collection[str]) -> It
     """
     summary = situation.summary
     yield from time_notes(summary)
+    yield from start_up_notes(summary, advised)
     yield from order_notes(summary, verdict, advised)
     of_this_input = [
         *loader_notes(situation, verdict, advised),

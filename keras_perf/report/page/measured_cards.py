@@ -14,7 +14,13 @@ from keras_perf.records.run.outlier import CAUSES
 from keras_perf.report.page.html import card, element, table
 from keras_perf.report.page.plots import events_plot, parts_plot, utilization_plot
 from keras_perf.report.run_report import RunReport
-from keras_perf.report.text.measured_tables import EVENTS, OWNERS, WORKERS, measured_tables
+from keras_perf.report.text.measured_tables import (
+    EVENTS,
+    OWNERS,
+    START_UP,
+    WORKERS,
+    measured_tables,
+)
 
 SHOWN_EVENTS = 10
 
@@ -128,6 +134,11 @@ def owners_card(report: RunReport) -> Element | None:
 def totals_card(report: RunReport) -> Element | None:
     """Events by cause and owner."""
     return _table_card(report, EVENTS, "Sums over the whole training, the largest first.")
+
+
+def start_up_card(report: RunReport) -> Element | None:
+    """What came before steps were steady."""
+    return _table_card(report, START_UP, "Seconds beyond what the same steps take once steady.")
 
 
 def _table_card(report: RunReport, wanted: str, caption: str) -> Element | None:

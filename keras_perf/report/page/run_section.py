@@ -12,6 +12,7 @@ from keras_perf.report.page.measured_cards import (
     owners_card,
     plots_card,
     stages_card,
+    start_up_card,
     totals_card,
     workers_card,
 )
@@ -43,6 +44,7 @@ def run_cards(report: RunReport, name: str) -> list[Element]:
         stages_card(report),
         totals_card(report),
         events_card(report),
+        start_up_card(report),
         _notes(report),
         facts_card(report),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from keras_perf.analyse.stage_paces import stage_paces
+from keras_perf.analyse.start_up import StartUpTime, start_up_time
 from keras_perf.analyse.summary import Summary
 
 Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]
@@ -15,6 +16,22 @@ SHOWN_EVENTS = 8
 WORKERS = "Workers, per step"
 OWNERS = "Host time by owner, per step"
 EVENTS = "Steps and pauses far longer than usual"
+START_UP = "Start-up, until steps were steady"
+
+SHOWN_S = 0.05
+"""Parts of the start-up that take less are left out."""
+
+START_UP_PARTS = {
+    "before_first_step": "before the first step",
+    "tracing": "tracing the train function",
+    "first_batch": "first batch, preparing the graph",
+    "first_computing": "compiling, computing for the first time",
+    "first_execution": "first execution: tracing, first batch, computing",
+    "rest_of_warmup": "rest of the warm-up",
+    "later_input": "later steps that wait longer for input",
+    "later_compiling": "later steps that are traced or compiled for",
+    "later_rest": "later steps that are slower otherwise",
+}
 
 
 def measured_tables(summary: Summary) -> Iterator[Table]:
@@ -43,6 +60,19 @@ def measured_tables(summary: Summary) -> Iterator[Table]:
             for total in totals[:SHOWN_EVENTS]
         ]
         yield EVENTS, ["cause", "times", "longer by, ms"], rows
+    if (spent := start_up_time(summary)) is not None:
+        yield START_UP, ["what", "s"], _start_up(spent)
+
+
+def _start_up(spent: StartUpTime) -> list[list[str]]:
+    rows = []
+    for part, seconds in spent.parts.items():
+        name = START_UP_PARTS[part]
+        if part == "first_batch" and spent.fill_s is not None and spent.fill_s >= SHOWN_S:
+            name += f" (about {spent.fill_s:.2f} s of it: filling the shuffle buffer)"
+        if seconds >= SHOWN_S:
+            rows.append([name, f"{seconds:.2f}"])
+    return [*rows, [f"in all, in {spent.steps:,} steps", f"{spent.total_s:.2f}"]]
 
 
 def _figure(ms: float | None) -> str:

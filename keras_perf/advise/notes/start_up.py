@@ -1,0 +1,108 @@
+"""What start-up took, where that is much of a training, and what makes it shorter."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from keras_perf.analyse.start_up import StartUpTime, start_up_time
+from keras_perf.analyse.summary import Summary
+from keras_perf.records.run.pipeline import Chain
+from keras_perf.records.run.run_facts import RunFacts
+
+MUCH = 0.1
+"""Share of the training that a part of its start-up is worth a sentence from."""
+
+LONG_S = 5.0
+"""Nobody minds less."""
+
+
+def start_up_notes(summary: Summary, advised: Collection[str]) -> Iterator[str]:
+    """The whole, and a sentence for each part that is long.
+
+    Arguments:
+        summary: of a run.
+        advised: ids of the recommendations, which say with figures what a note would repeat.
+    """
+    spent = start_up_time(summary)
+    if spent is None or spent.total_s < LONG_S or spent.total_s < MUCH * spent.training_s:
+        return
+    facts = summary.facts
+    yield (
+        f"Start-up took {spent.total_s:.3g} s, {spent.total_s / spent.training_s:.0%} of this "
+        f"training: the table of start-up says what, until steps were steady."
+    )
+    if _is_long(spent, "before_first_step"):
+        yield (
+            "Before the first step lie the hooks on_train_begin and on_epoch_begin, and what makes "
+            "the iterator: files listed, arrays copied."
+        )
+    if _is_long(spent, "tracing"):
+        yield (
+            "TensorFlow traces a train function once for each compile(): fit for all epochs in "
+            "place of fit in a loop with a model that is built or compiled anew."
+        )
+    if _is_long(spent, "first_computing") and facts.settings.jit_compile:
+        yield _compiling(spent, facts)
+    if _is_long(spent, "first_batch"):
+        yield from _first_batch(spent, facts)
+    if _is_long(spent, "later_input"):
+        yield from _later_input(spent, facts)
+    if _is_long(spent, "later_compiling") and "stable-shapes" not in advised:
+        yield (
+            f"Tracing and compiling for more shapes took {spent.parts['later_compiling']:.3g} s of "
+            "the first steps: batches of fewer shapes (drop_remainder=True, padding to few "
+            "lengths) are compiled for fewer times."
+        )
+
+
+def _is_long(spent: StartUpTime, part: str) -> bool:
+    return spent.parts.get(part, 0.0) >= LONG_S and spent.share(part) >= MUCH
+
+
+def _compiling(spent: StartUpTime, facts: RunFacts) -> str:
+    seconds, steps = spent.parts["first_computing"], facts.length.steps
+    to_save = f"over these {steps:,} steps XLA must save {1e3 * seconds / steps:.3g} ms in each"
+    return (
+        f"XLA compiled, and the first step computed, in {seconds:.3g} s. jit_compile=False compiles "
+        f"nothing: {to_save if steps else 'XLA must save as much'} to be worth that. "
+        "TF_XLA_FLAGS=--tf_xla_persistent_cache_directory=DIR, set before TensorFlow is imported, "
+        "keeps what was compiled for the next run of the same program; it is traced anew."
+    )
+
+
+def _first_batch(spent: StartUpTime, facts: RunFacts) -> Iterator[str]:
+    early = "options.experimental_warm_start = True begins with it while TensorFlow traces"
+    if (spent.fill_s or 0.0) >= LONG_S:
+        chain = next(c for c in facts.input.chains if any(s.kind == "shuffle" for s in c))
+        place = next(n for n, stage in enumerate(chain) if stage.kind == "shuffle")
+        held = f"shuffle({chain[place].buffer or ''})"
+        before = "" if not _maps_before(chain, place) else ", or put it before the map"
+        yield (
+            f"Before the first batch {held} fills its buffer, for about {spent.fill_s:.3g} s: a "
+            f"smaller one fills faster and mixes less{before}. tf.data.Options: {early}."
+        )
+    elif facts.input.input_kind == "tf.data":
+        yield (
+            f"Training waits {spent.parts['first_batch']:.3g} s for the first batch and for its "
+            f"graph to be prepared. tf.data.Options: {early}."
+        )
+
+
+def _maps_before(chain: Chain, place: int) -> bool:
+    return place > 0 and chain[place - 1].kind == "map"
+
+
+def _later_input(spent: StartUpTime, facts: RunFacts) -> Iterator[str]:
+    seconds = spent.parts["later_input"]
+    caches = any(stage.kind == "cache" for chain in facts.input.chains for stage in chain)
+    epoch_steps = facts.length.epoch_steps
+    if caches and epoch_steps and spent.steps <= 1.1 * epoch_steps:
+        yield (
+            f"Filling the cache() in the first pass takes {seconds:.3g} s more than reading it: "
+            "cache(filename) keeps it for later runs too, until its files are deleted."
+        )
+    else:
+        yield (
+            f"The first steps waited {seconds:.3g} s longer for input than later ones: buffers "
+            "that fill, files that the system does not hold in memory yet, tf.data's autotune."
+        )

@@ -1,0 +1,139 @@
+"""What start-up took until steps were steady, and how much of it was what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+from keras_perf.analyse.stage_paces import stage_paces
+from keras_perf.analyse.summary import Summary
+from keras_perf.records.run.outlier import Cause
+from keras_perf.records.run.run_facts import RunFacts
+from keras_perf.records.run.start_up import StartUp
+
+SLOW = 1.25
+"""Steps that take so many times the usual are not steady yet."""
+
+ENOUGH_INTERVALS = 6
+"""Of fewer the later half does not tell what is usual."""
+
+
+@dataclass(frozen=True)
+class StartUpTime:
+    """The time beyond what the same steps take once they are steady.
+
+    Attributes:
+        parts: name → seconds, in their order.
+        steps: done by then.
+        training_s: of the whole training, as far as it was observed.
+        fill_s: of the first batch, what filled the shuffle buffer, by what filling it takes later or
+            by its stages' paces; None where that is not known.
+    """
+
+    parts: Mapping[str, float]
+    steps: int
+    training_s: float
+    fill_s: float | None = None
+
+    @property
+    def total_s(self) -> float:
+        """All of it."""
+        return sum(self.parts.values())
+
+    def share(self, part: str) -> float:
+        """Of the training, 0 to 1."""
+        return self.parts.get(part, 0.0) / self.training_s if self.training_s else 0.0
+
+
+def start_up_time(summary: Summary) -> StartUpTime | None:
+    """None where the first execution was not observed."""
+    known, outside = summary.facts.start_up, summary.facts.outside
+    if known is None or outside is None:
+        return None
+    intervals = summary.intervals
+    usual = _usual(intervals)
+    step_s = usual["step"] / 1e3
+    parts = {"before_first_step": known.before_first_step_s, **_first_execution(known, step_s)}
+    rest_steps = max(0, outside.warmup_steps - known.first_steps)
+    rest_s = outside.warmup_s - known.first_execution_s - rest_steps * step_s
+    parts["rest_of_warmup"] = max(0.0, rest_s)
+    slow = _slow_begin(intervals, usual["step"])
+    parts |= _excess_s(slow, usual)
+    measured_s = float((intervals["step"] * intervals["steps"]).sum()) / 1e3
+    other_s = outside.warmup_s + outside.profiled_s + outside.trial_s + outside.validation_s
+    other_s += outside.epoch_rest_s + sum(outside.epoch_callbacks_s.values())
+    return StartUpTime(
+        parts,
+        outside.warmup_steps + int(slow["steps"].sum()),
+        known.before_first_step_s + other_s + measured_s,
+        _fill_s(summary.facts, known.first_batch_s),
+    )
+
+
+def _first_execution(known: StartUp, step_s: float) -> dict[str, float]:
+    if known.tracing_s is None or known.computing_s is None or known.first_batch_s is None:
+        beyond_s = known.first_execution_s - known.first_steps * step_s
+        return {"first_execution": max(0.0, beyond_s)}
+    return {
+        "tracing": known.tracing_s,
+        "first_batch": known.first_batch_s,
+        "first_computing": max(0.0, known.computing_s - known.first_steps * step_s),
+    }
+
+
+def _usual(intervals: pd.DataFrame) -> dict[str, float]:
+    """Part → milliseconds of the median step in the later half; 0 where nothing was measured."""
+    later = intervals.iloc[len(intervals) // 2 :]
+    return {str(n): float(later[n].median()) if later[n].notna().any() else 0.0 for n in later}
+
+
+def _slow_begin(intervals: pd.DataFrame, usual_ms: float) -> pd.DataFrame:
+    """The first intervals, as long as each is slow."""
+    if len(intervals) < ENOUGH_INTERVALS:
+        return intervals.iloc[:0]
+    slow = (intervals["step"] > SLOW * usual_ms).cumprod().astype(bool)
+    return intervals[slow]
+
+
+def _excess_s(slow: pd.DataFrame, usual: Mapping[str, float]) -> dict[str, float]:
+    """By what made these steps slow; {} where none was."""
+    if not len(slow):
+        return {}
+
+    def excess(name: str) -> float:
+        if name not in slow:
+            return 0.0
+        beyond_ms = (slow[name].fillna(usual[name]) - usual[name]) * slow["steps"]
+        return max(0.0, float(beyond_ms.sum()) / 1e3)
+
+    whole_s = excess("step")
+    input_s = min(whole_s, excess("input_wait"))
+    compile_s = min(whole_s - input_s, excess("compile"))
+    return {
+        "later_input": input_s,
+        "later_compiling": compile_s,
+        "later_rest": whole_s - input_s - compile_s,
+    }
+
+
+def _fill_s(facts: RunFacts, first_batch_s: float | None) -> float | None:
+    """Not where a cache before the shuffle was filled with it, which later is only read."""
+    shuffles = [(c, n) for c in facts.input.chains for n, s in enumerate(c) if s.kind == "shuffle"]
+    if first_batch_s is None or len(shuffles) != 1:
+        return None
+    chain, place = shuffles[0]
+    if any(stage.kind == "cache" for stage in chain[:place]):
+        return None
+    refills = [t for t in facts.outliers.event_totals if t.cause == Cause.SHUFFLE.value]
+    if refills:
+        fill_s = sum(t.total_ms for t in refills) / sum(t.count for t in refills) / 1e3
+        return min(fill_s, first_batch_s)
+    paces = stage_paces(facts)
+    running = next((n for n, pace in enumerate(paces) if "Shuffle" in pace.name), None)
+    buffer = chain[place].buffer
+    if running is None or buffer is None:
+        return None
+    batches = buffer / max(1e-9, paces[running].stage.elements_per_batch)
+    return min(first_batch_s, batches * sum(pace.ms for pace in paces[:running]) / 1e3)
