@@ -13,6 +13,7 @@ from keras_perf.advise.notes.not_measured import not_measured_notes
 from keras_perf.advise.notes.remote_files import remote_file_notes
 from keras_perf.advise.notes.replicas import replica_notes
 from keras_perf.advise.notes.settings import settings_notes
+from keras_perf.advise.notes.shuffle_refill import shuffle_notes
 from keras_perf.advise.notes.slow_input import slow_input_notes
 from keras_perf.advise.notes.stage_order import order_notes
 from keras_perf.advise.notes.start_up import start_up_notes
@@ -35,6 +36,7 @@ def notes_of(situation: Situation, verdict: str, advised: Collection[str]) -> It
     yield from time_notes(summary)
     yield from start_up_notes(summary, advised)
     yield from order_notes(summary, verdict, advised)
+    yield from shuffle_notes(summary, advised)
     of_this_input = [
         *loader_notes(situation, verdict, advised),
         *remote_file_notes(situation, verdict, advised),

@@ -15,6 +15,7 @@ ON_INPUT = {
     "interleave",
     "nondeterministic-order",
     "cache",
+    "cheaper-shuffle",
 }
 
 

@@ -28,6 +28,7 @@ from keras_perf.advise.rules.on_a_gpu import (
 )
 from keras_perf.advise.rules.python_input import parallel_input
 from keras_perf.advise.rules.rule import Followed, Rule
+from keras_perf.advise.rules.shuffling import cheaper_shuffle
 from keras_perf.advise.rules.workers import (
     balance_workers,
     fewer_exchanges,
@@ -47,6 +48,7 @@ RULES: tuple[Rule, ...] = (
     interleave,
     nondeterministic_order,
     cache,
+    cheaper_shuffle,
     amortize_callback,
     raise_steps_per_execution,
     tune_gc,

@@ -54,7 +54,7 @@ OF_INPUT = (
 )
 """Advice that makes nothing quicker but the input."""
 
-MORE_OF_INPUT = (*OF_INPUT, "parallel-input")
+MORE_OF_INPUT = (*OF_INPUT, "parallel-input", "cheaper-shuffle")
 """With that which no trial can follow."""
 
 FREE = 1.1

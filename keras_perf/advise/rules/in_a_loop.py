@@ -74,6 +74,18 @@ def _outside(summary: Summary) -> OutsideSteps:
     return summary.facts.outside
 
 
+def one_iterator(advice: Recommendation, summary: Summary) -> Recommendation:
+    """A dataset that is repeated has one iterator for all epochs."""
+    if advice.evidence["moved"]:
+        return advice
+    action = (
+        f"dataset = dataset.shuffle({advice.evidence['buffer']}).repeat()  # right behind it; then "
+        "map, batch, … as before\n"
+        "iterator = iter(dataset)  # one for all epochs; a pass ends after as many steps as before"
+    )
+    return replace(advice, action=action)
+
+
 def with_jit_compile(advice: Recommendation, summary: Summary) -> Recommendation:
     """XLA, by the template's argument."""
     return replace(advice, action=f"{COMMAND} --jit-compile")

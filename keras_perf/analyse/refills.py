@@ -1,0 +1,39 @@
+"""How long training waited for the buffer of a shuffle to be filled again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from keras_perf.analyse.summary import Summary
+from keras_perf.records.run.outlier import Cause
+
+
+@dataclass(frozen=True)
+class Refills:
+    """Epochs that began with waiting for a shuffle, those of the warm-up left out.
+
+    Attributes:
+        count: of them.
+        each_ms: mean wait, longer than that of other steps by so much.
+        per_step_ms: all of it, shared among all steps.
+        share: of the steps' time, 0 to 1.
+    """
+
+    count: int
+    each_ms: float
+    per_step_ms: float
+    share: float
+
+
+def refills_of(summary: Summary) -> Refills | None:
+    """None where none was noticed.
+
+    What it cannot see: refills in the middle of an epoch, as of a shuffle inside another stage.
+    """
+    totals = summary.facts.outliers.event_totals
+    found = [total for total in totals if total.cause == Cause.SHUFFLE.value]
+    count, total_ms = sum(each.count for each in found), sum(each.total_ms for each in found)
+    if not count or not total_ms or not summary.steps or not summary.step_ms:
+        return None
+    per_step_ms = total_ms / summary.steps
+    return Refills(count, total_ms / count, per_step_ms, per_step_ms / summary.step_ms)
