@@ -10,6 +10,7 @@ import pandas as pd
 from keras_perf.analyse.stage_paces import stage_paces
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.run.outlier import Cause
+from keras_perf.records.run.outside_steps import OutsideSteps
 from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.run.start_up import StartUp
 
@@ -28,8 +29,8 @@ class StartUpTime:
         parts: name → seconds, in their order.
         steps: done by then.
         training_s: of the whole training, as far as it was observed.
-        fill_s: of the first batch, what filled the shuffle buffer, by what filling it takes later or
-            by its stages' paces; None where that is not known.
+        fill_s: of the first batch, what filled the shuffle buffer, by what that takes in later
+            epochs, or by its stages' paces; None where that is not known.
     """
 
     parts: Mapping[str, float]
@@ -56,9 +57,7 @@ def start_up_time(summary: Summary) -> StartUpTime | None:
     usual = _usual(intervals)
     step_s = usual["step"] / 1e3
     parts = {"before_first_step": known.before_first_step_s, **_first_execution(known, step_s)}
-    rest_steps = max(0, outside.warmup_steps - known.first_steps)
-    rest_s = outside.warmup_s - known.first_execution_s - rest_steps * step_s
-    parts["rest_of_warmup"] = max(0.0, rest_s)
+    parts |= _rest_of_warmup(known, outside, usual)
     slow = _slow_begin(intervals, usual["step"])
     parts |= _excess_s(slow, usual)
     measured_s = float((intervals["step"] * intervals["steps"]).sum()) / 1e3
@@ -81,6 +80,17 @@ def _first_execution(known: StartUp, step_s: float) -> dict[str, float]:
         "first_batch": known.first_batch_s,
         "first_computing": max(0.0, known.computing_s - known.first_steps * step_s),
     }
+
+
+def _rest_of_warmup(
+    known: StartUp, outside: OutsideSteps, usual: Mapping[str, float]
+) -> dict[str, float]:
+    steps = max(0, outside.warmup_steps - known.first_steps)
+    beyond_s = outside.warmup_s - known.first_execution_s - steps * usual["step"] / 1e3
+    beyond_s = max(0.0, beyond_s)
+    waited_s = (known.warmup_wait_s or 0.0) - steps * usual.get("input_wait", 0.0) / 1e3
+    waited_s = min(beyond_s, max(0.0, waited_s))
+    return {"warmup_input": waited_s, "rest_of_warmup": beyond_s - waited_s}
 
 
 def _usual(intervals: pd.DataFrame) -> dict[str, float]:

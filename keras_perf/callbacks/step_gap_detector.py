@@ -95,7 +95,8 @@ class StepGapDetector(ObservingCallback):
     def _time_start_up(self, executions: Sequence[Execution]) -> None:
         """What an epoch's last one waits for is not known: no `GetNext` follows it."""
         observation, waits = self.observation, None
-        assert observation is not None and self._start_up is not None
+        assert observation is not None
+        assert self._start_up is not None
         following_ns = observation.timeline.begun_ns
         if observation.pipeline is not None and following_ns is not None:
             waits = observation.pipeline.waits(

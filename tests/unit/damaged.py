@@ -66,6 +66,7 @@ CONTEXT: dict[str, Any] = {
                     "reads_files": kind == "map",
                     "elements": 1000,
                     "source": {"file": "train.py", "line": 31, "name": "load"},
+                    "buffer": 100 if kind == "shuffle" else None,
                 }
                 for kind in ("map", "batch", "shuffle", "cache", "filter")
             ]
@@ -117,6 +118,14 @@ CONTEXT: dict[str, Any] = {
         "warmup_s": 2.0,
         "profiled_s": 0.0,
         "trial_s": 0.1,
+    },
+    "start_up": {
+        "before_first_step_s": 0.1,
+        "first_steps": 1,
+        "first_execution_s": 1.0,
+        "tracing_s": 0.4,
+        "computing_s": 0.3,
+        "warmup_wait_s": 0.2,
     },
     "stages": [
         stage(name, 2.0, parallelism=1 + place, bytes_per_batch=4096.0, buffer_size=2, buffered=1)

@@ -26,6 +26,6 @@ def shuffle_notes(summary: Summary, advised: Collection[str]) -> Iterator[str]:
     if ON_INPUT & set(advised):
         remedy = "what is advised of the input makes that shorter"
     yield (
-        f"At the begin of {refills.count} epochs training waited {refills.each_ms:.3g} ms for the "
-        f"shuffle's buffer to be filled again, {refills.share:.0%} of all steps: {remedy}."
+        f"{refills.count} epochs began with waiting {refills.each_ms:.3g} ms for a shuffle to fill "
+        f"its buffer again, {refills.share:.0%} of the time of all steps: {remedy}."
     )

@@ -63,8 +63,8 @@ def _compiling(spent: StartUpTime, facts: RunFacts) -> str:
     seconds, steps = spent.parts["first_computing"], facts.length.steps
     to_save = f"over these {steps:,} steps XLA must save {1e3 * seconds / steps:.3g} ms in each"
     return (
-        f"XLA compiled, and the first step computed, in {seconds:.3g} s. jit_compile=False compiles "
-        f"nothing: {to_save if steps else 'XLA must save as much'} to be worth that. "
+        f"XLA compiled, and the first step computed, in {seconds:.3g} s. jit_compile=False "
+        f"compiles nothing: {to_save if steps else 'XLA must save as much'} to be worth that. "
         "TF_XLA_FLAGS=--tf_xla_persistent_cache_directory=DIR, set before TensorFlow is imported, "
         "keeps what was compiled for the next run of the same program; it is traced anew."
     )

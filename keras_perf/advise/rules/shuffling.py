@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from keras_perf.advise.recommendation import Change, Recommendation, predicted
@@ -10,7 +11,7 @@ from keras_perf.advise.rules.in_a_loop import one_iterator
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel
-from keras_perf.analyse.refills import Refills, refills_of
+from keras_perf.analyse.refills import refills_of
 from keras_perf.analyse.stage_paces import stage_paces
 from keras_perf.records.run.pipeline import Chain, WrittenStage
 from keras_perf.records.run.run_facts import RunFacts
@@ -20,6 +21,9 @@ HANDS_ON = ("map", "batch", "ragged_batch", "prefetch", "options")
 
 MOSTLY = 0.8
 """Of the refill: maps that take so much of it go behind the shuffle."""
+
+UNSURE = 0.5
+"""So much more or less may be won: work that is done during steps takes cores from them."""
 
 OF_WAITING = ("get_next", "fetch")
 """Parts of the rest in which a step waits for a batch."""
@@ -54,7 +58,8 @@ def _followed(facts: RunFacts, advice: Recommendation) -> bool | None:
     place = _last_shuffle(chain)
     if place is None:
         return None
-    smaller = (chain[place].buffer or 0) < int(advice.evidence["buffer"])
+    buffer = chain[place].buffer
+    smaller = buffer is not None and buffer < int(advice.evidence["buffer"])
     repeated = any(stage.kind == "repeat" for stage in chain)
     behind = any(stage.kind == "map" for stage in chain[place:])
     moved = advice.evidence["moved"] and behind and not _maps_before(chain, place)
@@ -93,9 +98,9 @@ def cheaper_shuffle(situation: Situation) -> Recommendation | None:
         _less(refills.per_step_ms, won, most),
         title=title,
         reason=(
-            f"In {refills.count} epochs training waited {refills.each_ms:.3g} ms until "
-            f"shuffle({shuffle.buffer}) had filled its buffer again, {refills.share:.0%} of all "
-            f"steps.{limit} A smaller buffer fills faster too, and mixes less."
+            f"{refills.count} epochs began with waiting {refills.each_ms:.3g} ms for "
+            f"shuffle({shuffle.buffer}) to fill its buffer again, {refills.share:.0%} of the time "
+            f"of all steps.{limit} A smaller buffer fills faster too, and mixes less."
         ),
         action=action,
         evidence={
@@ -112,7 +117,7 @@ def _less(per_step_ms: float, won: float, most: float) -> Change:
     """Refilling is done during steps: its work stays, and may disturb them."""
 
     def change(model: StepModel, optimism: float) -> StepModel:
-        end = most if optimism > 0 else won / 2
+        end = min(most, (1 + UNSURE) * won) if optimism > 0 else (1 - UNSURE) * won
         saved_ms = per_step_ms * (won + abs(optimism) * (end - won))
         stalls_ms = model.rest.get("get_next", 0.0)
         if stalls_ms:
@@ -125,12 +130,11 @@ def _less(per_step_ms: float, won: float, most: float) -> Change:
 
 def _repeating(shuffle: _Shuffle, facts: RunFacts) -> tuple[str, str]:
     """tf.data makes one stage of both, which goes on filling its buffer from pass to pass."""
-    steps = facts.length.epoch_steps
     action = (
-        f"dataset = dataset.shuffle({shuffle.buffer}).repeat()  # right behind it; then map, batch, "
-        "… as before\n"
-        f"model.fit(dataset, steps_per_epoch={steps}, ...)  # passes are not mixed; where one ends, "
-        "a batch may hold examples of two"
+        f"dataset = dataset.shuffle({shuffle.buffer}).repeat()  # right behind it\n"
+        "# then map, batch, … as before; passes are not mixed, though a batch may hold the end of\n"
+        "# one and the beginning of the next\n"
+        f"model.fit(dataset, steps_per_epoch={facts.length.epoch_steps}, ...)"
     )
     return action, "Repeat right behind the shuffle, so that its buffer stays full"
 
@@ -142,7 +146,8 @@ def _moving(shuffle: _Shuffle) -> tuple[str, str]:
     if any(each.random for each in shuffle.maps):
         drawn = "; random numbers fall on other examples"
     action = (
-        f"dataset = dataset.shuffle({shuffle.buffer}){calls}  # the same examples, less memory{drawn}"
+        f"dataset = dataset.shuffle({shuffle.buffer}){calls}"
+        f"  # the same examples, in less memory{drawn}"
     )
     return action, "Shuffle before the map, so that the buffer fills at once"
 
@@ -156,15 +161,15 @@ def _shuffle_of(facts: RunFacts) -> _Shuffle | None:
     if place is None or any(stage.kind == "repeat" for stage in chain):
         return None
     stage, behind = chain[place], chain[place + 1 :]
-    per_batch = _elements_per_batch(facts)
+    maps, per_batch = _maps_before(chain, place), _elements_per_batch(facts)
     if not stage.buffer or not per_batch or any(each.kind == "cache" for each in behind):
         return None
     return _Shuffle(
         stage,
         stage.buffer,
-        _maps_before(chain, place),
-        _share_of_maps(facts),
-        stage.buffer / per_batch,
+        maps,
+        _share_of_maps(facts) if maps else 0.0,
+        min(stage.buffer / per_batch, facts.length.epoch_steps or math.inf),
         all(each.kind in HANDS_ON for each in behind),
     )
 

@@ -54,8 +54,8 @@ def dataset_graph(dataset: Any) -> WrittenPipeline | None:
 
     The public `DatasetToGraphV2` would copy all data that the dataset holds in memory, twice
     its size, so this asks the private `_inputs` and `_functions`. Where they are missing, the
-    diagnosis has no notes on the order of the stages; the measured advice needs none of it. A
-    shuffle's private `_buffer_size` is missed by advice on what filling it costs, and by that alone.
+    diagnosis has no notes on the order of the stages; the measured advice needs none of it.
+    Without a shuffle's private `_buffer_size` there is no advice on filling its buffer.
 
     What it cannot see: a map's own argument `deterministic`; what tf.data makes of the stages (it
     fuses some, and runs stateless maps in parallel); operations inside a `tf.function` that a

@@ -14,9 +14,12 @@ class StartUp:
 
     `before_first_step_s` is from where it begins to be observed (`on_train_begin`) to its first
     execution, which runs `first_steps` steps in `first_execution_s`. Of these, TensorFlow traces
-    Python functions for `tracing_s`, and for `computing_s` the first batches are there: XLA compiles,
-    and the step computes for the first time. The rest waits for the first batch and prepares the
-    graph. `warmup_wait_s` is how long the other steps of the warm-up wait for input.
+    Python functions for `tracing_s`, and for `computing_s` its batches are there: XLA compiles, and
+    steps compute for the first time. The rest waits for the first batch and prepares the graph.
+    `warmup_wait_s` is how long the other steps of the warm-up wait for input.
+
+    What it cannot see: what `fit` does before `on_train_begin`. It takes in the data, and under a
+    strategy it builds the model with a batch that it asks for.
     """
 
     before_first_step_s: float = needed(SECONDS)

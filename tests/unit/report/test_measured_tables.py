@@ -103,3 +103,22 @@ def test_all_three_come_in_one_order():
         "Input pipeline, per batch",
         "Steps and pauses far longer than usual",
     ]
+
+
+def test_start_up_is_told_part_by_part_with_what_filled_the_shuffle_buffer():
+    first = {"before_first_step_s": 0.01, "first_steps": 1, "first_execution_s": 9.0}
+    context = {
+        "start_up": {**first, "tracing_s": 4.0, "computing_s": 2.01},
+        "outside": {"warmup_steps": 10, "warmup_s": 9.09},
+        "event_totals": [{"cause": "shuffle-refill", "count": 2, "total_ms": 5000.0}],
+        "dataset": {"chains": [[{"kind": "map"}, {"kind": "shuffle"}]]},
+    }
+    _, (title, header, rows) = tables(context=context)
+    assert (title, header) == ("Start-up, until steps were steady", ["what", "s"])
+    filled = " (about 2.50 s of it: filling the shuffle buffer)"
+    assert rows == [
+        ["tracing the train function", "4.00"],
+        ["first batch, preparing the graph" + filled, "2.99"],
+        ["compiling, computing for the first time", "2.00"],
+        ["in all, in 10 steps", "9.00"],
+    ]

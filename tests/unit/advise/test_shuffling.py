@@ -1,0 +1,167 @@
+"""Advice on refilling a shuffle's buffer: when it speaks, what it predicts, when it is silent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hand_built import assert_predicts, situation, stage, summary
+
+from keras_perf.advise.notes.shuffle_refill import shuffle_notes
+from keras_perf.advise.recommendation import Recommendation
+from keras_perf.advise.rules.shuffling import cheaper_shuffle
+
+READ = {"kind": "tensor_slice"}
+MAP = {"kind": "map", "function": "load"}
+RANDOM = {**MAP, "random": True}
+SHUFFLE = {"kind": "shuffle", "buffer": 500}
+BATCH = {"kind": "batch"}
+
+
+def refilled(
+    *chain: dict[str, Any], each_ms: float = 100.0, compute: float = 8.0, fill: float = 0.9,
+    prefetched: bool = True, **context: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """200 steps of 10 ms, 2 ms of them waiting; refills take `each_ms` and happened four times."""
+    kinds = [each["kind"] for each in chain]
+    running = {"map": ("Map", 4.0), "shuffle": ("Shuffle", 0.1)}
+    return {
+        "compute": compute,
+        "input_wait": 10.0 - compute,
+        "stages": [
+            stage("TensorSlice", 0.1, elements_per_batch=10.0),
+            *(stage(*running[k], elements_per_batch=10.0) for k in kinds if k in running),
+            stage("BatchV2", 0.1),
+            *([stage("Prefetch", 0.0)] if prefetched else []),
+        ],
+        "context": {
+            "input_kind": "tf.data",
+            "epochs": 5,
+            "epoch_steps": 50,
+            "prefetch_fill": fill,
+            "dataset": {"chains": [list(chain)]},
+            "event_totals": [{"cause": "shuffle-refill", "count": 4, "total_ms": 4 * each_ms}],
+            **context,
+        },
+    }
+
+
+def advice(*chain: dict[str, Any], **arguments: Any) -> Recommendation | None:
+    return cheaper_shuffle(situation(**refilled(*chain, **arguments)))
+
+
+def test_a_shuffle_behind_a_map_goes_before_it():
+    found = advice(READ, RANDOM, SHUFFLE, BATCH)
+    # 2 ms of each step; the map takes 4.0 of the 4.1 ms that a batch before the shuffle needs, and
+    # fifty steps empty the buffer, so that all of it can be done meanwhile. At worst half of it.
+    moved = 4.0 / 4.1
+    assert_predicts(found, 10 - moved, 10 - 2 * moved, 10 - 2 * moved)
+    assert found.id == "cheaper-shuffle"
+    assert found.action.startswith("dataset = dataset.shuffle(500).map(load, ...)")
+    assert "random numbers fall on other examples" in found.action
+    assert found.reason.startswith(
+        "4 epochs began with waiting 100 ms for shuffle(500) to fill its buffer again, 20% of the "
+        "time of all steps."
+    )
+
+
+def test_a_shuffle_with_nothing_to_pass_is_repeated():
+    found = advice(READ, SHUFFLE, RANDOM, BATCH, BATCH)
+    assert_predicts(found, 9.0, 8.0, 8.0)
+    assert ".shuffle(500).repeat()" in found.action
+    assert "steps_per_epoch=50" in found.action
+
+
+def test_a_map_whose_result_a_cache_should_keep_stays_before_the_shuffle():
+    cached = {"memory_available_mib": 1000.0, "outside": {"warmup_steps": 10}}
+    arguments = refilled(READ, MAP, SHUFFLE, BATCH, **cached)
+    arguments["stages"][1] |= {"bytes_per_batch": 1000.0}
+    assert ".repeat()" in cheaper_shuffle(situation(**arguments)).action
+
+
+def test_a_slow_pipeline_wins_what_training_does_while_the_buffer_empties():
+    # Two hundred elements are 20 batches; computing on them takes 20 ms, about which is won.
+    found = advice(
+        READ, SHUFFLE | {"buffer": 200}, RANDOM, BATCH, each_ms=400.0, compute=1.0, fill=0.0
+    )
+    assert_predicts(found, 10 - 0.2, 10 - 0.4, 10 - 0.6)
+    assert "limits what is won to about 20 ms" in found.reason
+
+
+@pytest.mark.parametrize(
+    "chain",
+    [
+        [READ, SHUFFLE, {"kind": "repeat"}, RANDOM, BATCH],
+        [READ, {"kind": "repeat"}, SHUFFLE, BATCH],
+        [READ, SHUFFLE, {"kind": "take"}, BATCH],  # a part of the first pass only
+        [READ, SHUFFLE, {"kind": "flat_map"}, BATCH],
+        [READ, SHUFFLE, {"kind": "cache"}, BATCH],  # filled once
+        [READ, SHUFFLE | {"buffer": None}, BATCH],
+        [READ, BATCH],
+    ],
+)
+def test_where_a_repeat_is_or_would_change_more_nothing_is_advised(chain):
+    assert advice(*chain) is None
+
+
+def test_without_refills_nothing_is_advised():
+    assert advice(READ, RANDOM, SHUFFLE, BATCH, event_totals=()) is None
+
+
+def test_without_a_prefetch_nothing_is_done_meanwhile():
+    assert advice(READ, RANDOM, SHUFFLE, BATCH, prefetched=False) is None
+
+
+def test_a_pipeline_that_keras_made_is_left_alone():
+    assert advice(READ, RANDOM, SHUFFLE, BATCH, input_kind="arrays") is None
+
+
+def test_a_loop_keeps_one_iterator():
+    found = advice(READ, SHUFFLE, RANDOM, BATCH, driver="loop")
+    assert "iterator = iter(dataset)" in found.action
+    assert "model.fit" not in found.action
+
+
+@pytest.mark.parametrize(
+    ("chain", "followed"),
+    [
+        ([READ, SHUFFLE, RANDOM, BATCH], False),
+        ([READ, SHUFFLE, {"kind": "repeat"}, RANDOM, BATCH], True),
+        ([READ, SHUFFLE | {"buffer": 100}, RANDOM, BATCH], True),
+        ([READ, BATCH], None),
+    ],
+)
+def test_a_later_run_shows_whether_it_was_followed(chain, followed):
+    found = advice(READ, SHUFFLE, RANDOM, BATCH)
+    later = summary(compute=1.0, context={"dataset": {"chains": [chain]}}).facts
+    assert cheaper_shuffle.followed(later, found) is followed
+
+
+def test_a_later_run_shows_that_it_was_moved():
+    found = advice(READ, RANDOM, SHUFFLE, BATCH)
+    for chain, followed in (([RANDOM, SHUFFLE], False), ([SHUFFLE, RANDOM], True)):
+        later = summary(compute=1.0, context={"dataset": {"chains": [[READ, *chain]]}}).facts
+        assert cheaper_shuffle.followed(later, found) is followed
+
+
+# -- the note ----------------------------------------------------------------------------
+
+
+def notes(each_ms: float, *advised: str) -> list[str]:
+    return list(shuffle_notes(summary(**refilled(READ, SHUFFLE, each_ms=each_ms)), advised))
+
+
+def test_refilling_that_no_advice_names_is_noted():
+    [note] = notes(100.0)
+    assert note.startswith("4 epochs began with waiting 100 ms for a shuffle to fill its buffer")
+    assert "20% of the time of all steps: a smaller buffer fills faster" in note
+
+
+def test_the_note_says_what_advice_makes_it_shorter():
+    [note] = notes(100.0, "cache")
+    assert note.endswith("what is advised of the input makes that shorter.")
+
+
+def test_little_refilling_and_what_advice_names_are_not_noted():
+    assert notes(20.0) == []
+    assert notes(100.0, "cheaper-shuffle") == []

@@ -1,0 +1,126 @@
+"""What start-up took, from figures that one can do in one's head."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import pytest
+from hand_built import stage, summary
+
+from keras_perf.analyse.start_up import StartUpTime, start_up_time
+from keras_perf.analyse.summary import Summary
+
+FIRST = {
+    "before_first_step_s": 0.5,
+    "first_steps": 1,
+    "first_execution_s": 9.0,
+    "tracing_s": 4.0,
+    "computing_s": 2.0,
+}
+OUTSIDE = {"warmup_steps": 10, "first_execution_s": 9.0, "warmup_s": 10.0}
+
+SHUFFLED = {
+    "dataset": {"chains": [[{"kind": "map"}, {"kind": "shuffle", "buffer": 100}]]},
+    "stages": [stage("Map", 10.0), stage("Shuffle", 0.0, elements_per_batch=10.0)],
+}
+
+
+def measured(steps_ms: Sequence[float] = (10.0,) * 20, **context: Any) -> Summary:
+    """Intervals of ten steps, whose time beyond 10 ms is input wait."""
+    known = {"start_up": FIRST, "outside": OUTSIDE, **context}
+    rows = [{"steps": 10.0, "step": ms, "compute": 10.0, "input_wait": ms - 10} for ms in steps_ms]
+    found = summary(200, compute=10.0, context=known)
+    return replace(found, intervals=pd.DataFrame(rows))
+
+
+def spent(*arguments: Any, **context: Any) -> StartUpTime:
+    found = start_up_time(measured(*arguments, **context))
+    assert found is not None
+    return found
+
+
+def test_each_part_is_the_time_beyond_steady_steps():
+    # Of a step 10 ms; the first one computes for 2 s, the nine after it take 1 s.
+    found = spent()
+    assert found.parts == pytest.approx(
+        {
+            "before_first_step": 0.5,
+            "tracing": 4.0,
+            "first_batch": 3.0,
+            "first_computing": 1.99,
+            "warmup_input": 0.0,
+            "rest_of_warmup": 0.91,
+        }
+    )
+    assert found.steps == 10
+    assert found.total_s == pytest.approx(10.4)
+
+
+def test_the_training_is_all_that_was_observed_of_it():
+    outside = {**OUTSIDE, "validation_s": 3.0, "epoch_rest_s": 1.0, "trial_s": 0.25}
+    found = spent(outside={**outside, "epoch_callbacks_s": {"A.b": 0.25}})
+    # Before the first step, warm-up, 200 steps of 10 ms, and what lies outside.
+    assert found.training_s == pytest.approx(0.5 + 10.0 + 2.0 + 4.5)
+    assert found.share("tracing") == pytest.approx(4 / 17)
+
+
+def test_of_the_warmup_waiting_for_input_is_told_apart():
+    found = spent(start_up={**FIRST, "warmup_wait_s": 0.6})
+    assert found.parts["warmup_input"] == pytest.approx(0.6)
+    assert found.parts["rest_of_warmup"] == pytest.approx(0.31)
+
+
+def test_where_tracing_is_not_told_the_first_execution_is_one_part():
+    found = spent(start_up={**FIRST, "tracing_s": None})
+    assert found.parts["first_execution"] == pytest.approx(8.99)
+    assert "tracing" not in found.parts
+
+
+def test_steps_are_steady_from_the_first_that_takes_little_more_than_later_ones():
+    found = spent([40.0, 30.0, 12.0, 10.0, 90.0, *[10.0] * 15])
+    # Two intervals of ten steps: 300 ms and 200 ms longer, all of it waiting.
+    assert found.steps == 30
+    assert found.parts["later_input"] == pytest.approx(0.5)
+    assert (found.parts["later_compiling"], found.parts["later_rest"]) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("steps_ms", [[40.0, 10.0, 10.0, 10.0, 10.0], [12.0] * 3 + [10.0] * 9])
+def test_few_intervals_and_small_differences_say_nothing(steps_ms):
+    assert "later_input" not in spent(steps_ms).parts
+
+
+def test_filling_the_shuffle_buffer_takes_what_its_stages_take_for_as_many():
+    # A hundred elements are ten batches, of 10 ms each.
+    assert spent(**SHUFFLED).fill_s == pytest.approx(0.1)
+
+
+def test_what_a_later_epoch_took_to_fill_it_tells_more():
+    totals = [{"cause": "shuffle-refill", "count": 4, "total_ms": 8000.0}]
+    assert spent(**SHUFFLED, event_totals=totals).fill_s == pytest.approx(2.0)
+
+
+def test_filling_it_takes_no_longer_than_the_first_batch():
+    totals = [{"cause": "shuffle-refill", "count": 1, "total_ms": 8000.0}]
+    assert spent(**SHUFFLED, event_totals=totals).fill_s == pytest.approx(3.0)
+
+
+def test_later_epochs_tell_nothing_of_a_buffer_that_was_filled_with_its_cache():
+    chain = [{"kind": "map"}, {"kind": "cache"}, {"kind": "shuffle", "buffer": 100}]
+    totals = [{"cause": "shuffle-refill", "count": 4, "total_ms": 8.0}]
+    context = {**SHUFFLED, "dataset": {"chains": [chain]}, "event_totals": totals}
+    assert spent(**context).fill_s is None
+
+
+def test_a_training_that_ended_in_its_warmup_has_a_start_up():
+    found = replace(measured(), steps=0, intervals=measured().intervals.iloc[:0])
+    spent_then = start_up_time(found)
+    assert spent_then is not None
+    assert spent_then.parts["first_computing"] == 2.0
+
+
+def test_without_a_first_execution_there_is_none():
+    assert start_up_time(measured(start_up=None)) is None
+    assert start_up_time(measured(outside=None)) is None
