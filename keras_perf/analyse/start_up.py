@@ -72,14 +72,13 @@ def start_up_time(summary: Summary) -> StartUpTime | None:
 
 
 def _first_execution(known: StartUp, step_s: float) -> dict[str, float]:
-    if known.tracing_s is None or known.computing_s is None or known.first_batch_s is None:
-        beyond_s = known.first_execution_s - known.first_steps * step_s
-        return {"first_execution": max(0.0, beyond_s)}
-    return {
-        "tracing": known.tracing_s,
-        "first_batch": known.first_batch_s,
-        "first_computing": max(0.0, known.computing_s - known.first_steps * step_s),
-    }
+    usual_s = known.first_steps * step_s
+    traced = {} if known.tracing_s is None else {"tracing": known.tracing_s}
+    if known.first_batch_s is None or known.computing_s is None:
+        beyond_s = known.first_execution_s - sum(traced.values()) - usual_s
+        return {**traced, "first_execution": max(0.0, beyond_s)}
+    computing_s = max(0.0, known.computing_s - usual_s)
+    return {**traced, "first_batch": known.first_batch_s, "first_computing": computing_s}
 
 
 def _rest_of_warmup(

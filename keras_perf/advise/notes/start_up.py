@@ -66,7 +66,8 @@ def _compiling(spent: StartUpTime, facts: RunFacts) -> str:
         f"XLA compiled, and the first step computed, in {seconds:.3g} s. jit_compile=False "
         f"compiles nothing: {to_save if steps else 'XLA must save as much'} to be worth that. "
         "TF_XLA_FLAGS=--tf_xla_persistent_cache_directory=DIR, set before TensorFlow is imported, "
-        "keeps what was compiled for the next run of the same program; it is traced anew."
+        "keeps what was compiled for the next run of the same program, which still traces; a line "
+        '"Error parsing text-format" then is harmless.'
     )
 
 

@@ -26,7 +26,7 @@ START_UP_PARTS = {
     "tracing": "tracing the train function",
     "first_batch": "first batch, preparing the graph",
     "first_computing": "compiling, computing for the first time",
-    "first_execution": "first execution: tracing, first batch, computing",
+    "first_execution": "first execution, otherwise",
     "warmup_input": "warm-up, waiting for input",
     "rest_of_warmup": "warm-up, the rest",
     "later_input": "later steps that wait longer for input",

@@ -79,6 +79,12 @@ def test_where_tracing_is_not_told_the_first_execution_is_one_part():
     assert "tracing" not in found.parts
 
 
+def test_where_tf_data_tells_no_gap_times_tracing_alone_is_told_apart():
+    found = spent(start_up={**FIRST, "computing_s": None})
+    assert found.parts["first_execution"] == pytest.approx(4.99)
+    assert found.parts["tracing"] == 4.0
+
+
 def test_steps_are_steady_from_the_first_that_takes_little_more_than_later_ones():
     found = spent([40.0, 30.0, 12.0, 10.0, 90.0, *[10.0] * 15])
     # Two intervals of ten steps: 300 ms and 200 ms longer, all of it waiting.

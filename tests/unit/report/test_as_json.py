@@ -111,3 +111,13 @@ def test_what_is_not_a_number_is_null():
 
 def test_speed_is_told_relative_to_the_first_run():
     assert [run["times_as_fast_as_first"] for run in read(SLOW, QUICK)["runs"]] == [1.0, 2.0]
+
+
+def test_start_up_is_told_in_seconds_and_null_where_it_was_not_observed():
+    first = {"before_first_step_s": 0.5, "first_steps": 1, "first_execution_s": 3.0}
+    known = {"start_up": first, "outside": {"warmup_steps": 3, "warmup_s": 3.0}}
+    diagnosis = diagnosis_of(summary(compute=5.0, context=known))
+    slow, quick = read(RunReport("logs/started", diagnosis, pd.DataFrame()), QUICK)["runs"]
+    assert slow["start_up_s"]["before_first_step"] == 0.5
+    assert slow["start_up_steps"] == 3
+    assert (quick["start_up_s"], quick["start_up_steps"]) == (None, None)

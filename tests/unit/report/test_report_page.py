@@ -12,7 +12,7 @@ from xml.etree.ElementTree import fromstring
 
 import pytest
 from any_text import ANY_TEXT
-from hand_built import stage, write_fit
+from hand_built import facts_of, stage, write_fit
 from hypothesis import given, settings
 
 from keras_perf.records.interval import PARTS
@@ -276,6 +276,18 @@ def test_a_run_that_ended_within_its_warmup_has_a_page_without_plots(tmp_path):
     assert "inconclusive" in seen.texts("p")
     assert seen.texts("h3") == ["The run"]
     assert not seen.tags["svg"]
+
+
+def test_start_up_has_a_card(page):
+    first = {"before_first_step_s": 0.0, "first_steps": 1, "first_execution_s": 3.0}
+    outside = {"warmup_steps": 1, "warmup_s": 3.0}
+    context = facts_of({"start_up": {**first, "tracing_s": 2.0}, "outside": outside}).to_json()
+    seen = Page(page("a", context=context))
+    assert "Start-up, until steps were steady" in seen.texts("h3")
+    assert {"tracing the train function", "2.00", "first execution, otherwise"} <= {
+        *seen.texts("td"),
+        *seen.texts("th"),
+    }
 
 
 def test_several_runs_are_compared_first_and_then_told_one_by_one(page):
