@@ -1,5 +1,6 @@
 """Start-up and refilled shuffles in a real fit, and what tf.data does of what is advised."""
 
+import threading
 import time
 from itertools import pairwise
 
@@ -129,6 +130,21 @@ def test_before_a_map_a_shuffle_gives_the_same_order():
     out, _ = numbers(lambda data: data.shuffle(60, seed=1))
     moved = tf.data.Dataset.range(100).shuffle(60, seed=1).map(lambda number: number + 0)
     assert list(map(int, moved.as_numpy_iterator())) == out
+
+
+def test_a_warm_start_begins_before_the_first_batch_is_asked_for():
+    taken = threading.Event()
+
+    def take(number):
+        taken.set()
+        return number
+
+    options = tf.data.Options()
+    options.experimental_warm_start = True
+    data = tf.data.Dataset.range(100).map(lambda n: tf.numpy_function(take, [n], tf.int64))
+    iterator = iter(data.shuffle(60).batch(4).prefetch(1).with_options(options))
+    assert taken.wait(60)
+    assert len(next(iterator)) == 4
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def start_up_notes(summary: Summary, advised: Collection[str]) -> Iterator[str]:
     facts = summary.facts
     yield (
         f"Start-up took {spent.total_s:.3g} s, {spent.total_s / spent.training_s:.0%} of this "
-        f"training: the table of start-up says what, until steps were steady."
+        "training: the table of start-up says what, until steps were steady."
     )
     if _is_long(spent, "before_first_step"):
         yield (
@@ -61,10 +61,12 @@ def _is_long(spent: StartUpTime, part: str) -> bool:
 
 def _compiling(spent: StartUpTime, facts: RunFacts) -> str:
     seconds, steps = spent.parts["first_computing"], facts.length.steps
-    to_save = f"over these {steps:,} steps XLA must save {1e3 * seconds / steps:.3g} ms in each"
+    to_save = "XLA must save as much"
+    if steps:
+        to_save = f"over these {steps:,} steps XLA must save {1e3 * seconds / steps:.3g} ms in each"
     return (
         f"XLA compiled, and the first step computed, in {seconds:.3g} s. jit_compile=False "
-        f"compiles nothing: {to_save if steps else 'XLA must save as much'} to be worth that. "
+        f"compiles nothing: {to_save} to be worth that. "
         "TF_XLA_FLAGS=--tf_xla_persistent_cache_directory=DIR, set before TensorFlow is imported, "
         "keeps what was compiled for the next run of the same program, which still traces; a line "
         '"Error parsing text-format" then is harmless.'
