@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from keras_perf.advise.as_written import function_of, runs_as, where
 from keras_perf.advise.recommendation import Change, Recommendation, predicted
 from keras_perf.advise.rules.caching import cache
 from keras_perf.advise.rules.in_a_loop import one_iterator
@@ -87,6 +88,7 @@ def cheaper_shuffle(situation: Situation) -> Recommendation | None:
     action, title = _repeating(shuffle, facts)
     if moves:
         action, title = _moving(shuffle)
+    moved = where(shuffle.maps[-1]) if moves else ""
     limit = ""
     if won < most:
         limit = (
@@ -100,7 +102,7 @@ def cheaper_shuffle(situation: Situation) -> Recommendation | None:
         reason=(
             f"{refills.count} epochs began with waiting {refills.each_ms:.3g} ms for "
             f"shuffle({shuffle.buffer}) to fill its buffer again, {refills.share:.0%} of the time "
-            f"of all steps.{limit} A smaller buffer fills faster too, and mixes less."
+            f"of all steps.{limit} A smaller buffer fills faster too, and mixes less.{moved}"
         ),
         action=action,
         evidence={
@@ -141,7 +143,7 @@ def _repeating(shuffle: _Shuffle, facts: RunFacts) -> tuple[str, str]:
 
 def _moving(shuffle: _Shuffle) -> tuple[str, str]:
     """The buffer holds what is not prepared yet: the same examples, in the same kind of order."""
-    calls = "".join(f".map({each.function or 'your_function'}, ...)" for each in shuffle.maps)
+    calls = "".join(f".map({function_of(each, 'your_function')}, ...)" for each in shuffle.maps)
     drawn = ""
     if any(each.random for each in shuffle.maps):
         drawn = "; random numbers fall on other examples"
@@ -198,7 +200,7 @@ def _share_of_maps(facts: RunFacts) -> float:
     place = max(n for n, pace in enumerate(paces) if pace.name.startswith("Shuffle"))
     whole, maps = sum(pace.ms for pace in paces[:place]), 0.0
     for pace in reversed(paces[:place]):
-        if "Map" not in pace.name or "FlatMap" in pace.name:
+        if not runs_as("map", pace.name):
             break
         maps += pace.ms
     return maps / whole if whole else 0.0

@@ -65,6 +65,13 @@ def test_a_shuffle_behind_a_map_goes_before_it():
     )
 
 
+def test_the_map_is_named_with_its_line_and_no_name_becomes_code():
+    line = {"file": "train.py", "line": 31, "name": "load"}
+    found = advice(READ, RANDOM | {"source": line, "function": "load(1)"}, SHUFFLE, BATCH)
+    assert ".map(your_function, ...)" in found.action
+    assert "train.py" in found.reason
+
+
 def test_a_shuffle_with_nothing_to_pass_is_repeated():
     found = advice(READ, SHUFFLE, RANDOM, BATCH, BATCH)
     assert_predicts(found, 9.0, 8.0, 8.0)
