@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from keras_perf.trace.trace import Trace
     from keras_perf.trials.find_learning_rate import find_learning_rate
     from keras_perf.trials.input_benchmark import benchmark_input_pipeline
+    from keras_perf.trials.matmul_benchmark import benchmark_matmul
     from keras_perf.trials.rewriting.tuned_input import TunedInput
     from keras_perf.trials.sweep import sweep_steps_per_execution
     from keras_perf.trials.sweep_batch_size import sweep_batch_size
@@ -55,6 +56,7 @@ _HOMES = {
     "TunedInput": "trials.rewriting.tuned_input",
     "WindowedProfiler": "callbacks.windowed_profiler",
     "benchmark_input_pipeline": "trials.input_benchmark",
+    "benchmark_matmul": "trials.matmul_benchmark",
     "benchmark_train_step": "trials.train_step_benchmark",
     "compare": "report.comparison",
     "diagnose": "report.diagnosis",
@@ -83,6 +85,7 @@ __all__ = [
     "TunedInput",
     "WindowedProfiler",
     "benchmark_input_pipeline",
+    "benchmark_matmul",
     "benchmark_train_step",
     "compare",
     "diagnose",

@@ -40,6 +40,7 @@ def _permitted() -> Iterator[None]:
 def report(arguments: argparse.Namespace) -> None:
     """Prints the diagnosis of runs, or writes it as a page."""
     from keras_perf.analyse.training import UnknownFitError
+    from keras_perf.records.rates import Rates
     from keras_perf.report.run_report import run_reports
     from keras_perf.report.runs_table import runs_markdown, runs_text
 
@@ -47,8 +48,12 @@ def report(arguments: argparse.Namespace) -> None:
         with _permitted():
             _list_fits(arguments.logdirs)
         return
+    with _arguments_at_fault(ValueError):
+        rates = Rates(
+            arguments.price_per_kwh, arguments.price_per_hour, arguments.matmul_flops_per_sec
+        )
     with _permitted(), _arguments_at_fault(UnknownFitError):
-        reports = run_reports(arguments.logdirs, arguments.fit)
+        reports = run_reports(arguments.logdirs, arguments.fit, rates)
     if arguments.html is not None:
         from keras_perf.report.page.page import page_html
 

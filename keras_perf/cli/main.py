@@ -55,6 +55,12 @@ def _add_report(added: _Commands) -> None:
         metavar="ID",
         help="a fit by its id or sequence; default: the newest that measured steps",
     )
+    for name, of in (
+        ("--price-per-kwh", "price of electricity, for what an epoch's GPU energy costs"),
+        ("--price-per-hour", "price of all that trains, for what an epoch's time costs"),
+        ("--matmul-flops-per-sec", "what benchmark_matmul measured on the machine that trained"),
+    ):
+        report.add_argument(name, metavar="NUMBER", type=float, help=of)
     report.set_defaults(work=commands.report)
 
 

@@ -20,6 +20,7 @@ from keras_perf.observation.facts.model_facts import (
     trace_counter,
 )
 from keras_perf.observation.facts.pipeline_model import PipelineModel
+from keras_perf.observation.facts.step_work import WorkQuestion
 from keras_perf.observation.failure_line import ends_harmlessly, warn_of
 from keras_perf.observation.listener import Plan
 from keras_perf.observation.listeners import Audience
@@ -60,6 +61,7 @@ class Observation:
         epoch_steps: steps of a whole epoch, as far as they are known.
         input_kind: as in `InputFacts`.
         pipeline: tf.data's model behind the iterator.
+        work: counts what a step multiplies, at the end.
         rows_differ: batches may have different numbers of rows; None if that is not known.
         recording: where listeners write.
         traces: how often TensorFlow has traced the train function.
@@ -91,6 +93,7 @@ class Observation:
         self.epoch_steps: int | None = None
         self.input_kind: str | None = None
         self.pipeline: PipelineModel | None = None
+        self.work = WorkQuestion()
         self.rows_differ: bool | None = None
         self.recording = Recording(run, self._facts)
         self.recording.learn(gpu_use_facts())
@@ -131,6 +134,13 @@ class Observation:
             "last_step": lambda: self.step,
             "epoch_steps": lambda: self.epoch_steps,
             "epochs": lambda: self.epochs,
+            "step_work": lambda: self.work.asked(
+                self._ordinary.function,
+                examples=self.recording.facts.length.examples_per_step,
+                replicas=self.settings()["replicas"](),
+                batches_per_step=self.fetches_per_step,
+                steps_per_call=self.steps_per_execution,
+            ),
             **self.settings(),
         }
 
@@ -236,7 +246,8 @@ class Observation:
             with self._closing:
                 if self.closed:
                     return
-                self.closed = True
+                # Who has stopped the training does not wait for it.
+                self.closed, self.work.due = True, not aborted
             with ExitStack() as files:
                 files.callback(ends_harmlessly, self.recording.close)
                 with ExitStack() as listeners:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
 
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.analyse.change import Change
+from keras_perf.analyse.efficiency import Efficiency
 from keras_perf.analyse.start_up import start_up_time
 from keras_perf.records.run.run_facts import plain
 from keras_perf.report.comparison import Comparison
@@ -83,10 +84,16 @@ def _run(report: RunReport, first: RunReport) -> dict[str, Any]:
         "workers": [worker._asdict() for worker in report.summary.workers],
         "owners_ms": report.summary.owners,
         "event_totals": [plain(each) for each in report.summary.facts.outliers.event_totals],
+        "efficiency": _efficiency(diagnosis.efficiency),
         "notes": diagnosis.notes,
         "stages": [plain(stage) for stage in report.stages],
         "events": [plain(event) for event in report.events],
     }
+
+
+def _efficiency(found: Efficiency) -> dict[str, Any]:
+    known = {each.name: getattr(found, each.name) for each in fields(found)}
+    return {name: plain(value) for name, value in known.items()}
 
 
 def _bounded(speedup: tuple[float, float, float]) -> dict[str, float]:

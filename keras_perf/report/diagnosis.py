@@ -11,17 +11,23 @@ import pandas as pd
 from keras_perf.advise.notes.all_notes import notes_of
 from keras_perf.advise.notes.fits import fit_notes
 from keras_perf.advise.notes.gpu_use import gpu_use_alerts
+from keras_perf.advise.notes.roofline import roofline_notes
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.all_rules import combined_speedup, recommendations
 from keras_perf.advise.situation import situation_of
 from keras_perf.advise.verdict import verdict_of
+from keras_perf.analyse.efficiency import Efficiency, efficiency_of
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
 from keras_perf.analyse.training import Training, newest_training
 from keras_perf.records.interval import PARTS
+from keras_perf.records.rates import Rates
 from keras_perf.records.run.outlier import Outlier
+from keras_perf.report.text.efficiency_table import EFFICIENCY, HEADER, efficiency_rows
 from keras_perf.report.text.forms import Form, Markdown, Terminal
 from keras_perf.report.text.gain import gain_of
 from keras_perf.report.text.measured_tables import measured_tables
+
+NO_RATES = Rates()
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,7 @@ class Diagnosis:
         notes: what the reader should know about the figures.
         alerts: what comes before all else, as a GPU that is not used; mostly empty.
         summary: what was measured.
+        efficiency: FLOPs and model FLOPs utilization, memory traffic, energy and prices.
     """
 
     verdict: str
@@ -51,6 +58,7 @@ class Diagnosis:
     summary: Summary = field(repr=False)
     combined_whole_speedup: tuple[float, float, float] = (1.0, 1.0, 1.0)
     alerts: tuple[str, ...] = ()
+    efficiency: Efficiency = field(default_factory=Efficiency)
 
     @property
     def events(self) -> tuple[Outlier, ...]:
@@ -82,6 +90,8 @@ class Diagnosis:
         form.paragraph(self._closing())
         for title, header, rows in measured_tables(self.summary):
             form.table(header, rows, title)
+        if rows := efficiency_rows(self.efficiency):
+            form.table(HEADER, rows, EFFICIENCY)
         form.notes(self.notes)
         return form
 
@@ -118,7 +128,14 @@ class Diagnosis:
         )
 
 
-def diagnose(log_dir: str | os.PathLike[str], *, fit: str | int | None = None) -> Diagnosis:
+def diagnose(
+    log_dir: str | os.PathLike[str],
+    *,
+    fit: str | int | None = None,
+    price_per_kwh: float | None = None,
+    price_per_hour: float | None = None,
+    matmul_flops_per_sec: float | None = None,
+) -> Diagnosis:
     """The diagnosis of the newest `fit` under `log_dir` that measured steps, or of another one.
 
     Returns:
@@ -127,24 +144,30 @@ def diagnose(log_dir: str | os.PathLike[str], *, fit: str | int | None = None) -
     Arguments:
         log_dir: the directory given to the callbacks.
         fit: id or sequence of the `fit` to show, as `list_fits` has them.
+        price_per_kwh: of electricity, for what the GPUs' energy of an epoch costs.
+        price_per_hour: of all that trains together, for what the time of an epoch costs.
+        matmul_flops_per_sec: what `benchmark_matmul` measured, to compare the model's
+            multiplications with.
 
     Raises:
         NoRunError: (a FileNotFoundError) nothing of ours is there, or it cannot be read.
-        ValueError: several runs are there, name one; or there is no such `fit`.
+        TypeError: a price or rate is no number.
+        ValueError: one is not above 0; several runs are there, name one; there is no such `fit`.
 
     Source of the predictions: the model in `keras_perf.advise.step_model`. What they cannot
     see: what a change does to caches, memory bandwidth and thread contention.
     """
-    return diagnosis_of_training(newest_training(log_dir, fit))
+    rates = Rates(price_per_kwh, price_per_hour, matmul_flops_per_sec)
+    return diagnosis_of_training(newest_training(log_dir, fit), rates)
 
 
-def diagnosis_of_training(training: Training) -> Diagnosis:
+def diagnosis_of_training(training: Training, rates: Rates) -> Diagnosis:
     """The diagnosis of what was measured, with notes on the other fits of its directory."""
-    found = diagnosis_of(training.summary())
+    found = diagnosis_of(training.summary(), rates)
     return replace(found, notes=(*fit_notes(training), *found.notes))
 
 
-def diagnosis_of(summary: Summary) -> Diagnosis:
+def diagnosis_of(summary: Summary, rates: Rates = NO_RATES) -> Diagnosis:
     """The diagnosis of what was measured."""
     alerts = tuple(gpu_use_alerts(summary))
     if not summary.steps:
@@ -160,14 +183,17 @@ def diagnosis_of(summary: Summary) -> Diagnosis:
     advice = recommendations(situation) if summary.steps >= ENOUGH_STEPS else ()
     breakdown = {part: summary.parts.get(part, 0.0) for part in PARTS}
     breakdown["step"] = sum(breakdown.values())
+    efficiency = efficiency_of(summary, rates)
+    notes = notes_of(situation, verdict, {each.id for each in advice})
     return Diagnosis(
         verdict,
         explanation,
         breakdown,
         advice,
         combined_speedup(situation, advice),
-        tuple(notes_of(situation, verdict, {each.id for each in advice})),
+        (*notes, *roofline_notes(efficiency)),
         summary,
         combined_speedup(situation, advice, "whole"),
         alerts,
+        efficiency,
     )

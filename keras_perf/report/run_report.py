@@ -12,10 +12,11 @@ from keras_perf.analyse.summary import Summary
 from keras_perf.analyse.training import Training, trainings
 from keras_perf.files.any_path import any_path
 from keras_perf.records.interval import PARTS
+from keras_perf.records.rates import Rates
 from keras_perf.records.run.outlier import Outlier
 from keras_perf.records.run.pipeline import Stage
 from keras_perf.records.run_names import RUN
-from keras_perf.report.diagnosis import Diagnosis, diagnosis_of_training
+from keras_perf.report.diagnosis import NO_RATES, Diagnosis, diagnosis_of_training
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,9 @@ class RunReport:
 
 
 def run_reports(
-    log_dirs: Iterable[str | os.PathLike[str]], fit: str | int | None = None
+    log_dirs: Iterable[str | os.PathLike[str]],
+    fit: str | int | None = None,
+    rates: Rates = NO_RATES,
 ) -> tuple[RunReport, ...]:
     """The newest `fit` of each run that measured steps; those of several workers are one.
 
@@ -90,6 +93,7 @@ def run_reports(
         log_dirs: directories given to the callbacks, each reported alone as `diagnose` does, or
             directories above several of them.
         fit: id or sequence of another one to report, of the runs that have it.
+        rates: what the user knows of prices and of the machine.
 
     Raises:
         NoRunError: (a FileNotFoundError) nothing of ours is in one of them.
@@ -98,11 +102,13 @@ def run_reports(
     reports = []
     for log_dir in log_dirs:
         for training in trainings(log_dir, fit):
-            reports.append(report_of(log_dir, training))
+            reports.append(report_of(log_dir, training, rates))
     return tuple(reports)
 
 
-def report_of(log_dir: str | os.PathLike[str], training: Training) -> RunReport:
+def report_of(
+    log_dir: str | os.PathLike[str], training: Training, rates: Rates = NO_RATES
+) -> RunReport:
     """One of the trainings below a log directory."""
     name = str(any_path(log_dir) / training.name.removesuffix(RUN))
-    return RunReport(name, diagnosis_of_training(training), training.scalars)
+    return RunReport(name, diagnosis_of_training(training, rates), training.scalars)

@@ -23,6 +23,7 @@ def machine_facts() -> Questions:
         "cpu_count": _cpu_count,
         "memory_available_mib": lambda: psutil.virtual_memory().available / 2**20,
         "training_gpus": training_gpus,
+        "tensor_float_32": tf.config.experimental.tensor_float_32_execution_enabled,
         "gpu_memory_peak_mib": peak_memory_mib,
         "gpu_thread_mode": partial(os.environ.get, "TF_GPU_THREAD_MODE"),
         "threads": lambda: {

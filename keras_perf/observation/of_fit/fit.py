@@ -150,6 +150,7 @@ class FitObservation(Observation):
     def _follow(self) -> None:
         """The train function was made anew."""
         self.replacements += 1
+        self.work.several = True
         self._observe_train_function()
         self.audience.tell("function_replaced")
 
@@ -246,6 +247,7 @@ class FitObservation(Observation):
             missing_steps=missing,
             may_have_compiled=may_have_compiled,
         )
+        self.work.was_fed(self.pipeline)
         self.pipeline = None
 
     def _give_back(self) -> None:

@@ -21,6 +21,7 @@ from keras_perf.records.run.outside_steps import OutsideSteps
 from keras_perf.records.run.pipeline import InputFacts
 from keras_perf.records.run.source_line import SourceLine
 from keras_perf.records.run.start_up import StartUp
+from keras_perf.records.run.step_work import StepWork
 from keras_perf.records.run.steps_trial import StepsPerExecution, as_written_before
 from keras_perf.records.run.trace_agreement import Agreement
 from keras_perf.records.shapes import (
@@ -54,13 +55,18 @@ class TrainingGpu:
 
 @dataclass(frozen=True)
 class Machine:
-    """What trains. `threads` are those of TensorFlow's pools as set, 0 where nobody set them."""
+    """What trains.
+
+    `threads` are those of TensorFlow's pools as set, 0 where nobody set them; `tensor_float_32`,
+    whether products of float32 may be computed with fewer digits where the GPU can.
+    """
 
     cpu_count: int | None = fact(count(1, MACHINES))
     memory_available_mib: float | None = fact(number())
     threads: Mapping[str, int] = fact(named(count(0, MACHINES)), {})
     gpu_thread_mode: str | None = fact(text)
     training_gpus: tuple[TrainingGpu, ...] = fact(each(record(TrainingGpu)), ())
+    tensor_float_32: bool | None = fact(flag)
 
     @property
     def cores(self) -> int:
@@ -154,6 +160,7 @@ class RunFacts:
     outside: OutsideSteps | None = fact(record(OutsideSteps))
     start_up: StartUp | None = fact(record(StartUp))
     undisturbed_ms: float | None = fact(number(most=1e12))
+    step_work: StepWork | None = fact(record(StepWork))
     hooks: Mapping[str, HookCalls] = fact(named(record(HookCalls)), {})
     hook_sources: Mapping[str, SourceLine] = fact(named(record(SourceLine)), {})
     exchange: ExchangeFacts | None = fact(record(ExchangeFacts))

@@ -14,6 +14,7 @@ from keras_perf.records.run.outlier import CAUSES
 from keras_perf.report.page.html import card, element, table
 from keras_perf.report.page.plots import events_plot, parts_plot, utilization_plot
 from keras_perf.report.run_report import RunReport
+from keras_perf.report.text.efficiency_table import EFFICIENCY, HEADER, efficiency_rows
 from keras_perf.report.text.measured_tables import (
     EVENTS,
     OWNERS,
@@ -146,6 +147,16 @@ def _table_card(report: RunReport, wanted: str, caption: str) -> Element | None:
         if title == wanted:
             return card(title, table(list(header), [list(row) for row in rows], caption))
     return None
+
+
+def efficiency_card(report: RunReport) -> Element | None:
+    """FLOPs and their share of the peak, memory traffic, energy and prices."""
+    rows = efficiency_rows(report.diagnosis.efficiency)
+    caption = (
+        "Multiplications as the graph of a step has them, by the mean time of a step. Energy is "
+        "that of the sampled GPUs alone."
+    )
+    return card(EFFICIENCY, table([*HEADER], [[*row] for row in rows], caption)) if rows else None
 
 
 def events_card(report: RunReport) -> Element | None:

@@ -7,6 +7,7 @@ from xml.etree.ElementTree import Element
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.report.page.html import card, element, table
 from keras_perf.report.page.measured_cards import (
+    efficiency_card,
     events_card,
     facts_card,
     owners_card,
@@ -42,6 +43,7 @@ def run_cards(report: RunReport, name: str) -> list[Element]:
         plots_card(report, name),
         owners_card(report),
         stages_card(report),
+        efficiency_card(report),
         totals_card(report),
         events_card(report),
         start_up_card(report),

@@ -52,6 +52,16 @@ def test_the_page_is_written_where_it_was_asked_for(log_dirs, tmp_path, capsys):
     assert file.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
+def test_prices_are_asked_for_and_must_be_above_zero(tmp_path, capsys):
+    write_fit(tmp_path, step_ms=3.6, context={"epoch_steps": 1000})
+    runs = json.loads(told(capsys, str(tmp_path), "--json", "--price-per-hour", "2"))["runs"]
+    assert runs[0]["efficiency"]["time_price_per_epoch"] == pytest.approx(0.002)
+    assert main(["report", str(tmp_path), "--price-per-kwh", "-1"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "price_per_kwh must be above 0" in error
+
+
 @pytest.mark.parametrize("name", ["", "none/page.html", "a"])
 def test_a_page_that_cannot_be_written_is_one_line_and_exit_code_2(
     log_dirs, tmp_path, monkeypatch, capsys, name

@@ -40,8 +40,8 @@ KEYS = {
     "run", "alerts", "verdict", "explanation", "steps", "breakdown", "steps_per_sec",
     "examples_per_sec",
     "times_as_fast_as_first", "recommendations", "combined_speedup", "combined_whole_speedup",
-    "outside_ms", "exchange_ms", "workers", "owners_ms", "event_totals", "notes", "stages",
-    "events", "start_up_s", "start_up_steps",
+    "outside_ms", "exchange_ms", "workers", "owners_ms", "event_totals", "efficiency", "notes",
+    "stages", "events", "start_up_s", "start_up_steps",
 }  # fmt: skip
 
 

@@ -1,0 +1,99 @@
+"""What GPUs can do at most, as their vendor says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+TF32 = "tensor-float-32"
+"""float32, multiplied with 10 bits of mantissa: what TensorFlow does unless it is told not to."""
+
+
+@dataclass(frozen=True)
+class Peak:
+    """Of one GPU.
+
+    Attributes:
+        flops: number format → floating-point operations per second, dense (without structured
+            sparsity), summed in float32, at boost clock.
+        bytes: per second from and to device memory.
+    """
+
+    flops: Mapping[str, float]
+    bytes: float
+
+    def flops_in(self, kind: str, *, tensor_float_32: bool) -> float | None:
+        """FLOP/s in a number format of TensorFlow; None where the vendor names none."""
+        if kind == "float32" and tensor_float_32 and TF32 in self.flops:
+            kind = TF32
+        return self.flops.get(kind)
+
+
+def _peak(
+    gb_per_s: float, float32: float, half: float, tf32: float | None, *, bfloat16: bool = True
+) -> Peak:
+    """In units of data sheets: GB/s and TFLOP/s. Since Ampere bfloat16 is as fast as float16."""
+    flops = {"float32": float32, "float16": half}
+    if bfloat16:
+        flops["bfloat16"] = half
+    if tf32 is not None:
+        flops[TF32] = tf32
+    return Peak({kind: each * 1e12 for kind, each in flops.items()}, gb_per_s * 1e9)
+
+
+def _without_bfloat16(gb_per_s: float, float32: float, half: float) -> Peak:
+    return _peak(gb_per_s, float32, half, None, bfloat16=False)
+
+
+_PEAKS = {
+    # NVIDIA V100 data sheet (1165301), V100S the same: "deep learning", "single-precision".
+    "V100-SXM2-16GB": _without_bfloat16(900, 15.7, 125),
+    "V100-SXM2-32GB": _without_bfloat16(900, 15.7, 125),
+    "V100-PCIE-16GB": _without_bfloat16(900, 14, 112),
+    "V100-PCIE-32GB": _without_bfloat16(900, 14, 112),
+    "V100S-PCIE-32GB": _without_bfloat16(1134, 16.4, 130),
+    # NVIDIA T4 data sheet; bandwidth: product brief PB-09256-001.
+    "T4": _without_bfloat16(320, 8.1, 65),
+    # NVIDIA A100 data sheet (1758950-r4), the columns without sparsity:
+    # nvidia.com/content/dam/en-zz/Solutions/Data-Center/a100/pdf/
+    # nvidia-a100-datasheet-us-nvidia-1758950-r4-web.pdf
+    "A100-SXM4-40GB": _peak(1555, 19.5, 312, 156),
+    "A100-PCIE-40GB": _peak(1555, 19.5, 312, 156),
+    "A100-SXM4-80GB": _peak(2039, 19.5, 312, 156),
+    "A100 80GB PCIe": _peak(1935, 19.5, 312, 156),
+    # NVIDIA A30, A10 and A40 data sheets.
+    "A30": _peak(933, 10.3, 165, 82),
+    "A10": _peak(600, 31.2, 125, 62.5),
+    "A40": _peak(696, 37.4, 149.7, 74.8),
+    # NVIDIA L4, L40 and L40S data sheets; that of the L4 names its figures with sparsity, halved.
+    "L4": _peak(300, 30.3, 121, 60),
+    "L40": _peak(864, 90.5, 181.05, 90.5),
+    "L40S": _peak(864, 91.6, 362.05, 183),
+    # NVIDIA H100 data sheet, whose figures with sparsity are halved here, and the H100 white
+    # paper (GH100): resources.nvidia.com/en-us-tensor-core/nvidia-tensor-core-gpu-datasheet
+    "H100 80GB HBM3": _peak(3350, 66.9, 989.4, 494.7),
+    "H100 PCIe": _peak(2000, 51.2, 756, 378),
+    "H100 NVL": _peak(3900, 60, 835.5, 417.5),
+    # NVIDIA H200 data sheet, figures with sparsity halved.
+    "H200": _peak(4800, 66.9, 989.4, 494.7),
+    "H200 NVL": _peak(4800, 60, 835.5, 417.5),
+    # NVIDIA RTX A6000 data sheet; GA102 white paper, appendix: float16 summed in float32.
+    "RTX A6000": _peak(768, 38.7, 154.8, 77.4),
+    "RTX 3090": _peak(936, 35.6, 71, 35.6),
+    # NVIDIA Ada GPU architecture white paper (v2), appendix: float16 summed in float32.
+    "RTX 4090": _peak(1008, 82.6, 165.2, 82.6),
+    "RTX 4080": _peak(716.8, 48.7, 97.5, 48.7),
+    "RTX 6000 Ada Generation": _peak(960, 91.1, 364.2, 182.1),
+}
+
+_BRANDS = ("NVIDIA ", "Tesla ", "GeForce ")
+
+
+def peak_of(name: str) -> Peak | None:
+    """Of a GPU by the name that its driver gives it, as NVML and TensorFlow tell; None if unknown.
+
+    The whole name must fit: a laptop's GPU, or a part of one (MIG), is another one.
+    """
+    for brand in _BRANDS:
+        name = name.removeprefix(brand)
+    return _PEAKS.get(name)
