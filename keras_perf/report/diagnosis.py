@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 
 from keras_perf.advise.notes.all_notes import notes_of
+from keras_perf.advise.notes.ending import ending_notes
 from keras_perf.advise.notes.fits import fit_notes
 from keras_perf.advise.notes.gpu_use import gpu_use_alerts
 from keras_perf.advise.recommendation import Recommendation
@@ -141,7 +142,7 @@ def diagnose(log_dir: str | os.PathLike[str], *, fit: str | int | None = None) -
 def diagnosis_of_training(training: Training) -> Diagnosis:
     """The diagnosis of what was measured, with notes on the other fits of its directory."""
     found = diagnosis_of(training.summary())
-    return replace(found, notes=(*fit_notes(training), *found.notes))
+    return replace(found, notes=(*ending_notes(training), *fit_notes(training), *found.notes))
 
 
 def diagnosis_of(summary: Summary) -> Diagnosis:
@@ -149,8 +150,10 @@ def diagnosis_of(summary: Summary) -> Diagnosis:
     alerts = tuple(gpu_use_alerts(summary))
     if not summary.steps:
         step = {**dict.fromkeys(PARTS, 0.0), "step": 0.0}
+        ended = summary.facts.ending
+        by = f" by {ended.error}" if ended is not None and ended.error else ""
         why = (
-            "no step was measured: training ended within the warm-up, or StepGapDetector "
+            f"no step was measured: training ended within the warm-up{by}, or StepGapDetector "
             "was not among the callbacks."
         )
         one = 1.0, 1.0, 1.0

@@ -14,7 +14,7 @@ from keras_perf.records.run.outlier import CAUSES
 from keras_perf.report.page.html import card, element, table
 from keras_perf.report.page.plots import events_plot, parts_plot, utilization_plot
 from keras_perf.report.run_report import RunReport
-from keras_perf.report.text.measured_tables import EVENTS, OWNERS, WORKERS, measured_tables
+from keras_perf.report.text.measured_tables import DEVICES, EVENTS, OWNERS, WORKERS, measured_tables
 
 SHOWN_EVENTS = 10
 
@@ -118,6 +118,15 @@ def workers_card(report: RunReport) -> Element | None:
         "for slower workers; host is all the rest."
     )
     return _table_card(report, WORKERS, caption)
+
+
+def devices_card(report: RunReport) -> Element | None:
+    """The memory of each device."""
+    caption = (
+        "As TensorFlow's allocator counts it. With twice the batch all that a step needs for "
+        "itself is taken to double, gradients too, which do not."
+    )
+    return _table_card(report, DEVICES, caption)
 
 
 def owners_card(report: RunReport) -> Element | None:

@@ -7,6 +7,7 @@ from xml.etree.ElementTree import Element
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.report.page.html import card, element, table
 from keras_perf.report.page.measured_cards import (
+    devices_card,
     events_card,
     facts_card,
     owners_card,
@@ -41,6 +42,7 @@ def run_cards(report: RunReport, name: str) -> list[Element]:
         plots_card(report, name),
         owners_card(report),
         stages_card(report),
+        devices_card(report),
         totals_card(report),
         events_card(report),
         _notes(report),
