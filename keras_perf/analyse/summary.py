@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from keras_perf.analyse.growth import Growth, growth_of
 from keras_perf.analyse.part_means import part_means
 from keras_perf.analyse.traced_compiling import (
     TracedCompiling,
@@ -18,6 +19,7 @@ from keras_perf.analyse.traced_exchange import traced_exchange
 from keras_perf.analyse.worker import Worker
 from keras_perf.records.interval import PARTS
 from keras_perf.records.metrics.all_metrics import STEP_MS, STEPS
+from keras_perf.records.metrics.host_metrics import PROCESS_MEMORY
 from keras_perf.records.run.exchange import EXCHANGE_PARTS
 from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.visible import visible
@@ -36,8 +38,9 @@ class Summary:
     `trace` has the means of what traces showed, by names as `execution_ms`; empty without one.
     `compiling` is what a trace told of steps that nearly all compile: there `compile` is what it
     leaves of what the split takes for `compute`.
-    `garbage_ms` lies inside the parts; `exchange` has the means of the first three of these, of
-    which the first lies inside compute and holds the second; of GPUs they are a trace's.
+    `growth` has what keeps growing of the process's memory and of what is allocated on GPUs, by
+    tag. `garbage_ms` lies inside the parts; `exchange` has the means of the first three of these,
+    of which the first lies inside compute and holds the second; of GPUs they are a trace's.
     `workers` are all that trained, if
     there were several, and this is the summary of the first of them.
     """
@@ -54,6 +57,7 @@ class Summary:
     workers: tuple[Worker, ...] = ()
     trace: Mapping[str, float] = field(default_factory=dict)
     compiling: TracedCompiling | None = None
+    growth: Mapping[str, Growth] = field(default_factory=dict)
 
     @property
     def outside(self) -> Mapping[str, float]:
@@ -127,6 +131,12 @@ def summarize(scalars: pd.DataFrame, facts: RunFacts) -> Summary:
         exchange=_mean_exchange(intervals, parts) or traced_exchange(trace, parts),
         trace=trace,
         compiling=compiling,
+        growth={
+            tag: found
+            for tag, points in by_tag.items()
+            if tag == PROCESS_MEMORY or tag.endswith("/allocated_mib")
+            if (found := growth_of(points, facts.length)) is not None
+        },
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_perf.callbacks.observing_callback import ObservingCallback, harmless
+from keras_perf.observation.facts.device_memory import allocated_by_tag
 from keras_perf.observation.observation import Observation
 from keras_perf.observers.delayed_signals import PATIENCE_S, uninterrupted
 from keras_perf.observers.gpu_and_host import GpuWatch
@@ -27,7 +28,8 @@ class GPUUtilizationSampler(ObservingCallback):
     """Samples the GPUs and the host in the background while `fit` trains.
 
     Logs time-weighted means of each interval's training time as `gpu/<i>/*` (NVML, on Hopper
-    and newer also GPM) and `host/*` (psutil), with extremes, validation and energy beside them;
+    and newer also GPM) and `host/*` (psutil), with extremes, validation and energy beside them,
+    and what TensorFlow has allocated on each GPU;
     `<i>` is TensorFlow's number of the GPU. On a machine without an NVIDIA driver it says so in
     one line and logs the host only.
 
@@ -110,7 +112,8 @@ class GPUUtilizationSampler(ObservingCallback):
         assert self.observation is not None
         steps, self._step = step - self._step, step
         examples = self.observation.recording.facts.length.examples_per_step
-        values = self._watch.take(steps, examples)
+        allocated = self.observation.recording.ask("allocated_memory", allocated_by_tag) or {}
+        values = self._watch.take(steps, examples) | allocated
         self.writer.scalars(step, values, wall_time)
         if self._line is not None:
             self._line.add(values, max(1, steps))

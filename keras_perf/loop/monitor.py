@@ -153,7 +153,7 @@ class LoopMonitor:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._turns.close(aborted=kind is not None)
+        self._turns.close(aborted=kind is not None, error=error)
 
     def execution(self, iterator: Any, steps: int, *, left: int | None = None) -> Call:
         """A context manager around one call of the train function, and reading its result.

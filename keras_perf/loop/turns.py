@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_perf.observation.facts.ending_facts import ended_by
 from keras_perf.observation.failure_line import warn_of
 from keras_perf.observation.listener import Plan
 from keras_perf.observation.of_loop.loop import LoopObservation
@@ -45,11 +46,17 @@ class Turns:
         warn_of(error, "LoopMonitor", "the rest of this training is not observed")
         self.close(aborted=True)
 
-    def close(self, *, aborted: bool = False) -> None:
-        """Writes what is left; again does nothing."""
+    def close(self, *, aborted: bool = False, error: BaseException | None = None) -> None:
+        """Writes what is left; again does nothing.
+
+        Arguments:
+            aborted: training has raised, or is observed no longer.
+            error: what it has raised.
+        """
         observation, self.observation = self.observation, None
         if observation is not None:
-            observation.close(aborted=aborted)
+            ending = ended_by(error) if error is not None else None
+            observation.close(aborted=aborted, ending=ending)
 
 
 class Call:
@@ -140,7 +147,7 @@ class Call:
         out_of_data = issubclass(kind, _OUT_OF_DATA)
         observation.call_raises(out_of_data=out_of_data)
         if not out_of_data:
-            self._turns.close(aborted=True)
+            self._turns.close(aborted=True, error=error)
 
 
 class Aside:
@@ -183,4 +190,4 @@ class Aside:
         except Exception as failure:  # noqa: BLE001  monitoring never kills training
             self._turns.fails(failure)
         if kind is not None:
-            self._turns.close(aborted=True)
+            self._turns.close(aborted=True, error=error)

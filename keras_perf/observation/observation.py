@@ -33,6 +33,7 @@ from keras_perf.observers.steps.garbage import CollectorPauses
 from keras_perf.observers.steps.timeline import Timeline
 from keras_perf.records.execution import Kind
 from keras_perf.records.interval import Interval
+from keras_perf.records.run.ending import Ending, How
 from keras_perf.records.run_names import RUN
 
 _STEADY, _TRACED, _WARMUP = Kind.STEADY, Kind.TRACED, Kind.WARMUP
@@ -141,6 +142,7 @@ class Observation:
                 batches_per_step=self.fetches_per_step,
                 steps_per_call=self.steps_per_execution,
             ),
+            "function_traces": lambda: self.traces,
             **self.settings(),
         }
 
@@ -235,12 +237,16 @@ class Observation:
         self._end_stretch(pending_gaps)
         self.audience.tell("epoch_ends", validates=validates)
 
-    def close(self, *, aborted: bool = False) -> None:
+    def close(self, *, aborted: bool = False, ending: Ending | None = None) -> None:
         """Gives back what the driver took, writes what is left; again calls do nothing.
 
         The rest is told; what was taken is given back; listeners end; context and diagnosis are
         written; files are closed: each whatever fails before it. Ctrl-C waits for that, for
         PATIENCE_S at most. After an interrupt inside all is given back too, but no more written.
+
+        Arguments:
+            aborted: training has raised, or is observed no longer.
+            ending: how it has raised; None where it goes on.
         """
         with uninterrupted(PATIENCE_S):
             with self._closing:
@@ -250,6 +256,7 @@ class Observation:
                 self.closed, self.work.due = True, not aborted
             with ExitStack() as files:
                 files.callback(ends_harmlessly, self.recording.close)
+                self.recording.ends(ending if aborted else Ending(How.DONE))
                 with ExitStack() as listeners:
                     listeners.callback(self.audience.end, aborted=aborted)
                     with ExitStack() as taken:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from keras_perf.analyse.summary import Summary
 from keras_perf.observation.safe_writer import SafeWriter
 from keras_perf.observers.asking import Answer, Questions, answers, unwarned
+from keras_perf.records.run.ending import Ending, How
 from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.report.diagnosis import Diagnosis, diagnose
 from keras_perf.trace.agreement import compare_with_split
@@ -34,17 +35,19 @@ class Recording:
         facts: what is known beside the figures. Each listener replaces its part.
         not_known: name → reason of what would be among them, but could not be asked.
         traces: the captures' traces, as they were read.
+        batch_rows: examples of a batch as the input tells them, before one was trained on.
     """
 
     def __init__(self, run: str, ask: Callable[[], Questions]) -> None:
         self.run = run
         self._ask = ask
-        self.facts = RunFacts()
+        self.facts = RunFacts(ending=Ending(How.RUNNING))
         self.not_known: dict[str, str] = {}
         self._told: set[str] = set()
         self._writers: dict[str, SafeWriter] = {}
         self._diagnosed: list[str] = []
         self.traces: list[Trace] = []
+        self.batch_rows: int | None = None
 
     def writer(self, log_dir: str) -> SafeWriter:
         """The writer for a log directory, made at the first call."""
@@ -76,6 +79,13 @@ class Recording:
         for writer in self._writers.values():
             writer.context(step, content)
             writer.flush()
+
+    def ends(self, ending: Ending | None) -> None:
+        """Training has ended so; None if it is only not observed any longer."""
+        if ending is not None and ending.out_of_memory:
+            batch = self.facts.length.examples_per_step or self.batch_rows
+            ending = replace(ending, batch=round(batch) if batch else None)
+        self.facts = replace(self.facts, ending=ending)
 
     def _say_what_is_not_known(self) -> None:
         new = {name: why for name, why in self.not_known.items() if name not in self._told}

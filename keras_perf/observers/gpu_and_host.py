@@ -7,6 +7,7 @@ from collections.abc import Callable
 from keras_perf.observers.asking import answers, reason_of, unwarned
 from keras_perf.observers.nvml.cuda_order import Seen
 from keras_perf.observers.nvml.reader import NvmlReader
+from keras_perf.observers.sensors.disk_and_network import DiskAndNetworkReader
 from keras_perf.observers.sensors.host import HostReader
 from keras_perf.observers.sensors.interpreter_wait import InterpreterReader
 from keras_perf.observers.sensors.sampler import BackgroundSampler
@@ -48,7 +49,7 @@ class GpuWatch:
             if self._gpus.doubt:
                 warn(f"keras_perf: {self._gpus.doubt}.")
             readers.append(self._gpus)
-        readers.append(InterpreterReader())
+        readers += [DiskAndNetworkReader(), InterpreterReader()]
         self._sampler = BackgroundSampler(
             readers, interval_s, warn, phase=phase, after_sample=after_sample
         )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 
 from keras_perf.advise.notes.all_notes import notes_of
+from keras_perf.advise.notes.ending import ending_notes
 from keras_perf.advise.notes.fits import fit_notes
 from keras_perf.advise.notes.gpu_use import gpu_use_alerts
 from keras_perf.advise.notes.roofline import roofline_notes
@@ -164,7 +165,7 @@ def diagnose(
 def diagnosis_of_training(training: Training, rates: Rates) -> Diagnosis:
     """The diagnosis of what was measured, with notes on the other fits of its directory."""
     found = diagnosis_of(training.summary(), rates)
-    return replace(found, notes=(*fit_notes(training), *found.notes))
+    return replace(found, notes=(*ending_notes(training), *fit_notes(training), *found.notes))
 
 
 def diagnosis_of(summary: Summary, rates: Rates = NO_RATES) -> Diagnosis:
@@ -172,8 +173,10 @@ def diagnosis_of(summary: Summary, rates: Rates = NO_RATES) -> Diagnosis:
     alerts = tuple(gpu_use_alerts(summary))
     if not summary.steps:
         step = {**dict.fromkeys(PARTS, 0.0), "step": 0.0}
+        ended = summary.facts.ending
+        by = f" by {ended.error}" if ended is not None and ended.error else ""
         why = (
-            "no step was measured: training ended within the warm-up, or StepGapDetector "
+            f"no step was measured: training ended within the warm-up{by}, or StepGapDetector "
             "was not among the callbacks."
         )
         one = 1.0, 1.0, 1.0

@@ -18,7 +18,11 @@ MOST = 200
 
 def told(error: Exception) -> str:
     """The kind of error, and the line of its text that says most."""
-    lines = [line.strip() for line in str(error).splitlines()]
+    return f"{type(error).__name__}: {line_that_says_most(str(error))}".rstrip(": ")
+
+
+def line_that_says_most(text: str) -> str:
+    """Of an error's text; "" if there is none."""
+    lines = [line.strip() for line in text.splitlines()]
     saying = [line for line in lines if line and not line.startswith(WHERE)]
-    line = saying[0] if saying else "".join(lines[:1])
-    return f"{type(error).__name__}: {line[:MOST]}".rstrip(": ")
+    return (saying[0] if saying else "".join(lines[:1]))[:MOST]

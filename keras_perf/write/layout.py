@@ -28,9 +28,11 @@ _CHARTS = (
     ("GPU", "Throttled (%)", r"^gpu/\d+/throttled_.*_pct$"),
     ("GPU", "Energy per step (J)", r"^gpu/\d+/energy_per_step_j$"),
     ("GPU", "Memory used (MiB)", r"^gpu/\d+/memory_used_mib$"),
+    ("GPU", "Allocated by TensorFlow (MiB)", r"^gpu/\d+/(peak_)?allocated_mib$"),
     ("GPU", "Power (W)", r"^gpu/\d+/power_w$"),
     ("Host", "CPU (%)", r"^host/.*_pct$"),
     ("Host", "Memory (MiB)", r"^host/.*_mib$"),
+    ("Host", "Disk, network and swap (MiB/s)", r"^host/.*_mib_per_sec$"),
     ("Host", "Wait for the interpreter (ms)", r"^host/interpreter_wait_ms$"),
 )
 

@@ -15,6 +15,7 @@ import keras_perf as kp
 from keras_perf.capture import profiler_door
 from keras_perf.observation import observation
 from keras_perf.observation.of_fit import running_fits
+from keras_perf.records.run.ending import Ending, How
 
 CALLBACKS = {
     "WindowedProfiler": lambda d: [kp.WindowedProfiler(d, warmup_steps=5, active_steps=5)],
@@ -98,7 +99,9 @@ def test_sees_the_same_hooks_in_the_same_order_with_and_without(together):
         ("on_epoch_end", RuntimeError),
     ],
 )
-def test_a_raising_callback_ends_training_and_leaves_nothing_behind(together, hook, error):
+def test_a_raising_callback_ends_training_and_leaves_nothing_behind(
+    together, hook, error, tmp_path
+):
     class Raises(keras.callbacks.Callback):
         async_safe = True
 
@@ -111,6 +114,9 @@ def test_a_raising_callback_ends_training_and_leaves_nothing_behind(together, ho
     with pytest.raises(error, match="on purpose"):
         fit(network, [*together, Raises()])
     nothing_is_left(network)
+    if len(together) > 1:
+        ending = kp.diagnose(tmp_path).summary.facts.ending
+        assert ending == Ending(How.RAISED, error.__name__, "on purpose")
     fit(network, together)
     nothing_is_left(network)
 

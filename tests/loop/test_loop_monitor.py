@@ -18,6 +18,7 @@ from keras_perf.loop import LoopMonitor
 from keras_perf.observation.facts.dataset_graph import dataset_graph
 from keras_perf.read.event_files import events, run_files
 from keras_perf.records.execution import Kind
+from keras_perf.records.run.ending import Ending, How
 
 needs_gap_times = pytest.mark.skipif(
     not hasattr(tf.data.experimental, "get_model_proto"),
@@ -216,7 +217,9 @@ def test_what_the_user_s_code_raises_propagates_and_leaves_nothing_behind(place,
     with pytest.raises(error, match="on purpose"):
         train()
     assert monitor.observation is None
-    assert kp.diagnose(tmp_path).summary.facts.to_json()["last_step"] in (60, 61)
+    facts = kp.diagnose(tmp_path).summary.facts
+    assert facts.length.last_step in (60, 61)
+    assert facts.ending == Ending(How.RAISED, error.__name__, "on purpose")
 
 
 def test_a_loop_that_goes_on_after_an_error_is_left_alone(tmp_path):

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from keras_perf.advise.notes.contention import contention_notes
+from keras_perf.advise.notes.device_memory import device_memory_notes
 from keras_perf.advise.notes.gpu import gpu_notes
 from keras_perf.advise.notes.gpu_trace import gpu_trace_notes
+from keras_perf.advise.notes.host_memory import host_memory_notes
 from keras_perf.advise.notes.in_the_step import distribution_notes, step_notes
 from keras_perf.advise.notes.loaders import loader_notes
 from keras_perf.advise.notes.not_measured import not_measured_notes
+from keras_perf.advise.notes.reading import reading_notes
 from keras_perf.advise.notes.remote_files import remote_file_notes
 from keras_perf.advise.notes.replicas import replica_notes
 from keras_perf.advise.notes.settings import settings_notes
@@ -42,6 +45,7 @@ def notes_of(situation: Situation, verdict: str, advised: Collection[str]) -> It
         *remote_file_notes(situation, verdict, advised),
     ]
     yield from of_this_input or slow_input_notes(situation, verdict, advised)
+    yield from reading_notes(summary, verdict)
     yield from trial_notes(summary.facts, advised)
     yield from settings_notes(summary.facts)
     yield from step_notes(summary.facts)
@@ -49,7 +53,9 @@ def notes_of(situation: Situation, verdict: str, advised: Collection[str]) -> It
     yield from worker_notes(summary)
     yield from replica_notes(summary)
     yield from contention_notes(summary)
+    yield from host_memory_notes(summary)
     yield from gpu_notes(summary)
     yield from gpu_trace_notes(summary)
+    yield from device_memory_notes(summary)
     yield from trace_notes(summary.facts)
     yield from not_measured_notes(summary, advised)

@@ -46,7 +46,14 @@ def fit_notes(training: Training) -> Iterator[str]:
 
 
 def _named(fits: Sequence[Fit]) -> str:
-    return ", ".join(f"{fit.identity.name} of {fit.identity.started_at}" for fit in fits)
+    return ", ".join(
+        f"{fit.identity.name} of {fit.identity.started_at}{_ended(fit)}" for fit in fits
+    )
+
+
+def _ended(fit: Fit) -> str:
+    ending = fit.facts.ending
+    return f", ended by {ending.error}" if ending is not None and ending.error else ""
 
 
 def _process(fit: Fit) -> tuple[str, int]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from keras_perf.advise.notes.device_memory import with_batch_times
 from keras_perf.analyse.summary import Summary
 
 BUSY_PCT = 80.0
@@ -102,14 +103,24 @@ def tensor_cores_unused(gpu: Gpu) -> str | None:
 
 
 def memory_headroom(gpu: Gpu) -> str | None:
-    """Most of the memory was never needed. TensorFlow tells of the first GPU only."""
-    known = gpu.run.facts.gpu
+    """Most of the memory was never needed."""
+    known, batch = gpu.run.facts.gpu, gpu.run.examples_per_step
     total, peak = known.gpu_memory_total_mib, known.gpu_memory_peak_mib
-    if gpu.index or not total or peak is None or 1 - peak / total < FREE:
+    device = next((d for d in known.device_memory if d.name == f"GPU:{gpu.index}"), None)
+    if device is not None:
+        total, peak = device.limit_mib, device.peak_mib
+    elif gpu.index:
+        # Records of earlier versions tell of the first GPU only.
         return None
+    if not total or peak is None or 1 - peak / total < FREE:
+        return None
+    twice = ""
+    if device is not None and batch:
+        mib = with_batch_times(device, 2)
+        twice = f"; one of {2 * batch:.0f} examples would take about {mib:.0f} MiB"
     return (
-        f"Training needed {peak:.0f} MiB of the {total:.0f} MiB of GPU 0: there is room for "
-        "larger batches."
+        f"Training needed {peak:.0f} MiB of the {total:.0f} MiB of GPU {gpu.index}: there is room "
+        f"for larger batches{twice}."
     )
 
 

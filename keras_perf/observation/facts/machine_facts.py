@@ -12,6 +12,8 @@ import keras
 import psutil
 import tensorflow as tf
 
+from keras_perf.observation.facts.container_memory import container_memory
+from keras_perf.observation.facts.device_memory import allocated_mib, device_memory, gpu_names
 from keras_perf.observers.asking import Questions
 
 
@@ -21,10 +23,13 @@ def machine_facts() -> Questions:
     return {
         "versions": _versions,
         "cpu_count": _cpu_count,
-        "memory_available_mib": lambda: psutil.virtual_memory().available / 2**20,
+        "memory_available_mib": _memory_available_mib,
+        "memory_total_mib": lambda: psutil.virtual_memory().total / 2**20,
+        "container_memory_mib": _container_memory_mib,
         "training_gpus": training_gpus,
         "tensor_float_32": tf.config.experimental.tensor_float_32_execution_enabled,
         "gpu_memory_peak_mib": peak_memory_mib,
+        "device_memory": device_memory,
         "gpu_thread_mode": partial(os.environ.get, "TF_GPU_THREAD_MODE"),
         "threads": lambda: {
             "intra_op": threading.get_intra_op_parallelism_threads(),
@@ -40,6 +45,18 @@ def _versions() -> dict[str, str]:
         "keras": keras.__version__,
         "python": platform.python_version(),
     }
+
+
+def _memory_available_mib() -> float:
+    """What may still be used: of the machine's memory, or of the container's."""
+    available_mib = float(psutil.virtual_memory().available / 2**20)
+    container = container_memory()
+    return available_mib if container is None else min(available_mib, container.available_mib)
+
+
+def _container_memory_mib() -> float | None:
+    container = container_memory()
+    return None if container is None else container.limit_mib
 
 
 def _cpu_count() -> int | None:
@@ -61,6 +78,5 @@ def training_gpus() -> list[dict[str, Any]]:
 
 def peak_memory_mib() -> float | None:
     """The most that TensorFlow used of the first GPU's memory; None without a GPU."""
-    if not tf.config.get_visible_devices("GPU"):
-        return None
-    return float(tf.config.experimental.get_memory_info("GPU:0")["peak"] / 2**20)
+    names = gpu_names()
+    return allocated_mib(names[0])[1] if names else None

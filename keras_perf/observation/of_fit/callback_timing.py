@@ -8,12 +8,14 @@ from typing import Any, Protocol
 
 import keras
 
+from keras_perf.observation.facts.ending_facts import ended_by
 from keras_perf.observation.facts.source_lines import source_of
 from keras_perf.observation.of_fit.answers_to_keras import Answers
 from keras_perf.observation.of_fit.trials_of_fit import TrialsOfFit
 from keras_perf.observers.steps.timeline import Timeline
 from keras_perf.records.epoch_gap import VALIDATION
 from keras_perf.records.owners import owner_of
+from keras_perf.records.run.ending import Ending
 from keras_perf.records.run.source_line import SourceLine
 
 _Hooks = list[tuple[keras.callbacks.Callback, str]]
@@ -45,7 +47,7 @@ class ObservedFit(Protocol):
     def arm(self) -> None:
         """Keras calls the train function next."""
 
-    def close(self, *, aborted: bool = False) -> None:
+    def close(self, *, aborted: bool = False, ending: Ending | None = None) -> None:
         """`fit` has ended, or raised."""
 
 
@@ -135,8 +137,8 @@ class CallbackTiming(keras.callbacks.Callback):
                 end = self._now()
                 host(owner, begin, end)
                 begin = end
-        except BaseException:
-            self._abort()
+        except BaseException as error:
+            self._abort(error)
             raise
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
@@ -202,21 +204,21 @@ class CallbackTiming(keras.callbacks.Callback):
                 end = self._now()
                 self._timeline.outside(owner_of(callback, hook), begin, end)
                 begin = end
-        except BaseException:
-            self._abort()
+        except BaseException as error:
+            self._abort(error)
             raise
 
     def _forward(self, hook: str, *arguments: Any) -> None:
         try:
             for callback in self._originals:
                 getattr(callback, hook)(*arguments)
-        except BaseException:
-            self._abort()
+        except BaseException as error:
+            self._abort(error)
             raise
 
-    def _abort(self) -> None:
+    def _abort(self, error: BaseException) -> None:
         if self._observation is not None:
-            self._observation.close(aborted=True)
+            self._observation.close(aborted=True, ending=ended_by(error))
 
 
 def _overridden(callbacks: list[keras.callbacks.Callback], hook: str, alias: str) -> _Hooks:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import keras
 
+from keras_perf.observation.facts.batch_rows import rows_of_batches
 from keras_perf.observation.facts.dataset_graph import dataset_graph
 from keras_perf.observation.facts.distribution_options import distribution_options
 from keras_perf.observation.facts.given_input import kind_of_input, source_of_input, workers_of
@@ -58,6 +59,7 @@ class Asked(NamedTuple):
     input_kind: str | None
     facts: Questions
     """What is recorded of it, asked when it was called."""
+    batch_rows: int | None
 
 
 def asked_of_fit(callbacks: keras.callbacks.CallbackList | None) -> Asked:
@@ -75,6 +77,7 @@ def asked_of_fit(callbacks: keras.callbacks.CallbackList | None) -> Asked:
         data=data,
         input_kind=kind_of_input(data),
         facts=_facts(data, arguments.get("validation_steps")),
+        batch_rows=rows_of_batches(data, arguments.get("batch_size")),
     )
 
 
@@ -93,7 +96,7 @@ def _facts(data: Any, validation_steps: Any) -> Questions:
     }
 
 
-_ARGUMENTS = ("x", "steps_per_epoch", "validation_steps")
+_ARGUMENTS = ("x", "batch_size", "steps_per_epoch", "validation_steps")
 
 
 def _fit_arguments() -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from keras_perf.observation.facts.ending_facts import ended_by
 from keras_perf.observation.facts.model_facts import (
     compiles_for_shapes,
     examples_per_step,
@@ -56,6 +57,7 @@ class FitObservation(Observation):
         asked = asked_of_fit(callbacks)
         self.epochs, self.epoch_steps = asked.epochs, asked.epoch_steps
         self.input_kind, self._asked = asked.input_kind, asked
+        self.recording.batch_rows = asked.batch_rows
         self._length = EpochLength(model, asked)
         self._epochs_done = 0
         self._shapes_differ = self._exhausted = False
@@ -185,9 +187,9 @@ class FitObservation(Observation):
             self.timeline.discard()
             self._exhausted = True
             raise
-        except BaseException:
+        except BaseException as error:
             self.timeline.discard()
-            self.close(aborted=True)
+            self.close(aborted=True, ending=ended_by(error))
             raise
 
     def _is_of_another(self, iterator: Any) -> bool:

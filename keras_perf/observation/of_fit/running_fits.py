@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import atexit
 import logging
+import sys
 import threading
 import weakref
 from collections.abc import Callable
 
 import keras
 
+from keras_perf.observation.facts.ending_facts import ended_by
 from keras_perf.observation.listener import Listener
 from keras_perf.observation.of_fit.calling_fit import calling_list
 from keras_perf.observation.of_fit.fit import FitObservation
@@ -50,10 +52,10 @@ def join(
             # The listener is in the list twice.
             return joined
         # Of a training that raised, and was not told of its end yet.
-        joined.close(aborted=True)
+        joined.close(aborted=True, ending=ended_by(None))
     current = _running.get(model)
     if current is not None and not current.is_of(callbacks):
-        current.close(aborted=True)
+        current.close(aborted=True, ending=ended_by(None))
         current = None
     if current is None:
         if callbacks is None:
@@ -94,7 +96,7 @@ def _close_elsewhere(observation: FitObservation) -> None:
 
     def close() -> None:
         try:
-            observation.close(aborted=True)
+            observation.close(aborted=True, ending=ended_by(None))
         finally:
             _closing.discard(threading.current_thread())
 
@@ -106,5 +108,7 @@ def _close_elsewhere(observation: FitObservation) -> None:
 
 @atexit.register
 def _close_all() -> None:
+    # What nobody caught has ended the program; what a prompt has shown may be of long before.
+    error = None if hasattr(sys, "ps1") else getattr(sys, "last_value", None)
     for observation in list(_running.values()):
-        observation.close(aborted=True)
+        observation.close(aborted=True, ending=ended_by(error))

@@ -6,7 +6,8 @@ from here, so they cannot drift apart.
 
 from __future__ import annotations
 
-from keras_perf.records.metrics.gpu_metrics import GPU_METRICS
+from keras_perf.records.metrics.gpu_metrics import ALLOCATED_METRICS, GPU_METRICS
+from keras_perf.records.metrics.host_metrics import DISK_AND_NETWORK_METRICS, HOST_METRICS
 from keras_perf.records.metrics.metric import Metric
 from keras_perf.records.metrics.trace_metrics import CAPTURE_METRICS, TRACE_METRICS
 from keras_perf.records.run.outlier import CAUSES
@@ -160,35 +161,6 @@ EVENT_METRICS = tuple(
     for cause, meaning in CAUSES.items()
 )
 
-HOST_METRICS = (
-    Metric("host/cpu_pct", "%", "Share of all logical CPUs in use.", "Every process counts."),
-    Metric(
-        "host/process_cpu_pct",
-        "%",
-        "CPU use of this process; 100 is one logical CPU.",
-        "Child processes are not counted.",
-    ),
-    Metric("host/memory_used_mib", "MiB", "Memory in use on the machine.", "Every process counts."),
-    Metric(
-        "host/process_memory_mib",
-        "MiB",
-        "Resident memory of this process.",
-        "Shared pages count in full.",
-    ),
-    Metric(
-        "host/read_mib_per_sec",
-        "MiB/s",
-        "What this process reads from storage.",
-        "What the page cache holds is not read; child processes are not counted.",
-    ),
-    Metric(
-        "host/interpreter_wait_ms",
-        "ms",
-        "How long a thread that wakes waits until it may run Python code.",
-        "Tried a few times a sample; waiting for a core counts too, and who holds it is not known.",
-    ),
-)
-
 TRIAL_METRICS = (
     Metric(
         "steps_per_execution/recommended_steps",
@@ -226,7 +198,9 @@ METRICS = (
     + CAPTURE_METRICS
     + TRACE_METRICS
     + HOST_METRICS
+    + DISK_AND_NETWORK_METRICS
     + GPU_METRICS
+    + ALLOCATED_METRICS
 )
 
 

@@ -170,4 +170,19 @@ _DERIVED = (
     ),
 )
 
+ALLOCATED_METRICS = (
+    _gpu(
+        "allocated_mib",
+        "MiB",
+        "What TensorFlow's allocator has given out on the GPU, between two steps.",
+        "What a step needs for itself is given back by then.",
+    ),
+    _gpu(
+        "peak_allocated_mib",
+        "MiB",
+        "The most that it had given out at once, since the process began.",
+        "Gaps between what is given out are not counted.",
+    ),
+)
+
 GPU_METRICS = SAMPLED + _DERIVED

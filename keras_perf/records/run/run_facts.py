@@ -13,6 +13,8 @@ from typing import Any
 
 from keras_perf.records.run.advice_trials import AdviceTrials
 from keras_perf.records.run.capture import Capture
+from keras_perf.records.run.device_memory import DeviceMemory
+from keras_perf.records.run.ending import Ending
 from keras_perf.records.run.exchange import ExchangeFacts
 from keras_perf.records.run.gpu_use import GpuUse
 from keras_perf.records.run.hook_calls import HookCalls
@@ -58,11 +60,15 @@ class Machine:
     """What trains.
 
     `threads` are those of TensorFlow's pools as set, 0 where nobody set them; `tensor_float_32`,
-    whether products of float32 may be computed with fewer digits where the GPU can.
+    whether products of float32 may be computed with fewer digits where the GPU can;
+    `container_memory_mib` what a container may use of `memory_total_mib`, None without a limit;
+    `memory_available_mib` what is left of both.
     """
 
     cpu_count: int | None = fact(count(1, MACHINES))
     memory_available_mib: float | None = fact(number())
+    memory_total_mib: float | None = fact(number(1e-9))
+    container_memory_mib: float | None = fact(number(1e-9))
     threads: Mapping[str, int] = fact(named(count(0, MACHINES)), {})
     gpu_thread_mode: str | None = fact(text)
     training_gpus: tuple[TrainingGpu, ...] = fact(each(record(TrainingGpu)), ())
@@ -79,7 +85,8 @@ class Settings:
     """How the model is trained.
 
     `driver` is `loop` for a custom loop. `batch_hooks` are the user's hooks that are called in
-    every batch. `function_replacements` counts how often a callback made the train function anew.
+    every batch. `function_replacements` counts how often a callback made the train function anew,
+    `function_traces` how often TensorFlow traced it.
     `operations_in_step` are types of operations in it that print, check values or call Python.
     `validation_steps` are those that `fit` was told. `worker` is this one's number among `workers`.
     """
@@ -94,6 +101,7 @@ class Settings:
     strategy: str | None = fact(text)
     replicas: int = fact(count(1, MACHINES), 1)
     function_replacements: int = fact(count(), 0)
+    function_traces: int | None = fact(count())
     batch_hooks: tuple[str, ...] = fact(each(text), ())
     validation_steps: int | None = fact(count())
     dtype_policy: str | None = fact(text)
@@ -130,12 +138,13 @@ class Length:
 
 @dataclass(frozen=True)
 class GpuFacts:
-    """What the driver tells: names and persistence by the beginning of a GPU's tags."""
+    """What the driver tells, by the beginning of a GPU's tags, and TensorFlow's allocators."""
 
     gpus: Mapping[str, str] = fact(named(text), {})
     gpu_memory_total_mib: float | None = fact(number(1e-9))
     gpu_memory_peak_mib: float | None = fact(number())
     gpu_persistence: Mapping[str, bool] = fact(named(flag), {})
+    device_memory: tuple[DeviceMemory, ...] = fact(each(record(DeviceMemory)), ())
 
 
 @dataclass(frozen=True)
@@ -145,8 +154,8 @@ class RunFacts:
     `undisturbed_ms` is what the quickest steps take inside the train function; `hooks` how often
     each `Class.hook` did its work, `hook_sources` where it is written; `trace_agreement` what a
     trace and the split tell of each part; `operations_on_cpu` type → milliseconds per traced step,
-    beside a GPU, the longest first; `not_known` name → reason of what would be here, but could not
-    be asked.
+    beside a GPU, the longest first; `ending` how training ended; `not_known` name → reason of what
+    would be here, but could not be asked.
     """
 
     versions: Mapping[str, str] = fact(named(text), {})
@@ -171,6 +180,7 @@ class RunFacts:
     captures: tuple[Capture, ...] = fact(any_of(record(Capture)), ())
     trace_agreement: tuple[Agreement, ...] = fact(any_of(record(Agreement)), ())
     operations_on_cpu: Mapping[str, float] = fact(named(number()), {})
+    ending: Ending | None = fact(record(Ending))
     not_known: Mapping[str, str] = fact(named(text), {})
 
     @property

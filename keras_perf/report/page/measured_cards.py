@@ -16,6 +16,7 @@ from keras_perf.report.page.plots import events_plot, parts_plot, utilization_pl
 from keras_perf.report.run_report import RunReport
 from keras_perf.report.text.efficiency_table import EFFICIENCY, HEADER, efficiency_rows
 from keras_perf.report.text.measured_tables import (
+    DEVICES,
     EVENTS,
     OWNERS,
     START_UP,
@@ -125,6 +126,15 @@ def workers_card(report: RunReport) -> Element | None:
         "for slower workers; host is all the rest."
     )
     return _table_card(report, WORKERS, caption)
+
+
+def devices_card(report: RunReport) -> Element | None:
+    """The memory of each device."""
+    caption = (
+        "As TensorFlow's allocator counts it. With twice the batch all that a step needs for "
+        "itself is taken to double, gradients too, which do not."
+    )
+    return _table_card(report, DEVICES, caption)
 
 
 def owners_card(report: RunReport) -> Element | None:

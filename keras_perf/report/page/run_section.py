@@ -7,6 +7,7 @@ from xml.etree.ElementTree import Element
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.report.page.html import card, element, table
 from keras_perf.report.page.measured_cards import (
+    devices_card,
     efficiency_card,
     events_card,
     facts_card,
@@ -44,6 +45,7 @@ def run_cards(report: RunReport, name: str) -> list[Element]:
         owners_card(report),
         stages_card(report),
         efficiency_card(report),
+        devices_card(report),
         totals_card(report),
         events_card(report),
         start_up_card(report),

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from keras_perf.advise.notes.device_memory import with_batch_times
 from keras_perf.analyse.stage_paces import stage_paces
 from keras_perf.analyse.start_up import StartUpTime, start_up_time
 from keras_perf.analyse.summary import Summary
+from keras_perf.records.run.device_memory import DeviceMemory
 
 Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]
 """Title, header, rows."""
 
 SHOWN_EVENTS = 8
 
+DEVICES = "Memory that TensorFlow allocates on its devices"
 WORKERS = "Workers, per step"
 OWNERS = "Host time by owner, per step"
 EVENTS = "Steps and pauses far longer than usual"
@@ -51,6 +54,10 @@ def measured_tables(summary: Summary) -> Iterator[Table]:
             yield OWNERS, ["owner", "ms", "share"], rows
     if summary.facts.input.stages:
         yield _stages(summary)
+    if devices := summary.facts.gpu.device_memory:
+        rows = [_of_device(device) for device in devices]
+        header = ["device", "now, MiB", "peak", "limit", "room", "peak with twice the batch"]
+        yield DEVICES, header, rows
     if totals := summary.facts.outliers.event_totals:
         rows = [
             [
@@ -74,6 +81,13 @@ def _start_up(spent: StartUpTime) -> list[list[str]]:
         if seconds >= SHOWN_S:
             rows.append([name, f"{seconds:.2f}"])
     return [*rows, [f"in all, in {spent.steps:,} steps", f"{spent.total_s:.2f}"]]
+
+
+def _of_device(device: DeviceMemory) -> list[str]:
+    peak, limit = device.peak_mib, device.limit_mib
+    known = ["–", "–"] if limit is None else [f"{limit:.0f}", f"{max(0.0, limit - peak):.0f}"]
+    twice = with_batch_times(device, 2)
+    return [device.name, f"{device.current_mib:.0f}", f"{peak:.0f}", *known, f"{twice:.0f}"]
 
 
 def _figure(ms: float | None) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from keras_perf.observers.sensors import host
 from keras_perf.observers.sensors.host import HostReader
-from keras_perf.records.metrics.all_metrics import HOST_METRICS
+from keras_perf.records.metrics.host_metrics import HOST_METRICS
 
 MIB = 1024 * 1024
 

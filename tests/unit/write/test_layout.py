@@ -34,9 +34,15 @@ def test_all_tags_make_all_charts():
             "Throttled (%)",
             "Energy per step (J)",
             "Memory used (MiB)",
+            "Allocated by TensorFlow (MiB)",
             "Power (W)",
         ],
-        "Host": ["CPU (%)", "Memory (MiB)", "Wait for the interpreter (ms)"],
+        "Host": [
+            "CPU (%)",
+            "Memory (MiB)",
+            "Disk, network and swap (MiB/s)",
+            "Wait for the interpreter (ms)",
+        ],
     }
 
 

@@ -1,0 +1,54 @@
+"""An input that training waits for, where the process reads rather than computes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from keras_perf.analyse.summary import Summary
+
+READS_MIB_PER_SEC = 1.0
+
+COMPUTES = 0.5
+"""A process whose threads compute for more of the time than this does something with its input."""
+
+BUSY_PCT = 80.0
+
+
+def reading_notes(summary: Summary, verdict: str) -> Iterator[str]:
+    """How fast it reads, and whether the disk could give more, as far as that can be known."""
+    sensors = summary.sensors
+    cpu_pct, read = sensors.get("host/process_cpu_pct"), sensors.get("host/read_mib_per_sec")
+    if verdict != "input-bound" or cpu_pct is None or cpu_pct / 100 > COMPUTES:
+        return
+    if read is not None and read >= READS_MIB_PER_SEC:
+        yield (
+            f"Training waits while the process reads: {read:.3g} MiB/s from storage, "
+            f"{read * summary.step_ms / 1e3:.2g} MiB a step, and it computes for "
+            f"{cpu_pct:.0f} % of the time of one CPU. {_at_its_limit(sensors.get(DISK_BUSY))}"
+        )
+        return
+    received = sensors.get("host/network_received_mib_per_sec", 0.0)
+    files = any(stage.reads_files for chain in summary.facts.input.chains for stage in chain)
+    if files and received >= READS_MIB_PER_SEC:
+        yield (
+            f"Training waits for files while the machine receives {received:.3g} MiB/s from the "
+            f"network, and the process computes for {cpu_pct:.0f} % of the time of one CPU. "
+            "Whether the network, or the store behind it, could give more cannot be known."
+        )
+
+
+DISK_BUSY = "host/disk_busy_pct"
+
+
+def _at_its_limit(busy_pct: float | None) -> str:
+    if busy_pct is None:
+        return "Whether the storage could give more cannot be known: the system does not tell."
+    if busy_pct < BUSY_PCT:
+        return (
+            f"The busiest disk has something to do for {busy_pct:.0f} % of the time, so it could "
+            "give more to files that are read side by side (interleave with num_parallel_calls)."
+        )
+    return (
+        f"The busiest disk has something to do for {busy_pct:.0f} % of the time: a hard disk is at "
+        "its limit then; whether an SSD is cannot be known."
+    )

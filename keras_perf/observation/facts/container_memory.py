@@ -1,0 +1,62 @@
+"""The memory that a container may use, where it is less than the machine's."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+_MIB = 2**20
+
+NO_LIMIT = 2**60
+"""Version 1 of Linux's control groups writes a number above this where there is none."""
+
+_FILES = (
+    ("memory.max", "memory.current", "inactive_file"),
+    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+)
+"""Limit, use, and what of the use is files that the kernel lets go of, in versions 2 and 1."""
+
+
+class ContainerMemory(NamedTuple):
+    """MiB that may be used, and what of them is left."""
+
+    limit_mib: float
+    available_mib: float
+
+
+def container_memory(root: Path = Path("/")) -> ContainerMemory | None:
+    """Of the group of processes that is nearest to its limit; None where no group has one.
+
+    Arguments:
+        root: of the file system.
+
+    Source: the kernel's documentation of control groups, "Memory Interface Files".
+    """
+    found = [known for group in _groups(root) if (known := _of_group(group)) is not None]
+    return min(found, key=lambda known: known.available_mib, default=None)
+
+
+def _groups(root: Path) -> Iterator[Path]:
+    """The group of this process and those around it, in both versions."""
+    with contextlib.suppress(OSError):
+        for line in (root / "proc/self/cgroup").read_text().splitlines():
+            _, controllers, name = line.split(":", 2)
+            if controllers in ("", "memory"):
+                top = root / "sys/fs/cgroup" / controllers
+                group = top / name.strip("/")
+                yield from (each for each in (group, *group.parents) if each.is_relative_to(top))
+
+
+def _of_group(group: Path) -> ContainerMemory | None:
+    for limit_file, used_file, files in _FILES:
+        with contextlib.suppress(OSError, ValueError):
+            # A group without a limit says "max".
+            limit = int((group / limit_file).read_text())
+            used = int((group / used_file).read_text())
+            stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+            kept = used - int(stat.get(files, 0))
+            if limit < NO_LIMIT:
+                return ContainerMemory(limit / _MIB, max(0, limit - kept) / _MIB)
+    return None

@@ -1,0 +1,88 @@
+"""What is logged of the host: the part of the table of metrics that psutil fills."""
+
+from __future__ import annotations
+
+from keras_perf.records.metrics.metric import Metric
+
+PROCESS_MEMORY = "host/process_memory_mib"
+
+HOST_METRICS = (
+    Metric("host/cpu_pct", "%", "Share of all logical CPUs in use.", "Every process counts."),
+    Metric(
+        "host/process_cpu_pct",
+        "%",
+        "CPU use of this process; 100 is one logical CPU.",
+        "Child processes are not counted.",
+    ),
+    Metric("host/memory_used_mib", "MiB", "Memory in use on the machine.", "Every process counts."),
+    Metric(
+        "host/process_memory_mib",
+        "MiB",
+        "Resident memory of this process.",
+        "Shared pages count in full.",
+    ),
+    Metric(
+        "host/read_mib_per_sec",
+        "MiB/s",
+        "What this process reads from storage.",
+        "What the page cache holds is not read; child processes are not counted.",
+    ),
+    Metric(
+        "host/interpreter_wait_ms",
+        "ms",
+        "How long a thread that wakes waits until it may run Python code.",
+        "Tried a few times a sample; waiting for a core counts too, and who holds it is not known.",
+    ),
+)
+
+DISK_AND_NETWORK_METRICS = (
+    Metric(
+        "host/write_mib_per_sec",
+        "MiB/s",
+        "What this process writes to storage.",
+        "Child processes are not counted.",
+    ),
+    Metric(
+        "host/disk_read_mib_per_sec",
+        "MiB/s",
+        "What is read from the machine's disks.",
+        "Every process counts; file systems in the network are no disks.",
+    ),
+    Metric(
+        "host/disk_written_mib_per_sec",
+        "MiB/s",
+        "What is written to the machine's disks.",
+        "As host/disk_read_mib_per_sec.",
+    ),
+    Metric(
+        "host/disk_busy_pct",
+        "%",
+        "Share of the time in which the busiest disk had something to do.",
+        "An SSD that is always busy may do more at a time; absent where the system does not tell.",
+    ),
+    Metric(
+        "host/network_received_mib_per_sec",
+        "MiB/s",
+        "What the machine receives from the network.",
+        "Every process counts; what it says to itself does not.",
+    ),
+    Metric(
+        "host/network_sent_mib_per_sec",
+        "MiB/s",
+        "What the machine sends into the network.",
+        "As host/network_received_mib_per_sec.",
+    ),
+    Metric(
+        "host/swapped_in_mib_per_sec",
+        "MiB/s",
+        "What the machine brings back from swap, for which whoever needs it waits.",
+        "Every process counts.",
+    ),
+    Metric(
+        "host/swapped_out_mib_per_sec",
+        "MiB/s",
+        "What the machine moves out of memory to swap.",
+        "Every process counts.",
+    ),
+)
+"""Rates over five seconds."""

@@ -1,0 +1,21 @@
+"""The memory of a device that TensorFlow trains on, as its allocator counts it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from keras_perf.records.shapes import fact, needed, number, text
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceMemory:
+    """MiB that were allocated when this was written, at most at once, and that may be.
+
+    `name` is TensorFlow's, such as `GPU:0`. The peak counts from the process's begin, or from
+    `tf.config.experimental.reset_memory_stats`.
+    """
+
+    name: str = needed(text)
+    current_mib: float = needed(number())
+    peak_mib: float = needed(number())
+    limit_mib: float | None = fact(number(1e-9))

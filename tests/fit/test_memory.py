@@ -1,0 +1,121 @@
+"""Memory in real trainings: one that runs out of it, one that is killed, several devices."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import programs
+import pytest
+import tensorflow as tf
+
+import keras_perf as kp
+from keras_perf.observation.facts import device_memory as asked
+from keras_perf.observation.facts.batch_rows import rows_of_batches
+from keras_perf.records.run.device_memory import DeviceMemory
+
+
+class Huge(keras.layers.Layer):
+    """Wants 8 TiB for each example of a batch."""
+
+    def call(self, x):
+        rows = tf.shape(x)[0]
+        return x + 0 * tf.reduce_sum(tf.random.uniform([rows, 1 << 20, 1 << 21]))
+
+
+@pytest.mark.fault(2, "a training that runs out of memory")
+def test_a_training_that_runs_out_of_memory_is_diagnosed(tmp_path):
+    network = keras.Sequential([keras.layers.Input((8,)), Huge(), keras.layers.Dense(1)])
+    network.compile("sgd", "mse", jit_compile=False)
+    callbacks = [kp.StepGapDetector(tmp_path), kp.GPUUtilizationSampler(tmp_path)]
+    with pytest.raises(tf.errors.ResourceExhaustedError):
+        network.fit(programs.dataset(5), verbose=0, shuffle=False, callbacks=callbacks)
+    ending = kp.diagnose(tmp_path).summary.facts.ending
+    assert ending is not None
+    assert (ending.shape, ending.device, ending.batch) == ((8, 1 << 20, 1 << 21), "CPU:0", 8)
+    note = kp.diagnose(tmp_path).notes[0]
+    assert note.startswith("Training ran out of memory after 0 steps (ResourceExhaustedError)")
+    assert "A batch of 8 is too large" in note
+
+
+KILLED = """
+import os, signal, sys, time
+sys.path.insert(0, {tests!r})
+import keras, programs
+import keras_perf as kp
+
+class Dies(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        time.sleep(0.004)
+        if batch == 400:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+programs.model().fit(
+    programs.dataset(500), verbose=0, shuffle=False,
+    callbacks=[Dies(), kp.StepGapDetector({log_dir!r}), kp.GPUUtilizationSampler({log_dir!r})],
+)
+"""
+
+
+@pytest.mark.filterwarnings("ignore:.*ends in the middle of a record")
+@pytest.mark.fault(2, "a training that the kernel kills")
+def test_a_training_that_is_killed_is_diagnosed_and_said_to_be_killed(tmp_path):
+    script = KILLED.format(tests=str(Path(__file__).parent), log_dir=str(tmp_path))
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
+    assert done.returncode == -signal.SIGKILL
+    diagnosis = kp.diagnose(tmp_path)
+    assert diagnosis.summary.steps > 0
+    assert "is gone without an end of this training" in diagnosis.notes[0]
+
+
+# -- devices -----------------------------------------------------------------------------
+
+
+def test_a_machine_without_a_gpu_is_asked_for_no_device_memory():
+    assert asked.device_memory() == []
+    assert asked.allocated_by_tag() == {}
+
+
+def test_the_private_list_of_devices_still_tells_their_limits():
+    tf.constant(1.0)
+    assert asked.memory_limits_mib()["CPU:0"] > 0
+
+
+def test_every_gpu_is_asked(monkeypatch):
+    gpus = [tf.config.LogicalDevice(f"/device:GPU:{i}", "GPU") for i in range(2)]
+    used = {"GPU:0": (100, 300), "GPU:1": (50, 400)}
+    monkeypatch.setattr(tf.config, "get_visible_devices", lambda kind: gpus)
+    monkeypatch.setattr(tf.config, "list_logical_devices", lambda kind: gpus)
+    monkeypatch.setattr(
+        tf.config.experimental,
+        "get_memory_info",
+        lambda name: {"current": used[name][0] << 20, "peak": used[name][1] << 20},
+    )
+    monkeypatch.setattr(asked, "memory_limits_mib", lambda: {"GPU:0": 500.0})
+    assert asked.device_memory() == [
+        DeviceMemory("GPU:0", 100.0, 300.0, 500.0),
+        DeviceMemory("GPU:1", 50.0, 400.0, None),
+    ]
+    assert asked.allocated_by_tag() == {
+        "gpu/0/allocated_mib": 100.0,
+        "gpu/0/peak_allocated_mib": 300.0,
+        "gpu/1/allocated_mib": 50.0,
+        "gpu/1/peak_allocated_mib": 400.0,
+    }
+    # One GPU that is shared out as two: its tags would be mixed up.
+    monkeypatch.setattr(tf.config, "get_visible_devices", lambda kind: gpus[:1])
+    assert asked.allocated_by_tag() == {}
+
+
+def test_the_rows_of_a_batch_are_known_before_the_first():
+    x, y = programs.arrays(4, 8)
+    assert rows_of_batches(x, None) == 32
+    assert rows_of_batches(x, 5) == 5
+    assert rows_of_batches(programs.dataset(4, drop_remainder=True), None) == 8
+    assert rows_of_batches(programs.dataset(4).prefetch(1), None) == 8
+    assert rows_of_batches(programs.dataset(4).map(lambda x, y: (x, y)).repeat(), None) == 8
+    assert rows_of_batches(tf.data.Dataset.from_tensor_slices((x, y)), None) == 8
+    assert rows_of_batches((each for each in [x]), None) is None

@@ -1,0 +1,64 @@
+"""A container's memory, from written files of control groups."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from keras_perf.observation.facts.container_memory import ContainerMemory, container_memory
+
+MIB = 2**20
+
+
+def machine(root: Path, groups: str, files: dict[str, str | int]) -> Path:
+    for name, content in {"proc/self/cgroup": groups, **files}.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(str(content))
+    return root
+
+
+def version_2(group: str, limit: str | int, used_mib: int, files_mib: int = 0) -> dict[str, object]:
+    folder = f"sys/fs/cgroup/{group}"
+    return {
+        f"{folder}/memory.max": limit,
+        f"{folder}/memory.current": used_mib * MIB,
+        f"{folder}/memory.stat": f"anon 1\ninactive_file {files_mib * MIB}\n",
+    }
+
+
+def test_files_that_the_kernel_lets_go_of_are_free(tmp_path):
+    root = machine(tmp_path, "0::/\n", version_2("", 1000 * MIB, 700, files_mib=200))
+    assert container_memory(root) == ContainerMemory(1000.0, 500.0)
+
+
+def test_the_group_nearest_to_its_limit_counts(tmp_path):
+    inner, outer = version_2("job/task", 1000 * MIB, 100), version_2("job", 800 * MIB, 300)
+    root = machine(tmp_path, "0::/job/task\n", inner | outer)
+    assert container_memory(root) == ContainerMemory(800.0, 500.0)
+
+
+def test_version_1_tells_it_too(tmp_path):
+    folder = "sys/fs/cgroup/memory"
+    files = {
+        f"{folder}/memory.limit_in_bytes": 500 * MIB,
+        f"{folder}/memory.usage_in_bytes": 400 * MIB,
+        f"{folder}/memory.stat": f"total_inactive_file {100 * MIB}\n",
+    }
+    root = machine(tmp_path, "3:cpuset:/\n2:memory:/docker/abc\n0::/\n", files)
+    assert container_memory(root) == ContainerMemory(500.0, 200.0)
+
+
+@pytest.mark.parametrize("limit", ["max", 2**63 - 4096, "nonsense"])
+def test_without_a_limit_the_machine_s_memory_counts(limit, tmp_path):
+    assert container_memory(machine(tmp_path, "0::/\n", version_2("", limit, 700))) is None
+
+
+def test_without_control_groups_nothing_is_known(tmp_path):
+    assert container_memory(tmp_path) is None
+
+
+def test_this_machine_answers():
+    found = container_memory()
+    assert found is None or 0 <= found.available_mib <= found.limit_mib
