@@ -8,6 +8,7 @@ from keras_perf.advise.notes.contention import contention_notes
 from keras_perf.advise.notes.gpu import gpu_notes
 from keras_perf.advise.notes.gpu_trace import gpu_trace_notes
 from keras_perf.advise.notes.in_the_step import distribution_notes, step_notes
+from keras_perf.advise.notes.inference import inference_notes
 from keras_perf.advise.notes.loaders import loader_notes
 from keras_perf.advise.notes.not_measured import not_measured_notes
 from keras_perf.advise.notes.remote_files import remote_file_notes
@@ -38,6 +39,7 @@ def notes_of(situation: Situation, verdict: str, advised: Collection[str]) -> It
         *remote_file_notes(situation, verdict, advised),
     ]
     yield from of_this_input or slow_input_notes(situation, verdict, advised)
+    yield from inference_notes(summary)
     yield from trial_notes(summary.facts, advised)
     yield from settings_notes(summary.facts)
     yield from step_notes(summary.facts)

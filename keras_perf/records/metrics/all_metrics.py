@@ -6,6 +6,7 @@ from here, so they cannot drift apart.
 
 from __future__ import annotations
 
+from keras_perf.records.metrics.call_metrics import CALL_METRICS
 from keras_perf.records.metrics.gpu_metrics import GPU_METRICS
 from keras_perf.records.metrics.metric import Metric
 from keras_perf.records.metrics.trace_metrics import CAPTURE_METRICS, TRACE_METRICS
@@ -221,6 +222,7 @@ METRICS = (
     + OWNER_METRICS
     + EXCHANGE_METRICS
     + OUTSIDE_METRICS
+    + CALL_METRICS
     + EVENT_METRICS
     + TRIAL_METRICS
     + CAPTURE_METRICS

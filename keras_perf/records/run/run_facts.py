@@ -16,6 +16,7 @@ from keras_perf.records.run.capture import Capture
 from keras_perf.records.run.exchange import ExchangeFacts
 from keras_perf.records.run.gpu_use import GpuUse
 from keras_perf.records.run.hook_calls import HookCalls
+from keras_perf.records.run.inference import VALIDATION, Inference, PredictCalls
 from keras_perf.records.run.outlier import Outliers
 from keras_perf.records.run.outside_steps import OutsideSteps
 from keras_perf.records.run.pipeline import InputFacts
@@ -136,10 +137,11 @@ class RunFacts:
     """All of it.
 
     `undisturbed_ms` is what the quickest steps take inside the train function; `hooks` how often
-    each `Class.hook` did its work, `hook_sources` where it is written; `trace_agreement` what a
-    trace and the split tell of each part; `operations_on_cpu` type → milliseconds per traced step,
-    beside a GPU, the longest first; `not_known` name → reason of what would be here, but could not
-    be asked.
+    each `Class.hook` did its work, `hook_sources` where it is written; `inference` what
+    `validation`, `evaluate` and `predict` took, `predicts` the calls of `predict` in each
+    `Class.hook`; `trace_agreement` what a trace and the split tell of each part;
+    `operations_on_cpu` type → milliseconds per traced step, beside a GPU, the longest first;
+    `not_known` name → reason of what would be here, but could not be asked.
     """
 
     versions: Mapping[str, str] = fact(named(text), {})
@@ -154,6 +156,8 @@ class RunFacts:
     undisturbed_ms: float | None = fact(number(most=1e12))
     hooks: Mapping[str, HookCalls] = fact(named(record(HookCalls)), {})
     hook_sources: Mapping[str, SourceLine] = fact(named(record(SourceLine)), {})
+    inference: Mapping[str, Inference] = fact(named(record(Inference)), {})
+    predicts: Mapping[str, PredictCalls] = fact(named(record(PredictCalls)), {})
     exchange: ExchangeFacts | None = fact(record(ExchangeFacts))
     trial: StepsPerExecution | None = fact(
         record(StepsPerExecution), key="steps_per_execution_trial"
@@ -163,6 +167,11 @@ class RunFacts:
     trace_agreement: tuple[Agreement, ...] = fact(any_of(record(Agreement)), ())
     operations_on_cpu: Mapping[str, float] = fact(named(number()), {})
     not_known: Mapping[str, str] = fact(named(text), {})
+
+    @property
+    def calls_only(self) -> bool:
+        """Nothing was trained: somebody called `evaluate` or `predict`."""
+        return bool(self.inference) and VALIDATION not in self.inference
 
     @property
     def pool(self) -> int:

@@ -14,7 +14,13 @@ from keras_perf.records.run.outlier import CAUSES
 from keras_perf.report.page.html import card, element, table
 from keras_perf.report.page.plots import events_plot, parts_plot, utilization_plot
 from keras_perf.report.run_report import RunReport
-from keras_perf.report.text.measured_tables import EVENTS, OWNERS, WORKERS, measured_tables
+from keras_perf.report.text.measured_tables import (
+    EVENTS,
+    INFERENCE,
+    OWNERS,
+    WORKERS,
+    measured_tables,
+)
 
 SHOWN_EVENTS = 10
 
@@ -123,6 +129,11 @@ def workers_card(report: RunReport) -> Element | None:
 def owners_card(report: RunReport) -> Element | None:
     """Host time by owner."""
     return _table_card(report, OWNERS, "Mean milliseconds per step; smaller ones are left out.")
+
+
+def inference_card(report: RunReport) -> Element | None:
+    """Validation, and calls of `evaluate` and `predict`."""
+    return _table_card(report, INFERENCE, "Mean milliseconds; the batches of all calls together.")
 
 
 def totals_card(report: RunReport) -> Element | None:

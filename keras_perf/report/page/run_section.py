@@ -9,6 +9,7 @@ from keras_perf.report.page.html import card, element, table
 from keras_perf.report.page.measured_cards import (
     events_card,
     facts_card,
+    inference_card,
     owners_card,
     plots_card,
     stages_card,
@@ -40,6 +41,7 @@ def run_cards(report: RunReport, name: str) -> list[Element]:
         trials_card(report),
         plots_card(report, name),
         owners_card(report),
+        inference_card(report),
         stages_card(report),
         totals_card(report),
         events_card(report),

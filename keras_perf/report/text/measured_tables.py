@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from keras_perf.analyse.stage_paces import stage_paces
 from keras_perf.analyse.summary import Summary
+from keras_perf.records.run.inference import Inference
 
 Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]
 """Title, header, rows."""
@@ -13,6 +14,7 @@ Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]
 SHOWN_EVENTS = 8
 
 WORKERS = "Workers, per step"
+INFERENCE = "Validation, evaluate and predict, per batch"
 OWNERS = "Host time by owner, per step"
 EVENTS = "Steps and pauses far longer than usual"
 
@@ -31,6 +33,8 @@ def measured_tables(summary: Summary) -> Iterator[Table]:
         ]
         if rows:
             yield OWNERS, ["owner", "ms", "share"], rows
+    if summary.facts.inference:
+        yield INFERENCE, _INFERENCE_HEADER, [*map(_call_row, summary.facts.inference.items())]
     if summary.facts.input.stages:
         yield _stages(summary)
     if totals := summary.facts.outliers.event_totals:
@@ -47,6 +51,30 @@ def measured_tables(summary: Summary) -> Iterator[Table]:
 
 def _figure(ms: float | None) -> str:
     return "–" if ms is None else f"{ms:.3f}"
+
+
+_INFERENCE_PARTS = ("input_wait", "compute", "dispatch", "callbacks", "compile")
+_INFERENCE_HEADER = (
+    *("", "calls", "batches", "ms"),
+    *(part.replace("_", " ") for part in _INFERENCE_PARTS),
+    *("other", "examples/s"),
+)
+
+
+def _call_row(found: tuple[str, Inference]) -> list[str]:
+    """What is beside the executions, and Keras's own work between them, is `other`."""
+    kind, calls = found
+    other = (calls.per_step_ms(part) for part in ("starting", "other_host"))
+    pace = calls.examples_per_sec
+    return [
+        kind,
+        str(calls.calls),
+        str(calls.steps),
+        f"{calls.step_ms:.3f}",
+        *(_figure(calls.per_step_ms(part)) for part in _INFERENCE_PARTS),
+        f"{sum(filter(None, other)):.3f}",
+        "–" if pace is None else f"{pace:,.0f}",
+    ]
 
 
 def _stages(summary: Summary) -> Table:
