@@ -72,7 +72,7 @@ class ObservingCallback(keras.callbacks.Callback, Listener):
         if self.observation is not None:
             self.observation.audience.fails(self, error)
         else:
-            warn_of(error, type(self).__name__, "this fit is not observed")
+            warn_of(error, type(self).__name__, "this fit, evaluate or predict is not observed")
 
     @harmless
     def on_train_begin(self, logs: Any = None) -> None:

@@ -10,10 +10,15 @@ from functools import partial
 from statistics import fmean
 from typing import Any
 
-from keras_perf.callbacks.observing_callback import ObservingCallback
+import keras
+
+from keras_perf.callbacks.observing_callback import ObservingCallback, harmless
 from keras_perf.observation.facts.pipeline_model import PipelineModel
 from keras_perf.observation.facts.tracing_time import traced_s
 from keras_perf.observation.observation import Observation
+from keras_perf.observation.of_calls.call_log import CallLog
+from keras_perf.observation.of_calls.watch_call import watch_call
+from keras_perf.observers.steps.call_scalars import call_scalars
 from keras_perf.observers.steps.hook_rhythm import HookTimes
 from keras_perf.observers.steps.outliers import OutlierJudge, OutlierLog, tag_of
 from keras_perf.observers.steps.outside_steps import Outside
@@ -23,6 +28,7 @@ from keras_perf.observers.steps.start_up import StartUpTimes
 from keras_perf.records.epoch_gap import EpochGap
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.interval import Interval
+from keras_perf.records.run.inference import EVALUATE, PREDICT, VALIDATION, Inference
 from keras_perf.records.run.pipeline import Stage
 from keras_perf.report.text.outlier_table import outliers_markdown
 
@@ -38,7 +44,8 @@ class StepGapDetector(ObservingCallback):
     Splits the time from one step's begin to the next into input wait, compute, dispatch (where
     it is known), callbacks, other host work and compiling, and logs the parts about twice a
     second as scalars `perf/*_ms`, each callback's share as `callbacks/*_ms`, and throughput.
-    At the end of training it writes the diagnosis to TensorBoard's Text tab.
+    At the end of training it writes the diagnosis to TensorBoard's Text tab. Validations are split
+    too, as `validation/*_ms`, and a `model.evaluate` or `model.predict` that it is given to.
 
     Arguments:
         log_dir: the directory that TensorBoard is started on; str or os.PathLike.
@@ -51,7 +58,7 @@ class StepGapDetector(ObservingCallback):
 
     What it cannot see: the input wait where tf.data's autotune is off; XLA compiling where
     nearly every step has a new shape; what a callback does in a thread of its own. Warm-up,
-    profiled and trial executions, validation and epoch boundaries are outside of every figure.
+    profiled and trial executions, validation and epoch boundaries are outside of a step's figures.
 
     >>> import keras_perf as kp
     >>> gaps = kp.StepGapDetector("logs/run1")  # model.fit(..., callbacks=[gaps])
@@ -72,6 +79,7 @@ class StepGapDetector(ObservingCallback):
         self._shuffles: bool | None = None
         self._fills: list[float] = []
         self._examples_per_step: float | None = None
+        self._calls: CallLog | None = None
 
     def observation_begins(self, observation: Observation) -> None:
         """Starts anew: nothing of an earlier `fit` is carried over."""
@@ -79,6 +87,31 @@ class StepGapDetector(ObservingCallback):
         self._splitter = Splitter(observation.fetches_per_step)
         self._start_up = StartUpTimes(observation.now(), traced_s())
         observation.recording.diagnose_at_end(self.log_dir)
+
+    @harmless
+    def on_test_begin(self, logs: Any = None) -> None:
+        """Watches an `evaluate` that a user calls; that of `fit` is its validation."""
+        self._watch(EVALUATE)
+
+    @harmless
+    def on_predict_begin(self, logs: Any = None) -> None:
+        """Watches a `predict` that a user calls."""
+        self._watch(PREDICT)
+
+    def _watch(self, kind: str) -> None:
+        if self.observation is not None or keras.backend.backend() != "tensorflow":
+            return
+        self._calls = self._calls or CallLog(self.log_dir, self.model)
+        watch_call(kind, self.model, self._calls, self.clock)
+
+    def validation_ends(self, call: Inference) -> None:
+        """Adds it to the others, and logs its parts."""
+        observation = self.observation
+        assert observation is not None
+        facts = observation.recording.facts
+        together = call.after(facts.inference.get(VALIDATION))
+        observation.recording.facts = replace(facts, inference={VALIDATION: together})
+        self.writer.scalars(observation.step, call_scalars(VALIDATION, call), time.time())
 
     def executions(self, executions: Sequence[Execution]) -> None:
         """Adds them to the split, or to what lies outside of it."""

@@ -10,6 +10,7 @@ from keras_perf.observation.facts.pipeline_model import PipelineModel
 from keras_perf.records.epoch_gap import EpochGap
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.phase import Phase
+from keras_perf.records.run.inference import Inference
 from keras_perf.trials.train_function import TrainFunction
 
 
@@ -53,6 +54,9 @@ class Listener:
 
     def epoch_ends(self, *, validates: bool) -> None:
         """The epoch's last execution is over; if `validates`, validation begins now."""
+
+    def validation_ends(self, call: Inference) -> None:
+        """`fit` has validated."""
 
     def executions_end(self) -> None:
         """No execution follows; the last interval is still to be written."""

@@ -12,6 +12,7 @@ from keras_perf.advise.notes.all_notes import notes_of
 from keras_perf.advise.notes.ending import ending_notes
 from keras_perf.advise.notes.fits import fit_notes
 from keras_perf.advise.notes.gpu_use import gpu_use_alerts
+from keras_perf.advise.notes.inference import inference_notes
 from keras_perf.advise.notes.roofline import roofline_notes
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.all_rules import combined_speedup, recommendations
@@ -84,7 +85,8 @@ class Diagnosis:
         for alert in self.alerts:
             form.paragraph(alert)
         form.verdict(self.verdict, self.explanation)
-        form.table(*self._parts_table())
+        if not self.summary.facts.calls_only:
+            form.table(*self._parts_table())
         for place, advice in enumerate(self.recommendations, 1):
             title = f"{place}. {advice.title}"
             form.advice(title, advice.id, gain_of(advice), advice.reason, advice.action)
@@ -109,6 +111,8 @@ class Diagnosis:
         return ["part of a step", "ms", "share"], rows
 
     def _closing(self) -> str:
+        if self.summary.facts.calls_only:
+            return "Recommendations with a predicted gain are given for trainings only."
         if self.summary.steps < ENOUGH_STEPS:
             return "No recommendation is given on so little evidence."
         if not self.recommendations:
@@ -179,8 +183,10 @@ def diagnosis_of(summary: Summary, rates: Rates = NO_RATES) -> Diagnosis:
             f"no step was measured: training ended within the warm-up{by}, or StepGapDetector "
             "was not among the callbacks."
         )
-        one = 1.0, 1.0, 1.0
-        return Diagnosis("inconclusive", why, step, (), one, (), summary, one, alerts)
+        if summary.facts.calls_only:
+            why = "no training was measured here; the table shows what the calls took."
+        one, of_calls = (1.0, 1.0, 1.0), tuple(inference_notes(summary))
+        return Diagnosis("inconclusive", why, step, (), one, of_calls, summary, one, alerts)
     situation = situation_of(summary)
     verdict, explanation = verdict_of(situation)
     advice = recommendations(situation) if summary.steps >= ENOUGH_STEPS else ()

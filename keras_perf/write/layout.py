@@ -18,6 +18,7 @@ _CHARTS = (
     ("Workers", "Exchange of gradients (ms)", r"^perf/(communication|peer_wait|skew)_ms$"),
     ("Gaps", "Steps and pauses far longer than usual (ms)", r"^events/"),
     ("Gaps", "Between epochs (ms)", r"^between_epochs/"),
+    ("Calls", "Parts of a batch (ms)", rf"^(validation|evaluate|predict)/(starting|{_PARTS})_ms$"),
     ("Throughput", "Steps per second", r"^perf/steps_per_sec$"),
     ("Throughput", "Examples per second", r"^perf/examples_per_sec$"),
     (

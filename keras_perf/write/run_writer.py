@@ -53,8 +53,9 @@ class RunWriter:
         if new := values.keys() - self._tags:
             self._tags |= new
             self._layout()
-        summary = Summary(value=[Summary.Value(tag=t, simple_value=v) for t, v in values.items()])
-        self._events.add_event(Event(step=step, wall_time=wall_time, summary=summary))
+        event = scalar_event(step, values)
+        event.wall_time = wall_time
+        self._events.add_event(event)
 
     def text(self, step: int, tag: str, markdown: str) -> None:
         """Markdown for the Text tab."""
@@ -84,9 +85,24 @@ class RunWriter:
     def _string(
         self, step: int, tag: str, content: bytes, plugin: str, *, first: bool = True
     ) -> None:
-        value = Summary.Value(tag=tag, tensor=TensorProto(dtype=DT_STRING, string_val=[content]))
-        if first:
-            data = SummaryMetadata.PluginData(plugin_name=plugin)
-            value.metadata.CopyFrom(SummaryMetadata(plugin_data=data))
-        event = Event(step=step, wall_time=self._clock(), summary=Summary(value=[value]))
+        event = string_event(step, tag, content, plugin, first=first)
+        event.wall_time = self._clock()
         self._events.add_event(event)
+
+
+def scalar_event(step: int, values: Mapping[str, float]) -> Event:
+    """All values at one step, without the time."""
+    summary = Summary(value=[Summary.Value(tag=t, simple_value=v) for t, v in values.items()])
+    return Event(step=step, summary=summary)
+
+
+def string_event(
+    step: int, tag: str, content: str | bytes, plugin: str, *, first: bool = True
+) -> Event:
+    """A text for a plugin, which its tag's first event names; without the time."""
+    encoded = content.encode() if isinstance(content, str) else content
+    value = Summary.Value(tag=tag, tensor=TensorProto(dtype=DT_STRING, string_val=[encoded]))
+    if first:
+        data = SummaryMetadata.PluginData(plugin_name=plugin)
+        value.metadata.CopyFrom(SummaryMetadata(plugin_data=data))
+    return Event(step=step, summary=Summary(value=[value]))

@@ -30,6 +30,10 @@ def log_dir(tmp_path_factory):
     flipped = tf.data.Dataset.from_tensor_slices((x, x[:, 0, 0, :1])).map(
         lambda image, y: (tf.reverse(image, [0]), y)
     )
+    # Without a buffer the map runs in every step, also in those of the trace.
+    options = tf.data.Options()
+    options.experimental_optimization.inject_prefetch = False
+    flipped = flipped.with_options(options)
     layers = keras.layers
     model = keras.Sequential(
         [keras.Input((8, 8, 3)), layers.Conv2D(4, 3), layers.BatchNormalization(), layers.Flatten()]

@@ -52,7 +52,7 @@ def scripted(monkeypatch):
     """Makes a script, which is tf.data's gaps too, and collects what the timelines tell."""
 
     def start():
-        script, told = Script(), []
+        script, told, first = Script(), [], []
         monkeypatch.setattr(
             PipelineModel,
             "read",
@@ -64,7 +64,10 @@ def scripted(monkeypatch):
 
             def noting(self, original=original):
                 found = original(self)
-                told.extend(found)
+                # The others are of `fit`'s validations, which a loop's driver does not see into.
+                first.append(self)
+                if self is first[0]:
+                    told.extend(found)
                 return found
 
             monkeypatch.setattr(Timeline, name, noting)
@@ -168,6 +171,7 @@ def test_fit_and_a_loop_give_equal_records_and_equal_scalars(scripted, n, tmp_pa
         train(script, n, log_dir)
         records.append([with_time(record) for record in told])
         frame = kp.load_scalars(log_dir)
+        frame = frame[~frame["tag"].str.startswith("validation/")].reset_index(drop=True)
         scalars.append(frame[["run", "tag", "step", "value"]].astype({"tag": str, "run": str}))
     by_fit, by_loop = records
     assert len(by_fit) > EPOCHS * STEPS / n

@@ -564,6 +564,18 @@ def large_validation(callbacks: Callbacks) -> None:
     )
 
 
+@scenario(verdicts=("callback-bound",), top="call-the-model")
+def predicts_one_by_one(callbacks: Callbacks) -> None:
+    """A callback calls `predict` for one example after the other."""
+
+    class Shows(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            for _ in range(8):
+                self.model.predict(np.zeros((1, 8), "float32"), verbose=0)
+
+    mlp().fit(batches(60), epochs=3, verbose=0, shuffle=False, callbacks=[*callbacks, Shows()])
+
+
 # -- nothing to mend ---------------------------------------------------------------------
 
 

@@ -10,6 +10,7 @@ from keras_perf.advise.notes.gpu import gpu_notes
 from keras_perf.advise.notes.gpu_trace import gpu_trace_notes
 from keras_perf.advise.notes.host_memory import host_memory_notes
 from keras_perf.advise.notes.in_the_step import distribution_notes, step_notes
+from keras_perf.advise.notes.inference import inference_notes
 from keras_perf.advise.notes.loaders import loader_notes
 from keras_perf.advise.notes.not_measured import not_measured_notes
 from keras_perf.advise.notes.reading import reading_notes
@@ -46,6 +47,7 @@ def notes_of(situation: Situation, verdict: str, advised: Collection[str]) -> It
     ]
     yield from of_this_input or slow_input_notes(situation, verdict, advised)
     yield from reading_notes(summary, verdict)
+    yield from inference_notes(summary)
     yield from trial_notes(summary.facts, advised)
     yield from settings_notes(summary.facts)
     yield from step_notes(summary.facts)

@@ -28,7 +28,9 @@ def fit_notes(training: Training) -> Iterator[str]:
         f"directory: {HOW_TO_CHOOSE}"
     )
     newer = training.fits[training.fits.index(shown) + 1 :]
-    if empty := [fit for fit in newer if not fit.steps]:
+    if calls := [fit for fit in newer if fit.facts.calls_only]:
+        yield f"Newer, and of evaluate or predict, not of a training: {_named(calls)}."
+    if empty := [fit for fit in newer if not fit.steps and not fit.facts.calls_only]:
         yield (
             f"Newer, but without a measured step, and therefore not what is shown: "
             f"{_named(empty)}. Training ended within the warm-up there, still runs, or had no "

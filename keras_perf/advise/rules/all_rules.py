@@ -26,6 +26,7 @@ from keras_perf.advise.rules.on_a_gpu import (
     mixed_precision,
     multiples_of_8,
 )
+from keras_perf.advise.rules.predict_calls import call_the_model
 from keras_perf.advise.rules.python_input import parallel_input
 from keras_perf.advise.rules.rule import Followed, Rule
 from keras_perf.advise.rules.shuffling import cheaper_shuffle
@@ -50,6 +51,7 @@ RULES: tuple[Rule, ...] = (
     cache,
     cheaper_shuffle,
     amortize_callback,
+    call_the_model,
     raise_steps_per_execution,
     tune_gc,
     rarer_validation,

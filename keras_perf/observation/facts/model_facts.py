@@ -76,10 +76,23 @@ def examples_per_step(model: keras.Model, steps: int) -> float | None:
     """
     if not steps or type(model).train_step is not keras.Model.train_step:
         return None
+    count = _counted_by_loss(model)
+    return None if count is None else count / steps
+
+
+def evaluated_examples(model: keras.Model) -> float | None:
+    """From the loss metric, which counts examples since the evaluation began.
+
+    Only Keras's own test step is known to give it the number of examples as weight.
+    """
+    return _counted_by_loss(model) if type(model).test_step is keras.Model.test_step else None
+
+
+def _counted_by_loss(model: keras.Model) -> float | None:
     for metric in model.metrics[:1]:
         if isinstance(metric, keras.metrics.Mean) and metric.name == "loss":
             count = count_over_replicas(metric.count, model.distribute_strategy)
-            return count / steps if count > 0 else None
+            return count if count > 0 else None
     return None
 
 

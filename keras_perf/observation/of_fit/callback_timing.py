@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
 
 import keras
 
 from keras_perf.observation.facts.ending_facts import ended_by
 from keras_perf.observation.facts.source_lines import source_of
+from keras_perf.observation.of_calls.call_hooks import CallHooks
+from keras_perf.observation.of_calls.validations import Validations
 from keras_perf.observation.of_fit.answers_to_keras import Answers
+from keras_perf.observation.of_fit.found_hooks import Hooks, leaves, overridden
 from keras_perf.observation.of_fit.trials_of_fit import TrialsOfFit
 from keras_perf.observers.steps.timeline import Timeline
 from keras_perf.records.epoch_gap import VALIDATION
@@ -18,7 +21,7 @@ from keras_perf.records.owners import owner_of
 from keras_perf.records.run.ending import Ending
 from keras_perf.records.run.source_line import SourceLine
 
-_Hooks = list[tuple[keras.callbacks.Callback, str]]
+Answer = TypeVar("Answer")
 
 _TIMED = ("on_train_batch_begin", "on_train_batch_end", "on_epoch_begin", "on_epoch_end")
 
@@ -30,6 +33,7 @@ class ObservedFit(Protocol):
         now: the clock, in nanoseconds.
         timeline: on which hooks are timed.
         trials: what may have changed with the hooks.
+        validations: watches them.
         answers: those that Keras's calls are given for steps that have run ahead.
     """
 
@@ -37,6 +41,7 @@ class ObservedFit(Protocol):
     timeline: Timeline
     answers: Answers
     trials: TrialsOfFit
+    validations: Validations
 
     def epoch_begins(self) -> None:
         """Before an epoch's first execution."""
@@ -66,12 +71,13 @@ class CallbackTiming(keras.callbacks.Callback):
         self._observation: ObservedFit | None = observation
         self._timeline, self._now = observation.timeline, observation.now
         self._find_hooks()
+        self._validation: CallHooks | None = None
         callbacks.callbacks = [self]
 
     def _find_hooks(self) -> None:
-        self._leaves = list(_leaves(self._originals))
-        self._begin_hooks = _overridden(self._leaves, "on_train_batch_begin", "on_batch_begin")
-        self._end_hooks = _overridden(self._leaves, "on_train_batch_end", "on_batch_end")
+        self._leaves = list(leaves(self._originals))
+        self._begin_hooks = overridden(self._leaves, "on_train_batch_begin", "on_batch_begin")
+        self._end_hooks = overridden(self._leaves, "on_train_batch_end", "on_batch_end")
 
     def _follow_the_list(self) -> None:
         """Callbacks may have come into the list, and hooks to callbacks, since we looked."""
@@ -129,7 +135,7 @@ class CallbackTiming(keras.callbacks.Callback):
             return
         self._run("on_train_batch_end", self._end_hooks, batch, logs, begin)
 
-    def _run(self, hook: str, hooks: _Hooks, batch: int, logs: Any, begin: int) -> None:
+    def _run(self, hook: str, hooks: Hooks, batch: int, logs: Any, begin: int) -> None:
         host = self._timeline.host
         try:
             for callback, owner in hooks:
@@ -155,10 +161,13 @@ class CallbackTiming(keras.callbacks.Callback):
         self._between("on_epoch_end", epoch, logs)
 
     def on_test_begin(self, logs: Any = None) -> None:
-        """Forwards, after the epoch's last execution has been closed."""
+        """Forwards, after the epoch's last execution has been closed; then all is timed."""
         if self._observation is not None:
             self._observation.epoch_ends(validates=True)
         self._forward("on_test_begin", logs)
+        observation, self._validation = self._observation, None
+        if observation is not None and not observation.answers.left:
+            self._validation = observation.validations.begins(self._originals)
 
     def on_train_end(self, logs: Any = None) -> None:
         """Forwards, then ends the observation."""
@@ -169,16 +178,28 @@ class CallbackTiming(keras.callbacks.Callback):
 
     def on_test_end(self, logs: Any = None) -> None:
         """Forwards; all since the epoch's last execution was for validation."""
-        self._forward("on_test_end", logs)
+        hooks, self._validation = self._validation, None
+        if hooks is None:
+            self._forward("on_test_end", logs)
+        else:
+            found = self._aborting(hooks.ends, "on_test_end", logs)
+            if self._observation is not None:
+                self._observation.validations.ended(found)
         self._timeline.outside(VALIDATION, None, self._now())
 
     def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """Forwards."""
-        self._forward("on_test_batch_begin", batch, logs)
+        """Times each callback's hook."""
+        if (hooks := self._validation) is None:
+            self._forward("on_test_batch_begin", batch, logs)
+        else:
+            self._aborting(hooks.batch_begins, "on_test_batch_begin", batch, logs)
 
     def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Forwards."""
-        self._forward("on_test_batch_end", batch, logs)
+        """Times each callback's hook."""
+        if (hooks := self._validation) is None:
+            self._forward("on_test_batch_end", batch, logs)
+        else:
+            self._aborting(hooks.batch_ends, "on_test_batch_end", batch, logs)
 
     def on_predict_begin(self, logs: Any = None) -> None:
         """Forwards."""
@@ -209,9 +230,13 @@ class CallbackTiming(keras.callbacks.Callback):
             raise
 
     def _forward(self, hook: str, *arguments: Any) -> None:
+        for callback in self._originals:
+            self._aborting(getattr(callback, hook), *arguments)
+
+    def _aborting(self, call: Callable[..., Answer], *arguments: Any) -> Answer:
+        """What raises ends the observation."""
         try:
-            for callback in self._originals:
-                getattr(callback, hook)(*arguments)
+            return call(*arguments)
         except BaseException as error:
             self._abort(error)
             raise
@@ -219,28 +244,3 @@ class CallbackTiming(keras.callbacks.Callback):
     def _abort(self, error: BaseException) -> None:
         if self._observation is not None:
             self._observation.close(aborted=True, ending=ended_by(error))
-
-
-def _overridden(callbacks: list[keras.callbacks.Callback], hook: str, alias: str) -> _Hooks:
-    """The callbacks whose hook does something; Keras's own default does nothing."""
-    base = keras.callbacks.Callback
-
-    def is_default(callback: keras.callbacks.Callback, name: str) -> bool:
-        # As it is found on the callback: its own, its class's, or that of what it stands for.
-        found = getattr(callback, name, None)
-        return getattr(found, "__func__", None) is getattr(base, name)
-
-    return [
-        (callback, owner_of(callback, hook))
-        for callback in callbacks
-        if not (is_default(callback, hook) and is_default(callback, alias))
-    ]
-
-
-def _leaves(callbacks: list[Any]) -> Iterator[keras.callbacks.Callback]:
-    for callback in callbacks:
-        # A list of a class of its own may call its callbacks in a way of its own.
-        if type(callback) is keras.callbacks.CallbackList:
-            yield from _leaves(callback.callbacks)
-        else:
-            yield callback

@@ -17,23 +17,6 @@ from keras_perf.observation.facts.model_facts import is_endless, steps_are_cappe
 from keras_perf.observers.asking import Questions
 
 
-def calling_list() -> keras.callbacks.CallbackList | None:
-    """The outermost CallbackList of this `fit` whose `on_train_begin` is being run, or None.
-
-    Nothing public leads from a callback to the list that holds it; the list is `self` of the
-    frame that calls.
-    """
-    found = None
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_name != "fit":
-        if frame.f_code.co_name == "on_train_begin":
-            owner = frame.f_locals.get("self")
-            if isinstance(owner, keras.callbacks.CallbackList):
-                found = owner
-        frame = frame.f_back
-    return found
-
-
 def is_being_called(callbacks: keras.callbacks.CallbackList | None) -> bool:
     """Whether one of this list's hooks is being run: what `fit` begins now is inside its `fit`."""
     frame: FrameType | None = sys._getframe(1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import keras
@@ -19,6 +20,8 @@ from keras_perf.observation.facts.model_facts import (
 from keras_perf.observation.failure_line import harmless
 from keras_perf.observation.listener import Plan
 from keras_perf.observation.observation import Observation
+from keras_perf.observation.of_calls.predicts_in_hooks import PredictsInHooks
+from keras_perf.observation.of_calls.validations import Validations
 from keras_perf.observation.of_fit.answers_to_keras import Answers
 from keras_perf.observation.of_fit.callback_timing import CallbackTiming
 from keras_perf.observation.of_fit.calling_fit import asked_of_fit, is_being_called
@@ -34,6 +37,7 @@ class FitObservation(Observation):
 
     Attributes:
         answers: what Keras's next calls are given for steps that have run ahead of them.
+        validations: watches them.
         times_callbacks: the callback list was found, which also tells when `fit` ends.
         replacements: how often a callback has made the train function anew.
     """
@@ -61,6 +65,8 @@ class FitObservation(Observation):
         self._length = EpochLength(model, asked)
         self._epochs_done = 0
         self._shapes_differ = self._exhausted = False
+        tell = partial(self.audience.tell, "validation_ends")
+        self.validations = Validations(model, tell, clock)
         self.answers = Answers()
         self.replacements = 0
         self.trials: TrialsOfFit = TrialsOfFit(self, asked, lambda: self.batch_hooks)
@@ -72,6 +78,7 @@ class FitObservation(Observation):
         if self._timing is None:
             # Nobody tells when Keras calls.
             self._put(self._wrapper)
+        self._predicts = PredictsInHooks(model, clock)
 
     # -- what only `fit` knows -----------------------------------------------------------
 
@@ -112,6 +119,7 @@ class FitObservation(Observation):
             "strategy": lambda: type(model.distribute_strategy).__name__,
             "replicas": lambda: int(model.distribute_strategy.num_replicas_in_sync),
             "function_replacements": lambda: self.replacements,
+            "predicts": self._predicts.calls,
             "batch_hooks": lambda: sorted({owner for _, owner in self.batch_hooks}),
             "hook_sources": lambda: self._timing.hook_sources() if self._timing else {},
             **self._asked.facts,
@@ -253,6 +261,8 @@ class FitObservation(Observation):
         self.pipeline = None
 
     def _give_back(self) -> None:
+        self.validations.release()
+        self._predicts.restore()
         if vars(self.model).get("train_function") is self._wrapper:
             self._put(self._function)
         if self._timing is not None:

@@ -13,7 +13,7 @@ import keras
 
 from keras_perf.observation.facts.ending_facts import ended_by
 from keras_perf.observation.listener import Listener
-from keras_perf.observation.of_fit.calling_fit import calling_list
+from keras_perf.observation.of_calls.calling_list import calling_list
 from keras_perf.observation.of_fit.fit import FitObservation
 
 logger = logging.getLogger("keras_perf")

@@ -6,6 +6,7 @@ from here, so they cannot drift apart.
 
 from __future__ import annotations
 
+from keras_perf.records.metrics.call_metrics import CALL_METRICS
 from keras_perf.records.metrics.gpu_metrics import ALLOCATED_METRICS, GPU_METRICS
 from keras_perf.records.metrics.host_metrics import DISK_AND_NETWORK_METRICS, HOST_METRICS
 from keras_perf.records.metrics.metric import Metric
@@ -193,6 +194,7 @@ METRICS = (
     + OWNER_METRICS
     + EXCHANGE_METRICS
     + OUTSIDE_METRICS
+    + CALL_METRICS
     + EVENT_METRICS
     + TRIAL_METRICS
     + CAPTURE_METRICS

@@ -18,6 +18,7 @@ from keras_perf.records.run.ending import Ending
 from keras_perf.records.run.exchange import ExchangeFacts
 from keras_perf.records.run.gpu_use import GpuUse
 from keras_perf.records.run.hook_calls import HookCalls
+from keras_perf.records.run.inference import VALIDATION, Inference, PredictCalls
 from keras_perf.records.run.outlier import Outliers
 from keras_perf.records.run.outside_steps import OutsideSteps
 from keras_perf.records.run.pipeline import InputFacts
@@ -152,10 +153,12 @@ class RunFacts:
     """All of it.
 
     `undisturbed_ms` is what the quickest steps take inside the train function; `hooks` how often
-    each `Class.hook` did its work, `hook_sources` where it is written; `trace_agreement` what a
-    trace and the split tell of each part; `operations_on_cpu` type → milliseconds per traced step,
-    beside a GPU, the longest first; `ending` how training ended; `not_known` name → reason of what
-    would be here, but could not be asked.
+    each `Class.hook` did its work, `hook_sources` where it is written; `inference` what
+    `validation`, `evaluate` and `predict` took, `predicts` the calls of `predict` in each
+    `Class.hook`; `trace_agreement` what a trace and the split tell of each part;
+    `operations_on_cpu` type → milliseconds per traced step, beside a GPU, the longest first;
+    `ending` how training ended; `not_known` name → reason of what would be here, but could not be
+    asked.
     """
 
     versions: Mapping[str, str] = fact(named(text), {})
@@ -172,6 +175,8 @@ class RunFacts:
     step_work: StepWork | None = fact(record(StepWork))
     hooks: Mapping[str, HookCalls] = fact(named(record(HookCalls)), {})
     hook_sources: Mapping[str, SourceLine] = fact(named(record(SourceLine)), {})
+    inference: Mapping[str, Inference] = fact(named(record(Inference)), {})
+    predicts: Mapping[str, PredictCalls] = fact(named(record(PredictCalls)), {})
     exchange: ExchangeFacts | None = fact(record(ExchangeFacts))
     trial: StepsPerExecution | None = fact(
         record(StepsPerExecution), key="steps_per_execution_trial"
@@ -182,6 +187,11 @@ class RunFacts:
     operations_on_cpu: Mapping[str, float] = fact(named(number()), {})
     ending: Ending | None = fact(record(Ending))
     not_known: Mapping[str, str] = fact(named(text), {})
+
+    @property
+    def calls_only(self) -> bool:
+        """Nothing was trained: somebody called `evaluate` or `predict`."""
+        return bool(self.inference) and VALIDATION not in self.inference
 
     @property
     def pool(self) -> int:

@@ -18,6 +18,7 @@ from keras_perf.report.text.efficiency_table import EFFICIENCY, HEADER, efficien
 from keras_perf.report.text.measured_tables import (
     DEVICES,
     EVENTS,
+    INFERENCE,
     OWNERS,
     START_UP,
     WORKERS,
@@ -140,6 +141,11 @@ def devices_card(report: RunReport) -> Element | None:
 def owners_card(report: RunReport) -> Element | None:
     """Host time by owner."""
     return _table_card(report, OWNERS, "Mean milliseconds per step; smaller ones are left out.")
+
+
+def inference_card(report: RunReport) -> Element | None:
+    """Validation, and calls of `evaluate` and `predict`."""
+    return _table_card(report, INFERENCE, "Mean milliseconds; the batches of all calls together.")
 
 
 def totals_card(report: RunReport) -> Element | None:

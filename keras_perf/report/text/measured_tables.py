@@ -9,6 +9,7 @@ from keras_perf.analyse.stage_paces import stage_paces
 from keras_perf.analyse.start_up import StartUpTime, start_up_time
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.run.device_memory import DeviceMemory
+from keras_perf.records.run.inference import Inference
 
 Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]
 """Title, header, rows."""
@@ -17,6 +18,7 @@ SHOWN_EVENTS = 8
 
 DEVICES = "Memory that TensorFlow allocates on its devices"
 WORKERS = "Workers, per step"
+INFERENCE = "Validation, evaluate and predict, per batch"
 OWNERS = "Host time by owner, per step"
 EVENTS = "Steps and pauses far longer than usual"
 START_UP = "Start-up, until steps were steady"
@@ -52,6 +54,8 @@ def measured_tables(summary: Summary) -> Iterator[Table]:
         ]
         if rows:
             yield OWNERS, ["owner", "ms", "share"], rows
+    if summary.facts.inference:
+        yield INFERENCE, _INFERENCE_HEADER, [*map(_call_row, summary.facts.inference.items())]
     if summary.facts.input.stages:
         yield _stages(summary)
     if devices := summary.facts.gpu.device_memory:
@@ -92,6 +96,30 @@ def _of_device(device: DeviceMemory) -> list[str]:
 
 def _figure(ms: float | None) -> str:
     return "–" if ms is None else f"{ms:.3f}"
+
+
+_INFERENCE_PARTS = ("input_wait", "compute", "dispatch", "callbacks", "compile")
+_INFERENCE_HEADER = (
+    *("", "calls", "batches", "ms"),
+    *(part.replace("_", " ") for part in _INFERENCE_PARTS),
+    *("other", "examples/s"),
+)
+
+
+def _call_row(found: tuple[str, Inference]) -> list[str]:
+    """What is beside the executions, and Keras's own work between them, is `other`."""
+    kind, calls = found
+    other = (calls.per_step_ms(part) for part in ("starting", "other_host"))
+    pace = calls.examples_per_sec
+    return [
+        kind,
+        str(calls.calls),
+        str(calls.steps),
+        f"{calls.step_ms:.3f}",
+        *(_figure(calls.per_step_ms(part)) for part in _INFERENCE_PARTS),
+        f"{sum(filter(None, other)):.3f}",
+        "–" if pace is None else f"{pace:,.0f}",
+    ]
 
 
 def _stages(summary: Summary) -> Table:

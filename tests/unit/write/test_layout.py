@@ -10,7 +10,13 @@ from tensorboard.plugins.custom_scalar import layout_pb2
 from keras_perf.records.metrics.all_metrics import METRICS
 from keras_perf.write.layout import layout_bytes
 
-EVERY_TAG = [m.tag.replace("<i>", "0").replace("<owner>", "A.on_train_batch_end") for m in METRICS]
+STANDS_FOR = {
+    "<i>": "0",
+    "<owner>": "A.on_train_batch_end",
+    "<call>": "evaluate",
+    "<part>": "compute",
+}
+EVERY_TAG = [re.sub("<.*?>", lambda found: STANDS_FOR[found[0]], m.tag) for m in METRICS]
 
 
 def charts(tags: list[str]) -> dict[str, dict[str, str]]:
@@ -28,6 +34,7 @@ def test_all_tags_make_all_charts():
         "Step time": ["Parts of a step (ms)", "Step time (ms)", "Callbacks (ms per step)"],
         "Workers": ["Exchange of gradients (ms)"],
         "Gaps": ["Steps and pauses far longer than usual (ms)", "Between epochs (ms)"],
+        "Calls": ["Parts of a batch (ms)"],
         "Throughput": ["Steps per second", "Examples per second"],
         "GPU": [
             "Activity (%)",

@@ -1,0 +1,134 @@
+"""Why a validation, an `evaluate` or a `predict` takes its time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from keras_perf.advise.code_names import identifier
+from keras_perf.advise.situation import FETCHED_MS
+from keras_perf.analyse.summary import Summary
+from keras_perf.records.run.inference import PREDICT, VALIDATION, Inference
+from keras_perf.records.run.pipeline import WrittenPipeline
+from keras_perf.records.run.run_facts import RunFacts
+
+NOTICED = 0.05
+"""Of a training: a shorter validation is left alone."""
+
+MUCH = 0.3
+"""Share of a call's time that a cause is named from."""
+
+MOSTLY = 0.5
+"""Of tiny predictions, what lies beside the model's own work."""
+
+A_LOOP = 10
+"""So many calls are a loop."""
+
+MANY = 10
+"""Batches from which a mean tells something."""
+
+
+def inference_notes(summary: Summary) -> Iterator[str]:
+    """A sentence or several for each kind of call that has a cause worth naming."""
+    for kind, found in summary.facts.inference.items():
+        outside = summary.outside.get("validation", 0.0)
+        if kind == VALIDATION and outside < NOTICED * summary.whole_ms:
+            continue
+        who = "Validation" if kind == VALIDATION else f"`{kind}`"
+        yield from _loop(kind, found)
+        yield from _input(kind, who, found, summary.facts.pool)
+        yield from _tracing(who, found)
+        yield from _overhead(who, found, summary.facts)
+
+
+def _loop(kind: str, found: Inference) -> Iterator[str]:
+    """Calls of one batch each, which cost far more than the batch."""
+    beside = found.share("starting") + found.share("other_host")
+    if found.calls < A_LOOP or found.executions > 2 * found.calls or beside < MOSTLY:
+        return
+    call_ms = 1e3 * found.spent_s / found.calls
+    each = found.examples / found.calls if found.examples else None
+    rows = f", with {each:.3g} example{'' if each == 1 else 's'} a call" if each else ""
+    remedy = (
+        "call the model itself, model(x, training=False), or model.predict_on_batch(x); or "
+        "gather the inputs and call predict once"
+    )
+    if kind != PREDICT:
+        remedy = "call model.test_on_batch(x, y), or evaluate more data at once"
+    yield (
+        f"`{kind}` was called {found.calls} times{rows}. Of at least {call_ms:.3g} ms a call, "
+        f"{beside * call_ms:.3g} ms go into making and ending an input pipeline: {remedy}."
+    )
+
+
+def _input(kind: str, who: str, found: Inference, pool: int) -> Iterator[str]:
+    """The input pipeline of the call is the slower part."""
+    wait_ms = found.per_step_ms("input_wait")
+    # `predict` fetches its batches from Python, which costs something though they are ready.
+    least_ms = FETCHED_MS if kind == PREDICT else 0.0
+    if wait_ms is None or wait_ms < least_ms or found.steps < MANY:
+        return
+    if found.share("input_wait") < MUCH:
+        return
+    told = [f"{who} waits for its input: {wait_ms:.3g} of {found.step_ms:.3g} ms a batch."]
+    if kind == VALIDATION:
+        told.append("Its pipeline is its own: advice on the training's leaves it as it is.")
+    paces = {stage.name: stage.cost_ms / stage.threads(pool) for stage in found.stages}
+    if paces:
+        slowest = max(paces, key=lambda name: paces[name])
+        told.append(f"Its slowest stage is {slowest}, {paces[slowest]:.3g} ms a batch.")
+    yield " ".join([*told, _remedy(found)])
+
+
+def _remedy(found: Inference) -> str:
+    if found.dataset is not None:
+        changes = "; ".join(_changes(found.dataset, found.calls))
+        return f"Change its dataset: {changes}." if changes else _LESS_WORK
+    if found.input_kind == "PyDataset":
+        return "Give its PyDataset workers=… and max_queue_size=…."
+    return _LESS_WORK
+
+
+_LESS_WORK = "Less work for each example, or examples prepared once and stored, would help."
+
+
+def _changes(dataset: WrittenPipeline, calls: int) -> Iterator[str]:
+    stages = [stage for chain in dataset.chains for stage in chain]
+    for stage in stages:
+        if stage.kind == "map" and not stage.parallel:
+            name = identifier(stage.function, "your_function")
+            yield f"map({name}, num_parallel_calls=tf.data.AUTOTUNE)"
+    kinds = {stage.kind for stage in stages}
+    if calls > 1 and "cache" not in kinds and not any(stage.random for stage in stages):
+        yield "cache() after its last map, where the memory is enough, works it out once"
+    ends = {chain[-1].kind for chain in dataset.chains}
+    if "prefetch" not in ends and not dataset.prefetch_added:
+        yield "prefetch(tf.data.AUTOTUNE) at its end"
+
+
+def _tracing(who: str, found: Inference) -> Iterator[str]:
+    """TensorFlow traced the function more often than once."""
+    if not found.traces or found.share("compile") < MUCH:
+        return
+    yield (
+        f"{who} was traced again after its first batch (count: {found.traces}), which took "
+        f"{found.share('compile'):.0%} of its time: give all batches one shape and dtype, and "
+        "neither compile the model again nor make a new one between two calls."
+    )
+
+
+def _overhead(who: str, found: Inference, facts: RunFacts) -> Iterator[str]:
+    """Entering and leaving the function is the slower part."""
+    trial = facts.trial
+    cost_ms = found.per_step_ms("dispatch")
+    if cost_ms is None and trial is not None and trial.per_execution_ms is not None:
+        cost_ms = trial.per_execution_ms / found.steps_per_execution
+    if cost_ms is None or found.steps < MANY or cost_ms < MUCH * found.step_ms:
+        return
+    larger = "larger batches (validation_batch_size=…, batch_size=…) do the same"
+    if found.batch_size is not None:
+        larger = f"batches are of {found.batch_size} examples; {larger}"
+    yield (
+        f"{who} takes {found.step_ms:.3g} ms a batch, of which {min(cost_ms, found.step_ms):.3g} "
+        f"ms are the measured cost of an execution: compile(steps_per_execution=…) "
+        f"shares it among several batches, and {larger}, for no gradients take up memory."
+    )

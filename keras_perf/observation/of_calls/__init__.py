@@ -1,0 +1,1 @@
+"""Evaluations and predictions, watched: a validation, an `evaluate`, a `predict`."""

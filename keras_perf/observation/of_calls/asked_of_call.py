@@ -1,0 +1,68 @@
+"""What the stack tells of the `evaluate` or `predict` that is calling."""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+from typing import Any, NamedTuple
+
+import keras
+import tensorflow as tf
+
+from keras_perf.observation.facts.dataset_graph import dataset_graph
+from keras_perf.observation.facts.given_input import kind_of_input
+from keras_perf.records.run.pipeline import WrittenPipeline
+
+KERAS_BATCH = 32
+"""Rows that Keras makes a batch of, where it is given arrays and no `batch_size`."""
+
+
+class AskedOfCall(NamedTuple):
+    """What it was asked to do; None where that is not known."""
+
+    steps: int | None = None
+    input_kind: str | None = None
+    batch_size: int | None = None
+    dataset: WrittenPipeline | None = None
+
+
+def asked_of_call(name: str, *, written: bool = True) -> AskedOfCall:
+    """The arguments of the `evaluate` or `predict` that is calling.
+
+    Arguments:
+        name: which of the two.
+        written: the stages of its dataset are wanted too, which takes a moment.
+    """
+    arguments = _arguments(name)
+    data, steps = arguments.get("x"), arguments.get("steps")
+    kind = kind_of_input(data)
+    rows = arguments.get("batch_size")
+    if kind == "arrays" and rows is None:
+        rows = KERAS_BATCH
+    return AskedOfCall(
+        steps=int(steps) if steps else _batches(data, kind, rows),
+        input_kind=kind,
+        batch_size=rows,
+        dataset=dataset_graph(data) if written else None,
+    )
+
+
+def _batches(data: Any, kind: str | None, rows: int | None) -> int | None:
+    if isinstance(data, tf.data.Dataset):
+        known = int(data.cardinality())
+        return known if known >= 0 else None
+    if kind == "arrays" and rows:
+        shapes = [getattr(each, "shape", None) for each in tf.nest.flatten(data)]
+        if shapes and shapes[0]:
+            return -(-int(shapes[0][0]) // rows)
+    return None
+
+
+def _arguments(name: str) -> dict[str, Any]:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        known = frame.f_locals
+        if frame.f_code.co_name == name and isinstance(known.get("self"), keras.Model):
+            return {each: known.get(each) for each in ("x", "batch_size", "steps")}
+        frame = frame.f_back
+    return {}

@@ -1,0 +1,59 @@
+"""What calls of `evaluate` and `predict` with our callbacks leave in a log directory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import keras
+
+from keras_perf.observation.facts.machine_facts import machine_facts
+from keras_perf.observation.facts.model_facts import model_facts
+from keras_perf.observation.failure_line import warn_of
+from keras_perf.observers.asking import answers, unwarned
+from keras_perf.observers.steps.call_scalars import call_scalars
+from keras_perf.records.run.inference import Inference
+from keras_perf.records.run.run_facts import RunFacts
+from keras_perf.write.reopened_run import ReopenedRun
+
+UNWRITTEN = 0.01
+"""What is written lacks at most this share of the time of all calls: `predict` may be called ten
+thousand times."""
+
+
+class CallLog:
+    """Sums calls, and writes the sums into one file, which is closed between two calls.
+
+    Arguments:
+        log_dir: the directory that TensorBoard is started on.
+        model: that is called first.
+    """
+
+    def __init__(self, log_dir: str, model: keras.Model) -> None:
+        self._log_dir = log_dir
+        self._run: ReopenedRun | None = ReopenedRun(log_dir)
+        not_known: dict[str, str] = {}
+        known = answers({**machine_facts(), **model_facts(model)}, not_known)
+        self._facts = replace(RunFacts().told(known)[0], not_known=not_known)
+        self._calls: dict[str, Inference] = {}
+        self._unwritten_s = 0.0
+
+    def knows(self, kind: str) -> bool:
+        """There was one of this kind."""
+        return kind in self._calls
+
+    def add(self, kind: str, call: Inference) -> None:
+        """A call has ended."""
+        self._calls[kind] = call.after(self._calls.get(kind))
+        self._unwritten_s += call.spent_s
+        total_s = sum(each.spent_s for each in self._calls.values())
+        if self._run is None or self._unwritten_s < UNWRITTEN * total_s:
+            return
+        self._unwritten_s = 0.0
+        facts = replace(self._facts, inference=dict(self._calls))
+        calls = self._calls[kind].calls
+        try:
+            unwarned(self._run.write, calls, call_scalars(kind, call), facts.to_json())
+        except Exception as error:  # noqa: BLE001  monitoring never kills a prediction
+            self._run = None
+            what = f"writing to {self._log_dir!r}"
+            warn_of(error, what, "what was to be logged from here on is missing")

@@ -1,0 +1,131 @@
+"""Evaluations and predictions: the validations of a `fit`, calls of `evaluate` and `predict`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from keras_perf.records.run.pipeline import Stage, WrittenPipeline
+from keras_perf.records.shapes import count, each, fact, named, needed, number, record, text
+
+SECONDS = number(most=1e9)
+
+VALIDATION, EVALUATE, PREDICT = "validation", "evaluate", "predict"
+"""Who calls: `fit`, or a user."""
+
+CALL_PARTS = (
+    "starting",
+    "input_wait",
+    "compute",
+    "dispatch",
+    "callbacks",
+    "other_host",
+    "compile",
+)
+"""The parts that add up to a call; `starting` ends with its first execution's begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inference:
+    """Sums over calls of one kind; seconds from the begin hook to the end hook.
+
+    A part of `parts_s` that was not measured is absent and lies in `compute`. `first_s` is what
+    the first call took, which traces. `steps` are batches. `traces` are those after the first.
+    `batch_size` is known of arrays only, `stages` of evaluations only.
+    """
+
+    calls: int = needed(count())
+    executions: int = needed(count())
+    steps: int = needed(count())
+    spent_s: float = needed(SECONDS)
+    parts_s: Mapping[str, float] = needed(named(SECONDS))
+    first_s: float = fact(SECONDS, 0.0)
+    traces: int = fact(count(), 0)
+    examples: float | None = fact(number())
+    steps_per_execution: int = fact(count(1, 1e9), 1)
+    batch_size: int | None = fact(count(1))
+    input_kind: str | None = fact(text)
+    dataset: WrittenPipeline | None = fact(record(WrittenPipeline))
+    stages: tuple[Stage, ...] = fact(each(record(Stage)), ())
+
+    def after(self, earlier: Inference | None) -> Inference:
+        """Both together; what is no sum is that of this one, where it knows it."""
+        if earlier is None:
+            return self
+        names = [p for p in CALL_PARTS if p in self.parts_s or p in earlier.parts_s]
+        known = self.examples is not None and earlier.examples is not None
+        return replace(
+            self,
+            calls=self.calls + earlier.calls,
+            executions=self.executions + earlier.executions,
+            steps=self.steps + earlier.steps,
+            spent_s=self.spent_s + earlier.spent_s,
+            parts_s={p: self.parts_s.get(p, 0.0) + earlier.parts_s.get(p, 0.0) for p in names},
+            first_s=earlier.first_s,
+            traces=self.traces + earlier.traces,
+            examples=(self.examples or 0.0) + (earlier.examples or 0.0) if known else None,
+            dataset=self.dataset or earlier.dataset,
+            stages=self.stages if len(self.stages) >= len(earlier.stages) else earlier.stages,
+        )
+
+    def share(self, part: str) -> float:
+        """Of all the time; 0 where it was not measured."""
+        return self.parts_s.get(part, 0.0) / self.spent_s if self.spent_s else 0.0
+
+    def per_step_ms(self, part: str) -> float | None:
+        """Milliseconds per batch; None where it was not measured."""
+        if part not in self.parts_s or not self.steps:
+            return None
+        return 1e3 * self.parts_s[part] / self.steps
+
+    @property
+    def step_ms(self) -> float:
+        """Milliseconds per batch, of all the time; 0 without one."""
+        return 1e3 * self.spent_s / self.steps if self.steps else 0.0
+
+    @property
+    def examples_per_sec(self) -> float | None:
+        """None where the number of examples is not known."""
+        return self.examples / self.spent_s if self.examples and self.spent_s else None
+
+
+@dataclass(frozen=True, slots=True)
+class PredictCalls:
+    """Calls of `model.predict` from one callback's hook in a `fit`; seconds.
+
+    Of the `timed` ones, which took `timed_s`, it is known that the predict function took
+    `inside_s` of them; not of the first ones, which trace it.
+    """
+
+    calls: int = needed(count())
+    spent_s: float = needed(SECONDS)
+    executions: int = needed(count())
+    timed: int = fact(count(), 0)
+    timed_s: float = fact(SECONDS, 0.0)
+    inside_s: float = fact(SECONDS, 0.0)
+    examples: float | None = fact(number())
+
+    def after(self, earlier: PredictCalls | None) -> PredictCalls:
+        """Both together."""
+        if earlier is None:
+            return self
+        known = self.examples is not None and earlier.examples is not None
+        return PredictCalls(
+            calls=self.calls + earlier.calls,
+            spent_s=self.spent_s + earlier.spent_s,
+            executions=self.executions + earlier.executions,
+            timed=self.timed + earlier.timed,
+            timed_s=self.timed_s + earlier.timed_s,
+            inside_s=self.inside_s + earlier.inside_s,
+            examples=(self.examples or 0.0) + (earlier.examples or 0.0) if known else None,
+        )
+
+    @property
+    def call_ms(self) -> float | None:
+        """Of a usual call; None where none was timed."""
+        return 1e3 * self.timed_s / self.timed if self.timed else None
+
+    @property
+    def inside_ms(self) -> float | None:
+        """Of it, in the predict function."""
+        return 1e3 * self.inside_s / self.timed if self.timed else None

@@ -1,0 +1,58 @@
+"""A run's event file that is open only while something is written."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tensorboard.compat import tf
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.summary.writer.record_writer import RecordWriter
+
+from keras_perf.records.fit_identity import FIT_TAG, file_suffix
+from keras_perf.records.metrics.all_metrics import CONTEXT_TAG
+from keras_perf.records.run_names import RUN
+from keras_perf.write.fit_of_process import identity_of_fit
+from keras_perf.write.run_writer import CONTEXT_PLUGIN, scalar_event, string_event
+
+
+class ReopenedRun:
+    """Appends to one file, which the first `write` makes.
+
+    Arguments:
+        log_dir: the directory that TensorBoard is started on.
+        clock: seconds since the epoch.
+    """
+
+    def __init__(self, log_dir: str, clock: Callable[[], float] = time.time) -> None:
+        self._folder, self._clock = os.path.join(log_dir, RUN), clock
+        self._path = ""
+
+    def write(self, step: int, scalars: Mapping[str, float], context: Mapping[str, Any]) -> None:
+        """Scalars at one step, and the facts of the run, of which the newest count.
+
+        Raises:
+            OSError, tensorflow.errors.OpError: the file cannot be written.
+        """
+        now = self._clock()
+        found = [string_event(step, CONTEXT_TAG, json.dumps(context, default=str), CONTEXT_PLUGIN)]
+        if scalars:
+            found.append(scalar_event(step, scalars))
+        if not self._path:
+            found = [*self._beginning(now), *found]
+        with tf.io.gfile.GFile(self._path, "ab") as file:
+            records = RecordWriter(file)
+            for event in found:
+                event.wall_time = now
+                records.write(event.SerializeToString())
+
+    def _beginning(self, now: float) -> list[Event]:
+        fit = identity_of_fit(self._folder, now)
+        tf.io.gfile.makedirs(self._folder)
+        name = f"events.out.tfevents.{int(now):010d}.{fit.host}.{fit.process}.0"
+        self._path = os.path.join(self._folder, name + file_suffix(fit.sequence))
+        identity = string_event(0, FIT_TAG, fit.to_json(), CONTEXT_PLUGIN)
+        return [Event(file_version="brain.Event:2"), identity]

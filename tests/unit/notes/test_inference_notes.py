@@ -1,0 +1,153 @@
+"""Why a validation, an evaluate or a predict takes its time: named, or nothing is said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hand_built import between_epochs, stage, summary
+
+from keras_perf.advise.notes.inference import inference_notes
+
+WAITS = {
+    "calls": 5,
+    "executions": 100,
+    "steps": 100,
+    "spent_s": 1.0,
+    "parts_s": {"input_wait": 0.6, "compute": 0.4},
+    "input_kind": "tf.data",
+}
+COMPUTES = WAITS | {"parts_s": {"input_wait": 0.01, "compute": 0.99}}
+
+
+def said(kind: str, found: dict[str, Any], *, validation: float = 5.0, **context: Any) -> list[str]:
+    """Beside steps of 10 ms."""
+    known = between_epochs(validation) | {"inference": {kind: found}} | context
+    return list(inference_notes(summary(compute=10.0, context=known)))
+
+
+def written(*kinds: str, **options: Any) -> dict[str, Any]:
+    stages = [
+        {
+            "kind": kind.removeprefix("parallel "),
+            "function": "decode" if "map" in kind else "",
+            "parallel": kind.startswith("parallel"),
+            "stateful": False,
+            "random": False,
+            "reads_files": False,
+        }
+        for kind in kinds
+    ]
+    return {"dataset": {"chains": [stages], **options}}
+
+
+def test_a_validation_that_waits_is_told_of_its_own_pipeline():
+    stages = [stage("TensorSlice", 0.1), stage("Map", 5.9)]
+    found = WAITS | written("tensor_slice", "map") | {"stages": stages}
+    assert said("validation", found) == [
+        "Validation waits for its input: 6 of 10 ms a batch. Its pipeline is its own: advice on "
+        "the training's leaves it as it is. Its slowest stage is Map, 5.9 ms a batch. Change its "
+        "dataset: map(decode, num_parallel_calls=tf.data.AUTOTUNE); cache() after its last map, "
+        "where the memory is enough, works it out once."
+    ]
+
+
+def test_what_the_dataset_has_is_not_advised():
+    [note] = said("validation", WAITS | written("parallel map", "cache", "prefetch"))
+    assert "would help" in note
+    assert "num_parallel_calls" not in note
+
+
+def test_prefetch_is_advised_only_where_tf_data_adds_none():
+    [without] = said("evaluate", WAITS | written("parallel map", prefetch_added=False))
+    [added] = said("evaluate", WAITS | written("parallel map"))
+    assert "prefetch(" in without
+    assert "prefetch(" not in added
+
+
+def test_a_pydataset_is_told_of_its_workers():
+    [note] = said("evaluate", WAITS | {"input_kind": "PyDataset"})
+    assert note.endswith("Give its PyDataset workers=… and max_queue_size=….")
+
+
+@pytest.mark.parametrize(
+    "found",
+    [COMPUTES, WAITS | {"steps": 9}, WAITS | {"parts_s": {"compute": 1.0}}],
+    ids=["that computes", "of few batches", "whose wait is not known"],
+)
+def test_nothing_is_said_of_a_validation(found):
+    assert said("validation", found) == []
+
+
+def test_what_fetching_a_ready_batch_costs_predict_is_no_wait():
+    short = WAITS | {"spent_s": 0.1, "parts_s": {"input_wait": 0.06, "compute": 0.04}}
+    assert said("predict", short) == []
+    assert said("evaluate", short) != []
+    assert said("predict", WAITS) != []
+
+
+def test_nothing_is_said_of_a_validation_that_is_little_of_the_training():
+    assert said("validation", WAITS, validation=0.5) == []
+    assert said("evaluate", WAITS, validation=0.5) != []
+
+
+LOOP = {
+    "calls": 40,
+    "executions": 40,
+    "steps": 40,
+    "spent_s": 2.0,
+    "parts_s": {"starting": 0.9, "other_host": 0.8, "input_wait": 0.1, "compute": 0.2},
+    "examples": 40.0,
+    "input_kind": "arrays",
+}
+
+
+def test_predict_in_a_loop_is_told_what_each_call_costs():
+    assert said("predict", LOOP) == [
+        "`predict` was called 40 times, with 1 example a call. Of at least 50 ms a call, 42.5 ms "
+        "go into making and ending an input pipeline: call the model itself, model(x, "
+        "training=False), or model.predict_on_batch(x); or gather the inputs and call predict once."
+    ]
+
+
+def test_evaluate_in_a_loop_is_told_of_its_own_remedy():
+    [note] = said("evaluate", LOOP)
+    assert "test_on_batch" in note
+    assert "predict" not in note
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"calls": 9, "executions": 9},
+        {"executions": 400},
+        {"parts_s": {"starting": 0.1, "compute": 1.9}},
+    ],
+    ids=["a few calls", "calls of many batches", "a model that is slow itself"],
+)
+def test_nothing_is_said_of(changed):
+    assert said("predict", LOOP | changed) == []
+
+
+def test_tracing_again_and_again_is_named():
+    found = COMPUTES | {"traces": 4, "parts_s": {"compile": 0.5, "compute": 0.5}}
+    [note] = said("predict", found)
+    assert note.startswith("`predict` was traced again after its first batch (count: 4)")
+    assert "50% of its time" in note
+    assert said("predict", found | {"traces": 0}) == []
+
+
+TRIAL = {"steps_per_execution_trial": {"recommended": 8, "per_execution_ms": 5.0}}
+
+
+def test_small_executions_are_told_by_what_training_s_cost():
+    [note] = said("validation", COMPUTES | {"batch_size": 32}, **TRIAL)
+    assert note.startswith("Validation takes 10 ms a batch, of which 5 ms are the measured cost")
+    assert "batches are of 32 examples" in note
+    assert "steps_per_execution" in note
+
+
+def test_nothing_is_said_where_the_cost_was_not_measured_or_is_small():
+    assert said("validation", COMPUTES | {"batch_size": 32}) == []
+    shared = COMPUTES | {"steps_per_execution": 8}
+    assert said("validation", shared, **TRIAL) == []
