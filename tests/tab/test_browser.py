@@ -4,38 +4,53 @@ import re
 import shutil
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import pytest
 from hand_built import stage, write_fit
 from playwright.sync_api import sync_playwright
+
+pytestmark = pytest.mark.xdist_group("a browser")
 
 SLOW = {
     "examples_per_step": 32.0,
     "stages": [stage("TensorSlice", 0.1), stage("Map", 8.0), stage("Batch", 0.2)],
     "written_input": {},
 }
+TAB = "data/plugin_entry.html?name=keras_perf"
 LOOKS_AGAIN_MS = 60_000
 """For what appears by itself; a machine may be slow."""
 
 
-@pytest.fixture(scope="module")
-def logs(tmp_path_factory):
-    return tmp_path_factory.mktemp("logs")
+NASTY = "<img src=x onerror=alert(1)>"
 
 
-@pytest.fixture(scope="module")
-def tensorboard(logs):
+@contextmanager
+def tensorboard_on(logs):
     """Its address; on this machine only, at a free port."""
     command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(logs)]
     process = subprocess.Popen(
         [*command, "--host", "127.0.0.1", "--port", "0"], stderr=subprocess.PIPE, text=True
     )
-    for line in process.stderr:
-        if found := re.search(r"http://127\.0\.0\.1:\d+/", line):
-            break
-    yield found.group()
-    process.kill()
-    process.communicate()
+    try:
+        for line in process.stderr:
+            if found := re.search(r"http://127\.0\.0\.1:\d+/", line):
+                yield found.group()
+                break
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture(scope="module")
+def tensorboard(tmp_path_factory):
+    logs = tmp_path_factory.mktemp("logs")
+    write_fit(logs / "slow", step_ms=10.0, context=SLOW)
+    write_fit(logs / "quick", step_ms=2.0, context=SLOW)
+    write_fit(logs / "long", step_ms=2.0, intervals=5_000)
+    write_fit(logs / NASTY, step_ms=2.0)
+    with tensorboard_on(logs) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
@@ -49,40 +64,46 @@ def chromium():
 
 
 @pytest.fixture
-def opened(chromium, tensorboard):
-    """The tab alone, as TensorBoard shows it in a frame; ends with no error in its console."""
+def page(chromium):
+    """An empty one; it ends with no error in its console."""
     context = chromium.new_context(permissions=["clipboard-read", "clipboard-write"])
     context.set_default_timeout(LOOKS_AGAIN_MS)
     page, errors = context.new_page(), []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("dialog", lambda dialog: errors.append(f"dialog {dialog.message}"))
 
-    def at(path="data/plugin_entry.html?name=keras_perf"):
-        page.goto(tensorboard + path)
-        return page
-
-    yield at
+    yield page
     assert not errors
     context.close()
 
 
-def text_of(page):
-    return page.locator("main").inner_text()
+@pytest.fixture
+def opened(page, tensorboard):
+    """Opens a run in the tab, alone, as TensorBoard shows it in a frame."""
+
+    def of(run):
+        page.goto(tensorboard + TAB)
+        page.get_by_label("Run").select_option(run)
+        page.locator("h1", has_text=run).wait_for()
+        return page
+
+    return of
 
 
-def test_a_run_appears_by_itself_and_its_verdict_first(opened, logs):
-    page = opened()
-    page.get_by_text("No run of keras_perf is here yet").wait_for()
-    write_fit(logs / "slow", step_ms=10.0, context=SLOW)
-    page.locator(".verdict .name").wait_for()
-    assert page.locator(".verdict .name").inner_text() == "input-bound"
-    assert "Where a step goes" in text_of(page)
-    assert page.locator(".advice").count() >= 1
-    assert page.locator("svg").count() >= 1
+def test_a_run_appears_by_itself_and_its_verdict_first(page, tmp_path):
+    with tensorboard_on(tmp_path) as address:
+        page.goto(address + TAB)
+        page.get_by_text("No run of keras_perf is here yet").wait_for()
+        write_fit(tmp_path / "slow", step_ms=10.0, context=SLOW)
+        page.locator(".verdict .name").wait_for()
+        assert page.locator(".verdict .name").inner_text() == "input-bound"
+        assert "Where a step goes" in page.locator("main").inner_text()
+        assert page.locator(".advice").count() >= 1
+        assert page.locator("svg").count() >= 1
 
 
 def test_advice_is_copied(opened):
-    page = opened()
+    page = opened("slow")
     button = page.locator(".advice .copy").first
     code = page.locator(".advice code").first.inner_text()
     button.click()
@@ -90,25 +111,26 @@ def test_advice_is_copied(opened):
     assert page.evaluate("navigator.clipboard.readText()").strip() == code.strip()
 
 
-def test_one_run_is_compared_with_another_and_all_are_sorted(opened, logs):
-    write_fit(logs / "quick", step_ms=2.0, context=SLOW)
-    page = opened()
+def test_one_run_is_compared_with_another_and_all_are_sorted(opened):
+    page = opened("quick")
     run, before = page.get_by_label("Run"), page.get_by_label("compared with")
-    run.select_option("quick")
     before.select_option("slow")
     page.get_by_text("2 runs compared").wait_for()
     run.select_option(label="all runs")
     page.locator("table.runs").wait_for()
     page.locator("#run1").wait_for(state="detached")
     head = page.get_by_role("columnheader", name="step ms")
-    for down, first in ((False, "quick"), (True, "slow")):
-        head.click()
-        assert head.get_attribute("aria-sort") == ("descending" if down else "ascending")
-        assert page.locator("table.runs tbody th").first.inner_text().endswith(first)
+    shown = page.locator("table.runs tbody th")
+    head.click()
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert shown.last.inner_text().endswith("slow")
+    head.click()
+    assert head.get_attribute("aria-sort") == "descending"
+    assert shown.first.inner_text().endswith("slow")
 
 
-def test_it_is_dark_where_tensorboard_is(opened):
-    page = opened("#keras_perf")
+def test_it_is_dark_where_tensorboard_is(page, tensorboard):
+    page.goto(tensorboard + "#keras_perf")
     frame = page.frame_locator("iframe")
     frame.locator(".verdict .name").wait_for()
 
@@ -126,24 +148,14 @@ def test_it_is_dark_where_tensorboard_is(opened):
 
 
 def test_a_narrow_window_is_enough(opened):
-    page = opened()
+    page = opened("slow")
     page.set_viewport_size({"width": 400, "height": 800})
-    page.locator(".verdict .name").wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
 
 
-def test_a_name_runs_no_script(opened, logs):
-    name = "<img src=x onerror=alert(1)>"
-    write_fit(logs / name, step_ms=2.0)
-    page = opened()
-    page.get_by_label("Run").select_option(name)
-    page.get_by_role("heading", name="onerror").wait_for()
-    assert page.locator("img").count() == 0
+def test_a_name_runs_no_script(opened):
+    assert opened(NASTY).locator("img").count() == 0
 
 
-def test_a_run_of_thousands_of_intervals_is_shown(opened, logs):
-    write_fit(logs / "long", step_ms=2.0, intervals=5_000)
-    page = opened()
-    page.get_by_label("Run").select_option("long")
-    page.get_by_role("heading", name="long").wait_for()
-    assert page.locator("svg").count() >= 1
+def test_a_run_of_thousands_of_intervals_is_shown(opened):
+    assert opened("long").locator("svg").count() >= 1
