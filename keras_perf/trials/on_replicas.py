@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+import hashlib
+import re
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from keras_perf.trials.repeated_function import RepeatedFunction
+from keras_perf.trials.repeated_function import RepeatedFunction, operations_of
 
 CALLS = 3
 """More than two, so that a call follows on one that is neither the first nor the last."""
 
 EXAMPLES = 1
 """Of each replica, where the iterator does not tell how many."""
+
+MOST_MIB = 4096.0
+"""Variables of all replicas are copied to the host's memory, once; larger ones are not."""
+
+_CHANGES_MORE = re.compile("LookupTable(Insert|Import|Remove)|(Queue|Barrier|Stack).*V2$")
+_SHOWS_OR_REFUSES = re.compile("Print(V2)?$|Assert$|CheckNumerics")
 
 
 def differs_on_replicas(
@@ -31,20 +38,34 @@ def differs_on_replicas(
         iterator: that training takes its batches from; none is taken.
     """
     concrete = repeated.concrete
+    if (reason := _unfit_for_zeros(operations_of(concrete))) is not None:
+        return reason
     own = _of_zeros(strategy, iterator.element_spec)
     if own is None:
         return "with several replicas a trial needs batches whose shape is known"
     copies = _copies(strategy, concrete.graph.variables)
-    with _put_back(copies):
+    if sum(copy.shape.num_elements() * copy.dtype.size for copy in copies) > MOST_MIB * 2**20:
+        return f"the variables of all replicas are more than the {MOST_MIB:.0f} MiB that we copy"
+
+    def one_by_one() -> None:
         for _ in range(CALLS):
             concrete(own)
-        single = [copy.numpy() for copy in copies]
-    with _put_back(copies):
-        repeated.run(own, CALLS)
-        in_one = [copy.numpy() for copy in copies]
-    if all(map(_same, single, in_one)):
+
+    single = _after(one_by_one, copies)
+    if _after(lambda: repeated.run(own, CALLS), copies) == single:
         return None
+    if _after(one_by_one, copies) != single:
+        return "steps of several replicas do not repeat bit for bit here, so none can be compared"
     return "several replicas train otherwise where their steps run in one execution"
+
+
+def _unfit_for_zeros(operations: Iterable[str]) -> str | None:
+    """Why steps are not to run on batches of zeros, or None: what they do beside variables."""
+    if any(map(_CHANGES_MORE.match, operations)):
+        return "the train step changes a table or a queue, which a trial could not put back"
+    if any(map(_SHOWS_OR_REFUSES.match, operations)):
+        return "the train step prints or checks values, and the trial would show it zeros"
+    return None
 
 
 def _of_zeros(strategy: tf.distribute.Strategy, element_spec: Any) -> Any | None:
@@ -77,15 +98,16 @@ def _copies(strategy: tf.distribute.Strategy, variables: Iterable[Any]) -> list[
     return list(found.values())
 
 
-@contextmanager
-def _put_back(copies: list[tf.Variable]) -> Iterator[None]:
+def _after(run: Callable[[], object], copies: list[tf.Variable]) -> list[bytes]:
+    """Digests of the copies' values after the run; the values are then put back."""
     values = [copy.numpy() for copy in copies]
     try:
-        yield
+        run()
+        return [_digest(copy.numpy()) for copy in copies]
     finally:
         for copy, value in zip(copies, values, strict=True):
             copy.assign(value)
 
 
-def _same(one: Any, other: Any) -> bool:
-    return np.asarray(one).tobytes() == np.asarray(other).tobytes()
+def _digest(value: Any) -> bytes:
+    return hashlib.sha256(np.asarray(value).tobytes()).digest()

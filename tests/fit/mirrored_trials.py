@@ -11,6 +11,7 @@ import tensorflow as tf
 
 import keras_perf as kp
 from keras_perf.observation.of_fit import trials_of_fit
+from keras_perf.trials import on_replicas
 from keras_perf.trials.on_replicas import differs_on_replicas
 from keras_perf.trials.repeated_function import RepeatedFunction
 
@@ -57,9 +58,44 @@ before = [w.numpy() for w in network.variables + network.optimizer.variables]
 assert differs_on_replicas(strategy, repeated, iterator) is None
 run, repeated.run = repeated.run, lambda own, calls: run(own, calls - 1)
 assert "train otherwise" in differs_on_replicas(strategy, repeated, iterator)
+repeated.run = run
+digest, on_replicas._digest = on_replicas._digest, lambda value: object()
+assert "do not repeat" in differs_on_replicas(strategy, repeated, iterator)
+on_replicas._digest = digest
 after = [w.numpy() for w in network.variables + network.optimizer.variables]
 for mine, theirs in zip(after, before, strict=True):
     np.testing.assert_array_equal(mine, theirs)
+
+# What a trial could not put back, or would show of batches of zeros, is not tried at all.
+table = tf.lookup.experimental.MutableHashTable(tf.int64, tf.float32, 0.0)
+
+
+def counting(y, predicted):
+    table.insert(tf.constant(1, tf.int64), tf.reduce_mean(y))
+    return tf.reduce_mean(tf.square(y - predicted), -1)
+
+
+def checking(y, predicted):
+    return tf.reduce_mean(tf.debugging.check_numerics(tf.square(y - predicted), "loss"), -1)
+
+
+def refusal(loss):
+    with strategy.scope():
+        own = programs.model()
+        own.compile(own.optimizer, loss, jit_compile=False)
+    own.make_train_function()
+    repeated = RepeatedFunction(own.train_function)
+    repeated.prepare(iterator)
+    return differs_on_replicas(strategy, repeated, iterator)
+
+
+assert "changes a table" in refusal(counting)
+assert "checks values" in refusal(checking)
+assert table.size() == 0
+
+# Larger variables are not copied to the host.
+on_replicas.MOST_MIB = 0.001
+assert "more than" in differs_on_replicas(strategy, repeated, iterator)
 
 # Canary: when this no longer fails, what is said of it in `advise/rules/host.py` can go. Keras
 # before 3.7 writes the steps out one by one, and does not fail.
