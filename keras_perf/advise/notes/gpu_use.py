@@ -17,6 +17,9 @@ NOTICED = 0.1
 
 HALF_BUSY_PCT = 50.0
 
+DEFAULT_STRATEGY = "_DefaultDistributionStrategy"
+"""Where nobody has chosen one."""
+
 INSTALL = "python -m pip install 'tensorflow[and-cuda]'"
 
 
@@ -27,7 +30,7 @@ def gpu_use_alerts(summary: Summary) -> Iterator[str]:
     container or a scheduler keeps from this process, and others than NVIDIA's.
     """
     use = summary.facts.gpu_use
-    if why := _no_gpu(use) or _begun_on_the_cpu(use):
+    if why := _no_gpu(use) or _begun_on_the_cpu(summary.facts):
         yield f"{_the_gpus(use)} not used: {why}"
         return
     yield from _model_on_the_cpu(use)
@@ -41,22 +44,25 @@ def gpu_use_alerts(summary: Summary) -> Iterator[str]:
     for index, others, mib in _shared(summary):
         memory = f", which hold {mib:.0f} MiB of its memory" if mib else ""
         yield (
-            f"GPU {index} is not this training's alone: others compute on it ({others:.3g} "
-            f"processes on average{memory}). They take of its time, and its figures count them "
-            "too. nvidia-smi names them."
+            f"GPU {index} is not this training's alone: others have it open ({others:.3g} "
+            f"processes on average{memory}). What they compute takes of its time, and its figures "
+            "count it too. nvidia-smi names them."
         )
 
 
 def idle_beside(summary: Summary) -> list[int]:
     """TensorFlow's numbers of the GPUs that nobody computes on while another one trains."""
-    busy = _sampled(summary, "utilization_pct")
+    busy, visible = _sampled(summary, "utilization_pct"), summary.facts.gpu_use.gpus_visible
     if busy:
+        if visible is not None and len(busy) > visible:
+            # CUDA could not be asked which are ours: all of the machine were sampled.
+            return []
         if max(busy.values()) < HALF_BUSY_PCT:
             return []
         others = _sampled(summary, "other_processes")
         return [i for i, pct in busy.items() if pct < IDLE_PCT and not others.get(i)]
     use = summary.facts.gpu_use
-    visible = use.gpus_visible or 0
+    visible = visible or 0
     # Which of the machine's GPUs are TensorFlow's is known where it has all of them.
     whole = len(use.machine_gpus) == visible and not any(gpu.busy for gpu in use.machine_gpus)
     used = _used(summary.facts)
@@ -111,12 +117,12 @@ def _no_gpu(use: GpuUse) -> str:
         return ""
     if use.gpus_found:
         return (
-            "tf.config.set_visible_devices leaves TensorFlow none. Take out the call, or name "
-            "the GPUs that it may use."
+            "tf.config.set_visible_devices leaves TensorFlow none. Unless that is meant, take out "
+            "the call, or name the GPUs that it may use."
         )
     return (
-        f"CUDA_VISIBLE_DEVICES={hidden!r} leaves this process none. Unset it, or give the "
-        "numbers of GPUs, before TensorFlow is imported."
+        f"CUDA_VISIBLE_DEVICES={hidden!r} leaves this process none. Unless that is meant, unset "
+        "it, or give the numbers of GPUs, before TensorFlow is imported."
     )
 
 
@@ -147,7 +153,7 @@ def _not_found(use: GpuUse) -> str:
     """TensorFlow is built for CUDA and finds nothing."""
     if not use.cuda_gpus:
         return (
-            "CUDA finds none, though the driver does. See whether nvidia-smi works, whether the "
+            "CUDA shows none, though the driver does. See whether nvidia-smi works, whether the "
             "driver is as new as TensorFlow's CUDA needs, and what TensorFlow said when it began."
         )
     if use.missing_libraries:
@@ -162,9 +168,13 @@ def _not_found(use: GpuUse) -> str:
     )
 
 
-def _begun_on_the_cpu(use: GpuUse) -> str:
+def _begun_on_the_cpu(facts: RunFacts) -> str:
     """TensorFlow has a GPU, and training was begun where it is not the default; "" elsewhere."""
+    use, strategy = facts.gpu_use, facts.settings.strategy
     if not use.gpus_visible or not (use.operations_on or "").startswith("CPU"):
+        return ""
+    if strategy not in (None, DEFAULT_STRATEGY):
+        # It runs each replica's operations on that replica's own device.
         return ""
     return (
         "training was begun under with tf.device('/CPU:0'), so its operations run on the CPU. "

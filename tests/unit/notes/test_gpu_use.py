@@ -7,6 +7,7 @@ import json
 import pytest
 from hand_built import H200, frame, point, summary
 
+from keras_perf.advise.notes.gpu_use import DEFAULT_STRATEGY
 from keras_perf.report.as_json import reports_json
 from keras_perf.report.diagnosis import diagnosis_of
 from keras_perf.report.page.page import page_html
@@ -70,10 +71,22 @@ def test_of_a_machine_without_a_gpu_nothing_is_said():
             "tensorflow[and-cuda]",
         ),
         ({"cuda_gpus": 1}, "Ignoring visible gpu device", "tensorflow[and-cuda]"),
-        ({}, "CUDA finds none, though the driver does", "nvidia-smi"),
-        ({"cuda_gpus": 0, "cuda_visible_devices": ""}, "CUDA_VISIBLE_DEVICES=''", "Unset it"),
-        ({"cuda_visible_devices": "-1"}, "CUDA_VISIBLE_DEVICES='-1'", "Unset it"),
-        ({"gpus_found": 1}, "tf.config.set_visible_devices", "Take out the call"),
+        ({}, "CUDA shows none, though the driver does", "nvidia-smi"),
+        (
+            {"cuda_gpus": 0, "cuda_visible_devices": ""},
+            "CUDA_VISIBLE_DEVICES=''",
+            "Unless that is meant, unset it",
+        ),
+        (
+            {"cuda_visible_devices": "-1"},
+            "CUDA_VISIBLE_DEVICES='-1'",
+            "Unless that is meant, unset it",
+        ),
+        (
+            {"gpus_found": 1},
+            "tf.config.set_visible_devices",
+            "Unless that is meant, take out the call",
+        ),
     ],
 )
 def test_why_tensorflow_has_no_gpu_is_the_first_line(context, cause, remedy):
@@ -131,6 +144,13 @@ def test_a_training_begun_under_the_cpu_is_named(variables_on):
     assert "outside of it" in said
 
 
+@pytest.mark.parametrize("strategy", ["MirroredStrategy", "OneDeviceStrategy"])
+def test_a_strategy_runs_its_replicas_on_gpus_also_where_fit_was_called_under_the_cpu(strategy):
+    assert alerts(operations_on="CPU:0", strategy=strategy) == []
+    (said,) = alerts(operations_on="CPU:0", strategy=DEFAULT_STRATEGY)
+    assert "with tf.device('/CPU:0')" in said
+
+
 @pytest.mark.parametrize("variables_on", [{}, {"CPU:0": 1, "GPU:0": 11}, {"GPU:0": 6, "GPU:1": 6}])
 def test_a_table_on_the_cpu_beside_a_model_on_the_gpu_is_no_alert(variables_on):
     assert alerts(variables_on=variables_on) == []
@@ -150,7 +170,9 @@ def test_one_of_two_gpus_used_alone_is_named_from_the_facts():
 
 def test_idle_gpus_are_named_as_they_were_sampled():
     busy = {"gpu/0/utilization_pct": 95.0}
-    (said,) = alerts(busy | {f"gpu/{i}/utilization_pct": 4.0 for i in (1, 2)}, **TWO)
+    (said,) = alerts(
+        busy | {f"gpu/{i}/utilization_pct": 4.0 for i in (1, 2)}, **TWO | {"gpus_visible": 3}
+    )
     assert said.startswith("GPUs 1 and 2 are idle")
 
 
@@ -176,6 +198,14 @@ def test_idle_gpus_are_named_as_they_were_sampled():
 )
 def test_gpus_that_all_work_or_that_others_have_are_not_idle(sensors, context):
     assert alerts(sensors, **TWO | context) == []
+
+
+def test_gpus_that_tensorflow_does_not_have_are_not_idle_though_they_were_sampled():
+    """Where CUDA cannot be asked which ones a process has, all of the machine are sampled."""
+    sampled = {"gpu/0/utilization_pct": 95.0, "gpu/1/utilization_pct": 0.0}
+    assert alerts(sampled, **TWO | {"gpus_found": 1, "gpus_visible": 1}) == []
+    (said,) = alerts(sampled, **TWO | {"gpus_visible": None})
+    assert said.startswith("GPU 1 is idle")
 
 
 def test_who_else_computes_on_a_gpu_is_told_with_its_memory():
