@@ -19,7 +19,7 @@ kernels a step of 0.005 ms each) 0.09 ms of the host's time went into each."""
 NEARLY_BUSY = 0.7
 """Share of a step without a profiler in which kernels run."""
 
-_AMPERE = (8, 0)
+_VOLTA, _AMPERE = (7, 0), (8, 0)
 """Compute capability from which on TensorFlow's layout optimizer keeps channels last in bfloat16;
 in float16 from (7, 0) on; not in a training in float32 (generic_layout_optimizer.cc)."""
 
@@ -47,24 +47,29 @@ def layout_changed(summary: Summary) -> str | None:
 def _one_layout(summary: Summary) -> str:
     facts = summary.facts
     gpus = facts.machine.training_gpus
+    capability = gpus[0].compute_capability if gpus else _VOLTA
+    channels_first = (
+        'keras.config.set_image_data_format("channels_first") has all of the model as they want it.'
+    )
+    if capability < _VOLTA:
+        return f"TensorFlow computes convolutions channels first on this GPU: {channels_first}"
     if (facts.settings.dtype_policy or "float32") != "float32":
         return (
             'Channels last (data_format="channels_last") throughout the model needs none of it in '
             "mixed precision."
         )
-    newest = bool(gpus) and gpus[0].compute_capability >= _AMPERE
-    policy = "mixed_bfloat16" if newest else "mixed_float16"
+    policy = "mixed_bfloat16" if capability >= _AMPERE else "mixed_float16"
     return (
         "In float32 TensorFlow computes convolutions channels first: "
         f'keras.mixed_precision.set_global_policy("{policy}") keeps them channels last, and '
-        'keras.config.set_image_data_format("channels_first") has all of the model as they want it.'
+        f"{channels_first}"
     )
 
 
 def normalization_unfused(summary: Summary) -> str | None:
     """Batch normalization in a dozen kernels, each of which reads all of its input."""
     took = summary.trace.get("unfused_normalization_ms", 0.0)
-    if took < WORTH_SAYING * summary.step_ms:
+    if summary.facts.settings.jit_compile or took < WORTH_SAYING * summary.step_ms:
         return None
     return (
         f"Batch normalization takes {_of(took, summary)} on the GPU, piece by piece: Keras 3 has "
@@ -81,13 +86,23 @@ def bound_by_launches(summary: Summary) -> str | None:
     nearly_busy = trace["kernel_ms"] > NEARLY_BUSY * summary.step_ms
     if not many_short or nearly_busy or not waits > LAUNCHING * traced > 0:
         return None
-    compiled = summary.facts.settings.jit_compile
-    xla = "" if compiled else "jit_compile=True makes fewer of them, "
     return (
         f"The GPU waits for the host to launch kernels for {waits:.3g} ms of each traced step of "
         f"{traced:.3g} ms: it runs {kernels:.0f} kernels a step, {mean_ms * 1e3:.3g} µs each. "
-        f"{xla}a larger batch longer ones, and TF_GPU_THREAD_MODE=gpu_private keeps the input "
-        "pipeline from the threads that launch. (The profiler lengthens launching.)"
+        f"{_fewer_waits(summary)} (The profiler lengthens launching.)"
+    )
+
+
+def _fewer_waits(summary: Summary) -> str:
+    """What is not done yet."""
+    remedy = "A larger batch makes them longer."
+    if not summary.facts.settings.jit_compile:
+        remedy = "jit_compile=True makes them fewer, a larger batch longer."
+    if summary.facts.machine.gpu_thread_mode == "gpu_private":
+        return remedy
+    return (
+        f"{remedy} TF_GPU_THREAD_MODE=gpu_private keeps the input pipeline from the threads that "
+        "launch."
     )
 
 

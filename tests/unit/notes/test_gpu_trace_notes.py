@@ -40,9 +40,10 @@ def test_a_step_of_many_short_kernels_waits_for_their_launches():
     (said,) = notes(waits_for_launch_ms=6.0)
     assert "launch kernels for 6 ms of each traced step of 12 ms" in said
     assert "300 kernels a step, 20 µs each" in said
-    assert "jit_compile=True makes fewer" in said
-    (said,) = notes({"jit_compile": True}, waits_for_launch_ms=6.0)
-    assert "jit_compile" not in said
+    assert "jit_compile=True makes them fewer, a larger batch longer. TF_GPU_THREAD_MODE" in said
+    done = {"jit_compile": True, "gpu_thread_mode": "gpu_private"}
+    (said,) = notes(done, waits_for_launch_ms=6.0)
+    assert "each. A larger batch makes them longer. (The" in said
 
 
 @pytest.mark.parametrize(
@@ -80,6 +81,17 @@ def test_changes_of_layout_are_told_with_what_needs_none(context, remedy):
     (said,) = notes(context, layout_change_ms=1.5)
     assert "takes 1.5 ms, 15% of a step, on the GPU" in said
     assert remedy in said
+
+
+def test_on_a_gpu_without_tensor_cores_no_precision_is_advised():
+    old = {"training_gpus": [{"name": "P100", "compute_capability": [6, 0]}]}
+    (said,) = notes(old | {"dtype_policy": "float32"}, layout_change_ms=1.5)
+    assert "channels_first" in said
+    assert "mixed" not in said
+
+
+def test_pieces_that_xla_has_fused_already_are_not_told():
+    assert notes({"jit_compile": True}, unfused_normalization_ms=2.0) == []
 
 
 def test_batch_normalization_in_pieces_is_told():
