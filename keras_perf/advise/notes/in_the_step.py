@@ -26,17 +26,16 @@ def step_notes(facts: RunFacts) -> Iterator[str]:
     found = set(facts.settings.operations_in_step)
     if found & PRINTING:
         yield f"The train step prints (tf.print), in every step. {NOT_MEASURED}"
-    if checks := _named(found, CHECKING):
+    # XLA leaves them out of what it compiles.
+    if not facts.settings.jit_compile and (checks := _named(found, CHECKING)):
         yield f"The train step checks values ({checks}), in every step. {NOT_MEASURED}"
     if calls := _named(found, PYTHON):
         yield (
             f"The train step calls Python ({calls}), which waits for the interpreter and keeps the "
             f"step on the host meanwhile. {NOT_MEASURED}"
         )
-    unrolled, at_once = (
-        facts.settings.unrolled_steps_per_execution,
-        (facts.settings.steps_per_execution),
-    )
+    unrolled = facts.settings.unrolled_steps_per_execution
+    at_once = facts.settings.steps_per_execution
     if unrolled > 1 and at_once == 1:
         yield (
             f"unrolled_steps_per_execution is {unrolled}, which does nothing with one step per "

@@ -27,6 +27,11 @@ def test_what_a_step_does_beside_training_is_told_without_a_claim_of_gain(operat
     assert "was not measured" in note
 
 
+def test_checks_that_xla_leaves_out_are_not_spoken_of():
+    assert said(operations_in_step=["Assert", "CheckNumerics"], jit_compile=True) == []
+    assert len(said(operations_in_step=["Assert"], jit_compile=False)) == 1
+
+
 def test_a_plain_step_is_not_spoken_of():
     assert said() == []
     assert said(steps_per_execution=8) == []
