@@ -10,6 +10,9 @@ from statistics import fmean
 CLEARLY = 1.1
 """A GPU is slow by itself that computes so many times as long as the others."""
 
+WORTH_SAYING = 0.05
+"""Share of a traced step that it computes longer."""
+
 _COMPUTING = re.compile(r"gpu_(\d+)_computing_ms")
 
 
@@ -50,6 +53,7 @@ def slow_gpu(trace: Mapping[str, float]) -> SlowGpu | None:
         return None
     slowest = max(named, key=lambda number: named[number])
     others = fmean(ms for number, ms in named.items() if number != slowest)
-    if named[slowest] < CLEARLY * others:
+    worth_saying = WORTH_SAYING * trace.get("step_time_ms", 0.0)
+    if named[slowest] < max(CLEARLY * others, others + worth_saying):
         return None
     return SlowGpu(int(slowest), named[slowest], others)

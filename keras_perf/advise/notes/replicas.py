@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
+from keras_perf.advise.notes.gpu import BUSY_PCT
 from keras_perf.analyse.summary import Summary
 from keras_perf.analyse.traced_exchange import slow_gpu
 
@@ -15,7 +17,8 @@ def replica_notes(summary: Summary) -> Iterator[str]:
     """A sentence or two each: the share of a replica, the exchange, a slow replica."""
     replicas = summary.facts.settings.replicas
     batch = summary.examples_per_step
-    if replicas > 1 and batch is not None and batch / replicas < USUAL_BATCH:
+    small = batch is not None and batch / replicas < USUAL_BATCH
+    if replicas > 1 and batch is not None and small and not _all_busy(summary):
         yield (
             f"{replicas} replicas share each batch of {batch:.4g} examples, {batch / replicas:.3g} "
             "each: a batch is divided, not given to each of them. For as much work as one device "
@@ -30,6 +33,14 @@ def replica_notes(summary: Summary) -> Iterator[str]:
         )
 
 
+def _all_busy(summary: Summary) -> bool:
+    """Every GPU that was sampled has enough to do, however few the examples."""
+    busy = [
+        pct for tag, pct in summary.sensors.items() if re.fullmatch(r"gpu/\d+/utilization_pct", tag)
+    ]
+    return bool(busy) and min(busy) >= BUSY_PCT
+
+
 def _exchange_notes(summary: Summary) -> Iterator[str]:
     on_gpus = summary.facts.machine.training_gpus
     if "exchange_ms" in summary.trace and summary.facts.exchange is None and summary.exchange:
@@ -42,7 +53,10 @@ def _exchange_notes(summary: Summary) -> Iterator[str]:
             f"step while they compute nothing{waiting}. What runs beside computing does not count."
         )
     elif summary.facts.settings.replicas > 1 and on_gpus and not summary.exchange:
+        shows = "a trace (WindowedProfiler) shows it."
+        if "kernel_ms" in summary.trace:
+            shows = "the trace holds no collectives of NCCL, by which it is told."
         yield (
-            "The exchange of gradients among the GPUs was not measured and is inside compute; a "
-            "trace (WindowedProfiler) shows it."
+            "The exchange of gradients among the GPUs was not measured and is inside compute; "
+            f"{shows}"
         )

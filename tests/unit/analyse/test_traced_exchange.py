@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hand_built import H200, assert_predicts, facts_of, frame, point
 
@@ -70,6 +72,8 @@ def test_the_exchange_is_told_and_without_a_trace_that_it_is_missing():
     assert "waiting for other workers included" in alone
     [missing] = replica_notes(run({}))
     assert "was not measured and is inside compute" in missing
+    [other] = replica_notes(run({"kernel_ms": 8.0}))
+    assert "the trace holds no collectives of NCCL" in other
     assert list(replica_notes(run({}, {"replicas": 1, **H200}))) == []
 
 
@@ -81,10 +85,19 @@ def test_a_small_share_of_the_batch_is_told(examples, said):
     assert len(notes) == 1 + said
 
 
+def test_a_small_share_that_keeps_every_gpu_busy_is_not_told():
+    few = run(EXCHANGE, EIGHT | {"examples_per_step": 64.0})
+    for pct, said in ((90.0, 1), (60.0, 2)):
+        sensors = {"gpu/0/utilization_pct": 95.0, "gpu/1/utilization_pct": pct}
+        assert len(list(replica_notes(replace(few, sensors=sensors)))) == said
+
+
 def test_a_slow_gpu_is_named_and_an_even_pair_is_not():
     uneven = {"gpu_0_computing_ms": 4.0, "gpu_1_computing_ms": 8.0, "gpu_2_computing_ms": 6.0}
     assert slow_gpu(uneven) == SlowGpu(1, 8.0, 5.0)
     assert slow_gpu({"gpu_0_computing_ms": 4.0, "gpu_1_computing_ms": 4.2}) is None
     assert slow_gpu({"gpu_0_computing_ms": 4.0}) is None
+    assert slow_gpu(uneven | {"step_time_ms": 59.0}) is not None
+    assert slow_gpu(uneven | {"step_time_ms": 61.0}) is None, "it costs 3 ms of a step of 61 ms"
     notes = list(replica_notes(run(EXCHANGE | uneven)))
     assert "GPU 1 (as the trace numbers them) computes 8 ms" in notes[-1]
