@@ -28,6 +28,9 @@ REMOTE_LOOK_S = 10.0
 """Between two looks at a remote file system, where each takes tens of milliseconds."""
 
 
+WHY_SHAPES = "shapes differ: does XLA compile in nearly every step?"
+
+
 class EverySeconds:
     """Asks for a window each time that so many seconds of training have passed."""
 
@@ -75,8 +78,7 @@ class OnShapesThatDiffer:
         """Judges them."""
         if self._may_compile is None or not self._shapes_differ():
             return
-        if self._may_compile.add(executions):
-            self._request("shapes differ: does XLA compile in nearly every step?")
+        if self._may_compile.add(executions) and self._request(WHY_SHAPES):
             self._may_compile = None
 
 
