@@ -14,8 +14,8 @@ MOSTLY = 0.5
 class TracedCompiling:
     """What a trace shows of XLA's compiling.
 
-    `share` of the traced steps compiled; a step spent `compile_ms` on that, and `computing_ms`
-    on the rest of what it does inside the train function.
+    `share` of its steps compiled; a step spent `compile_ms` on that. `computing_ms` is the rest of
+    what a step does inside the train function, of the trace in which that is longest.
     """
 
     share: float
@@ -26,6 +26,8 @@ class TracedCompiling:
 def traced_compiling(wide: pd.DataFrame, *, wait_is_apart: bool) -> TracedCompiling | None:
     """The trace in which most steps compiled; None where that is less than `MOSTLY`.
 
+    What another trace shows of computing, of longer batches say, is not compiling either.
+
     Arguments:
         wide: a run's scalars, a column a tag; the figures of one trace stand in one row.
         wait_is_apart: the input wait was measured, and is no part of the split's compute.
@@ -34,24 +36,23 @@ def traced_compiling(wide: pd.DataFrame, *, wait_is_apart: bool) -> TracedCompil
     columns = [f"trace/{tag}" for tag in tags]
     if not set(columns) <= set(wide.columns):
         return None
-    traces = wide[columns].dropna()
-    if not len(traces):
-        return None
-    share, compiling, execution, python, wait = map(
-        float, traces.sort_values(columns[0]).iloc[-1].tolist()
-    )
-    if share < MOSTLY:
-        return None
+    # Of a trace without compilations the first two are missing.
+    traces = wide[columns].dropna(subset=columns[2:]).fillna(0.0)
+    share, compiling, execution, python, wait = (traces[column] for column in columns)
     inside = execution + python + (0.0 if wait_is_apart else wait)
-    return TracedCompiling(share, compiling, inside - compiling)
+    if not len(traces) or share.max() < MOSTLY:
+        return None
+    computing_ms = float((inside - compiling).max())
+    most = int(share.argmax())
+    return TracedCompiling(float(share.iloc[most]), float(compiling.iloc[most]), computing_ms)
 
 
 def with_compiling_apart(intervals: pd.DataFrame, found: TracedCompiling) -> pd.DataFrame:
-    """Intervals in which compiling is what steps compute for beyond the trace's computing.
+    """Intervals in which compiling is what steps compute for beyond the traces' computing.
 
     Arguments:
         intervals: as in `Summary.intervals`.
-        found: what a trace of the same run showed.
+        found: what traces of the same run showed.
     """
     inside = intervals["compute"]
     if "dispatch" in intervals:

@@ -40,9 +40,9 @@ def _how_compiling_is_told(summary: Summary) -> str:
     compiling = summary.compiling
     if compiling is not None:
         return (
-            f"A trace shows that it did in {compiling.share:.0%} of the traced steps, and that "
-            f"they spent {compiling.computing_ms:.3g} ms on the rest: what steps compute for "
-            "beyond that is counted as compiling."
+            f"A trace shows that it did in {compiling.share:.0%} of the traced steps, which spent "
+            f"{compiling.computing_ms:.3g} ms at most on the rest: what steps compute for beyond "
+            "that is counted as compiling."
         )
     by_length = "Shapes can differ here, and compiling is told from computing by its length"
     if summary.trace:

@@ -74,9 +74,15 @@ def test_a_single_compilation_in_the_window_does_not_make_the_rest_compiling():
 
 
 def test_of_several_traces_the_one_that_saw_most_compilations_tells():
-    later = traced(100, compiled=0.6, compiling=80.0, executing=900.0)
+    later = traced(100, compiled=0.6, compiling=80.0, executing=20.0)
     quiet = traced(110, compiled=0.0, compiling=0.0, executing=20.0)
     assert run(MOSTLY, later, quiet).parts == run(MOSTLY).parts
+
+
+@pytest.mark.parametrize("compiled", [0.0, 0.6])
+def test_long_steps_of_another_trace_are_computing_and_not_compiling(compiled):
+    longer = traced(100, compiled=compiled, compiling=80.0 * bool(compiled), executing=149.0)
+    assert run(MOSTLY, longer).parts["compile"] == 0.0
 
 
 def test_what_the_split_has_found_itself_is_added_to():
@@ -92,6 +98,6 @@ def test_where_the_wait_is_not_apart_it_is_no_compiling():
 
 def test_the_note_says_what_is_counted_as_compiling():
     notes = diagnosis_of(run(MOSTLY)).notes
-    assert any("in 90% of the traced steps, and that they spent 31 ms" in note for note in notes)
+    assert any("in 90% of the traced steps, which spent 31 ms at most" in note for note in notes)
     plain = diagnosis_of(summary(compute=10.0)).notes
     assert not any("compil" in note for note in plain)
