@@ -11,23 +11,15 @@ from typing import Any
 import keras
 
 from keras_perf.observation.completed_executions import Completed
-from keras_perf.observation.facts.gpu_use import gpu_use_facts
-from keras_perf.observation.facts.in_the_step import OperationsInTheStep
-from keras_perf.observation.facts.machine_facts import machine_facts
-from keras_perf.observation.facts.model_facts import (
-    model_facts,
-    rows_may_differ,
-    trace_counter,
-)
+from keras_perf.observation.facts.batch_shapes import rows_may_differ
+from keras_perf.observation.facts.model_facts import trace_counter
 from keras_perf.observation.facts.pipeline_model import PipelineModel
-from keras_perf.observation.facts.step_work import WorkQuestion
 from keras_perf.observation.failure_line import ends_harmlessly, warn_of
 from keras_perf.observation.listener import Plan
 from keras_perf.observation.listeners import Audience
-from keras_perf.observation.run_record import Recording
+from keras_perf.observation.observed_training import ObservedTraining
 from keras_perf.observation.trials import Trials
 from keras_perf.observation.warmup_and_intervals import Over, Pace
-from keras_perf.observers.asking import Questions
 from keras_perf.observers.delayed_signals import PATIENCE_S, uninterrupted
 from keras_perf.observers.steps.garbage import CollectorPauses
 from keras_perf.observers.steps.timeline import Timeline
@@ -39,33 +31,20 @@ from keras_perf.records.run_names import RUN
 _STEADY, _TRACED, _WARMUP = Kind.STEADY, Kind.TRACED, Kind.WARMUP
 
 
-class Observation:
+class Observation(ObservedTraining):
     """One timeline, and the audience that is told of it, while one training runs.
 
     Whoever drives the training is a subclass. It calls `begin` before each execution and
     `returned` after it, `interrupt` where something else than training follows, and `close`.
 
     Attributes:
-        model: being trained.
         now: the clock of all its times, in nanoseconds.
         timeline: fed here and by the driver.
         audience: who is told.
         pace: when warm-up, stretches and intervals are over.
         trials: what the training allows for trials of other numbers of steps per execution.
-        step: optimizer steps before the next execution.
-        first_step: optimizer steps before this training.
         batch: steps since the epoch began, or since the last interruption.
-        steps_per_execution: of an ordinary execution.
-        fetches_per_step: how often a step asks the iterator for an element.
         mid_epoch: more executions may follow without an interruption.
-        epochs: number of epochs asked for, where that is known.
-        epoch_steps: steps of a whole epoch, as far as they are known.
-        input_kind: as in `InputFacts`.
-        pipeline: tf.data's model behind the iterator.
-        work: counts what a step multiplies, at the end.
-        rows_differ: batches may have different numbers of rows; None if that is not known.
-        recording: where listeners write.
-        traces: how often TensorFlow has traced the train function.
         diagnoses: the diagnosis is written at the end.
     """
 
@@ -82,73 +61,24 @@ class Observation:
         fetches_per_step: float = 1.0,
         run: str = RUN,
     ) -> None:
-        self.model = model
+        super().__init__(model, steps_per_execution, fetches_per_step, first_step, run)
         self.now = clock
         self.timeline = Timeline()
         self.audience = Audience()
-        self.first_step = self.step = first_step
         self.batch = 0
-        self.fetches_per_step = fetches_per_step
         self.mid_epoch = False
-        self.epochs: int | None = None
-        self.epoch_steps: int | None = None
-        self.input_kind: str | None = None
-        self.pipeline: PipelineModel | None = None
-        self.work = WorkQuestion()
-        self.rows_differ: bool | None = None
-        self.recording = Recording(run, self._facts)
-        self.recording.learn(gpu_use_facts())
         self.diagnoses = True
         self.closed, self._closing = False, threading.Lock()
         self._begun = clock()
-        self.steps_per_execution = steps_per_execution
         self.pace = Pace(steps_per_execution, fetches_per_step, self._begun)
         self._completed = Completed(
             self.timeline, self.audience, fetches_per_step, lambda: self.shapes_differ
         )
         self._runs(function)
-        self._in_the_step = OperationsInTheStep()
         self._collector = CollectorPauses(clock, self.timeline.collected)
 
-    # -- what only the driver knows ------------------------------------------------------
-
-    @property
-    def shapes_differ(self) -> bool:
-        """XLA compiles the steps, and batches may differ in more than their number of rows."""
-        return False
-
-    def settings(self) -> Questions:
-        """What the driver adds to the facts of the run: name → what is asked."""
-        raise NotImplementedError
-
-    def _facts(self) -> Questions:
-        """What is known of a training without measuring: versions, settings, sizes."""
-        return {
-            **machine_facts(),
-            **model_facts(self.model),
-            "steps_per_execution": lambda: self.steps_per_execution,
-            "operations_in_step": lambda: self._in_the_step(self._ordinary.function, self.traces),
-            "input_kind": lambda: self.input_kind,
-            "shapes_differ": lambda: self.shapes_differ,
-            "rows_differ": lambda: self.rows_differ,
-            "first_step": lambda: self.first_step,
-            "last_step": lambda: self.step,
-            "epoch_steps": lambda: self.epoch_steps,
-            "epochs": lambda: self.epochs,
-            "step_work": lambda: self.work.asked(
-                self._ordinary.function,
-                examples=self.recording.facts.length.examples_per_step,
-                replicas=self.settings()["replicas"](),
-                batches_per_step=self.fetches_per_step,
-                steps_per_call=self.steps_per_execution,
-            ),
-            "function_traces": lambda: self.traces,
-            **self.settings(),
-        }
-
-    def examples_per_step(self) -> float | None:
-        """Examples in a step, where they are known; asked while the device is idle."""
-        return None
+    def _function_asked(self) -> Any:
+        return self._ordinary.function
 
     def exchanged(self, interval: Interval) -> Mapping[str, float]:
         """Tag → value of what several workers spent on exchanging gradients."""

@@ -1,4 +1,4 @@
-"""What a model and the input of a `fit` tell about themselves."""
+"""What a model tells about itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import keras
 import tensorflow as tf
 
 from keras_perf.observation.facts.gpu_use import variables_on
-from keras_perf.observation.facts.pipeline_model import PipelineModel
 from keras_perf.observers.asking import Questions, unwarned
 from keras_perf.trials.train_function import inner_function
 
@@ -27,6 +26,17 @@ def model_facts(model: keras.Model) -> Questions:
         "unrolled_steps_per_execution": lambda: getattr(
             model, "unrolled_steps_per_execution", None
         ),
+    }
+
+
+def keras_settings(model: keras.Model) -> Questions:
+    """Name → what is asked of how Keras trains a model."""
+    return {
+        "run_eagerly": lambda: bool(model.run_eagerly),
+        "jit_compile": lambda: bool(model.jit_compile),
+        "optimizer": lambda: type(model.optimizer).__name__,
+        "strategy": lambda: type(model.distribute_strategy).__name__,
+        "replicas": lambda: int(model.distribute_strategy.num_replicas_in_sync),
     }
 
 
@@ -115,27 +125,6 @@ def trace_counter(function: Any) -> Callable[[], int]:
     """
     found = inner_function(function)
     return (lambda: 0) if found is None else found.experimental_get_tracing_count
-
-
-def compiles_for_shapes(pipeline: PipelineModel | None) -> bool:
-    """Batches may differ in more than their number of rows, and XLA compiles for each shape.
-
-    A last, smaller batch is known by its place.
-    """
-    return any(shape is None or None in shape[1:] for shape in _batch_shapes(pipeline))
-
-
-def rows_may_differ(pipeline: PipelineModel | None) -> bool:
-    """A batch may have fewer rows than others, as the last one has without `drop_remainder`."""
-    shapes = _batch_shapes(pipeline)
-    return not shapes or any(shape is None or None in shape[:1] for shape in shapes)
-
-
-def _batch_shapes(pipeline: PipelineModel | None) -> list[list[int | None] | None]:
-    """Of each part of a batch; None where not even the number of axes is known."""
-    specs = tf.nest.flatten(getattr(getattr(pipeline, "iterator", None), "element_spec", ()))
-    shapes = [getattr(spec, "shape", None) for spec in specs]
-    return [None if s is None or s.rank is None else s.as_list() for s in shapes]
 
 
 def layer_widths(model: keras.Model) -> list[int]:

@@ -12,8 +12,8 @@ import tensorflow as tf
 
 from keras_perf.observation.facts.ending_facts import ended_by
 from keras_perf.observation.facts.model_facts import (
-    compiles_for_shapes,
     examples_per_step,
+    keras_settings,
     optimizer_iterations,
     require_train_function,
 )
@@ -29,7 +29,7 @@ from keras_perf.observation.of_fit.epoch_length import EpochLength
 from keras_perf.observation.of_fit.trials_of_fit import TrialsOfFit
 from keras_perf.observers.asking import Questions
 from keras_perf.records.execution import Kind
-from keras_perf.trials.train_function import TrainFunction
+from keras_perf.trials.train_function import TrainFunction, put_train_function
 
 
 class FitObservation(Observation):
@@ -50,21 +50,16 @@ class FitObservation(Observation):
         clock: Callable[[], int],
     ) -> None:
         require_train_function(model)
-        super().__init__(
-            model,
-            model.train_function,
-            int(model.steps_per_execution),
-            clock=clock,
-            first_step=optimizer_iterations(model) or 0,
-        )
+        function, steps = model.train_function, int(model.steps_per_execution)
+        first_step = optimizer_iterations(model) or 0
+        super().__init__(model, function, steps, clock=clock, first_step=first_step)
         self._when_closed = when_closed
         asked = asked_of_fit(callbacks)
         self.epochs, self.epoch_steps = asked.epochs, asked.epoch_steps
         self.input_kind, self._asked = asked.input_kind, asked
         self.recording.batch_rows = asked.batch_rows
         self._length = EpochLength(model, asked)
-        self._epochs_done = 0
-        self._shapes_differ = self._exhausted = False
+        self._epochs_done, self._exhausted = 0, False
         tell = partial(self.audience.tell, "validation_ends")
         self.validations = Validations(model, tell, clock)
         self.answers = Answers()
@@ -77,7 +72,7 @@ class FitObservation(Observation):
         self._timing = CallbackTiming(callbacks, self) if callbacks is not None else None
         if self._timing is None:
             # Nobody tells when Keras calls.
-            self._put(self._wrapper)
+            put_train_function(self.model, self._wrapper)
         self._predicts = PredictsInHooks(model, clock)
 
     # -- what only `fit` knows -----------------------------------------------------------
@@ -97,12 +92,9 @@ class FitObservation(Observation):
         return self._timing.batch_hooks if self._timing is not None else []
 
     @property
-    def shapes_differ(self) -> bool:
-        """XLA compiles the steps, and batches may differ in more than their number of rows."""
-        # Between epochs there is no pipeline to ask.
-        differ = bool(self.model.jit_compile) and compiles_for_shapes(self.pipeline)
-        self._shapes_differ = self._shapes_differ or differ
-        return self._shapes_differ
+    def compiled_by_xla(self) -> bool:
+        """As Keras has decided, or was told."""
+        return bool(self.model.jit_compile)
 
     @property
     def data(self) -> Any:
@@ -111,13 +103,8 @@ class FitObservation(Observation):
 
     def settings(self) -> Questions:
         """Keras's settings of the `fit`."""
-        model = self.model
         return {
-            "run_eagerly": lambda: bool(model.run_eagerly),
-            "jit_compile": lambda: bool(model.jit_compile),
-            "optimizer": lambda: type(model.optimizer).__name__,
-            "strategy": lambda: type(model.distribute_strategy).__name__,
-            "replicas": lambda: int(model.distribute_strategy.num_replicas_in_sync),
+            **keras_settings(self.model),
             "function_replacements": lambda: self.replacements,
             "predicts": self._predicts.calls,
             "batch_hooks": lambda: sorted({owner for _, owner in self.batch_hooks}),
@@ -136,13 +123,6 @@ class FitObservation(Observation):
         self.trials.runs(self._function)
         self._runs(self._function)
 
-    def _put(self, function: TrainFunction) -> None:
-        """Makes it the model's train function.
-
-        Past Keras's own `__setattr__`, which looks for variables to track and takes 3 µs.
-        """
-        vars(self.model)["train_function"] = function
-
     def arm(self) -> None:
         """Keras calls the train function next, and it alone finds ours in its place.
 
@@ -154,7 +134,7 @@ class FitObservation(Observation):
             return
         if found is not self._function:
             self._follow()
-        self._put(self._wrapper)
+        put_train_function(self.model, self._wrapper)
 
     @harmless
     def _follow(self) -> None:
@@ -167,7 +147,7 @@ class FitObservation(Observation):
     def _execute(self, iterator: Any) -> Any:
         """In place of the model's train function."""
         if self.times_callbacks:
-            self._put(self._function)
+            put_train_function(self.model, self._function)
         if self.closed or self._is_of_another(iterator):
             return self._function(iterator)
         if self.answers.left:
@@ -247,7 +227,7 @@ class FitObservation(Observation):
         self.trials.epoch_ended(self.batch)
         self.epoch_steps = self.batch
         # XLA compiles for the smaller last batch the first time it comes, without a new trace.
-        may_have_compiled = bool(self.model.jit_compile) and not self._epochs_done
+        may_have_compiled = self.compiled_by_xla and not self._epochs_done
         self._epochs_done += 1
         # tf.data's count of gaps after the end of the data is known for single steps only.
         reliable = not self._exhausted or self.steps_per_execution == 1
@@ -264,7 +244,7 @@ class FitObservation(Observation):
         self.validations.release()
         self._predicts.restore()
         if vars(self.model).get("train_function") is self._wrapper:
-            self._put(self._function)
+            put_train_function(self.model, self._function)
         if self._timing is not None:
             self._timing.restore()
         self._when_closed(self)

@@ -10,7 +10,6 @@ import keras
 import tensorflow as tf
 
 from keras_perf.observation.facts.dataset_graph import dataset_behind, dataset_graph
-from keras_perf.observation.facts.model_facts import compiles_for_shapes
 from keras_perf.observation.facts.pipeline_model import PipelineModel
 from keras_perf.observation.listener import Plan
 from keras_perf.observation.observation import Observation
@@ -95,9 +94,9 @@ class LoopObservation(Observation):
     # -- what only the loop knows --------------------------------------------------------
 
     @property
-    def shapes_differ(self) -> bool:
-        """XLA compiles the steps, and batches may differ in more than their number of rows."""
-        return bool(self._jit_compile) and compiles_for_shapes(self.pipeline)
+    def compiled_by_xla(self) -> bool:
+        """The user has said so."""
+        return bool(self._jit_compile)
 
     def settings(self) -> Questions:
         """What is known of the loop."""

@@ -1,0 +1,28 @@
+"""In what the shapes of batches may differ, as the iterator tells."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from keras_perf.observation.facts.pipeline_model import PipelineModel
+
+
+def compiles_for_shapes(pipeline: PipelineModel | None) -> bool:
+    """Batches may differ in more than their number of rows, and XLA compiles for each shape.
+
+    A last, smaller batch is known by its place.
+    """
+    return any(shape is None or None in shape[1:] for shape in _batch_shapes(pipeline))
+
+
+def rows_may_differ(pipeline: PipelineModel | None) -> bool:
+    """A batch may have fewer rows than others, as the last one has without `drop_remainder`."""
+    shapes = _batch_shapes(pipeline)
+    return not shapes or any(shape is None or None in shape[:1] for shape in shapes)
+
+
+def _batch_shapes(pipeline: PipelineModel | None) -> list[list[int | None] | None]:
+    """Of each part of a batch; None where not even the number of axes is known."""
+    specs = tf.nest.flatten(getattr(getattr(pipeline, "iterator", None), "element_spec", ()))
+    shapes = [getattr(spec, "shape", None) for spec in specs]
+    return [None if s is None or s.rank is None else s.as_list() for s in shapes]

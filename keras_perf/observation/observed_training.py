@@ -1,0 +1,111 @@
+"""What is known of a training that is observed, without measuring."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+
+from keras_perf.observation.facts.batch_shapes import compiles_for_shapes
+from keras_perf.observation.facts.gpu_use import gpu_use_facts
+from keras_perf.observation.facts.in_the_step import OperationsInTheStep
+from keras_perf.observation.facts.machine_facts import machine_facts
+from keras_perf.observation.facts.model_facts import model_facts
+from keras_perf.observation.facts.pipeline_model import PipelineModel
+from keras_perf.observation.facts.step_work import WorkQuestion
+from keras_perf.observation.run_record import Recording
+from keras_perf.observers.asking import Questions
+
+
+class ObservedTraining:
+    """The questions that are asked of a training, whoever drives it, and what they are about.
+
+    Attributes:
+        model: being trained.
+        first_step: optimizer steps before this training.
+        step: optimizer steps before the next execution.
+        traces: how often TensorFlow has traced the train function.
+        steps_per_execution: of an ordinary execution.
+        fetches_per_step: how often a step asks the iterator for an element.
+        epochs: number of epochs asked for, where that is known.
+        epoch_steps: steps of a whole epoch, as far as they are known.
+        input_kind: as in `InputFacts`.
+        pipeline: tf.data's model behind the iterator.
+        rows_differ: batches may have different numbers of rows; None if that is not known.
+        work: counts what a step multiplies, at the end.
+        recording: where listeners write.
+    """
+
+    traces: int
+
+    def __init__(
+        self,
+        model: keras.Model,
+        steps_per_execution: int,
+        fetches_per_step: float,
+        first_step: int,
+        run: str,
+    ) -> None:
+        self.model = model
+        self.steps_per_execution = steps_per_execution
+        self.fetches_per_step = fetches_per_step
+        self.first_step = self.step = first_step
+        self.epochs: int | None = None
+        self.epoch_steps: int | None = None
+        self.input_kind: str | None = None
+        self.pipeline: PipelineModel | None = None
+        self.rows_differ: bool | None = None
+        self.work = WorkQuestion()
+        self._in_the_step = OperationsInTheStep()
+        self._shapes_differ = False
+        self.recording = Recording(run, self._facts)
+        self.recording.learn(gpu_use_facts())
+
+    @property
+    def shapes_differ(self) -> bool:
+        """XLA compiles the steps, and batches may differ in more than their number of rows."""
+        # Between epochs there is no pipeline to ask.
+        self._shapes_differ |= self.compiled_by_xla and compiles_for_shapes(self.pipeline)
+        return self._shapes_differ
+
+    @property
+    def compiled_by_xla(self) -> bool:
+        """XLA compiles the steps."""
+        return False
+
+    def settings(self) -> Questions:
+        """What the driver adds to the facts of the run: name → what is asked."""
+        raise NotImplementedError
+
+    def _facts(self) -> Questions:
+        """What is known of a training without measuring: versions, settings, sizes."""
+        return {
+            **machine_facts(),
+            **model_facts(self.model),
+            "steps_per_execution": lambda: self.steps_per_execution,
+            "operations_in_step": lambda: self._in_the_step(self._function_asked(), self.traces),
+            "input_kind": lambda: self.input_kind,
+            "shapes_differ": lambda: self.shapes_differ,
+            "rows_differ": lambda: self.rows_differ,
+            "first_step": lambda: self.first_step,
+            "last_step": lambda: self.step,
+            "epoch_steps": lambda: self.epoch_steps,
+            "epochs": lambda: self.epochs,
+            "step_work": lambda: self.work.asked(
+                self._function_asked(),
+                examples=self.recording.facts.length.examples_per_step,
+                replicas=self.settings()["replicas"](),
+                batches_per_step=self.fetches_per_step,
+                steps_per_call=self.steps_per_execution,
+            ),
+            "function_traces": lambda: self.traces,
+            **self.settings(),
+        }
+
+    def examples_per_step(self) -> float | None:
+        """Examples in a step, where they are known; asked while the device is idle."""
+        return None
+
+    def _function_asked(self) -> Any:
+        """What ordinary executions call."""
+        raise NotImplementedError
