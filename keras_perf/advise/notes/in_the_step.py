@@ -70,7 +70,7 @@ def distribution_notes(facts: RunFacts) -> Iterator[str]:
             "experimental_fetch_to_device is False: batches stay in the host's memory until a step "
             "uses them."
         )
-    if options.get("replication_mode") == "PER_REPLICA":
+    if settings.replicas > 1 and options.get("replication_mode") == "PER_REPLICA":
         yield (
             "experimental_replication_mode is PER_REPLICA: the input pipeline runs once for each "
             f"of the {settings.replicas} replicas, on the same CPUs."

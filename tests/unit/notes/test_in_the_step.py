@@ -75,3 +75,7 @@ def test_options_that_somebody_set_are_told(option, value, words):
 
 def test_a_dataset_without_options_is_not_spoken_of():
     assert shared({}, workers=2, replicas=2) == []
+
+
+def test_a_single_replica_has_the_only_pipeline():
+    assert shared({"replication_mode": "PER_REPLICA"}, replicas=1) == []
