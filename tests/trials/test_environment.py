@@ -1,5 +1,7 @@
 """Settings of the environment, each tried in a process of its own."""
 
+import subprocess
+import sys
 from contextlib import contextmanager
 
 import pytest
@@ -9,7 +11,9 @@ from batch_models import dataset, model
 import keras_perf as kp
 from keras_perf.records.run.advice_trials import AdviceTrials
 from keras_perf.trials.environment import tried_settings
+from keras_perf.trials.environment.handed_training import HandedTraining
 from keras_perf.trials.environment.process import FailedError, training_process
+from keras_perf.trials.environment.program_settings import ProgramSettings
 from keras_perf.trials.environment.settings import EnvironmentSetting, possible_settings
 from keras_perf.trials.environment.tried_settings import EnvironmentTrials
 from keras_perf.trials.other_process import saved_model
@@ -192,6 +196,25 @@ def test_one_that_cannot_be_started_failed(tmp_path, monkeypatch):
 def test_what_is_no_text_in_the_path_of_modules_is_passed_over(monkeypatch, tmp_path):
     monkeypatch.setattr("sys.path", [tmp_path, "/there"])
     assert saved_model.environment()["PYTHONPATH"] == "/there"
+
+
+def test_what_a_program_sets_is_set_in_its_child_too():
+    program = (
+        "import tensorflow as tf; from keras_perf.trials.environment.program_settings import "
+        "ProgramSettings; ProgramSettings(1, 2, False, False).apply(); "
+        "print(ProgramSettings.of_this_process())"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert told.stdout.strip() == str(ProgramSettings(1, 2, on_gpu=False, tensor_float_32=False))
+
+
+def test_settings_of_the_program_are_handed_over(tmp_path):
+    setup = Setup(model(), require_graph(dataset()), jit_compile=False, run_eagerly=False)
+    HandedTraining.of(setup, tmp_path)
+    read = HandedTraining.written_in(tmp_path)
+    assert read.settings == ProgramSettings.of_this_process()
 
 
 # -- a real one --------------------------------------------------------------------------

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import tensorflow as tf
-
 from keras_perf.records.run.advice_trials import ENVIRONMENT, AdviceTrials, NotTried, TriedChange
 from keras_perf.trials.environment.handed_training import HandedTraining
 from keras_perf.trials.environment.process import FailedError, TrainingProcess, training_process
+from keras_perf.trials.environment.program_settings import ProgramSettings
 from keras_perf.trials.environment.settings import EnvironmentSetting, possible_settings
 from keras_perf.trials.in_turn import in_turn
 from keras_perf.trials.other_process.saved_model import in_one_line
@@ -29,15 +28,11 @@ LIMIT_S = 120.0
 
 def settings_to_try() -> list[EnvironmentSetting]:
     """Those that differ from how this process was started."""
-    threading = tf.config.threading
-    threads = {
-        "intra_op": threading.get_intra_op_parallelism_threads(),
-        "inter_op": threading.get_inter_op_parallelism_threads(),
-    }
+    program = ProgramSettings.of_this_process()
+    threads = {"intra_op": program.intra_op, "inter_op": program.inter_op}
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    on_gpu = bool(tf.config.list_logical_devices("GPU"))
-    return list(possible_settings(os.environ, cores, threads, on_gpu=on_gpu))
+    return list(possible_settings(os.environ, cores, threads, on_gpu=program.on_gpu))
 
 
 @dataclass
