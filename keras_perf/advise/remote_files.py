@@ -26,7 +26,28 @@ MOUNTS = (
 )
 """Types of mounts whose files come over a network, or from the host of a virtual machine."""
 
-LOCAL = ("ram://", "fuse.fuse-overlayfs", "fuse.lxcfs", "fuse.snapfuse", "fuse.squashfuse")
+LOCAL = (
+    "ram://",
+    "fuse.bindfs",
+    "fuse.cryfs",
+    "fuse.encfs",
+    "fuse.exfat",
+    "fuse.fuse-ext2",
+    "fuse.fuse-overlayfs",
+    "fuse.fuse2fs",
+    "fuse.gocryptfs",
+    "fuse.lxcfs",
+    "fuse.mergerfs",
+    "fuse.ntfs",
+    "fuse.ntfs-3g",
+    "fuse.ratarmount",
+    "fuse.shfs",
+    "fuse.snapfuse",
+    "fuse.squashfuse",
+    "fuse.squashfuse_ll",
+    "fuse.unionfs",
+)
+"""What lies on a disk of the machine, or in its memory."""
 
 COMPUTES = 0.5
 """An input that computes for more than this share of the time that a batch takes does not only

@@ -134,8 +134,10 @@ def compare(arguments: argparse.Namespace) -> int:
         return 0
     from keras_perf.report.text.judgement import judgement
 
-    complain(f"keras-perf compare: {judgement(comparison.change, arguments.fail_if_slower)}")
-    return int(bool(comparison.change.exceeds(arguments.fail_if_slower)))
+    change = comparison.change
+    judged = judgement(change, arguments.fail_if_slower, comparison.timed)
+    complain(f"keras-perf compare: {judged}")
+    return int(bool(change.exceeds(arguments.fail_if_slower)))
 
 
 def history(arguments: argparse.Namespace) -> None:

@@ -55,6 +55,12 @@ class Comparison:
         """
         return summary_change(self.before.summary, self.after.summary)
 
+    @property
+    def timed(self) -> str:
+        """What `change` is of: `a step`, or `an example` where batches differ in size."""
+        same = examples_ratio(self.before.summary, self.after.summary) == 1.0
+        return "a step" if same else "an example"
+
     def to_frame(self) -> pd.DataFrame:
         """A row a part: `part`, `before_ms`, `after_ms`, `saved_ms`, `low`, `high`, per step.
 
@@ -156,7 +162,8 @@ class Comparison:
             return ""
         return (
             "It may be chance all the same: intervals close in time resemble each other, and with "
-            f"that a step takes {change.low:.2f} to {change.high:.2f} times as long as before."
+            f"that {self.timed} takes {change.low:.2f} to {change.high:.2f} times as long as "
+            "before."
         )
 
     def _few_intervals(self) -> str:

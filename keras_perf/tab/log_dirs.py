@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Any
 
@@ -17,12 +18,13 @@ def log_dirs(logdir: str | None, flags: Any) -> dict[str, str]:
             front and a path may be an address such as `gs://…`.
     """
     if logdir:
-        return {"": logdir}
+        return {"": os.path.expanduser(logdir)}
     spec = getattr(flags, "logdir_spec", "") or ""
     found = {}
     for each in filter(None, spec.split(",")):
         name, colon, path = each.partition(":")
         if not colon or each.startswith("/") or _ADDRESS.match(each):
             name = path = each
-        found[name] = path
+        # TensorBoard takes several directories with one name.
+        found[path if name in found else name] = os.path.expanduser(path)
     return found

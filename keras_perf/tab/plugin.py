@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Mapping
 from importlib.resources import files
 from threading import Lock
@@ -14,8 +15,11 @@ from werkzeug import wrappers
 from keras_perf.report.page.html import document_part
 from keras_perf.report.page.page import page_content, side_by_side
 from keras_perf.report.page.style import STYLE
+from keras_perf.report.run_report import RunReport
 from keras_perf.tab.log_dirs import log_dirs
-from keras_perf.tab.shown_runs import ShownRuns
+from keras_perf.tab.shown_runs import ShownRuns, UnknownRunError
+
+LOGGER = logging.getLogger(__name__)
 
 MOST_COMPARED = 8
 """Runs on one page; all of them are in the table."""
@@ -54,7 +58,7 @@ class PerformancePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
     def is_active(self) -> bool:
         """Whether there is a run to show."""
-        return bool(self._runs.listed())
+        return self._runs.any_known()
 
     def frontend_metadata(self) -> base_plugin.FrontendMetadata:
         """The tab's name and its module; it looks for what is new by itself."""
@@ -69,21 +73,31 @@ class PerformancePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
     def _page(self, request: wrappers.Request) -> wrappers.Response:
         """The runs that `run=` names, as one page: the first, and what changed since."""
-        return self._of_runs(request.args.getlist("run")[:MOST_COMPARED], page_content)
+        names = request.args.getlist("run")[:MOST_COMPARED]
+        if not names:
+            return _answer("run must name a run.", "text/plain", 400)
+        try:
+            return self._drawn(page_content, [self._runs.report(name) for name in names])
+        except UnknownRunError as error:
+            return _answer(f"There is no run {error.args[0]!r} any more.", "text/plain", 404)
+        except Exception as error:
+            LOGGER.warning("The page of %s cannot be made.", names, exc_info=True)
+            why = str(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+            return _answer(f"The run cannot be read: {why}", "text/plain", 500)
 
     def _table(self, request: wrappers.Request) -> wrappers.Response:
-        """All runs, a row each."""
-        return self._of_runs([run.name for run in self._runs.listed()], side_by_side)
-
-    def _of_runs(self, names: list[str], told: Callable[[Any], Any]) -> wrappers.Response:
-        try:
-            reports = [self._runs.report(name) for name in names]
-        except KeyError as error:
-            return _answer(f"There is no run {error.args[0]!r} any more.", "text/plain", 404)
-        except OSError as error:
-            return _answer(f"The run cannot be read: {error}", "text/plain", 500)
+        """All runs that can be read, a row each."""
+        reports = []
+        for run in self._runs.listed():
+            try:
+                reports.append(self._runs.report(run.name))
+            except Exception:
+                LOGGER.warning("%s is left out of the table.", run.name, exc_info=True)
         if not reports:
-            return _answer("run must name a run.", "text/plain", 400)
+            return _answer("There is no run that can be read.", "text/plain", 404)
+        return self._drawn(side_by_side, reports)
+
+    def _drawn(self, told: Callable[[Any], Any], reports: list[RunReport]) -> wrappers.Response:
         with self._drawing:
             return _answer(document_part(told(reports)), "text/html")
 

@@ -7,20 +7,28 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from threading import Lock
+from threading import Lock, Thread
 from zlib import crc32
 
+from keras_perf.analyse.training import trainings
 from keras_perf.files.any_path import AnyPath, any_path, size_and_time
 from keras_perf.files.remote_path import RemotePath
 from keras_perf.read.event_files import NoRunError, run_files
 from keras_perf.records.run_names import RUN, without_worker
-from keras_perf.report.run_report import RunReport, run_reports
+from keras_perf.report.run_report import RunReport, report_of
 
-KEPT = 64
-"""So many reports are kept in memory."""
+MOST_SCALARS = 5_000_000
+"""Reports are kept in memory until their scalars are more than so many."""
+
+PATIENCE_S = 2.0
+"""Seconds that TensorBoard waits at most to hear whether there is a run."""
 
 FRESH_S, REMOTE_FRESH_S = 2.0, 30.0
 """Seconds until directories are listed again; behind a URL each listing is a request."""
+
+
+class UnknownRunError(Exception):
+    """No run has this name."""
 
 
 @dataclass(frozen=True)
@@ -30,12 +38,14 @@ class ShownRun:
     Attributes:
         name: as the reader sees it.
         log_dir: to report.
+        run: below it, the one that is meant.
         version: another one whenever its files have changed.
         changed: when they did, in seconds since 1970.
     """
 
     name: str
     log_dir: str
+    run: str
     version: str
     changed: float
 
@@ -54,36 +64,73 @@ class ShownRuns:
         self._log_dirs, self._clock = log_dirs, clock
         remote = any(isinstance(any_path(each), RemotePath) for each in log_dirs.values())
         self._fresh_s = REMOTE_FRESH_S if remote else FRESH_S
-        self._lock = Lock()
+        self._listing, self._reading = Lock(), Lock()
         self._listed: tuple[ShownRun, ...] = ()
         self._listed_at = -float("inf")
-        self._reports: OrderedDict[tuple[str, str], RunReport] = OrderedDict()
+        self._reports: OrderedDict[tuple[str, str], tuple[str, RunReport]] = OrderedDict()
 
     def listed(self) -> tuple[ShownRun, ...]:
-        """The newest first."""
-        with self._lock:
+        """The newest first. It never waits for a run that is being read."""
+        with self._listing:
             if self._clock() - self._listed_at >= self._fresh_s:
                 found = [each for item in self._log_dirs.items() for each in _runs_below(*item)]
                 self._listed = tuple(sorted(found, key=lambda run: run.changed, reverse=True))
                 self._listed_at = self._clock()
             return self._listed
 
+    def any_known(self) -> bool:
+        """Whether there is a run; looks only as long as none is known, and soon answers.
+
+        TensorBoard asks each of its tabs before it shows any.
+        """
+        if not self._listed:
+            looking = Thread(target=self.listed, daemon=True, name="keras_perf-tab-listing")
+            looking.start()
+            looking.join(PATIENCE_S)
+        return bool(self._listed)
+
     def report(self, name: str) -> RunReport:
-        """Of the run with this name.
+        """Of the run with this name; one run is read at a time.
 
         Raises:
-            KeyError: no run has it.
+            UnknownRunError: no run has it.
             OSError: it cannot be read.
         """
-        run = {each.name: each for each in self.listed()}[name]
-        with self._lock:
-            key = run.log_dir, run.version
-            if key not in self._reports:
-                [self._reports[key]] = run_reports([run.log_dir])
-                if len(self._reports) > KEPT:
-                    self._reports.popitem(last=False)
-            self._reports.move_to_end(key)
-            return self._reports[key]
+        run = next((each for each in self.listed() if each.name == name), None)
+        if run is None:
+            raise UnknownRunError(name)
+        report = self._kept(run)
+        if report is not None:
+            return report
+        with self._reading:
+            # Another thread may have read it meanwhile.
+            report = self._kept(run)
+            if report is None:
+                report = _report(run)
+                self._keep(run, report)
+            return report
+
+    def _kept(self, run: ShownRun) -> RunReport | None:
+        version, report = self._reports.get((run.log_dir, run.run), ("", None))
+        return report if version == run.version else None
+
+    def _keep(self, run: ShownRun, report: RunReport) -> None:
+        """In place of an earlier version; those that were read first are given up first."""
+        self._reports.pop((run.log_dir, run.run), None)
+        self._reports[run.log_dir, run.run] = run.version, report
+        while len(self._reports) > 1 and self._scalars() > MOST_SCALARS:
+            self._reports.popitem(last=False)
+
+    def _scalars(self) -> int:
+        return sum(len(report.scalars) for _, report in self._reports.values())
+
+
+def _report(run: ShownRun) -> RunReport:
+    # Below a run another one may lie.
+    found = [each for each in trainings(run.log_dir) if each.name == run.run]
+    if not found:
+        raise FileNotFoundError(f"{run.log_dir} holds no such run any more")
+    return report_of(run.log_dir, found[0])
 
 
 def _runs_below(group: str, log_dir: str) -> list[ShownRun]:
@@ -104,6 +151,7 @@ def _shown(group: str, log_dir: str, run: str, files: Iterable[AnyPath]) -> Show
     return ShownRun(
         str(PurePosixPath(group, below)),
         str(any_path(log_dir) / str(below)),
+        RUN if place.name == RUN else ".",
         f"{crc32(repr(told).encode(errors='surrogateescape')):08x}",
         max(seconds for _, (_, seconds) in told),
     )

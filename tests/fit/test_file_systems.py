@@ -91,6 +91,24 @@ def test_texts_of_a_dataset_that_reads_no_files_are_no_names():
     assert systems(names("gs://bucket/a", "/etc/passwd").map(lambda text: text)) == ()
 
 
+@pytest.mark.parametrize("text", ["/", "//", ".", "./", "../", "cat", "http://a.b/", "https://c"])
+def test_a_text_in_a_function_that_reads_is_no_name_of_a_file(mounts, monkeypatch, text):
+    (mounts / "share/cat").mkdir()
+    monkeypatch.chdir(mounts / "share")
+    with (mounts / "mounts").open("a") as rows:
+        rows.write("\nserver:/ / nfs4 rw 0 0")
+
+    def read_with_label(name):
+        return tf.io.read_file(name), tf.strings.split(name, text)[-1] == text
+
+    assert systems(names(str(mounts / "b.tfrecord")).map(read_with_label)) == ("ext4",)
+
+
+def test_a_folder_that_names_are_made_with_is_known_by_its_mount(mounts):
+    folder = tf.constant(f"{mounts}/share/")
+    assert systems(names("a", "b").map(lambda name: tf.io.read_file(folder + name))) == ("nfs4",)
+
+
 def test_what_is_no_file_or_where_nobody_tells_of_mounts_is_not_known(mounts, monkeypatch):
     assert systems(records(["no such file"])) == ()
     monkeypatch.setattr(module, "MOUNTS", mounts / "nowhere")

@@ -56,6 +56,21 @@ def test_methods_objects_that_are_called_and_generators_have_lines():
     assert source_of(lambda: 0).name == ""
 
 
+def test_where_the_working_directory_is_gone_no_line_is_told(monkeypatch):
+    def is_gone():
+        raise FileNotFoundError(2, "No such file or directory")
+
+    made = {}
+    exec(compile("def made(x): return x", "relative.py", "exec"), made)
+    monkeypatch.setattr("os.getcwd", is_gone)
+    assert source_of(made["made"]) is None
+
+
+def test_a_data_loader_without_a_dataset_has_no_line():
+    odd = type("DataLoader", (), {"__module__": "torch.utils.data.odd"})()
+    assert source_of_input(odd) is None
+
+
 def test_what_nobody_wrote_has_no_line():
     assert source_of(keras.layers.Rescaling(2.0)) is None
     assert source_of(keras.callbacks.Callback().on_epoch_end) is None

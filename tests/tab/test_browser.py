@@ -129,6 +129,32 @@ def test_one_run_is_compared_with_another_and_all_are_sorted(opened):
     assert shown.first.inner_text().endswith("slow")
 
 
+def test_a_slow_answer_does_not_overwrite_what_was_chosen_meanwhile(opened):
+    page, kept = opened("quick"), []
+    page.route("**/page?run=long", lambda route: kept.append(route))
+    page.get_by_label("Run").select_option("long")
+    page.wait_for_function("document.querySelector('.said').textContent.startsWith('reading')")
+    page.get_by_label("Run").select_option("slow")
+    page.locator("h1", has_text="slow").wait_for()
+    with page.expect_response("**/page?run=long"):
+        kept[0].continue_()
+    page.wait_for_timeout(200)
+    assert page.locator("h1", has_text="slow").is_visible()
+
+
+def test_a_server_that_takes_long_is_not_asked_again_meanwhile(opened):
+    page, asked = opened("quick"), []
+    page.clock.install()
+    page.reload()
+    page.locator("h1").wait_for()
+    page.route("**/runs", lambda route: asked.append(route))
+    for _ in range(3):
+        page.clock.run_for(6_000)
+        page.wait_for_timeout(100)
+    assert len(asked) == 1
+    asked[0].continue_()
+
+
 def test_it_is_dark_where_tensorboard_is(page, tensorboard):
     page.goto(tensorboard + "#keras_perf")
     frame = page.frame_locator("iframe")

@@ -3,11 +3,13 @@
 import os
 import subprocess
 import sys
+import threading
 from html import escape
 from types import SimpleNamespace
 
 import pytest
 
+from keras_perf.tab import shown_runs
 from keras_perf.tab.loader import PerformanceLoader
 from keras_perf.tab.log_dirs import log_dirs
 
@@ -34,6 +36,90 @@ def test_a_run_that_has_grown_has_another_version_and_is_read_again(tab, runs, m
     [after] = ask("/runs").json["runs"]
     assert after["version"] != before["version"]
     assert ask("/page", run="a").text != first
+
+
+def test_of_a_run_that_grows_one_report_is_kept(tab, runs, monkeypatch):
+    monkeypatch.setattr("keras_perf.tab.shown_runs.FRESH_S", 0.0)
+    ask = tab(runs("a"))
+    for step_ms in (5.0, 6.0, 7.0):
+        ask("/page", run="a")
+        runs("a", step_ms=step_ms)
+    assert len(ask.plugin._runs._reports) == 1
+
+
+def test_reports_are_given_up_when_they_hold_many_scalars(tab, runs, monkeypatch):
+    monkeypatch.setattr("keras_perf.tab.shown_runs.MOST_SCALARS", 200)
+    ask = tab(runs("a", "b", "c", "d"))
+    assert ask("/table").text.count("<th scope") >= 4
+    assert 1 <= len(ask.plugin._runs._reports) < 4
+
+
+@pytest.mark.parametrize("breaks", [FileNotFoundError("gone"), KeyError("odd")])
+def test_a_run_that_cannot_be_read_leaves_the_others_in_the_table(tab, runs, monkeypatch, breaks):
+    report_of = shown_runs.report_of
+
+    def of_all_but_one(log_dir, training):
+        if log_dir.endswith("/bad"):
+            raise breaks
+        return report_of(log_dir, training)
+
+    monkeypatch.setattr(shown_runs, "report_of", of_all_but_one)
+    ask = tab(runs("good", "bad"))
+    table = ask("/table")
+    assert table.status_code == 200
+    assert "/good" in table.text
+    assert "/bad" not in table.text
+    page = ask("/page", run="bad")
+    assert page.status_code == 500
+    assert breaks.args[0] in page.text
+
+
+def test_a_run_in_a_folder_with_the_name_of_runs_is_told_from_the_one_above(tab, runs):
+    ask = tab(runs("a", "a/perf"))
+    assert {run["name"] for run in ask("/runs").json["runs"]} == {"a", "a/perf"}
+    for name in ("a", "a/perf"):
+        assert ask("/page", run=name).status_code == 200
+
+
+def test_while_a_long_run_is_read_the_rest_of_tensorboard_goes_on(tab, runs, monkeypatch):
+    reads, may_end = threading.Event(), threading.Event()
+    report_of = shown_runs.report_of
+
+    def long(log_dir, training):
+        if log_dir.endswith("/long"):
+            reads.set()
+            assert may_end.wait(60)
+        return report_of(log_dir, training)
+
+    monkeypatch.setattr(shown_runs, "report_of", long)
+    ask = tab(runs("long", "read"))
+    ask("/page", run="read")
+    reader = threading.Thread(target=ask, args=["/page"], kwargs={"run": "long"})
+    reader.start()
+    try:
+        assert reads.wait(60)
+        assert ask.plugin.is_active()
+        assert len(ask("/runs").json["runs"]) == 2
+        assert ask("/page", run="read").status_code == 200
+    finally:
+        may_end.set()
+        reader.join()
+
+
+def test_a_directory_that_is_listed_for_long_does_not_hold_up_tensorboard(tab, runs, monkeypatch):
+    run_files, may_end = shown_runs.run_files, threading.Event()
+
+    def long(log_dir):
+        assert may_end.wait(60)
+        return run_files(log_dir)
+
+    monkeypatch.setattr(shown_runs, "run_files", long)
+    monkeypatch.setattr(shown_runs, "PATIENCE_S", 0.01)
+    ask = tab(runs("a"))
+    assert not ask.plugin.is_active()
+    may_end.set()
+    assert ask("/runs").json["runs"]
+    assert ask.plugin.is_active()
 
 
 def test_a_page_is_that_of_the_report(tab, runs):
@@ -107,6 +193,13 @@ def test_several_directories_by_name():
     }
     assert log_dirs("/logs", None) == {"": "/logs"}
     assert log_dirs(None, None) == {}
+
+
+def test_a_name_of_two_directories_hides_neither(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/anna")
+    spec = SimpleNamespace(logdir_spec="a:~/one,a:/two")
+    assert log_dirs("", spec) == {"a": "/home/anna/one", "/two": "/two"}
+    assert log_dirs("~/logs", None) == {"": "/home/anna/logs"}
 
 
 def test_runs_of_several_directories_have_their_names(tab, runs):

@@ -1,5 +1,7 @@
 """Settings of the environment, each tried in a process of its own."""
 
+import subprocess
+import sys
 from contextlib import contextmanager
 
 import pytest
@@ -9,9 +11,12 @@ from batch_models import dataset, model
 import keras_perf as kp
 from keras_perf.records.run.advice_trials import AdviceTrials
 from keras_perf.trials.environment import tried_settings
-from keras_perf.trials.environment.process import FailedError
+from keras_perf.trials.environment.handed_training import HandedTraining
+from keras_perf.trials.environment.process import FailedError, training_process
+from keras_perf.trials.environment.program_settings import ProgramSettings
 from keras_perf.trials.environment.settings import EnvironmentSetting, possible_settings
 from keras_perf.trials.environment.tried_settings import EnvironmentTrials
+from keras_perf.trials.other_process import saved_model
 from keras_perf.trials.own_copy import require_graph
 from keras_perf.trials.training.budget import Budget
 from keras_perf.trials.training.setup import Setup
@@ -112,6 +117,25 @@ def test_one_that_fails_keeps_none_of_the_others_from_being_tried(environment):
     assert [each.why for each in found.not_tried] == ["ValueError: no such thread"]
 
 
+def test_where_the_present_training_fails_nothing_else_is_started(environment):
+    environment({(): Scripted(1.0, fails="ValueError: no such layer")})
+    found = trials_of(dataset())
+    assert [each.id for each in found.not_tried] == ["a", "b"]
+    assert {each.why for each in found.not_tried} == {"ValueError: no such layer"}
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), TypeError("odd spec")])
+def test_what_cannot_be_written_is_told_and_raises_nothing(environment, monkeypatch, error):
+    def cannot(setup, folder):
+        raise error
+
+    environment({})
+    monkeypatch.setattr(tried_settings.HandedTraining, "of", cannot)
+    found = trials_of(dataset())
+    assert len(found.not_tried) == 2
+    assert str(error.args[-1]) in found.not_tried[0].why
+
+
 def test_no_process_is_started_when_time_is_over(environment):
     environment({(): Scripted(10.0), ("A",): Scripted(5.0)})
     found = trials_of(dataset(), seconds=0.01)
@@ -130,6 +154,67 @@ def test_a_dataset_that_calls_python_is_not_handed_over(environment):
     environment({})
     called = dataset().map(lambda x, y: (tf.numpy_function(lambda a: a, [x], x.dtype), y))
     assert "calls Python" in trials_of(called).not_tried[0].why
+
+
+# -- processes that do not train ---------------------------------------------------------
+
+
+@pytest.fixture
+def child(tmp_path, monkeypatch):
+    """Sets the program that is started."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("keras_perf.trials.environment.process.CHILD", "scripted_child")
+    return lambda program: (tmp_path / "scripted_child.py").write_text(program)
+
+
+def test_what_is_printed_before_it_begins_is_passed_over(child, tmp_path):
+    child("print('welcome'); print(3); print('{}')\ninput()\nprint('{\"step_ms\": 4.0}')")
+    with training_process(tmp_path, {}, 60.0) as process:
+        process.begins()
+        assert process.step_ms() == 4.0
+
+
+@pytest.mark.parametrize("program", ["", "print('{')", "print('{}')\ninput()\nprint('{\"st')"])
+def test_one_that_ends_in_the_middle_of_an_answer_failed(child, tmp_path, program):
+    child(program)
+
+    def is_asked():
+        with training_process(tmp_path, {}, 60.0) as process:
+            process.begins()
+            process.step_ms()
+
+    with pytest.raises(FailedError, match="ended"):
+        is_asked()
+
+
+def test_one_that_cannot_be_started_failed(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.executable", str(tmp_path / "no python"))
+    with pytest.raises(FailedError, match="could be started"), training_process(tmp_path, {}, 1.0):
+        pass
+
+
+def test_what_is_no_text_in_the_path_of_modules_is_passed_over(monkeypatch, tmp_path):
+    monkeypatch.setattr("sys.path", [tmp_path, "/there"])
+    assert saved_model.environment()["PYTHONPATH"] == "/there"
+
+
+def test_what_a_program_sets_is_set_in_its_child_too():
+    program = (
+        "import tensorflow as tf; from keras_perf.trials.environment.program_settings import "
+        "ProgramSettings; ProgramSettings(1, 2, False, False).apply(); "
+        "print(ProgramSettings.of_this_process())"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert told.stdout.strip() == str(ProgramSettings(1, 2, on_gpu=False, tensor_float_32=False))
+
+
+def test_settings_of_the_program_are_handed_over(tmp_path):
+    setup = Setup(model(), require_graph(dataset()), jit_compile=False, run_eagerly=False)
+    HandedTraining.of(setup, tmp_path)
+    read = HandedTraining.written_in(tmp_path)
+    assert read.settings == ProgramSettings.of_this_process()
 
 
 # -- a real one --------------------------------------------------------------------------

@@ -13,6 +13,9 @@ import tensorflow as tf
 MOUNTS = Path("/proc/self/mounts")
 """Linux's; elsewhere the types of mounts are not known."""
 
+WEB = ("http", "https", "ftp")
+"""Schemes of links in texts; TensorFlow reads no files from there unless a package adds it."""
+
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
 
@@ -64,14 +67,22 @@ def _ends(tensor: Any) -> Iterator[str]:
 
 def _system(name: str, types: dict[str, str]) -> str | None:
     """None of a text that is no file's name, or where nobody tells."""
-    scheme = _SCHEME.match(name)
-    if scheme is not None and scheme[1].lower() != "file":
-        return f"{scheme[1].lower()}://"
-    path = name[scheme.end() :] if scheme is not None else name
-    if not os.path.exists(path):
+    found = _SCHEME.match(name)
+    scheme = found[1].lower() if found is not None else "file"
+    if scheme != "file":
+        is_link = scheme in WEB and scheme not in tf.io.gfile.get_registered_schemes()
+        return None if is_link else f"{scheme}://"
+    path = name[found.end() :] if found is not None else name
+    if not _names_a_file(path):
         return None
     real = Path(os.path.realpath(path))
     return next((types[str(each)] for each in (real, *real.parents) if str(each) in types), None)
+
+
+def _names_a_file(path: str) -> bool:
+    """A file, or a folder that a path is made with; no "/" to split at, and no class "cat"."""
+    is_part_of_a_path = os.sep in path and path.strip("./") != ""
+    return os.path.isfile(path) or (is_part_of_a_path and os.path.isdir(path))
 
 
 def _mount_types() -> dict[str, str]:

@@ -40,7 +40,7 @@ def source_of_input(x: Any) -> SourceLine | None:
     if isinstance(x, Generator):
         return source_of(x)
     if kind_of_loader(x) == TORCH:
-        x = x.dataset
+        x = getattr(x, "dataset", None)
     elif not isinstance(x, keras.utils.PyDataset):
         return None
     kind = type(x)

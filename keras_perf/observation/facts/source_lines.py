@@ -38,11 +38,11 @@ def source_of(function: Any, name: str | None = None) -> SourceLine | None:
     """
     try:
         code = _code(function)
-    except Exception:  # noqa: BLE001  a class of the user's may answer as it likes
+        if code is None or code.co_filename.startswith(LIBRARIES):
+            return None
+        file = _told(code.co_filename)
+    except Exception:  # noqa: BLE001  the user's class or IPython may answer as it likes
         return None
-    if code is None or code.co_filename.startswith(LIBRARIES):
-        return None
-    file = _told(code.co_filename)
     if file is None:
         return None
     own = code.co_name if code.co_name.isidentifier() else ""

@@ -7,10 +7,10 @@ import math
 from keras_perf.analyse.change import FEWEST, PER_BATCH, Change
 
 
-def judgement(change: Change, tolerance: float) -> str:
-    """Whether steps take longer by more than a share of their time."""
+def judgement(change: Change, tolerance: float, timed: str = "a step") -> str:
+    """Whether what is timed takes longer by more than a share of its time."""
     more = f"slower by more than {100 * tolerance:.4g} %"
-    took = f"a step takes {change.ratio:.2f}× as long"
+    took = f"{timed} takes {change.ratio:.2f}× as long"
     if math.isnan(change.low):
         return (
             f"inconclusive: {took}, but one of the runs has fewer than {FEWEST * PER_BATCH} "

@@ -2,6 +2,7 @@
 // comes from the server as it is in the HTML report; nothing is drawn here.
 
 const LOOK_AGAIN_MS = 5000;
+const PAUSES = 4; // Times as long as the last answer took.
 const ALL = "", NOTHING = "";
 const at = (path, runs = []) => {
   const url = new URL(path, import.meta.url);
@@ -33,8 +34,14 @@ export async function render() {
   document.body.replaceChildren(tools, content);
   followTheme();
   new IntersectionObserver(([entry]) => { visible = entry.isIntersecting; }).observe(tools);
-  await look();
-  setInterval(() => { if (visible && !document.hidden) look(); }, LOOK_AGAIN_MS);
+  await keepLooking();
+}
+
+// A server that takes long is asked more rarely, and never twice at a time.
+async function keepLooking() {
+  const begin = performance.now();
+  if (visible && !document.hidden) await look();
+  setTimeout(keepLooking, Math.max(LOOK_AGAIN_MS, PAUSES * (performance.now() - begin)));
 }
 
 // TensorBoard tells a tab's frame nothing of its theme (tensorflow/tensorboard#5040).
@@ -59,17 +66,22 @@ function choose(change) {
   look();
 }
 
+// What was chosen meanwhile is not overwritten by an earlier answer.
 async function look() {
+  const choice = { ...chosen };
+  const isChosen = () => choice.run === chosen.run && choice.before === chosen.before;
   try {
     const { runs } = await (await fetched(at("./runs"))).json();
+    if (!isChosen()) return;
     offer(runs);
+    Object.assign(choice, chosen);
     if (!runs.length) return tell(NO_RUN);
     const wanted = chosen.run === ALL ? runs : runs.filter((each) => [chosen.run, chosen.before].includes(each.name));
     const state = JSON.stringify([chosen, wanted]);
-    if (state !== shown) await show(state);
-    said.textContent = "";
+    if (state !== shown) await show(state, isChosen);
+    if (isChosen()) said.textContent = "";
   } catch (error) {
-    said.textContent = String(error.message || error);
+    if (isChosen()) said.textContent = String(error.message || error);
   }
 }
 
@@ -98,11 +110,12 @@ function fill(select, options, value) {
   select.value = value;
 }
 
-async function show(state) {
+async function show(state, isChosen) {
   said.textContent = "reading …";
   const names = chosen.before === NOTHING ? [chosen.run] : [chosen.before, chosen.run];
   const url = chosen.run === ALL ? at("./table") : at("./page", names);
   const text = await (await fetched(url)).text();
+  if (!isChosen()) return;
   // Of a parsed document no script runs.
   const parsed = new DOMParser().parseFromString(text, "text/html");
   const open = [...content.querySelectorAll("details")].map((each) => each.open);

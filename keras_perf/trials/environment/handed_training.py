@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tensorflow.core.framework.graph_pb2 import GraphDef
 
+from keras_perf.trials.environment.program_settings import ProgramSettings
 from keras_perf.trials.other_process.saved_model import SavedModel
 from keras_perf.trials.rewriting.changes.stages import named
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
@@ -24,11 +25,13 @@ class HandedTraining:
     Attributes:
         folder: with all of them.
         model: the model's.
+        settings: of the program's.
         jit_compile, run_eagerly: as `compile` takes them.
     """
 
     folder: Path
     model: SavedModel
+    settings: ProgramSettings
     jit_compile: bool
     run_eagerly: bool
 
@@ -43,7 +46,11 @@ class HandedTraining:
         if python:
             raise ValueError(f"{named(python[0])} calls Python, which is in this process only")
         written = cls(
-            folder, SavedModel.of(setup.model, folder), setup.jit_compile, setup.run_eagerly
+            folder,
+            SavedModel.of(setup.model, folder),
+            ProgramSettings.of_this_process(),
+            setup.jit_compile,
+            setup.run_eagerly,
         )
         told = {name: value for name, value in asdict(written).items() if name != "folder"}
         (folder / TRAINING).write_text(json.dumps(told))
@@ -55,10 +62,12 @@ class HandedTraining:
     def written_in(cls, folder: Path) -> HandedTraining:
         """What `of` wrote."""
         told = json.loads((folder / TRAINING).read_text())
-        return cls(folder, SavedModel(**told["model"]), told["jit_compile"], told["run_eagerly"])
+        model, settings = SavedModel(**told["model"]), ProgramSettings(**told["settings"])
+        return cls(folder, model, settings, told["jit_compile"], told["run_eagerly"])
 
     def read(self) -> Setup:
         """The training, in this process. Raises what Keras and the user's classes raise."""
+        self.settings.apply()
         definition = GraphDef.FromString((self.folder / GRAPH).read_bytes())
         # Written by the program that started this one.
         spec = pickle.loads((self.folder / SPEC).read_bytes())

@@ -40,8 +40,11 @@ class TrainingProcess:
             FailedError: it does not.
         """
         if not self._has_begun:
-            self._answer()
+            # Whatever Python runs before its main function (sitecustomize, say) may print.
+            self._answer(may_print=True)
             self._has_begun = True
+        elif self._process.poll() is not None:
+            raise FailedError("the process that it would take turns with ended")
 
     def step_ms(self) -> float:
         """A step, in a slice of training.
@@ -57,20 +60,28 @@ class TrainingProcess:
             raise FailedError("its process ended") from error
         return self._answer()["step_ms"]
 
-    def _answer(self) -> dict[str, float]:
-        assert self._process.stdout is not None
+    def _answer(self, *, may_print: bool = False) -> dict[str, float]:
         patience = Timer(self._limit_s, self._process.kill)
         patience.start()
         try:
-            line = self._process.stdout.readline()
+            return self._read(may_print=may_print)
         finally:
             patience.cancel()
-        if not line:
-            raise FailedError(f"its process ended, or did not answer within {self._limit_s:.0f} s")
-        answer = json.loads(line)
-        if "failed" in answer:
-            raise FailedError(answer["failed"])
-        return dict(answer)
+
+    def _read(self, *, may_print: bool) -> dict[str, float]:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            try:
+                answer = json.loads(line)
+            except ValueError:
+                answer = None
+            if isinstance(answer, dict):
+                if "failed" in answer:
+                    raise FailedError(answer["failed"])
+                return answer
+            if not may_print:
+                break
+        raise FailedError(f"its process ended, or did not answer within {self._limit_s:.0f} s")
 
 
 @contextmanager
@@ -83,17 +94,24 @@ def training_process(
         folder: with a `HandedTraining`.
         settings: of its environment.
         limit_s: seconds for each of its answers.
+
+    Raises:
+        FailedError: it cannot be started.
     """
     # In a session of its own: Ctrl-C is heard here, and ends it from here.
-    process = subprocess.Popen(
-        [sys.executable, "-m", CHILD, str(folder)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env=environment(**GROWS, **settings),
-        start_new_session=True,
-    )
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-m", CHILD, str(folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            errors="replace",
+            env=environment(**GROWS, **settings),
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise FailedError(f"no process could be started ({error.strerror})") from error
     try:
         yield TrainingProcess(process, limit_s)
     finally:

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import tensorflow as tf
-
 from keras_perf.records.run.advice_trials import ENVIRONMENT, AdviceTrials, NotTried, TriedChange
 from keras_perf.trials.environment.handed_training import HandedTraining
 from keras_perf.trials.environment.process import FailedError, TrainingProcess, training_process
+from keras_perf.trials.environment.program_settings import ProgramSettings
 from keras_perf.trials.environment.settings import EnvironmentSetting, possible_settings
 from keras_perf.trials.in_turn import in_turn
+from keras_perf.trials.other_process.saved_model import in_one_line
 from keras_perf.trials.progress import Progress
 from keras_perf.trials.training.as_tried import as_tried
 from keras_perf.trials.training.budget import Budget
@@ -28,15 +28,11 @@ LIMIT_S = 120.0
 
 def settings_to_try() -> list[EnvironmentSetting]:
     """Those that differ from how this process was started."""
-    threading = tf.config.threading
-    threads = {
-        "intra_op": threading.get_intra_op_parallelism_threads(),
-        "inter_op": threading.get_inter_op_parallelism_threads(),
-    }
+    program = ProgramSettings.of_this_process()
+    threads = {"intra_op": program.intra_op, "inter_op": program.inter_op}
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    on_gpu = bool(tf.config.list_logical_devices("GPU"))
-    return list(possible_settings(os.environ, cores, threads, on_gpu=on_gpu))
+    return list(possible_settings(os.environ, cores, threads, on_gpu=program.on_gpu))
 
 
 @dataclass
@@ -81,36 +77,49 @@ class EnvironmentTrials:
             folder = Path(name)
             try:
                 HandedTraining.of(self.setup, folder)
-            except ValueError as error:
-                for setting in left:
-                    self._leave_out(setting, str(error))
+            except Exception as error:  # noqa: BLE001  a user's model, and a disk that may be full
+                why = str(error) if isinstance(error, ValueError) else in_one_line(error)
+                self._leave_out_all(left, why)
                 return
-            with training_process(folder, {}, LIMIT_S) as present:
-                for number, setting in enumerate(left):
-                    self._try(setting, folder, present, len(left) - number)
+            try:
+                with training_process(folder, {}, LIMIT_S) as present:
+                    self._beside(present, left, folder)
+            except FailedError as error:
+                self._leave_out_all(left, str(error))
+
+    def _beside(
+        self, present: TrainingProcess, left: list[EnvironmentSetting], folder: Path
+    ) -> None:
+        """Raises FailedError where the process without any setting does not begin to train."""
+        while left:
+            if self.budget.left_s <= 0:
+                self._leave_out_all(left, f"the {self.budget.seconds:.0f} s for them were over")
+                return
+            self.progress.tries(f"{left[0].variable}={left[0].value}", self.budget.left_s)
+            present.begins()
+            setting = left.pop(0)
+            try:
+                self._try(setting, folder, present, 1 + len(left))
+            except FailedError as error:
+                self._leave_out(setting, str(error))
 
     def _try(
         self, setting: EnvironmentSetting, folder: Path, present: TrainingProcess, left: int
     ) -> None:
-        if self.budget.left_s <= 0:
-            self._leave_out(setting, f"the {self.budget.seconds:.0f} s for them were over")
-            return
-        self.progress.tries(f"{setting.variable}={setting.value}", self.budget.left_s)
-        try:
-            with training_process(folder, {setting.variable: setting.value}, LIMIT_S) as changed:
-                present.begins()
-                changed.begins()
-                seconds = Budget.for_a_pair(self.budget.left_s, left)
-                pair = in_turn(
-                    present.step_ms, changed.step_ms, seconds=seconds, hopeless=CLEARLY_SLOWER
-                )
-        except FailedError as error:
-            self._leave_out(setting, str(error))
-            return
+        with training_process(folder, {setting.variable: setting.value}, LIMIT_S) as changed:
+            changed.begins()
+            seconds = Budget.for_a_pair(self.budget.left_s, left)
+            pair = in_turn(
+                present.step_ms, changed.step_ms, seconds=seconds, hopeless=CLEARLY_SLOWER
+            )
         change = TrainingChange(
             setting.id, ENVIRONMENT, setting.code, lambda setup: setup, costs=setting.costs
         )
         self.changes.append(as_tried(change, pair, self.outside_ms))
+
+    def _leave_out_all(self, left: list[EnvironmentSetting], why: str) -> None:
+        while left:
+            self._leave_out(left.pop(0), why)
 
     def _leave_out(self, setting: EnvironmentSetting, why: str) -> None:
         self.not_tried.append(NotTried(id=setting.id, where=ENVIRONMENT, why=why))

@@ -79,7 +79,8 @@ class SavedModel:
 
 def environment(**settings: str) -> dict[str, str]:
     """As here, with these; and what can be imported here can be there."""
-    path = os.pathsep.join(each or os.getcwd() for each in sys.path)
+    # Python itself passes over what is no text.
+    path = os.pathsep.join(each or os.getcwd() for each in sys.path if isinstance(each, str))
     return {**os.environ, "PYTHONPATH": path, **settings}
 
 

@@ -81,7 +81,9 @@ def test_remote_files_that_do_not_set_the_pace_are_left_alone(changed):
     assert said("gs://", **changed) == []
 
 
-@pytest.mark.parametrize("system", ["ext4", "xfs", "overlay", "tmpfs", "ram://", "fuseblk"])
+@pytest.mark.parametrize(
+    "system", ["ext4", "xfs", "overlay", "tmpfs", "ram://", "fuseblk", "fuse.mergerfs"]
+)
 def test_local_files_are_left_alone(system):
     assert said(system) == []
     assert said() == []

@@ -22,6 +22,7 @@ from keras_perf.records.interval import PARTS
 from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.report.comparison import Comparison, compare, comparison_of
 from keras_perf.report.diagnosis import diagnosis_of
+from keras_perf.report.text.judgement import judgement
 from keras_perf.write.run_writer import RunWriter
 
 SEQUENTIAL = [stage("TensorSlice", 1.0), stage("Map", 6.0), stage("Batch", 1.0)]
@@ -365,6 +366,18 @@ def test_steps_half_as_long_are_twice_as_fast(tmp_path):
 def test_a_speedup_is_per_example_where_both_know_their_batch_size(tmp_path):
     found = write_both(tmp_path, {"examples_per_step": 64.0}, {"examples_per_step": 32.0})
     assert (found.speedup, found.low, found.high) == (1.0, 1.0, 1.0)
+
+
+def test_what_is_timed_is_an_example_only_where_batches_differ(tmp_path):
+    for name, sizes, timed in (
+        ("other", (64.0, 32.0), "an example"),
+        ("same", (64.0, 64.0), "a step"),
+        ("unknown", (64.0, None), "a step"),
+    ):
+        contexts = ({"examples_per_step": size} for size in sizes)
+        found = write_both(tmp_path / name, *contexts)
+        assert found.timed == timed
+        assert judgement(found.change, 0.05, found.timed).startswith(f"inconclusive: {timed} takes")
 
 
 def test_a_speedup_is_per_step_where_one_does_not_know_its_batch_size(tmp_path):
