@@ -41,7 +41,7 @@ import keras
 import tensorflow as tf
 
 import keras_perf as kp
-from keras_perf.trials.own_iterator import OwnIterator
+from keras_perf.trials.measuring.own_iterator import OwnIterator
 
 ROUNDS = 5
 SPAN_S = 0.6

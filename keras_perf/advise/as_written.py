@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from keras_perf.advise.code_names import identifier
 from keras_perf.analyse.stage_paces import StagePace, stage_paces
-from keras_perf.records.run.pipeline import Chain, WrittenStage
+from keras_perf.records.run.input.pipeline import Chain, WrittenStage
 from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.run.source_line import SourceLine
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keras_perf.records.run.loader import Loader
+from keras_perf.records.run.input.loader import Loader
 from keras_perf.records.run.run_facts import RunFacts
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from keras_perf.advise.as_written import WORK, runs_as, written_as
 from keras_perf.advise.situation import Situation
-from keras_perf.records.run.pipeline import WrittenStage
+from keras_perf.records.run.input.pipeline import WrittenStage
 
 READERS = ("TFRecord", "TextLine", "FixedLengthRecord", "CSV")
 """Stages that do nothing but read."""

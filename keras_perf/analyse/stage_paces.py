@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from keras_perf.records.run.pipeline import Stage
+from keras_perf.records.run.input.pipeline import Stage
 from keras_perf.records.run.run_facts import RunFacts
 
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from keras_perf.analyse.growth import Growth, growth_of
-from keras_perf.analyse.part_means import part_means
-from keras_perf.analyse.traced_compiling import (
+from keras_perf.analyse.from_traces.traced_compiling import (
     TracedCompiling,
     traced_compiling,
     with_compiling_apart,
 )
-from keras_perf.analyse.traced_exchange import traced_exchange
+from keras_perf.analyse.from_traces.traced_exchange import traced_exchange
+from keras_perf.analyse.growth import Growth, growth_of
+from keras_perf.analyse.part_means import part_means
 from keras_perf.analyse.worker import Worker
 from keras_perf.records.interval import PARTS
 from keras_perf.records.metrics.all_metrics import STEP_MS, STEPS

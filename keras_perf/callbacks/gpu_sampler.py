@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_perf.callbacks.observing_callback import ObservingCallback, harmless
-from keras_perf.observation.facts.device_memory import allocated_by_tag
+from keras_perf.observation.facts.machine.device_memory import allocated_by_tag
 from keras_perf.observation.observation import Observation
 from keras_perf.observers.delayed_signals import PATIENCE_S, uninterrupted
 from keras_perf.observers.gpu_and_host import GpuWatch

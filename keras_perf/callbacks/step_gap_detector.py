@@ -13,7 +13,7 @@ from typing import Any
 import keras
 
 from keras_perf.callbacks.observing_callback import ObservingCallback, harmless
-from keras_perf.observation.facts.pipeline_model import PipelineModel
+from keras_perf.observation.facts.input.pipeline_model import PipelineModel
 from keras_perf.observation.facts.tracing_time import traced_s
 from keras_perf.observation.observation import Observation
 from keras_perf.observation.of_calls.call_log import CallLog
@@ -29,7 +29,7 @@ from keras_perf.records.epoch_gap import EpochGap
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.interval import Interval
 from keras_perf.records.run.inference import EVALUATE, PREDICT, VALIDATION, Inference
-from keras_perf.records.run.pipeline import Stage
+from keras_perf.records.run.input.pipeline import Stage
 from keras_perf.report.text.outlier_table import outliers_markdown
 
 FACTS_EVERY_NS = 30_000_000_000

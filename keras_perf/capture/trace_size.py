@@ -12,7 +12,7 @@ from keras_perf.observers.capture_windows.cost import (
     UNKNOWN_BYTES_PER_STEP,
     longest_window,
 )
-from keras_perf.trials.train_function import traces_of
+from keras_perf.trials.train_functions.train_function import traces_of
 
 logger = logging.getLogger("keras_perf")
 

@@ -23,7 +23,7 @@ from keras_perf.observation.of_loop.exchange import TimedExchange
 from keras_perf.observation.of_loop.loop import LoopObservation
 from keras_perf.records.arguments import require_bool, require_int, require_number
 from keras_perf.records.epoch_gap import VALIDATION
-from keras_perf.records.run.steps_trial import StepsPerExecution
+from keras_perf.records.run.tried.steps_trial import StepsPerExecution
 from keras_perf.records.visible import visible
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from keras_perf.observation.facts.pipeline_model import PipelineModel
+from keras_perf.observation.facts.input.pipeline_model import PipelineModel
 from keras_perf.observation.listeners import Audience
 from keras_perf.observers.steps.recompiling import RecompileGuess
 from keras_perf.observers.steps.timeline import Timeline

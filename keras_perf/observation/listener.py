@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
-from keras_perf.observation.facts.pipeline_model import PipelineModel
+from keras_perf.observation.facts.input.pipeline_model import PipelineModel
 from keras_perf.records.epoch_gap import EpochGap
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.phase import Phase
 from keras_perf.records.run.inference import Inference
-from keras_perf.trials.train_function import TrainFunction
+from keras_perf.trials.train_functions.train_function import TrainFunction
 
 
 class Plan(NamedTuple):

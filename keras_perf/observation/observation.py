@@ -12,8 +12,8 @@ import keras
 
 from keras_perf.observation.completed_executions import Completed
 from keras_perf.observation.facts.batch_shapes import rows_may_differ
+from keras_perf.observation.facts.input.pipeline_model import PipelineModel
 from keras_perf.observation.facts.model_facts import trace_counter
-from keras_perf.observation.facts.pipeline_model import PipelineModel
 from keras_perf.observation.failure_line import ends_harmlessly, warn_of
 from keras_perf.observation.listener import Plan
 from keras_perf.observation.listeners import Audience

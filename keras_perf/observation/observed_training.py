@@ -7,11 +7,11 @@ from typing import Any
 import keras
 
 from keras_perf.observation.facts.batch_shapes import compiles_for_shapes
-from keras_perf.observation.facts.gpu_use import gpu_use_facts
 from keras_perf.observation.facts.in_the_step import OperationsInTheStep
-from keras_perf.observation.facts.machine_facts import machine_facts
+from keras_perf.observation.facts.input.pipeline_model import PipelineModel
+from keras_perf.observation.facts.machine.gpu_use import gpu_use_facts
+from keras_perf.observation.facts.machine.machine_facts import machine_facts
 from keras_perf.observation.facts.model_facts import model_facts
-from keras_perf.observation.facts.pipeline_model import PipelineModel
 from keras_perf.observation.facts.step_work import WorkQuestion
 from keras_perf.observation.run_record import Recording
 from keras_perf.observers.asking import Questions

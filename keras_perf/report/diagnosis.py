@@ -9,16 +9,16 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 
 from keras_perf.advise.notes.all_notes import notes_of
-from keras_perf.advise.notes.ending import ending_notes
+from keras_perf.advise.notes.devices.gpu_use import gpu_use_alerts
+from keras_perf.advise.notes.devices.roofline import roofline_notes
 from keras_perf.advise.notes.fits import fit_notes
-from keras_perf.advise.notes.gpu_use import gpu_use_alerts
 from keras_perf.advise.notes.inference import inference_notes
-from keras_perf.advise.notes.roofline import roofline_notes
+from keras_perf.advise.notes.memory.ending import ending_notes
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.all_rules import combined_speedup, recommendations
 from keras_perf.advise.situation import situation_of
 from keras_perf.advise.verdict import verdict_of
-from keras_perf.analyse.efficiency import Efficiency, efficiency_of
+from keras_perf.analyse.hardware.efficiency import Efficiency, efficiency_of
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
 from keras_perf.analyse.training import Training, newest_training
 from keras_perf.records.interval import PARTS

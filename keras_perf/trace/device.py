@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from keras_perf.trace.cover import Cover, Ticks, within_each
+from keras_perf.trace.file.xplane import Events, Plane
 from keras_perf.trace.host import Host
 from keras_perf.trace.kernel_kinds import (
     COLLECTIVE,
@@ -28,7 +29,6 @@ from keras_perf.trace.kernel_kinds import (
     unfused_normalization,
 )
 from keras_perf.trace.steps import Steps
-from keras_perf.trace.xplane import Events, Plane
 
 _STREAM = "Stream #"
 """Other lines of a device are derived from its streams."""

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_perf.trace.cover import Cover, Ticks
+from keras_perf.trace.file.xplane import Events, Line, Plane, XSpace
 from keras_perf.trace.host_operations import CpuOperations, Executor, OnThread, joined
-from keras_perf.trace.xplane import Events, Line, Plane, XSpace
 
 _WAIT = re.compile(r"IteratorGetNext(AsOptional|Sync)?Op::\w*Compute\w*")
 _EXECUTION = "EagerKernelExecute"

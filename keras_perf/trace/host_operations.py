@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_perf.trace.cover import Cover, Ticks
-from keras_perf.trace.xplane import Events, Plane
+from keras_perf.trace.file.xplane import Events, Plane
 
 _OPERATION = re.compile(r"[^\s:]:([A-Z]\w*)$")
 """`model/dense/MatMul:MatMul`. At the level of the profiler that we ask for, those of a GPU are

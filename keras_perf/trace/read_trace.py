@@ -6,10 +6,10 @@ import os
 
 import pandas as pd
 
+from keras_perf.trace.file.xplane import find_traces, host_of, read_xspace
 from keras_perf.trace.several_hosts import join_hosts
 from keras_perf.trace.step_frame import NoStepsError, mean_parts, trace_frame
 from keras_perf.trace.trace import Trace
-from keras_perf.trace.xplane import find_traces, host_of, read_xspace
 
 
 def read_trace(path_or_log_dir: str | os.PathLike[str]) -> Trace:

@@ -7,9 +7,9 @@ import pandas as pd
 
 from keras_perf.trace.cover import within_each
 from keras_perf.trace.device import device_columns
+from keras_perf.trace.file.xplane import XSpace
 from keras_perf.trace.host import Host, read_host
 from keras_perf.trace.steps import Steps, find_steps
-from keras_perf.trace.xplane import XSpace
 
 PARTS = ("input_wait_ms", "execution_ms", "python_ms", "gap_ms")
 """They add up to a step."""

@@ -9,10 +9,10 @@ import pandas as pd
 
 from keras_perf.files.any_path import AnyPath
 from keras_perf.report.text.forms import Form, Markdown, Terminal
+from keras_perf.trace.file.xplane import host_of
+from keras_perf.trace.file.xprof import properties, table, xprof_tool
 from keras_perf.trace.several_hosts import host_means, slowest_host
 from keras_perf.trace.step_frame import PARTS
-from keras_perf.trace.xplane import host_of
-from keras_perf.trace.xprof import properties, table, xprof_tool
 
 _LABELS = {
     "input_wait_ms": "input wait",

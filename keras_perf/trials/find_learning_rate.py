@@ -10,17 +10,17 @@ import tensorflow as tf
 
 from keras_perf.records.arguments import require_int, require_number
 from keras_perf.trials.arguments import check_compiled, check_dataset
-from keras_perf.trials.learning_rate_curve import (
+from keras_perf.trials.learning_rate.learning_rate_curve import (
     LearningRateCurve,
     curve_of,
     first_diverged,
     smoothed_losses,
     window_of,
 )
-from keras_perf.trials.own_copy import own_copy
-from keras_perf.trials.ramped_steps import ramped_steps
-from keras_perf.trials.restored import build, restored
-from keras_perf.trials.train_function import train_function_of
+from keras_perf.trials.learning_rate.ramped_steps import ramped_steps
+from keras_perf.trials.rewriting.own_copy import own_copy
+from keras_perf.trials.train_functions.restored import build, restored
+from keras_perf.trials.train_functions.train_function import train_function_of
 
 AT_ONCE = 10
 """Steps in one call: between two calls divergence is noticed, and Ctrl-C."""

@@ -15,9 +15,9 @@ import tensorflow as tf
 from keras_perf.observers.steps_trial.cost_curve import fit_curve
 from keras_perf.records.arguments import require_count
 from keras_perf.trials.arguments import check_compiled, check_dataset
-from keras_perf.trials.repeated_function import RepeatedFunction
-from keras_perf.trials.restored import build, restored
-from keras_perf.trials.train_function import read_logs, train_function_of
+from keras_perf.trials.train_functions.repeated_function import RepeatedFunction
+from keras_perf.trials.train_functions.restored import build, restored
+from keras_perf.trials.train_functions.train_function import read_logs, train_function_of
 
 
 def sweep_steps_per_execution(

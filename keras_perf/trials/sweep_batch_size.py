@@ -20,9 +20,9 @@ from keras_perf.trials.batch_sizes.handed_over import (
 )
 from keras_perf.trials.batch_sizes.memory_line import MemoryLine, memory_line
 from keras_perf.trials.batch_sizes.swept import BatchSizeSweep, TriedSize
-from keras_perf.trials.own_copy import own_copy
-from keras_perf.trials.restored import build
-from keras_perf.trials.rounds import examples_in
+from keras_perf.trials.measuring.rounds import examples_in
+from keras_perf.trials.rewriting.own_copy import own_copy
+from keras_perf.trials.train_functions.restored import build
 
 AROUND = 8
 """So many times smaller and larger than the present batch size are those tried by default."""

@@ -9,9 +9,9 @@ import pandas as pd
 
 from keras_perf.records.arguments import require_count
 from keras_perf.trials.arguments import check_compiled, dataset_of
-from keras_perf.trials.restored import build, restored
-from keras_perf.trials.rounds import examples_in, timed_rounds
-from keras_perf.trials.train_function import read_logs, train_function_of
+from keras_perf.trials.measuring.rounds import examples_in, timed_rounds
+from keras_perf.trials.train_functions.restored import build, restored
+from keras_perf.trials.train_functions.train_function import read_logs, train_function_of
 
 
 def benchmark_train_step(

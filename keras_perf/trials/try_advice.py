@@ -13,9 +13,9 @@ from keras_perf.observers.delayed_signals import interruptible, uninterrupted
 from keras_perf.records.arguments import require_bool, require_number
 from keras_perf.trials.arguments import check_compiled, check_dataset
 from keras_perf.trials.environment.tried_settings import EnvironmentTrials, settings_to_try
-from keras_perf.trials.own_copy import require_graph
-from keras_perf.trials.progress import Progress
-from keras_perf.trials.restored import KeptState, build
+from keras_perf.trials.measuring.progress import Progress
+from keras_perf.trials.rewriting.own_copy import require_graph
+from keras_perf.trials.train_functions.restored import KeptState, build
 from keras_perf.trials.training.budget import Budget
 from keras_perf.trials.training.running import TrainFunctions, hooks_of
 from keras_perf.trials.training.search import Search

@@ -12,9 +12,8 @@ import tensorflow as tf
 
 from keras_perf.records.arguments import require_bool, require_number
 from keras_perf.trials.arguments import check_dataset
-from keras_perf.trials.in_turn import Pair
-from keras_perf.trials.own_copy import require_graph
-from keras_perf.trials.progress import Progress
+from keras_perf.trials.measuring.in_turn import Pair
+from keras_perf.trials.measuring.progress import Progress
 from keras_perf.trials.rewriting.admission import COMPARED, not_filled, reason_against
 from keras_perf.trials.rewriting.changes import (
     Change,
@@ -23,6 +22,7 @@ from keras_perf.trials.rewriting.changes import (
     possible_changes,
 )
 from keras_perf.trials.rewriting.keeping import remove_unused
+from keras_perf.trials.rewriting.own_copy import require_graph
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.rewriting.shuffle_buffers import smaller_buffers
 from keras_perf.trials.rewriting.side_by_side import EndlessPipeline, side_by_side

@@ -11,9 +11,9 @@ import tensorflow as tf
 
 import keras_perf as kp
 from keras_perf.observation.of_fit import trials_of_fit
-from keras_perf.trials import on_replicas
-from keras_perf.trials.on_replicas import differs_on_replicas
-from keras_perf.trials.repeated_function import RepeatedFunction
+from keras_perf.trials.train_functions import on_replicas
+from keras_perf.trials.train_functions.on_replicas import differs_on_replicas
+from keras_perf.trials.train_functions.repeated_function import RepeatedFunction
 
 tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2

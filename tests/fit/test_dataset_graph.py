@@ -8,8 +8,8 @@ import tensorflow as tf
 from programs import Batches, dataset, model
 
 import keras_perf as kp
-from keras_perf.observation.facts import dataset_graph as module
-from keras_perf.observation.facts.dataset_graph import dataset_graph
+from keras_perf.observation.facts.input import dataset_graph as module
+from keras_perf.observation.facts.input.dataset_graph import dataset_graph
 
 
 def decoded(file):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import tensorflow as tf
 
-from keras_perf.observation.facts import file_systems as module
-from keras_perf.observation.facts.dataset_graph import dataset_graph
+from keras_perf.observation.facts.input import file_systems as module
+from keras_perf.observation.facts.input.dataset_graph import dataset_graph
 
 BUCKET = tf.constant("s3://bucket/")
 

@@ -10,9 +10,9 @@ from traces import traces
 
 import keras_perf as kp
 from keras_perf.capture import background_reader
+from keras_perf.trace.file.xplane import read_xspace
 from keras_perf.trace.host_operations import Executor
 from keras_perf.trace.trace import Trace
-from keras_perf.trace.xplane import read_xspace
 
 OF_A_GPU = {
     "step_ms": 10.0,

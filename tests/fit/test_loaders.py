@@ -15,9 +15,13 @@ import pytest
 from programs import arrays, model
 
 import keras_perf as kp
-from keras_perf.observation.facts.given_input import kind_of_input, source_of_input, workers_of
-from keras_perf.observation.facts.loaders import loader_of
-from keras_perf.records.run.loader import Loader
+from keras_perf.observation.facts.input.given_input import (
+    kind_of_input,
+    source_of_input,
+    workers_of,
+)
+from keras_perf.observation.facts.input.loaders import loader_of
+from keras_perf.records.run.input.loader import Loader
 
 
 def of_library(name, module, *bases, **attributes):

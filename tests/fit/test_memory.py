@@ -13,9 +13,9 @@ import pytest
 import tensorflow as tf
 
 import keras_perf as kp
-from keras_perf.observation.facts import device_memory as asked
-from keras_perf.observation.facts.batch_rows import rows_of_batches
-from keras_perf.records.run.device_memory import DeviceMemory
+from keras_perf.observation.facts.input.batch_rows import rows_of_batches
+from keras_perf.observation.facts.machine import device_memory as asked
+from keras_perf.records.run.devices.device_memory import DeviceMemory
 
 
 class Huge(keras.layers.Layer):

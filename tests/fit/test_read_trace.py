@@ -12,8 +12,8 @@ import keras_perf as kp
 from keras_perf.analyse.summary import summarize
 from keras_perf.read.fits import fits_of
 from keras_perf.trace.agreement import compare_with_split
+from keras_perf.trace.file.xprof import table, xprof_tool
 from keras_perf.trace.step_frame import PARTS
-from keras_perf.trace.xprof import table, xprof_tool
 
 
 class Sleeps:

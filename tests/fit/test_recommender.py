@@ -13,7 +13,7 @@ import tensorflow as tf
 import keras_perf as kp
 from keras_perf.read.event_files import events
 from keras_perf.records.execution import Kind
-from keras_perf.trials.repeated_function import RepeatedFunction
+from keras_perf.trials.train_functions.repeated_function import RepeatedFunction
 
 
 @pytest.fixture(autouse=True)

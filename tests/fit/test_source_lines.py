@@ -14,8 +14,8 @@ import tensorflow as tf
 from programs import Batches, dataset, model
 
 import keras_perf as kp
-from keras_perf.observation.facts.dataset_graph import dataset_graph
-from keras_perf.observation.facts.given_input import source_of_input
+from keras_perf.observation.facts.input.dataset_graph import dataset_graph
+from keras_perf.observation.facts.input.given_input import source_of_input
 from keras_perf.observation.facts.source_lines import source_of
 
 

@@ -9,8 +9,8 @@ import pytest
 import tensorflow as tf
 
 import keras_perf as kp
+from keras_perf.observation.facts.input.pipeline_model import PipelineModel
 from keras_perf.observation.facts.model_facts import trace_counter
-from keras_perf.observation.facts.pipeline_model import PipelineModel
 
 pytestmark = pytest.mark.timing
 

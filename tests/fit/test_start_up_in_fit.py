@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import keras_perf as kp
-from keras_perf.observation.facts.dataset_graph import dataset_graph
+from keras_perf.observation.facts.input.dataset_graph import dataset_graph
 from keras_perf.observation.facts.tracing_time import traced_s
 
 BATCH, STEPS, BUFFER, EPOCHS = 4, 40, 100, 4

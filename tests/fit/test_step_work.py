@@ -14,7 +14,7 @@ import keras_perf as kp
 from keras_perf.observation.facts.flops.counting import NotCountedError, StepGraph
 from keras_perf.observation.facts.step_work import WorkQuestion, step_work
 from keras_perf.records.run.step_work import NotCounted, StepWork
-from keras_perf.trials.train_function import inner_function, new_train_function
+from keras_perf.trials.train_functions.train_function import inner_function, new_train_function
 
 BATCH = 4
 

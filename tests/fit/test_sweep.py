@@ -8,7 +8,7 @@ import pytest
 from matplotlib import pyplot
 
 import keras_perf as kp
-from keras_perf.trials.train_function import inner_function
+from keras_perf.trials.train_functions.train_function import inner_function
 
 mpl.use("agg")
 

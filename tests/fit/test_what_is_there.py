@@ -11,7 +11,7 @@ from programs import arrays, dataset, model
 
 import keras_perf as kp
 from keras_perf.callbacks import step_gap_detector
-from keras_perf.observation.facts.distribution_options import distribution_options
+from keras_perf.observation.facts.input.distribution_options import distribution_options
 from keras_perf.observers.steps_trial import steps_to_try
 
 STEPS = 80

@@ -15,7 +15,7 @@ from tensorflow.python.profiler import profiler_v2
 
 import keras_perf as kp
 from keras_perf.loop import LoopMonitor
-from keras_perf.observation.facts.dataset_graph import dataset_graph
+from keras_perf.observation.facts.input.dataset_graph import dataset_graph
 from keras_perf.read.event_files import events, run_files
 from keras_perf.records.execution import Kind
 from keras_perf.records.run.ending import Ending, How

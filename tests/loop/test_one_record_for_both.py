@@ -8,7 +8,7 @@ from tensorflow.core.framework import model_pb2
 
 import keras_perf as kp
 from keras_perf.loop import LoopMonitor
-from keras_perf.observation.facts.pipeline_model import PipelineModel
+from keras_perf.observation.facts.input.pipeline_model import PipelineModel
 from keras_perf.observers.steps.timeline import Timeline
 
 MS = 1_000_000

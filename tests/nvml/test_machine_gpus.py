@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import keras_perf as kp
-from keras_perf.observation.facts import gpu_use
+from keras_perf.observation.facts.machine import gpu_use
 from keras_perf.observers.nvml.cuda_order import CudaError
 from keras_perf.observers.nvml.machine_gpus import driver_mismatch, machine_gpus
 

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import keras_perf as kp
-from keras_perf.advise.rules.files_and_order import IDLE_PCT
+from keras_perf.advise.rules.input.files_and_order import IDLE_PCT
 from keras_perf.records.interval import PARTS
 
 FOUND = 0.7

@@ -9,7 +9,7 @@ import tensorflow as tf
 from batch_models import dataset, model
 
 import keras_perf as kp
-from keras_perf.records.run.advice_trials import AdviceTrials
+from keras_perf.records.run.tried.advice_trials import AdviceTrials
 from keras_perf.trials.environment import tried_settings
 from keras_perf.trials.environment.handed_training import HandedTraining
 from keras_perf.trials.environment.process import FailedError, training_process
@@ -17,7 +17,7 @@ from keras_perf.trials.environment.program_settings import ProgramSettings
 from keras_perf.trials.environment.settings import EnvironmentSetting, possible_settings
 from keras_perf.trials.environment.tried_settings import EnvironmentTrials
 from keras_perf.trials.other_process import saved_model
-from keras_perf.trials.own_copy import require_graph
+from keras_perf.trials.rewriting.own_copy import require_graph
 from keras_perf.trials.training.budget import Budget
 from keras_perf.trials.training.setup import Setup
 

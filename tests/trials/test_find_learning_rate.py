@@ -9,7 +9,11 @@ from matplotlib import pyplot
 
 import keras_perf as kp
 from keras_perf.trials import find_learning_rate as module
-from keras_perf.trials.learning_rate_curve import curve_of, first_diverged, smoothed_losses
+from keras_perf.trials.learning_rate.learning_rate_curve import (
+    curve_of,
+    first_diverged,
+    smoothed_losses,
+)
 
 mpl.use("agg")
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_perf.trials.own_iterator import OwnIterator
+from keras_perf.trials.measuring.own_iterator import OwnIterator
 
 
 def elements(dataset):

@@ -3,7 +3,7 @@
 import io
 import sys
 
-from keras_perf.trials.progress import Progress
+from keras_perf.trials.measuring.progress import Progress
 
 
 class Terminal(io.StringIO):

@@ -6,8 +6,8 @@ import pytest
 import tensorflow as tf
 from one_change import rewritten
 
-from keras_perf.trials.own_copy import require_graph
 from keras_perf.trials.rewriting.changes import NotDone, possible_changes
+from keras_perf.trials.rewriting.own_copy import require_graph
 from keras_perf.trials.rewriting.pipeline_graph import CannotRewriteError, PipelineGraph
 from keras_perf.trials.rewriting.same_elements import checksums, start_alike
 

@@ -10,8 +10,8 @@ import pytest
 import tensorflow as tf
 
 import keras_perf as kp
-from keras_perf.trials.in_turn import Pair
-from keras_perf.trials.progress import Progress
+from keras_perf.trials.measuring.in_turn import Pair
+from keras_perf.trials.measuring.progress import Progress
 from keras_perf.trials.rewriting import side_by_side
 from keras_perf.trials.training import budget, running, search, trier
 

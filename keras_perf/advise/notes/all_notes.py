@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from keras_perf.advise.notes.contention import contention_notes
-from keras_perf.advise.notes.device_memory import device_memory_notes
-from keras_perf.advise.notes.gpu import gpu_notes
-from keras_perf.advise.notes.gpu_trace import gpu_trace_notes
-from keras_perf.advise.notes.host_memory import host_memory_notes
+from keras_perf.advise.notes.devices.gpu import gpu_notes
+from keras_perf.advise.notes.devices.gpu_trace import gpu_trace_notes
+from keras_perf.advise.notes.devices.replicas import replica_notes
 from keras_perf.advise.notes.in_the_step import distribution_notes, step_notes
 from keras_perf.advise.notes.inference import inference_notes
-from keras_perf.advise.notes.loaders import loader_notes
+from keras_perf.advise.notes.input.loaders import loader_notes
+from keras_perf.advise.notes.input.reading import reading_notes
+from keras_perf.advise.notes.input.remote_files import remote_file_notes
+from keras_perf.advise.notes.input.shuffle_refill import shuffle_notes
+from keras_perf.advise.notes.input.slow_input import slow_input_notes
+from keras_perf.advise.notes.input.stage_order import order_notes
+from keras_perf.advise.notes.memory.device_memory import device_memory_notes
+from keras_perf.advise.notes.memory.host_memory import host_memory_notes
 from keras_perf.advise.notes.not_measured import not_measured_notes
-from keras_perf.advise.notes.reading import reading_notes
-from keras_perf.advise.notes.remote_files import remote_file_notes
-from keras_perf.advise.notes.replicas import replica_notes
 from keras_perf.advise.notes.settings import settings_notes
-from keras_perf.advise.notes.shuffle_refill import shuffle_notes
-from keras_perf.advise.notes.slow_input import slow_input_notes
-from keras_perf.advise.notes.stage_order import order_notes
 from keras_perf.advise.notes.start_up import start_up_notes
 from keras_perf.advise.notes.time_counted import time_notes
 from keras_perf.advise.notes.trace import trace_notes

@@ -8,7 +8,7 @@ from keras_perf.advise.code_names import identifier
 from keras_perf.advise.situation import FETCHED_MS
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.run.inference import PREDICT, VALIDATION, Inference
-from keras_perf.records.run.pipeline import WrittenPipeline
+from keras_perf.records.run.input.pipeline import WrittenPipeline
 from keras_perf.records.run.run_facts import RunFacts
 
 NOTICED = 0.05

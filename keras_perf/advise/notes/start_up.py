@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from keras_perf.analyse.start_up import StartUpTime, start_up_time
 from keras_perf.analyse.summary import Summary
-from keras_perf.records.run.pipeline import Chain
+from keras_perf.records.run.input.pipeline import Chain
 from keras_perf.records.run.run_facts import RunFacts
 
 MUCH = 0.1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from keras_perf.records.run.advice_trials import AdviceTrials, TriedChange
 from keras_perf.records.run.run_facts import RunFacts
+from keras_perf.records.run.tried.advice_trials import AdviceTrials, TriedChange
 
 
 def trial_notes(facts: RunFacts, advised: Collection[str]) -> Iterator[str]:

@@ -12,13 +12,19 @@ from typing import Literal
 from keras_perf.advise.prediction_bounds import uncertainty, widened
 from keras_perf.advise.recommendation import Recommendation, cost_ms
 from keras_perf.advise.rules.as_tried import as_tried, put_together
-from keras_perf.advise.rules.batching import batch_before_map
-from keras_perf.advise.rules.caching import cache
 from keras_perf.advise.rules.compute import disable_run_eagerly, stable_shapes
 from keras_perf.advise.rules.epochs import amortize_epoch_callback, rarer_validation
-from keras_perf.advise.rules.files_and_order import interleave, nondeterministic_order
 from keras_perf.advise.rules.host import amortize_callback, raise_steps_per_execution, tune_gc
-from keras_perf.advise.rules.input import parallel_map, prefetch, private_threadpool
+from keras_perf.advise.rules.input.batching import batch_before_map
+from keras_perf.advise.rules.input.caching import cache
+from keras_perf.advise.rules.input.files_and_order import interleave, nondeterministic_order
+from keras_perf.advise.rules.input.python_input import parallel_input
+from keras_perf.advise.rules.input.shuffling import cheaper_shuffle
+from keras_perf.advise.rules.input.threads_and_buffers import (
+    parallel_map,
+    prefetch,
+    private_threadpool,
+)
 from keras_perf.advise.rules.on_a_gpu import (
     enable_xla,
     gpu_thread_mode,
@@ -27,9 +33,7 @@ from keras_perf.advise.rules.on_a_gpu import (
     multiples_of_8,
 )
 from keras_perf.advise.rules.predict_calls import call_the_model
-from keras_perf.advise.rules.python_input import parallel_input
 from keras_perf.advise.rules.rule import Followed, Rule
-from keras_perf.advise.rules.shuffling import cheaper_shuffle
 from keras_perf.advise.rules.workers import (
     balance_workers,
     fewer_exchanges,

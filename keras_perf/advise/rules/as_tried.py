@@ -9,7 +9,7 @@ from typing import Any
 from keras_perf.advise.recommendation import Change, Recommendation
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel
-from keras_perf.records.run.advice_trials import AdviceTrials, TriedChange
+from keras_perf.records.run.tried.advice_trials import AdviceTrials, TriedChange
 
 CLEARLY = 1.02
 """A change is worth it if it was so many times as fast at the lower end of its interval."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from keras_perf.observation.facts.pipeline_model import PipelineModel
+from keras_perf.observation.facts.input.pipeline_model import PipelineModel
 
 
 def compiles_for_shapes(pipeline: PipelineModel | None) -> bool:

@@ -9,9 +9,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_perf.observation.facts.gpu_use import variables_on
+from keras_perf.observation.facts.machine.gpu_use import variables_on
 from keras_perf.observers.asking import Questions, unwarned
-from keras_perf.trials.train_function import inner_function
+from keras_perf.trials.train_functions.train_function import inner_function
 
 
 def model_facts(model: keras.Model) -> Questions:

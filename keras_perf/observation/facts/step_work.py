@@ -8,9 +8,9 @@ from typing import Any
 import tensorflow as tf
 
 from keras_perf.observation.facts.flops.counting import Counted, NotCountedError, StepGraph
-from keras_perf.observation.facts.pipeline_model import PipelineModel
+from keras_perf.observation.facts.input.pipeline_model import PipelineModel
 from keras_perf.records.run.step_work import NotCounted, StepWork
-from keras_perf.trials.train_function import traces_of
+from keras_perf.trials.train_functions.train_function import traces_of
 
 
 class WorkQuestion:

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import keras
 import tensorflow as tf
 
-from keras_perf.observation.facts.dataset_graph import dataset_graph
-from keras_perf.observation.facts.given_input import kind_of_input
-from keras_perf.records.run.pipeline import WrittenPipeline
+from keras_perf.observation.facts.input.dataset_graph import dataset_graph
+from keras_perf.observation.facts.input.given_input import kind_of_input
+from keras_perf.records.run.input.pipeline import WrittenPipeline
 
 KERAS_BATCH = 32
 """Rows that Keras makes a batch of, where it is given arrays and no `batch_size`."""

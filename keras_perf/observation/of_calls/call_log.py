@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import keras
 
-from keras_perf.observation.facts.machine_facts import machine_facts
+from keras_perf.observation.facts.machine.machine_facts import machine_facts
 from keras_perf.observation.facts.model_facts import model_facts
 from keras_perf.observation.failure_line import warn_of
 from keras_perf.observers.asking import answers, unwarned

@@ -8,8 +8,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from keras_perf.observation.facts.input.pipeline_model import PipelineModel
 from keras_perf.observation.facts.model_facts import evaluated_examples, trace_counter
-from keras_perf.observation.facts.pipeline_model import PipelineModel
 from keras_perf.observation.failure_line import warn_of
 from keras_perf.observation.of_calls.asked_of_call import AskedOfCall
 from keras_perf.observation.of_calls.rows import rows_of
@@ -19,7 +19,7 @@ from keras_perf.observers.steps.pipeline_stages import stages_from_model
 from keras_perf.observers.steps.timeline import Timeline
 from keras_perf.records.execution import Kind
 from keras_perf.records.run.inference import Inference
-from keras_perf.records.run.pipeline import Stage
+from keras_perf.records.run.input.pipeline import Stage
 
 LOOKED_AT = 8
 """After so many executions the stages of the pipeline are looked at first: near its end it lets

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from keras_perf.trials.repeated_function import each_calls_logs
+from keras_perf.trials.train_functions.repeated_function import each_calls_logs
 
 
 class Answers:

@@ -8,11 +8,15 @@ from typing import Any, NamedTuple
 
 import keras
 
-from keras_perf.observation.facts.batch_rows import rows_of_batches
-from keras_perf.observation.facts.dataset_graph import dataset_graph
-from keras_perf.observation.facts.distribution_options import distribution_options
-from keras_perf.observation.facts.given_input import kind_of_input, source_of_input, workers_of
-from keras_perf.observation.facts.loaders import loader_of
+from keras_perf.observation.facts.input.batch_rows import rows_of_batches
+from keras_perf.observation.facts.input.dataset_graph import dataset_graph
+from keras_perf.observation.facts.input.distribution_options import distribution_options
+from keras_perf.observation.facts.input.given_input import (
+    kind_of_input,
+    source_of_input,
+    workers_of,
+)
+from keras_perf.observation.facts.input.loaders import loader_of
 from keras_perf.observation.facts.model_facts import is_endless, steps_are_capped
 from keras_perf.observers.asking import Questions
 

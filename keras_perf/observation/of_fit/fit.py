@@ -29,7 +29,7 @@ from keras_perf.observation.of_fit.epoch_length import EpochLength
 from keras_perf.observation.of_fit.trials_of_fit import TrialsOfFit
 from keras_perf.observers.asking import Questions
 from keras_perf.records.execution import Kind
-from keras_perf.trials.train_function import TrainFunction, put_train_function
+from keras_perf.trials.train_functions.train_function import TrainFunction, put_train_function
 
 
 class FitObservation(Observation):

@@ -9,8 +9,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_perf.observation.facts.dataset_graph import dataset_behind, dataset_graph
-from keras_perf.observation.facts.pipeline_model import PipelineModel
+from keras_perf.observation.facts.input.dataset_graph import dataset_behind, dataset_graph
+from keras_perf.observation.facts.input.pipeline_model import PipelineModel
 from keras_perf.observation.listener import Plan
 from keras_perf.observation.observation import Observation
 from keras_perf.observation.of_loop.exchange import ObservedExchange, TimedExchange
@@ -19,7 +19,7 @@ from keras_perf.observers.asking import Questions
 from keras_perf.records.epoch_gap import VALIDATION
 from keras_perf.records.interval import Interval
 from keras_perf.records.phase import Phase
-from keras_perf.records.run.pipeline import WrittenPipeline
+from keras_perf.records.run.input.pipeline import WrittenPipeline
 from keras_perf.records.run_names import RUN, worker_run
 
 FLUSH_S = 5.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from keras_perf.records.run.pipeline import Stage
+from keras_perf.records.run.input.pipeline import Stage
 
 
 def stages_from_model(model: Any) -> tuple[Stage, ...]:

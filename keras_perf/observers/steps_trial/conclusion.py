@@ -15,7 +15,7 @@ from keras_perf.observers.steps_trial.steps_choice import (
 )
 from keras_perf.observers.steps_trial.trial_times import TrialTimes
 from keras_perf.observers.steps_trial.trials_due import BETWEEN
-from keras_perf.records.run.steps_trial import StepsPerExecution
+from keras_perf.records.run.tried.steps_trial import StepsPerExecution
 
 
 class _InGaps(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from keras_perf.observers.steps_trial.cost_curve import CostCurve
-from keras_perf.records.run.steps_trial import StepsPerExecution
+from keras_perf.records.run.tried.steps_trial import StepsPerExecution
 
 NEAR_FLOOR = 0.02
 """A step within 2 % of the floor c is as good as there: larger N only lengthens executions."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from keras_perf.records.run.pipeline import Stage, WrittenPipeline
+from keras_perf.records.run.input.pipeline import Stage, WrittenPipeline
 from keras_perf.records.shapes import count, each, fact, named, needed, number, record, text
 
 SECONDS = number(most=1e9)

@@ -11,22 +11,22 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from typing import Any
 
-from keras_perf.records.run.advice_trials import AdviceTrials
 from keras_perf.records.run.capture import Capture
-from keras_perf.records.run.device_memory import DeviceMemory
+from keras_perf.records.run.devices.device_memory import DeviceMemory
+from keras_perf.records.run.devices.gpu_use import GpuUse
 from keras_perf.records.run.ending import Ending
 from keras_perf.records.run.exchange import ExchangeFacts
-from keras_perf.records.run.gpu_use import GpuUse
 from keras_perf.records.run.hook_calls import HookCalls
 from keras_perf.records.run.inference import VALIDATION, Inference, PredictCalls
+from keras_perf.records.run.input.pipeline import InputFacts
 from keras_perf.records.run.outlier import Outliers
 from keras_perf.records.run.outside_steps import OutsideSteps
-from keras_perf.records.run.pipeline import InputFacts
 from keras_perf.records.run.source_line import SourceLine
 from keras_perf.records.run.start_up import StartUp
 from keras_perf.records.run.step_work import StepWork
-from keras_perf.records.run.steps_trial import StepsPerExecution, as_written_before
 from keras_perf.records.run.trace_agreement import Agreement
+from keras_perf.records.run.tried.advice_trials import AdviceTrials
+from keras_perf.records.run.tried.steps_trial import StepsPerExecution, as_written_before
 from keras_perf.records.shapes import (
     any_of,
     count,

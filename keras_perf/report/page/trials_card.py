@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import Element
 
-from keras_perf.records.run.advice_trials import TriedChange
+from keras_perf.records.run.tried.advice_trials import TriedChange
 from keras_perf.report.page.html import card, element, table
 from keras_perf.report.run_report import RunReport
 

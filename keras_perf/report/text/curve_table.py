@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from keras_perf.observers.steps_trial.cost_curve import CostCurve
-from keras_perf.records.run.steps_trial import StepsPerExecution
+from keras_perf.records.run.tried.steps_trial import StepsPerExecution
 from keras_perf.report.text.forms import Markdown
 
 SHOWN = (1, 2, 4, 8, 16, 32, 64, 128, 256)

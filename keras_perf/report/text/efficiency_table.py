@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keras_perf.analyse.efficiency import Efficiency
+from keras_perf.analyse.hardware.efficiency import Efficiency
 from keras_perf.records.run.step_work import NotCounted
 
 EFFICIENCY = "Use of the hardware"

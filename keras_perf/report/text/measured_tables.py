@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from keras_perf.advise.notes.device_memory import with_batch_times
+from keras_perf.advise.notes.memory.device_memory import with_batch_times
 from keras_perf.analyse.stage_paces import stage_paces
 from keras_perf.analyse.start_up import StartUpTime, start_up_time
 from keras_perf.analyse.summary import Summary
-from keras_perf.records.run.device_memory import DeviceMemory
+from keras_perf.records.run.devices.device_memory import DeviceMemory
 from keras_perf.records.run.inference import Inference
 
 Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]

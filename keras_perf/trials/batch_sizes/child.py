@@ -16,10 +16,10 @@ import keras
 import tensorflow as tf
 
 from keras_perf.trials.batch_sizes.training_memory import only_so_much, training_memory
+from keras_perf.trials.measuring.rounds import timed_rounds
 from keras_perf.trials.other_process.saved_model import SavedModel, in_one_line
-from keras_perf.trials.restored import build
-from keras_perf.trials.rounds import timed_rounds
-from keras_perf.trials.train_function import read_logs, train_function_of
+from keras_perf.trials.train_functions.restored import build
+from keras_perf.trials.train_functions.train_function import read_logs, train_function_of
 
 ROUNDS = 5
 MOST_EXECUTIONS = 200

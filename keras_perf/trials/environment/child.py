@@ -13,7 +13,7 @@ from pathlib import Path
 
 from keras_perf.trials.environment.handed_training import HandedTraining
 from keras_perf.trials.other_process.saved_model import in_one_line
-from keras_perf.trials.restored import KeptState, build
+from keras_perf.trials.train_functions.restored import KeptState, build
 from keras_perf.trials.training.running import RunningTraining, TrainFunctions
 
 

@@ -8,14 +8,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from keras_perf.records.run.advice_trials import ENVIRONMENT, AdviceTrials, NotTried, TriedChange
+from keras_perf.records.run.tried.advice_trials import (
+    ENVIRONMENT,
+    AdviceTrials,
+    NotTried,
+    TriedChange,
+)
 from keras_perf.trials.environment.handed_training import HandedTraining
 from keras_perf.trials.environment.process import FailedError, TrainingProcess, training_process
 from keras_perf.trials.environment.program_settings import ProgramSettings
 from keras_perf.trials.environment.settings import EnvironmentSetting, possible_settings
-from keras_perf.trials.in_turn import in_turn
+from keras_perf.trials.measuring.in_turn import in_turn
+from keras_perf.trials.measuring.progress import Progress
 from keras_perf.trials.other_process.saved_model import in_one_line
-from keras_perf.trials.progress import Progress
 from keras_perf.trials.training.as_tried import as_tried
 from keras_perf.trials.training.budget import Budget
 from keras_perf.trials.training.changes import TrainingChange

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import tensorflow as tf
 
-from keras_perf.trials.own_iterator import OwnIterator
+from keras_perf.trials.measuring.own_iterator import OwnIterator
 from keras_perf.trials.rewriting.changes import Change, NoLongerPossibleError
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.rewriting.same_elements import mean_bytes

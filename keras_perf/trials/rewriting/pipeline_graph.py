@@ -10,8 +10,8 @@ from tensorflow.core.framework.function_pb2 import FunctionDef
 from tensorflow.core.framework.graph_pb2 import GraphDef
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
-from keras_perf.trials.repeated_function import PYTHON
 from keras_perf.trials.rewriting.seed_generators import draw_anew, fix_seeds
+from keras_perf.trials.train_functions.repeated_function import PYTHON
 
 IGNORE_STATE = 1
 """`external_state_policy`: variables and generators that functions hold are the same ones."""

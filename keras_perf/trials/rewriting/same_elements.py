@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_perf.trials.own_iterator import OwnIterator
+from keras_perf.trials.measuring.own_iterator import OwnIterator
 
 
 def checksums(dataset: tf.data.Dataset, most: int, within_s: float) -> list[int]:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from keras_perf.trials.in_turn import Pair, in_turn
-from keras_perf.trials.own_iterator import Feed
+from keras_perf.trials.measuring.in_turn import Pair, in_turn
+from keras_perf.trials.measuring.own_iterator import Feed
 
 SLICE_S = 0.15
 """Seconds of one pipeline before it is the other's turn; as long it runs before, not counted."""

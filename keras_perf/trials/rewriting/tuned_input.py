@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import tensorflow as tf
 
-from keras_perf.trials.in_turn import Pair
+from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.rewriting.changes import Change, NotDone
 from keras_perf.trials.rewriting.keeping import size_on_disk
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from keras_perf.records.run.advice_trials import TriedChange
-from keras_perf.trials.in_turn import Pair
+from keras_perf.records.run.tried.advice_trials import TriedChange
+from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.training.changes import TrainingChange
 
 

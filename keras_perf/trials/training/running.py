@@ -10,10 +10,10 @@ from typing import Any
 
 import keras
 
-from keras_perf.trials.own_iterator import Feed
-from keras_perf.trials.repeated_function import RepeatedFunction, draws_from_a_state
-from keras_perf.trials.restored import KeptState
-from keras_perf.trials.train_function import (
+from keras_perf.trials.measuring.own_iterator import Feed
+from keras_perf.trials.train_functions.repeated_function import RepeatedFunction, draws_from_a_state
+from keras_perf.trials.train_functions.restored import KeptState
+from keras_perf.trials.train_functions.train_function import (
     TrainFunction,
     new_train_function,
     read_logs,

@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
-from keras_perf.records.run.advice_trials import AdviceTrials, NotTried, TriedChange
-from keras_perf.trials.in_turn import Pair
-from keras_perf.trials.progress import Progress
+from keras_perf.records.run.tried.advice_trials import AdviceTrials, NotTried, TriedChange
+from keras_perf.trials.measuring.in_turn import Pair
+from keras_perf.trials.measuring.progress import Progress
 from keras_perf.trials.rewriting.admission import kept_already
 from keras_perf.trials.rewriting.changes import Change, possible_changes
 from keras_perf.trials.rewriting.side_by_side import EndlessPipeline

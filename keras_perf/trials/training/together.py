@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from keras_perf.records.run.advice_trials import TriedChange
+from keras_perf.records.run.tried.advice_trials import TriedChange
 from keras_perf.trials.rewriting.changes import Change
 from keras_perf.trials.training.as_tried import as_tried
 from keras_perf.trials.training.budget import Budget

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 import pandas as pd
 import tensorflow as tf
 
-from keras_perf.records.run.advice_trials import AdviceTrials, TriedChange
+from keras_perf.records.run.tried.advice_trials import AdviceTrials, TriedChange
 
 
 @dataclass(frozen=True)

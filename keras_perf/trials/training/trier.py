@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
-from keras_perf.records.run.advice_trials import NotTried, TriedChange
+from keras_perf.records.run.tried.advice_trials import NotTried, TriedChange
 from keras_perf.trials.failure import told
-from keras_perf.trials.in_turn import Pair, in_turn
-from keras_perf.trials.progress import Progress
+from keras_perf.trials.measuring.in_turn import Pair, in_turn
+from keras_perf.trials.measuring.progress import Progress
 from keras_perf.trials.rewriting.admission import not_filled, reason_against
 from keras_perf.trials.rewriting.changes import Change, NoLongerPossibleError
 from keras_perf.trials.training.as_tried import as_tried

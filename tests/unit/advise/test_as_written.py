@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from hand_built import FITS_IN_MEMORY, between_epochs, situation, stage, summary
 
-from keras_perf.advise.notes.stage_order import order_notes
-from keras_perf.advise.rules.caching import cache
+from keras_perf.advise.notes.input.stage_order import order_notes
 from keras_perf.advise.rules.epochs import amortize_epoch_callback
-from keras_perf.advise.rules.files_and_order import interleave
 from keras_perf.advise.rules.host import amortize_callback
-from keras_perf.advise.rules.input import parallel_map
-from keras_perf.advise.rules.python_input import parallel_input
+from keras_perf.advise.rules.input.caching import cache
+from keras_perf.advise.rules.input.files_and_order import interleave
+from keras_perf.advise.rules.input.python_input import parallel_input
+from keras_perf.advise.rules.input.threads_and_buffers import parallel_map
 
 RUNNING = [
     stage("TensorSlice", 1.0),

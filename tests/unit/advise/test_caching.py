@@ -8,7 +8,7 @@ import pytest
 from hand_built import FITS_IN_MEMORY, situation, stage
 
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.advise.rules.caching import cache
+from keras_perf.advise.rules.input.caching import cache
 
 MIB = 2.0**20
 SLICES = {"kind": "tensor_slice"}

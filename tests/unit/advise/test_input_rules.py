@@ -9,11 +9,19 @@ from hand_built import FITS_IN_MEMORY, assert_predicts, situation, stage
 
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.all_rules import recommendations
-from keras_perf.advise.rules.batching import CALL_MS, batch_before_map
-from keras_perf.advise.rules.caching import FIRST_BATCH_MS, cache
-from keras_perf.advise.rules.files_and_order import OVERTAKEN, interleave, nondeterministic_order
-from keras_perf.advise.rules.input import parallel_map, prefetch, private_threadpool
-from keras_perf.advise.rules.python_input import parallel_input
+from keras_perf.advise.rules.input.batching import CALL_MS, batch_before_map
+from keras_perf.advise.rules.input.caching import FIRST_BATCH_MS, cache
+from keras_perf.advise.rules.input.files_and_order import (
+    OVERTAKEN,
+    interleave,
+    nondeterministic_order,
+)
+from keras_perf.advise.rules.input.python_input import parallel_input
+from keras_perf.advise.rules.input.threads_and_buffers import (
+    parallel_map,
+    prefetch,
+    private_threadpool,
+)
 
 PIPELINE = [
     stage("TensorSlice", 1.0),

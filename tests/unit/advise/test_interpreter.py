@@ -8,8 +8,8 @@ import pytest
 from hand_built import H200, situation, stage, summary
 
 from keras_perf.advise.interpreter import interpreter_ms
-from keras_perf.advise.rules.input import parallel_map
-from keras_perf.advise.rules.python_input import HANDED_OVER_MS, parallel_input
+from keras_perf.advise.rules.input.python_input import HANDED_OVER_MS, parallel_input
+from keras_perf.advise.rules.input.threads_and_buffers import parallel_map
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.verdict import verdict_of
 from keras_perf.observers.sensors.interpreter_wait import (

@@ -8,7 +8,7 @@ import pytest
 from hand_built import assert_predicts, situation, stage
 
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.advise.rules.python_input import parallel_input
+from keras_perf.advise.rules.input.python_input import parallel_input
 
 STAGES = [stage("Generator", 9.0), stage("FlatMap", 0.5), stage("Prefetch", 0.0)]
 

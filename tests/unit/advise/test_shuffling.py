@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from hand_built import assert_predicts, situation, stage, summary
 
-from keras_perf.advise.notes.shuffle_refill import shuffle_notes
+from keras_perf.advise.notes.input.shuffle_refill import shuffle_notes
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.advise.rules.shuffling import cheaper_shuffle
+from keras_perf.advise.rules.input.shuffling import cheaper_shuffle
 
 READ = {"kind": "tensor_slice"}
 MAP = {"kind": "map", "function": "load"}

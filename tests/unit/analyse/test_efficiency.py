@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hand_built import summary
 
-from keras_perf.analyse.efficiency import Efficiency, efficiency_of
-from keras_perf.analyse.gpu_peaks import peak_of
+from keras_perf.analyse.hardware.efficiency import Efficiency, efficiency_of
+from keras_perf.analyse.hardware.gpu_peaks import peak_of
 from keras_perf.records.rates import Rates
 from keras_perf.records.run.step_work import NotCounted
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 from hand_built import H200, assert_predicts, facts_of, frame, point
 
-from keras_perf.advise.notes.replicas import replica_notes
+from keras_perf.advise.notes.devices.replicas import replica_notes
 from keras_perf.advise.rules.on_a_gpu import larger_batch
 from keras_perf.advise.rules.workers import fewer_exchanges, reduce_in_half_precision
 from keras_perf.advise.situation import situation_of
 from keras_perf.advise.verdict import verdict_of
+from keras_perf.analyse.from_traces.traced_exchange import SlowGpu, slow_gpu
 from keras_perf.analyse.summary import summarize
-from keras_perf.analyse.traced_exchange import SlowGpu, slow_gpu
 
 EIGHT = H200 | {"replicas": 8, "examples_per_step": 512.0, "strategy": "MirroredStrategy"}
 EXCHANGE = {"exchange_ms": 4.0, "exchange_wait_ms": 1.0}

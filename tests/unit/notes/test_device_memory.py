@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from hand_built import summary
 
-from keras_perf.advise.notes.device_memory import device_memory_notes
-from keras_perf.advise.notes.gpu import gpu_notes
+from keras_perf.advise.notes.devices.gpu import gpu_notes
+from keras_perf.advise.notes.memory.device_memory import device_memory_notes
 from keras_perf.analyse.growth import Growth
 from keras_perf.report.text.measured_tables import DEVICES, measured_tables
 

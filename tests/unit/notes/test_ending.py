@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hand_built import write_fit
 
-from keras_perf.advise.notes.ending import ending_notes, runs_here
+from keras_perf.advise.notes.memory.ending import ending_notes, runs_here
 from keras_perf.analyse.training import newest_training
 from keras_perf.report.diagnosis import diagnose
 from keras_perf.write.run_writer import RunWriter
@@ -175,7 +175,9 @@ def test_this_process_runs_and_another_machine_s_is_not_known(tmp_path, monkeypa
     write_fit(tmp_path, step_ms=5.0)
     fit = newest_training(tmp_path).fit
     assert runs_here(fit) is True
-    monkeypatch.setattr("keras_perf.advise.notes.ending.socket.gethostname", lambda: "elsewhere")
+    monkeypatch.setattr(
+        "keras_perf.advise.notes.memory.ending.socket.gethostname", lambda: "elsewhere"
+    )
     assert runs_here(fit) is None
 
 

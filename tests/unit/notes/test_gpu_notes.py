@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hand_built import summary
 
-from keras_perf.advise.notes.gpu import gpu_notes
+from keras_perf.advise.notes.devices.gpu import gpu_notes
 
 HEALTHY = {
     "utilization_pct": 95.0,

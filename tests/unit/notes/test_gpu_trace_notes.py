@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from hand_built import H200, summary
 
-from keras_perf.advise.notes.gpu_trace import gpu_trace_notes
+from keras_perf.advise.notes.devices.gpu_trace import gpu_trace_notes
 
 HEALTHY = {
     "step_time_ms": 12.0,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from hand_built import summary
 
-from keras_perf.advise.notes.host_memory import host_memory_notes
+from keras_perf.advise.notes.memory.host_memory import host_memory_notes
 from keras_perf.analyse.growth import Growth
 
 TAG = "host/process_memory_mib"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hand_built import situation, stage
 
-from keras_perf.advise.notes.loaders import loader_notes
+from keras_perf.advise.notes.input.loaders import loader_notes
 
 LATE = [{"cause": "new-iterator", "owner": "", "count": 4, "total_ms": 1000.0}]
 """Of 200 steps each is longer by 5 ms."""

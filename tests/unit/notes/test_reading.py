@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hand_built import summary
 
-from keras_perf.advise.notes.reading import reading_notes
+from keras_perf.advise.notes.input.reading import reading_notes
 
 READS = {
     "host/process_cpu_pct": 20.0,

@@ -8,7 +8,7 @@ import pytest
 from hand_built import situation, stage
 
 from keras_perf.advise.notes.all_notes import notes_of
-from keras_perf.advise.notes.remote_files import remote_file_notes
+from keras_perf.advise.notes.input.remote_files import remote_file_notes
 from keras_perf.advise.remote_files import is_remote
 
 TF_RECORDS = [{"kind": "tensor_slice"}, {"kind": "t_f_record"}, {"kind": "map"}, {"kind": "batch"}]

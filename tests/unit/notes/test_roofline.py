@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from keras_perf.advise.notes.roofline import roofline_notes
-from keras_perf.analyse.efficiency import Efficiency
+from keras_perf.advise.notes.devices.roofline import roofline_notes
+from keras_perf.analyse.hardware.efficiency import Efficiency
 
 
 def found(memory, arithmetic):

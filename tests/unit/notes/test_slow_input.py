@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hand_built import situation, stage
 
-from keras_perf.advise.notes.slow_input import slow_input_notes
+from keras_perf.advise.notes.input.slow_input import slow_input_notes
 
 SLOW = situation(
     input_wait=8.0,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hand_built import summary
 
-from keras_perf.advise.notes.stage_order import order_notes
+from keras_perf.advise.notes.input.stage_order import order_notes
 from keras_perf.report.diagnosis import diagnosis_of
 
 

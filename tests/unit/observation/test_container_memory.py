@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from keras_perf.observation.facts.container_memory import ContainerMemory, container_memory
+from keras_perf.observation.facts.machine.container_memory import ContainerMemory, container_memory
 
 MIB = 2**20
 

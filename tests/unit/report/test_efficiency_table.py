@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from hand_built import summary
 
-from keras_perf.analyse.efficiency import Efficiency
+from keras_perf.analyse.hardware.efficiency import Efficiency
 from keras_perf.records.rates import Rates
 from keras_perf.records.run.step_work import NotCounted
 from keras_perf.report.as_json import reports_json

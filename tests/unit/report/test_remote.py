@@ -16,7 +16,7 @@ from keras_perf.cli.main import main
 from keras_perf.files.remote_path import RemotePath
 from keras_perf.read.event_files import NoRunError
 from keras_perf.records.run_names import worker_run
-from keras_perf.trace.xplane import NoTraceError
+from keras_perf.trace.file.xplane import NoTraceError
 from keras_perf.write.run_writer import RunWriter
 
 numbers = itertools.count()

@@ -16,9 +16,9 @@ from keras_perf.analyse.summary import Summary
 from keras_perf.records.run.trace_agreement import Agreement, Why
 from keras_perf.trace.agreement import compare_with_split
 from keras_perf.trace.cover import Cover
+from keras_perf.trace.file.xplane import read_xspace
 from keras_perf.trace.step_frame import PARTS, trace_frame
 from keras_perf.trace.trace import trace_scalars
-from keras_perf.trace.xplane import read_xspace
 
 SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)), max_size=12)
 

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import keras_perf as kp
-from keras_perf.trace.event_columns import decode_events
-from keras_perf.trace.xplane import NoTraceError, find_traces, host_of, read_xspace
+from keras_perf.trace.file.event_columns import decode_events
+from keras_perf.trace.file.xplane import NoTraceError, find_traces, host_of, read_xspace
 
 NUMBERS = st.integers(0, 2**63 - 1)
 

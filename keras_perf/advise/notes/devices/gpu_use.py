@@ -1,0 +1,197 @@
+"""A GPU that is there and not used, or not by this training alone: what comes before all else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from keras_perf.analyse.summary import Summary
+from keras_perf.records.run.devices.gpu_use import GpuUse
+from keras_perf.records.run.run_facts import RunFacts
+
+IDLE_PCT = 5.0
+"""Utilization below which a GPU does nothing for this training."""
+
+NOTICED = 0.1
+"""Other processes, on average over the training."""
+
+HALF_BUSY_PCT = 50.0
+
+DEFAULT_STRATEGY = "_DefaultDistributionStrategy"
+"""Where nobody has chosen one."""
+
+INSTALL = "python -m pip install 'tensorflow[and-cuda]'"
+
+
+def gpu_use_alerts(summary: Summary) -> Iterator[str]:
+    """A sentence on what keeps the GPUs from being used, with the remedy; mostly nothing.
+
+    Without a GPU that NVML lists there is nothing to say. What it cannot see: GPUs that a
+    container or a scheduler keeps from this process, and others than NVIDIA's.
+    """
+    use = summary.facts.gpu_use
+    if why := _no_gpu(use) or _begun_on_the_cpu(summary.facts):
+        yield f"{_the_gpus(use)} not used: {why}"
+        return
+    yield from _model_on_the_cpu(use)
+    if alone := idle_beside(summary):
+        idle = f"GPU {alone[0]} is" if len(alone) == 1 else f"GPUs {_listed(alone)} are"
+        yield (
+            f"{idle} idle while another one trains. Build and compile the model within "
+            "tf.distribute.MirroredStrategy().scope(), which shares each batch out: make it as "
+            "many times as large."
+        )
+    for index, others, mib in _shared(summary):
+        memory = f", which hold {mib:.0f} MiB of its memory" if mib else ""
+        yield (
+            f"GPU {index} is not this training's alone: others have it open ({others:.3g} "
+            f"processes on average{memory}). What they compute takes of its time, and its figures "
+            "count it too. nvidia-smi names them."
+        )
+
+
+def idle_beside(summary: Summary) -> list[int]:
+    """TensorFlow's numbers of the GPUs that nobody computes on while another one trains."""
+    busy, visible = _sampled(summary, "utilization_pct"), summary.facts.gpu_use.gpus_visible
+    if busy:
+        if visible is not None and len(busy) > visible:
+            # CUDA could not be asked which are ours: all of the machine were sampled.
+            return []
+        if max(busy.values()) < HALF_BUSY_PCT:
+            return []
+        others = _sampled(summary, "other_processes")
+        return [i for i, pct in busy.items() if pct < IDLE_PCT and not others.get(i)]
+    use = summary.facts.gpu_use
+    visible = visible or 0
+    # Which of the machine's GPUs are TensorFlow's is known where it has all of them.
+    whole = len(use.machine_gpus) == visible and not any(gpu.busy for gpu in use.machine_gpus)
+    used = _used(summary.facts)
+    return [i for i in range(visible) if f"GPU:{i}" not in used] if whole and len(used) == 1 else []
+
+
+def _used(facts: RunFacts) -> list[str]:
+    """The GPUs that hold the model, where one replica trains; empty where that is not known."""
+    several = facts.settings.replicas > max(1, facts.settings.workers)
+    return [] if several else [d for d in facts.gpu_use.variables_on if d.startswith("GPU:")]
+
+
+def _shared(summary: Summary) -> Iterator[tuple[int, float, float]]:
+    """Number of a GPU, other processes on it, and their memory in MiB; 0 where not known."""
+    memory, used = _sampled(summary, "other_memory_used_mib"), _used(summary.facts)
+    for index, processes in _sampled(summary, "other_processes").items():
+        if processes >= NOTICED and (not used or f"GPU:{index}" in used):
+            yield index, processes, memory.get(index, 0.0)
+
+
+def _sampled(summary: Summary, name: str) -> dict[int, float]:
+    """Mean by number of the GPU, in their order."""
+    tags = {tag: re.fullmatch(rf"gpu/(\d+)/{name}", tag) for tag in summary.sensors}
+    return dict(sorted((int(m[1]), summary.sensors[tag]) for tag, m in tags.items() if m))
+
+
+def _the_gpus(use: GpuUse) -> str:
+    names = sorted({gpu.name for gpu in use.machine_gpus})
+    if len(use.machine_gpus) == 1:
+        return f"The GPU of this machine ({names[0]}) is"
+    if not use.machine_gpus:
+        return "The GPU is"
+    return f"The {len(use.machine_gpus)} GPUs of this machine ({', '.join(names)}) are"
+
+
+def _no_gpu(use: GpuUse) -> str:
+    """Why TensorFlow has none of the machine's GPUs; "" where it has, or there is none."""
+    if use.driver_mismatch and not use.gpus_visible:
+        return (
+            "NVIDIA's driver was updated while it was loaded (NVML: driver/library version "
+            "mismatch). Restart the machine, or load its kernel modules anew."
+        )
+    if not use.machine_gpus or use.gpus_visible != 0:
+        return ""
+    if use.cuda_build is False:
+        return _no_cuda_build(use.system)
+    hidden = use.cuda_visible_devices
+    if not use.gpus_found and not _hides(hidden, use):
+        return _not_found(use)
+    if all(gpu.busy for gpu in use.machine_gpus):
+        # Hidden, and somebody computes on each: that is meant.
+        return ""
+    if use.gpus_found:
+        return (
+            "tf.config.set_visible_devices leaves TensorFlow none. Unless that is meant, take out "
+            "the call, or name the GPUs that it may use."
+        )
+    return (
+        f"CUDA_VISIBLE_DEVICES={hidden!r} leaves this process none. Unless that is meant, unset "
+        "it, or give the numbers of GPUs, before TensorFlow is imported."
+    )
+
+
+def _hides(visible_devices: str | None, use: GpuUse) -> bool:
+    """`CUDA_VISIBLE_DEVICES` begins with what is no GPU: CUDA shows those before it."""
+    if visible_devices is None or use.cuda_gpus:
+        return False
+    first = visible_devices.split(",")[0].strip()
+    if first.isdigit():
+        return int(first) >= len(use.machine_gpus)
+    # What a UUID belongs to only CUDA says.
+    return not first.startswith(("GPU-", "MIG-")) or use.cuda_gpus == 0
+
+
+def _no_cuda_build(system: str) -> str:
+    if system == "Windows":
+        return (
+            "TensorFlow trains on GPUs under Linux only, since 2.11 not under Windows itself. "
+            f"Train in WSL2: {INSTALL}"
+        )
+    return (
+        "this TensorFlow was built without CUDA. "
+        f"python -m pip uninstall tensorflow-cpu tensorflow; {INSTALL}"
+    )
+
+
+def _not_found(use: GpuUse) -> str:
+    """TensorFlow is built for CUDA and finds nothing."""
+    if not use.cuda_gpus:
+        return (
+            "CUDA shows none, though the driver does. See whether nvidia-smi works, whether the "
+            "driver is as new as TensorFlow's CUDA needs, and what TensorFlow said when it began."
+        )
+    if use.missing_libraries:
+        return (
+            f"TensorFlow could not load {_listed(use.missing_libraries)} of CUDA's libraries. "
+            f"{INSTALL} brings them."
+        )
+    return (
+        'TensorFlow takes none, and said why when it began: look for "Ignoring visible gpu '
+        'device" (too old for it) or "Cannot dlopen some GPU libraries", which '
+        f"{INSTALL} mends."
+    )
+
+
+def _begun_on_the_cpu(facts: RunFacts) -> str:
+    """TensorFlow has a GPU, and training was begun where it is not the default; "" elsewhere."""
+    use, strategy = facts.gpu_use, facts.settings.strategy
+    if not use.gpus_visible or not (use.operations_on or "").startswith("CPU"):
+        return ""
+    if strategy not in (None, DEFAULT_STRATEGY):
+        # It runs each replica's operations on that replica's own device.
+        return ""
+    return (
+        "training was begun under with tf.device('/CPU:0'), so its operations run on the CPU. "
+        "Build, compile and train the model outside of it."
+    )
+
+
+def _model_on_the_cpu(use: GpuUse) -> Iterator[str]:
+    devices = use.variables_on
+    if use.gpus_visible and devices and all(device.startswith("CPU") for device in devices):
+        yield (
+            f"The model is on the CPU, though TensorFlow has a GPU: its {sum(devices.values())} "
+            "trainable variables are read and updated there, and copied in every step. with "
+            "tf.device(…) or a strategy has put them there: build and compile the model without."
+        )
+
+
+def _listed(items: Sequence[object]) -> str:
+    *first, last = map(str, items)
+    return f"{', '.join(first)} and {last}" if first else last

@@ -1,0 +1,33 @@
+"""What limits the multiplications: the arithmetic itself, or device memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from keras_perf.analyse.hardware.efficiency import Efficiency
+
+NEAR_ITS_LIMIT = 0.6
+"""Memory or arithmetic that is used for more than this share of its peak sets the pace: few
+programs come nearer."""
+
+
+def roofline_notes(found: Efficiency) -> Iterator[str]:
+    """Where the traffic of device memory was measured, and one of the two is near its peak.
+
+    What it cannot see: single kernels, of which some may be limited by the one, some by the other.
+    """
+    memory, arithmetic = found.memory_bandwidth_share, found.model_flops_utilization
+    if memory is None or arithmetic is None or max(memory, arithmetic) < NEAR_ITS_LIMIT:
+        return
+    if memory > arithmetic:
+        yield (
+            f"The steps are bound by device memory: it is used at {memory:.0%} of its bandwidth, "
+            f"the multiplications at {arithmetic:.0%} of the peak. What reads and writes less "
+            "helps (half precision, XLA's fused operations); faster multiplication does not."
+        )
+    else:
+        yield (
+            f"The steps are bound by arithmetic: the multiplications reach {arithmetic:.0%} of the "
+            f"GPU's peak, device memory {memory:.0%} of its bandwidth. Only fewer operations, or "
+            "a number format that is multiplied faster, make them shorter."
+        )

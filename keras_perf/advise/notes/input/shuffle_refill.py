@@ -1,0 +1,31 @@
+"""Refilling the buffer of a shuffle, where no advice is on it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from keras_perf.advise.notes.input.slow_input import ON_INPUT
+from keras_perf.analyse.refills import refills_of
+from keras_perf.analyse.summary import Summary
+
+NOTICEABLE = 0.05
+"""Share of the steps' time."""
+
+
+def shuffle_notes(summary: Summary, advised: Collection[str]) -> Iterator[str]:
+    """A sentence.
+
+    Arguments:
+        summary: of a run.
+        advised: ids of the recommendations.
+    """
+    refills = refills_of(summary)
+    if refills is None or refills.share < NOTICEABLE or "cheaper-shuffle" in advised:
+        return
+    remedy = "a smaller buffer fills faster, and mixes less"
+    if ON_INPUT & set(advised):
+        remedy = "what is advised of the input makes that shorter"
+    yield (
+        f"{refills.count} epochs began with waiting {refills.each_ms:.3g} ms for a shuffle to fill "
+        f"its buffer again, {refills.share:.0%} of the time of all steps: {remedy}."
+    )

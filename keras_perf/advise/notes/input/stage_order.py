@@ -1,0 +1,171 @@
+"""What the order of a dataset's stages tells, as notes: none of it has been measured.
+
+The order is that of the dataset as it was written (`InputFacts.dataset`). What tf.data
+changes by itself is left out: it runs stateless maps in parallel and adds a prefetch at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from keras_perf.advise.as_written import at
+from keras_perf.analyse.summary import Summary
+from keras_perf.records.run.input.pipeline import Chain, WrittenStage
+
+BATCHES = ("batch", "ragged_batch", "sparse_batch")
+REGROUPS = ("unbatch", "rebatch", "flat_map", "interleave", "window", "group_by_window")
+"""Stages after which elements are not the batches of before."""
+
+WORKS = ("map", "filter", "flat_map", "interleave", *BATCHES)
+
+PER_STEP = 1.0
+"""So many files for each step are many."""
+
+
+def order_notes(summary: Summary, verdict: str, advised: Collection[str]) -> Iterator[str]:
+    """A sentence for each stage that stands where it does harm for certain.
+
+    Arguments:
+        summary: of a run.
+        verdict: its verdict. What only costs time is told where the input is what training
+            waits for, or where that could not be measured.
+        advised: ids of the recommendations, which say with figures what a note would repeat.
+    """
+    written = summary.facts.input.dataset
+    if written is None:
+        return
+    chains = written.chains
+    last, *others = chains
+    again = (summary.facts.length.epochs or 1) > 1
+    if not any(_places(chain, ("shuffle",)) for chain in others):
+        yield from _shuffle_after_batch(last)
+    if again:
+        yield from _cache_after_shuffle(last)
+        for chain in chains:
+            yield from _cache_after_random(chain)
+    measured = "input_wait" in summary.parts
+    if measured and verdict != "input-bound":
+        return
+    if "prefetch" not in advised:
+        yield from _last_prefetch(last, added=written.prefetch_added)
+    for chain in chains:
+        if again:
+            yield from _filter_after_cache(chain)
+        if not {"interleave", "cache"} & set(advised):
+            yield from _files(chain, summary)
+        if not measured:
+            yield from _maps(chain)
+
+
+def _shuffle_after_batch(chain: Chain) -> Iterator[str]:
+    shuffles, batches = _places(chain, ("shuffle",)), _places(chain, BATCHES)
+    if not shuffles or not batches or shuffles[0] < batches[-1]:
+        return
+    shuffle, batch = chain[shuffles[0]], chain[batches[-1]]
+    if not _places(chain[batches[-1] : shuffles[0]], REGROUPS):
+        yield (
+            f"{_told(shuffle)} comes after {_told(batch)}: it moves whole batches, in which the "
+            f"same examples always meet. Put {_told(shuffle)} before {_told(batch)}."
+        )
+
+
+def _cache_after_shuffle(chain: Chain) -> Iterator[str]:
+    shuffles, caches = _places(chain, ("shuffle",)), _places(chain, ("cache",))
+    if shuffles and caches and shuffles[-1] < caches[-1]:
+        shuffle, cache = chain[shuffles[-1]], chain[caches[-1]]
+        yield (
+            f"{_told(cache)} comes after {_told(shuffle)}, and nothing shuffles after it: every "
+            f"epoch has the first one's order. Put {_told(cache)} before {_told(shuffle)}."
+        )
+
+
+def _cache_after_random(chain: Chain) -> Iterator[str]:
+    caches = _places(chain, ("cache",))
+    for stage in chain[: caches[-1]] if caches else ():
+        if stage.kind == "map" and stage.random:
+            cache = chain[caches[-1]]
+            yield (
+                f"{_placed(stage)} draws random numbers before {_told(cache)}: every epoch repeats "
+                f"the first one's draws. Put {_told(stage)} after {_told(cache)}."
+            )
+
+
+def _last_prefetch(chain: Chain, *, added: bool) -> Iterator[str]:
+    """Only where tf.data adds none, and the last stage has no threads of its own."""
+    prefetches = _places(chain, ("prefetch",))
+    behind = [stage for stage in chain[prefetches[-1] if prefetches else 0 :] if _works(stage)]
+    if added or not behind or any(stage.parallel for stage in behind) or _is_fused(behind):
+        return
+    names = ", ".join(map(_told, behind))
+    if prefetches:
+        yield f"prefetch() is not last: {names} behind it works while training waits. Put it last."
+    else:
+        yield f"Nothing prefetches: {names} works while training waits. Put prefetch() last."
+
+
+def _is_fused(stages: Sequence[WrittenStage]) -> bool:
+    """tf.data makes a stage with a thread of its own of a map and the batch after it."""
+    return [stage.kind for stage in stages[-2:]] == ["map", "batch"]
+
+
+def _filter_after_cache(chain: Chain) -> Iterator[str]:
+    caches = _places(chain, ("cache",))
+    for stage in chain[caches[-1] :] if caches else ():
+        if stage.kind == "filter" and not stage.random:
+            cache = _told(chain[caches[-1]])
+            yield (
+                f"{_placed(stage)} comes after {cache}: what it drops stays in memory, and is "
+                f"dropped again in every epoch. Put {_told(stage)} before {cache}."
+            )
+
+
+def _files(chain: Chain, summary: Summary) -> Iterator[str]:
+    """Files read one for each element; how long opening one takes was not measured."""
+    steps = summary.facts.length.epoch_steps or 0
+    for place, stage in enumerate(chain):
+        elements = stage.elements
+        if not stage.reads_files or not elements or not steps:
+            continue
+        if _places(chain[:place], BATCHES) or _places(chain, ("repeat", "take", "skip", "shard")):
+            # Of how many of them an epoch consists is not known.
+            continue
+        if elements / steps >= PER_STEP and not _cached(chain[place:], summary):
+            yield (
+                f"{_placed(stage)} opens {elements / steps:.3g} files for each step "
+                f"({elements:,} in an epoch); what that costs was not measured by itself. Write "
+                "the examples into fewer files of 100 MB and more (TFRecord), read by interleave()."
+            )
+
+
+def _cached(after: Chain, summary: Summary) -> bool:
+    """Only the first epoch reads files."""
+    return bool(_places(after, ("cache",))) and (summary.facts.length.epochs or 1) > 1
+
+
+def _maps(chain: Chain) -> Iterator[str]:
+    """Where nothing of the pipeline was measured: maps that tf.data cannot run in parallel."""
+    maps = [s for s in chain if s.kind == "map" and s.stateful and not s.parallel]
+    if maps:
+        names = ", ".join(map(_placed, maps))
+        yield (
+            f"{names}: one element at a time, on one thread, since the function is stateful "
+            "(Python, random numbers). Give map() num_parallel_calls=tf.data.AUTOTUNE."
+        )
+
+
+def _places(chain: Chain, kinds: Collection[str]) -> list[int]:
+    return [place for place, stage in enumerate(chain) if stage.kind in kinds]
+
+
+def _works(stage: WrittenStage) -> bool:
+    return stage.kind in WORKS
+
+
+def _told(stage: WrittenStage) -> str:
+    """As it is written in the user's program."""
+    return f"{stage.kind}({stage.function})"
+
+
+def _placed(stage: WrittenStage) -> str:
+    """The same with the line of its function, where that is known."""
+    return f"{_told(stage)}{at(stage.source)}"

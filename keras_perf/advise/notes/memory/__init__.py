@@ -1,0 +1,1 @@
+"""What is said of memory, and of trainings that it ended."""

@@ -1,0 +1,46 @@
+"""The memory of the devices: what fills it, and how little is left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from keras_perf.advise.notes.memory.host_memory import how_it_grows, time_until_full
+from keras_perf.analyse.summary import Summary
+from keras_perf.records.run.devices.device_memory import DeviceMemory
+
+NEARLY_FULL = 0.95
+"""Share of what the allocator may take: it leaves gaps, and rarely gives out all."""
+
+
+def device_memory_notes(summary: Summary) -> Iterator[str]:
+    """A sentence or two for each device."""
+    for device in summary.facts.gpu.device_memory:
+        growth = summary.growth.get(f"{device.name.lower().replace(':', '/')}/allocated_mib")
+        if growth is not None:
+            full = ""
+            if device.limit_mib is not None:
+                room = max(0.0, device.limit_mib - device.peak_mib)
+                if time := time_until_full(room, growth):
+                    full = f" What is left, {room:,.0f} MiB, would last for {time}."
+            yield (
+                f"What TensorFlow has allocated on {device.name} between two steps "
+                f"{how_it_grows(growth)}{full} Usual causes: losses or predictions that are kept "
+                "as tensors, where float(loss) or .numpy() would do; models or optimizers that "
+                "are made anew and kept."
+            )
+        if device.limit_mib and device.peak_mib > NEARLY_FULL * device.limit_mib:
+            yield (
+                f"The memory of {device.name} was nearly full: {device.peak_mib:,.0f} of the "
+                f"{device.limit_mib:,.0f} MiB that TensorFlow may allocate. A larger batch will "
+                "hardly fit; mixed precision, or gradient_accumulation_steps of the optimizer "
+                "instead of a larger batch, need less."
+            )
+
+
+def with_batch_times(device: DeviceMemory, factor: float) -> float:
+    """MiB that a batch `factor` times as large takes at most at once.
+
+    All that a step needs beyond what is kept between two steps is taken to grow with the batch,
+    gradients too, which do not.
+    """
+    return device.current_mib + factor * (device.peak_mib - device.current_mib)

@@ -1,0 +1,121 @@
+"""Memory that could not be had: what was asked for, when it rose, which batch may fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from keras_perf.read.fits import Fit
+from keras_perf.records.metrics.host_metrics import PROCESS_MEMORY
+from keras_perf.records.run.devices.device_memory import DeviceMemory
+from keras_perf.records.run.ending import Ending
+from keras_perf.records.run.run_facts import RunFacts
+
+HAD_FITTED = 20
+"""Steps of the same batch size after which it is not the batch alone that is too large."""
+
+LEAST_RISE = 0.1
+"""Share of the highest level; a smaller rise between two points is none to speak of."""
+
+
+def out_of_memory(ending: Ending, fit: Fit) -> Iterator[str]:
+    """What is known of it, in one note of some sentences."""
+    facts = fit.facts
+    device = next((d for d in facts.gpu.device_memory if d.name == ending.device), None)
+    steps = facts.length.steps
+    yield " ".join(
+        filter(
+            None,
+            (
+                f"Training ran out of memory after {steps:,} steps ({ending.error}): "
+                f"{_asked_for(ending)}.",
+                _held(ending, device, facts),
+                _when_it_rose(fit.scalars, device),
+                _which_batch(ending, device, facts),
+            ),
+        )
+    )
+
+
+def _asked_for(ending: Ending) -> str:
+    where = f" on {ending.device}" if ending.device else ""
+    shape = f"an array of shape {list(ending.shape)}" if ending.shape else "an allocation"
+    if ending.requested_mib is not None:
+        return f"{shape}, {_mib(ending.requested_mib)}, could not be had{where}"
+    return ending.message or f"{shape} could not be had{where}"
+
+
+def _mib(mib: float) -> str:
+    return f"{mib:,.0f} MiB" if mib >= 10 else f"{mib:.2g} MiB"
+
+
+def _held(ending: Ending, device: DeviceMemory | None, facts: RunFacts) -> str:
+    if device is not None:
+        limit = f" of at most {device.limit_mib:,.0f}" if device.limit_mib else ""
+        return (
+            f"TensorFlow had allocated up to {device.peak_mib:,.0f} MiB{limit} there, "
+            f"{device.current_mib:,.0f} of them beside what a step needs."
+        )
+    machine = facts.machine
+    whose, total = "machine", machine.memory_total_mib
+    if machine.container_memory_mib is not None:
+        whose, total = "container", machine.container_memory_mib
+    available = machine.memory_available_mib
+    if not ending.device.startswith("GPU") and available is not None and total:
+        return f"Of the {whose}'s {total:,.0f} MiB {available:,.0f} were free afterwards."
+    return ""
+
+
+def _when_it_rose(scalars: pd.DataFrame, device: DeviceMemory | None) -> str:
+    tag, what = PROCESS_MEMORY, "The memory of the process"
+    if device is not None:
+        tag = f"{device.name.lower().replace(':', '/')}/peak_allocated_mib"
+        what = "The peak"
+    points = scalars[scalars["tag"] == tag].sort_values("step")
+    rises = points["value"].diff()
+    if len(points) < 3 or not rises.max() > LEAST_RISE * points["value"].max():
+        return ""
+    place = int(rises.to_numpy()[1:].argmax())
+    before, after = points.iloc[place], points.iloc[place + 1]
+    return (
+        f"{what} rose most between step {before['step']:,} and {after['step']:,}, from "
+        f"{before['value']:,.0f} to {after['value']:,.0f} MiB."
+    )
+
+
+def _which_batch(ending: Ending, device: DeviceMemory | None, facts: RunFacts) -> str:
+    batch = ending.batch
+    if facts.length.steps >= HAD_FITTED:
+        return (
+            "Batches of this size had fitted before: look for memory that grows, larger examples "
+            "(longer sequences), or a larger batch in validation."
+        )
+    if batch is None or batch < 2 or not ending.device:
+        return ""
+    bound = largest_batch(ending, device, facts)
+    most = "" if bound is None else f", and no more than {bound:,} can fit, for this array alone"
+    return (
+        f"A batch of {batch:,} is too large{most}. Try {max(1, (bound or batch) // 2):,}; "
+        "kp.sweep_batch_size(model, dataset).largest measures what fits. The optimizer's "
+        "gradient_accumulation_steps gives several small batches the effect of a large one."
+    )
+
+
+def largest_batch(ending: Ending, device: DeviceMemory | None, facts: RunFacts) -> int | None:
+    """Examples whose share of the array that could not be had fits into what is not kept.
+
+    None where the array is not known to have a share for each example, or alone would fit. More
+    than that do not fit; whether so many do depends on all else that a step needs.
+    """
+    shape, batch, asked_mib = ending.shape, ending.batch, ending.requested_mib
+    if not batch or not shape or shape[0] % batch or not asked_mib:
+        return None
+    if device is None:
+        room = facts.machine.memory_available_mib
+        room = None if ending.device.startswith("GPU") else room
+    else:
+        room = device.limit_mib and device.limit_mib - device.current_mib
+    if room is None or room >= asked_mib:
+        return None
+    return max(1, int(batch * room / asked_mib))

@@ -1,0 +1,1 @@
+"""Advice on the input pipeline."""

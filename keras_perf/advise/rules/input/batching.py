@@ -1,0 +1,87 @@
+"""Advice on a map that is called for each example."""
+
+from __future__ import annotations
+
+from keras_perf.advise.as_written import where, written_as
+from keras_perf.advise.recommendation import Recommendation, predicted
+from keras_perf.advise.rules.rule import rule
+from keras_perf.advise.situation import UNSEEN_INSIDE, Situation
+from keras_perf.advise.step_model import StepModel
+from keras_perf.records.run.input.pipeline import Stage, runs_in_pool
+
+CALL_MS = 0.012
+"""What a map's function costs per call beyond its work, as tf.data counts it: a map that doubles
+two numbers, 2048 times per batch, took 9 to 15 µs on one core of a shared server CPU."""
+
+
+def _calls(stage: Stage) -> float:
+    """Calls of a map's function per batch."""
+    return stage.elements_per_batch * (stage.ratio if "AndBatch" in stage.name else 1.0)
+
+
+def _takes_batches(name: str, situation: Situation) -> bool:
+    """Nothing that the function of this map does is for one example only, as far as is known."""
+    chains = situation.facts.input.chains
+    written = [stage for chain in chains for stage in chain if stage.kind == "map"]
+    running = [stage for stage in situation.model.stages if runs_in_pool(stage)]
+    if len(chains) == 1 and len(written) == len(running):
+        written = [written[running.index(name)]]
+    return not any(stage.one_at_a_time for stage in written)
+
+
+@rule("batch-before-map")
+def batch_before_map(situation: Situation) -> Recommendation | None:
+    """A cheap map runs once per example, where once per batch would do."""
+    model, recorded = situation.model, situation.facts.input.stages
+    found = [
+        (name, stage)
+        for name, stage in zip(model.stages, recorded, strict=False)
+        if stage.name.startswith(("Map", "ParallelMap"))
+        and _calls(stage) > 1.5
+        and _takes_batches(name, situation)
+    ]
+    if not found or not situation.own_dataset:
+        return None
+    name, stage = max(found, key=lambda item: model.stages[item[0]])
+    calls = _calls(stage)
+    call_ms, calling_ms = stage.cost_ms / calls, CALL_MS / situation.share_of_cores
+    if not call_ms or call_ms > MOSTLY_CALLS * calling_ms:
+        return None
+    overhead = min(1.0, calling_ms / call_ms) * (1 - 1 / calls)
+    # tf.data does not count the handing of elements to threads: what the stages' work does not
+    # explain of the pace is part of the calls.
+    explained = 1.0
+    if model.produce_ms and not any(n.startswith(UNSEEN_INSIDE) for n in model.stages):
+        explained = min(1.0, situation.able_ms / model.produce_ms)
+
+    def change(model: StepModel, optimism: float) -> StepModel:
+        left = 1 - overhead * min(1.0, 0.95 + 0.2 * optimism)
+        # Other stages are interrupted for each call too: of what tf.data counts as theirs the
+        # explained share is their own; at worst that of the pace, and half of what is left.
+        expected = explained**2
+        end = (1 + explained) / 2 if optimism < 0 else expected * (1 + explained) / 2
+        others = expected + abs(optimism) * (end - expected)
+        factors = {**dict.fromkeys(model.stages, others), name: left * others}
+        # A prefetch only hands batches on: its time is that of threads which kept it waiting.
+        factors |= {n: left * others for n in model.stages if n.startswith("Prefetch")}
+        return model.with_less_work(factors, optimism)
+
+    return predicted(
+        model,
+        change,
+        title=f"Batch first, then map whole batches: stage {name}",
+        reason=(
+            f"Stage {name} is called {calls:.0f} times per batch, {1e3 * call_ms:.2g} µs each, "
+            f"of which calling alone takes about {1e3 * min(calling_ms, call_ms):.2g} µs."
+            f"{where(written_as(name, situation.facts))}"
+        ),
+        action=(
+            "dataset = dataset.batch(batch_size).map(your_function_on_batches, "
+            "num_parallel_calls=tf.data.AUTOTUNE)"
+        ),
+        evidence={"stage": name, "calls_per_batch": calls, "call_ms": call_ms},
+    )
+
+
+MOSTLY_CALLS = 4.0
+"""A map that takes more than so many times the cost of a call is mostly work."""

@@ -1,0 +1,125 @@
+"""Advice on files that are read one by one, and on elements that wait for each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from keras_perf.advise.as_written import function_of, where, written_as
+from keras_perf.advise.recommendation import Recommendation, predicted
+from keras_perf.advise.rules.followed import has_stage, lets_overtake
+from keras_perf.advise.rules.rule import rule
+from keras_perf.advise.situation import UNSEEN_INSIDE, Situation, stalled
+from keras_perf.advise.step_model import MOSTLY_WAITING, StepModel
+from keras_perf.records.run.input.pipeline import Stage
+
+IDLE_PCT = 70.0
+
+RECORDS = ("TFRecord", "TextLine", "FixedLengthRecord")
+FILE_READERS = (*RECORDS, "CSV", "FlatMap", "Interleave")
+"""Stages that read files, or run a pipeline for each file."""
+
+NO_FILES = ("Generator", "Window", "ParallelInterleave", "LegacyParallelInterleave")
+"""Where one of these is, what runs pipelines runs them for something else, or in parallel."""
+
+
+@rule("interleave", followed=has_stage("ParallelInterleave", "LegacyParallelInterleave"))
+def interleave(situation: Situation) -> Recommendation | None:
+    """Files are read one after the other."""
+    model = situation.model
+    readers = {
+        name: ms
+        for name, ms in model.stages.items()
+        if name.startswith(FILE_READERS) and model.threads.get(name, 1) == 1
+    }
+    other = any(name.startswith(NO_FILES) for name in model.stages)
+    if not readers or other or model.cores < 2 or not situation.own_dataset:
+        return None
+    stage = max(readers, key=lambda name: readers[name])
+    kind = next((kind for kind in RECORDS if stage.startswith(kind)), None)
+    written = written_as(stage, situation.facts)
+    reader = f"tf.data.{kind}Dataset" if kind else function_of(written, "your_reader")
+
+    def change(model: StepModel, optimism: float) -> StepModel:
+        # Reading waits for storage as much as it computes: more than the cores can be of use.
+        return model.with_threads(stage, max(1.0, model.cores * (1 + 0.5 * optimism)))
+
+    return predicted(
+        model,
+        change,
+        title=f"Read several files at a time: stage {stage}",
+        reason=(
+            f"Reading takes {situation.paces[stage]:.3g} ms of the {situation.able_ms:.3g} ms that "
+            f"a batch needs, one file after the other.{where(written)}"
+        ),
+        action=(
+            "files = tf.data.Dataset.list_files(pattern)\n"
+            f"dataset = files.interleave({reader}, num_parallel_calls=tf.data.AUTOTUNE)"
+        ),
+        evidence={"stage": stage, "stage_ms": situation.paces[stage]},
+    )
+
+
+OVERTAKEN = 0.75
+"""Of what the order holds back so much is expected to be gained: 4 and 8 threads that waited for
+exponential times gained 0.77 and 0.84 of it, where nothing but the input took time."""
+
+IN_ORDER_LOSS = 0.7
+"""If a pipeline's parallel stages could make a batch in less than this share of the time that it
+takes, something but their work sets the pace."""
+
+
+def _unseen(recorded: Sequence[Stage]) -> bool:
+    """Of the work of one of these stages tf.data does not know all."""
+    return any(stage.name.startswith((*UNSEEN_INSIDE, "Generator")) for stage in recorded)
+
+
+@rule("nondeterministic-order", followed=lets_overtake)
+def nondeterministic_order(situation: Situation) -> Recommendation | None:
+    """Parallel stages wait for their slowest element, to keep the order."""
+    model, summary = situation.model, situation.summary
+    recorded = situation.facts.input.stages
+    parallel = [stage for stage in recorded if stage.parallelism > 1]
+    busy_pct = summary.sensors.get("host/cpu_pct")
+    wait = summary.parts.get("input_wait", 0.0)
+    written = situation.facts.input.dataset
+    kept = written is None or written.deterministic
+    if not parallel or not situation.own_dataset or not kept or situation.interpreter_ms:
+        return None
+    if busy_pct is None or (busy_pct > IDLE_PCT and model.waiting_share <= MOSTLY_WAITING):
+        return None
+    able_ms = situation.able_ms
+    in_parallel_ms = sum(s.cost_ms / s.threads(model.pool) for s in parallel)
+    if _unseen(recorded) or in_parallel_ms < 0.5 * able_ms:
+        # Something else sets the pace, whose work tf.data may not know.
+        return None
+    if not wait or able_ms > IN_ORDER_LOSS * summary.step_ms:
+        return None
+    # Where the pipeline keeps up on the whole, what it holds back shows as stalls.
+    stalled_ms = stalled(summary, "input-stall")
+    if model.produce_ms <= able_ms and not stalled_ms:
+        return None
+
+    def change(model: StepModel, optimism: float) -> StepModel:
+        share = OVERTAKEN + optimism * (1 - OVERTAKEN if optimism > 0 else OVERTAKEN)
+        gained = (model.produce_ms - able_ms) * share
+        waits_ms = model.rest.get("get_next", 0.0)
+        smoother = min(stalled_ms, waits_ms) / waits_ms * share if waits_ms else 0.0
+        model = model.with_rest({"get_next": 1 - smoother})
+        return model.hidden(1 - gained / model.produce_ms) if gained > 0 else model
+
+    return predicted(
+        model,
+        change,
+        title="Let elements overtake each other",
+        reason=(
+            f"The stages' work would allow a batch every {able_ms:.3g} ms and does not lack CPUs, "
+            f"yet steps wait {wait:.3g} ms: elements of uneven cost, held back to keep "
+            "their order."
+        ),
+        action=(
+            "options = tf.data.Options()\n"
+            "options.deterministic = False  # the order of examples then differs between runs\n"
+            "dataset = dataset.with_options(options)"
+        ),
+        evidence={"able_ms": able_ms, "input_wait_ms": wait, "cpu_pct": busy_pct},
+    )

@@ -1,0 +1,126 @@
+"""Advice on batches that Python code makes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from keras_perf.advise.as_written import at
+from keras_perf.advise.code_names import identifier
+from keras_perf.advise.interpreter import KERAS_INPUT, LOADERS
+from keras_perf.advise.loaders import reads_in_threads, with_processes
+from keras_perf.advise.recommendation import Recommendation, predicted
+from keras_perf.advise.rules.in_a_loop import own_processes
+from keras_perf.advise.rules.rule import rule
+from keras_perf.advise.situation import Situation
+from keras_perf.advise.step_model import StepModel
+from keras_perf.records.run.input.pipeline import InputFacts
+from keras_perf.records.run.source_line import SourceLine
+
+SEVERAL_CORES = 1.2
+"""A generator that uses so many times the CPU time that it takes has threads of its own."""
+
+HANDED_OVER_MS = 0.8
+"""CPU time of a batch of a few KiB that goes from one process to another: what two workers that
+computed 6 and 15 ms a batch took beyond half of that."""
+
+WITH_WORKERS = ("PyDataset", *LOADERS)
+"""Kinds of input that can be told to use processes."""
+
+
+@rule("parallel-input", in_a_loop=own_processes)
+def parallel_input(situation: Situation) -> Recommendation | None:
+    """One Python thread makes the batches."""
+    summary, model = situation.summary, situation.model
+    wait, held = summary.parts.get("input_wait", 0.0), situation.interpreter_ms
+    kind, known = _kind(situation), summary.facts.input
+    if kind is None or not (wait or held) or model.cores < 2:
+        return None
+    present = 1
+    if kind in WITH_WORKERS:
+        present = max(1, known.input_workers or 1)
+        if known.input_processes and (held or present >= model.cores):
+            return None
+    if kind != "PyDataset" and not known.input_processes and _uses_cores(situation):
+        return None
+
+    def change(model: StepModel, optimism: float) -> StepModel:
+        # Workers also run ahead of training.
+        if not held:
+            left = min(1.0, present / model.usable_threads(optimism))
+            return replace(model.hidden(left), prefetched=True)
+        # Cores are idle beside what holds the interpreter, and processes hand batches over.
+        shared = model.hidden(1 / max(1.0, model.cores * (0.95 + 0.05 * optimism)))
+        handing_ms = HANDED_OVER_MS * (1 - optimism)
+        return replace(shared, cpu_ms=model.cpu_ms + handing_ms, prefetched=True)
+
+    named = f"{LOADERS.get(kind, kind)}{at(_source(known))}"
+    makers = f"{present} processes make" if known.input_processes else "one thread of Python runs"
+    return predicted(
+        model,
+        change,
+        title="Make batches in several processes",
+        reason=(
+            f"The {named} holds Python's interpreter for {held:.3g} ms of each step, and one "
+            f"thread at a time can; {model.cores} logical CPUs are there for processes of its own."
+            if held
+            else f"Each step waits {wait:.3g} ms for a {named} that {makers}; "
+            f"{model.cores} logical CPUs are there to share it."
+        ),
+        action=_in_processes(kind, situation),
+        evidence={
+            "input_wait_ms": wait,
+            "input_kind": kind,
+            "cores": model.cores,
+            "present": present,
+            "advised": model.cores,
+        },
+    )
+
+
+def _kind(situation: Situation) -> str | None:
+    """What makes batches in Python; None where nothing does."""
+    kind = situation.facts.input.input_kind
+    if situation.own_dataset and any(n.startswith("Generator") for n in situation.model.stages):
+        kind = "generator"
+    if kind in KERAS_INPUT:
+        return kind
+    return "map of Python code" if situation.interpreter_ms else None
+
+
+def _source(known: InputFacts) -> SourceLine | None:
+    """Where the Python code stands; None where several maps run such code."""
+    of_maps = [stage.source for chain in known.chains for stage in chain if stage.python]
+    return known.input_source or (of_maps[0] if len(of_maps) == 1 else None)
+
+
+def _uses_cores(situation: Situation) -> bool:
+    """Its code runs on several cores as it is, as NumPy's linear algebra does, or in threads."""
+    model = situation.model
+    beside_ms = model.cpu_ms - model.rest.get("compute", 0.0)
+    if _kind(situation) == "map of Python code":
+        return False
+    if not situation.interpreter_ms and reads_in_threads(situation.facts):
+        return True
+    return beside_ms > SEVERAL_CORES * model.produce_ms
+
+
+def _in_processes(kind: str, situation: Situation) -> str:
+    """Code with which one process a core makes batches."""
+    facts, cores = situation.facts, situation.model.cores
+    if kind in LOADERS:
+        return with_processes(facts, cores)
+    source, made_of, batches = facts.input.input_source, "", "Batches"
+    if kind == "PyDataset":
+        batches = identifier(source.name if source else "", batches)
+    else:
+        made_of = (
+            "class Batches(keras.utils.PyDataset):\n"
+            "    def __len__(self):\n"
+            "        return batches  # of an epoch\n\n"
+            "    def __getitem__(self, index):\n"
+            "        return x, y  # batch number index, as NumPy arrays, made by your code\n\n"
+        )
+    return (
+        f"{made_of}model.fit({batches}(workers={cores}, use_multiprocessing=True), ...)  "
+        "# in place of the dataset"
+    )

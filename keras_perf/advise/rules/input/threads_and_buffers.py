@@ -1,0 +1,145 @@
+"""Advice on the input pipeline."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from keras_perf.advise.as_written import function_of, where, written_as
+from keras_perf.advise.recommendation import Recommendation, predicted
+from keras_perf.advise.rules.followed import (
+    has_stage,
+    has_threads,
+    maps_in_parallel,
+)
+from keras_perf.advise.rules.rule import rule
+from keras_perf.advise.situation import (
+    Situation,
+)
+from keras_perf.advise.step_model import MOSTLY_WAITING, StepModel
+from keras_perf.records.run.input.pipeline import runs_in_pool
+
+
+@rule("prefetch", followed=has_stage("Prefetch"))
+def prefetch(situation: Situation) -> Recommendation | None:
+    """The pipeline and training take turns."""
+    model, wait = situation.model, situation.summary.parts.get("input_wait", 0.0)
+    known = situation.facts.input.stages
+    if model.prefetched or not known or not wait or not situation.own_dataset:
+        return None
+
+    def change(model: StepModel, optimism: float) -> StepModel:
+        if model.prefetched:
+            return model
+        hidden = min(model.produce_ms, model.rest_ms) * (0.9 + 0.1 * optimism)
+        return model.hidden(1 - hidden / model.produce_ms if model.produce_ms else 1.0)
+
+    return predicted(
+        model,
+        change,
+        title="Prepare the next batch while the current one trains",
+        reason=(
+            f"Each step waits {wait:.3g} ms for input and then works {model.rest_ms:.3g} ms; "
+            "with prefetching the shorter of the two disappears behind the longer."
+        ),
+        action="dataset = dataset.prefetch(tf.data.AUTOTUNE)  # last in the pipeline",
+        evidence={"input_wait_ms": wait, "rest_ms": model.rest_ms},
+    )
+
+
+@rule("parallel-map", followed=maps_in_parallel)
+def parallel_map(situation: Situation) -> Recommendation | None:
+    """A sequential map sets the pipeline's pace."""
+    model = situation.model
+    candidates = {
+        name: ms
+        for name, ms in model.stages.items()
+        if name.startswith("Map") and model.threads.get(name, 1) == 1
+    }
+    if not candidates or model.cores < 2 or not situation.own_dataset:
+        return None
+    if situation.interpreter_ms:
+        # However many threads there are, one at a time runs Python code.
+        return None
+    stage = max(candidates, key=lambda name: candidates[name])
+
+    def change(model: StepModel, optimism: float) -> StepModel:
+        return model.with_threads(stage, model.usable_threads(optimism))
+
+    stage_ms, all_ms = situation.paces[stage], situation.able_ms
+    written = written_as(stage, situation.facts)
+    function = function_of(written, "your_function")
+    share = stage_ms / all_ms if all_ms else 0.0
+    return predicted(
+        model,
+        change,
+        title=f"Run the map in parallel: stage {stage}",
+        reason=(
+            f"The sequential stage {stage} takes {stage_ms:.3g} ms of the "
+            f"{all_ms:.3g} ms that a batch needs ({share:.0%}); {model.cores} logical "
+            f"CPUs are there to share it.{where(written)}"
+        ),
+        action=f"dataset = dataset.map({function}, num_parallel_calls=tf.data.AUTOTUNE)",
+        evidence={"stage": stage, "stage_ms": stage_ms, "cores": model.cores},
+    )
+
+
+MOST_THREADS = 64
+"""More are not advised: what waits for storage then waits for its bandwidth."""
+
+
+@rule("private-threadpool", followed=has_threads)
+def private_threadpool(situation: Situation) -> Recommendation | None:
+    """A map waits, and no more of its calls run at a time than there are cores."""
+    model, recorded = situation.model, situation.facts.input.stages
+    at_work = {
+        name: stage.cost_ms
+        for name, stage in zip(model.stages, recorded, strict=False)
+        if runs_in_pool(name)
+    }
+    waits = model.waiting_share
+    if waits <= MOSTLY_WAITING or not situation.own_dataset or not at_work or not model.rest_ms:
+        return None
+    stage = max(at_work, key=lambda name: at_work[name])
+    # Of Python code in the calls, what computes is done by one thread at a time.
+    one_by_one_ms = 0.0
+    if situation.runs_python:
+        one_by_one_ms = max(0.0, model.cpu_ms - model.rest.get("compute", 0.0))
+    enough = 1.5 * at_work[stage] / model.rest_ms
+    advised = next((n for n in (16, 32) if n >= enough), MOST_THREADS)
+    if advised <= model.pool:
+        return None
+
+    def change(model: StepModel, optimism: float) -> StepModel:
+        # A map that is not parallel yet still makes one call at a time.
+        usable = advised * (0.85 + 0.15 * optimism)
+        wider = replace(model, pool=advised)
+        for name in at_work:
+            if model.threads.get(name, 1) > 1:
+                most = model.stages[name] / max(1e-9, one_by_one_ms * (1 - 0.5 * optimism))
+                wider = wider.with_threads(name, max(1.0, min(most, usable / model.threads[name])))
+        return wider.awake(model.step_ms - wider.step_ms, optimism, waited=True)
+
+    return predicted(
+        model,
+        change,
+        title=f"Let {advised} calls of a map wait at a time",
+        reason=(
+            f"Stage {stage} takes {at_work[stage]:.3g} ms a batch over all threads, of which it "
+            f"computes for {1 - waits:.0%} at most and otherwise waits; "
+            f"{model.threads.get(stage, 1)} of its calls run at a time, and the pool that runs "
+            f"them has {model.pool} threads.{where(written_as(stage, situation.facts))}"
+        ),
+        action=(
+            "options = tf.data.Options()\n"
+            f"options.threading.private_threadpool_size = {advised}\n"
+            "dataset = dataset.with_options(options)  # anywhere in the pipeline, whose map needs "
+            "num_parallel_calls=tf.data.AUTOTUNE"
+        ),
+        evidence={
+            "stage": stage,
+            "stage_ms": at_work[stage],
+            "waiting_share": waits,
+            "present": model.pool,
+            "advised": advised,
+        },
+    )

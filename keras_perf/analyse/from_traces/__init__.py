@@ -1,0 +1,1 @@
+"""What a trace alone can tell of a run."""

@@ -1,0 +1,43 @@
+"""How many examples a batch has, asked of what `fit` was given, before any was trained on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from keras_perf.observation.facts.input.given_input import kind_of_input
+from keras_perf.observers.asking import unwarned
+
+KERAS_BATCH = 32
+"""What `fit` makes of arrays where nobody says another number."""
+
+
+def rows_of_batches(data: Any, batch_size: Any) -> int | None:
+    """Examples of a whole batch; None where that cannot be seen.
+
+    Arguments:
+        data: `x` of `fit`.
+        batch_size: `batch_size` of `fit`.
+
+    A dataset tells its shape in public only where `batch` drops the remainder; else this asks the
+    private `_batch_size` of the last stage that makes batches. Without it a training that runs out
+    of memory in its first step is told no batch size.
+    """
+    try:
+        if kind_of_input(data) == "arrays":
+            return int(batch_size or KERAS_BATCH)
+        return unwarned(_rows, data) if isinstance(data, tf.data.Dataset) else None
+    except Exception:  # noqa: BLE001  what is read is not public, and one sentence depends on it
+        return None
+
+
+def _rows(dataset: Any) -> int | None:
+    shape = tf.nest.flatten(dataset.element_spec)[0].shape
+    if shape.rank and shape[0] is not None:
+        return int(shape[0])
+    node = dataset
+    while not hasattr(node, "_batch_size"):
+        [node] = node._inputs()
+    rows = tf.get_static_value(node._batch_size)
+    return None if rows is None else int(rows)

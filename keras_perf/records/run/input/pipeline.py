@@ -1,0 +1,144 @@
+"""The input pipeline of a training: as it was written, and as tf.data runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from keras_perf.records.run.input.loader import Loader
+from keras_perf.records.run.source_line import SourceLine
+from keras_perf.records.shapes import (
+    count,
+    each,
+    fact,
+    flag,
+    named,
+    needed,
+    number,
+    record,
+    text,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One node of the optimised pipeline.
+
+    `elements_per_batch` is how many of this node's elements make one batch of the last node,
+    `cost_ms` the processing time of the node itself per batch, over all its threads, `ratio` how
+    many elements of the node before make one of this one.
+    """
+
+    name: str = needed(text)
+    cost_ms: float = needed(number(most=1e12))
+    parallelism: int = needed(count(-1, 1e6))
+    bytes_per_batch: float = needed(number())
+    elements_per_batch: float = fact(number(), 1.0)
+    ratio: float = fact(number(), 1.0)
+    buffer_size: int = fact(count(-1), 0)
+    buffered: int = fact(count(), 0)
+
+    @property
+    def runs_in_pool(self) -> bool:
+        """It calls a function, in threads of TensorFlow's pool or of the dataset's own."""
+        return runs_in_pool(self.name)
+
+    def threads(self, pool: int) -> int:
+        """How many of its calls run at a time, with so many threads in that pool."""
+        wanted = max(1, self.parallelism)
+        return min(wanted, pool) if self.runs_in_pool else wanted
+
+
+def runs_in_pool(name: str) -> bool:
+    """A stage of this name calls a function in threads of a pool."""
+    return "Map" in name and not name.startswith("FlatMap")
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenStage:
+    """One stage of a dataset as the user wrote it.
+
+    `kind` is `shuffle`, `batch`, `map`, …; `function` the name of the user's function; of it is
+    known whether it is `stateful`, `random`, `reads_files`, runs `python` and works on
+    `one_at_a_time`, as decoding does. `elements` is how many the stage is given, `buffer` how many
+    a shuffle holds; None if that is not known. `source` is where the function stands.
+    """
+
+    kind: str = needed(text)
+    function: str = needed(text)
+    parallel: bool = needed(flag)
+    stateful: bool = needed(flag)
+    random: bool = needed(flag)
+    reads_files: bool = needed(flag)
+    python: bool = fact(flag, default=False)
+    one_at_a_time: bool = fact(flag, default=False)
+    elements: int | None = fact(count())
+    source: SourceLine | None = fact(record(SourceLine))
+    buffer: int | None = fact(count())
+
+    @property
+    def is_reader(self) -> bool:
+        """It reads files and calls no function."""
+        return self.kind in READER_KINDS
+
+
+READER_KINDS = ("t_f_record", "text_line", "fixed_length_record", "csv", "load")
+"""`TFRecordDataset` and its like, as `WrittenStage.kind`."""
+
+Chain = tuple[WrittenStage, ...]
+"""From a source to where it ends, or meets others."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenPipeline:
+    """What a dataset is made of.
+
+    `chains` begin with the dataset's end; where several datasets come together (zip) each begins
+    a chain of its own. `deterministic`: the options do not give up the order of elements.
+    `threadpool_size`: threads of a pool of its own; 0 where it has none. `prefetch_added`: tf.data
+    adds a prefetch at the end where there is none. `file_systems` are those of the files that it
+    reads: `gs://` and the like, or the type of the mount (`ext4`, `nfs4`).
+    """
+
+    chains: tuple[Chain, ...] = needed(each(each(record(WrittenStage)), least=1))
+    deterministic: bool = fact(flag, default=True)
+    threadpool_size: int = fact(count(0, 1e6), 0)
+    prefetch_added: bool = fact(flag, default=True)
+    file_systems: tuple[str, ...] = fact(each(text), ())
+
+
+@dataclass(frozen=True)
+class InputFacts:
+    """What is known of the input.
+
+    `input_kind` is `tf.data`, `arrays`, `PyDataset`, `generator`, `Grain`, `DataLoader` (torch's),
+    or None if it is not known; `loader` are the settings of the last two. `input_workers` make the
+    batches of those and of a PyDataset, in processes if `input_processes`. `input_source` is where
+    the generator, or the class of the PyDataset or of the DataLoader's dataset, is written.
+    `shapes_differ`: XLA compiles the steps, and batches may differ in more than their number of
+    rows; `rows_differ`: they may differ in that. `prefetch_fill` is how full the last prefetch
+    buffer was on average, 0 to 1. `distribution_options` say how it is shared among workers and
+    replicas, as far as somebody has set them.
+    """
+
+    input_kind: str | None = fact(text)
+    input_workers: int | None = fact(count(0, 1e6))
+    input_processes: bool = fact(flag, default=False)
+    loader: Loader | None = fact(record(Loader))
+    input_source: SourceLine | None = fact(record(SourceLine))
+    shapes_differ: bool = fact(flag, default=False)
+    rows_differ: bool = fact(flag, default=True)
+    dataset: WrittenPipeline | None = fact(record(WrittenPipeline))
+    stages: tuple[Stage, ...] = fact(each(record(Stage)), ())
+    prefetch_fill: float | None = fact(number(0.0, 1.0))
+    distribution_options: Mapping[str, str] = fact(named(text), {})
+
+    @property
+    def chains(self) -> tuple[Chain, ...]:
+        """As written; () where that is not known."""
+        return self.dataset.chains if self.dataset is not None else ()
+
+    def pool(self, threads: Mapping[str, int], cores: int) -> int:
+        """Threads of the pool that calls functions: one a core where nobody has set it."""
+        own = self.dataset.threadpool_size if self.dataset is not None else 0
+        return own or threads.get("inter_op", 0) or cores

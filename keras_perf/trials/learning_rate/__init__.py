@@ -1,0 +1,1 @@
+"""A range test of learning rates."""

@@ -1,0 +1,92 @@
+"""Training steps whose learning rate grows from one to the next, in one compiled function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+from numpy.typing import NDArray
+
+from keras_perf.trials.train_functions.train_function import TrainFunction, iterated_function
+
+Losses = Callable[[NDArray[np.float64]], NDArray[np.float32]]
+
+
+def ramped_steps(model: keras.Model, function: TrainFunction, iterator: Any) -> Losses:
+    """A function that trains a step at each rate of a list, and returns each batch's own loss.
+
+    It is a loop around the traced step, so no code of the user's is traced again, and operations
+    that keep a random state of their own keep another one here than in the user's function. What
+    Keras logs is a mean over the batches since its metrics began, so they begin anew each step.
+
+    Arguments:
+        model: compiled and built, with a learning rate that can be set; its metrics are reset.
+        function: its train function of one step, made for `iterator`.
+        iterator: gives the batches.
+
+    Raises:
+        ValueError: the step returns no log "loss", or never reads the model's learning rate.
+    """
+    concrete = iterated_function(function).get_concrete_function(iterator)
+    rate = model.optimizer.learning_rate.value
+    _check(concrete, rate)
+    model.reset_metrics()
+    variables = [v.value for metric in model.metrics for v in metric.variables]
+    loop = _looped(concrete, rate, [(v, v.numpy()) for v in variables])
+
+    def losses(rates: NDArray[np.float64]) -> NDArray[np.float32]:
+        found: NDArray[np.float32] = loop(iterator, tf.constant(rates, tf.float32)).numpy()
+        return found
+
+    return losses
+
+
+def _check(concrete: Any, rate: tf.Variable) -> None:
+    logs = _logs_of(concrete.structured_outputs)
+    if not isinstance(logs, dict) or "loss" not in logs:
+        found = list(logs) if isinstance(logs, dict) else type(logs).__name__
+        raise ValueError(
+            f'the train step must return a dict with the log "loss", got {found}. '
+            'Return {"loss": loss} in train_step.'
+        )
+    # A strategy has one for each replica.
+    rates = {id(each) for each in getattr(rate, "values", (rate,))}
+    if rates.isdisjoint(map(id, concrete.graph.variables)):
+        raise ValueError(
+            "the train step must update weights with model.optimizer, got one that never reads its "
+            "learning rate. Compile with the optimizer that the step uses."
+        )
+
+
+def _logs_of(outputs: Any) -> Any:
+    return outputs.element_spec if isinstance(outputs, tf.experimental.Optional) else outputs
+
+
+def _looped(concrete: Any, rate: tf.Variable, fresh: list[tuple[tf.Variable, Any]]) -> Any:
+    optional = isinstance(concrete.structured_outputs, tf.experimental.Optional)
+
+    def loop(iterator: Any, rates: tf.Tensor) -> tf.Tensor:
+        def step(number: tf.Tensor, losses: tf.TensorArray) -> Any:
+            for variable, value in fresh:
+                variable.assign(value)
+            rate.assign(tf.cast(rates[number], rate.dtype))
+            result = concrete(iterator)
+            logs = result.get_value() if optional else result
+            return number + 1, losses.write(number, tf.cast(logs["loss"], tf.float32))
+
+        steps = tf.size(rates)
+        empty = tf.TensorArray(tf.float32, steps, element_shape=())
+        _, losses = tf.while_loop(
+            lambda number, _: number < steps,
+            step,
+            [tf.constant(0), empty],
+            parallel_iterations=1,
+        )
+        return losses.stack()
+
+    signature = [concrete.structured_input_signature[0][0], tf.TensorSpec([None], tf.float32)]
+    # Concrete: TensorFlow warns of functions that are made again and again.
+    return tf.function(loop, input_signature=signature, autograph=False).get_concrete_function()

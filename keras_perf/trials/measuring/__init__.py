@@ -1,0 +1,1 @@
+"""How trials measure: in turn, in rounds, with iterators of their own."""

@@ -1,0 +1,1 @@
+"""Train functions, run in other ways and with their state put back."""

@@ -1,0 +1,113 @@
+"""Whether steps that several replicas run in one execution are those of single calls."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from keras_perf.trials.train_functions.repeated_function import RepeatedFunction, operations_of
+
+CALLS = 3
+"""More than two, so that a call follows on one that is neither the first nor the last."""
+
+EXAMPLES = 1
+"""Of each replica, where the iterator does not tell how many."""
+
+MOST_MIB = 4096.0
+"""Variables of all replicas are copied to the host's memory, once; larger ones are not."""
+
+_CHANGES_MORE = re.compile("LookupTable(Insert|Import|Remove)|(Queue|Barrier|Stack).*V2$")
+_SHOWS_OR_REFUSES = re.compile("Print(V2)?$|Assert$|CheckNumerics")
+
+
+def differs_on_replicas(
+    strategy: tf.distribute.Strategy, repeated: RepeatedFunction, iterator: Any
+) -> str | None:
+    """In what they differ, or None where every variable is the same, bit for bit.
+
+    Tried on batches of zeros; every copy of every variable is then put back as it was.
+
+    Arguments:
+        strategy: with several replicas in this process.
+        repeated: prepared for the iterator.
+        iterator: that training takes its batches from; none is taken.
+    """
+    concrete = repeated.concrete
+    if (reason := _unfit_for_zeros(operations_of(concrete))) is not None:
+        return reason
+    own = _of_zeros(strategy, iterator.element_spec)
+    if own is None:
+        return "with several replicas a trial needs batches whose shape is known"
+    copies = _copies(strategy, concrete.graph.variables)
+    if sum(copy.shape.num_elements() * copy.dtype.size for copy in copies) > MOST_MIB * 2**20:
+        return f"the variables of all replicas are more than the {MOST_MIB:.0f} MiB that we copy"
+
+    def one_by_one() -> None:
+        for _ in range(CALLS):
+            concrete(own)
+
+    single = _after(one_by_one, copies)
+    if _after(lambda: repeated.run(own, CALLS), copies) == single:
+        return None
+    if _after(one_by_one, copies) != single:
+        return "steps of several replicas do not repeat bit for bit here, so none can be compared"
+    return "several replicas train otherwise where their steps run in one execution"
+
+
+def _unfit_for_zeros(operations: Iterable[str]) -> str | None:
+    """Why steps are not to run on batches of zeros, or None: what they do beside variables."""
+    if any(map(_CHANGES_MORE.match, operations)):
+        return "the train step changes a table or a queue, which a trial could not put back"
+    if any(map(_SHOWS_OR_REFUSES.match, operations)):
+        return "the train step prints or checks values, and the trial would show it zeros"
+    return None
+
+
+def _of_zeros(strategy: tf.distribute.Strategy, element_spec: Any) -> Any | None:
+    """An iterator as the strategy makes it for such elements; None where they have no shape."""
+
+    def whole(spec: Any) -> Any:
+        # What each replica gets is private in a PerReplicaSpec; all get the same.
+        return getattr(spec, "_value_specs", (spec,))[0]
+
+    specs = [whole(spec) for spec in tf.nest.flatten(element_spec)]
+    shapes = [getattr(spec, "shape", tf.TensorShape(None)) for spec in specs]
+    if any(not isinstance(spec, tf.TensorSpec) for spec in specs):
+        return None
+    if any(not s.rank or not s[1:].is_fully_defined() for s in shapes):
+        return None
+    rows = {shape[0] for shape in shapes}
+    if len(rows) > 1:
+        return None
+    [own] = rows
+    zeros = [tf.zeros(s.shape[1:], s.dtype) for s in specs]
+    data = tf.data.Dataset.from_tensors(tf.nest.pack_sequence_as(element_spec, zeros))
+    count = (own or EXAMPLES) * strategy.num_replicas_in_sync
+    batches = data.repeat().batch(count, drop_remainder=own is not None)
+    return iter(strategy.experimental_distribute_dataset(batches))
+
+
+def _copies(strategy: tf.distribute.Strategy, variables: Iterable[Any]) -> list[tf.Variable]:
+    """Every replica's own, each once: reading them together would add metrics up."""
+    found = {id(c): c for v in variables for c in strategy.experimental_local_results(v)}
+    return list(found.values())
+
+
+def _after(run: Callable[[], object], copies: list[tf.Variable]) -> list[bytes]:
+    """Digests of the copies' values after the run; the values are then put back."""
+    values = [copy.numpy() for copy in copies]
+    try:
+        run()
+        return [_digest(copy.numpy()) for copy in copies]
+    finally:
+        for copy, value in zip(copies, values, strict=True):
+            copy.assign(value)
+
+
+def _digest(value: Any) -> bytes:
+    return hashlib.sha256(np.asarray(value).tobytes()).digest()

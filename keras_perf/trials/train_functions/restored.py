@@ -1,0 +1,114 @@
+"""A model trained on trial, and put back as it was."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_perf.trials.train_functions.train_function import TrainFunction, inner_function
+
+SETTINGS = ("train_function", "jit_compile", "run_eagerly", "steps_per_execution")
+
+
+def build(model: keras.Model, dataset: tf.data.Dataset) -> None:
+    """Makes the weights and the optimizer's variables, if nobody did, without training.
+
+    Arguments:
+        model: compiled.
+        dataset: of batches; one is taken if the weights are to be made.
+    """
+    # A model without a call of its own, as GANs have, is never built itself; its layers are.
+    if not model.built and not all(layer.built for layer in model.layers or [model]):
+        inputs, _, _ = keras.utils.unpack_x_y_sample_weight(next(iter(dataset)))
+        model(inputs, training=False)
+    if model.optimizer is not None and not model.optimizer.built:
+        model.optimizer.build(model.trainable_variables)
+
+
+@contextmanager
+def restored(model: keras.Model, function: TrainFunction, iterator: Any) -> Iterator[None]:
+    """Puts every variable that training changes back afterwards, also when a step raises.
+
+    What that is, and what not, `KeptState` says.
+
+    Arguments:
+        model: compiled and built.
+        function: of this model; its trace tells its variables.
+        iterator: what `function` is called with.
+    """
+    kept = KeptState(model)
+    kept.also(function, iterator)
+    try:
+        yield
+    finally:
+        kept.put_back()
+
+
+class KeptState:
+    """What training changes, as it is when this is made.
+
+    These are the variables of the model, its optimizer and its metrics, and whatever else its
+    train functions use: a second optimizer, a `tf.random.Generator`, the seed of `keras.random`;
+    the model's train function and settings; and the states of Python's `random` and NumPy's.
+
+    What it cannot see: such other variables where the model runs eagerly, and state in Python.
+
+    Arguments:
+        model: compiled and built.
+    """
+
+    def __init__(self, model: keras.Model) -> None:
+        self._model = model
+        self._values: dict[int, tuple[tf.Variable, Any]] = {}
+        self._keep(_variables(model))
+        self._python, self._numpy = random.getstate(), np.random.get_state()
+        self._stops = getattr(model, "stop_training", False)
+        self._settings = {name: getattr(model, name) for name in SETTINGS}
+
+    def also(self, function: TrainFunction, iterator: Any) -> None:
+        """What this function uses too, before it has run.
+
+        Arguments:
+            function: its trace tells its variables.
+            iterator: what it is called with.
+        """
+        inner = inner_function(function)
+        if inner is not None:
+            self._keep(inner.get_concrete_function(iterator).graph.variables)
+
+    def _keep(self, variables: Iterable[Any]) -> None:
+        for variable in _in_tensorflow(variables):
+            if id(variable) not in self._values:
+                self._values[id(variable)] = variable, variable.numpy()
+
+    def put_back(self) -> None:
+        """All of it, bit for bit."""
+        for variable in _in_tensorflow(_variables(self._model)):
+            if id(variable) not in self._values:
+                # Metrics make theirs in the first step: at its beginning they are zero.
+                variable.assign(tf.zeros_like(variable))
+        for variable, value in self._values.values():
+            variable.assign(value)
+        random.setstate(self._python)
+        np.random.set_state(self._numpy)
+        self._model.stop_training = self._stops
+        for name, value in self._settings.items():
+            if getattr(self._model, name) is not value:
+                setattr(self._model, name, value)
+
+
+def _variables(model: keras.Model) -> list[Any]:
+    optimizer = [] if model.optimizer is None else model.optimizer.variables
+    metrics = [v for metric in model.metrics for v in metric.variables]
+    return [*model.variables, *optimizer, *metrics]
+
+
+def _in_tensorflow(variables: Iterable[Any]) -> list[tf.Variable]:
+    """TensorFlow's own, where Keras's variables wrap them: the same one counts once."""
+    return [v if isinstance(v, tf.Variable) else v.value for v in variables]
