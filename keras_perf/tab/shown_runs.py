@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from threading import Lock, Thread
 from zlib import crc32
@@ -130,7 +130,8 @@ def _report(run: ShownRun) -> RunReport:
     found = [each for each in trainings(run.log_dir) if each.name == run.run]
     if not found:
         raise FileNotFoundError(f"{run.log_dir} holds no such run any more")
-    return report_of(run.log_dir, found[0])
+    # Under the name that TensorBoard has for it, not the directory on the server.
+    return replace(report_of(run.log_dir, found[0]), name=run.name)
 
 
 def _runs_below(group: str, log_dir: str) -> list[ShownRun]:
