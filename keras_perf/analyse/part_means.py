@@ -11,7 +11,9 @@ from keras_perf.records.interval import PARTS
 Figures = NDArray[np.float64]
 
 
-def part_means(intervals: pd.DataFrame, times: Figures) -> dict[str, Figures]:
+def part_means(
+    intervals: pd.DataFrame, times: Figures, blocks: NDArray[np.intp] | None = None
+) -> dict[str, Figures]:
     """Means over steps, that add up to the step.
 
     Returns:
@@ -20,18 +22,22 @@ def part_means(intervals: pd.DataFrame, times: Figures) -> dict[str, Figures]:
 
     Arguments:
         intervals: as in `Summary.intervals`.
-        times: how often each interval counts, of shape (draws, intervals).
+        times: how often each interval counts, of shape (draws, intervals); or each block of them.
+        blocks: the first interval of each block, from 0 on; None for a block an interval.
 
     A part measured in some intervals only (dispatch, once a trial has told it; input wait) is
     taken at its mean there, out of compute in the others.
     """
     steps = intervals["steps"].to_numpy(dtype=float)
 
+    def in_blocks(figures: Figures) -> Figures:
+        return figures if blocks is None else np.add.reduceat(figures, blocks)
+
     def mean(name: str) -> Figures:
         values = intervals[name].to_numpy(dtype=float)
         known = np.isfinite(values)
-        sums: Figures = times @ np.where(known, steps * values, 0.0)
-        counts: Figures = times @ np.where(known, steps, 0.0)
+        sums: Figures = times @ in_blocks(np.where(known, steps * values, 0.0))
+        counts: Figures = times @ in_blocks(np.where(known, steps, 0.0))
         means: Figures = np.full(len(times), np.nan)
         return np.divide(sums, counts, out=means, where=counts > 0)
 

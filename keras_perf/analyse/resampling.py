@@ -11,8 +11,8 @@ DRAWS = 1000
 BOUNDS = (5, 95)
 """Percentiles of the intervals that are given: 90 % of the draws lie inside."""
 
-AT_ONCE = 1_000_000
-"""Numbers held in memory at once; a day of training has some 170,000 intervals."""
+MOST_BLOCKS = 4096
+"""Of more intervals than these, consecutive ones are drawn together; a day has some 170,000."""
 
 Bounds = tuple[float, float]
 
@@ -28,23 +28,19 @@ def resampled_means(intervals: pd.DataFrame, seed: int) -> dict[str, Figures]:
         intervals: as in `Summary.intervals`, at least one.
         seed: the same seed gives the same draws.
 
-    Of n intervals n are drawn with replacement, whole, since steps close in time resemble each
-    other: a bootstrap of blocks (Künsch, Annals of Statistics 17, 1989), its bounds the draws'
-    percentiles (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13).
+    Of n intervals (of blocks of them, where they are very many) n are drawn with replacement,
+    whole, since steps close in time resemble each other: a bootstrap of blocks (Künsch, Annals of
+    Statistics 17, 1989), its bounds the draws' percentiles (Efron and Tibshirani, An Introduction
+    to the Bootstrap, 1993, chapter 13).
 
     What it cannot see: what lasts longer than an interval, and what differs from run to run. A
     single interval leaves nothing to draw, and its bounds are its mean.
     """
-    random, count = np.random.default_rng(seed), len(intervals)
-    at_once = max(1, AT_ONCE // count)
-    drawn = []
-    for done in range(0, DRAWS, at_once):
-        times = [
-            np.bincount(random.integers(0, count, count), minlength=count)
-            for _ in range(min(at_once, DRAWS - done))
-        ]
-        drawn.append(part_means(intervals, np.stack(times).astype(float)))
-    return {name: np.concatenate([means[name] for means in drawn]) for name in drawn[0]}
+    count = min(len(intervals), MOST_BLOCKS)
+    blocks = np.arange(count) * len(intervals) // count
+    random = np.random.default_rng(seed)
+    times = [np.bincount(random.integers(0, count, count), minlength=count) for _ in range(DRAWS)]
+    return part_means(intervals, np.stack(times).astype(float), blocks)
 
 
 def bounds_of(draws: Figures) -> Bounds:

@@ -69,11 +69,16 @@ def test_bounds_of_what_no_draw_knows_are_unknown():
     assert all(math.isnan(bound) for bound in bounds_of(np.full(5, np.nan)))
 
 
-def test_a_run_too_long_to_be_drawn_at_once_is_drawn_in_turns(monkeypatch):
+def test_of_very_many_intervals_blocks_are_drawn(monkeypatch):
     varied = run(*[(10, 4.0 + place % 5) for place in range(30)])
-    whole = resampled_means(varied, 0)["step"]
-    monkeypatch.setattr(resampling, "AT_ONCE", 100)
-    assert np.array_equal(resampled_means(varied, 0)["step"], whole)
+    single = resampled_means(varied, 0)["step"]
+    monkeypatch.setattr(resampling, "MOST_BLOCKS", 6)
+    blocks = resampled_means(varied, 0)["step"]
+    assert blocks.mean() == pytest.approx(single.mean(), abs=0.1)
+    # Five in a row are alike in sum, so drawing them together leaves no chance.
+    assert blocks.std() == pytest.approx(0.0, abs=1e-9)
+    monkeypatch.setattr(resampling, "MOST_BLOCKS", 30)
+    assert np.array_equal(resampled_means(varied, 0)["step"], single)
 
 
 def test_a_run_compared_with_itself_may_be_as_fast():
