@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from keras_perf.records.arguments import require_count, require_number
+from keras_perf.records.arguments import require_bool, require_count, require_number
 from keras_perf.trials.arguments import check_compiled, check_dataset
 from keras_perf.trials.batch_sizes.child import Answer
 from keras_perf.trials.batch_sizes.handed_over import (
@@ -38,8 +39,9 @@ def sweep_batch_size(
     seconds: float = 2.0,
     memory_limit_mib: float | None = None,
     limit_s: float = 120.0,
+    predict: bool = False,
 ) -> BatchSizeSweep:
-    """Throughput, step time and peak memory of training over batch sizes.
+    """Throughput, step time and peak memory of training, or of predicting, over batch sizes.
 
     Each size trains a copy of the model in a process of its own, one after the other, so that
     running out of memory ends that process only, and is a row that says so. The model goes there
@@ -66,9 +68,11 @@ def sweep_batch_size(
         memory_limit_mib: as if no more MiB were left for training. None for the GPU's, or for nine
             tenths of what is available to a process.
         limit_s: seconds after which a process is ended.
+        predict: for those who serve: steps are calls of `model.predict_on_batch`, and the model
+            need not be compiled.
 
     Raises:
-        TypeError: `dataset` is not a `tf.data.Dataset`, or a number is none.
+        TypeError: `dataset` is not a `tf.data.Dataset`, or an argument is of the wrong type.
         ValueError: the model is not compiled, cannot be written or read, or is distributed; the
             dataset is empty or not batched; a number is out of its range; no size could be
             trained; or TensorFlow has taken the whole GPU for this process.
@@ -85,7 +89,10 @@ def sweep_batch_size(
     >>> print(sweep)
     >>> dataset = dataset.unbatch().batch(sweep.recommended)
     """
+    require_bool("predict", predict)
     _check(model, dataset, batch_sizes, seconds, memory_limit_mib, limit_s)
+    if not predict:
+        check_compiled(model)
     batch = next(iter(own_copy(dataset)), None)
     if batch is None:
         raise ValueError("dataset must hold a batch, got none. Look at its filter, take or files.")
@@ -99,8 +106,9 @@ def sweep_batch_size(
             memory_limit_mib=memory_limit_mib,
             seconds=seconds,
             limit_s=limit_s,
+            predict=predict,
         )
-        return _Sweep(measure, limit_s).run(sizes, present)
+        return replace(_Sweep(measure, limit_s).run(sizes, present), predict=predict)
 
 
 def sizes_around(present: int) -> list[int]:
@@ -181,7 +189,6 @@ def _check(
     limit_s: float,
 ) -> None:
     check_dataset(dataset)
-    check_compiled(model)
     replicas = model.distribute_strategy.num_replicas_in_sync
     if replicas > 1:
         raise ValueError(f"model must be for one device, got {replicas} replicas. Make it anew.")

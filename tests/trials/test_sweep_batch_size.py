@@ -53,6 +53,15 @@ def step(size, *, limit=1001.0):
 # Real processes.
 
 
+def test_calls_of_predict_are_measured_for_those_who_serve():
+    network = keras.Sequential([keras.layers.Input((8,)), keras.layers.Dense(8)])
+    sweep = kp.sweep_batch_size(network, dataset(), [4, 32], seconds=0.2, predict=True)
+    assert {each.batch_size for each in sweep.trained} >= {4, 32}
+    assert all(each.examples_per_sec > 0 for each in sweep.trained)
+    assert "how long one call takes" in str(sweep)
+    assert "learning rate" not in str(sweep)
+
+
 @pytest.mark.fault(1, "memory that runs out while a batch size is tried")
 def test_memory_that_runs_out_ends_the_child_and_changes_nothing_here():
     network = model(last=Wide(), loss=own_loss)

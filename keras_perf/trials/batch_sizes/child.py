@@ -9,6 +9,7 @@ import contextlib
 import json
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -35,6 +36,7 @@ class Task:
         batch_size: examples of a step.
         memory_limit_mib: what training may take; None for what there is.
         seconds: of measuring, about.
+        predict: calls of `predict_on_batch`, in place of steps of training.
     """
 
     model: SavedModel
@@ -42,6 +44,7 @@ class Task:
     batch_size: int
     memory_limit_mib: float | None
     seconds: float
+    predict: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ class Answer:
 
 
 def measured(task: Task) -> Answer:
-    """Trains with batches of this size for a while."""
+    """Trains with batches of this size for a while, or predicts."""
     only_so_much(task.memory_limit_mib)
     try:
         model = task.model.read()
@@ -74,11 +77,12 @@ def measured(task: Task) -> Answer:
     except Exception as error:  # noqa: BLE001  whatever the user's classes raise
         out = is_out_of_memory(error)
         return Answer(failed=in_one_line(error), out_of_memory=out, unreadable=not out)
-    if not model.compiled:
+    if not (model.compiled or task.predict):
         return Answer(failed="it is not compiled after reading", unreadable=True)
     try:
         memory = training_memory(task.memory_limit_mib)
-        step_ms = step_times(model, tiled(batch, task.batch_size), task.seconds)
+        times = call_times if task.predict else step_times
+        step_ms = times(model, tiled(batch, task.batch_size), task.seconds)
         peak, limit = memory.peak_mib(), memory.limit_mib
         if peak > limit:
             took = f"it took {peak:.0f} MiB, more than {limit:.0f} MiB"
@@ -107,15 +111,25 @@ def step_times(model: keras.Model, batch: tf.data.Dataset, seconds: float) -> li
     iterator = iter(batch.repeat())
     per_execution = model.steps_per_execution
     function = train_function_of(model, per_execution, iterator)
-    read_logs(function(iterator))
+    return _rounds(lambda: read_logs(function(iterator)), per_execution, seconds)
+
+
+def call_times(model: keras.Model, batch: tf.data.Dataset, seconds: float) -> list[float]:
+    """Milliseconds of a call of `predict_on_batch` in each round, its result in NumPy's arrays."""
+    inputs, _, _ = keras.utils.unpack_x_y_sample_weight(next(iter(batch)))
+    return _rounds(lambda: model.predict_on_batch(inputs), 1, seconds)
+
+
+def _rounds(execute: Callable[[], object], per_execution: int, seconds: float) -> list[float]:
+    execute()
     begin = time.perf_counter()
-    read_logs(function(iterator))
+    execute()
     fitting = int(seconds / ROUNDS / (time.perf_counter() - begin))
     executions = max(1, min(fitting, MOST_EXECUTIONS))
 
     def run() -> int:
         for _ in range(executions):
-            read_logs(function(iterator))
+            execute()
         return 0
 
     frame = timed_rounds("step", "steps", executions * per_execution, ROUNDS, run)

@@ -65,6 +65,7 @@ def measured_in_a_child(
     memory_limit_mib: float | None,
     seconds: float,
     limit_s: float,
+    predict: bool = False,
 ) -> Answer:
     """What a child of its own finds for this batch size, or how it ended.
 
@@ -72,7 +73,7 @@ def measured_in_a_child(
         TooLongError: it took longer than `limit_s` and was killed.
         ValueError: the model cannot be read there.
     """
-    task = Task(written.model, written.batch, batch_size, memory_limit_mib, seconds)
+    task = Task(written.model, written.batch, batch_size, memory_limit_mib, seconds, predict)
     command = [sys.executable, "-m", CHILD, json.dumps(asdict(task))]
     # Never a fork: TensorFlow's threads would be missing in it.
     try:

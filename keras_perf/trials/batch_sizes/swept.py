@@ -15,6 +15,8 @@ from keras_perf.trials.batch_sizes.memory_line import MemoryLine
 WITHIN = 0.98
 """The recommended size has at least this share of the best throughput."""
 
+LATER = "A larger batch is answered later: step_ms is how long one call takes."
+
 CHANGED = (
     "Another batch size trains otherwise: learning rate and convergence change. Look for the "
     "learning rate again with keras_perf.find_learning_rate, and watch the validation."
@@ -63,6 +65,7 @@ class BatchSizeSweep:
         limit_mib: memory that training could have taken.
         line: peak memory over batch size; None where the peaks lie on no rising line.
         predicted: the largest batch that fits by that line; None if it was not tried.
+        predict: steps are calls of `predict_on_batch`, in place of steps of training.
     """
 
     tried: tuple[TriedSize, ...]
@@ -70,6 +73,7 @@ class BatchSizeSweep:
     limit_mib: float
     line: MemoryLine | None
     predicted: int | None
+    predict: bool = False
 
     @property
     def trained(self) -> tuple[TriedSize, ...]:
@@ -122,7 +126,7 @@ class BatchSizeSweep:
     def __str__(self) -> str:
         lines = [self._recommendation(), self._memory(), "", _row(*_HEADS)]
         lines += [_told(each) for each in self.tried]
-        return "\n".join([*lines, "", CHANGED]) + "\n"
+        return "\n".join([*lines, "", LATER if self.predict else CHANGED]) + "\n"
 
     def _recommendation(self) -> str:
         speeds = {each.batch_size: each.examples_per_sec for each in self.trained}

@@ -20,15 +20,17 @@ def build(model: keras.Model, dataset: tf.data.Dataset) -> None:
     """Makes the weights and the optimizer's variables, if nobody did, without training.
 
     Arguments:
-        model: compiled.
+        model: compiled or not.
         dataset: of batches; one is taken if the weights are to be made.
     """
     # A model without a call of its own, as GANs have, is never built itself; its layers are.
     if not model.built and not all(layer.built for layer in model.layers or [model]):
         inputs, _, _ = keras.utils.unpack_x_y_sample_weight(next(iter(dataset)))
         model(inputs, training=False)
-    if model.optimizer is not None and not model.optimizer.built:
-        model.optimizer.build(model.trainable_variables)
+    # One that was never compiled has none.
+    optimizer = getattr(model, "optimizer", None)
+    if optimizer is not None and not optimizer.built:
+        optimizer.build(model.trainable_variables)
 
 
 @contextmanager
