@@ -241,7 +241,7 @@ def test_steps_are_whole_executions_in_rounds():
     network.optimizer.build(network.trainable_variables)
     assert len(step_times(network, batch, 1e-9)) == 5
     # One that traces, one that is timed, and six rounds of one.
-    assert int(network.optimizer.iterations) == 8 * 4
+    assert int(network.optimizer.iterations.numpy()) == 8 * 4
 
 
 def test_an_error_is_told_in_the_line_that_says_most():
