@@ -134,8 +134,8 @@ def _repeating(shuffle: _Shuffle, facts: RunFacts) -> tuple[str, str]:
     """tf.data makes one stage of both, which goes on filling its buffer from pass to pass."""
     action = (
         f"dataset = dataset.shuffle({shuffle.buffer}).repeat()  # right behind it\n"
-        "# then map, batch, … as before; passes are not mixed, though a batch may hold the end of\n"
-        "# one and the beginning of the next\n"
+        "# what stands before and behind them as before; passes are not mixed, though a batch may\n"
+        "# hold the end of one and the beginning of the next\n"
         f"model.fit(dataset, steps_per_epoch={facts.length.epoch_steps}, ...)"
     )
     return action, "Repeat right behind the shuffle, so that its buffer stays full"
