@@ -60,7 +60,7 @@ def find_learning_rate(
         model: compiled, with a learning rate that is a number.
         dataset: batches, as given to `fit`; it is repeated without end. Steps take a copy, so
             that its shuffles keep their orders. Where TensorFlow can write no copy
-            (`from_generator`, `tf.py_function`, more than 2 GiB in memory), it is iterated itself.
+            (`from_generator`, more than 2 GiB in memory), it is iterated itself.
         lowest: rate of the first step.
         highest: rate of the last step.
         steps: steps of training at most.

@@ -50,6 +50,15 @@ def test_a_shuffle_keeps_its_order_from_pass_to_pass_if_it_did(each_pass):
         assert checksums(dataset, *ALL) == expected, what
 
 
+def test_a_py_function_is_written_and_read_back():
+    def eager(x):
+        return tf.ensure_shape(tf.py_function(lambda v: v + 1, [x], tf.int64), x.shape)
+
+    data = numbers().map(eager).batch(4)
+    for what, dataset in rewritten(data):
+        assert checksums(dataset, *ALL) == checksums(data, *ALL), what
+
+
 # -- what is possible --------------------------------------------------------------------
 
 

@@ -11,8 +11,8 @@ from keras_perf.trials.rewriting.pipeline_graph import CannotRewriteError, Pipel
 def own_copy(dataset: tf.data.Dataset) -> tf.data.Dataset:
     """A copy whose shuffles have orders of their own; iterating the original would use them up.
 
-    Where TensorFlow cannot write the dataset as a graph (`tf.py_function`, `from_generator`, more
-    than 2 GiB in memory), the dataset itself.
+    Where TensorFlow cannot write the dataset as a graph (`from_generator`, more than 2 GiB in
+    memory), the dataset itself.
     """
     try:
         return PipelineGraph.of(dataset).dataset()

@@ -22,6 +22,10 @@ DRAWS = ("Random", "StatefulUniform", "StatefulStandardNormal", "Multinomial", "
 WRITES = ("Assign", "RngReadAndSkip", "RngSkip", "ResourceScatter", "TableInsert", "TableImport")
 """What the names of operations have in them that change a state, as Keras's random layers do."""
 
+HALF_A_DEVICE = "/device::0"
+"""What stripping leaves of a device that names a task only, as `tf.py_function` does; TensorFlow
+does not read it back."""
+
 
 class CannotRewriteError(ValueError):
     """The dataset cannot be written as a graph."""
@@ -52,6 +56,7 @@ class PipelineGraph:
                 strip_device_assignment=True,
             )
             definition = GraphDef.FromString(written.numpy())
+            _without_half_devices(definition)
             _own_caches(definition)
         except Exception as error:
             raise CannotRewriteError(f"{type(error).__name__}: {error}".splitlines()[0]) from error
@@ -245,6 +250,13 @@ def _functions_of(node: NodeDef) -> Iterator[str]:
             yield attribute.func.name
         for each in attribute.list.func:
             yield each.name
+
+
+def _without_half_devices(definition: GraphDef) -> None:
+    for function in definition.library.function:
+        for node in function.node_def:
+            if node.device == HALF_A_DEVICE:
+                node.device = ""
 
 
 def _own_caches(definition: GraphDef) -> None:

@@ -26,6 +26,9 @@ FIRST = ("cache", "parallel-map", "interleave", "batch-before-map")
 FREE = 1.1
 """Input costs nothing more if a step takes at most so many times as long as on a ready batch."""
 
+MINOR = 0.2
+"""An input that alone takes less than this share of a step is not what makes the step long."""
+
 
 @dataclass
 class Search:
@@ -140,7 +143,11 @@ class Search:
             for change in rewritings:
                 self._trier.leaves_out(change, why)
             rewritings = []
-        found = [*map(of_pipeline, rewritings), *of_training(self.setup, self._pair.before_ms)]
+        of_input = [*map(of_pipeline, rewritings)]
+        of_step = of_training(self.setup, self._pair.before_ms)
+        # Where lengths differ and the input is quick, the step is slow for what they cost.
+        slow_input = self._one_shape or self._trier.batch_ms > MINOR * self._pair.before_ms
+        found = [*of_input, *of_step] if slow_input else [*of_step, *of_input]
         return [each for each in found if each.id not in self.without]
 
     def _try_alone(self, change: TrainingChange, left: int) -> None:

@@ -8,6 +8,7 @@ import pandas as pd
 import tensorflow as tf
 
 from keras_perf.records.run.tried.advice_trials import AdviceTrials, TriedChange
+from keras_perf.trials.training.together import WORTHWHILE
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class TriedAdvice:
                 lines += [_line(each), f"    {each.code}"]
                 lines += [f"    # costs {each.costs}"] if each.costs else []
         else:
-            lines += ["", "No change is worth it."]
+            lines += ["", f"No change is worth it{_once_only(found)}."]
         if found.total is not None and len(found.together) > 1:
             total = found.total
             lines.append(f"All together: {total.gain:.2f}× ({total.low:.2f}–{total.high:.2f}).")
@@ -72,6 +73,14 @@ class TriedAdvice:
         if found.stopped:
             lines.append(f"Ended by {found.stopped} before all was tried.")
         return "\n".join(lines) + "\n"
+
+
+def _once_only(found: AdviceTrials) -> str:
+    """What looked fast alone, and was not when it was measured again."""
+    once = [each.id for each in found.changes if not each.alters and each.low >= WORTHWHILE]
+    if not once:
+        return ""
+    return f": measured again, {', '.join(once)} gained nothing, as where what is slow happens once"
 
 
 def _pair(found: AdviceTrials) -> str:

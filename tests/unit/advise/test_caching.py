@@ -39,6 +39,14 @@ def test_a_cache_stands_before_what_is_random_and_saves_what_is_before_it():
     assert advice.evidence["size_mib"] == pytest.approx(100.0)
 
 
+def test_a_generator_is_cached_as_it_is_written():
+    generator = {"kind": "flat_map", "function": "flat_map_fn", "python": True}
+    stages = [stage("FromTensor", 0.1), stage("Generator", 6.0)]
+    stages += [stage("FlatMap", 0.5, bytes_per_batch=MIB)]
+    advice = cached([{"kind": "from_tensor"}, generator], stages)
+    assert advice.action.startswith("dataset = tf.data.Dataset.from_generator(...).cache()")
+
+
 def test_a_map_behind_a_shuffle_is_cached_before_it():
     stages = [stage("TensorSlice", 1.0), stage("Shuffle", 1.0)]
     stages += [stage("ParallelMap", 6.0, parallelism=2, bytes_per_batch=MIB), stage("Batch", 0.5)]

@@ -24,6 +24,9 @@ MIXES = ("shuffle", "repeat")
 LETS_THROUGH = ("map", "prefetch", "options")
 """What may stand between such a stage and the map."""
 
+GENERATOR = "flat_map_fn"
+"""The function of TensorFlow's own that `from_generator` flattens with; nobody has written it."""
+
 
 @dataclass(frozen=True)
 class Place:
@@ -47,7 +50,9 @@ class Place:
     def call(self) -> str:
         """The stage as it is written."""
         kind = "map" if self.written is None else self.written.kind
-        return f"{kind}({function_of(self.written, 'your_function')})"
+        if kind == "flat_map" and self.written is not None and self.written.function == GENERATOR:
+            return "tf.data.Dataset.from_generator(...)"
+        return f"dataset.{kind}({function_of(self.written, 'your_function')})"
 
 
 @rule("cache", followed=has_stage(*CACHES))
@@ -90,7 +95,7 @@ def cache(situation: Situation) -> Recommendation | None:
             f"and fits into memory.{python}{where(place.written)}"
         ),
         action=(
-            f"dataset = dataset.{place.call}.cache()  "
+            f"dataset = {place.call}.cache()  "
             "# before shuffle, repeat and all that draws random numbers"
         ),
         evidence={"saved_ms": saved_ms, "epochs": place.passes, "size_mib": size_mib},

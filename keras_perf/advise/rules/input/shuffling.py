@@ -93,14 +93,14 @@ def cheaper_shuffle(situation: Situation) -> Recommendation | None:
     if won < most:
         limit = (
             f" The pipeline is slower than training, which limits what is won to about "
-            f"{won * refills.each_ms:.3g} ms each time."
+            f"{_ms(won * refills.each_ms)} each time."
         )
     return predicted(
         model,
         _less(refills.per_step_ms, won, most),
         title=title,
         reason=(
-            f"{refills.count} epochs began with waiting {refills.each_ms:.3g} ms for "
+            f"{refills.count} epochs began with waiting {_ms(refills.each_ms)} for "
             f"shuffle({shuffle.buffer}) to fill its buffer again, {refills.share:.0%} of the time "
             f"of all steps.{limit} A smaller buffer fills faster too, and mixes less.{moved}"
         ),
@@ -113,6 +113,10 @@ def cheaper_shuffle(situation: Situation) -> Recommendation | None:
             "moved": moves,
         },
     )
+
+
+def _ms(value: float) -> str:
+    return f"{value:,.0f} ms" if value >= 1000 else f"{value:.3g} ms"
 
 
 def _less(per_step_ms: float, won: float, most: float) -> Change:
@@ -134,8 +138,8 @@ def _repeating(shuffle: _Shuffle, facts: RunFacts) -> tuple[str, str]:
     """tf.data makes one stage of both, which goes on filling its buffer from pass to pass."""
     action = (
         f"dataset = dataset.shuffle({shuffle.buffer}).repeat()  # right behind it\n"
-        "# then map, batch, … as before; passes are not mixed, though a batch may hold the end of\n"
-        "# one and the beginning of the next\n"
+        "# what stands before and behind them as before; passes are not mixed, though a batch may\n"
+        "# hold the end of one and the beginning of the next\n"
         f"model.fit(dataset, steps_per_epoch={facts.length.epoch_steps}, ...)"
     )
     return action, "Repeat right behind the shuffle, so that its buffer stays full"
