@@ -13,9 +13,14 @@ from keras_perf.analyse.summary import Summary
 
 BATCHES = 6
 PER_BATCH = 4
-"""Intervals in a batch, at least."""
+"""Intervals in a batch, at least, if there are as many."""
 FEWEST = 3
-"""Batches without which chance cannot be told."""
+"""Batches, and intervals, without which chance cannot be told."""
+
+RESEMBLING = 4.25
+"""By so much the variance of a mean of three is more than the three tell, where each resembles the
+one before by 0.6, as those of equal trainings did: (1 + 2 r) / (1 - r), where two of them have
+r = (2 · 0.6 + 0.6²) / 3 in common on average."""
 
 CHANCE = 0.01
 """How often a change is above the upper bound, or below the lower one, by chance."""
@@ -61,7 +66,8 @@ def step_change(before: pd.DataFrame, after: pd.DataFrame, examples: float = 1.0
     run is cut into at most six batches, whose means are almost independent, and these are compared
     by Welch's t-test of the logarithms (source: Schmeiser, Batch size effects in the analysis of
     simulation output, Operations Research 30, 1982). The bounds hold where intervals resemble
-    each other for a few seconds.
+    each other for a few seconds. Of few intervals the batches are short, and their means are taken
+    for as alike as those of neighbours: only what is far slower is found then.
 
     What it cannot see: what differs from run to run, such as another load on the machine.
     """
@@ -98,12 +104,15 @@ class _Mean:
     def of(cls, intervals: pd.DataFrame) -> _Mean:
         steps, ms = (intervals[name].to_numpy(dtype=float) for name in ("steps", "step"))
         mean = float(np.average(ms, weights=steps))
-        batches = min(BATCHES, len(ms) // PER_BATCH)
+        batches, resembling = min(BATCHES, len(ms) // PER_BATCH), 1.0
+        if batches < FEWEST:
+            batches, resembling = min(FEWEST, len(ms)), RESEMBLING
         if batches < FEWEST:
             return cls(mean, math.nan, batches)
         parts = zip(np.array_split(ms, batches), np.array_split(steps, batches), strict=True)
         means = [np.average(part, weights=weights) for part, weights in parts]
-        return cls(mean, float(np.var(means, ddof=1)) / batches / mean**2, batches)
+        variance = resembling * float(np.var(means, ddof=1)) / batches
+        return cls(mean, variance / mean**2, batches)
 
 
 def _times_deviation(runs: list[_Mean]) -> float:

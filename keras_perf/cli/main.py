@@ -77,7 +77,7 @@ def _add_compare(added: _Commands) -> None:
         metavar="PERCENT",
         type=_share,
         help="such as 5%%: exit code 1 where AFTER's steps take longer by more, and chance does "
-        "not explain it; 0 where that cannot be told (less than some six seconds of training "
+        "not explain it; 0 where that cannot be told (less than some two seconds of training "
         "after warm-up), which is said",
     )
     compare.set_defaults(work=commands.compare)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from keras_perf.analyse.change import FEWEST, PER_BATCH, Change
+from keras_perf.analyse.change import FEWEST, Change
 
 
 def judgement(change: Change, tolerance: float, timed: str = "a step") -> str:
@@ -13,7 +13,7 @@ def judgement(change: Change, tolerance: float, timed: str = "a step") -> str:
     took = f"{timed} takes {change.ratio:.2f}× as long"
     if math.isnan(change.low):
         return (
-            f"inconclusive: {took}, but one of the runs has fewer than {FEWEST * PER_BATCH} "
+            f"inconclusive: {took}, but one of the runs has fewer than {FEWEST} "
             f"intervals, so whether it is {more} may be chance; train longer"
         )
     took += f" (98 % interval: {change.low:.2f}–{change.high:.2f})"

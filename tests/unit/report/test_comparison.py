@@ -377,7 +377,7 @@ def test_what_is_timed_is_an_example_only_where_batches_differ(tmp_path):
         contexts = ({"examples_per_step": size} for size in sizes)
         found = write_both(tmp_path / name, *contexts)
         assert found.timed == timed
-        assert judgement(found.change, 0.05, found.timed).startswith(f"inconclusive: {timed} takes")
+        assert f": {timed} takes" in judgement(found.change, 0.05, found.timed)
 
 
 def test_a_speedup_is_per_step_where_one_does_not_know_its_batch_size(tmp_path):
