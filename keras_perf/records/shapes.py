@@ -134,12 +134,23 @@ def _items(shape: Shape, values: list[Any] | tuple[Any, ...]) -> tuple[tuple[Any
 
 
 def named(shape: Shape, name: Shape = text) -> Shape:
-    """A mapping from names to values of this shape."""
+    """A mapping from names to values of this shape: of each, what is left of it."""
 
     def shaped(value: Any) -> dict[Any, Any]:
         if not isinstance(value, Mapping):
             raise WrongShapeError
-        return {name(key): shape(item) for key, item in value.items()}
+        good, whole = {}, True
+        for key, item in value.items():
+            called = name(key)
+            try:
+                good[called] = shape(item)
+            except WrongShapeError as error:
+                if error.rest is None:
+                    raise
+                good[called], whole = error.rest, False
+        if not whole:
+            raise WrongShapeError(good)
+        return good
 
     return shaped
 

@@ -113,6 +113,7 @@ CONTEXT: dict[str, Any] = {
         "validation_s": 0.9,
         "epoch_callbacks_s": {"ModelCheckpoint.on_epoch_end": 0.3},
         "epoch_rest_s": 0.1,
+        "usual_epoch_rest_s": 0.03,
         "first_execution_s": 1.0,
         "warmup_steps": 20,
         "warmup_s": 2.0,

@@ -27,7 +27,8 @@ def time_notes(summary: Summary) -> Iterator[str]:
             f"training, {work} {share['epoch_callbacks']:.0%}, the rest "
             f"{share['epoch_rest']:.0%}."
         )
-        if share["epoch_rest"] > MUCH and not in_loop:
+        comes_back = summary.facts.outside is not None and summary.facts.outside.rest_comes_back
+        if share["epoch_rest"] > MUCH and comes_back and not in_loop:
             yield (
                 "Keras's own work between epochs, with the making of iterators, takes much of this "
                 "training: dataset.repeat() with steps_per_epoch makes fewer, longer epochs."

@@ -16,7 +16,7 @@ class Outside:
         self._gaps = 0
         self._validations: list[int] = []
         self._owners: dict[str, int] = {}
-        self._rest = 0
+        self._rests: list[int] = []
         self._first = 0
         self._kinds = {Kind.WARMUP: 0, Kind.PROFILED: 0, Kind.TRIAL: 0}
         self._warmup_steps = 0
@@ -31,7 +31,7 @@ class Outside:
     def add_gap(self, gap: EpochGap) -> dict[str, float]:
         """An epoch gap; returns its parts as tag → milliseconds."""
         self._gaps += 1
-        self._rest += gap.rest_ns
+        self._rests.append(gap.rest_ns)
         validation = callbacks = 0
         for owner, spent in gap.owners:
             self._owners[owner] = self._owners.get(owner, 0) + spent
@@ -56,7 +56,8 @@ class Outside:
             usual_validation_s=usual_ns / 1e9,
             validation_s=self._owners.get(VALIDATION, 0) / 1e9,
             epoch_callbacks_s=owners,
-            epoch_rest_s=self._rest / 1e9,
+            epoch_rest_s=sum(self._rests) / 1e9,
+            usual_epoch_rest_s=median(self._rests) / 1e9 if self._rests else None,
             first_execution_s=self._first / 1e9,
             warmup_steps=self._warmup_steps,
             warmup_s=self._kinds[Kind.WARMUP] / 1e9,

@@ -14,7 +14,8 @@ SECONDS = number(most=1e9)
 class OutsideSteps:
     """Sums over a training, in seconds, and how many epoch gaps and validations there were.
 
-    `usual_validation_s` is the median validation but the first, which traces and compiles.
+    `usual_validation_s` is the median validation but the first, which traces and compiles;
+    `usual_epoch_rest_s` the median of what `epoch_rest_s` sums.
     """
 
     epoch_gaps: int = needed(count())
@@ -23,11 +24,20 @@ class OutsideSteps:
     validation_s: float = needed(SECONDS)
     epoch_callbacks_s: Mapping[str, float] = needed(named(SECONDS))
     epoch_rest_s: float = needed(SECONDS)
+    usual_epoch_rest_s: float | None = fact(SECONDS)
     warmup_steps: int = fact(count(), 0)
     first_execution_s: float = fact(SECONDS, 0.0)
     warmup_s: float = fact(SECONDS, 0.0)
     profiled_s: float = fact(SECONDS, 0.0)
     trial_s: float = fact(SECONDS, 0.0)
+
+    @property
+    def rest_comes_back(self) -> bool:
+        """The rest between epochs is much like that in each of them, not in one alone."""
+        if self.usual_epoch_rest_s is None:
+            return self.epoch_gaps > 1
+        usual_s = self.usual_epoch_rest_s * self.epoch_gaps
+        return self.epoch_gaps > 1 and usual_s > self.epoch_rest_s / 2
 
     def per_step_ms(self, steps: int) -> dict[str, float]:
         """What lies between epochs, in milliseconds per step of so many."""

@@ -81,3 +81,14 @@ def test_epoch_gaps_are_summed_by_owner():
         "A.on_epoch_begin": pytest.approx(0.001),
     }
     assert record.epoch_rest_s == pytest.approx(0.005)
+    assert record.usual_epoch_rest_s == pytest.approx(0.0025)
+    assert record.rest_comes_back
+
+
+def test_a_single_long_pause_does_not_come_back():
+    outside = Outside()
+    outside.add_gap(gap(2))
+    assert not outside.facts().rest_comes_back
+    for rest in (3000, 2, 3):
+        outside.add_gap(gap(rest))
+    assert not outside.facts().rest_comes_back

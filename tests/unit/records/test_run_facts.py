@@ -127,3 +127,15 @@ def test_why_an_earlier_version_did_not_try_is_kept():
     facts, _ = from_json({"steps_per_execution_trial": {"reason": "not tried: too few steps."}})
     assert facts.trial is not None
     assert facts.trial.reason == "not tried: too few steps."
+
+
+def test_of_a_part_with_a_name_what_can_be_read_is_kept():
+    whole = {"file": "train.py", "line": 3, "name": "f"}
+    found, wrong = from_json(
+        {"hook_sources": {"A.on_epoch_end": {**whole, "name": 0.5}, "B.x": whole}}
+    )
+    assert wrong == ["hook_sources"]
+    assert {name: (line.line, line.name) for name, line in found.hook_sources.items()} == {
+        "A.on_epoch_end": (3, ""),
+        "B.x": (3, "f"),
+    }
