@@ -19,6 +19,7 @@ from keras_perf.records.run.exchange import ExchangeFacts
 from keras_perf.records.run.hook_calls import HookCalls
 from keras_perf.records.run.inference import VALIDATION, Inference, PredictCalls
 from keras_perf.records.run.input.pipeline import InputFacts
+from keras_perf.records.run.machine import MACHINES, Machine
 from keras_perf.records.run.outlier import Outliers
 from keras_perf.records.run.outside_steps import OutsideSteps
 from keras_perf.records.run.source_line import SourceLine
@@ -35,7 +36,6 @@ from keras_perf.records.shapes import (
     facts_in,
     flag,
     named,
-    needed,
     number,
     record,
     text,
@@ -43,42 +43,6 @@ from keras_perf.records.shapes import (
 
 FORMAT = 1
 """Of what is written; records without one are of versions that wrote sentences too."""
-
-MACHINES = 1e6
-"""Cores, threads, replicas or workers: no training has more."""
-
-
-@dataclass(frozen=True, slots=True)
-class TrainingGpu:
-    """A GPU that TensorFlow trains on, with its compute capability, such as (9, 0)."""
-
-    compute_capability: tuple[int, ...] = needed(each(count(), least=2))
-    name: str = fact(text, "")
-
-
-@dataclass(frozen=True)
-class Machine:
-    """What trains.
-
-    `threads` are those of TensorFlow's pools as set, 0 where nobody set them; `tensor_float_32`,
-    whether products of float32 may be computed with fewer digits where the GPU can;
-    `container_memory_mib` what a container may use of `memory_total_mib`, None without a limit;
-    `memory_available_mib` what is left of both.
-    """
-
-    cpu_count: int | None = fact(count(1, MACHINES))
-    memory_available_mib: float | None = fact(number())
-    memory_total_mib: float | None = fact(number(1e-9))
-    container_memory_mib: float | None = fact(number(1e-9))
-    threads: Mapping[str, int] = fact(named(count(0, MACHINES)), {})
-    gpu_thread_mode: str | None = fact(text)
-    training_gpus: tuple[TrainingGpu, ...] = fact(each(record(TrainingGpu)), ())
-    tensor_float_32: bool | None = fact(flag)
-
-    @property
-    def cores(self) -> int:
-        """Logical CPUs; 1 where that is not known."""
-        return self.cpu_count or 1
 
 
 @dataclass(frozen=True)

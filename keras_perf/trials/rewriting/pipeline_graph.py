@@ -11,20 +11,14 @@ from tensorflow.core.framework.graph_pb2 import GraphDef
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
 from keras_perf.trials.rewriting.seed_generators import draw_anew, fix_seeds
+from keras_perf.trials.rewriting.written_graph import written_graph
 from keras_perf.trials.train_functions.repeated_function import PYTHON
-
-IGNORE_STATE = 1
-"""`external_state_policy`: variables and generators that functions hold are the same ones."""
 
 DRAWS = ("Random", "StatefulUniform", "StatefulStandardNormal", "Multinomial", "Bernoulli")
 """What the names of operations have in them that draw random numbers."""
 
 WRITES = ("Assign", "RngReadAndSkip", "RngSkip", "ResourceScatter", "TableInsert", "TableImport")
 """What the names of operations have in them that change a state, as Keras's random layers do."""
-
-HALF_A_DEVICE = "/device::0"
-"""What stripping leaves of a device that names a task only, as `tf.py_function` does; TensorFlow
-does not read it back."""
 
 
 class CannotRewriteError(ValueError):
@@ -50,14 +44,7 @@ class PipelineGraph:
             CannotRewriteError: TensorFlow cannot write it, or it is too large for a graph (2 GiB).
         """
         try:
-            written = tf.raw_ops.DatasetToGraphV2(
-                input_dataset=tf.data.experimental.to_variant(dataset),
-                external_state_policy=IGNORE_STATE,
-                strip_device_assignment=True,
-            )
-            definition = GraphDef.FromString(written.numpy())
-            _without_half_devices(definition)
-            _own_caches(definition)
+            definition = written_graph(dataset)
         except Exception as error:
             raise CannotRewriteError(f"{type(error).__name__}: {error}".splitlines()[0]) from error
         graph = cls(definition, dataset.element_spec)
@@ -250,19 +237,3 @@ def _functions_of(node: NodeDef) -> Iterator[str]:
             yield attribute.func.name
         for each in attribute.list.func:
             yield each.name
-
-
-def _without_half_devices(definition: GraphDef) -> None:
-    for function in definition.library.function:
-        for node in function.node_def:
-            if node.device == HALF_A_DEVICE:
-                node.device = ""
-
-
-def _own_caches(definition: GraphDef) -> None:
-    """Each dataset of the graph has caches of its own, not those of the dataset it was made of."""
-    for node in definition.node:
-        if node.op == "CacheDatasetV2":
-            node.op = "CacheDataset"
-            # Its third input is the cache's handle.
-            del node.input[2:]

@@ -13,7 +13,8 @@ from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from keras_perf.read.left_out import LeftOutWarning
-from keras_perf.records.run.run_facts import Machine, RunFacts, from_json
+from keras_perf.records.run.machine import Machine
+from keras_perf.records.run.run_facts import RunFacts, from_json
 from keras_perf.records.run_names import worker_run
 from keras_perf.report.as_json import reports_json
 from keras_perf.report.comparison import comparison_of
