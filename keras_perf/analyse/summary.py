@@ -24,6 +24,9 @@ from keras_perf.records.run.exchange import EXCHANGE_PARTS
 from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.visible import visible
 
+_OWNERS = ("perf_callbacks/", "callbacks/")
+"""What the tags of callbacks' hooks begin with; the latter up to version 0.1."""
+
 ENOUGH_STEPS = 20
 """Fewer reported steps than this say too little."""
 
@@ -106,11 +109,11 @@ def summarize(scalars: pd.DataFrame, facts: RunFacts) -> Summary:
         intervals = with_compiling_apart(intervals, compiling)
     parts = _mean_parts(intervals)
     owners = {
-        visible(tag.removeprefix("callbacks/").removesuffix("_ms")): _weighted(
+        visible(tag.partition("/")[2].removesuffix("_ms")): _weighted(
             measured[tag].fillna(0.0), intervals["steps"]
         )
         for tag in measured.columns
-        if tag.startswith("callbacks/")
+        if tag.startswith(_OWNERS)
     }
     by_tag = {str(tag): points for tag, points in scalars.groupby("tag", observed=True)}
     sensors = {tag: _over_time(p) for tag, p in by_tag.items() if tag.startswith(("gpu/", "host/"))}

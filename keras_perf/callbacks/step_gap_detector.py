@@ -43,7 +43,7 @@ class StepGapDetector(ObservingCallback):
 
     Splits the time from one step's begin to the next into input wait, compute, dispatch (where
     it is known), callbacks, other host work and compiling, and logs the parts about twice a
-    second as scalars `perf/*_ms`, each callback's share as `callbacks/*_ms`, and throughput.
+    second as scalars `perf/*_ms`, each callback's share as `perf_callbacks/*_ms`, and throughput.
     At the end of training it writes the diagnosis to TensorBoard's Text tab. Validations are split
     too, as `validation/*_ms`, and a `model.evaluate` or `model.predict` that it is given to.
 
@@ -254,5 +254,5 @@ def scalars_of(interval: Interval, examples_per_step: float | None) -> dict[str,
     values["perf/garbage_collection_ms"] = interval.collector_ns / interval.steps / 1e6
     values["perf/interval_steps"] = float(interval.steps)
     for owner, spent in interval.owners.items():
-        values[f"callbacks/{owner}_ms"] = spent / interval.steps / 1e6
+        values[f"perf_callbacks/{owner}_ms"] = spent / interval.steps / 1e6
     return values

@@ -170,7 +170,7 @@ class LoopMonitor:
         return self._call.of(iterator, steps, left)
 
     def host(self, owner: str) -> Aside:
-        """A context manager around the user's own work between two calls: `callbacks/<owner>`.
+        """A context manager around the user's own work between two calls: `perf_callbacks/<owner>`.
 
         Arguments:
             owner: any word; what cannot be seen in it is written out, as it is a part of a tag.

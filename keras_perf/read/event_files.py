@@ -16,6 +16,7 @@ from keras_perf.files.any_path import AnyPath, any_path, beginning, folders_belo
 from keras_perf.read.checksums import masked_crc_of_length, masked_crcs
 from keras_perf.read.left_out import warn_left_out
 from keras_perf.records.fit_identity import file_suffix, sequence_of
+from keras_perf.records.metrics.all_metrics import KEPT
 from keras_perf.records.run_names import is_ours
 
 _HEADER = struct.Struct("<QI")
@@ -178,7 +179,10 @@ def logged_between(path: AnyPath) -> tuple[float, float] | None:
 
 
 def _has_scalars(event: Event) -> bool:
-    return any(value.HasField("simple_value") for value in event.summary.value)
+    return any(
+        value.HasField("simple_value") or value.tag.startswith(KEPT)
+        for value in event.summary.value
+    )
 
 
 def _some(data: bytes, found: Records, places: Iterable[int]) -> Iterator[Event]:

@@ -17,7 +17,7 @@ from keras_perf.read.event_files import NoRunError, events, first_events, logged
 from keras_perf.read.left_out import warn_left_out
 from keras_perf.read.valid_scalars import valid_scalars
 from keras_perf.records.fit_identity import FIT_TAG, FitIdentity, sequence_of
-from keras_perf.records.metrics.all_metrics import CONTEXT_TAG, STEP_MS, STEPS
+from keras_perf.records.metrics.all_metrics import CONTEXT_TAG, KEPT, STEP_MS, STEPS
 from keras_perf.records.run.run_facts import RunFacts, from_json
 
 SHOWN = 3
@@ -165,6 +165,11 @@ def _content(path: AnyPath, run: str) -> tuple[pd.DataFrame, Any]:
                 steps.append(step)
                 times.append(wall_time)
                 values.append(value.simple_value)
+            elif value.tag.startswith(KEPT) and value.tensor.float_val:
+                tags.append(value.tag.removeprefix(KEPT))
+                steps.append(step)
+                times.append(wall_time)
+                values.append(value.tensor.float_val[0])
             elif value.tag == CONTEXT_TAG:
                 context = _decoded(value.tensor.string_val, path, context)
     frame = pd.DataFrame(

@@ -7,48 +7,73 @@ from collections.abc import Iterable
 
 from tensorboard.plugins.custom_scalar import layout_pb2
 
-from keras_perf.records.interval import PARTS
+from keras_perf.records.metrics.all_metrics import METRICS
 
-_PARTS = "|".join(PARTS)
+_CATEGORIES = {
+    "perf": "Step",
+    "gpu": "GPU",
+    "perf_callbacks": "Callbacks, per step",
+    "perf_between_epochs": "Between epochs",
+    "perf_outliers": "Time beyond the usual",
+    "validation": "Validation, per batch",
+    "evaluate": "Evaluate, per batch",
+    "predict": "Predict, per batch",
+    "host": "Host",
+}
+"""Category by what a tag begins with."""
 
-_CHARTS = (
-    ("Step time", "Parts of a step (ms)", rf"^perf/({_PARTS})_ms$"),
-    ("Step time", "Step time (ms)", r"^perf/step_time_ms$"),
-    ("Step time", "Callbacks (ms per step)", r"^callbacks/"),
-    ("Workers", "Exchange of gradients (ms)", r"^perf/(communication|peer_wait|skew)_ms$"),
-    ("Gaps", "Steps and pauses far longer than usual (ms)", r"^events/"),
-    ("Gaps", "Between epochs (ms)", r"^between_epochs/"),
-    ("Calls", "Parts of a batch (ms)", rf"^(validation|evaluate|predict)/(starting|{_PARTS})_ms$"),
-    ("Throughput", "Steps per second", r"^perf/steps_per_sec$"),
-    ("Throughput", "Examples per second", r"^perf/examples_per_sec$"),
-    (
-        "GPU",
-        "Activity (%)",
-        r"^gpu/\d+/(utilization|graphics_active|sm_active|tensor_active|occupancy|dram_bandwidth)_pct$",
-    ),
-    ("GPU", "Throttled (%)", r"^gpu/\d+/throttled_.*_pct$"),
-    ("GPU", "Energy per step (J)", r"^gpu/\d+/energy_per_step_j$"),
-    ("GPU", "Memory used (MiB)", r"^gpu/\d+/memory_used_mib$"),
-    ("GPU", "Allocated by TensorFlow (MiB)", r"^gpu/\d+/(peak_)?allocated_mib$"),
-    ("GPU", "Power (W)", r"^gpu/\d+/power_w$"),
-    ("Host", "CPU (%)", r"^host/.*_pct$"),
-    ("Host", "Memory (MiB)", r"^host/.*_mib$"),
-    ("Host", "Disk, network and swap (MiB/s)", r"^host/.*_mib_per_sec$"),
-    ("Host", "Wait for the interpreter (ms)", r"^host/interpreter_wait_ms$"),
-)
+_UNITS = {
+    "_mib_per_sec": "MiB/s",
+    "_per_sec": "per second",
+    "_pct": "%",
+    "_mib": "MiB",
+    "_mhz": "MHz",
+    "_ms": "ms",
+    "_c": "°C",
+    "_j": "J",
+    "_w": "W",
+}
+
+_GPU = re.compile(r"^gpu/\d+/")
+
+_ORDER = {metric.tag.replace("<i>", "0"): place for place, metric in enumerate(METRICS)}
 
 
 def layout_bytes(tags: Iterable[str]) -> bytes:
-    """A serialized layout of the charts for which there are tags."""
-    tags = list(tags)
+    """A serialized layout with a chart for each of the tags; all GPUs share theirs.
+
+    One figure a chart: two runs with several figures each would have lines of one colour.
+    """
+    first = {_pattern(tag): tag for tag in sorted(tags, reverse=True)}
+    charts = sorted(first.items(), key=lambda chart: _place(chart[1]))
     layout = layout_pb2.Layout()
-    categories: dict[str, layout_pb2.Category] = {}
-    for category, title, pattern in _CHARTS:
-        if not any(re.match(pattern, tag) for tag in tags):
-            continue
-        if category not in categories:
-            categories[category] = layout.category.add(title=category)
-        chart = categories[category].chart.add(title=title)
-        chart.multiline.tag.append(pattern)
+    for begin, category in _CATEGORIES.items():
+        here = [chart for chart in charts if chart[1].startswith(f"{begin}/")]
+        if here:
+            added = layout.category.add(title=category)
+            for pattern, tag in here:
+                added.chart.add(title=_title(tag)).multiline.tag.append(pattern)
     content: bytes = layout.SerializeToString()
     return content
+
+
+def _pattern(tag: str) -> str:
+    """Matches the tag; of a GPU, the same figure of every one."""
+    gpu = _GPU.match(tag)
+    return rf"^gpu/\d+/{re.escape(tag[gpu.end() :])}$" if gpu else f"^{re.escape(tag)}$"
+
+
+def _place(tag: str) -> tuple[int, str]:
+    """Where the table of metrics has it; what is not in it comes last, by name."""
+    return _ORDER.get(_GPU.sub("gpu/0/", tag), len(_ORDER)), tag
+
+
+def _title(tag: str) -> str:
+    """As `perf/input_wait_ms` → "Input wait (ms)"; the name of a callback's hook stays."""
+    name, unit = tag.rpartition("/")[2], ""
+    for suffix, written in _UNITS.items():
+        if name.endswith(suffix):
+            name, unit = name.removesuffix(suffix), f" ({written})"
+            break
+    words = name if "." in name else name.replace("_", " ")
+    return words[:1].upper() + words[1:] + unit

@@ -5,21 +5,22 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
-from tensorboard.compat.proto.types_pb2 import DT_STRING
+from tensorboard.compat.proto.types_pb2 import DT_FLOAT, DT_STRING
 
 from keras_perf.files.remote_path import is_remote
 from keras_perf.records.fit_identity import FIT_TAG, file_suffix
-from keras_perf.records.metrics.all_metrics import CONTEXT_TAG
+from keras_perf.records.metrics.all_metrics import CONTEXT_TAG, KEPT
 from keras_perf.records.run_names import RUN
 from keras_perf.write.event_file import EventFile, Events
 from keras_perf.write.fit_of_process import identity_of_fit
 from keras_perf.write.layout import layout_bytes
+from keras_perf.write.plotted_tags import PlottedTags
 from keras_perf.write.remote_event_file import RemoteEventFile
 
 CONTEXT_PLUGIN = "keras_perf"
@@ -42,20 +43,23 @@ class RunWriter:
         suffix = file_suffix(self.fit.sequence)
         kind = RemoteEventFile if is_remote(folder) else EventFile
         self._events: Events = kind(folder, filename_suffix=suffix)
+        self._plots = PlottedTags()
         self._tags: set[str] = set()
         self._text_tags: set[str] = set()
         self._string(0, FIT_TAG, self.fit.to_json().encode(), CONTEXT_PLUGIN)
 
     def scalars(self, step: int, values: Mapping[str, float], wall_time: float) -> None:
-        """One event with all values at one step; tags unknown so far get into the layout."""
+        """All values at one step; tags that are plotted for the first time get into the layout."""
         if not values:
             return
-        if new := values.keys() - self._tags:
+        found = self._plots.sort(step, values, wall_time)
+        if new := values.keys() - found.kept - self._tags:
             self._tags |= new
             self._layout()
-        event = scalar_event(step, values)
-        event.wall_time = wall_time
-        self._events.add_event(event)
+        for tag, point in found.late.items():
+            first = _tensor_value(tag, point.value, "scalars")
+            self._add(Event(step=point.step, summary=Summary(value=[first])), point.wall_time)
+        self._add(scalar_event(step, values, found.kept), wall_time)
 
     def text(self, step: int, tag: str, markdown: str) -> None:
         """Markdown for the Text tab."""
@@ -85,15 +89,29 @@ class RunWriter:
     def _string(
         self, step: int, tag: str, content: bytes, plugin: str, *, first: bool = True
     ) -> None:
-        event = string_event(step, tag, content, plugin, first=first)
-        event.wall_time = self._clock()
+        self._add(string_event(step, tag, content, plugin, first=first), self._clock())
+
+    def _add(self, event: Event, wall_time: float) -> None:
+        event.wall_time = wall_time
         self._events.add_event(event)
 
 
-def scalar_event(step: int, values: Mapping[str, float]) -> Event:
-    """All values at one step, without the time."""
-    summary = Summary(value=[Summary.Value(tag=t, simple_value=v) for t, v in values.items()])
-    return Event(step=step, summary=summary)
+def scalar_event(step: int, values: Mapping[str, float], kept: Set[str] = frozenset()) -> Event:
+    """All values at one step, without the time; TensorBoard passes over the tags in `kept`."""
+    written = [
+        _tensor_value(KEPT + tag, value, CONTEXT_PLUGIN)
+        if tag in kept
+        else Summary.Value(tag=tag, simple_value=value)
+        for tag, value in values.items()
+    ]
+    return Event(step=step, summary=Summary(value=written))
+
+
+def _tensor_value(tag: str, value: float, plugin: str) -> Any:
+    """A value that our reader takes for a scalar only if its tag says that it was kept back."""
+    data = SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name=plugin))
+    tensor = TensorProto(dtype=DT_FLOAT, float_val=[value])
+    return Summary.Value(tag=tag, tensor=tensor, metadata=data)
 
 
 def string_event(

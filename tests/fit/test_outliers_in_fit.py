@@ -56,7 +56,7 @@ def test_a_callback_that_is_slow_once_is_named_with_its_step(tmp_path):
     found = [e for e in events(context, "callback") if e["excess_ms"] > 0.8e3 * STALL_S]
     assert [event["owner"] for event in found] == ["Now.on_train_batch_end"]
     assert found[0]["step"] == 90
-    logged = scalars[(scalars["tag"] == "events/callback_ms") & (scalars["step"] == 90)]
+    logged = scalars[(scalars["tag"] == "perf_outliers/callback_ms") & (scalars["step"] == 90)]
     assert logged["value"].iloc[0] == pytest.approx(found[0]["excess_ms"], rel=1e-3)
 
 
@@ -134,7 +134,7 @@ def test_validation_checkpoints_and_callbacks_between_epochs_have_owners(tmp_pat
     assert outside["epoch_callbacks_s"]["ModelCheckpoint.on_epoch_end"] > 0
     assert outside["validation_s"] > 0
     assert {"validation", "checkpoint", "callback"} <= {e["cause"] for e in context["events"]}
-    validated = scalars[scalars["tag"] == "between_epochs/validation_ms"].set_index("step")
+    validated = scalars[scalars["tag"] == "perf_between_epochs/validation_ms"].set_index("step")
     assert (validated["value"] > 0).tolist() == [False, True, False]
 
 

@@ -191,7 +191,7 @@ VALUES = {
     "perf/peer_wait_ms": 1.0,
     "perf/skew_ms": 0.5,
     "perf/slowest_worker": 1.0,
-    "callbacks/Slow.on_train_batch_end_ms": 1.5,
+    "perf_callbacks/Slow.on_train_batch_end_ms": 1.5,
     "host/cpu_pct": 40.0,
     "host/process_cpu_pct": 120.0,
     "host/interpreter_wait_ms": 1.5,

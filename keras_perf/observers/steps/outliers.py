@@ -215,7 +215,7 @@ def _cause_of(owner: str) -> Cause:
 
 def tag_of(event: Outlier) -> str:
     """The scalar that shows it."""
-    return f"events/{event.cause.value.replace('-', '_')}_ms"
+    return f"perf_outliers/{event.cause.value.replace('-', '_')}_ms"
 
 
 class OutlierLog:

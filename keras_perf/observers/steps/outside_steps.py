@@ -41,9 +41,9 @@ class Outside:
             else:
                 callbacks += spent
         return {
-            "between_epochs/validation_ms": validation / 1e6,
-            "between_epochs/callbacks_ms": callbacks / 1e6,
-            "between_epochs/rest_ms": gap.rest_ns / 1e6,
+            "perf_between_epochs/validation_ms": validation / 1e6,
+            "perf_between_epochs/callbacks_ms": callbacks / 1e6,
+            "perf_between_epochs/rest_ms": gap.rest_ns / 1e6,
         }
 
     def facts(self) -> OutsideSteps:

@@ -16,6 +16,9 @@ from keras_perf.records.run.outlier import CAUSES
 CONTEXT_TAG = "perf/context"
 """Where the record of all that is not a scalar is kept."""
 
+KEPT = "kept/"
+"""Before the tag of a figure that is written for our reader and that TensorBoard does not plot."""
+
 STEPS, STEP_MS = "perf/interval_steps", "perf/step_time_ms"
 """Without either of them nothing of an interval can be used."""
 
@@ -94,7 +97,7 @@ STEP_METRICS = (
 
 OWNER_METRICS = (
     Metric(
-        "callbacks/<owner>_ms",
+        "perf_callbacks/<owner>_ms",
         "ms",
         "Time per step in one callback's hook.",
         "As perf/callbacks_ms.",
@@ -134,18 +137,18 @@ EXCHANGE_METRICS = (
 
 OUTSIDE_METRICS = (
     Metric(
-        "between_epochs/validation_ms",
+        "perf_between_epochs/validation_ms",
         "ms",
         "Validation after an epoch, with its callbacks and the making of its input pipeline.",
     ),
     Metric(
-        "between_epochs/callbacks_ms",
+        "perf_between_epochs/callbacks_ms",
         "ms",
         "Callbacks' epoch hooks between two epochs.",
         "As perf/callbacks_ms.",
     ),
     Metric(
-        "between_epochs/rest_ms",
+        "perf_between_epochs/rest_ms",
         "ms",
         "The rest of the time between two epochs' executions: Keras's own work, a new iterator.",
         "The new iterator's first batch counts as input wait.",
@@ -154,7 +157,7 @@ OUTSIDE_METRICS = (
 
 EVENT_METRICS = tuple(
     Metric(
-        f"events/{cause.value.replace('-', '_')}_ms",
+        f"perf_outliers/{cause.value.replace('-', '_')}_ms",
         "ms",
         f"An execution or a pause far longer than usual, by so much. {meaning}",
         "Judged by median and MAD of the executions around it.",

@@ -59,7 +59,7 @@ def test_the_parts_come_in_the_order_in_which_they_are_shown():
 
 def test_a_callback_that_was_silent_in_an_interval_took_no_time_there():
     found = summary_of(
-        (10, point(10, 10, 4.0, compute=4.0)[1] | {"callbacks/A.on_train_batch_end_ms": 1.0}),
+        (10, point(10, 10, 4.0, compute=4.0)[1] | {"perf_callbacks/A.on_train_batch_end_ms": 1.0}),
         point(40, 30, 4.0, compute=4.0),
     )
     assert found.owners == {"A.on_train_batch_end": 0.25}
@@ -243,7 +243,7 @@ def test_without_an_exchange_there_are_no_means_of_it():
 
 def test_names_of_a_log_directory_become_one_visible_line():
     step, values = point(10, 10, 4.0)
-    scalars = frame((step, values | {"callbacks/My\n\x1b.hook_ms": 1.0}))
+    scalars = frame((step, values | {"perf_callbacks/My\n\x1b.hook_ms": 1.0}))
     context = {"stages": [stage("Map\u202e", 1.0)], "event_totals": [{"owner": "My\n\x1b.hook"}]}
     found = summarize(scalars, facts_of(context))
     assert list(found.owners) == [r"My\n\x1b.hook"]

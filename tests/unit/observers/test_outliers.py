@@ -411,7 +411,7 @@ def log_of(*events: Outlier) -> OutlierLog:
 
 
 def test_an_event_has_the_tag_of_its_cause():
-    assert tag_of(event(3.0, Cause.SHUFFLE)) == "events/shuffle_refill_ms"
+    assert tag_of(event(3.0, Cause.SHUFFLE)) == "perf_outliers/shuffle_refill_ms"
 
 
 def test_every_cause_has_a_meaning_and_a_tag_in_the_table_of_metrics():

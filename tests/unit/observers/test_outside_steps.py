@@ -59,9 +59,9 @@ def test_the_steps_of_the_warmup_are_counted_and_no_others():
 def test_an_epoch_gap_is_told_by_its_parts():
     told = Outside().add_gap(gap(2, (VALIDATION, 30), ("A.on_epoch_end", 4), ("B.on_epoch_end", 3)))
     assert told == {
-        "between_epochs/validation_ms": 30.0,
-        "between_epochs/callbacks_ms": 7.0,
-        "between_epochs/rest_ms": 2.0,
+        "perf_between_epochs/validation_ms": 30.0,
+        "perf_between_epochs/callbacks_ms": 7.0,
+        "perf_between_epochs/rest_ms": 2.0,
     }
 
 

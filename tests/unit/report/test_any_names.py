@@ -62,7 +62,7 @@ def diagnosed(names):
     owner = names[0]
     parts = {"input_wait": 2.0, "compute": 2.0, "callbacks": 4.0}
     points = [point(end, 10, 8.0, **parts) for end in range(10, 110, 10)]
-    points = [(end, values | {f"callbacks/{owner}_ms": 4.0}) for end, values in points]
+    points = [(end, values | {f"perf_callbacks/{owner}_ms": 4.0}) for end, values in points]
     return diagnosis_of(summarize(frame(*points), facts_of(context_of(*names))))
 
 

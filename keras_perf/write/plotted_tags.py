@@ -1,0 +1,47 @@
+"""Which figures TensorBoard plots: a single point and a line of zeros tell nobody anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+_ALWAYS = ("perf/", "gpu/")
+"""Where a missing chart would be taken for a missing measurement."""
+
+
+class Point(NamedTuple):
+    """A figure that was kept back."""
+
+    step: int
+    value: float
+    wall_time: float
+
+
+class Sorted(NamedTuple):
+    """How the figures of one step are written."""
+
+    kept: set[str]
+    """Tags that are not plotted yet."""
+    late: dict[str, Point]
+    """The first points of tags that are plotted from now on."""
+
+
+class PlottedTags:
+    """Keeps the first point of a tag, and all its zeros, until there is something to see."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, Point] = {}
+        self._plotted: set[str] = set()
+
+    def sort(self, step: int, values: Mapping[str, float], wall_time: float) -> Sorted:
+        """Parts what is plotted from what is kept for our reader only."""
+        found = Sorted(set(), {})
+        for tag, value in values.items():
+            if tag not in self._plotted and not tag.startswith(_ALWAYS):
+                first = self._first.setdefault(tag, Point(step, value, wall_time))
+                if first.step == step or not (first.value or value):
+                    found.kept.add(tag)
+                    continue
+                found.late[tag] = first
+            self._plotted.add(tag)
+        return found

@@ -1,0 +1,96 @@
+"""TensorBoard plots what there is to see; our reader has every figure."""
+
+from __future__ import annotations
+
+import math
+
+from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
+from tensorboard.plugins.custom_scalar import layout_pb2
+
+from keras_perf.read.scalars import load_scalars
+from keras_perf.records.metrics.all_metrics import STEP_MS
+from keras_perf.write.layout import layout_bytes
+from keras_perf.write.run_writer import RunWriter
+
+
+def written(tmp_path, *points):
+    """Values at steps 1, 2, …; what TensorBoard plots of them, and our frame as rows."""
+    writer = RunWriter(str(tmp_path))
+    for step, values in enumerate(points, 1):
+        writer.scalars(step, values, wall_time=100.0 + step)
+    writer.close()
+    seen = EventAccumulator(str(tmp_path / "perf")).Reload()
+    plotted = {
+        tag: [(each.step, each.tensor_proto.float_val[0]) for each in seen.Tensors(tag)]
+        for tag in seen.PluginTagToContent("scalars")
+    }
+    frame = load_scalars(tmp_path)
+    return plotted, [(row.tag, row.step, row.value) for row in frame.itertuples()]
+
+
+def test_a_single_point_is_not_plotted_but_is_there(tmp_path):
+    plotted, rows = written(tmp_path, {"trace/kernel_ms": 3.0}, {STEP_MS: 2.0})
+    assert plotted == {STEP_MS: [(2, 2.0)]}
+    assert rows == [("trace/kernel_ms", 1, 3.0), (STEP_MS, 2, 2.0)]
+
+
+def test_zeros_are_not_plotted_but_are_there(tmp_path):
+    tag = "host/swapped_in_mib_per_sec"
+    plotted, rows = written(tmp_path, {STEP_MS: 2.0}, *[{tag: 0.0}] * 4)
+    assert list(plotted) == [STEP_MS]
+    assert rows == [(STEP_MS, 1, 2.0), *((tag, step, 0.0) for step in range(2, 6))]
+
+
+def test_a_line_begins_where_it_was_first_measured_and_no_point_counts_twice(tmp_path):
+    tag = "perf_between_epochs/rest_ms"
+    plotted, rows = written(tmp_path, {tag: 4.0}, {tag: 5.0}, {tag: 6.0})
+    assert plotted == {tag: [(1, 4.0), (2, 5.0), (3, 6.0)]}
+    assert rows == [(tag, 1, 4.0), (tag, 2, 5.0), (tag, 3, 6.0)]
+
+
+def test_zeros_before_the_first_other_figure_are_one_point(tmp_path):
+    tag = "perf_outliers/callback_ms"
+    plotted, rows = written(tmp_path, {tag: 0.0}, {tag: 0.0}, {tag: 7.0}, {tag: 0.0})
+    assert plotted == {tag: [(1, 0.0), (3, 7.0), (4, 0.0)]}
+    assert rows == [(tag, 1, 0.0), (tag, 2, 0.0), (tag, 3, 7.0), (tag, 4, 0.0)]
+
+
+def test_what_is_looked_for_is_always_plotted(tmp_path):
+    values = {"perf/compile_ms": 0.0, "gpu/0/throttled_power_cap_pct": 0.0}
+    plotted, _ = written(tmp_path, values)
+    assert plotted == {tag: [(1, 0.0)] for tag in values}
+
+
+def test_a_missing_value_is_no_zero(tmp_path):
+    tag = "host/cpu_pct"
+    plotted, _ = written(tmp_path, {tag: math.nan}, {tag: math.nan})
+    assert list(plotted) == [tag]
+
+
+def test_each_chart_has_one_figure_and_a_name_one_can_read():
+    tags = [
+        "host/cpu_pct",
+        "perf/input_wait_ms",
+        "perf/step_time_ms",
+        "perf/steps_per_sec",
+        "perf_callbacks/A.on_train_batch_end_ms",
+        "gpu/1/sm_clock_mhz",
+        "gpu/0/sm_clock_mhz",
+    ]
+    layout = layout_pb2.Layout.FromString(layout_bytes(tags))
+    charts = {
+        category.title: [(chart.title, *chart.multiline.tag) for chart in category.chart]
+        for category in layout.category
+    }
+    assert charts == {
+        "Step": [
+            ("Step time (ms)", r"^perf/step_time_ms$"),
+            ("Input wait (ms)", r"^perf/input_wait_ms$"),
+            ("Steps (per second)", r"^perf/steps_per_sec$"),
+        ],
+        "GPU": [("Sm clock (MHz)", r"^gpu/\d+/sm_clock_mhz$")],
+        "Callbacks, per step": [
+            ("A.on_train_batch_end (ms)", r"^perf_callbacks/A\.on_train_batch_end_ms$")
+        ],
+        "Host": [("Cpu (%)", r"^host/cpu_pct$")],
+    }
