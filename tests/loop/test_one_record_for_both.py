@@ -176,5 +176,7 @@ def test_fit_and_a_loop_give_equal_records_and_equal_scalars(scripted, n, tmp_pa
     by_fit, by_loop = records
     assert len(by_fit) > EPOCHS * STEPS / n
     assert by_fit == by_loop
-    assert {"perf/input_wait_ms", "callbacks/Mine.on_train_batch_end_ms"} <= set(scalars[0]["tag"])
+    assert {"perf/input_wait_ms", "perf_callbacks/Mine.on_train_batch_end_ms"} <= set(
+        scalars[0]["tag"]
+    )
     assert scalars[0].equals(scalars[1])
