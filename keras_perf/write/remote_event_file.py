@@ -72,9 +72,12 @@ class RemoteEventFile:
         """Does nothing: the thread copies when it is time."""
 
     def flush_now(self) -> None:
-        """Copies what there is; returns when it can be read there."""
+        """Copies what there is; returns when it can be read there, or when that failed."""
         self._file.flush()
-        self._copy()
+        try:
+            self._copy()
+        except Exception as error:  # noqa: BLE001  monitoring never kills training
+            self._tell(error)
 
     def close(self) -> None:
         """Copies all of it, and leaves nothing here.
@@ -106,10 +109,7 @@ class RemoteEventFile:
         pause_s = PAUSE_S
         while not self._closes.wait(pause_s):
             begin = time.monotonic()
-            try:
-                self.flush_now()
-            except Exception as error:  # noqa: BLE001  monitoring never kills training
-                self._tell(error)
+            self.flush_now()
             pause_s = pause_after(time.monotonic() - begin)
 
     def _tell(self, error: Exception) -> None:

@@ -123,3 +123,17 @@ def test_a_file_that_cannot_be_made_leaves_nothing(url, temporary, copies):
     with pytest.raises(PermissionError):
         RunWriter(url)
     assert not list(Path(temporary).iterdir())
+
+
+@pytest.mark.fault(2, "a remote file system that fails when somebody wants to read")
+def test_one_copy_that_fails_does_not_end_the_writing(url, copies, said):
+    writer = RunWriter(url)
+    copies.fails = OSError(5, "the network is down")
+    writer.scalars(1, {"perf/step_time_ms": 1.0}, wall_time=1.0)
+    writer.flush_now()
+    copies.fails = None
+    writer.scalars(2, {"perf/step_time_ms": 1.0}, wall_time=2.0)
+    writer.close()
+    assert len(load_scalars(url)) == 2
+    [line] = said()
+    assert "the network is down" in line
