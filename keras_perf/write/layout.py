@@ -34,6 +34,8 @@ _UNITS = {
     "_w": "W",
 }
 
+_ABBREVIATIONS = {"cpu": "CPU", "gpu": "GPU", "sm": "SM", "dram": "DRAM", "pcie": "PCIe"}
+
 _GPU = re.compile(r"^gpu/\d+/")
 
 _ORDER = {metric.tag.replace("<i>", "0"): place for place, metric in enumerate(METRICS)}
@@ -75,5 +77,8 @@ def _title(tag: str) -> str:
         if name.endswith(suffix):
             name, unit = name.removesuffix(suffix), f" ({written})"
             break
-    words = name if "." in name else name.replace("_", " ")
-    return words[:1].upper() + words[1:] + unit
+    if "." in name:
+        return name + unit
+    words = [_ABBREVIATIONS.get(word, word) for word in name.split("_")]
+    words[0] = words[0][:1].upper() + words[0][1:]
+    return " ".join(words) + unit

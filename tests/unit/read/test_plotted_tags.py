@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 
 from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
-from tensorboard.plugins.custom_scalar import layout_pb2
 
 from keras_perf.read.scalars import load_scalars
 from keras_perf.records.metrics.all_metrics import STEP_MS
-from keras_perf.write.layout import layout_bytes
 from keras_perf.write.run_writer import RunWriter
 
 
@@ -65,32 +63,3 @@ def test_a_missing_value_is_no_zero(tmp_path):
     tag = "host/cpu_pct"
     plotted, _ = written(tmp_path, {tag: math.nan}, {tag: math.nan})
     assert list(plotted) == [tag]
-
-
-def test_each_chart_has_one_figure_and_a_name_one_can_read():
-    tags = [
-        "host/cpu_pct",
-        "perf/input_wait_ms",
-        "perf/step_time_ms",
-        "perf/steps_per_sec",
-        "perf_callbacks/A.on_train_batch_end_ms",
-        "gpu/1/sm_clock_mhz",
-        "gpu/0/sm_clock_mhz",
-    ]
-    layout = layout_pb2.Layout.FromString(layout_bytes(tags))
-    charts = {
-        category.title: [(chart.title, *chart.multiline.tag) for chart in category.chart]
-        for category in layout.category
-    }
-    assert charts == {
-        "Step": [
-            ("Step time (ms)", r"^perf/step_time_ms$"),
-            ("Input wait (ms)", r"^perf/input_wait_ms$"),
-            ("Steps (per second)", r"^perf/steps_per_sec$"),
-        ],
-        "GPU": [("Sm clock (MHz)", r"^gpu/\d+/sm_clock_mhz$")],
-        "Callbacks, per step": [
-            ("A.on_train_batch_end (ms)", r"^perf_callbacks/A\.on_train_batch_end_ms$")
-        ],
-        "Host": [("Cpu (%)", r"^host/cpu_pct$")],
-    }
