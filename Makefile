@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 TENSORFLOWS ?= 2.16 2.18 2.20 2.21
 
-.PHONY: demo test test-long check test-matrix test-gpu build clean
+.PHONY: demo test test-long check docs test-matrix test-gpu build clean
 
 demo: $(READY)
 	$(BIN)/keras-perf demo
@@ -29,6 +29,11 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --config setup.cfg
+
+# Warnings are errors. The pages are then in build/docs.
+docs: $(READY)
+	$(BIN)/python -m pip install --quiet -e '.[docs]'
+	$(BIN)/python -m sphinx -q -W --keep-going docs build/docs
 
 build: $(READY)
 	$(BIN)/python -m build

@@ -36,7 +36,7 @@ def tables() -> str:
     lines = [f"{len(found)} kinds of faults are injected:", ""]
     for promise, title in PROMISES.items():
         rows = [row for row in found if row[0] == promise]
-        lines += [f"### {title}: {len(rows)}", "", "| fault | test |", "|---|---|"]
+        lines += [f"## {title}: {len(rows)}", "", "| fault | test |", "|---|---|"]
         lines += [f"| {fault} | `{file}`: `{test}` |" for _, fault, file, test in rows]
         lines.append("")
     return "\n".join(lines)
