@@ -16,3 +16,14 @@ def test_every_row_names_a_test_that_is_there():
     for row in rows:
         [(file, name)] = re.findall(r"`([a-z_/]+\.py)::(\w+)`", row)
         assert f"def {name}(" in (TESTS / file).read_text(encoding="utf-8"), row
+
+
+def test_every_symptom_is_one_of_the_table_and_linked_from_the_page():
+    text = PAGE.read_text(encoding="utf-8")
+    said = re.findall(r'"([^"]+)"', "".join(re.findall(r'^\| ("[^|]*)\|', text, re.MULTILINE)))
+    pages = sorted((PAGE.parent / "symptoms").glob("*.md"))
+    assert len(pages) >= 15
+    for page in pages:
+        title = page.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+        assert title in said
+        assert f"[{title}](symptoms/{page.name})" in text

@@ -1,0 +1,28 @@
+"""The page of all metrics, made of the code's table.
+
+`python tests/unit/documents/metrics_page.py` writes it.
+"""
+
+from __future__ import annotations
+
+from pages import DOCS
+
+from keras_perf.records.metrics.all_metrics import metrics_markdown
+
+PAGE = DOCS / "metrics.md"
+HEAD = """# What each number means
+
+Scalars lie in the run `perf` under the log directory (worker *k* of several: `perf/worker_k`);
+the step is the optimizer step. Each point is a mean over about half a second of training.
+TensorBoard shows them under Time Series and Custom Scalars, `keras_perf.load_scalars` as a frame.
+
+"""
+
+
+def page() -> str:
+    """The page of today."""
+    return HEAD + metrics_markdown()
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
