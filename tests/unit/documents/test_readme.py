@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import metrics_page
 from pages import DOCS, PAGES
 
 import keras_perf
+from keras_perf.records.metrics.all_metrics import METRICS
 
 TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 
@@ -24,3 +27,10 @@ def test_every_public_name_is_mentioned_elsewhere():
     records = {"Comparison", "Diagnosis"}
     elsewhere = TEXT.replace((DOCS / "api.md").read_text(encoding="utf-8"), "")
     assert [n for n in keras_perf.__all__ if n not in records and n not in elsewhere] == []
+
+
+def test_every_tag_that_is_named_is_one_of_the_table():
+    named = set(re.findall(r"`([a-z_]+/[^`…*]*_(?:ms|pct|mib|w|j|c|mhz|per_sec))`", TEXT))
+    tags = {metric.tag for metric in METRICS}
+    assert len(named) > 30
+    assert [tag for tag in named if tag.replace("/0/", "/<i>/") not in tags] == []
