@@ -14,6 +14,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 
 html_theme = "furo"
 html_title = f"keras_perf {version}"
+html_show_copyright = False
 
 # Commands and outputs say what they are; nothing is guessed.
 highlight_language = "none"
