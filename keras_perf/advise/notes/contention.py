@@ -8,6 +8,7 @@ from keras_perf.advise.interpreter import OF_OTHERS, runs_python
 from keras_perf.advise.situation import SPARE_PCT
 from keras_perf.analyse.cpu_share import share_of_cores
 from keras_perf.analyse.summary import Summary
+from keras_perf.records.figures import in_ms
 
 CLEARLY_HELD_MS = 1.0
 """A thread that waits for less may have waited for a core."""
@@ -32,7 +33,7 @@ def contention_notes(summary: Summary) -> Iterator[str]:
     idle = summary.sensors.get("host/cpu_pct", 100.0) < SPARE_PCT
     if waits_ms > CLEARLY_HELD_MS and idle and not others_work and not python:
         yield (
-            f"A thread waits {waits_ms:.2g} ms for Python's interpreter: a thread of this program, "
+            f"A thread waits {in_ms(waits_ms)} for Python's interpreter: a thread of this program, "
             "which is neither a callback nor the input pipeline, runs Python code without a pause. "
             "Entering and leaving the train function waits as long."
         )
