@@ -94,6 +94,7 @@ def _summary(comparison: Comparison, accuracy: list[float]) -> str:
         ["verdict", comparison.before.verdict, "", "", comparison.after.verdict],
     ]
     form = Terminal()
+    form.title(comparison.headline)
     form.table(["", "before", "predicted", "with trials", "after"], rows)
     return str(form)
 

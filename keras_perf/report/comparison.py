@@ -34,8 +34,8 @@ class Comparison:
         speedup: how many times as fast `after` is, per example where both runs know their
             batch size, else per step.
         low, high: 90 % interval of it, from resampling the runs' intervals.
-        whole_speedup: the same with what lies between epochs (validation, callbacks' epoch
-            hooks); equal to `speedup` where that is not known.
+        whole_speedup: the same of the whole training, with what lies between epochs (validation,
+            callbacks' epoch hooks); equal to `speedup` where that was not measured in both runs.
         before, after: their diagnoses.
     """
 
@@ -96,11 +96,20 @@ class Comparison:
 
     @property
     def headline(self) -> str:
-        """How much faster, and both verdicts."""
-        return (
-            f"{self.speedup:.2f}× as fast ({self.low:.2f}–{self.high:.2f}): "
-            f"{self.before.verdict} before, {self.after.verdict} after"
-        )
+        """How much faster the training is, then its step, and both verdicts."""
+        bounds = f"({self.low:.2f}–{self.high:.2f})"
+        told = f"{self.timed.capitalize()} is {self.speedup:.2f}× as fast {bounds}"
+        if self.whole_measured:
+            told = (
+                f"The whole training is {self.whole_speedup:.2f}× as fast, "
+                f"{self.timed} {self.speedup:.2f}× {bounds}"
+            )
+        return f"{told}: {self.before.verdict} before, {self.after.verdict} after"
+
+    @property
+    def whole_measured(self) -> bool:
+        """Whether both runs measured what lies between epochs."""
+        return bool(self.before.summary.outside and self.after.summary.outside)
 
     def parts_table(self) -> tuple[list[str], list[list[str]]]:
         """Header and rows of what a reader is shown of `to_frame`."""
@@ -178,20 +187,18 @@ class Comparison:
     def _predicted(self) -> str:
         if not self.before.recommendations:
             return "No change had been recommended."
-        expected, low, high = self.before.combined_speedup
+        told = [_beside(self.timed, self.before.combined_speedup, self.speedup)]
+        if self.whole_measured:
+            whole = self.before.combined_whole_speedup
+            told.insert(0, _beside("the whole training", whole, self.whole_speedup))
         all_taken = all(each.taken for each in self.advice)
-        which = "" if all_taken else ", of which not all are known to be taken"
-        text = (
-            f"Predicted for all recommendations together{which}: {expected:.2f}× "
-            f"({low:.2f}–{high:.2f}) a step; measured: {self.speedup:.2f}×."
-        )
-        if any(advice.of == "whole" for advice in self.before.recommendations):
-            expected, low, high = self.before.combined_whole_speedup
-            text += (
-                f" The whole training: {expected:.2f}× ({low:.2f}–{high:.2f}) predicted, "
-                f"{self.whole_speedup:.2f}× measured."
-            )
-        return text
+        which = "" if all_taken else ", though not all are known to have been followed"
+        return f"Predicted for all recommendations together{which}: {'; '.join(told)}."
+
+
+def _beside(what: str, predicted: tuple[float, float, float], measured: float) -> str:
+    expected, low, high = predicted
+    return f"{what} {expected:.2f}× ({low:.2f}–{high:.2f}), measured {measured:.2f}×"
 
 
 def _figure(ms: float) -> str:

@@ -120,17 +120,29 @@ class Diagnosis:
         advice = "Change it, train again, and compare: keras-perf compare BEFORE AFTER."
         if len(self.recommendations) == 1:
             return advice
-        of = {each.of for each in self.recommendations}
-        together = []
-        if "step" in of:
-            together.append("{:.2f}× ({:.2f}–{:.2f}) a step".format(*self.combined_speedup))
-        if "whole" in of:
-            whole = "{:.2f}× ({:.2f}–{:.2f}) the whole training"
-            together.append(whole.format(*self.combined_whole_speedup))
+        together = [
+            f"{what} {{:.2f}}× ({{:.2f}}–{{:.2f}})".format(*gain)
+            for what, gain in self.predicted_together.items()
+        ]
         return (
-            f"All together: {', '.join(together)}, which is not the product of the single ones. "
+            f"All together: {', '.join(together)}, which is not the product of the single gains. "
             f"{advice}"
         )
+
+    @property
+    def predicted_together(self) -> dict[str, tuple[float, float, float]]:
+        """What all advice together is to buy, of what: expected, low, high.
+
+        The whole training comes first, where what lies between epochs was measured; a step is
+        left out where no advice is on it.
+        """
+        together = {}
+        of = {each.of for each in self.recommendations}
+        if "whole" in of or (of and self.summary.outside):
+            together["the whole training"] = self.combined_whole_speedup
+        if "step" in of:
+            together["a step"] = self.combined_speedup
+        return together
 
 
 def diagnose(

@@ -65,9 +65,6 @@ def _colour(part: str) -> str:
 def _verdict(report: RunReport) -> Element:
     diagnosis = report.diagnosis
     why = diagnosis.explanation
-    of_step = any(advice.of == "step" for advice in diagnosis.recommendations)
-    together = diagnosis.combined_speedup if of_step else diagnosis.combined_whole_speedup
-    expected, low, high = together
     figures = {
         "step": (report.step_ms, " ms"),
         "steps per second": (report.steps_per_sec, ""),
@@ -83,10 +80,10 @@ def _verdict(report: RunReport) -> Element:
         for label, (value, unit) in figures.items()
         if value
     ]
-    if diagnosis.recommendations:
-        bounds = element("small", f" ({low:.2f}–{high:.2f})")
-        gain = element("dd", f"{expected:.2f}×", bounds)
-        shown.append(element("div", element("dt", "predicted, with all advice followed"), gain))
+    for what, (expected, low, high) in diagnosis.predicted_together.items():
+        gain = element("dd", f"{expected:.2f}×", element("small", f" ({low:.2f}–{high:.2f})"))
+        told = f"{what}, predicted with all advice followed"
+        shown.append(element("div", element("dt", told), gain))
     return element(
         "section",
         *(element("p", alert, class_="because") for alert in diagnosis.alerts),

@@ -66,7 +66,7 @@ with prefetching the shorter of the two disappears behind the longer.
                    return
                ...  # as before
 
-All together: 3.89× (2.96–4.92) a step, which is not the product of the single ones. \
+All together: a step 3.89× (2.96–4.92), which is not the product of the single gains. \
 Change it, train again, and compare: keras-perf compare BEFORE AFTER.
 
 Host time by owner, per step
@@ -253,7 +253,7 @@ def test_all_together_are_told_of_the_step_and_of_the_whole_training():
         widened(together, uncertainty(situation(**SLOW_VALIDATION)))
     )
     assert found.combined_speedup == (1.0, 1.0, 1.0)
-    assert ("All together: 1.56× (1.01–1.80) the whole training, which is not the product") in str(
+    assert ("All together: the whole training 1.56× (1.01–1.80), which is not the product") in str(
         found
     )
 
