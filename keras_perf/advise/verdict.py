@@ -89,8 +89,9 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
     if quickest_ms is not None and _inside_ms(situation.model) > DISTURBED * quickest_ms:
         return "inconclusive", (
             f"steps spend {in_ms(_inside_ms(situation.model))} in the train function, and the "
-            f"quickest tenth of them no more than {in_ms(quickest_ms)}: what keeps the others was "
-            "not recognised, and is hardly the model's own computation."
+            f"quickest tenth of them no more than {in_ms(quickest_ms)}: something unrecognised "
+            "slows the others; it is unlikely to be the model. A trace of such steps "
+            "(WindowedProfiler) may show it."
         )
     if "dispatch" in summary.parts or summary.facts.settings.run_eagerly:
         return "compute-bound", (
@@ -183,13 +184,14 @@ def _dispatch_may_be_more(summary: Summary, gain: float) -> bool:
 
 def _may_be_dispatch(summary: Summary) -> str:
     trial = summary.facts.trial
-    why = "StepsPerExecutionRecommender was not among the callbacks."
+    why = (
+        ". To measure it, add StepsPerExecutionRecommender (perf_callbacks has it) and train again."
+    )
     if trial is not None:
-        why = trial.reason
+        why = f" ({trial.reason.rstrip('.')}). A longer training leaves more time to measure it."
     return (
-        f"no part that was measured is worth more than entering and leaving the train function, "
-        f"which a step of {in_ms(summary.step_ms)} may mostly do, and which was not measured; "
-        f"{why}"
+        f"a step of {in_ms(summary.step_ms)} may be mostly call overhead: what it costs to enter "
+        f"and leave the train function was not measured{why}"
     )
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 from keras_perf.analyse.change import Change, examples_ratio, summary_change
 from keras_perf.analyse.resampling import speedup_interval
 from keras_perf.report.advice_in_comparison import AdviceTaken, advice_taken
+from keras_perf.report.comparison_bounds import few_intervals, unequal_load
 from keras_perf.report.diagnosis import Diagnosis, diagnose
 from keras_perf.report.saved_parts import saved_parts
 from keras_perf.report.text.forms import Form, Markdown, Terminal
@@ -21,9 +22,6 @@ LABELS = {
     "epoch_callbacks": "between epochs: callbacks",
     "epoch_rest": "between epochs: the rest",
 }
-
-FEW_INTERVALS = 8
-"""Bounds from fewer intervals than these are too narrow: chance has hardly shown itself yet."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +160,8 @@ class Comparison:
     @property
     def closing(self) -> str:
         """What was predicted of all beside what was measured, and what the bounds rest on."""
-        told = self._predicted(), self._few_intervals(), self._may_be_chance()
+        runs = self.before.summary, self.after.summary
+        told = self._predicted(), few_intervals(*runs), self._may_be_chance(), unequal_load(*runs)
         return " ".join(filter(None, told))
 
     def _may_be_chance(self) -> str:
@@ -173,15 +172,6 @@ class Comparison:
             "It may be chance all the same: intervals close in time resemble each other, and with "
             f"that {self.timed} takes {change.low:.2f} to {change.high:.2f} times as long as "
             "before."
-        )
-
-    def _few_intervals(self) -> str:
-        counts = [len(run.summary.intervals) for run in (self.before, self.after)]
-        if min(counts) >= FEW_INTERVALS:
-            return ""
-        return (
-            f"The bounds rest on {counts[0]} intervals of training before and {counts[1]} after, "
-            "too few to show all of chance: train longer for bounds that hold."
         )
 
     def _predicted(self) -> str:

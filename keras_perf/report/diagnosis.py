@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 
 from keras_perf.advise.notes.all_notes import notes_of
+from keras_perf.advise.notes.contention import load_of_others
 from keras_perf.advise.notes.devices.gpu_use import gpu_use_alerts
 from keras_perf.advise.notes.devices.roofline import roofline_notes
 from keras_perf.advise.notes.fits import fit_notes
@@ -39,7 +40,7 @@ class Diagnosis:
     Attributes:
         verdict: `input-bound`, `callback-bound`, `dispatch-bound`, `compile-bound`,
             `eager-bound`, `communication-bound`, `compute-bound` or `inconclusive`.
-        explanation: the sentence behind it.
+        explanation: the sentence behind it, and what other processes' CPU load does to it.
         breakdown: milliseconds per step by part; the parts add up to `step`. A part that could
             not be measured is 0 here, is named in `notes`, and lies in `compute`.
         recommendations: best first.
@@ -208,7 +209,7 @@ def diagnosis_of(summary: Summary, rates: Rates = NO_RATES) -> Diagnosis:
     notes = notes_of(situation, verdict, {each.id for each in advice})
     return Diagnosis(
         verdict,
-        explanation,
+        " ".join(filter(None, (explanation, load_of_others(summary)))),
         breakdown,
         advice,
         combined_speedup(situation, advice),

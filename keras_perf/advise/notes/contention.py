@@ -17,14 +17,20 @@ NOTICED_PCT = 20.0
 """Other processes that use less than this share of the CPUs are not worth a sentence."""
 
 
-def contention_notes(summary: Summary) -> Iterator[str]:
-    """A sentence: on other processes, or else on other threads of this one."""
+def load_of_others(summary: Summary) -> str:
+    """What to know of every figure of a run where other processes used the CPUs; "" elsewhere."""
     others_pct = 100 * (1 - share_of_cores(summary))
-    if others_pct > NOTICED_PCT:
-        yield (
-            f"Other processes, this training's own among them, used {others_pct:.0f}% of the CPUs: "
-            "what needs a CPU took longer than it does alone."
-        )
+    if others_pct <= NOTICED_PCT:
+        return ""
+    return (
+        f"Other processes (including this training's children) used {others_pct:.0f} % of the "
+        "CPUs, so CPU work took longer; the bounds of what is predicted are wider for it."
+    )
+
+
+def contention_notes(summary: Summary) -> Iterator[str]:
+    """A sentence on other threads of this process, where other processes explain no waiting."""
+    if load_of_others(summary):
         return
     waits_ms = summary.sensors.get("host/interpreter_wait_ms", 0.0)
     host_ms = summary.parts.get("callbacks", 0.0) + summary.parts.get("other_host", 0.0)

@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element
 
 import pandas as pd
 
-from keras_perf.analyse.stage_paces import StagePace, stage_paces
+from keras_perf.analyse.stage_paces import StagePace, shown_paces
 from keras_perf.records.figures import figure, in_bytes
 from keras_perf.records.run.outlier import CAUSES
 from keras_perf.report.page.html import card, element, table
@@ -87,7 +87,7 @@ def stages_card(report: RunReport) -> Element | None:
     """What each stage of the input pipeline costs, with the pace-setter marked."""
     if not report.stages:
         return None
-    paces = stage_paces(report.summary.facts)
+    paces = shown_paces(report.summary.facts)
     slowest = max(pace.ms for pace in paces)
     rows: list[list[str | Element]] = [
         [

@@ -208,6 +208,13 @@ PARALLEL = BEFORE | {"stages": [stage("ParallelMap", 8.0, parallelism=8)]}
 VALIDATES = between_epochs(10.0) | {"epochs": 10}
 
 
+def test_load_of_others_in_one_run_is_told_beside_the_bounds():
+    busy = {"host/cpu_pct": 45.0, "host/process_cpu_pct": 160.0}
+    told = "Other processes used 25 % of the CPUs before and 0 % after"
+    assert told in comparison(AFTER, BEFORE | {"sensors": busy}).closing
+    assert "Other processes" not in comparison(AFTER).closing
+
+
 def test_what_the_later_runs_pipeline_shows_was_taken():
     assert taken(AFTER) == {"parallel-map": True, "prefetch": True}
 
