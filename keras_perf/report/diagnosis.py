@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,7 @@ from keras_perf.advise.verdict import verdict_of
 from keras_perf.analyse.hardware.efficiency import Efficiency, efficiency_of
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
 from keras_perf.analyse.training import Training, newest_training
+from keras_perf.records.figures import UNKNOWN
 from keras_perf.records.interval import PARTS
 from keras_perf.records.rates import Rates
 from keras_perf.records.run.outlier import Outlier
@@ -41,8 +43,8 @@ class Diagnosis:
         verdict: `input-bound`, `callback-bound`, `dispatch-bound`, `compile-bound`,
             `eager-bound`, `communication-bound`, `compute-bound` or `inconclusive`.
         explanation: the sentence behind it, and what other processes' CPU load does to it.
-        breakdown: milliseconds per step by part; the parts add up to `step`. A part that could
-            not be measured is 0 here, is named in `notes`, and lies in `compute`.
+        breakdown: milliseconds per step by part; the parts that were measured add up to `step`.
+            One that could not be measured is NaN, is named in `notes`, and lies in `compute`.
         recommendations: best first.
         combined_speedup: what all of them buy a step together: expected, low, high.
         combined_whole_speedup: the same for the whole training, with what lies between epochs.
@@ -69,10 +71,16 @@ class Diagnosis:
         return self.summary.facts.outliers.events
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a part: `part`, `ms_per_step`, `share` of the step (0 to 1)."""
-        step = self.breakdown["step"]
-        rows = [(p, self.breakdown[p], self.breakdown[p] / step if step else 0.0) for p in PARTS]
+        """A row a part: `part`, `ms_per_step`, `share` of the step (0 to 1).
+
+        A part that was not measured is NaN.
+        """
+        rows = [(part, self.breakdown[part], self._share(part)) for part in PARTS]
         return pd.DataFrame(rows, columns=["part", "ms_per_step", "share"])
+
+    def _share(self, part: str) -> float:
+        step = self.breakdown["step"]
+        return self.breakdown[part] / step if step else 0.0
 
     def to_markdown(self) -> str:
         """For TensorBoard's Text tab, an issue, a chat; names are text in it, never markup."""
@@ -100,15 +108,16 @@ class Diagnosis:
         return form
 
     def _parts_table(self) -> tuple[list[str], list[list[str]]]:
+        step = self.breakdown["step"]
+        if math.isnan(step):
+            return ["part of a step", "ms"], [["step", UNKNOWN]]
         rows = []
         for part in PARTS:
             ms = self.breakdown[part]
-            share = ms / self.breakdown["step"] if self.breakdown["step"] else 0.0
-            measured = part in self.summary.parts or not self.summary.parts
-            figures = [f"{ms:.3f}", f"{share:.0%}"] if measured else ["in compute", ""]
+            measured = not math.isnan(ms)
+            figures = [f"{ms:.3f}", f"{self._share(part):.0%}"] if measured else ["in compute", ""]
             rows.append([part.replace("_", " "), *figures])
-        step = self.breakdown["step"]
-        rows.append(["step", f"{step:.3f}", "100%" if step else ""])
+        rows.append(["step", f"{step:.3f}", "100%"])
         return ["part of a step", "ms", "share"], rows
 
     def _closing(self) -> str:
@@ -189,7 +198,7 @@ def diagnosis_of(summary: Summary, rates: Rates = NO_RATES) -> Diagnosis:
     """The diagnosis of what was measured."""
     alerts = tuple(gpu_use_alerts(summary))
     if not summary.steps:
-        step = {**dict.fromkeys(PARTS, 0.0), "step": 0.0}
+        step = dict.fromkeys((*PARTS, "step"), math.nan)
         ended = summary.facts.ending
         by = f" by {ended.error}" if ended is not None and ended.error else ""
         why = (
@@ -203,8 +212,8 @@ def diagnosis_of(summary: Summary, rates: Rates = NO_RATES) -> Diagnosis:
     situation = situation_of(summary)
     verdict, explanation = verdict_of(situation)
     advice = recommendations(situation) if summary.steps >= ENOUGH_STEPS else ()
-    breakdown = {part: summary.parts.get(part, 0.0) for part in PARTS}
-    breakdown["step"] = sum(breakdown.values())
+    breakdown = {part: summary.parts.get(part, math.nan) for part in PARTS}
+    breakdown["step"] = sum(summary.parts[part] for part in PARTS if part in summary.parts)
     efficiency = efficiency_of(summary, rates)
     notes = notes_of(situation, verdict, {each.id for each in advice})
     return Diagnosis(
