@@ -16,6 +16,7 @@ from keras_perf.advise.notes.devices.roofline import roofline_notes
 from keras_perf.advise.notes.fits import fit_notes
 from keras_perf.advise.notes.inference import inference_notes
 from keras_perf.advise.notes.memory.ending import ending_notes
+from keras_perf.advise.notes.trace import trace_details
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.all_rules import combined_speedup, recommendations
 from keras_perf.advise.situation import situation_of
@@ -49,6 +50,7 @@ class Diagnosis:
         combined_speedup: what all of them buy a step together: expected, low, high.
         combined_whole_speedup: the same for the whole training, with what lies between epochs.
         notes: what the reader should know about the figures.
+        details: how they were measured, which few need to know; `with_details` shows them.
         alerts: what comes before all else, as a GPU that is not used; mostly empty.
         summary: what was measured.
         efficiency: FLOPs and model FLOPs utilization, memory traffic, energy and prices.
@@ -64,6 +66,7 @@ class Diagnosis:
     combined_whole_speedup: tuple[float, float, float] = (1.0, 1.0, 1.0)
     alerts: tuple[str, ...] = ()
     efficiency: Efficiency = field(default_factory=Efficiency)
+    details: tuple[str, ...] = ()
 
     @property
     def events(self) -> tuple[Outlier, ...]:
@@ -81,6 +84,10 @@ class Diagnosis:
     def _share(self, part: str) -> float:
         step = self.breakdown["step"]
         return self.breakdown[part] / step if step else 0.0
+
+    def with_details(self) -> Diagnosis:
+        """The same with its details among the notes."""
+        return replace(self, notes=(*self.notes, *self.details), details=())
 
     def to_markdown(self) -> str:
         """For TensorBoard's Text tab, an issue, a chat; names are text in it, never markup."""
@@ -227,4 +234,5 @@ def diagnosis_of(summary: Summary, rates: Rates = NO_RATES) -> Diagnosis:
         combined_speedup(situation, advice, "whole"),
         alerts,
         efficiency,
+        tuple(trace_details(summary.facts)),
     )
