@@ -58,6 +58,7 @@ def run(log_dir: AnyPath, console: Console) -> Comparison:
     comparison = compare(before, after)
     _say(console, f"\n{_summary(comparison, accuracy)}")
     _say(console, f"See it: tensorboard --logdir {visible(str(log_dir))}")
+    _say(console, "The Performance tab needs no network; the charts of the Profile tab do.")
     return comparison
 
 
