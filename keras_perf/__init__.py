@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from keras_perf.records.visible import keep_to_one_line
 
 if TYPE_CHECKING:
+    from keras_perf.advise.recommendation import Recommendation
     from keras_perf.callbacks.advice_tester import AdviceTester
     from keras_perf.callbacks.gpu_sampler import GPUUtilizationSampler
     from keras_perf.callbacks.perf_callbacks import perf_callbacks
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from keras_perf.callbacks.steps_recommender import StepsPerExecutionRecommender
     from keras_perf.callbacks.windowed_profiler import WindowedProfiler
     from keras_perf.capture.profiler_door import step_marker
+    from keras_perf.read.event_files import NoRunError
     from keras_perf.read.scalars import load_scalars
     from keras_perf.report.comparison import Comparison, compare
     from keras_perf.report.diagnosis import Diagnosis, diagnose
@@ -49,6 +51,8 @@ _HOMES = {
     "Comparison": "report.comparison",
     "Diagnosis": "report.diagnosis",
     "GPUUtilizationSampler": "callbacks.gpu_sampler",
+    "NoRunError": "read.event_files",
+    "Recommendation": "advise.recommendation",
     "StepGapDetector": "callbacks.step_gap_detector",
     "StepsPerExecutionRecommender": "callbacks.steps_recommender",
     "Trace": "trace.trace",
@@ -78,6 +82,8 @@ __all__ = [
     "Comparison",
     "Diagnosis",
     "GPUUtilizationSampler",
+    "NoRunError",
+    "Recommendation",
     "StepGapDetector",
     "StepsPerExecutionRecommender",
     "Trace",

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from keras_perf.advise.verdict import WORTHWHILE
 from keras_perf.analyse.stage_paces import stage_paces
-from keras_perf.records.interval import PARTS
 from keras_perf.report.diagnosis import Diagnosis
 
 MOST_BESIDE = 1.6
@@ -22,7 +21,7 @@ WITHOUT = re.compile(
 def contradictions(found: Diagnosis) -> Iterator[str]:
     """A sentence each; none for a report whose figures agree."""
     summary, step_ms = found.summary, found.breakdown["step"]
-    if abs(sum(found.breakdown[part] for part in PARTS) - step_ms) > 1e-6 * max(1.0, step_ms):
+    if abs(sum(summary.parts.values()) - step_ms) > 1e-6 * max(1.0, step_ms):
         yield "the parts do not add up to the step"
     for advice in found.recommendations:
         bounds = advice.low, advice.predicted_speedup, advice.high
@@ -62,6 +61,6 @@ def _advice_against_verdict(found: Diagnosis) -> Iterator[str]:
             if alone and advice.of == "step" and advice.predicted_speedup > most:
                 yield f"{match[0]!r}, yet {advice.id} alone buys {advice.predicted_speedup:.2f}×"
     if found.verdict == "compute-bound" and "no other part is worth" in found.explanation:
-        wait = found.breakdown["input_wait"]
+        wait = summary.parts.get("input_wait", 0.0)
         if step_ms > WORTHWHILE * (step_ms - wait) and "input wait" not in found.explanation:
             yield f"no other part is worth anything, beside an input wait of {wait:.3g} ms"

@@ -6,6 +6,7 @@ from keras_perf.advise.gains import PARTS_OF, gain_on_a_ready_batch, gains
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import INSIDE, StepModel
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
+from keras_perf.records.figures import in_ms
 
 WORTHWHILE = 1.05
 """If removing a part whole buys less than this, the step is bound by its computation."""
@@ -57,21 +58,21 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
         if situation.facts.settings.in_a_loop:
             who = "outside of the steps the loop's own work takes"
         return "callback-bound", (
-            f"{who} {spent:.3g} ms for each step of "
-            f"{summary.step_ms:.3g} ms; without, training would be {between:.2f}× as fast."
+            f"{who} {in_ms(spent)} for each step of "
+            f"{in_ms(summary.step_ms)}; without, training would be {between:.2f}× as fast."
         )
     if verdict == "input-bound" and found[verdict] >= WORTHWHILE and (tried := _tried(situation)):
         return verdict, f"{tried}training would be {found[verdict]:.2f}× as fast without its input."
     if verdict == "input-bound" and situation.interpreter_ms and found[verdict] >= WORTHWHILE:
         return verdict, (
             f"Python code of the input pipeline holds the interpreter for "
-            f"{situation.interpreter_ms:.3g} ms of each step of {summary.step_ms:.3g} ms. Entering "
+            f"{in_ms(situation.interpreter_ms)} of each step of {in_ms(summary.step_ms)}. Entering "
             f"and leaving the train function waits for it, which shows as compute; without, "
             f"training would be {found[verdict]:.2f}× as fast."
         )
     if not situation.input_measured and _mostly_idle(situation, found[verdict]):
         return "input-bound", (
-            f"for at least {situation.idle_ms:.3g} ms of each step of {summary.step_ms:.3g} ms "
+            f"for at least {in_ms(situation.idle_ms)} of each step of {in_ms(summary.step_ms)} "
             f"training waited while no thread of the process computed. The input wait itself "
             f"could not be measured: {_why_no_wait(summary)}."
         )
@@ -87,9 +88,10 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
     quickest_ms = situation.model.undisturbed_ms
     if quickest_ms is not None and _inside_ms(situation.model) > DISTURBED * quickest_ms:
         return "inconclusive", (
-            f"steps spend {_inside_ms(situation.model):.3g} ms in the train function, and the "
-            f"quickest tenth of them no more than {quickest_ms:.3g} ms: what keeps the others was "
-            "not recognised, and is hardly the model's own computation."
+            f"steps spend {in_ms(_inside_ms(situation.model))} in the train function, and the "
+            f"quickest tenth of them no more than {in_ms(quickest_ms)}: something unrecognised "
+            "slows the others; it is unlikely to be the model. A trace of such steps "
+            "(WindowedProfiler) may show it."
         )
     if "dispatch" in summary.parts or summary.facts.settings.run_eagerly:
         return "compute-bound", (
@@ -109,8 +111,8 @@ def _tried(situation: Situation) -> str:
     if trials is None or gain_on_a_ready_batch(situation) is None:
         return ""
     return (
-        f"tried on this training: a step takes {trials.step_ms:.3g} ms, and {trials.ready_ms:.3g} "
-        "ms where its batch is ready; so "
+        f"tried on this training: a step takes {in_ms(trials.step_ms)}, and "
+        f"{in_ms(trials.ready_ms)} where its batch is ready; so "
     )
 
 
@@ -118,11 +120,11 @@ def _nothing_else(situation: Situation) -> str:
     """That nothing is to be gained beside computing, and why not by the input where it shows."""
     summary = situation.summary
     whatever = {
-        "input_wait": "the input wait of {:.3g} ms, which is the fetching of ready batches",
-        "dispatch": "dispatch of {:.3g} ms, of which more steps per execution saved nothing",
+        "input_wait": "the input wait of {}, which is the fetching of ready batches",
+        "dispatch": "dispatch of {}, of which more steps per execution saved nothing",
     }
     shown = [
-        told.format(summary.parts[part])
+        told.format(in_ms(summary.parts[part]))
         for part, told in whatever.items()
         if summary.step_ms >= WORTHWHILE * (summary.step_ms - summary.parts.get(part, 0.0))
     ]
@@ -143,7 +145,7 @@ def _about_waiting(situation: Situation) -> str:
     step = situation.summary.step_ms
     if step < WORTHWHILE * (step - waits):
         return ""
-    return f" For {waits:.3g} ms of each step it waits for slower workers."
+    return f" For {in_ms(waits)} of each step it waits for slower workers."
 
 
 def _why_no_wait(summary: Summary) -> str:
@@ -182,13 +184,14 @@ def _dispatch_may_be_more(summary: Summary, gain: float) -> bool:
 
 def _may_be_dispatch(summary: Summary) -> str:
     trial = summary.facts.trial
-    why = "StepsPerExecutionRecommender was not among the callbacks."
+    why = (
+        ". To measure it, add StepsPerExecutionRecommender (perf_callbacks has it) and train again."
+    )
     if trial is not None:
-        why = trial.reason
+        why = f" ({trial.reason.rstrip('.')}). A longer training leaves more time to measure it."
     return (
-        f"no part that was measured is worth more than entering and leaving the train function, "
-        f"which a step of {summary.step_ms:.2g} ms may mostly do, and which was not measured; "
-        f"{why}"
+        f"a step of {in_ms(summary.step_ms)} may be mostly call overhead: what it costs to enter "
+        f"and leave the train function was not measured{why}"
     )
 
 
@@ -199,7 +202,7 @@ def _because(verdict: str, gain: float, situation: Situation) -> str:
         what, spent = "input wait", summary.parts.get("input_wait", 0.0)
         if gain * (summary.step_ms - spent) > WORTHWHILE * summary.step_ms:
             shared = (
-                f" The pipeline's work, {situation.able_ms:.3g} ms a batch, takes cores that "
+                f" The pipeline's work, {in_ms(situation.able_ms)} a batch, takes cores that "
                 "computing needs."
             )
     elif verdict == "eager-bound":
@@ -215,4 +218,4 @@ def _because(verdict: str, gain: float, situation: Situation) -> str:
     faster = f"training would be {gain:.2f}× as fast."
     if gain > CLEARLY_MORE * whole:
         faster = f"a step would be {gain:.2f}× as fast, the whole training {whole:.2f}×."
-    return f"{what}: {spent:.3g} ms of each step; {without}, {faster}{shared}"
+    return f"{what}: {in_ms(spent)} of each step; {without}, {faster}{shared}"

@@ -14,6 +14,7 @@ from keras_perf.observers.capture_windows.cost import Slowdown, bytes_per_step
 from keras_perf.observers.capture_windows.windows import Window
 from keras_perf.observers.delayed_signals import uninterrupted
 from keras_perf.records.execution import Execution
+from keras_perf.records.figures import in_bytes
 from keras_perf.records.run.capture import Capture
 
 logger = logging.getLogger("keras_perf")
@@ -131,7 +132,8 @@ def line_of(capture: Capture) -> str:
     return (
         f"captured steps {capture.first_step} to {capture.last_step}{asked}, "
         f"reason: {capture.reason}; {slower}saving blocked {capture.stop_s * 1e3:.0f} ms, "
-        f"{capture.size_bytes / 2**20:.2f} MiB in {capture.trace}"
+        f"{in_bytes(capture.size_bytes)} in {capture.trace} (TensorBoard's Profile tab, whose "
+        "charts need a network)"
     )
 
 

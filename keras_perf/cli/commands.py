@@ -54,6 +54,8 @@ def report(arguments: argparse.Namespace) -> None:
         )
     with _permitted(), _arguments_at_fault(UnknownFitError):
         reports = run_reports(arguments.logdirs, arguments.fit, rates)
+    if arguments.verbose:
+        reports = tuple(report.with_details() for report in reports)
     if arguments.html is not None:
         from keras_perf.report.page.page import page_html
 

@@ -58,6 +58,7 @@ def run(log_dir: AnyPath, console: Console) -> Comparison:
     comparison = compare(before, after)
     _say(console, f"\n{_summary(comparison, accuracy)}")
     _say(console, f"See it: tensorboard --logdir {visible(str(log_dir))}")
+    _say(console, "The Performance tab needs no network; the charts of the Profile tab do.")
     return comparison
 
 
@@ -94,6 +95,7 @@ def _summary(comparison: Comparison, accuracy: list[float]) -> str:
         ["verdict", comparison.before.verdict, "", "", comparison.after.verdict],
     ]
     form = Terminal()
+    form.title(comparison.headline)
     form.table(["", "before", "predicted", "with trials", "after"], rows)
     return str(form)
 

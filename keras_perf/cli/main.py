@@ -7,12 +7,15 @@ import contextlib
 import math
 import warnings
 from collections.abc import Iterator, Sequence
+from importlib.metadata import version
 from typing import Any, NoReturn
 
 from keras_perf.cli import commands
 from keras_perf.cli.output import CLOSED_PIPE, complain, readable_output
 from keras_perf.read.event_files import NoRunError
 from keras_perf.records.visible import visible
+
+LOGDIR = "the directory given to the callbacks, one above several runs, or an event file"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -30,6 +33,8 @@ def parser() -> argparse.ArgumentParser:
         prog="keras-perf",
         description="Where every millisecond of a Keras training step goes, and what to change.",
     )
+    installed = f"%(prog)s {version('keras-perf')}"
+    main_parser.add_argument("--version", action="version", version=installed)
     added = main_parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for add in (_add_demo, _add_report, _add_compare, _add_history, _add_template, _add_launch):
         add(added)
@@ -44,12 +49,15 @@ def _add_demo(added: _Commands) -> None:
 
 def _add_report(added: _Commands) -> None:
     report = added.add_parser("report", help="the diagnosis of a run, or several side by side")
-    report.add_argument("logdirs", metavar="LOGDIR", nargs="+")
+    report.add_argument("logdirs", metavar="LOGDIR", nargs="+", help=LOGDIR)
     forms = report.add_mutually_exclusive_group()
     forms.add_argument("--markdown", action="store_true", help="as Markdown")
     forms.add_argument("--json", action="store_true", help="as JSON")
     forms.add_argument("--html", metavar="FILE", help="as one page with plots, without network")
     forms.add_argument("--fits", action="store_true", help="list everything that wrote there")
+    report.add_argument(
+        "--verbose", action="store_true", help="with notes on how the figures were measured"
+    )
     report.add_argument(
         "--fit",
         metavar="ID",
@@ -66,8 +74,8 @@ def _add_report(added: _Commands) -> None:
 
 def _add_compare(added: _Commands) -> None:
     compare = added.add_parser("compare", help="what a change bought")
-    compare.add_argument("before", metavar="BEFORE")
-    compare.add_argument("after", metavar="AFTER")
+    compare.add_argument("before", metavar="BEFORE", help=f"the earlier run: {LOGDIR}")
+    compare.add_argument("after", metavar="AFTER", help="the later run, given in the same way")
     forms = compare.add_mutually_exclusive_group()
     forms.add_argument("--markdown", action="store_true", help="as Markdown")
     forms.add_argument("--json", action="store_true", help="as JSON")
@@ -94,8 +102,8 @@ _share.__name__ = "percentage"  # argparse names it where it refuses one.
 
 
 def _add_history(added: _Commands) -> None:
-    history = added.add_parser("history", help="all runs below a directory, by time")
-    history.add_argument("logdir", metavar="DIR")
+    history = added.add_parser("history", help="all runs below a directory, by program and time")
+    history.add_argument("logdir", metavar="DIR", help="a directory above all these runs")
     forms = history.add_mutually_exclusive_group()
     forms.add_argument("--markdown", action="store_true", help="as Markdown")
     forms.add_argument("--json", action="store_true", help="as JSON")

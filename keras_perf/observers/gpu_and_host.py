@@ -83,7 +83,7 @@ def _opened(warn: Callable[[str], None], seen: Seen | None) -> NvmlReader | None
         return unwarned(NvmlReader, warn, seen)
     except Exception as error:  # noqa: BLE001  monitoring never kills training
         what = str(error) if isinstance(error, SensorError) else reason_of(error)
-        warn(f"keras_perf: {what}: GPU figures are missing, CPU and memory are sampled.")
+        warn(f"keras_perf: {what}, so CPU and memory are sampled without a GPU.")
         return None
 
 

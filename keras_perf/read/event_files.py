@@ -19,6 +19,9 @@ from keras_perf.records.fit_identity import file_suffix, sequence_of
 from keras_perf.records.metrics.all_metrics import KEPT
 from keras_perf.records.run_names import is_ours
 
+EVENT_FILE = "events.out.tfevents."
+"""The name of an event file begins so."""
+
 _HEADER = struct.Struct("<QI")
 _CRC = struct.Struct("<I")
 _AT_ONCE = 1 << 20
@@ -32,19 +35,21 @@ class NoRunError(FileNotFoundError):
 def run_files(log_dir: str | os.PathLike[str]) -> dict[str, list[AnyPath]]:
     """Event files by run, oldest first, of every `perf` run under `log_dir`.
 
-    A directory that cannot be listed is left out, with a warning.
+    `log_dir` may be a single event file of ours, too. A directory that cannot be listed is left
+    out, with a warning.
 
     Raises:
         NoRunError: there is no such directory or no such run, or it cannot be read.
     """
     root = any_path(log_dir)
+    if _is_our_file(root):
+        return {".": [root]}
     _require_directory(root)
     refused: list[OSError] = []
     found: list[AnyPath] = []
     for folder, names in folders_below(root, refused.append):
-        place = folder.resolve()
-        if is_ours(place.name, place.parent.name):
-            found += [folder / name for name in names if name.startswith("events.out.tfevents.")]
+        if _is_our_folder(folder):
+            found += [folder / name for name in names if name.startswith(EVENT_FILE)]
     told = [f"{error.filename} cannot be read: {error.strerror}" for error in refused]
     if not found:
         raise NoRunError(
@@ -58,6 +63,21 @@ def run_files(log_dir: str | os.PathLike[str]) -> dict[str, list[AnyPath]]:
     for path in sorted(found, key=_age):
         runs.setdefault(path.parent.relative_to(root).as_posix(), []).append(path)
     return runs
+
+
+def _is_our_folder(folder: AnyPath) -> bool:
+    place = folder.resolve()
+    return is_ours(place.name, place.parent.name)
+
+
+def _is_our_file(path: AnyPath) -> bool:
+    """An event file that lies where ours do."""
+    named = path.name.startswith(EVENT_FILE) and _is_our_folder(path.parent)
+    try:
+        return named and path.is_file()
+    except OSError:
+        # That it cannot be looked at is said of what is no directory.
+        return False
 
 
 def _require_directory(root: AnyPath) -> None:
@@ -74,7 +94,7 @@ def _require_directory(root: AnyPath) -> None:
         pass
     except OSError as error:
         raise NoRunError(f"{str(root)!r} cannot be read: {error.strerror}") from error
-    raise NoRunError(f"there is no directory {str(root)!r}{why}")
+    raise NoRunError(f"there is no directory or event file of keras_perf {str(root)!r}{why}")
 
 
 def _age(path: AnyPath) -> tuple[int, str, int]:

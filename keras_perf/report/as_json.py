@@ -86,6 +86,7 @@ def _run(report: RunReport, first: RunReport) -> dict[str, Any]:
         "event_totals": [plain(each) for each in report.summary.facts.outliers.event_totals],
         "efficiency": _efficiency(diagnosis.efficiency),
         "notes": diagnosis.notes,
+        "details": diagnosis.details,
         "inference": plain(report.summary.facts.inference),
         "predicts": plain(report.summary.facts.predicts),
         "stages": [plain(stage) for stage in report.stages],

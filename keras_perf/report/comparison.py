@@ -11,6 +11,7 @@ import pandas as pd
 from keras_perf.analyse.change import Change, examples_ratio, summary_change
 from keras_perf.analyse.resampling import speedup_interval
 from keras_perf.report.advice_in_comparison import AdviceTaken, advice_taken
+from keras_perf.report.comparison_bounds import few_intervals, unequal_load
 from keras_perf.report.diagnosis import Diagnosis, diagnose
 from keras_perf.report.saved_parts import saved_parts
 from keras_perf.report.text.forms import Form, Markdown, Terminal
@@ -22,9 +23,6 @@ LABELS = {
     "epoch_rest": "between epochs: the rest",
 }
 
-FEW_INTERVALS = 8
-"""Bounds from fewer intervals than these are too narrow: chance has hardly shown itself yet."""
-
 
 @dataclass(frozen=True)
 class Comparison:
@@ -34,8 +32,8 @@ class Comparison:
         speedup: how many times as fast `after` is, per example where both runs know their
             batch size, else per step.
         low, high: 90 % interval of it, from resampling the runs' intervals.
-        whole_speedup: the same with what lies between epochs (validation, callbacks' epoch
-            hooks); equal to `speedup` where that is not known.
+        whole_speedup: the same of the whole training, with what lies between epochs (validation,
+            callbacks' epoch hooks); equal to `speedup` where that was not measured in both runs.
         before, after: their diagnoses.
     """
 
@@ -96,11 +94,20 @@ class Comparison:
 
     @property
     def headline(self) -> str:
-        """How much faster, and both verdicts."""
-        return (
-            f"{self.speedup:.2f}× as fast ({self.low:.2f}–{self.high:.2f}): "
-            f"{self.before.verdict} before, {self.after.verdict} after"
-        )
+        """How much faster the training is, then its step, and both verdicts."""
+        bounds = f"({self.low:.2f}–{self.high:.2f})"
+        told = f"{self.timed.capitalize()} is {self.speedup:.2f}× as fast {bounds}"
+        if self.whole_measured:
+            told = (
+                f"The whole training is {self.whole_speedup:.2f}× as fast, "
+                f"{self.timed} {self.speedup:.2f}× {bounds}"
+            )
+        return f"{told}: {self.before.verdict} before, {self.after.verdict} after"
+
+    @property
+    def whole_measured(self) -> bool:
+        """Whether both runs measured what lies between epochs."""
+        return bool(self.before.summary.outside and self.after.summary.outside)
 
     def parts_table(self) -> tuple[list[str], list[list[str]]]:
         """Header and rows of what a reader is shown of `to_frame`."""
@@ -153,7 +160,8 @@ class Comparison:
     @property
     def closing(self) -> str:
         """What was predicted of all beside what was measured, and what the bounds rest on."""
-        told = self._predicted(), self._few_intervals(), self._may_be_chance()
+        runs = self.before.summary, self.after.summary
+        told = self._predicted(), few_intervals(*runs), self._may_be_chance(), unequal_load(*runs)
         return " ".join(filter(None, told))
 
     def _may_be_chance(self) -> str:
@@ -166,32 +174,21 @@ class Comparison:
             "before."
         )
 
-    def _few_intervals(self) -> str:
-        counts = [len(run.summary.intervals) for run in (self.before, self.after)]
-        if min(counts) >= FEW_INTERVALS:
-            return ""
-        return (
-            f"The bounds rest on {counts[0]} intervals of training before and {counts[1]} after, "
-            "too few to show all of chance: train longer for bounds that hold."
-        )
-
     def _predicted(self) -> str:
         if not self.before.recommendations:
             return "No change had been recommended."
-        expected, low, high = self.before.combined_speedup
+        told = [_beside(self.timed, self.before.combined_speedup, self.speedup)]
+        if self.whole_measured:
+            whole = self.before.combined_whole_speedup
+            told.insert(0, _beside("the whole training", whole, self.whole_speedup))
         all_taken = all(each.taken for each in self.advice)
-        which = "" if all_taken else ", of which not all are known to be taken"
-        text = (
-            f"Predicted for all recommendations together{which}: {expected:.2f}× "
-            f"({low:.2f}–{high:.2f}) a step; measured: {self.speedup:.2f}×."
-        )
-        if any(advice.of == "whole" for advice in self.before.recommendations):
-            expected, low, high = self.before.combined_whole_speedup
-            text += (
-                f" The whole training: {expected:.2f}× ({low:.2f}–{high:.2f}) predicted, "
-                f"{self.whole_speedup:.2f}× measured."
-            )
-        return text
+        which = "" if all_taken else ", though not all are known to have been followed"
+        return f"Predicted for all recommendations together{which}: {'; '.join(told)}."
+
+
+def _beside(what: str, predicted: tuple[float, float, float], measured: float) -> str:
+    expected, low, high = predicted
+    return f"{what} {expected:.2f}× ({low:.2f}–{high:.2f}), measured {measured:.2f}×"
 
 
 def _figure(ms: float) -> str:

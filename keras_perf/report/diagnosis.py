@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -9,11 +10,13 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 
 from keras_perf.advise.notes.all_notes import notes_of
+from keras_perf.advise.notes.contention import load_of_others
 from keras_perf.advise.notes.devices.gpu_use import gpu_use_alerts
 from keras_perf.advise.notes.devices.roofline import roofline_notes
 from keras_perf.advise.notes.fits import fit_notes
 from keras_perf.advise.notes.inference import inference_notes
 from keras_perf.advise.notes.memory.ending import ending_notes
+from keras_perf.advise.notes.trace import trace_details
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.all_rules import combined_speedup, recommendations
 from keras_perf.advise.situation import situation_of
@@ -21,6 +24,7 @@ from keras_perf.advise.verdict import verdict_of
 from keras_perf.analyse.hardware.efficiency import Efficiency, efficiency_of
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
 from keras_perf.analyse.training import Training, newest_training
+from keras_perf.records.figures import UNKNOWN
 from keras_perf.records.interval import PARTS
 from keras_perf.records.rates import Rates
 from keras_perf.records.run.outlier import Outlier
@@ -39,13 +43,14 @@ class Diagnosis:
     Attributes:
         verdict: `input-bound`, `callback-bound`, `dispatch-bound`, `compile-bound`,
             `eager-bound`, `communication-bound`, `compute-bound` or `inconclusive`.
-        explanation: the sentence behind it.
-        breakdown: milliseconds per step by part; the parts add up to `step`. A part that could
-            not be measured is 0 here, is named in `notes`, and lies in `compute`.
+        explanation: the sentence behind it, and what other processes' CPU load does to it.
+        breakdown: milliseconds per step by part; the parts that were measured add up to `step`.
+            One that could not be measured is NaN, is named in `notes`, and lies in `compute`.
         recommendations: best first.
         combined_speedup: what all of them buy a step together: expected, low, high.
         combined_whole_speedup: the same for the whole training, with what lies between epochs.
         notes: what the reader should know about the figures.
+        details: how they were measured, which few need to know; `with_details` shows them.
         alerts: what comes before all else, as a GPU that is not used; mostly empty.
         summary: what was measured.
         efficiency: FLOPs and model FLOPs utilization, memory traffic, energy and prices.
@@ -61,6 +66,7 @@ class Diagnosis:
     combined_whole_speedup: tuple[float, float, float] = (1.0, 1.0, 1.0)
     alerts: tuple[str, ...] = ()
     efficiency: Efficiency = field(default_factory=Efficiency)
+    details: tuple[str, ...] = ()
 
     @property
     def events(self) -> tuple[Outlier, ...]:
@@ -68,10 +74,20 @@ class Diagnosis:
         return self.summary.facts.outliers.events
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a part: `part`, `ms_per_step`, `share` of the step (0 to 1)."""
-        step = self.breakdown["step"]
-        rows = [(p, self.breakdown[p], self.breakdown[p] / step if step else 0.0) for p in PARTS]
+        """A row a part: `part`, `ms_per_step`, `share` of the step (0 to 1).
+
+        A part that was not measured is NaN.
+        """
+        rows = [(part, self.breakdown[part], self._share(part)) for part in PARTS]
         return pd.DataFrame(rows, columns=["part", "ms_per_step", "share"])
+
+    def _share(self, part: str) -> float:
+        step = self.breakdown["step"]
+        return self.breakdown[part] / step if step else 0.0
+
+    def with_details(self) -> Diagnosis:
+        """The same with its details among the notes."""
+        return replace(self, notes=(*self.notes, *self.details), details=())
 
     def to_markdown(self) -> str:
         """For TensorBoard's Text tab, an issue, a chat; names are text in it, never markup."""
@@ -99,15 +115,16 @@ class Diagnosis:
         return form
 
     def _parts_table(self) -> tuple[list[str], list[list[str]]]:
+        step = self.breakdown["step"]
+        if math.isnan(step):
+            return ["part of a step", "ms"], [["step", UNKNOWN]]
         rows = []
         for part in PARTS:
             ms = self.breakdown[part]
-            share = ms / self.breakdown["step"] if self.breakdown["step"] else 0.0
-            measured = part in self.summary.parts or not self.summary.parts
-            figures = [f"{ms:.3f}", f"{share:.0%}"] if measured else ["in compute", ""]
+            measured = not math.isnan(ms)
+            figures = [f"{ms:.3f}", f"{self._share(part):.0%}"] if measured else ["in compute", ""]
             rows.append([part.replace("_", " "), *figures])
-        step = self.breakdown["step"]
-        rows.append(["step", f"{step:.3f}", "100%" if step else ""])
+        rows.append(["step", f"{step:.3f}", "100%"])
         return ["part of a step", "ms", "share"], rows
 
     def _closing(self) -> str:
@@ -120,17 +137,29 @@ class Diagnosis:
         advice = "Change it, train again, and compare: keras-perf compare BEFORE AFTER."
         if len(self.recommendations) == 1:
             return advice
-        of = {each.of for each in self.recommendations}
-        together = []
-        if "step" in of:
-            together.append("{:.2f}× ({:.2f}–{:.2f}) a step".format(*self.combined_speedup))
-        if "whole" in of:
-            whole = "{:.2f}× ({:.2f}–{:.2f}) the whole training"
-            together.append(whole.format(*self.combined_whole_speedup))
+        together = [
+            f"{what} {{:.2f}}× ({{:.2f}}–{{:.2f}})".format(*gain)
+            for what, gain in self.predicted_together.items()
+        ]
         return (
-            f"All together: {', '.join(together)}, which is not the product of the single ones. "
+            f"All together: {', '.join(together)}, which is not the product of the single gains. "
             f"{advice}"
         )
+
+    @property
+    def predicted_together(self) -> dict[str, tuple[float, float, float]]:
+        """What all advice together is to buy, of what: expected, low, high.
+
+        The whole training comes first, where what lies between epochs was measured; a step is
+        left out where no advice is on it.
+        """
+        together = {}
+        of = {each.of for each in self.recommendations}
+        if "whole" in of or (of and self.summary.outside):
+            together["the whole training"] = self.combined_whole_speedup
+        if "step" in of:
+            together["a step"] = self.combined_speedup
+        return together
 
 
 def diagnose(
@@ -176,7 +205,7 @@ def diagnosis_of(summary: Summary, rates: Rates = NO_RATES) -> Diagnosis:
     """The diagnosis of what was measured."""
     alerts = tuple(gpu_use_alerts(summary))
     if not summary.steps:
-        step = {**dict.fromkeys(PARTS, 0.0), "step": 0.0}
+        step = dict.fromkeys((*PARTS, "step"), math.nan)
         ended = summary.facts.ending
         by = f" by {ended.error}" if ended is not None and ended.error else ""
         why = (
@@ -190,13 +219,13 @@ def diagnosis_of(summary: Summary, rates: Rates = NO_RATES) -> Diagnosis:
     situation = situation_of(summary)
     verdict, explanation = verdict_of(situation)
     advice = recommendations(situation) if summary.steps >= ENOUGH_STEPS else ()
-    breakdown = {part: summary.parts.get(part, 0.0) for part in PARTS}
-    breakdown["step"] = sum(breakdown.values())
+    breakdown = {part: summary.parts.get(part, math.nan) for part in PARTS}
+    breakdown["step"] = sum(summary.parts[part] for part in PARTS if part in summary.parts)
     efficiency = efficiency_of(summary, rates)
     notes = notes_of(situation, verdict, {each.id for each in advice})
     return Diagnosis(
         verdict,
-        explanation,
+        " ".join(filter(None, (explanation, load_of_others(summary)))),
         breakdown,
         advice,
         combined_speedup(situation, advice),
@@ -205,4 +234,5 @@ def diagnosis_of(summary: Summary, rates: Rates = NO_RATES) -> Diagnosis:
         combined_speedup(situation, advice, "whole"),
         alerts,
         efficiency,
+        tuple(trace_details(summary.facts)),
     )

@@ -1,4 +1,4 @@
-"""history: many runs in the order of time, each beside the one before and the first."""
+"""history: many runs in the order of time, each beside those of its program before it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from keras_perf.records.fit_identity import FitIdentity
 from keras_perf.report.as_json import SCHEMA, change_record, json_text
 from keras_perf.report.run_report import RunReport, report_of
 from keras_perf.report.text.forms import Form, Markdown, Terminal
+from keras_perf.report.trained_programs import program_names
 
 UNKNOWN = "–"
 
@@ -35,6 +36,11 @@ NOTE = (
     "load on the machine, is in no interval."
 )
 
+SEVERAL = (
+    "Runs of different programs (by the script's name, and the model's parameters and layers) are "
+    "not compared with each other here; keras-perf compare BEFORE AFTER compares any two."
+)
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -43,13 +49,15 @@ class Entry:
     Attributes:
         report: what was measured.
         fit: who wrote it.
+        program: what was trained: the script, and the size of its model.
         low, high: 90 % interval of its mean step, in milliseconds.
-        since_before, since_first: the change from the entry before and from the first; None for
-            the first one.
+        since_before, since_first: the change from the entry before and from the first of the same
+            program; None for its first one.
     """
 
     report: RunReport
     fit: FitIdentity
+    program: str
     low: float
     high: float
     since_before: Change | None
@@ -62,6 +70,12 @@ class History:
 
     entries: tuple[Entry, ...]
 
+    @property
+    def programs(self) -> dict[str, tuple[Entry, ...]]:
+        """The entries of each program, in the same order."""
+        names = dict.fromkeys(entry.program for entry in self.entries)
+        return {name: tuple(e for e in self.entries if e.program == name) for name in names}
+
     def to_markdown(self) -> str:
         """For an issue, a chat."""
         return str(self._told(Markdown()))
@@ -71,8 +85,10 @@ class History:
         return str(self._told(Terminal()))
 
     def _told(self, form: Form) -> Form:
-        form.table(HEADER, [_row(entry) for entry in self.entries])
-        form.notes([NOTE, *self._hosts()])
+        several = len(self.programs) > 1
+        for name, entries in self.programs.items():
+            form.table(HEADER, [_row(entry) for entry in entries], name if several else "")
+        form.notes([NOTE, *([SEVERAL] if several else []), *self._hosts()])
         return form
 
     def _hosts(self) -> list[str]:
@@ -90,16 +106,18 @@ def history_of(log_dir: str | os.PathLike[str]) -> History:
         ValueError: none of them measured a step.
     """
     entries: list[Entry] = []
-    for training in measured_trainings(log_dir):
+    trainings = measured_trainings(log_dir)
+    for program, training in zip(program_names(trainings), trainings, strict=True):
         report = report_of(log_dir, training)
         summary = report.summary
+        versions = [entry for entry in entries if entry.program == program]
         since = [
             summary_change(earlier.report.summary, summary)
-            for earlier in (*entries[-1:], *entries[:1])
+            for earlier in (*versions[-1:], *versions[:1])
         ]
         low, high = bounds_of(resampled_means(summary.intervals, 0)["step"])
         before, first = since or (None, None)
-        entries.append(Entry(report, training.fit.identity, low, high, before, first))
+        entries.append(Entry(report, training.fit.identity, program, low, high, before, first))
     if not entries:
         raise ValueError(
             f"DIR must hold a run with measured steps, {os.fspath(log_dir)!r} has none: each "
@@ -121,6 +139,7 @@ def _record(entry: Entry) -> dict[str, Any]:
         "sequence": entry.fit.sequence,
         "started": entry.fit.started,
         "host": entry.fit.host,
+        "program": entry.program,
         "steps": report.summary.steps,
         "step_ms": report.step_ms,
         "low": entry.low,

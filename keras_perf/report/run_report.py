@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
@@ -68,6 +68,10 @@ class RunReport:
     def events(self) -> tuple[Outlier, ...]:
         """The longest steps and pauses, worst first."""
         return self.summary.facts.outliers.events
+
+    def with_details(self) -> RunReport:
+        """The same with its diagnosis's details among the notes."""
+        return replace(self, diagnosis=self.diagnosis.with_details())
 
     def times_as_fast_as(self, first: RunReport) -> float | None:
         """Per example where both know their batch size, else per step, as `compare` has it."""

@@ -11,6 +11,7 @@ import keras
 import tensorflow as tf
 
 from keras_perf.records.arguments import require_bool, require_number
+from keras_perf.records.figures import in_ms
 from keras_perf.trials.arguments import check_dataset
 from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.measuring.progress import Progress
@@ -210,7 +211,7 @@ class _Search:
             return f"Stopped: the {self._budget_s:.0f} s were over."
         if self._step_ms is not None and batch_ms <= self._step_ms:
             return (
-                f"Stopped: a batch takes {batch_ms:.3g} ms, a step {self._step_ms:.3g} ms; faster "
+                f"Stopped: a batch takes {in_ms(batch_ms)}, a step {in_ms(self._step_ms)}; faster "
                 "input would buy nothing."
             )
         return ""

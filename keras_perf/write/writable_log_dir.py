@@ -1,8 +1,10 @@
-"""A log directory that can be written."""
+"""A log directory that can be written, and is made when something is written to it."""
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from functools import cache
 from pathlib import Path
 
@@ -13,10 +15,13 @@ from keras_perf.records.run_names import RUN
 def writable_log_dir(log_dir: str | os.PathLike[str]) -> str:
     """`log_dir` as a string, after making sure that it can be written.
 
+    On a local disk it is not made yet: a call that is refused for another argument, or a training
+    that never begins, leaves no empty directory behind.
+
     Raises:
         TypeError: not a str or os.PathLike.
         ValueError: empty, or a name that event files cannot have.
-        OSError: the directory cannot be made or written.
+        OSError: the directory cannot be written, or the one in which it would be made.
     """
     if not isinstance(log_dir, str | os.PathLike):
         raise TypeError(
@@ -37,10 +42,8 @@ def writable_log_dir(log_dir: str | os.PathLike[str]) -> str:
     if is_remote(path):
         _make_remote(path)
         return path
-    run = Path(path) / RUN
-    probe = run / f".writable.{os.getpid()}"
     try:
-        run.mkdir(parents=True, exist_ok=True)
+        probe = _existing(Path(path) / RUN) / f".writable.{os.getpid()}"
         probe.touch()
         probe.unlink()
     except OSError as error:
@@ -50,6 +53,21 @@ def writable_log_dir(log_dir: str | os.PathLike[str]) -> str:
             "Choose another directory or change its permissions",
         ) from error
     return path
+
+
+def _existing(folder: Path) -> Path:
+    """The folder, or the nearest one above it that exists.
+
+    Raises:
+        OSError: something else is in the way, or it may not be looked at.
+    """
+    try:
+        mode = folder.stat().st_mode
+    except FileNotFoundError:
+        return _existing(folder.parent)
+    if not stat.S_ISDIR(mode):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
+    return folder
 
 
 @cache

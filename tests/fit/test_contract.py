@@ -216,7 +216,8 @@ def test_refuses_a_log_directory_that_cannot_be_written(tmp_path):
 )
 def test_wrong_arguments_are_refused_at_construction(kind, arguments, error, words, tmp_path):
     with pytest.raises(error, match=words):
-        kind(tmp_path, **arguments)
+        kind(tmp_path / "logs", **arguments)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_failing_callback_of_ours_is_dropped_and_training_goes_on(tmp_path, said, monkeypatch):
@@ -315,7 +316,6 @@ def test_training_inside_a_hook_is_not_counted_as_ours(hook, tmp_path):
 
 def test_a_log_directory_that_vanishes_costs_the_figures_only(together, tmp_path, said):
     network, plain = programs.model(), programs.model()
-    (tmp_path / "perf").rmdir()
     (tmp_path / "perf").write_text("")
     fit(network, together)
     fit(plain, [])

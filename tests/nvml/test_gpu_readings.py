@@ -111,7 +111,7 @@ def test_a_framework_that_finds_no_gpu_leaves_it_to_the_next(readings, monkeypat
 def test_without_a_driver_one_line_says_so(readings, nvml, capsys):
     nvml.fail("nvmlInitWithFlags", 9)
     assert readings.main() == 2
-    assert capsys.readouterr().out.startswith("No GPU to compare with: NVML does not start")
+    assert capsys.readouterr().out.startswith("No GPU to compare with: no NVIDIA driver")
 
 
 def test_it_needs_nvidias_binding_and_nothing_else():

@@ -298,8 +298,14 @@ def test_a_driver_without_a_buffer_is_polled(nvml, opened):
 
 
 def test_a_driver_that_does_not_start_is_said_in_nvmls_words(nvml):
-    nvml.fail("nvmlInitWithFlags", 9)
+    nvml.fail("nvmlInitWithFlags", 999)
     with pytest.raises(SensorError, match="does not start"):
+        NvmlReader(print)
+
+
+def test_a_machine_without_a_driver_is_said_to_have_none(nvml):
+    nvml.fail("nvmlInitWithFlags", 9)
+    with pytest.raises(SensorError, match="no NVIDIA driver is visible to this process"):
         NvmlReader(print)
 
 

@@ -77,7 +77,8 @@ def has_spare_cores(found):
 
 def misplaced(scenario, found):
     """What was injected, and is not found where it was put."""
-    parts = {**found.breakdown, **found.summary.outside}
+    measured = {**found.summary.parts, "step": found.summary.step_ms, **found.summary.outside}
+    parts = dict.fromkeys(PARTS, 0.0) | measured
     if scenario.part in PARTS and not scenario.injected_ms:
         # Beside long computation a callback or compiling is only the largest of the rest.
         rivals = [part for part in PARTS if part != "compute" or scenario.part == "input_wait"]

@@ -8,6 +8,7 @@ from keras_perf.advise.interpreter import OF_OTHERS, runs_python
 from keras_perf.advise.situation import SPARE_PCT
 from keras_perf.analyse.cpu_share import share_of_cores
 from keras_perf.analyse.summary import Summary
+from keras_perf.records.figures import in_ms
 
 CLEARLY_HELD_MS = 1.0
 """A thread that waits for less may have waited for a core."""
@@ -16,14 +17,20 @@ NOTICED_PCT = 20.0
 """Other processes that use less than this share of the CPUs are not worth a sentence."""
 
 
-def contention_notes(summary: Summary) -> Iterator[str]:
-    """A sentence: on other processes, or else on other threads of this one."""
+def load_of_others(summary: Summary) -> str:
+    """What to know of every figure of a run where other processes used the CPUs; "" elsewhere."""
     others_pct = 100 * (1 - share_of_cores(summary))
-    if others_pct > NOTICED_PCT:
-        yield (
-            f"Other processes, this training's own among them, used {others_pct:.0f}% of the CPUs: "
-            "what needs a CPU took longer than it does alone."
-        )
+    if others_pct <= NOTICED_PCT:
+        return ""
+    return (
+        f"Other processes (including this training's children) used {others_pct:.0f} % of the "
+        "CPUs, so CPU work took longer; the bounds of what is predicted are wider for it."
+    )
+
+
+def contention_notes(summary: Summary) -> Iterator[str]:
+    """A sentence on other threads of this process, where other processes explain no waiting."""
+    if load_of_others(summary):
         return
     waits_ms = summary.sensors.get("host/interpreter_wait_ms", 0.0)
     host_ms = summary.parts.get("callbacks", 0.0) + summary.parts.get("other_host", 0.0)
@@ -32,7 +39,7 @@ def contention_notes(summary: Summary) -> Iterator[str]:
     idle = summary.sensors.get("host/cpu_pct", 100.0) < SPARE_PCT
     if waits_ms > CLEARLY_HELD_MS and idle and not others_work and not python:
         yield (
-            f"A thread waits {waits_ms:.2g} ms for Python's interpreter: a thread of this program, "
+            f"A thread waits {in_ms(waits_ms)} for Python's interpreter: a thread of this program, "
             "which is neither a callback nor the input pipeline, runs Python code without a pause. "
             "Entering and leaving the train function waits as long."
         )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from keras_perf.advise.code_names import identifier
 from keras_perf.advise.situation import FETCHED_MS
 from keras_perf.analyse.summary import Summary
+from keras_perf.records.figures import figure, in_ms
 from keras_perf.records.run.inference import PREDICT, VALIDATION, Inference
 from keras_perf.records.run.input.pipeline import WrittenPipeline
 from keras_perf.records.run.run_facts import RunFacts
@@ -47,7 +48,7 @@ def _loop(kind: str, found: Inference) -> Iterator[str]:
         return
     call_ms = 1e3 * found.spent_s / found.calls
     each = found.examples / found.calls if found.examples else None
-    rows = f", with {each:.3g} example{'' if each == 1 else 's'} a call" if each else ""
+    rows = f", with {figure(each)} example{'' if each == 1 else 's'} a call" if each else ""
     remedy = (
         "call the model itself, model(x, training=False), or model.predict_on_batch(x); or "
         "gather the inputs and call predict once"
@@ -55,8 +56,8 @@ def _loop(kind: str, found: Inference) -> Iterator[str]:
     if kind != PREDICT:
         remedy = "call model.test_on_batch(x, y), or evaluate more data at once"
     yield (
-        f"`{kind}` was called {found.calls} times{rows}. Of at least {call_ms:.3g} ms a call, "
-        f"{beside * call_ms:.3g} ms go into making and ending an input pipeline: {remedy}."
+        f"`{kind}` was called {found.calls} times{rows}. Of at least {in_ms(call_ms)} a call, "
+        f"{in_ms(beside * call_ms)} go into making and ending an input pipeline: {remedy}."
     )
 
 
@@ -69,13 +70,13 @@ def _input(kind: str, who: str, found: Inference, pool: int) -> Iterator[str]:
         return
     if found.share("input_wait") < MUCH:
         return
-    told = [f"{who} waits for its input: {wait_ms:.3g} of {found.step_ms:.3g} ms a batch."]
+    told = [f"{who} waits for its input: {in_ms(wait_ms)} of {in_ms(found.step_ms)} a batch."]
     if kind == VALIDATION:
         told.append("Its pipeline is its own: advice on the training's leaves it as it is.")
     paces = {stage.name: stage.cost_ms / stage.threads(pool) for stage in found.stages}
     if paces:
         slowest = max(paces, key=lambda name: paces[name])
-        told.append(f"Its slowest stage is {slowest}, {paces[slowest]:.3g} ms a batch.")
+        told.append(f"Its slowest stage is {slowest}, {in_ms(paces[slowest])} a batch.")
     yield " ".join([*told, _remedy(found)])
 
 
@@ -128,7 +129,8 @@ def _overhead(who: str, found: Inference, facts: RunFacts) -> Iterator[str]:
     if found.batch_size is not None:
         larger = f"batches are of {found.batch_size} examples; {larger}"
     yield (
-        f"{who} takes {found.step_ms:.3g} ms a batch, of which {min(cost_ms, found.step_ms):.3g} "
-        f"ms are the measured cost of an execution: compile(steps_per_execution=…) "
-        f"shares it among several batches, and {larger}, for no gradients take up memory."
+        f"{who} takes {in_ms(found.step_ms)} a batch, of which "
+        f"{in_ms(min(cost_ms, found.step_ms))} are the measured cost of an execution: "
+        "compile(steps_per_execution=…) shares it among several batches, and "
+        f"{larger}, for no gradients take up memory."
     )

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 
 from keras_perf.analyse.start_up import StartUpTime, start_up_time
 from keras_perf.analyse.summary import Summary
+from keras_perf.records.figures import in_ms, in_s
 from keras_perf.records.run.input.pipeline import Chain
 from keras_perf.records.run.run_facts import RunFacts
 
@@ -28,7 +29,7 @@ def start_up_notes(summary: Summary, advised: Collection[str]) -> Iterator[str]:
         return
     facts = summary.facts
     yield (
-        f"Start-up took {spent.total_s:.3g} s, {spent.total_s / spent.training_s:.0%} of this "
+        f"Start-up took {in_s(spent.total_s)}, {spent.total_s / spent.training_s:.0%} of this "
         "training: the table of start-up says what, until steps were steady."
     )
     if _is_long(spent, "before_first_step"):
@@ -49,7 +50,7 @@ def start_up_notes(summary: Summary, advised: Collection[str]) -> Iterator[str]:
         yield from _later_input(spent, facts)
     if _is_long(spent, "later_compiling") and "stable-shapes" not in advised:
         yield (
-            f"Tracing and compiling for more shapes took {spent.parts['later_compiling']:.3g} s of "
+            f"Tracing and compiling for more shapes took {in_s(spent.parts['later_compiling'])} of "
             "the first steps: batches of fewer shapes (drop_remainder=True, padding to few "
             "lengths) are compiled for fewer times."
         )
@@ -63,9 +64,9 @@ def _compiling(spent: StartUpTime, facts: RunFacts) -> str:
     seconds, steps = spent.parts["first_computing"], facts.length.steps
     to_save = "XLA must save as much"
     if steps:
-        to_save = f"over these {steps:,} steps XLA must save {1e3 * seconds / steps:.3g} ms in each"
+        to_save = f"over these {steps:,} steps XLA must save {in_ms(1e3 * seconds / steps)} in each"
     return (
-        f"XLA compiled, and the first step computed, in {seconds:.3g} s. jit_compile=False "
+        f"XLA compiled, and the first step computed, in {in_s(seconds)}. jit_compile=False "
         f"compiles nothing: {to_save} to be worth that. "
         "TF_XLA_FLAGS=--tf_xla_persistent_cache_directory=DIR, set before TensorFlow is imported, "
         "keeps what was compiled for the next run of the same program, which still traces; a line "
@@ -81,12 +82,12 @@ def _first_batch(spent: StartUpTime, facts: RunFacts) -> Iterator[str]:
         held = f"shuffle({chain[place].buffer or ''})"
         before = "" if not _maps_before(chain, place) else ", or put it before the map"
         yield (
-            f"Before the first batch {held} fills its buffer, for about {spent.fill_s:.3g} s: a "
+            f"Before the first batch {held} fills its buffer, for about {in_s(spent.fill_s)}: a "
             f"smaller one fills faster and mixes less{before}. tf.data.Options: {early}."
         )
     elif facts.input.input_kind == "tf.data":
         yield (
-            f"Training waits {spent.parts['first_batch']:.3g} s for the first batch and for its "
+            f"Training waits {in_s(spent.parts['first_batch'])} for the first batch and for its "
             f"graph to be prepared. tf.data.Options: {early}."
         )
 
@@ -101,11 +102,11 @@ def _later_input(spent: StartUpTime, facts: RunFacts) -> Iterator[str]:
     epoch_steps = facts.length.epoch_steps
     if caches and epoch_steps and spent.steps <= 1.1 * epoch_steps:
         yield (
-            f"Filling the cache() in the first pass takes {seconds:.3g} s more than reading it: "
+            f"Filling the cache() in the first pass takes {in_s(seconds)} more than reading it: "
             "cache(filename) keeps it for later runs too, until its files are deleted."
         )
     else:
         yield (
-            f"The first steps waited {seconds:.3g} s longer for input than later ones: buffers "
+            f"The first steps waited {in_s(seconds)} longer for input than later ones: buffers "
             "that fill, files that the system does not hold in memory yet, tf.data's autotune."
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from keras_perf.analyse.summary import Summary
+from keras_perf.records.figures import in_ms
 
 MUCH = 0.2
 """Share of the training that Keras's own work between epochs is worth a sentence from."""
@@ -42,7 +43,7 @@ def _how_compiling_is_told(summary: Summary) -> str:
     if compiling is not None:
         return (
             f"A trace shows that it did in {compiling.share:.0%} of the traced steps, which spent "
-            f"{compiling.computing_ms:.3g} ms at most on the rest: what steps compute for beyond "
+            f"{in_ms(compiling.computing_ms)} at most on the rest: what steps compute for beyond "
             "that is counted as compiling."
         )
     by_length = "Shapes can differ here, and compiling is told from computing by its length"

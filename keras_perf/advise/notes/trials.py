@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from keras_perf.records.figures import in_ms
 from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.run.tried.advice_trials import AdviceTrials, TriedChange
 
@@ -27,14 +28,14 @@ def trial_notes(facts: RunFacts, advised: Collection[str]) -> Iterator[str]:
 
 
 def _pair(trials: AdviceTrials) -> str:
-    figures = [f"a step {trials.step_ms:.3g} ms"]
+    figures = [f"a step {in_ms(trials.step_ms)}"]
     if trials.ready_ms is not None:
-        figures.append(f"{trials.ready_ms:.3g} ms on a ready batch")
+        figures.append(f"{in_ms(trials.ready_ms)} on a ready batch")
     if trials.batch_ms is not None:
-        figures.append(f"a batch of the input alone {trials.batch_ms:.3g} ms")
+        figures.append(f"a batch of the input alone {in_ms(trials.batch_ms)}")
     outside = ""
     if trials.outside_ms:
-        outside = f", with {trials.outside_ms:.3g} ms of callbacks and Keras's loop in a step"
+        outside = f", with {in_ms(trials.outside_ms)} of callbacks and Keras's loop in a step"
     return f"Measured after training: {', '.join(figures)}{outside}."
 
 

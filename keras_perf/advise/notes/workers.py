@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from keras_perf.analyse.ring_time import ring_ms
 from keras_perf.analyse.summary import Summary
+from keras_perf.records.figures import in_bytes, in_ms
 
 WIRES_GBIT = (1, 10, 100)
 
@@ -26,11 +27,11 @@ def worker_notes(summary: Summary) -> Iterator[str]:
     if recorded is not None and summary.exchange:
         size, workers = recorded.bytes_per_step, recorded.workers
         on_wires = ", ".join(
-            f"{ring_ms(size, workers, speed):.3g} ms at {speed} Gbit/s" for speed in WIRES_GBIT
+            f"{in_ms(ring_ms(size, workers, speed))} at {speed} Gbit/s" for speed in WIRES_GBIT
         )
         yield (
-            f"In each step {workers} workers exchange {size / 2**20:.3g} MiB of gradients, which "
-            f"takes {summary.wire_ms:.3g} ms beside the waiting for each other. On a ring the "
+            f"In each step {workers} workers exchange {in_bytes(size)} of gradients, which "
+            f"takes {in_ms(summary.wire_ms)} beside the waiting for each other. On a ring the "
             f"same bytes need {on_wires} (2 (R − 1) / R × bytes ÷ bandwidth)."
         )
     elif count > 1 and settings.in_a_loop and not summary.exchange:

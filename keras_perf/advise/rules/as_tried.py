@@ -9,6 +9,7 @@ from typing import Any
 from keras_perf.advise.recommendation import Change, Recommendation
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel
+from keras_perf.records.figures import in_ms
 from keras_perf.records.run.tried.advice_trials import AdviceTrials, TriedChange
 
 CLEARLY = 1.02
@@ -171,7 +172,7 @@ def _in_place_of(advice: Recommendation | None, tried: TriedChange) -> Recommend
 
 
 def _before_and_after(tried: TriedChange) -> str:
-    before, after = f"{tried.before_ms:.3g} ms", f"{tried.after_ms:.3g} ms"
+    before, after = f"{in_ms(tried.before_ms)}", f"{in_ms(tried.after_ms)}"
     if (what := GIVEN_UP.get(tried.id)) is not None:
         return f"{before} with {what} and {after} without, so that it costs more than it gives"
     return f"{before} without and {after} with it"

@@ -13,6 +13,7 @@ from keras_perf.advise.rules.in_a_loop import not_eagerly
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import INSIDE, StepModel
+from keras_perf.records.figures import in_ms
 
 WORTH_MENDING = 0.02
 """Compiling that takes less than this share of a step may be a stall that was taken for it."""
@@ -51,7 +52,7 @@ def stable_shapes(situation: Situation) -> Recommendation | None:
         change,
         title=title,
         reason=(
-            f"Tracing and compiling after warm-up takes {spent:.3g} ms per step on average: {why}"
+            f"Tracing and compiling after warm-up takes {in_ms(spent)} per step on average: {why}"
         ),
         action=action,
         evidence={"compile_ms": spent, "function_replacements": replaced},

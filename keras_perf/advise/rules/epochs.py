@@ -9,6 +9,7 @@ from keras_perf.advise.rules.in_a_loop import rarer_evaluation, rarer_work
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel
+from keras_perf.records.figures import in_ms
 
 RARER = 5
 """Work between epochs is advised to be done so many times less often."""
@@ -58,7 +59,7 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
         change,
         title=title,
         reason=(
-            f"Validation takes {spent:.3g} ms for every step of {model.step_ms:.3g} ms, "
+            f"Validation takes {in_ms(spent)} for every step of {in_ms(model.step_ms)}, "
             f"{spent / model.whole_ms:.0%} of the training. Callbacks that watch val_ metrics then "
             "act as rarely."
         ),
@@ -115,8 +116,8 @@ def amortize_epoch_callback(situation: Situation) -> Recommendation | None:
         change,
         title=f"Do the work of {name}.{hook} every {advised} epochs",
         reason=(
-            f"{owner}{at(situation.facts.hook_sources.get(owner))} takes {spent:.3g} ms for every "
-            f"step of {model.step_ms:.3g} ms, {spent / model.whole_ms:.0%} of the training."
+            f"{owner}{at(situation.facts.hook_sources.get(owner))} takes {in_ms(spent)} for every "
+            f"step of {in_ms(model.step_ms)}, {spent / model.whole_ms:.0%} of the training."
         ),
         action=action,
         evidence={"owner": owner, "callback_ms": spent, "present": present, "advised": advised},

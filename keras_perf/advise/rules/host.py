@@ -13,6 +13,7 @@ from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel
 from keras_perf.analyse.summary import Summary
+from keras_perf.records.figures import in_ms
 from keras_perf.records.owners import COLLECTOR
 from keras_perf.records.run.source_line import SourceLine
 
@@ -76,8 +77,8 @@ def _done_less_often(situation: Situation, owner: str, spent: float) -> Recommen
         change,
         title=title,
         reason=(
-            f"{owner}{at(source)} takes {spent:.3g} ms of every step of "
-            f"{situation.summary.step_ms:.3g} ms; {often} it leaves {spent * left_of_it:.2g} ms."
+            f"{owner}{at(source)} takes {in_ms(spent)} of every step of "
+            f"{in_ms(situation.summary.step_ms)}; {often} it leaves {in_ms(spent * left_of_it)}."
         ),
         # Hooks are called once per execution, with the index of its last batch.
         action=_with_fewer_calls(name, hook, every, max(1, every // steps_at_once), source),
@@ -228,7 +229,7 @@ def tune_gc(situation: Situation) -> Recommendation | None:
         change,
         title="Let Python's garbage collector run less often",
         reason=(
-            f"Its pauses take {spent:.3g} ms of every step of {situation.summary.step_ms:.3g} ms: "
+            f"Its pauses take {in_ms(spent)} of every step of {in_ms(situation.summary.step_ms)}: "
             "it searches all living objects again and again."
         ),
         action=(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from keras_perf.advise.code_names import quoted
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.analyse.summary import Summary
+from keras_perf.records.figures import in_ms
 from keras_perf.records.run.outside_steps import OutsideSteps
 
 COMMAND = "python train.py"
@@ -51,7 +52,7 @@ def rarer_evaluation(advice: Recommendation, summary: Summary) -> Recommendation
         advice,
         title=title,
         reason=(
-            f"Evaluation takes {spent:.3g} ms for every step of {summary.step_ms:.3g} ms, "
+            f"Evaluation takes {in_ms(spent)} for every step of {in_ms(summary.step_ms)}, "
             f"{share:.0%} of the training."
         ),
         action=action,

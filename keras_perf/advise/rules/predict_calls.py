@@ -7,6 +7,7 @@ from keras_perf.advise.rules.epochs import WORTH
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel
+from keras_perf.records.figures import figure, in_ms
 from keras_perf.records.run.inference import PredictCalls
 
 ENOUGH_CALLS = 5
@@ -59,14 +60,14 @@ def _called_directly(
     rows = ""
     if calls.examples:
         each = calls.examples / calls.timed
-        rows = f", with {each:.3g} example{'' if each == 1 else 's'} a call"
+        rows = f", with {figure(each)} example{'' if each == 1 else 's'} a call"
     return predicted(
         model,
         change,
         title=f"Call the model itself in {owner}, not predict",
         reason=(
             f"{owner} called model.predict {calls.calls} times{rows}. A call takes "
-            f"{calls.call_ms:.3g} ms, of which the model's own work is {calls.inside_ms:.3g} ms: "
+            f"{in_ms(calls.call_ms)}, of which the model's own work is {in_ms(calls.inside_ms)}: "
             "the rest makes and ends an input pipeline."
         ),
         action=(

@@ -16,6 +16,7 @@ from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel
 from keras_perf.analyse.ring_time import ring_ms
 from keras_perf.analyse.worker import Worker
+from keras_perf.records.figures import in_bytes, in_ms
 
 ENOUGH_INTERVALS = 4
 """Fewer of them do not show whether it is always the same worker that is slow."""
@@ -65,9 +66,9 @@ def balance_workers(situation: Situation) -> Recommendation | None:
         title=f"Balance the workers: worker {slowest} is the slowest",
         reason=(
             f"Worker {slowest} is the last in {named:.0%} of the steps, and the mean worker waits "
-            f"{skew:.3g} ms of each step of {summary.step_ms:.3g} ms for the slowest. {why} Work "
-            f"that is shared evenly gains {steadily:.3g} ms; a worker as fast as the others gains "
-            f"{as_the_others:.3g} ms."
+            f"{in_ms(skew)} of each step of {in_ms(summary.step_ms)} for the slowest. {why} Work "
+            f"that is shared evenly gains {in_ms(steadily)}; a worker as fast as the others gains "
+            f"{in_ms(as_the_others)}."
         ),
         action=f"keras-perf report LOGDIR/perf/worker_{slowest}  # what its steps wait for",
         evidence={
@@ -114,8 +115,8 @@ def _what_slows(slowest: int, workers: Sequence[Worker]) -> tuple[str | None, st
         "host": "what it alone does between steps: writing, logging, evaluating",
     }
     return part, (
-        f"What takes it longer is {part}: {own.busy_with[part]:.3g} ms of each step, "
-        f"{usual[part]:.3g} ms on the others. Look at {causes[part]}."
+        f"What takes it longer is {part}: {in_ms(own.busy_with[part])} of each step, "
+        f"{in_ms(usual[part])} on the others. Look at {causes[part]}."
     )
 
 
@@ -142,8 +143,8 @@ def reduce_in_half_precision(situation: Situation) -> Recommendation | None:
         change,
         title="Exchange gradients in 16 bits",
         reason=(
-            f"Exchanging {size / 2**20:.3g} MiB of float32 takes {wire_ms:.3g} ms of each step of "
-            f"{situation.summary.step_ms:.3g} ms. Half the bytes take half of what their number "
+            f"Exchanging {in_bytes(size)} of float32 takes {in_ms(wire_ms)} of each step of "
+            f"{in_ms(situation.summary.step_ms)}. Half the bytes take half of what their number "
             f"costs at best, which is {by_size:.0%} of it or less; the weights then differ a "
             "little from those of float32 (4e-4 after 20 steps of Adam)."
         ),
@@ -171,8 +172,8 @@ def fewer_exchanges(situation: Situation) -> Recommendation | None:
         change,
         title=f"Exchange gradients once for a batch {larger}",
         reason=(
-            f"The exchange takes {summary.wire_ms:.3g} ms of each step of {summary.step_ms:.3g} "
-            f"ms, however large the batch. The speed-up is per example. {room} The learning rate "
+            f"The exchange takes {in_ms(summary.wire_ms)} of each step of {in_ms(summary.step_ms)}"
+            f", however large the batch. The speed-up is per example. {room} The learning rate "
             "may have to follow."
         ),
         action=action,

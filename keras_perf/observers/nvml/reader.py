@@ -65,6 +65,9 @@ class NvmlReader:
         try:
             nvml.nvmlInit()
         except nvml.NVMLError as error:
+            absent = nvml.NVML_ERROR_LIBRARY_NOT_FOUND, nvml.NVML_ERROR_DRIVER_NOT_LOADED
+            if error.value in absent:
+                raise SensorError("no NVIDIA driver is visible to this process") from error
             raise SensorError(f"NVML does not start ({error})") from error
         try:
             yield list_gpus(nvml)

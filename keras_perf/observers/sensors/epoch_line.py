@@ -9,7 +9,7 @@ SHOWN = (
     ("sm_active_pct", "SMs active {:.0f} %"),
     ("memory_used_mib", "memory {:.0f} MiB"),
     ("mean_power_w", "{:.0f} W"),
-    ("energy_per_step_j", "{:.3g} J/step"),
+    ("energy_per_step_j", "{:.3f} J/step"),
 )
 
 

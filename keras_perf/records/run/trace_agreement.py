@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from keras_perf.records.figures import in_ms
 from keras_perf.records.shapes import count, fact, needed, number, text, word_of
 
 
@@ -21,15 +22,13 @@ class Why(str, Enum):
 
 
 _WORDS = {
-    Why.UNEVEN: "the traced steps are too uneven to tell (±{figure_ms:.3g} ms)",
+    Why.UNEVEN: "the traced steps are too uneven to tell (±{figure})",
     Why.DEVICE: (
         "reading the logs waits for the device after the train function has returned: "
         "the split counts that as compute, the trace as gap"
     ),
     Why.AHEAD: "the profiler slows the rest of the step, in which input is prepared ahead",
-    Why.COMPILING: (
-        "the split's mean holds {figure_ms:.3g} ms of compiling, which the trace has not"
-    ),
+    Why.COMPILING: ("the split's mean holds {figure} of compiling, which the trace has not"),
     Why.PROFILER: "the profiler's own cost, which only traced steps carry",
     Why.OTHER_STEPS: "the {traced_steps} traced steps differ from the other {split_steps}",
 }
@@ -56,10 +55,12 @@ class Agreement:
         return self.why is Why.AGREES
 
     def __str__(self) -> str:
-        both = f"{self.trace_ms:.3g} ms in the trace, {self.split_ms:.3g} ms in the split"
+        both = f"{in_ms(self.trace_ms)} in the trace, {in_ms(self.split_ms)} in the split"
         if self.agrees:
             return f"{self.part}: {both}"
         why = _WORDS[self.why].format(
-            figure_ms=self.figure_ms, traced_steps=self.traced_steps, split_steps=self.split_steps
+            figure=in_ms(self.figure_ms),
+            traced_steps=self.traced_steps,
+            split_steps=self.split_steps,
         )
         return f"{self.part}: {both}: {why}"

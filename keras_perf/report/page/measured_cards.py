@@ -9,7 +9,8 @@ from xml.etree.ElementTree import Element
 
 import pandas as pd
 
-from keras_perf.analyse.stage_paces import StagePace, stage_paces
+from keras_perf.analyse.stage_paces import StagePace, shown_paces
+from keras_perf.records.figures import figure, in_bytes
 from keras_perf.records.run.outlier import CAUSES
 from keras_perf.report.page.html import card, element, table
 from keras_perf.report.page.plots import events_plot, parts_plot, utilization_plot
@@ -86,20 +87,20 @@ def stages_card(report: RunReport) -> Element | None:
     """What each stage of the input pipeline costs, with the pace-setter marked."""
     if not report.stages:
         return None
-    paces = stage_paces(report.summary.facts)
+    paces = shown_paces(report.summary.facts)
     slowest = max(pace.ms for pace in paces)
     rows: list[list[str | Element]] = [
         [
             _stage_name(pace),
             f"{pace.threads}",
-            f"{pace.stage.bytes_per_batch / 2**20:.3g}",
+            in_bytes(pace.stage.bytes_per_batch),
             f"{pace.stage.cost_ms:.3f}",
             f"{pace.ms:.3f}",
             _bar(pace.ms, slowest),
         ]
         for pace in paces
     ]
-    header = ["stage", "threads", "MiB", "work, ms", "time, ms", ""]
+    header = ["stage", "threads", "size", "work, ms", "time, ms", ""]
     caption = (
         "Per batch, from the source to the last stage. Time is work shared among the stage's "
         "threads; the stage that takes longest sets the pace."
@@ -217,4 +218,4 @@ def _told(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, Mapping):
         return ", ".join(map(str, value.values()))
-    return f"{value:,.6g}" if isinstance(value, float) else str(value)
+    return figure(value) if isinstance(value, float) else str(value)

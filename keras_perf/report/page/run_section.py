@@ -5,6 +5,7 @@ from __future__ import annotations
 from xml.etree.ElementTree import Element
 
 from keras_perf.advise.recommendation import Recommendation
+from keras_perf.records.figures import figure
 from keras_perf.report.page.html import card, element, table
 from keras_perf.report.page.measured_cards import (
     devices_card,
@@ -64,28 +65,25 @@ def _colour(part: str) -> str:
 def _verdict(report: RunReport) -> Element:
     diagnosis = report.diagnosis
     why = diagnosis.explanation
-    of_step = any(advice.of == "step" for advice in diagnosis.recommendations)
-    together = diagnosis.combined_speedup if of_step else diagnosis.combined_whole_speedup
-    expected, low, high = together
     figures = {
-        "step": (report.step_ms, "{:.3g}", " ms"),
-        "steps per second": (report.steps_per_sec, "{:,.4g}", ""),
-        "examples per second": (report.examples_per_sec, "{:,.0f}", ""),
-        "steps measured": (report.summary.steps, "{:,}", ""),
+        "step": (report.step_ms, " ms"),
+        "steps per second": (report.steps_per_sec, ""),
+        "examples per second": (report.examples_per_sec, ""),
+        "steps measured": (report.summary.steps, ""),
     }
     shown = [
         element(
             "div",
             element("dt", label),
-            element("dd", form.format(value), element("small", unit)),
+            element("dd", figure(value), element("small", unit)),
         )
-        for label, (value, form, unit) in figures.items()
+        for label, (value, unit) in figures.items()
         if value
     ]
-    if diagnosis.recommendations:
-        bounds = element("small", f" ({low:.2f}–{high:.2f})")
-        gain = element("dd", f"{expected:.2f}×", bounds)
-        shown.append(element("div", element("dt", "predicted, with all advice followed"), gain))
+    for what, (expected, low, high) in diagnosis.predicted_together.items():
+        gain = element("dd", f"{expected:.2f}×", element("small", f" ({low:.2f}–{high:.2f})"))
+        told = f"{what}, predicted with all advice followed"
+        shown.append(element("div", element("dt", told), gain))
     return element(
         "section",
         *(element("p", alert, class_="because") for alert in diagnosis.alerts),

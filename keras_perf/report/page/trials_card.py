@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import Element
 
+from keras_perf.records.figures import figure
 from keras_perf.records.run.tried.advice_trials import TriedChange
 from keras_perf.report.page.html import card, element, table
 from keras_perf.report.run_report import RunReport
@@ -34,7 +35,7 @@ def _row(tried: TriedChange, largest: float, *, put_together: bool) -> list[str 
     width = element("span", style=f"width: {tried.gain / largest:.2%}")
     return [
         name,
-        f"{tried.before_ms:.3g} → {tried.after_ms:.3g}",
+        f"{figure(tried.before_ms)} → {figure(tried.after_ms)}",
         f"{tried.gain:.2f}× ({tried.low:.2f}–{tried.high:.2f})",
         element("span", width, class_="bar", aria_hidden="true"),
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from keras_perf.observers.steps_trial.cost_curve import CostCurve
+from keras_perf.records.figures import in_s
 from keras_perf.records.run.tried.steps_trial import StepsPerExecution
 from keras_perf.report.text.forms import Markdown
 
@@ -35,6 +36,6 @@ def curve_markdown(curve: CostCurve, record: StepsPerExecution) -> str:
     form.table(["steps_per_execution", "predicted ms", "measured ms"], rows)
     form.paragraph(
         f"Measured in {record.trial_executions} executions of other lengths, in "
-        f"{record.trial_s:.2f} s of training steps."
+        f"{in_s(record.trial_s)} of training steps."
     )
     return str(form)

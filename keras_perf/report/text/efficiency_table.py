@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from keras_perf.analyse.hardware.efficiency import Efficiency
+from keras_perf.records.figures import figure
 from keras_perf.records.run.step_work import NotCounted
 
 EFFICIENCY = "Use of the hardware"
@@ -45,7 +46,7 @@ def _roofline(found: Efficiency) -> list[list[str]]:
         of = "measured traffic of device memory" if found.bytes_measured else "operands and results"
         ridge = found.ridge_flops_per_byte
         needed = "" if ridge is None else f" (memory is the limit below {ridge:.0f})"
-        rows.append([f"FLOP per byte of {of}", f"{found.flops_per_byte:.3g}{needed}"])
+        rows.append([f"FLOP per byte of {of}", f"{figure(found.flops_per_byte)}{needed}"])
     if found.memory_bandwidth_share is not None:
         rows.append(["device memory's bandwidth in use", f"{found.memory_bandwidth_share:.1%}"])
     return rows
@@ -58,14 +59,14 @@ def _per_epoch(found: Efficiency) -> list[list[str]]:
     if found.joules_per_epoch is not None:
         rows.append(["GPU energy per epoch", _amount(found.joules_per_epoch, "J")])
     if found.energy_price_per_epoch is not None:
-        rows.append(["GPU energy per epoch, price", f"{found.energy_price_per_epoch:.3g}"])
+        rows.append(["GPU energy per epoch, price", figure(found.energy_price_per_epoch)])
     if found.time_price_per_epoch is not None:
-        rows.append(["time of an epoch, price", f"{found.time_price_per_epoch:.3g}"])
+        rows.append(["time of an epoch, price", figure(found.time_price_per_epoch)])
     return rows
 
 
 def _amount(value: float, unit: str) -> str:
     for prefix, factor in _PREFIXES:
         if value >= factor:
-            return f"{value / factor:.3g} {prefix}{unit}"
-    return f"{value:.3g} {unit}"
+            return f"{figure(value / factor)} {prefix}{unit}"
+    return f"{figure(value)} {unit}"

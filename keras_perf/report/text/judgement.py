@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 
 from keras_perf.analyse.change import FEWEST, Change
+from keras_perf.records.figures import figure
 
 
 def judgement(change: Change, tolerance: float, timed: str = "a step") -> str:
     """Whether what is timed takes longer by more than a share of its time."""
-    more = f"slower by more than {100 * tolerance:.4g} %"
+    more = f"slower by more than {figure(100 * tolerance)} %"
     took = f"{timed} takes {change.ratio:.2f}× as long"
     if math.isnan(change.low):
         return (

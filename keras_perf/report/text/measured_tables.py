@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from keras_perf.advise.notes.memory.device_memory import with_batch_times
-from keras_perf.analyse.stage_paces import stage_paces
+from keras_perf.analyse.stage_paces import shown_paces
 from keras_perf.analyse.start_up import StartUpTime, start_up_time
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.run.devices.device_memory import DeviceMemory
@@ -132,6 +132,6 @@ def _stages(summary: Summary) -> Table:
             f"{pace.stage.buffered}/{pace.stage.buffer_size}" if pace.stage.buffer_size else "",
             "" if pace.share is None else f"{pace.share:.0%}",
         ]
-        for pace in stage_paces(summary.facts)
+        for pace in shown_paces(summary.facts)
     ]
     return "Input pipeline, per batch", ["stage", "ms", "threads", "buffer", "share"], rows

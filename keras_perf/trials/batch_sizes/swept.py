@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from keras_perf.records.figures import figure, in_mib
 from keras_perf.trials.batch_sizes.memory_line import MemoryLine
 
 WITHIN = 0.98
@@ -131,7 +132,7 @@ class BatchSizeSweep:
     def _recommendation(self) -> str:
         speeds = {each.batch_size: each.examples_per_sec for each in self.trained}
         chosen = speeds[self.recommended]
-        text = f"Batch size {self.recommended}: {_rate(chosen)} examples per second"
+        text = f"Batch size {self.recommended}: {figure(chosen)} examples per second"
         if self.present in speeds and self.present != self.recommended:
             text += f", {chosen / speeds[self.present]:.2f}× as many as at {self.present}"
         if self.recommended == self._asked[-1].batch_size:
@@ -142,8 +143,8 @@ class BatchSizeSweep:
         if self.line is None:
             return "The peaks of memory lie on no rising line: no largest batch is predicted."
         text = (
-            f"Memory: {self.line.fixed_mib:.4g} MiB and {self.line.per_example_mib:.3g} MiB an "
-            f"example, of {self.limit_mib:.5g} MiB."
+            f"Memory: {in_mib(self.line.fixed_mib)} and {in_mib(self.line.per_example_mib)} an "
+            f"example, of {in_mib(self.limit_mib)}."
         )
         if self.predicted is None:
             return text + " It leads to no other size that is worth trying."
@@ -160,17 +161,13 @@ def _row(*cells: str) -> str:
     )
 
 
-def _rate(per_sec: float) -> str:
-    return f"{per_sec:,.0f}" if per_sec >= 100 else f"{per_sec:.3g}"
-
-
 def _told(each: TriedSize) -> str:
     if each.failed:
         return f"{each.batch_size:>10}  {each.reason}"
     return _row(
         str(each.batch_size),
-        f"{each.step_ms:.3g}",
-        f"{each.low_ms:.3g}–{each.high_ms:.3g}",
-        _rate(each.examples_per_sec),
-        f"{each.peak_mib:.4g}",
+        figure(each.step_ms),
+        f"{figure(each.low_ms)}–{figure(each.high_ms)}",
+        figure(each.examples_per_sec),
+        figure(each.peak_mib),
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import tensorflow as tf
 
+from keras_perf.records.figures import in_bytes
 from keras_perf.trials.measuring.own_iterator import OwnIterator
 from keras_perf.trials.rewriting.changes import Change, NoLongerPossibleError
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
@@ -87,4 +88,4 @@ def remove_unused(changes: Iterable[Change], kept: Iterable[str]) -> None:
 def size_on_disk(folder: Path) -> str:
     """As `costs` tells it."""
     size = sum(file.stat().st_size for file in folder.glob("*"))
-    return f" ({size / 2**20:.3g} MiB)"
+    return f" ({in_bytes(size)})"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from keras_perf.records.figures import in_bytes, in_s
 from keras_perf.trials.rewriting.changes import NotDone
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.rewriting.same_elements import mean_bytes
@@ -49,8 +50,8 @@ def smaller_buffers(
         if fill_s < LONG_S and held < LARGE:
             continue
         why = (
-            f"yours to choose: its {size:,} elements take {held / 2**20:.3g} MiB, and "
-            f"{fill_s:.2g} s to fill before the first batch of each pass; fewer are less random"
+            f"yours to choose: its {size:,} elements take {in_bytes(held)}, and "
+            f"{in_s(fill_s)} to fill before the first batch of each pass; fewer are less random"
         )
         found.append(NotDone("smaller-shuffle", f"shuffle({size})", why))
     return found

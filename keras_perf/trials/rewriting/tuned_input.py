@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import tensorflow as tf
 
+from keras_perf.records.figures import in_ms
 from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.rewriting.changes import Change, NotDone
 from keras_perf.trials.rewriting.keeping import size_on_disk
@@ -128,7 +129,7 @@ class TunedInput:
 
     def __str__(self) -> str:
         lines = [
-            f"{self.before_ms:.3g} ms a batch before, {self.after_ms:.3g} ms after: "
+            f"{in_ms(self.before_ms)} a batch before, {in_ms(self.after_ms)} after: "
             f"{self.gain:.2f}× as fast."
         ]
         for each in self.tried:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 import pandas as pd
 import tensorflow as tf
 
+from keras_perf.records.figures import in_ms
 from keras_perf.records.run.tried.advice_trials import AdviceTrials, TriedChange
 from keras_perf.trials.training.together import WORTHWHILE
 
@@ -84,11 +85,11 @@ def _once_only(found: AdviceTrials) -> str:
 
 
 def _pair(found: AdviceTrials) -> str:
-    known = [f"a step {found.step_ms:.3g} ms"]
+    known = [f"a step {in_ms(found.step_ms)}"]
     if found.ready_ms is not None:
-        known.append(f"on a ready batch {found.ready_ms:.3g} ms")
+        known.append(f"on a ready batch {in_ms(found.ready_ms)}")
     if found.batch_ms is not None:
-        known.append(f"a batch of the input alone {found.batch_ms:.3g} ms")
+        known.append(f"a batch of the input alone {in_ms(found.batch_ms)}")
     return f"As it is: {', '.join(known)}."
 
 

@@ -23,7 +23,7 @@ def runs(tmp_path):
 def test_the_interval_of_every_part_is_told(runs, form, begin, capsys):
     assert main(["compare", *runs, *form]) == 0
     told = capsys.readouterr().out
-    assert told.startswith(f"{begin}2.00× as fast")
+    assert told.startswith(f"{begin}A step is 2.00× as fast")
     assert told.count("1.000 to 1.000") == 2
     assert told.count("2.000 to 2.000") == 1
 
@@ -100,7 +100,7 @@ def test_too_few_intervals_are_said_and_do_not_fail(tmp_path, capsys):
     runs = [str(tmp_path / name) for name in "ab"]
     assert main(["compare", *runs, "--fail-if-slower", "5%"]) == 0
     output = capsys.readouterr()
-    assert output.out.startswith("0.50× as fast")
+    assert output.out.startswith("A step is 0.50× as fast")
     assert "inconclusive: a step takes 2.00× as long, but one of the runs has fewer" in output.err
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hand_built import write_fit
 
+import keras_perf
 from keras_perf.cli.main import main
 
 
@@ -155,3 +156,40 @@ def test_the_only_file_that_may_not_be_read_is_one_line_and_exit_code_2(
     assert main([command, *arguments]) == 2
     warned = capsys.readouterr().err
     assert warned == f"keras-perf {command}: {path} cannot be read: Permission denied\n"
+
+
+def test_an_event_file_is_reported_as_its_directory_is(log_dirs, capsys):
+    [file] = Path(log_dirs[0], "perf").iterdir()
+    assert told(capsys, str(file)) == told(capsys, log_dirs[0])
+    run = json.loads(told(capsys, str(file), "--json"))["runs"][0]
+    assert run["run"] == str(file)
+
+
+def test_an_event_file_of_somebody_else_is_refused_with_its_name(tmp_path, capsys):
+    other = tmp_path / "train" / "events.out.tfevents.1.host.1.0"
+    other.parent.mkdir()
+    other.touch()
+    assert main(["report", str(other)]) == 2
+    assert f"no directory or event file of keras_perf {str(other)!r}" in capsys.readouterr().err
+
+
+def test_notes_on_measuring_are_told_to_who_asks(tmp_path, capsys):
+    differs = {"part": "step", "trace_ms": 5.0, "split_ms": 4.0, "why": "profiler"}
+    write_fit(tmp_path, step_ms=4.0, context={"trace_agreement": [differs]})
+    assert "The trace and the split differ on step" not in told(capsys, str(tmp_path))
+    assert "The trace and the split differ on step" in told(capsys, str(tmp_path), "--verbose")
+
+
+def test_the_version_is_told(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"keras-perf {keras_perf.__version__}\n"
+
+
+@pytest.mark.parametrize("command", ["report", "compare", "history"])
+def test_each_argument_has_a_line_of_help(command, capsys):
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    positional = capsys.readouterr().out.partition("arguments:")[2].partition("options:")[0]
+    assert "directory" in positional
+    assert not [line for line in positional.split("\n  ")[1:] if len(line.split()) < 2]

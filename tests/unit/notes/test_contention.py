@@ -7,6 +7,7 @@ from hand_built import summary
 
 from keras_perf.advise.notes.contention import contention_notes
 from keras_perf.analyse.cpu_share import share_of_cores
+from keras_perf.report.diagnosis import diagnosis_of
 
 HELD = {"host/interpreter_wait_ms": 3.0, "host/cpu_pct": 50.0, "host/process_cpu_pct": 400.0}
 KNOWN = {"dataset": {"chains": [[{"kind": "map", "python": False}]]}}
@@ -19,9 +20,13 @@ def notes(sensors, context=None, **parts):
 
 def test_what_other_processes_use_is_told_from_a_fifth_on():
     # On eight CPUs 160 % of one are 20 % of all.
-    [note] = notes({"host/cpu_pct": 45.0, "host/process_cpu_pct": 160.0}, compute=10.0)
-    assert note.startswith("Other processes, this training's own among them, used 25% of the CPUs")
-    assert notes({"host/cpu_pct": 39.0, "host/process_cpu_pct": 160.0}, compute=10.0) == []
+    busy = {"host/cpu_pct": 45.0, "host/process_cpu_pct": 160.0}
+    told = diagnosis_of(summary(sensors=busy, compute=10.0))
+    others = "Other processes (including this training's children) used 25 % of the CPUs"
+    assert others in told.explanation
+    assert not any("Other processes" in note for note in told.notes)
+    quiet = diagnosis_of(summary(sensors=busy | {"host/cpu_pct": 39.0}, compute=10.0))
+    assert "Other processes" not in str(quiet)
 
 
 def test_what_others_leave_is_never_nothing():

@@ -61,7 +61,7 @@ def test_a_batch_too_large_for_its_gpu_is_told_with_the_largest_that_may_fit(tmp
     [note] = notes(tmp_path, {"ending": RAN_OUT, "device_memory": [GPU], **FIRST_STEPS})
     assert note.startswith(
         "Training ran out of memory after 2 steps (ResourceExhaustedError): an array of shape "
-        "[256, 1024, 4096], 4,096 MiB, could not be had on GPU:0. TensorFlow had allocated up to "
+        "[256, 1024, 4096], 4 GiB, could not be had on GPU:0. TensorFlow had allocated up to "
         "9,000 MiB of at most 10,000 there, 1,000 of them beside what a step needs. A batch of "
         "256 is too large. Try 128; kp.sweep_batch_size(model, dataset).largest measures"
     )

@@ -39,9 +39,9 @@ def said(
 def test_files_of_a_bucket_that_training_waits_for_are_named_with_what_helps():
     assert said("gs://") == [
         "The files are not on a local disk (gs://), and reading them sets the pace: FlatMap (2) "
-        "takes 6 of the 8 ms that a batch needs. What helps: several files at a time (interleave "
-        "with num_parallel_calls); a copy of them on a local disk; fewer, larger files (100 MB and "
-        "more). What each buys was not measured."
+        "takes 6 ms of the 8 ms that a batch needs. What helps: several files at a time "
+        "(interleave with num_parallel_calls); a copy of them on a local disk; fewer, "
+        "larger files (100 MB and more). What each buys was not measured."
     ]
 
 

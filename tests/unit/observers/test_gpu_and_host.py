@@ -93,8 +93,8 @@ def test_without_a_gpu_one_line_says_what_is_missing(monkeypatch):
 
     watch, said = watched(monkeypatch, absent)
     assert said == [
-        "keras_perf: no NVIDIA GPU is visible to this process: GPU figures are missing, CPU and "
-        "memory are sampled."
+        "keras_perf: no NVIDIA GPU is visible to this process, so CPU and memory are sampled "
+        "without a GPU."
     ]
     assert (watch.facts, watch.gpus()) == (GpuFacts(), [])
 

@@ -419,10 +419,16 @@ def test_an_empty_fit_beside_others_does_not_disturb_them(tmp_path):
 # -- the log directory -------------------------------------------------------------------
 
 
-def test_a_log_directory_is_made_and_left_empty(tmp_path):
+def test_a_log_directory_is_looked_at_and_not_yet_made(tmp_path):
     path = writable_log_dir(tmp_path / "logs" / "run1")
     assert path == str(tmp_path / "logs" / "run1")
-    assert list((tmp_path / "logs" / "run1" / "perf").iterdir()) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_log_directory_that_exists_is_left_as_it_is(tmp_path):
+    (tmp_path / "perf").mkdir()
+    writable_log_dir(tmp_path)
+    assert [*tmp_path.rglob("*")] == [tmp_path / "perf"]
 
 
 @pytest.mark.parametrize("wrong", [None, 3, b"logs"])

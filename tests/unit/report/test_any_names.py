@@ -102,7 +102,7 @@ def test_a_terminal_is_given_lines_of_what_can_be_seen(names):
     first = diagnosed(names)
     report = RunReport(names[5], first, frame())
     told = [str(first), str(comparison_of(first, first)), runs_text([report, report])]
-    told += [first.explanation, *first.notes]
+    told += [first.explanation, *first.notes, *first.details]
     told += [advice.reason + advice.title for advice in first.recommendations]
     for text in told:
         assert text.replace("\n", "").isprintable()
@@ -110,7 +110,8 @@ def test_a_terminal_is_given_lines_of_what_can_be_seen(names):
 
 
 def test_what_the_others_vary_is_all_there():
-    text = diagnosed(["owner", "Stage", "function", "reason", "layer", "host"]).to_markdown()
+    names = ["owner", "Stage", "function", "reason", "layer", "host"]
+    text = diagnosed(names).with_details().to_markdown()
     assert "| owner |" in text
     assert "| callback owner |" in text
     assert "| Stage (1) |" in text

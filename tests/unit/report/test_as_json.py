@@ -41,6 +41,7 @@ KEYS = {
     "examples_per_sec",
     "times_as_fast_as_first", "recommendations", "combined_speedup", "combined_whole_speedup",
     "outside_ms", "exchange_ms", "workers", "owners_ms", "event_totals", "efficiency", "notes",
+    "details",
     "stages", "events", "start_up_s", "start_up_steps", "inference", "predicts",
 }  # fmt: skip
 

@@ -55,7 +55,7 @@ def comparison(after: dict[str, Any], before: dict[str, Any] = BEFORE) -> Compar
 
 
 TEXT = """\
-2.50× as fast (2.40–2.60): input-bound before, compute-bound after
+A step is 2.50× as fast (2.40–2.60): input-bound before, compute-bound after
 
 part of a step  before ms  after ms  saved ms     90 % interval
 --------------  ---------  --------  --------  ----------------
@@ -72,11 +72,11 @@ recommended before                                   after  predicted    faster
 Run the map in parallel: stage Map (2)               taken      2.11×  the step
 Prepare the next batch while the current one trains  taken      1.22×  the step
 
-Predicted for all recommendations together: 3.39× (2.72–4.07) a step; measured: 2.50×.
+Predicted for all recommendations together: a step 3.39× (2.72–4.07), measured 2.50×.
 """
 
 MARKDOWN = """\
-## 2.50× as fast (2.40–2.60): input-bound before, compute-bound after
+## A step is 2.50× as fast (2.40–2.60): input-bound before, compute-bound after
 
 | part of a step | before ms | after ms | saved ms | 90 % interval |
 | --- | ---: | ---: | ---: | ---: |
@@ -93,7 +93,7 @@ MARKDOWN = """\
 | Run the map in parallel: stage Map (2) | taken | 2.11× | the step |
 | Prepare the next batch while the current one trains | taken | 1.22× | the step |
 
-Predicted for all recommendations together: 3.39× (2.72–4.07) a step; measured: 2.50×.
+Predicted for all recommendations together: a step 3.39× (2.72–4.07), measured 2.50×.
 """
 
 
@@ -208,6 +208,13 @@ PARALLEL = BEFORE | {"stages": [stage("ParallelMap", 8.0, parallelism=8)]}
 VALIDATES = between_epochs(10.0) | {"epochs": 10}
 
 
+def test_load_of_others_in_one_run_is_told_beside_the_bounds():
+    busy = {"host/cpu_pct": 45.0, "host/process_cpu_pct": 160.0}
+    told = "Other processes used 25 % of the CPUs before and 0 % after"
+    assert told in comparison(AFTER, BEFORE | {"sensors": busy}).closing
+    assert "Other processes" not in comparison(AFTER).closing
+
+
 def test_what_the_later_runs_pipeline_shows_was_taken():
     assert taken(AFTER) == {"parallel-map": True, "prefetch": True}
 
@@ -225,7 +232,7 @@ def test_what_lies_before_a_filled_cache_is_not_known():
 def test_a_prediction_for_all_says_where_not_all_were_taken():
     assert "together: " in comparison(AFTER, BEFORE).closing
     partly = comparison(PARALLEL, BEFORE).closing
-    assert "together, of which not all are known to be taken: " in partly
+    assert "together, though not all are known to have been followed: " in partly
 
 
 def test_options_of_the_dataset_show_that_advice_was_taken():
@@ -334,17 +341,21 @@ def test_a_number_that_is_recommended_anew_is_still_a_recommendation():
 
 
 def test_the_whole_training_is_compared_where_advice_was_of_it():
-    text = str(comparison(AFTER, BEFORE | {"context": VALIDATES}))
+    rarely = AFTER | {"context": between_epochs(0.1) | {"epochs": 10}}
+    text = str(comparison(rarely, BEFORE | {"context": VALIDATES}))
+    assert text.startswith(
+        "The whole training is 2.00× as fast, a step 2.50× (2.40–2.60): input-bound before, "
+    )
     assert "Validate less: every 5 epochs, or on a part of the data  taken      1.67×" in text
     # Of 10 ms of validation a fifth is left, and a fifth of that more or less; the step is
     # predicted to take 2.95 ms, at worst 3.28 and at best 2.75.
     by = 1 + uncertainty(situation_of(summary(**BEFORE)))
     speedups = 20 / (2.95 + 2.0), 20 / (3.282 + 2.4) / by, 20 / (2.75 + 1.6) * by
     expected, low, high = (f"{speedup:.2f}" for speedup in speedups)
-    assert text.endswith(
-        f"measured: 2.50×. The whole training: {expected}× ({low}–{high}) predicted, "
-        "2.00× measured.\n"
-    )
+    assert (
+        f"together: the whole training {expected}× "
+        f"({low}–{high}), measured 2.00×; a step 3.39× (2.72–4.07), measured 2.50×."
+    ) in text
 
 
 # -- from two directories ----------------------------------------------------------------

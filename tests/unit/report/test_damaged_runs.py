@@ -45,8 +45,8 @@ def assert_all_forms_come_out(log_dir: str | Path) -> Diagnosis:
     reports = run_reports([log_dir])
     [report] = reports
     found = report.diagnosis
-    assert found.to_frame().notna().all(axis=None)
-    assert_sense(str(found), found.to_markdown(), repr(found.breakdown))
+    assert found.to_frame()["ms_per_step"].notna().any() == bool(found.summary.steps)
+    assert_sense(str(found), found.to_markdown())
     told = reports_json(reports)
     assert_sense(told)
     json.loads(told, parse_constant=pytest.fail)

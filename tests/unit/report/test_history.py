@@ -20,15 +20,16 @@ DAY = 86400.0
 BEGIN = 1.7e9
 
 
-def write(log_dir, day: float, step_ms: Sequence[float], run: str = RUN, examples: float = 0.0):
+def write(log_dir, day: float, step_ms: Sequence[float], run=RUN, examples=0.0, model=None):
     """A `fit` of that day with these intervals."""
     clock = itertools.count(BEGIN + day * DAY, 0.5)
     writer = RunWriter(str(log_dir), run, clock=lambda: next(clock))
     for place, ms in enumerate(step_ms, 1):
         values = {"perf/step_time_ms": ms, "perf/interval_steps": 10.0}
         writer.scalars(10 * place, values, wall_time=next(clock))
-    if examples:
-        writer.context(1, {"examples_per_step": examples})
+    known = {"examples_per_step": examples} if examples else {}
+    if context := known | (model or {}):
+        writer.context(1, context)
     writer.close()
     return writer.fit.id
 
@@ -66,6 +67,27 @@ def test_a_fit_that_measured_nothing_is_left_out(tmp_path):
     write(tmp_path, 1, spread(4.0, 1))
     write(tmp_path, 2, [])
     assert len(history_of(tmp_path).entries) == 1
+
+
+def test_different_programs_are_not_compared_with_each_other(tmp_path):
+    models = [("a", 100, 5.0), ("b", 900, 50.0), ("a2", 100, 4.0), ("b2", 900, 50.0)]
+    for day, (name, parameters, mean) in enumerate(models):
+        write(tmp_path / name, day, spread(mean, day), model={"parameters": parameters})
+    history = history_of(tmp_path)
+    assert marks(history) == [(None, None), (None, None), ("faster", "faster"), ("", "")]
+    assert [len(entries) for entries in history.programs.values()] == [2, 2]
+    titles = [line for line in str(history).splitlines() if line.endswith(" parameters")]
+    assert [title.rpartition(", ")[2] for title in titles] == ["100 parameters", "900 parameters"]
+    assert "compare BEFORE AFTER" in str(history)
+
+
+def test_a_run_whose_model_is_unknown_goes_with_those_of_its_script(tmp_path):
+    write(tmp_path / "a", 1, [4.0] * 40)
+    write(tmp_path / "b", 2, [4.0] * 40, model={"parameters": 100})
+    write(tmp_path / "c", 3, [4.0] * 40, model={"parameters": 100, "layer_widths": [10, 10]})
+    write(tmp_path / "d", 4, [4.0] * 40, model={"parameters": 100, "layer_widths": [5, 20]})
+    names = [entry.program for entry in history_of(tmp_path).entries]
+    assert names[0] == names[1] == names[2] != names[3]
 
 
 def test_per_example_where_both_know_their_batch(tmp_path):

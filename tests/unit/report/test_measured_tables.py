@@ -122,3 +122,13 @@ def test_start_up_is_told_part_by_part_with_what_filled_the_shuffle_buffer():
         ["compiling, computing for the first time", "2.00"],
         ["in all, in 10 steps", "9.00"],
     ]
+
+
+def test_stages_that_keras_makes_of_arrays_are_one_row_without_a_pace_setter():
+    stages = [
+        stage("TensorSlice", 0.01),
+        stage("ParallelMapV2", 0.04, parallelism=2),
+        stage("Prefetch", 0.01, buffer_size=2, buffered=1),
+    ]
+    [(_, _, rows)] = tables(stages=stages, context={"input_kind": "arrays"})
+    assert rows == [["Keras's own stages for arrays", "0.040", "1", "1/2", ""]]

@@ -61,7 +61,10 @@ def test_the_command_line_takes_urls(two, capsys):
 @pytest.mark.parametrize(
     ("url", "why"),
     [
-        ("memory://reports/none", "there is no directory 'memory://reports/none'"),
+        (
+            "memory://reports/none",
+            "there is no directory or event file of keras_perf 'memory://reports/none'",
+        ),
         ("nowhere://logs", "'nowhere://logs' cannot be read: nothing that is installed opens"),
     ],
 )

@@ -314,7 +314,10 @@ def test_each_later_run_says_part_by_part_what_changed_since_the_first(page, tmp
     seen = Page(page_html(run_reports([tmp_path / name for name in "abc"])))
     changed = [f"From {tmp_path / 'a'} to {tmp_path / name}" for name in "bc"]
     assert [title for title in seen.texts("h3") if title.startswith("From ")] == changed
-    assert "2.00× as fast (2.00–2.00): input-bound before, input-bound after" in seen.texts("p")
+    assert (
+        "A step is 2.00× as fast (2.00–2.00): input-bound before, input-bound after"
+        in seen.texts("p")
+    )
     assert "2.000 to 2.000" in seen.texts("td")
     assert "still recommended" in seen.texts("td")
 

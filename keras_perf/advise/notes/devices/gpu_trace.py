@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from keras_perf.analyse.summary import Summary
+from keras_perf.records.figures import in_ms, in_us
 
 WORTH_SAYING = 0.05
 """Share of a step."""
@@ -87,8 +88,8 @@ def bound_by_launches(summary: Summary) -> str | None:
     if not many_short or nearly_busy or not waits > LAUNCHING * traced > 0:
         return None
     return (
-        f"The GPU waits for the host to launch kernels for {waits:.3g} ms of each traced step of "
-        f"{traced:.3g} ms: it runs {kernels:.0f} kernels a step, {mean_ms * 1e3:.3g} µs each. "
+        f"The GPU waits for the host to launch kernels for {in_ms(waits)} of each traced step of "
+        f"{in_ms(traced)}: it runs {kernels:.0f} kernels a step, {in_us(mean_ms)} each. "
         f"{_fewer_waits(summary)} (The profiler lengthens launching.)"
     )
 
@@ -113,18 +114,18 @@ def operations_on_cpu(summary: Summary) -> str | None:
     if not waits > WORTH_SAYING * traced > 0:
         return None
     longest = summary.facts.operations_on_cpu
-    names = ", ".join(f"{name} {ms:.3g} ms" for name, ms in list(longest.items())[:3])
+    names = ", ".join(f"{name} {in_ms(ms)}" for name, ms in list(longest.items())[:3])
     mostly = f" ({names})" if names else ""
     return (
-        f"The GPU waits for operations of the step that run on the CPU{mostly} for {waits:.3g} ms "
-        f"of each traced step of {traced:.3g} ms. Move them into the input pipeline, or use ones "
+        f"The GPU waits for operations of the step that run on the CPU{mostly} for {in_ms(waits)} "
+        f"of each traced step of {in_ms(traced)}. Move them into the input pipeline, or use ones "
         "that run on a GPU: not on strings, nor in tf.py_function, tf.numpy_function or "
         "tf.device('/CPU:0'). tf.debugging.set_log_device_placement(True) tells where each runs."
     )
 
 
 def _of(took_ms: float, summary: Summary) -> str:
-    return f"{took_ms:.3g} ms, {took_ms / summary.step_ms:.0%} of a step,"
+    return f"{in_ms(took_ms)}, {took_ms / summary.step_ms:.0%} of a step,"
 
 
 _LOOKS: tuple[Callable[[Summary], str | None], ...] = (

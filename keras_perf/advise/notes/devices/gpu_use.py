@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from keras_perf.analyse.summary import Summary
+from keras_perf.records.figures import figure
 from keras_perf.records.run.devices.gpu_use import GpuUse
 from keras_perf.records.run.run_facts import RunFacts
 
@@ -44,7 +45,7 @@ def gpu_use_alerts(summary: Summary) -> Iterator[str]:
     for index, others, mib in _shared(summary):
         memory = f", which hold {mib:.0f} MiB of its memory" if mib else ""
         yield (
-            f"GPU {index} is not this training's alone: others have it open ({others:.3g} "
+            f"GPU {index} is not this training's alone: others have it open ({figure(others)} "
             f"processes on average{memory}). What they compute takes of its time, and its figures "
             "count it too. nvidia-smi names them."
         )

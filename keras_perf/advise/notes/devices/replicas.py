@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from keras_perf.advise.notes.devices.gpu import BUSY_PCT
 from keras_perf.analyse.from_traces.traced_exchange import slow_gpu
 from keras_perf.analyse.summary import Summary
+from keras_perf.records.figures import figure, in_ms
 
 USUAL_BATCH = 32
 """Keras's own default: a replica whose share is smaller may hardly compute."""
@@ -20,15 +21,16 @@ def replica_notes(summary: Summary) -> Iterator[str]:
     small = batch is not None and batch / replicas < USUAL_BATCH
     if replicas > 1 and batch is not None and small and not _all_busy(summary):
         yield (
-            f"{replicas} replicas share each batch of {batch:.4g} examples, {batch / replicas:.3g} "
-            "each: a batch is divided, not given to each of them. For as much work as one device "
+            f"{replicas} replicas share each batch of {figure(batch)} examples, "
+            f"{figure(batch / replicas)} each: a batch is divided, not given to each of them. "
+            "For as much work as one device "
             f"had, make it {replicas} times as large, and look for the learning rate again."
         )
     yield from _exchange_notes(summary)
     if (slow := slow_gpu(summary.trace)) is not None:
         yield (
-            f"GPU {slow.number} (as the trace numbers them) computes {slow.own_ms:.3g} ms of each "
-            f"step, the others {slow.others_ms:.3g} ms: they wait for it in every exchange. Look "
+            f"GPU {slow.number} (as the trace numbers them) computes {in_ms(slow.own_ms)} of each "
+            f"step, the others {in_ms(slow.others_ms)}: they wait for it in every exchange. Look "
             "at its clock, its temperature, other programs on it, and its share of the batch."
         )
 
@@ -45,11 +47,11 @@ def _exchange_notes(summary: Summary) -> Iterator[str]:
     on_gpus = summary.facts.machine.training_gpus
     if "exchange_ms" in summary.trace and summary.facts.exchange is None and summary.exchange:
         communication = summary.exchange["communication"]
-        waiting = f", {summary.exchange['peer_wait']:.3g} ms of it waiting for the slowest"
+        waiting = f", {in_ms(summary.exchange['peer_wait'])} of it waiting for the slowest"
         if "exchange_wait_ms" not in summary.trace:
             waiting = ", waiting for other workers included"
         yield (
-            f"A trace shows that the GPUs exchange gradients for {communication:.3g} ms of each "
+            f"A trace shows that the GPUs exchange gradients for {in_ms(communication)} of each "
             f"step while they compute nothing{waiting}. What runs beside computing does not count."
         )
     elif summary.facts.settings.replicas > 1 and on_gpus and not summary.exchange:

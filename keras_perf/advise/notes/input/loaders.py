@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from keras_perf.advise.interpreter import LOADERS
 from keras_perf.advise.loaders import reads_in_threads, started_once
 from keras_perf.advise.situation import Situation, stalled
+from keras_perf.records.figures import in_ms
 
 WORTH = 0.05
 """Pauses that take less than this share of the training are left alone."""
@@ -55,7 +56,7 @@ def _started_anew(situation: Situation, name: str) -> Iterator[str]:
     if facts.input.input_kind == "Grain":
         remedy = started_once(loader)
     yield (
-        f"The first batch of an epoch comes late, for {paused_ms:.3g} ms of each step on average. "
+        f"The first batch of an epoch comes late, for {in_ms(paused_ms)} of each step on average. "
         f"That the {loader.workers} processes of the {name} start anew in each epoch is a part of "
         f"it: {remedy}."
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from keras_perf.analyse.summary import Summary
+from keras_perf.records.figures import in_mib
 
 READS_MIB_PER_SEC = 1.0
 
@@ -22,8 +23,8 @@ def reading_notes(summary: Summary, verdict: str) -> Iterator[str]:
         return
     if read is not None and read >= READS_MIB_PER_SEC:
         yield (
-            f"Training waits while the process reads: {read:.3g} MiB/s from storage, "
-            f"{read * summary.step_ms / 1e3:.2g} MiB a step, and it computes for "
+            f"Training waits while the process reads: {in_mib(read)}/s from storage, "
+            f"{in_mib(read * summary.step_ms / 1e3)} a step, and it computes for "
             f"{cpu_pct:.0f} % of the time of one CPU. {_at_its_limit(sensors.get(DISK_BUSY))}"
         )
         return
@@ -31,7 +32,7 @@ def reading_notes(summary: Summary, verdict: str) -> Iterator[str]:
     files = any(stage.reads_files for chain in summary.facts.input.chains for stage in chain)
     if files and received >= READS_MIB_PER_SEC:
         yield (
-            f"Training waits for files while the machine receives {received:.3g} MiB/s from the "
+            f"Training waits for files while the machine receives {in_mib(received)}/s from the "
             f"network, and the process computes for {cpu_pct:.0f} % of the time of one CPU. "
             "Whether the network, or the store behind it, could give more cannot be known."
         )

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 
 from keras_perf.advise.remote_files import reading_stage, remote_systems
 from keras_perf.advise.situation import Situation
+from keras_perf.records.figures import in_ms
 
 
 def remote_file_notes(
@@ -24,6 +25,6 @@ def remote_file_notes(
         remedies.append("cache(filename) on a local disk, which later epochs read")
     yield (
         f"The files are not on a local disk ({', '.join(systems)}), and reading them sets the "
-        f"pace: {stage} takes {model.stages[stage]:.3g} of the {model.produce_ms:.3g} ms that a "
+        f"pace: {stage} takes {in_ms(model.stages[stage])} of the {in_ms(model.produce_ms)} that a "
         f"batch needs. What helps: {'; '.join(remedies)}. What each buys was not measured."
     )

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from keras_perf.advise.notes.input.slow_input import ON_INPUT
 from keras_perf.analyse.refills import refills_of
 from keras_perf.analyse.summary import Summary
+from keras_perf.records.figures import in_ms
 
 NOTICEABLE = 0.05
 """Share of the steps' time."""
@@ -26,6 +27,6 @@ def shuffle_notes(summary: Summary, advised: Collection[str]) -> Iterator[str]:
     if ON_INPUT & set(advised):
         remedy = "what is advised of the input makes that shorter"
     yield (
-        f"{refills.count} epochs began with waiting {refills.each_ms:.3g} ms for a shuffle to fill "
+        f"{refills.count} epochs began with waiting {in_ms(refills.each_ms)} for a shuffle to fill "
         f"its buffer again, {refills.share:.0%} of the time of all steps: {remedy}."
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from keras_perf.advise.situation import Situation
+from keras_perf.records.figures import in_ms
 
 ON_INPUT = {
     "prefetch",
@@ -25,8 +26,8 @@ def slow_input_notes(situation: Situation, verdict: str, advised: Collection[str
         return
     slowest = max(situation.paces, key=lambda name: situation.paces[name])
     yield (
-        f"No change of the pipeline is known to help: of its {situation.able_ms:.3g} ms a batch, "
-        f"over the threads that it has, {slowest} takes {situation.paces[slowest]:.3g} ms. Less "
+        f"No change of the pipeline is known to help: of its {in_ms(situation.able_ms)} a batch, "
+        f"over the threads that it has, {slowest} takes {in_ms(situation.paces[slowest])}. Less "
         "work for each example, examples that are prepared once and stored, or other machines for "
         "the input (tf.data service) would."
     )

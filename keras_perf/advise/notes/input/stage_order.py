@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from keras_perf.advise.as_written import at
 from keras_perf.analyse.summary import Summary
+from keras_perf.records.figures import figure
 from keras_perf.records.run.input.pipeline import Chain, WrittenStage
 
 BATCHES = ("batch", "ragged_batch", "sparse_batch")
@@ -131,7 +132,7 @@ def _files(chain: Chain, summary: Summary) -> Iterator[str]:
             continue
         if elements / steps >= PER_STEP and not _cached(chain[place:], summary):
             yield (
-                f"{_placed(stage)} opens {elements / steps:.3g} files for each step "
+                f"{_placed(stage)} opens {figure(elements / steps)} files for each step "
                 f"({elements:,} in an epoch); what that costs was not measured by itself. Write "
                 "the examples into fewer files of 100 MB and more (TFRecord), read by interleave()."
             )

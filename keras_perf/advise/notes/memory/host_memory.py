@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from keras_perf.advise.interpreter import runs_python
 from keras_perf.analyse.growth import Growth
 from keras_perf.analyse.summary import Summary
+from keras_perf.records.figures import figure, in_mib
 from keras_perf.records.metrics.host_metrics import PROCESS_MEMORY
 from keras_perf.records.run.run_facts import RunFacts
 
@@ -38,8 +39,8 @@ def host_memory_notes(summary: Summary) -> Iterator[str]:
     moved_out = summary.sensors.get("host/swapped_out_mib_per_sec", 0.0)
     if moved_in + moved_out >= SWAPS_MIB_PER_SEC:
         yield (
-            f"The machine swaps while training runs: {moved_in:.3g} MiB/s come back from swap and "
-            f"{moved_out:.3g} MiB/s go there. Whatever touches such memory waits for the disk, and "
+            f"The machine swaps while training runs: {in_mib(moved_in)}/s come back from swap and "
+            f"{in_mib(moved_out)}/s go there. Whatever touches such memory waits for the disk, and "
             "every figure here is longer for it. Smaller caches and shuffle buffers, a smaller "
             "batch, or fewer programs beside this one need less memory."
         )
@@ -57,13 +58,9 @@ def how_it_grows(growth: Growth) -> str:
     """Rate, bounds, and what was seen."""
     return (
         f"grows and does not level out: by {growth.mib_per_hour:,.0f} MiB an hour "
-        f"({growth.low:,.0f}–{growth.high:,.0f}), {_mib(growth.mib_per_step)} a step; "
+        f"({growth.low:,.0f}–{growth.high:,.0f}), {in_mib(growth.mib_per_step)} a step; "
         f"{growth.rise_mib:,.0f} MiB in the last {_time(growth.seconds / 3600)}."
     )
-
-
-def _mib(mib: float) -> str:
-    return f"{mib:.3g} MiB" if mib >= 1 else f"{1024 * mib:.3g} KiB"
 
 
 def time_until_full(room_mib: float, growth: Growth) -> str:
@@ -77,7 +74,7 @@ def time_until_full(room_mib: float, growth: Growth) -> str:
 def _time(hours: float) -> str:
     for unit, in_hours in (("days", 24.0), ("hours", 1.0), ("minutes", 1 / 60)):
         if hours >= 2 * in_hours:
-            return f"{hours / in_hours:.2g} {unit}"
+            return f"{figure(float(f'{hours / in_hours:.2g}'))} {unit}"
     return f"{3600 * hours:.0f} seconds"
 
 

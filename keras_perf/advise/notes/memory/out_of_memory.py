@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from keras_perf.read.fits import Fit
+from keras_perf.records.figures import in_mib
 from keras_perf.records.metrics.host_metrics import PROCESS_MEMORY
 from keras_perf.records.run.devices.device_memory import DeviceMemory
 from keras_perf.records.run.ending import Ending
@@ -42,12 +43,8 @@ def _asked_for(ending: Ending) -> str:
     where = f" on {ending.device}" if ending.device else ""
     shape = f"an array of shape {list(ending.shape)}" if ending.shape else "an allocation"
     if ending.requested_mib is not None:
-        return f"{shape}, {_mib(ending.requested_mib)}, could not be had{where}"
+        return f"{shape}, {in_mib(ending.requested_mib)}, could not be had{where}"
     return ending.message or f"{shape} could not be had{where}"
-
-
-def _mib(mib: float) -> str:
-    return f"{mib:,.0f} MiB" if mib >= 10 else f"{mib:.2g} MiB"
 
 
 def _held(ending: Ending, device: DeviceMemory | None, facts: RunFacts) -> str:

@@ -7,6 +7,7 @@ from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import UNSEEN_INSIDE, Situation
 from keras_perf.advise.step_model import StepModel
+from keras_perf.records.figures import in_us
 from keras_perf.records.run.input.pipeline import Stage, runs_in_pool
 
 CALL_MS = 0.012
@@ -71,8 +72,8 @@ def batch_before_map(situation: Situation) -> Recommendation | None:
         change,
         title=f"Batch first, then map whole batches: stage {name}",
         reason=(
-            f"Stage {name} is called {calls:.0f} times per batch, {1e3 * call_ms:.2g} µs each, "
-            f"of which calling alone takes about {1e3 * min(calling_ms, call_ms):.2g} µs."
+            f"Stage {name} is called {calls:.0f} times per batch, {in_us(call_ms)} each, "
+            f"of which calling alone takes about {in_us(min(calling_ms, call_ms))}."
             f"{where(written_as(name, situation.facts))}"
         ),
         action=(

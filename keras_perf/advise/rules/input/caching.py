@@ -11,6 +11,7 @@ from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel
 from keras_perf.analyse.stage_paces import StagePace, stage_paces
+from keras_perf.records.figures import in_mib, in_ms
 from keras_perf.records.run.input.pipeline import Chain, WrittenStage
 from keras_perf.records.run.run_facts import RunFacts
 
@@ -90,8 +91,8 @@ def cache(situation: Situation) -> Recommendation | None:
         change,
         title="Keep prepared examples in memory after the first pass",
         reason=(
-            f"Stages up to {place.after.name} take {saved_ms:.3g} ms a batch in each of "
-            f"{place.passes:.0f} passes through the data; their result is about {size_mib:.3g} MiB "
+            f"Stages up to {place.after.name} take {in_ms(saved_ms)} a batch in each of "
+            f"{place.passes:.0f} passes through the data; their result is about {in_mib(size_mib)} "
             f"and fits into memory.{python}{where(place.written)}"
         ),
         action=(

@@ -10,6 +10,7 @@ from keras_perf.advise.rules.followed import has_stage, lets_overtake
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import UNSEEN_INSIDE, Situation, stalled
 from keras_perf.advise.step_model import MOSTLY_WAITING, StepModel
+from keras_perf.records.figures import in_ms
 from keras_perf.records.run.input.pipeline import Stage
 
 IDLE_PCT = 70.0
@@ -48,7 +49,7 @@ def interleave(situation: Situation) -> Recommendation | None:
         change,
         title=f"Read several files at a time: stage {stage}",
         reason=(
-            f"Reading takes {situation.paces[stage]:.3g} ms of the {situation.able_ms:.3g} ms that "
+            f"Reading takes {in_ms(situation.paces[stage])} of the {in_ms(situation.able_ms)} that "
             f"a batch needs, one file after the other.{where(written)}"
         ),
         action=(
@@ -112,8 +113,8 @@ def nondeterministic_order(situation: Situation) -> Recommendation | None:
         change,
         title="Let elements overtake each other",
         reason=(
-            f"The stages' work would allow a batch every {able_ms:.3g} ms and does not lack CPUs, "
-            f"yet steps wait {wait:.3g} ms: elements of uneven cost, held back to keep "
+            f"The stages' work would allow a batch every {in_ms(able_ms)} and does not lack CPUs, "
+            f"yet steps wait {in_ms(wait)}: elements of uneven cost, held back to keep "
             "their order."
         ),
         action=(

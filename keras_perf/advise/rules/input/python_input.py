@@ -13,6 +13,7 @@ from keras_perf.advise.rules.in_a_loop import own_processes
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel
+from keras_perf.records.figures import in_ms
 from keras_perf.records.run.input.pipeline import InputFacts
 from keras_perf.records.run.source_line import SourceLine
 
@@ -60,10 +61,10 @@ def parallel_input(situation: Situation) -> Recommendation | None:
         change,
         title="Make batches in several processes",
         reason=(
-            f"The {named} holds Python's interpreter for {held:.3g} ms of each step, and one "
+            f"The {named} holds Python's interpreter for {in_ms(held)} of each step, and one "
             f"thread at a time can; {model.cores} logical CPUs are there for processes of its own."
             if held
-            else f"Each step waits {wait:.3g} ms for a {named} that {makers}; "
+            else f"Each step waits {in_ms(wait)} for a {named} that {makers}; "
             f"{model.cores} logical CPUs are there to share it."
         ),
         action=_in_processes(kind, situation),

@@ -14,6 +14,7 @@ from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel
 from keras_perf.analyse.refills import refills_of
 from keras_perf.analyse.stage_paces import stage_paces
+from keras_perf.records.figures import in_ms
 from keras_perf.records.run.input.pipeline import Chain, WrittenStage
 from keras_perf.records.run.run_facts import RunFacts
 
@@ -93,14 +94,14 @@ def cheaper_shuffle(situation: Situation) -> Recommendation | None:
     if won < most:
         limit = (
             f" The pipeline is slower than training, which limits what is won to about "
-            f"{_ms(won * refills.each_ms)} each time."
+            f"{in_ms(won * refills.each_ms)} each time."
         )
     return predicted(
         model,
         _less(refills.per_step_ms, won, most),
         title=title,
         reason=(
-            f"{refills.count} epochs began with waiting {_ms(refills.each_ms)} for "
+            f"{refills.count} epochs began with waiting {in_ms(refills.each_ms)} for "
             f"shuffle({shuffle.buffer}) to fill its buffer again, {refills.share:.0%} of the time "
             f"of all steps.{limit} A smaller buffer fills faster too, and mixes less.{moved}"
         ),
@@ -113,10 +114,6 @@ def cheaper_shuffle(situation: Situation) -> Recommendation | None:
             "moved": moves,
         },
     )
-
-
-def _ms(value: float) -> str:
-    return f"{value:,.0f} ms" if value >= 1000 else f"{value:.3g} ms"
 
 
 def _less(per_step_ms: float, won: float, most: float) -> Change:

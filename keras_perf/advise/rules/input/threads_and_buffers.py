@@ -16,6 +16,7 @@ from keras_perf.advise.situation import (
     Situation,
 )
 from keras_perf.advise.step_model import MOSTLY_WAITING, StepModel
+from keras_perf.records.figures import in_ms
 from keras_perf.records.run.input.pipeline import runs_in_pool
 
 
@@ -38,7 +39,7 @@ def prefetch(situation: Situation) -> Recommendation | None:
         change,
         title="Prepare the next batch while the current one trains",
         reason=(
-            f"Each step waits {wait:.3g} ms for input and then works {model.rest_ms:.3g} ms; "
+            f"Each step waits {in_ms(wait)} for input and then works {in_ms(model.rest_ms)}; "
             "with prefetching the shorter of the two disappears behind the longer."
         ),
         action="dataset = dataset.prefetch(tf.data.AUTOTUNE)  # last in the pipeline",
@@ -74,8 +75,8 @@ def parallel_map(situation: Situation) -> Recommendation | None:
         change,
         title=f"Run the map in parallel: stage {stage}",
         reason=(
-            f"The sequential stage {stage} takes {stage_ms:.3g} ms of the "
-            f"{all_ms:.3g} ms that a batch needs ({share:.0%}); {model.cores} logical "
+            f"The sequential stage {stage} takes {in_ms(stage_ms)} of the "
+            f"{in_ms(all_ms)} that a batch needs ({share:.0%}); {model.cores} logical "
             f"CPUs are there to share it.{where(written)}"
         ),
         action=f"dataset = dataset.map({function}, num_parallel_calls=tf.data.AUTOTUNE)",
@@ -124,7 +125,7 @@ def private_threadpool(situation: Situation) -> Recommendation | None:
         change,
         title=f"Let {advised} calls of a map wait at a time",
         reason=(
-            f"Stage {stage} takes {at_work[stage]:.3g} ms a batch over all threads, of which it "
+            f"Stage {stage} takes {in_ms(at_work[stage])} a batch over all threads, of which it "
             f"computes for {1 - waits:.0%} at most and otherwise waits; "
             f"{model.threads.get(stage, 1)} of its calls run at a time, and the pool that runs "
             f"them has {model.pool} threads.{where(written_as(stage, situation.facts))}"

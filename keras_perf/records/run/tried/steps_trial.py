@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from keras_perf.records.figures import in_ms
 from keras_perf.records.shapes import count, each, fact, flag, named, number, text
 
 FACTOR = number(most=1e6)
@@ -67,8 +68,8 @@ class StepsPerExecution:
         if self.in_graph_ms is None or self.per_execution_ms is None:
             return "what was measured is not known."
         figures = (
-            f"a step costs {self.in_graph_ms:.3g} ms inside the graph, "
-            f"an execution {self.per_execution_ms:.3g} ms more"
+            f"a step costs {in_ms(self.in_graph_ms)} inside the graph, "
+            f"an execution {in_ms(self.per_execution_ms)} more"
         )
         number = self.steps_per_execution
         if number > self.present:
@@ -76,7 +77,7 @@ class StepsPerExecution:
             return f"{figures}: {shares}{self._remainder}{self._callbacks}"
         if self.input_wait_ms is not None:
             return (
-                f"no change: input-bound. A{figures[1:]}; {self.input_wait_ms:.3g} ms of the "
+                f"no change: input-bound. A{figures[1:]}; {in_ms(self.input_wait_ms)} of the "
                 "step are waiting for input, which stays whatever the number."
             )
         if self.lost_in_noise:

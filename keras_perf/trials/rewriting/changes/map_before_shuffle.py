@@ -7,6 +7,7 @@ import math
 import tensorflow as tf
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
+from keras_perf.records.figures import in_bytes
 from keras_perf.trials.rewriting.changes.cache import (
     differs_from_pass_to_pass,
     has_cache,
@@ -109,7 +110,7 @@ def _buffers(graph: PipelineGraph, passed: list[NodeDef], last: NodeDef) -> str:
     held = [graph.value(each.input[1]) for each in passed if each.op.startswith("Shuffle")]
     elements = sum(int(each) for each in held if each is not None)
     bytes_each = element_bytes(last)
-    size = f", {elements * bytes_each / 2**20:.3g} MiB" if bytes_each is not None else ""
+    size = f", {in_bytes(elements * bytes_each)}" if bytes_each is not None else ""
     return f"shuffle holds {elements:,} mapped elements{size}" if held else "none besides"
 
 

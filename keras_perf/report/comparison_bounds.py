@@ -1,0 +1,32 @@
+"""What the bounds of a comparison rest on, and what they do not count."""
+
+from __future__ import annotations
+
+from keras_perf.advise.notes.contention import NOTICED_PCT
+from keras_perf.analyse.cpu_share import share_of_cores
+from keras_perf.analyse.summary import Summary
+
+FEW_INTERVALS = 8
+"""Bounds from fewer intervals than these are too narrow: chance has hardly shown itself yet."""
+
+
+def few_intervals(before: Summary, after: Summary) -> str:
+    """A sentence where the runs are short; "" elsewhere."""
+    counts = len(before.intervals), len(after.intervals)
+    if min(counts) >= FEW_INTERVALS:
+        return ""
+    return (
+        f"The bounds rest on {counts[0]} intervals of training before and {counts[1]} after, "
+        "too few to show all of chance: train longer for bounds that hold."
+    )
+
+
+def unequal_load(before: Summary, after: Summary) -> str:
+    """A sentence where other processes used the CPUs in one of the runs; "" elsewhere."""
+    busy = [100 * (1 - share_of_cores(run)) for run in (before, after)]
+    if max(busy) <= NOTICED_PCT:
+        return ""
+    return (
+        f"Other processes used {busy[0]:.0f} % of the CPUs before and {busy[1]:.0f} % after, "
+        "which the bounds do not count: repeat both runs on a quiet machine."
+    )
