@@ -12,6 +12,12 @@ UNKNOWN_GAIN, AT_WORK_GAIN = 0.5, 0.25
 """Of what threads save at best, what is expected where nobody knows whether the function waits,
 and where the CPU time tells that it computes: it may still let go of the interpreter."""
 
+HOLDS_IT = (
+    " It is Python code: a function that computes holds the interpreter, and several threads "
+    "take as long as one; only a function that waits (files, sockets) or releases the lock gains."
+)
+"""Where it is not known to wait."""
+
 
 def calls_python(name: str, facts: RunFacts) -> bool:
     """The function of this stage is Python code, or that of some stage where it is not certain."""
@@ -30,8 +36,22 @@ def useful_threads(situation: Situation, name: str, threads: float, optimism: fl
     """
     if not calls_python(name, situation.facts):
         return threads
-    least = 1 / threads
     waits, at_work = situation.model.waiting_share, _share_at_work(situation, name)
+    return useful_for_python(threads, optimism, waits, at_work)
+
+
+def useful_for_python(
+    threads: float, optimism: float, waits: float = 0.0, at_work: float | None = None
+) -> float:
+    """How many of so many threads shorten what Python code takes.
+
+    Arguments:
+        threads: that there would be.
+        optimism: from −1 to 1.
+        waits: share of its time for which no thread computes, at least.
+        at_work: for which one does, at most; None if not known.
+    """
+    least = 1 / threads
     if waits > MOSTLY_WAITING:
         worst, expected = max(least, 1 - waits), max(least, at_work or 0.0)
     else:
@@ -55,11 +75,7 @@ def about_python(situation: Situation, name: str) -> str:
     known = "Which of these it does was not measured"
     if (_share_at_work(situation, name) or 0.0) >= AT_WORK:
         known = "The CPU time of the process says that it computes"
-    return (
-        " It is Python code: a function that computes holds the interpreter, and several threads "
-        "take as long as one; only a function that waits (files, sockets) or releases the lock "
-        f"gains. {known}; try_advice measures what it gains."
-    )
+    return f"{HOLDS_IT} {known}; try_advice measures what it gains."
 
 
 def _share_at_work(situation: Situation, name: str) -> float | None:

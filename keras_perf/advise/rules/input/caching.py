@@ -130,7 +130,7 @@ def best_place(facts: RunFacts) -> Place | None:
 
 
 def _in_chain(chain: Chain, paces: tuple[StagePace, ...]) -> tuple[WrittenStage, StagePace] | None:
-    same = _same_in_every_pass(chain)
+    same = same_in_every_pass(chain)
     after = running(same[-1], chain, paces) if same else None
     return None if after is None else (same[-1], after)
 
@@ -154,7 +154,7 @@ def _repeated_steps(chains: tuple[Chain, ...], paces: tuple[StagePace, ...]) -> 
     return written[0].elements / max(1e-9, running[0].elements_per_batch)
 
 
-def _same_in_every_pass(chain: Chain) -> list[WrittenStage]:
+def same_in_every_pass(chain: Chain) -> list[WrittenStage]:
     """Stages that do work, from the source on, whose elements do not depend on chance or order."""
     found: list[WrittenStage] = []
     mixed = False
