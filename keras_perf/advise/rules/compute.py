@@ -35,10 +35,10 @@ def stable_shapes(situation: Situation) -> Recommendation | None:
     quickest = min(usual, quickest)
 
     def change(model: StepModel, optimism: float) -> StepModel:
-        # Between the usual step, which follows on compilations, and the quickest ones.
-        expected = (usual + quickest) / 2
+        # What goes is compiling, and what computing takes beyond the usual step; at best that
+        # becomes one of the quickest, which do not follow on a compilation.
         end = quickest if optimism > 0 else 1.0
-        left = expected + abs(optimism) * (end - expected)
+        left = usual + abs(optimism) * (end - usual)
         if padded and optimism < 0:
             left *= 1 - optimism * PADDING
         compiling = 0.1 * max(0.0, -optimism)
@@ -55,6 +55,8 @@ def stable_shapes(situation: Situation) -> Recommendation | None:
         ),
         action=action,
         evidence={"compile_ms": spent, "function_replacements": replaced},
+        # No steady step compiles: what it is of is the training, which also begins and pauses.
+        of="whole",
     )
 
 

@@ -59,13 +59,13 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
         title=title,
         reason=(
             f"Validation takes {spent:.3g} ms for every step of {model.step_ms:.3g} ms, "
-            f"{spent / model.whole_ms:.0%} of the training. Callbacks that watch val_ metrics then "
+            f"{spent / model.training_ms:.0%} of the training. Callbacks that watch val_ metrics then "
             "act as rarely."
         ),
         action=action,
         evidence={
             "validation_ms": spent,
-            "share": spent / model.whole_ms,
+            "share": spent / model.training_ms,
             "present": present,
             "advised": advised,
         },
@@ -116,7 +116,7 @@ def amortize_epoch_callback(situation: Situation) -> Recommendation | None:
         title=f"Do the work of {name}.{hook} every {advised} epochs",
         reason=(
             f"{owner}{at(situation.facts.hook_sources.get(owner))} takes {spent:.3g} ms for every "
-            f"step of {model.step_ms:.3g} ms, {spent / model.whole_ms:.0%} of the training."
+            f"step of {model.step_ms:.3g} ms, {spent / model.training_ms:.0%} of the training."
         ),
         action=action,
         evidence={"owner": owner, "callback_ms": spent, "present": present, "advised": advised},

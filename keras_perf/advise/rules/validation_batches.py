@@ -69,7 +69,7 @@ def larger_validation_batches(situation: Situation) -> Recommendation | None:
         change,
         title=f"Validate in batches of {advised} examples",
         reason=(
-            f"Validation takes {spent / model.whole_ms:.0%} of the training, in batches of "
+            f"Validation takes {spent / model.training_ms:.0%} of the training, in batches of "
             f"{present} examples that take {found.step_ms:.3g} ms each, of which {cost_ms:.3g} ms "
             "are the measured cost of an execution. Without gradients larger batches fit into "
             "memory; what validation tells stays the same, but for rounding."

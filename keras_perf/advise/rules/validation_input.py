@@ -90,9 +90,9 @@ def faster_validation(situation: Situation) -> Recommendation | None:
         model,
         change,
         title=_title(names),
-        reason=_reason(found, paces, chain, remedies, spent / model.whole_ms),
+        reason=_reason(found, paces, chain, remedies, spent / model.training_ms),
         action=_action(chain, remedies),
-        evidence={"validation_ms": spent, "share": spent / model.whole_ms, "changes": names},
+        evidence={"validation_ms": spent, "share": spent / model.training_ms, "changes": names},
         of="whole",
     )
 
