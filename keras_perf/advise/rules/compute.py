@@ -7,6 +7,7 @@ import pandas as pd
 from keras_perf.advise.eager import compiled, cores_used, share_of_operations
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import (
+    has_stable_shapes,
     runs_in_a_graph,
 )
 from keras_perf.advise.rules.in_a_loop import not_eagerly
@@ -21,7 +22,7 @@ PADDING = 0.3
 """What examples that are padded to fewer lengths compute more, at worst."""
 
 
-@rule("stable-shapes")
+@rule("stable-shapes", followed=has_stable_shapes)
 def stable_shapes(situation: Situation) -> Recommendation | None:
     """The train function is traced again and again."""
     spent = situation.model.rest.get("compile", 0.0)
@@ -54,7 +55,13 @@ def stable_shapes(situation: Situation) -> Recommendation | None:
             f"Tracing and compiling after warm-up takes {spent:.3g} ms per step on average: {why}"
         ),
         action=action,
-        evidence={"compile_ms": spent, "function_replacements": replaced},
+        evidence={
+            "compile_ms": spent,
+            "function_replacements": replaced,
+            "jit_compile": bool(situation.facts.settings.jit_compile),
+            "shapes_differ": padded,
+            "rows_differ": situation.facts.input.rows_differ,
+        },
         # No steady step compiles: what it is of is the training, which also begins and pauses.
         of="whole",
     )

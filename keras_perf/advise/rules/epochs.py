@@ -5,10 +5,12 @@ from __future__ import annotations
 from keras_perf.advise.as_written import at
 from keras_perf.advise.code_names import identifier
 from keras_perf.advise.recommendation import Recommendation, predicted
+from keras_perf.advise.rules.followed import validates_less
 from keras_perf.advise.rules.in_a_loop import rarer_evaluation, rarer_work
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel
+from keras_perf.records.run.inference import VALIDATION
 
 RARER = 5
 """Work between epochs is advised to be done so many times less often."""
@@ -20,7 +22,7 @@ KERAS_OWN = ("BackupAndRestore", "ModelCheckpoint", "TensorBoard", "CSVLogger")
 """Callbacks of Keras's that work between epochs; a subclass can let some epochs pass."""
 
 
-@rule("rarer-validation", in_a_loop=rarer_evaluation)
+@rule("rarer-validation", followed=validates_less, in_a_loop=rarer_evaluation)
 def rarer_validation(situation: Situation) -> Recommendation | None:
     """Validation takes a noticeable part of training."""
     model, recorded = situation.model, situation.facts.outside
@@ -53,6 +55,8 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
         action = (
             f"model.fit(..., validation_steps=batches // {RARER})  # of your validation batches"
         )
+    validated = situation.facts.inference.get(VALIDATION)
+    batches = {"batches": validated.steps / validated.calls} if validated and validated.calls else {}
     return predicted(
         model,
         change,
@@ -68,6 +72,7 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
             "share": spent / model.training_ms,
             "present": present,
             "advised": advised,
+            **batches,
         },
         of="whole",
     )

@@ -41,7 +41,7 @@ def test_retracing_is_told_to_stop():
     advice = stable_shapes(situation(compute=6.0, compile=4.0))
     # A tenth of the 4 ms is left at worst.
     assert_predicts(advice, 6.4, 6.0, 6.0)
-    assert advice.evidence == {"compile_ms": 4.0, "function_replacements": 0}
+    assert advice.evidence["compile_ms"] == 4.0
     assert "drop_remainder" in advice.action
 
 
