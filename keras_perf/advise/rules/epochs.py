@@ -56,15 +56,17 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
             f"model.fit(..., validation_steps=batches // {RARER})  # of your validation batches"
         )
     validated = situation.facts.inference.get(VALIDATION)
-    batches = {"batches": validated.steps / validated.calls} if validated and validated.calls else {}
+    batches = (
+        {"batches": validated.steps / validated.calls} if validated and validated.calls else {}
+    )
     return predicted(
         model,
         change,
         title=title,
         reason=(
             f"Validation takes {spent:.3g} ms for every step of {model.step_ms:.3g} ms, "
-            f"{spent / model.training_ms:.0%} of the training. Callbacks that watch val_ metrics then "
-            "act as rarely."
+            f"{spent / model.training_ms:.0%} of the training. Callbacks that watch val_ metrics "
+            "then act as rarely."
         ),
         action=action,
         evidence={

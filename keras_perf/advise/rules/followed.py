@@ -114,7 +114,8 @@ def has_stable_shapes(facts: RunFacts, advice: Recommendation) -> bool | None:
     """Nothing compiles for other shapes, or the function is kept; else the time has to show it."""
     was = advice.evidence
     if was["function_replacements"]:
-        return facts.settings.function_replacements < CLEARLY_LESS * was["function_replacements"]
+        replaced = int(was["function_replacements"])
+        return facts.settings.function_replacements < CLEARLY_LESS * replaced
     if was["jit_compile"] and facts.settings.jit_compile is False:
         return True
     if was["shapes_differ"]:

@@ -55,7 +55,8 @@ step                10.000   100%
 with prefetching the shorter of the two disappears behind the longer.
        dataset = dataset.prefetch(tf.data.AUTOTUNE)  # last in the pipeline
 
-3. Do the work of Mine.on_train_batch_end every 20 steps [amortize-callback]  1.04× (1.00–1.20) of a step
+3. Do the work of Mine.on_train_batch_end every 20 steps [amortize-callback]  1.04× (1.00–1.20) \
+of a step
    Mine.on_train_batch_end takes 0.4 ms of every step of 10 ms; every 20 steps it leaves 0.02 ms.
        class Mine(keras.callbacks.Callback):
            calls = 0
@@ -189,7 +190,9 @@ def test_what_pays_only_after_another_change_says_so():
         )
     )
     line = next(line for line in str(found).splitlines() if "[amortize-callback]" in line)
-    assert line.endswith("[amortize-callback]  2.04× of a step once those above are done, nothing alone")
+    assert line.endswith(
+        "[amortize-callback]  2.04× of a step once those above are done, nothing alone"
+    )
 
 
 # -- figures -----------------------------------------------------------------------------
