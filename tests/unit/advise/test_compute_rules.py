@@ -69,6 +69,19 @@ def test_an_axis_that_varies_is_told_from_a_partial_batch():
     assert "len(x) // batch_size" in told(rows_differ=True, input_kind="arrays").action
 
 
+def test_for_each_length_that_is_left_xla_compiles_once():
+    # 40 compilations of 200 ms in 200 steps: four of them are 4 ms a step, and one is 1 ms.
+    totals = [{"cause": "xla-recompile", "count": 40, "total_ms": 8000.0}]
+    context = {"shapes_differ": True, "event_totals": totals}
+    advice = stable_shapes(situation(compute=2.0, compile=40.0, context=context))
+    assert_predicts(advice, 2 * 1.3 + 4, 2 + 4, 2 + 1, before=42.0)
+    assert advice.reason.endswith("The prediction compiles for 4 lengths, at best for one.")
+    one_shape = stable_shapes(
+        situation(compute=2.0, compile=40.0, context=context | {"shapes_differ": False})
+    )
+    assert_predicts(one_shape, 2 + 4, 2, 2, before=42.0)
+
+
 def test_where_rows_are_dropped_already_that_is_not_told():
     advice = stable_shapes(situation(compute=6.0, compile=4.0, context={"rows_differ": False}))
     assert "drop_remainder" not in advice.action
