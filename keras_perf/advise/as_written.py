@@ -31,7 +31,13 @@ def running(written: WrittenStage, chain: Chain, paces: tuple[StagePace, ...]) -
 
 def written_as(name: str, facts: RunFacts) -> WrittenStage | None:
     """What runs under this name, such as `Map (2)`; None where that is not certain."""
-    paces, chains = stage_paces(facts), facts.input.chains
+    return written_in(facts.input.chains, stage_paces(facts), name)
+
+
+def written_in(
+    chains: tuple[Chain, ...], paces: tuple[StagePace, ...], name: str
+) -> WrittenStage | None:
+    """The same of any pipeline, as it is written and as it runs."""
     for stage in chains[0] if len(chains) == 1 else ():
         if stage.kind in WORK:
             pace = running(stage, chains[0], paces)

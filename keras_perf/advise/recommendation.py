@@ -21,13 +21,14 @@ class Recommendation:
         title: a line.
         reason: what was measured and what follows.
         action: code to paste.
-        predicted_speedup: of the step alone, from this change alone; at least 1.
+        predicted_speedup: of what `of` names, from this change alone; at least 1.
         low, high: bounds of it, from the model's pessimistic and optimistic ends.
         evidence: the figures it rests on; of a number to set also what is `present` and what is
             `advised`.
         speedup_after_others: where it buys nothing alone, what it does once those before it
             are done.
-        of: what gets faster: the `step`, or the `whole` training with what lies between epochs.
+        of: what gets faster: the `step`, or the `whole` training that was observed, with what lies
+            between epochs and its start-up.
         tried: the speed-up was measured on the training itself, and its bounds are those of the
             measurement.
     """
@@ -48,7 +49,7 @@ class Recommendation:
 
 def cost_ms(model: StepModel, of: Literal["step", "whole"]) -> float:
     """What a recommendation makes smaller; never 0."""
-    return max(1e-9, model.step_ms if of == "step" else model.whole_ms)
+    return max(1e-9, model.step_ms if of == "step" else model.training_ms)
 
 
 def predicted(

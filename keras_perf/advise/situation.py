@@ -9,6 +9,7 @@ from keras_perf.advise.interpreter import HELD_MS, cpu_beside_ms, interpreter_ms
 from keras_perf.advise.step_model import INSIDE, StepModel
 from keras_perf.analyse.cpu_share import share_of_cores
 from keras_perf.analyse.stage_paces import stage_paces
+from keras_perf.analyse.start_up import start_up_ms
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.run.run_facts import RunFacts
 
@@ -161,6 +162,7 @@ def situation_of(summary: Summary) -> Situation:
             threads={pace.name: pace.threads for pace in paces},
             on_gpu=bool(summary.facts.machine.training_gpus),
             outside=summary.outside,
+            start_up_ms=start_up_ms(summary) or 0.0,
             undisturbed_ms=_undisturbed_ms(summary),
             pool=summary.facts.pool,
             waiting_share=_waiting_share(summary),

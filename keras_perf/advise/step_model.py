@@ -39,6 +39,7 @@ class StepModel:
         threads: how many threads each stage keeps busy; one where it is not named.
         on_gpu: the compute part does not need the CPU.
         outside: milliseconds per step of what lies between epochs.
+        start_up_ms: milliseconds per step of what was done once, before steps were steady.
         undisturbed_ms: compute, with dispatch, of the steps that were quickest; None where it is
             not known.
         pool: threads that run the functions of parallel maps.
@@ -55,6 +56,7 @@ class StepModel:
     threads: Mapping[str, int] = field(default_factory=dict)
     on_gpu: bool = False
     outside: Mapping[str, float] = field(default_factory=dict)
+    start_up_ms: float = 0.0
     undisturbed_ms: float | None = None
     pool: int = 1
     waiting_share: float = 0.0
@@ -87,6 +89,11 @@ class StepModel:
     def whole_ms(self) -> float:
         """A step with its share of what lies between epochs."""
         return self.step_ms + sum(self.outside.values())
+
+    @property
+    def training_ms(self) -> float:
+        """A step with its share of all that this training took."""
+        return self.whole_ms + self.start_up_ms
 
     @property
     def idle_share(self) -> float:

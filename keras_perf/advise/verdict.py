@@ -34,9 +34,14 @@ def gain_between_epochs(model: StepModel) -> float:
     return model.whole_ms / max(1e-9, without.whole_ms)
 
 
-def _of_the_whole(gain: float, model: StepModel) -> float:
-    """A step's speed-up as one of the whole training."""
-    return model.whole_ms / max(1e-9, model.whole_ms - model.step_ms * (1 - 1 / gain))
+def _without(saved_ms: float, of_ms: float) -> float:
+    """Speed-up of what takes so long, if so much of it were gone."""
+    return of_ms / max(1e-9, of_ms - saved_ms)
+
+
+def _saved_ms(gain: float, model: StepModel) -> float:
+    """Of a step, by a speed-up of it."""
+    return model.step_ms * (1 - 1 / gain)
 
 
 def verdict_of(situation: Situation) -> tuple[str, str]:
@@ -53,22 +58,26 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
     outside = situation.model.outside
     spent = outside.get("epoch_callbacks", 0.0)
     most = spent >= max(outside.values(), default=0.0)
-    if most and between >= WORTHWHILE and between > _of_the_whole(found[verdict], situation.model):
+    # The start-up, which a longer training has once too, decides nothing.
+    of_steps = _without(_saved_ms(found[verdict], situation.model), situation.model.whole_ms)
+    if most and between >= WORTHWHILE and between > of_steps:
         who = "between epochs callbacks take"
         if situation.facts.settings.in_a_loop:
             who = "outside of the steps the loop's own work takes"
         return "callback-bound", (
             f"{who} {in_ms(spent)} for each step of "
-            f"{in_ms(summary.step_ms)}; without, training would be {between:.2f}× as fast."
+            f"{in_ms(summary.step_ms)}; without, training would be "
+            f"{_without(spent, situation.model.training_ms):.2f}× as fast."
         )
     if verdict == "input-bound" and found[verdict] >= WORTHWHILE and (tried := _tried(situation)):
-        return verdict, f"{tried}training would be {found[verdict]:.2f}× as fast without its input."
+        faster = _faster(verdict, found[verdict], situation.model)
+        return verdict, f"{tried}{faster} without its input."
     if verdict == "input-bound" and situation.interpreter_ms and found[verdict] >= WORTHWHILE:
         return verdict, (
             f"Python code of the input pipeline holds the interpreter for "
             f"{in_ms(situation.interpreter_ms)} of each step of {in_ms(summary.step_ms)}. Entering "
             f"and leaving the train function waits for it, which shows as compute; without, "
-            f"training would be {found[verdict]:.2f}× as fast."
+            f"{_faster(verdict, found[verdict], situation.model)}."
         )
     if not situation.input_measured and _mostly_idle(situation, found[verdict]):
         return "input-bound", (
@@ -214,8 +223,15 @@ def _because(verdict: str, gain: float, situation: Situation) -> str:
         spent = sum(summary.parts.get(name, 0.0) for name in names)
         what = " and ".join(name.replace("_", " ") for name in names)
     without = "compiled" if verdict == "eager-bound" else "without"
-    whole = _of_the_whole(gain, situation.model)
-    faster = f"training would be {gain:.2f}× as fast."
-    if gain > CLEARLY_MORE * whole:
-        faster = f"a step would be {gain:.2f}× as fast, the whole training {whole:.2f}×."
-    return f"{what}: {in_ms(spent)} of each step; {without}, {faster}{shared}"
+    faster = _faster(verdict, gain, situation.model)
+    return f"{what}: {in_ms(spent)} of each step; {without}, {faster}.{shared}"
+
+
+def _faster(verdict: str, gain: float, model: StepModel) -> str:
+    """By how much, and of what; of compiling, which no steady step does, of the training only."""
+    whole = _without(_saved_ms(gain, model), model.training_ms)
+    if gain <= CLEARLY_MORE * whole:
+        return f"training would be {gain:.2f}× as fast"
+    if verdict == "compile-bound":
+        return f"the whole training, start-up included, would be {whole:.2f}× as fast"
+    return f"a step would be {gain:.2f}× as fast, the whole training {whole:.2f}×"

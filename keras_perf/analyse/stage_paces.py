@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from keras_perf.records.run.input.pipeline import Stage
@@ -48,8 +49,12 @@ def stage_paces(facts: RunFacts) -> tuple[StagePace, ...]:
 
     What they cannot see: that threads may wait for each other, or for a core.
     """
-    recorded = facts.input.stages
-    threads = [stage.threads(facts.pool) for stage in recorded]
+    return paces_of(facts.input.stages, facts.pool)
+
+
+def paces_of(recorded: Sequence[Stage], pool: int) -> tuple[StagePace, ...]:
+    """The same of any pipeline, whose maps run in a pool of so many threads."""
+    threads = [stage.threads(pool) for stage in recorded]
     times = [stage.cost_ms / count for stage, count in zip(recorded, threads, strict=True)]
     whole, slowest = sum(times), max(times, default=0.0)
     return tuple(

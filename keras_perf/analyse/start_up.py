@@ -17,6 +17,9 @@ from keras_perf.records.run.start_up import StartUp
 SLOW = 1.25
 """Steps that take so many times the usual are not steady yet."""
 
+IN_THE_MEANS = "later_"
+"""Parts that lie after the warm-up begin with this."""
+
 ENOUGH_INTERVALS = 6
 """Of fewer the later half does not tell what is usual."""
 
@@ -69,6 +72,23 @@ def start_up_time(summary: Summary) -> StartUpTime | None:
         known.before_first_step_s + other_s + measured_s,
         _fill_s(summary.facts, known.first_batch_s),
     )
+
+
+def training_ms(summary: Summary, *, with_start_up: bool = True) -> float:
+    """A step with its share of all else: of what lies between epochs, and of the start-up."""
+    return summary.whole_ms + (start_up_ms(summary) or 0.0 if with_start_up else 0.0)
+
+
+def start_up_ms(summary: Summary) -> float | None:
+    """Start-up for each step of the `fit`, but for what lies in the steps' means; None if unknown.
+
+    It is there once, however long the training: of a longer one it is less.
+    """
+    spent, steps = start_up_time(summary), summary.facts.length.steps
+    if spent is None or not steps:
+        return None
+    once_s = sum(s for name, s in spent.parts.items() if not name.startswith(IN_THE_MEANS))
+    return 1e3 * once_s / steps
 
 
 def _first_execution(known: StartUp, step_s: float) -> dict[str, float]:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from keras_perf.analyse.change import Change, examples_ratio, summary_change
 from keras_perf.analyse.resampling import speedup_interval
+from keras_perf.analyse.start_up import start_up_ms, training_ms
 from keras_perf.report.advice_in_comparison import AdviceTaken, advice_taken
 from keras_perf.report.comparison_bounds import few_intervals, unequal_load
 from keras_perf.report.diagnosis import Diagnosis, diagnose
@@ -32,8 +33,8 @@ class Comparison:
         speedup: how many times as fast `after` is, per example where both runs know their
             batch size, else per step.
         low, high: 90 % interval of it, from resampling the runs' intervals.
-        whole_speedup: the same of the whole training, with what lies between epochs (validation,
-            callbacks' epoch hooks); equal to `speedup` where that was not measured in both runs.
+        whole_speedup: the same with what lies between epochs (validation, callbacks' epoch
+            hooks) and with the start-up; equal to `speedup` where that is not known.
         before, after: their diagnoses.
     """
 
@@ -227,7 +228,11 @@ def comparison_of(first: Diagnosis, second: Diagnosis) -> Comparison:
     speedup = first.summary.step_ms / second.summary.step_ms
     whole = speedup
     if first.summary.outside and second.summary.outside:
-        whole = first.summary.whole_ms / second.summary.whole_ms
+        known = all(start_up_ms(each.summary) is not None for each in (first, second))
+        before_ms, after_ms = (
+            training_ms(each.summary, with_start_up=known) for each in (first, second)
+        )
+        whole = before_ms / after_ms
     return Comparison(
         speedup * per_example,
         low * per_example,

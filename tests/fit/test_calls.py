@@ -30,7 +30,8 @@ def about_calls(log_dir):
     """What a diagnosis says of them."""
     found = kp.diagnose(log_dir)
     notes = [note for note in found.notes if "waits for its input" in note or "a call" in note]
-    return notes, [each for each in found.recommendations if each.id == "call-the-model"]
+    named = ("call-the-model", "faster-validation")
+    return notes, [each for each in found.recommendations if each.id in named]
 
 
 def assert_waited(call, slept):
@@ -80,10 +81,12 @@ def test_slow_validation_and_predict_in_a_loop_are_named_and_training_is_unchang
     # The first traces the predict function, whose time is known from then on.
     assert (predicts.calls, predicts.timed, predicts.executions) == (10, 9, 9)
     assert predicts.examples == 9
-    [note], [advice] = about_calls(tmp_path)
-    assert "Validation waits for its input" in note
-    assert "map(sleep, num_parallel_calls=tf.data.AUTOTUNE)" in note
-    assert advice.evidence["owner"] == "Shows.on_epoch_end"
+    notes, found = about_calls(tmp_path)
+    advice = {each.id: each for each in found}
+    assert notes == []
+    assert "waits for its own input" in advice["faster-validation"].reason
+    assert "map(sleep, num_parallel_calls=tf.data.AUTOTUNE)" in advice["faster-validation"].action
+    assert advice["call-the-model"].evidence["owner"] == "Shows.on_epoch_end"
     spent_s = facts.outside.epoch_callbacks_s["Shows.on_epoch_end"]
     assert FOUND * spent_s <= predicts.spent_s <= spent_s
     scalars = fits_of(tmp_path)["perf"][-1].scalars

@@ -1,7 +1,9 @@
 """try_advice: measured on the training itself, which is as it was afterwards."""
 
 import gc
+import os
 import random
+import signal
 import time
 
 import keras
@@ -13,6 +15,7 @@ import keras_perf as kp
 from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.measuring.progress import Progress
 from keras_perf.trials.rewriting import side_by_side
+from keras_perf.trials.train_functions.restored import KeptState
 from keras_perf.trials.training import budget, running, search, trier
 
 FEATURES = 8
@@ -147,6 +150,55 @@ def test_ctrl_c_ends_the_trials_and_keeps_what_is_known(monkeypatch):
 
 
 @pytest.mark.usefixtures("short_slices")
+def test_an_interrupt_between_two_assignments_of_a_step_leaves_no_half_of_it():
+    class Counts(keras.layers.Layer):
+        """Has counted a step when it is interrupted, whose weights are still to be changed."""
+
+        calls = 0
+
+        def build(self, shape):
+            self.seen = self.add_weight(shape=(), initializer="zeros", trainable=False)
+
+        def call(self, x):
+            self.seen.assign_add(1.0)
+            Counts.calls += 1
+            if Counts.calls > 20:
+                raise KeyboardInterrupt
+            return x
+
+    keras.utils.set_random_seed(3)
+    layers = [keras.Input((FEATURES,)), Counts(), keras.layers.Dense(1)]
+    model, data = keras.Sequential(layers), rows().batch(8)
+    model.compile("adam", "mse", run_eagerly=True, metrics=["mae"])
+    model.fit(data, shuffle=False, verbose=0)
+    before = state(model)
+    assert kp.try_advice(model, data).trials.stopped == "an interrupt"
+    assert Counts.calls == 21
+    assert_equal(state(model), before)
+
+
+def test_ctrl_c_between_two_variables_that_are_put_back_waits_for_all_of_them(monkeypatch):
+    model = dense()
+    model.fit(rows().batch(8), shuffle=False, verbose=0)
+    before, kept = state(model), KeptState(model)
+    model.fit(rows().batch(8), shuffle=False, verbose=0)
+    kind = type(model.weights[0].value)
+    assign, assigned = kind.assign, []
+
+    def interrupted(self, *arguments, **options):
+        assigned.append(self)
+        if len(assigned) == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+        return assign(self, *arguments, **options)
+
+    monkeypatch.setattr(kind, "assign", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        kept.put_back()
+    assert len(assigned) > 2
+    assert_equal(state(model), before)
+
+
+@pytest.mark.usefixtures("short_slices")
 def test_what_xla_refuses_is_told_and_costs_nothing():
     model = keras.Sequential(
         [
@@ -276,6 +328,27 @@ def test_where_nothing_pays_alone_nothing_is_tried_together(monkeypatch):
     assert found.changes == ()
     assert found.gain == 1.0
     assert not left
+
+
+@pytest.mark.parametrize(("batch_ms", "first"), [(5.0, "parallel-map"), (1.0, "tune-gc")])
+def test_where_lengths_differ_the_slower_of_input_and_step_is_tried_first(
+    monkeypatch, batch_ms, first
+):
+    def ones(length):
+        return tf.ones([4, length, FEATURES]), tf.ones([4, length, 1])
+
+    said = []
+    monkeypatch.setattr(Progress, "tries", lambda self, what, left_s: said.append(what))
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: 0)
+    in_this_order(monkeypatch, [READY, *[NOISE] * 20])
+    # A step takes 10 ms, and its ready batch, of one length, does not stand for all of them.
+    monkeypatch.setattr(search.EndlessPipeline, "batch_ms", lambda self: batch_ms)
+    model = keras.Sequential([keras.Input((None, FEATURES)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse", jit_compile=False)
+    kp.try_advice(model, tf.data.Dataset.range(5, 12).map(ones), budget_s=1e4)
+    changes = [what.split(" (")[0] for what in said if " (" in what]
+    of_input, of_step = changes.index("parallel-map"), changes.index("tune-gc")
+    assert (of_input < of_step) == (first == "parallel-map")
 
 
 def test_input_that_costs_nothing_is_left_alone(monkeypatch):

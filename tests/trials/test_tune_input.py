@@ -14,6 +14,8 @@ import keras_perf as kp
 from keras_perf.trials import tune_input as module_under_test
 from keras_perf.trials.rewriting import side_by_side as module
 from keras_perf.trials.rewriting.changes import Change
+from keras_perf.trials.rewriting.changes.cache import cache
+from keras_perf.trials.rewriting.own_copy import require_graph
 from keras_perf.trials.rewriting.same_elements import checksums
 from keras_perf.trials.rewriting.side_by_side import Pair
 
@@ -111,6 +113,11 @@ def test_a_pass_that_takes_too_long_is_not_cached():
     tuned = kp.tune_input(endless)
     assert any(each.id == "cache" and "pass" in each.why for each in tuned.not_done)
     assert tuned.dataset.cardinality() == endless.cardinality()
+
+
+def test_the_price_of_a_cache_names_the_pass_that_fills_it():
+    [found] = cache(require_graph(rows().batch(4).map(lambda x: x + 1)))
+    assert "the first pass, which fills it, is not in the gain" in found.costs
 
 
 def test_what_does_not_fit_into_memory_is_not_cached(monkeypatch):

@@ -47,7 +47,7 @@ def notes_of(situation: Situation, verdict: str, advised: Collection[str]) -> It
     ]
     yield from of_this_input or slow_input_notes(situation, verdict, advised)
     yield from reading_notes(summary, verdict)
-    yield from inference_notes(summary)
+    yield from inference_notes(summary, advised)
     yield from trial_notes(summary.facts, advised)
     yield from settings_notes(summary.facts)
     yield from step_notes(summary.facts)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
+from keras_perf.advise.as_written import at, function_of, written_in
 from keras_perf.advise.code_names import identifier
 from keras_perf.advise.situation import FETCHED_MS
+from keras_perf.analyse.stage_paces import StagePace, paces_of
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import figure, in_ms
 from keras_perf.records.run.inference import PREDICT, VALIDATION, Inference
@@ -28,17 +30,24 @@ MANY = 10
 """Batches from which a mean tells something."""
 
 
-def inference_notes(summary: Summary) -> Iterator[str]:
-    """A sentence or several for each kind of call that has a cause worth naming."""
+def inference_notes(summary: Summary, advised: Collection[str] = ()) -> Iterator[str]:
+    """A sentence or several for each kind of call that has a cause worth naming.
+
+    Arguments:
+        summary: of a run.
+        advised: ids of the recommendations, which say with figures what a note would repeat.
+    """
     for kind, found in summary.facts.inference.items():
         outside = summary.outside.get("validation", 0.0)
         if kind == VALIDATION and outside < NOTICED * summary.whole_ms:
             continue
         who = "Validation" if kind == VALIDATION else f"`{kind}`"
         yield from _loop(kind, found)
-        yield from _input(kind, who, found, summary.facts.pool)
+        if kind != VALIDATION or "faster-validation" not in advised:
+            yield from _input(kind, who, found, summary.facts.pool)
         yield from _tracing(who, found)
-        yield from _overhead(who, found, summary.facts)
+        if kind != VALIDATION or "larger-validation-batches" not in advised:
+            yield from _overhead(who, found, summary.facts)
 
 
 def _loop(kind: str, found: Inference) -> Iterator[str]:
@@ -73,11 +82,22 @@ def _input(kind: str, who: str, found: Inference, pool: int) -> Iterator[str]:
     told = [f"{who} waits for its input: {in_ms(wait_ms)} of {in_ms(found.step_ms)} a batch."]
     if kind == VALIDATION:
         told.append("Its pipeline is its own: advice on the training's leaves it as it is.")
-    paces = {stage.name: stage.cost_ms / stage.threads(pool) for stage in found.stages}
-    if paces:
-        slowest = max(paces, key=lambda name: paces[name])
-        told.append(f"Its slowest stage is {slowest}, {in_ms(paces[slowest])} a batch.")
+    if paces := paces_of(found.stages, pool):
+        slowest = max(paces, key=lambda pace: pace.ms)
+        named = _as_the_user_calls_it(slowest, found, paces)
+        told.append(f"Its slowest stage is {named}, {in_ms(slowest.ms)} a batch.")
     yield " ".join([*told, _remedy(found)])
+
+
+def _as_the_user_calls_it(
+    slowest: StagePace, found: Inference, paces: tuple[StagePace, ...]
+) -> str:
+    """What is written, with its line; the stage that runs where that is not certain."""
+    chains = found.dataset.chains if found.dataset is not None else ()
+    written = written_in(chains, paces, slowest.name)
+    if written is None:
+        return slowest.stage.name
+    return f"{written.kind}({function_of(written, 'your_function')}){at(written.source)}"
 
 
 def _remedy(found: Inference) -> str:

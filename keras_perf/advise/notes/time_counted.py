@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from keras_perf.analyse.start_up import training_ms
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import in_ms
 
@@ -19,7 +20,7 @@ def time_notes(summary: Summary) -> Iterator[str]:
         "and epoch boundaries are left out."
     )
     if outside := summary.outside:
-        share = {name: ms / summary.whole_ms for name, ms in outside.items()}
+        share = {name: ms / training_ms(summary) for name, ms in outside.items()}
         where, work = "between epochs", "callbacks"
         if in_loop:
             where, work = "in the loop", "checkpoints and the like"

@@ -34,6 +34,8 @@ from keras_perf.advise.rules.on_a_gpu import (
 )
 from keras_perf.advise.rules.predict_calls import call_the_model
 from keras_perf.advise.rules.rule import Followed, Rule
+from keras_perf.advise.rules.validation_batches import larger_validation_batches
+from keras_perf.advise.rules.validation_input import faster_validation
 from keras_perf.advise.rules.workers import (
     balance_workers,
     fewer_exchanges,
@@ -43,6 +45,9 @@ from keras_perf.advise.situation import Situation
 
 WORTH_SAYING = 1.02
 """Below this predicted speed-up a recommendation is left out."""
+
+LOSES_NOTHING = {"rarer-validation": ("faster-validation", "larger-validation-batches")}
+"""Advice that loses information, and what is told before it because it loses none."""
 
 RULES: tuple[Rule, ...] = (
     prefetch,
@@ -58,6 +63,8 @@ RULES: tuple[Rule, ...] = (
     call_the_model,
     raise_steps_per_execution,
     tune_gc,
+    faster_validation,
+    larger_validation_batches,
     rarer_validation,
     amortize_epoch_callback,
     stable_shapes,
@@ -93,6 +100,7 @@ def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
         key=lambda advice: advice.change(situation.model, 0.0).whole_ms,
     )
     left = [advice for advice in found if advice not in chosen]
+    chosen = _without_loss_first(chosen)
     model = situation.model
     for advice in chosen:
         model = advice.change(model, 0.0)
@@ -107,6 +115,18 @@ def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
         chosen.append(replace(best, speedup_after_others=gain))
     by = uncertainty(situation)
     return tuple(_with_wider_bounds(advice, by) for advice in chosen)
+
+
+def _without_loss_first(chosen: list[Recommendation]) -> list[Recommendation]:
+    """What loses something stands behind what gains by the same part and loses nothing."""
+    ids = [each.id for each in chosen]
+    for losing, others in LOSES_NOTHING.items():
+        place = max((ids.index(id) for id in others if id in ids), default=-1)
+        if losing in ids[:place]:
+            late = chosen[ids.index(losing)]
+            chosen = [*chosen[: place + 1], late, *chosen[place + 1 :]]
+            chosen.remove(late)
+    return chosen
 
 
 def _with_wider_bounds(advice: Recommendation, by: float) -> Recommendation:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from keras_perf.advise.recommendation import Change, Recommendation
+from keras_perf.advise.rules.input.caching import best_place
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel
 from keras_perf.records.figures import in_ms
@@ -86,7 +87,7 @@ def as_tried(situation: Situation, found: Iterable[Recommendation]) -> list[Reco
             if id not in MORE_OF_INPUT or not _input_is_free(trials):
                 kept.append(advised[id])
         elif paid is not None and (paid.stands_alone or id in on_top or unfinished):
-            advice = _in_place_of(advised.get(id), paid)
+            advice = _with_first_pass(_in_place_of(advised.get(id), paid), paid, situation)
             kept.append(replace(advice, change=_as_measured(on_top.get(id, paid), trials)))
     return kept
 
@@ -169,6 +170,25 @@ def _in_place_of(advice: Recommendation | None, tried: TriedChange) -> Recommend
         evidence,
         tried=True,
     )
+
+
+def _with_first_pass(
+    advice: Recommendation, tried: TriedChange, situation: Situation
+) -> Recommendation:
+    """A cache is tried filled; over a training it gains less, for the first pass fills it."""
+    place, epochs = best_place(situation.facts), situation.facts.length.epochs
+    passes = place.passes if place is not None else float(epochs or 0)
+    if tried.id != "cache" or passes < 1:
+        return advice
+    gain, low, high = (
+        passes / (1 + (passes - 1) / each) for each in (tried.gain, tried.low, tried.high)
+    )
+    told = (
+        f" Over the {passes:.0f} passes of this training, the first of which fills the cache, "
+        f"steps are {gain:.2f}× ({low:.2f}–{high:.2f}) as fast."
+    )
+    evidence = {**advice.evidence, "passes": passes, "gain_of_all_passes": gain}
+    return replace(advice, reason=f"{advice.reason}{told}", evidence=evidence)
 
 
 def _before_and_after(tried: TriedChange) -> str:

@@ -7,13 +7,16 @@ import pandas as pd
 from keras_perf.advise.eager import compiled, cores_used, share_of_operations
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import (
+    has_stable_shapes,
     runs_in_a_graph,
 )
 from keras_perf.advise.rules.in_a_loop import not_eagerly
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import INSIDE, StepModel
+from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import in_ms
+from keras_perf.records.run.outlier import Cause
 
 WORTH_MENDING = 0.02
 """Compiling that takes less than this share of a step may be a stall that was taken for it."""
@@ -22,7 +25,11 @@ PADDING = 0.3
 """What examples that are padded to fewer lengths compute more, at worst."""
 
 
-@rule("stable-shapes")
+FEW_LENGTHS = 4
+"""Batches of few lengths are expected to have so many, of one at best: XLA compiles for each."""
+
+
+@rule("stable-shapes", followed=has_stable_shapes)
 def stable_shapes(situation: Situation) -> Recommendation | None:
     """The train function is traced again and again."""
     spent = situation.model.rest.get("compile", 0.0)
@@ -36,17 +43,19 @@ def stable_shapes(situation: Situation) -> Recommendation | None:
     quickest = min(usual, quickest)
 
     def change(model: StepModel, optimism: float) -> StepModel:
-        # Between the usual step, which follows on compilations, and the quickest ones.
-        expected = (usual + quickest) / 2
+        # What goes is compiling, and what computing takes beyond the usual step; at best that
+        # becomes one of the quickest, which do not follow on a compilation.
         end = quickest if optimism > 0 else 1.0
-        left = expected + abs(optimism) * (end - expected)
+        left = usual + abs(optimism) * (end - usual)
         if padded and optimism < 0:
             left *= 1 - optimism * PADDING
-        compiling = 0.1 * max(0.0, -optimism)
+        compiling = _compiling_left(situation, optimism)
         return model.with_rest({"compile": compiling, **dict.fromkeys(INSIDE, left)})
 
     replaced = situation.facts.settings.function_replacements
     title, why, action = _what_changes(situation)
+    if padded and _compiling_left(situation, 0.0):
+        why += f" The prediction compiles for {FEW_LENGTHS} lengths, at best for one."
     return predicted(
         situation.model,
         change,
@@ -55,7 +64,15 @@ def stable_shapes(situation: Situation) -> Recommendation | None:
             f"Tracing and compiling after warm-up takes {in_ms(spent)} per step on average: {why}"
         ),
         action=action,
-        evidence={"compile_ms": spent, "function_replacements": replaced},
+        evidence={
+            "compile_ms": spent,
+            "function_replacements": replaced,
+            "jit_compile": bool(situation.facts.settings.jit_compile),
+            "shapes_differ": padded,
+            "rows_differ": situation.facts.input.rows_differ,
+        },
+        # No steady step compiles: what it is of is the training, which also begins and pauses.
+        of="whole",
     )
 
 
@@ -97,6 +114,28 @@ def _what_changes(situation: Situation) -> tuple[str, str, str]:
         "the last batch of an epoch has fewer rows than the others.",
         action,
     )
+
+
+def _compiling_left(situation: Situation, optimism: float) -> float:
+    """Share of compiling that stays: at worst a tenth, and once for each length that is left."""
+    at_least, summary = 0.1 * max(0.0, -optimism), situation.summary
+    spent_ms = situation.model.rest.get("compile", 0.0)
+    steps = situation.facts.length.steps or summary.steps
+    each_ms = _compilation_ms(summary)
+    if not situation.facts.input.shapes_differ or not each_ms or not spent_ms or not steps:
+        return at_least
+    lengths = 1 if optimism > 0 else FEW_LENGTHS
+    return min(1.0, max(at_least, lengths * each_ms / steps / spent_ms))
+
+
+def _compilation_ms(summary: Summary) -> float | None:
+    """One of XLA's compilations, as a trace or the longest steps show it; None if neither does."""
+    traced = summary.compiling
+    if traced is not None and traced.share:
+        return traced.compile_ms / traced.share
+    totals = [t for t in summary.facts.outliers.event_totals if t.cause == Cause.RECOMPILE.value]
+    count = sum(total.count for total in totals)
+    return sum(total.total_ms for total in totals) / count if count else None
 
 
 def _usual_share_of_compute(intervals: pd.DataFrame) -> float:

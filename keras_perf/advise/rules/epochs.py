@@ -5,11 +5,13 @@ from __future__ import annotations
 from keras_perf.advise.as_written import at
 from keras_perf.advise.code_names import identifier
 from keras_perf.advise.recommendation import Recommendation, predicted
+from keras_perf.advise.rules.followed import validates_less
 from keras_perf.advise.rules.in_a_loop import rarer_evaluation, rarer_work
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel
 from keras_perf.records.figures import in_ms
+from keras_perf.records.run.inference import VALIDATION
 
 RARER = 5
 """Work between epochs is advised to be done so many times less often."""
@@ -21,7 +23,7 @@ KERAS_OWN = ("BackupAndRestore", "ModelCheckpoint", "TensorBoard", "CSVLogger")
 """Callbacks of Keras's that work between epochs; a subclass can let some epochs pass."""
 
 
-@rule("rarer-validation", in_a_loop=rarer_evaluation)
+@rule("rarer-validation", followed=validates_less, in_a_loop=rarer_evaluation)
 def rarer_validation(situation: Situation) -> Recommendation | None:
     """Validation takes a noticeable part of training."""
     model, recorded = situation.model, situation.facts.outside
@@ -54,21 +56,26 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
         action = (
             f"model.fit(..., validation_steps=batches // {RARER})  # of your validation batches"
         )
+    validated = situation.facts.inference.get(VALIDATION)
+    batches = (
+        {"batches": validated.steps / validated.calls} if validated and validated.calls else {}
+    )
     return predicted(
         model,
         change,
         title=title,
         reason=(
             f"Validation takes {in_ms(spent)} for every step of {in_ms(model.step_ms)}, "
-            f"{spent / model.whole_ms:.0%} of the training. Callbacks that watch val_ metrics then "
-            "act as rarely."
+            f"{spent / model.training_ms:.0%} of the training. Callbacks that watch val_ metrics "
+            "then act as rarely."
         ),
         action=action,
         evidence={
             "validation_ms": spent,
-            "share": spent / model.whole_ms,
+            "share": spent / model.training_ms,
             "present": present,
             "advised": advised,
+            **batches,
         },
         of="whole",
     )
@@ -117,7 +124,7 @@ def amortize_epoch_callback(situation: Situation) -> Recommendation | None:
         title=f"Do the work of {name}.{hook} every {advised} epochs",
         reason=(
             f"{owner}{at(situation.facts.hook_sources.get(owner))} takes {in_ms(spent)} for every "
-            f"step of {in_ms(model.step_ms)}, {spent / model.whole_ms:.0%} of the training."
+            f"step of {in_ms(model.step_ms)}, {spent / model.training_ms:.0%} of the training."
         ),
         action=action,
         evidence={"owner": owner, "callback_ms": spent, "present": present, "advised": advised},

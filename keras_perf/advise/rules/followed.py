@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from keras_perf.advise.recommendation import Recommendation
+from keras_perf.analyse.summary import Summary
+from keras_perf.records.run.inference import VALIDATION, Inference
 from keras_perf.records.run.run_facts import RunFacts
+
+CLEARLY_LESS = 0.6
+"""What takes less than this share of what it took is done more rarely, or in another way; Keras's
+TensorBoard leaves 0.45 where it writes once an epoch."""
 
 CACHES = ("Cache", "MemoryCache", "FileCache")
 """Stages that keep what came before them."""
@@ -69,3 +75,62 @@ def computes_in_half(facts: RunFacts, _: Recommendation) -> bool:
 def has_kernel_threads(facts: RunFacts, _: Recommendation) -> bool:
     """Threads of the GPU's kernels were asked for."""
     return bool(facts.machine.gpu_thread_mode)
+
+
+def validates_less(facts: RunFacts, advice: Recommendation) -> bool | None:
+    """More rarely, or on fewer batches; not known where no epoch ended, or of batches nothing."""
+    outside, validated = facts.outside, facts.inference.get(VALIDATION)
+    if outside is None or not outside.epoch_gaps:
+        return None
+    before, now = advice.evidence.get("batches"), _batches(validated)
+    if not outside.validations or (before and now and now < CLEARLY_LESS * before):
+        return True
+    present = outside.epoch_gaps / outside.validations
+    if facts.settings.in_a_loop:
+        present = facts.length.steps / outside.validations
+    rarer = round(present) > int(advice.evidence["present"])
+    return True if rarer else None if before is None or now is None else False
+
+
+def _batches(found: Inference | None) -> float | None:
+    return found.steps / found.calls if found is not None and found.calls else None
+
+
+def calls_the_model(facts: RunFacts, advice: Recommendation) -> bool | None:
+    """The hook no longer calls `predict`, or for far less time; not known before it is reached."""
+    owner, outside = advice.evidence["owner"], facts.outside
+    if ".on_epoch" in owner and (outside is None or not outside.epoch_gaps):
+        return None
+    calls, steps = facts.predicts.get(owner), facts.length.steps
+    if calls is None:
+        return True
+    if calls.call_ms is None or calls.inside_ms is None or not steps:
+        return None
+    beside_ms = (calls.call_ms - calls.inside_ms) * calls.calls / steps
+    return beside_ms < CLEARLY_LESS * float(advice.evidence["beside_ms"])
+
+
+def has_stable_shapes(facts: RunFacts, advice: Recommendation) -> bool | None:
+    """Nothing compiles for other shapes, or the function is kept; else the time has to show it."""
+    was = advice.evidence
+    if was["function_replacements"]:
+        replaced = int(was["function_replacements"])
+        return facts.settings.function_replacements < CLEARLY_LESS * replaced
+    if was["jit_compile"] and facts.settings.jit_compile is False:
+        return True
+    if was["shapes_differ"]:
+        return None if facts.input.shapes_differ else True
+    return True if was["rows_differ"] and not facts.input.rows_differ else None
+
+
+def works_less(summary: Summary, advice: Recommendation) -> bool | None:
+    """The callback takes clearly less of each step; not known where its hook was not reached."""
+    owner, outside = advice.evidence["owner"], summary.facts.outside
+    now_ms, steps = summary.owners.get(owner, 0.0), summary.facts.length.steps
+    if advice.of == "whole":
+        if outside is None or not outside.epoch_gaps or not steps:
+            return None
+        now_ms = 1e3 * outside.epoch_callbacks_s.get(owner, 0.0) / steps
+    elif not summary.steps:
+        return None
+    return now_ms < CLEARLY_LESS * float(advice.evidence["callback_ms"])

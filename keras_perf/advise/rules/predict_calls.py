@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.epochs import WORTH
+from keras_perf.advise.rules.followed import calls_the_model
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel
@@ -17,7 +18,7 @@ MOSTLY = 0.5
 """Share of a call that lies outside of the predict function."""
 
 
-@rule("call-the-model")
+@rule("call-the-model", followed=calls_the_model)
 def call_the_model(situation: Situation) -> Recommendation | None:
     """`predict` in a hook makes an input pipeline for every call, for a batch or two."""
     found = situation.facts.predicts

@@ -11,6 +11,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_perf.observers.delayed_signals import uninterrupted
 from keras_perf.trials.train_functions.train_function import TrainFunction, inner_function
 
 SETTINGS = ("train_function", "jit_compile", "run_eagerly", "steps_per_execution")
@@ -90,7 +91,11 @@ class KeptState:
                 self._values[id(variable)] = variable, variable.numpy()
 
     def put_back(self) -> None:
-        """All of it, bit for bit."""
+        """All of it, bit for bit; Ctrl-C meanwhile is answered when it is done."""
+        with uninterrupted():
+            self._put_back()
+
+    def _put_back(self) -> None:
         for variable in _in_tensorflow(_variables(self._model)):
             if id(variable) not in self._values:
                 # Metrics make theirs in the first step: at its beginning they are zero.

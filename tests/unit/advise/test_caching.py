@@ -114,3 +114,12 @@ def test_no_more_is_gained_than_the_work_and_the_wait_that_go():
     advice = cache(run)
     assert 1.0 <= advice.predicted_speedup <= 72.9 / (72.9 - 3.0 - 1.7)
     assert advice.high <= 72.9 / (72.9 - 3.0 - 1.7)
+
+
+@pytest.mark.parametrize(("work_ms", "kept"), [(0.5, False), (8.0, False), (9.0, True)])
+def test_work_of_a_small_share_of_a_step_is_not_kept(work_ms, kept):
+    # 20 of 282 ms are waited for, whatever that is for.
+    stages = [stage("Map", work_ms, bytes_per_batch=MIB)]
+    context = FITS_IN_MEMORY | {"dataset": {"chains": [[SLICES, DECODE]]}}
+    run = situation(input_wait=20.0, compute=262.0, stages=stages, context=context)
+    assert (cache(run) is not None) is kept

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hand_built import H200, assert_predicts, situation, summary
+from hand_built import H200, assert_predicts, between_epochs, situation, summary
 
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.compute import disable_run_eagerly, stable_shapes
@@ -20,6 +20,7 @@ from keras_perf.advise.rules.on_a_gpu import (
     multiples_of_8,
 )
 from keras_perf.advise.situation import Situation, situation_of
+from keras_perf.advise.verdict import verdict_of
 
 Rule = Callable[[Situation], Recommendation | None]
 
@@ -40,7 +41,7 @@ def test_retracing_is_told_to_stop():
     advice = stable_shapes(situation(compute=6.0, compile=4.0))
     # A tenth of the 4 ms is left at worst.
     assert_predicts(advice, 6.4, 6.0, 6.0)
-    assert advice.evidence == {"compile_ms": 4.0, "function_replacements": 0}
+    assert advice.evidence["compile_ms"] == 4.0
     assert "drop_remainder" in advice.action
 
 
@@ -68,6 +69,19 @@ def test_an_axis_that_varies_is_told_from_a_partial_batch():
     assert "len(x) // batch_size" in told(rows_differ=True, input_kind="arrays").action
 
 
+def test_for_each_length_that_is_left_xla_compiles_once():
+    # 40 compilations of 200 ms in 200 steps: four of them are 4 ms a step, and one is 1 ms.
+    totals = [{"cause": "xla-recompile", "count": 40, "total_ms": 8000.0}]
+    context = {"shapes_differ": True, "event_totals": totals}
+    advice = stable_shapes(situation(compute=2.0, compile=40.0, context=context))
+    assert_predicts(advice, 2 * 1.3 + 4, 2 + 4, 2 + 1, before=42.0)
+    assert advice.reason.endswith("The prediction compiles for 4 lengths, at best for one.")
+    one_shape = stable_shapes(
+        situation(compute=2.0, compile=40.0, context=context | {"shapes_differ": False})
+    )
+    assert_predicts(one_shape, 2 + 4, 2, 2, before=42.0)
+
+
 def test_where_rows_are_dropped_already_that_is_not_told():
     advice = stable_shapes(situation(compute=6.0, compile=4.0, context={"rows_differ": False}))
     assert "drop_remainder" not in advice.action
@@ -83,9 +97,25 @@ def test_what_was_not_recognised_as_compiling_is_predicted_to_go_with_it():
     assert_predicts(stable_shapes(situation_of(measured)), 6.4, 3.0, 3.0)
 
 
-def test_without_compiling_a_step_is_predicted_between_the_usual_and_the_quickest():
+def test_no_more_is_expected_to_go_than_compiling_and_the_quickest_steps_are_the_best_case():
     measured = summary(compute=6.0, compile=4.0, context={"undisturbed_ms": 4.5})
-    assert_predicts(stable_shapes(situation_of(measured)), 6.4, 5.25, 4.5)
+    assert_predicts(stable_shapes(situation_of(measured)), 6.4, 6.0, 4.5)
+
+
+def test_what_compiling_costs_is_told_of_the_training_whose_start_up_stays():
+    # 200 steps of 120 ms take 24 s, and 12 s are start-up: 60 ms for each step.
+    start_up = {"before_first_step_s": 2.0, "first_steps": 1, "first_execution_s": 10.12}
+    context = between_epochs(steps=200) | {"start_up": start_up}
+    context["outside"] |= {"warmup_s": 10.12, "warmup_steps": 1}
+    found = situation(compute=1.0, compile=119.0, context=context)
+    advice = stable_shapes(found)
+    assert advice.of == "whole"
+    assert advice.predicted_speedup == pytest.approx(180 / 61)
+    verdict, why = verdict_of(found)
+    assert verdict == "compile-bound"
+    assert why.endswith("the whole training, start-up included, would be 2.95× as fast.")
+    # Of a step alone it would be 120 times.
+    assert advice.high < 4
 
 
 def test_the_usual_step_counts_steps_and_not_intervals():

@@ -46,9 +46,9 @@ def test_a_validation_that_waits_is_told_of_its_own_pipeline():
     found = WAITS | written("tensor_slice", "map") | {"stages": stages}
     assert said("validation", found) == [
         "Validation waits for its input: 6 ms of 10 ms a batch. Its pipeline is its own: advice on "
-        "the training's leaves it as it is. Its slowest stage is Map, 5.9 ms a batch. Change its "
-        "dataset: map(decode, num_parallel_calls=tf.data.AUTOTUNE); cache() after its last map, "
-        "where the memory is enough, works it out once."
+        "the training's leaves it as it is. Its slowest stage is map(decode), 5.9 ms a batch. "
+        "Change its dataset: map(decode, num_parallel_calls=tf.data.AUTOTUNE); cache() after its "
+        "last map, where the memory is enough, works it out once."
     ]
 
 

@@ -21,7 +21,7 @@ from keras_perf.read.event_files import NoRunError
 from keras_perf.records.interval import PARTS
 from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.report.comparison import Comparison, compare, comparison_of
-from keras_perf.report.diagnosis import diagnosis_of
+from keras_perf.report.diagnosis import Diagnosis, diagnosis_of
 from keras_perf.report.text.judgement import judgement
 from keras_perf.write.run_writer import RunWriter
 
@@ -446,3 +446,16 @@ def test_a_directory_without_a_run_is_no_comparison(tmp_path):
     write_fit(tmp_path / "before", step_ms=4.0)
     with pytest.raises(NoRunError):
         compare(tmp_path / "before", tmp_path / "after")
+
+
+def test_the_start_up_counts_in_the_whole_training_where_both_know_it():
+    def took(step_ms: float, start_s: float | None) -> Diagnosis:
+        context = between_epochs(2.0, steps=1000)
+        if start_s is not None:
+            first = {"before_first_step_s": start_s, "first_steps": 1, "first_execution_s": 0.0}
+            context |= {"start_up": first}
+        return diagnosis_of(summary(compute=step_ms, context=context))
+
+    # 10 + 2 + 8 ms for each step before, 3 + 2 + 5 after; of the steps and validation 12 and 5.
+    assert comparison_of(took(10.0, 8.0), took(3.0, 5.0)).whole_speedup == pytest.approx(2.0)
+    assert comparison_of(took(10.0, 8.0), took(3.0, None)).whole_speedup == pytest.approx(2.4)

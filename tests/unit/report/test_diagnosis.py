@@ -47,17 +47,18 @@ other host           0.600     6%
 compile              0.000     0%
 step                10.000   100%
 
-1. Run the map in parallel: stage Map (2) [parallel-map]  2.11× (1.77–2.43)
+1. Run the map in parallel: stage Map (2) [parallel-map]  2.11× (1.77–2.43) of a step
    The sequential stage Map (2) takes 6 ms of the 8 ms that a batch needs (75%); \
 8 logical CPUs are there to share it.
        dataset = dataset.map(your_function, num_parallel_calls=tf.data.AUTOTUNE)
 
-2. Prepare the next batch while the current one trains [prefetch]  1.22× (1.03–1.45)
+2. Prepare the next batch while the current one trains [prefetch]  1.22× (1.03–1.45) of a step
    Each step waits 8 ms for input and then works 2 ms; \
 with prefetching the shorter of the two disappears behind the longer.
        dataset = dataset.prefetch(tf.data.AUTOTUNE)  # last in the pipeline
 
-3. Do the work of Mine.on_train_batch_end every 20 steps [amortize-callback]  1.04× (1.00–1.20)
+3. Do the work of Mine.on_train_batch_end every 20 steps [amortize-callback]  1.04× (1.00–1.20) \
+of a step
    Mine.on_train_batch_end takes 0.4 ms of every step of 10 ms; every 20 steps it leaves 0.02 ms.
        class Mine(keras.callbacks.Callback):
            calls = 0
@@ -104,7 +105,7 @@ Callbacks: 4 ms of each step; without, training would be 1.67× as fast.
 | step | 10.000 | 100% |
 
 ### 1. Do the work of Mine.on_train_batch_end every 20 steps (`amortize-callback`): \
-1.89× (1.39–2.75)
+1.89× (1.39–2.75) of a step
 
 Mine.on_train_batch_end takes 4 ms of every step of 10 ms; every 20 steps it leaves 0.2 ms.
 
@@ -191,7 +192,9 @@ def test_what_pays_only_after_another_change_says_so():
         )
     )
     line = next(line for line in str(found).splitlines() if "[amortize-callback]" in line)
-    assert line.endswith("[amortize-callback]  2.04× once those above are done, nothing alone")
+    assert line.endswith(
+        "[amortize-callback]  2.04× of a step once those above are done, nothing alone"
+    )
 
 
 # -- figures -----------------------------------------------------------------------------

@@ -208,7 +208,7 @@ def test_a_run_is_told_from_verdict_to_versions(page):
         "code"
     )
     [gain] = [each for each in seen.texts("span") if each.startswith("1.82× (")]
-    assert re.fullmatch(r"1.82× \(1.\d\d–2.\d\d\)", gain)
+    assert re.fullmatch(r"1.82× \(1.\d\d–2.\d\d\) of a step", gain)
     assert CAUSES[Cause.CALLBACK] in seen.texts("td")
     assert {"2.21.0", "no", "32", "H200 GPU-1"} <= set(seen.texts("dd"))
 

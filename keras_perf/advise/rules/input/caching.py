@@ -8,7 +8,7 @@ from keras_perf.advise.as_written import WORK, function_of, running, runs_as, wh
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import CACHES, has_stage
 from keras_perf.advise.rules.rule import rule
-from keras_perf.advise.situation import Situation
+from keras_perf.advise.situation import UNSEEN_INSIDE, Situation
 from keras_perf.advise.step_model import StepModel
 from keras_perf.analyse.stage_paces import StagePace, stage_paces
 from keras_perf.records.figures import in_mib, in_ms
@@ -18,6 +18,10 @@ from keras_perf.records.run.run_facts import RunFacts
 FIRST_BATCH_MS = 3.0
 """What an epoch's first batch is waited for, even where all of them lie in memory: 0.10 to 0.14 ms
 a step in epochs of 30 steps."""
+
+WORTH_KEEPING = 0.03
+"""Work of a smaller share of a step is not worth the memory: what its wait is said to be may be
+something else."""
 
 MIXES = ("shuffle", "repeat")
 """Stages before which a map can be put that stands after them: each example comes out the same."""
@@ -63,6 +67,8 @@ def cache(situation: Situation) -> Recommendation | None:
     place = best_place(facts)
     if place is None or place.passes < 2 or not situation.own_dataset:
         return None
+    if _work_ms(situation, place) < WORTH_KEEPING * model.step_ms:
+        return None
     size_mib = place.after.stage.bytes_per_batch * place.steps / 2**20
     if not size_mib or size_mib > (facts.machine.memory_available_mib or 0.0) / 2:
         return None
@@ -103,6 +109,16 @@ def cache(situation: Situation) -> Recommendation | None:
     )
 
 
+def _work_ms(situation: Situation, place: Place) -> float:
+    """Of all threads for a batch: as tf.data counts it, and what it cannot see where it cannot."""
+    counted = {pace.name: pace.stage.cost_ms for pace in stage_paces(situation.facts)}
+    stages = situation.model.stages
+    return sum(
+        max(counted[name], stages[name]) if name.startswith(UNSEEN_INSIDE) else counted[name]
+        for name in place.saved
+    )
+
+
 def best_place(facts: RunFacts) -> Place | None:
     """Behind the last stage that can stand before shuffles, repeats and all that is random.
 
@@ -131,7 +147,7 @@ def best_place(facts: RunFacts) -> Place | None:
 
 
 def _in_chain(chain: Chain, paces: tuple[StagePace, ...]) -> tuple[WrittenStage, StagePace] | None:
-    same = _same_in_every_pass(chain)
+    same = same_in_every_pass(chain)
     after = running(same[-1], chain, paces) if same else None
     return None if after is None else (same[-1], after)
 
@@ -155,7 +171,7 @@ def _repeated_steps(chains: tuple[Chain, ...], paces: tuple[StagePace, ...]) -> 
     return written[0].elements / max(1e-9, running[0].elements_per_batch)
 
 
-def _same_in_every_pass(chain: Chain) -> list[WrittenStage]:
+def same_in_every_pass(chain: Chain) -> list[WrittenStage]:
     """Stages that do work, from the source on, whose elements do not depend on chance or order."""
     found: list[WrittenStage] = []
     mixed = False

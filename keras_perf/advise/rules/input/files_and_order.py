@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from keras_perf.advise.as_written import function_of, where, written_as
+from keras_perf.advise.python_threads import about_python, useful_threads
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import has_stage, lets_overtake
 from keras_perf.advise.rules.rule import rule
@@ -42,7 +43,8 @@ def interleave(situation: Situation) -> Recommendation | None:
 
     def change(model: StepModel, optimism: float) -> StepModel:
         # Reading waits for storage as much as it computes: more than the cores can be of use.
-        return model.with_threads(stage, max(1.0, model.cores * (1 + 0.5 * optimism)))
+        threads = max(1.0, model.cores * (1 + 0.5 * optimism))
+        return model.with_threads(stage, useful_threads(situation, stage, threads, optimism))
 
     return predicted(
         model,
@@ -51,6 +53,7 @@ def interleave(situation: Situation) -> Recommendation | None:
         reason=(
             f"Reading takes {in_ms(situation.paces[stage])} of the {in_ms(situation.able_ms)} that "
             f"a batch needs, one file after the other.{where(written)}"
+            f"{about_python(situation, stage)}"
         ),
         action=(
             "files = tf.data.Dataset.list_files(pattern)\n"

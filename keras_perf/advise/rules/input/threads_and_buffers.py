@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from keras_perf.advise.as_written import function_of, where, written_as
+from keras_perf.advise.python_threads import about_python, useful_threads
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import (
     has_stage,
@@ -64,7 +65,8 @@ def parallel_map(situation: Situation) -> Recommendation | None:
     stage = max(candidates, key=lambda name: candidates[name])
 
     def change(model: StepModel, optimism: float) -> StepModel:
-        return model.with_threads(stage, model.usable_threads(optimism))
+        threads = model.usable_threads(optimism)
+        return model.with_threads(stage, useful_threads(situation, stage, threads, optimism))
 
     stage_ms, all_ms = situation.paces[stage], situation.able_ms
     written = written_as(stage, situation.facts)
@@ -77,7 +79,7 @@ def parallel_map(situation: Situation) -> Recommendation | None:
         reason=(
             f"The sequential stage {stage} takes {in_ms(stage_ms)} of the "
             f"{in_ms(all_ms)} that a batch needs ({share:.0%}); {model.cores} logical "
-            f"CPUs are there to share it.{where(written)}"
+            f"CPUs are there to share it.{where(written)}{about_python(situation, stage)}"
         ),
         action=f"dataset = dataset.map({function}, num_parallel_calls=tf.data.AUTOTUNE)",
         evidence={"stage": stage, "stage_ms": stage_ms, "cores": model.cores},

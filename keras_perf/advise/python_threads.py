@@ -1,0 +1,88 @@
+"""What more threads gain where the function of a stage is Python code."""
+
+from __future__ import annotations
+
+from keras_perf.advise.as_written import WORK, runs_as, written_as
+from keras_perf.advise.interpreter import AT_WORK
+from keras_perf.advise.situation import Situation
+from keras_perf.advise.step_model import MOSTLY_WAITING
+from keras_perf.records.run.run_facts import RunFacts
+
+UNKNOWN_GAIN, AT_WORK_GAIN = 0.5, 0.25
+"""Of what threads save at best, what is expected where nobody knows whether the function waits,
+and where the CPU time tells that it computes: it may still let go of the interpreter."""
+
+HOLDS_IT = (
+    " It is Python code: a function that computes holds the interpreter, and several threads "
+    "take as long as one; only a function that waits (files, sockets) or releases the lock gains."
+)
+"""Where it is not known to wait."""
+
+
+def calls_python(name: str, facts: RunFacts) -> bool:
+    """The function of this stage is Python code, or that of some stage where it is not certain."""
+    written = written_as(name, facts)
+    if written is not None:
+        return written.python
+    stages = (stage for chain in facts.input.chains for stage in chain)
+    return any(s.python and s.kind in WORK and runs_as(s.kind, name) for s in stages)
+
+
+def useful_threads(situation: Situation, name: str, threads: float, optimism: float) -> float:
+    """How many of so many threads shorten this stage; all of them where none runs Python.
+
+    One thread at a time runs Python code. What waits (for files, for sockets) lets go of the
+    interpreter meanwhile, and so does what computes in much of NumPy.
+    """
+    if not calls_python(name, situation.facts):
+        return threads
+    waits, at_work = situation.model.waiting_share, _share_at_work(situation, name)
+    return useful_for_python(threads, optimism, waits, at_work)
+
+
+def useful_for_python(
+    threads: float, optimism: float, waits: float = 0.0, at_work: float | None = None
+) -> float:
+    """How many of so many threads shorten what Python code takes.
+
+    Arguments:
+        threads: that there would be.
+        optimism: from −1 to 1.
+        waits: share of its time for which no thread computes, at least.
+        at_work: for which one does, at most; None if not known.
+    """
+    least = 1 / threads
+    if waits > MOSTLY_WAITING:
+        worst, expected = max(least, 1 - waits), max(least, at_work or 0.0)
+    else:
+        gained = AT_WORK_GAIN if (at_work or 0.0) >= AT_WORK else UNKNOWN_GAIN
+        worst, expected = 1.0, 1 - gained * (1 - least)
+    expected = min(worst, expected)
+    end = least if optimism > 0 else worst
+    return 1 / (expected + abs(optimism) * (end - expected))
+
+
+def about_python(situation: Situation, name: str) -> str:
+    """Sentences on what holds the interpreter; "" where no Python code runs."""
+    if not calls_python(name, situation.facts):
+        return ""
+    waits = situation.model.waiting_share
+    if waits > MOSTLY_WAITING:
+        return (
+            f" It is Python code; for at least {waits:.0%} of its time no thread computed, so it "
+            "mostly waits, and several threads can wait at once."
+        )
+    known = "Which of these it does was not measured"
+    if (_share_at_work(situation, name) or 0.0) >= AT_WORK:
+        known = "The CPU time of the process says that it computes"
+    return f"{HOLDS_IT} {known}; try_advice measures what it gains."
+
+
+def _share_at_work(situation: Situation, name: str) -> float | None:
+    """Of the stage's time, at most: CPU time of the process beside what computing takes."""
+    model = situation.model
+    stage_ms = situation.paces.get(name, 0.0)
+    if not model.cpu_ms or not stage_ms:
+        return None
+    computing_ms = 0.0 if model.on_gpu else model.rest.get("compute", 0.0)
+    return min(1.0, max(0.0, model.cpu_ms - computing_ms) / stage_ms)
