@@ -8,6 +8,8 @@ from functools import cached_property
 from keras_perf.advise.interpreter import HELD_MS, cpu_beside_ms, interpreter_ms, runs_python
 from keras_perf.advise.step_model import INSIDE, StepModel
 from keras_perf.analyse.cpu_share import share_of_cores
+from keras_perf.analyse.part_means import Figures
+from keras_perf.analyse.resampling import resampled_means
 from keras_perf.analyse.stage_paces import stage_paces
 from keras_perf.analyse.start_up import start_up_ms
 from keras_perf.analyse.summary import Summary
@@ -80,6 +82,11 @@ class Situation:
     def input_measured(self) -> bool:
         """The input wait is known."""
         return "input_wait" in self.summary.parts
+
+    @cached_property
+    def step_draws(self) -> Figures:
+        """Draws of the mean step from its intervals, in milliseconds; at least one interval."""
+        return resampled_means(self.summary.intervals[["steps", "step"]], 0)["step"]
 
     @cached_property
     def paces(self) -> dict[str, float]:

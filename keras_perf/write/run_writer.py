@@ -109,9 +109,12 @@ def scalar_event(step: int, values: Mapping[str, float], kept: Set[str] = frozen
 
 def _tensor_value(tag: str, value: float, plugin: str) -> Any:
     """A value that our reader takes for a scalar only if its tag says that it was kept back."""
-    data = SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name=plugin))
     tensor = TensorProto(dtype=DT_FLOAT, float_val=[value])
-    return Summary.Value(tag=tag, tensor=tensor, metadata=data)
+    return Summary.Value(tag=tag, tensor=tensor, metadata=_metadata(plugin))
+
+
+def _metadata(plugin: str) -> SummaryMetadata:
+    return SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name=plugin))
 
 
 def string_event(
@@ -121,6 +124,5 @@ def string_event(
     encoded = content.encode() if isinstance(content, str) else content
     value = Summary.Value(tag=tag, tensor=TensorProto(dtype=DT_STRING, string_val=[encoded]))
     if first:
-        data = SummaryMetadata.PluginData(plugin_name=plugin)
-        value.metadata.CopyFrom(SummaryMetadata(plugin_data=data))
+        value.metadata.CopyFrom(_metadata(plugin))
     return Event(step=step, summary=Summary(value=[value]))

@@ -1,5 +1,9 @@
 // The Performance tab: which run, compared with which, or all of them in a table. What is shown
-// comes from the server as it is in the HTML report; nothing is drawn here.
+// comes from the server as it is in the HTML report; `cards.js` adds what can be done with it.
+
+import { ADDITIONS, SHEETS } from "./cards.js";
+import { made } from "./elements.js";
+import { followTheme } from "./theme.js";
 
 const LOOK_AGAIN_MS = 5000;
 const PAUSES = 4; // Times as long as the last answer took.
@@ -10,22 +14,16 @@ const at = (path, runs = []) => {
   return url;
 };
 
-const made = (tag, properties = {}, ...children) => {
-  const element = Object.assign(document.createElement(tag), properties);
-  element.append(...children);
-  return element;
-};
-
 const chosen = { run: null, before: NOTHING };
 let shown = null;
-let visible = true;
+let looking = false, lookAt = 0, next;
 const run = made("select", { onchange: () => choose({ run: run.value }) });
 const before = made("select", { onchange: () => choose({ before: before.value }) });
 const said = made("span", { className: "said", role: "status" });
 const content = made("div");
 
 export async function render() {
-  for (const sheet of ["page.css", "tab.css"]) {
+  for (const sheet of SHEETS) {
     document.head.append(made("link", { rel: "stylesheet", href: at(`./${sheet}`) }));
   }
   document.documentElement.lang = "en";
@@ -33,31 +31,27 @@ export async function render() {
   const tools = made("div", { className: "bar-of-tools" }, made("label", {}, "Run", run), compared, said);
   document.body.replaceChildren(tools, content);
   followTheme();
-  new IntersectionObserver(([entry]) => { visible = entry.isIntersecting; }).observe(tools);
+  document.addEventListener("visibilitychange", keepLooking);
+  window.addEventListener("resize", keepLooking);
   await keepLooking();
 }
 
-// A server that takes long is asked more rarely, and never twice at a time.
-async function keepLooking() {
-  const begin = performance.now();
-  if (visible && !document.hidden) await look();
-  setTimeout(keepLooking, Math.max(LOOK_AGAIN_MS, PAUSES * (performance.now() - begin)));
-}
+// TensorBoard makes the frames of other tabs 0 pixels high; their document is not hidden.
+const isSeen = () => !document.hidden && window.innerHeight > 0 && window.innerWidth > 0;
 
-// TensorBoard tells a tab's frame nothing of its theme (tensorflow/tensorboard#5040).
-function followTheme() {
-  let body;
-  try {
-    body = window.parent.document.body;
-  } catch {
-    return;
+// A server that takes long is asked more rarely, and never twice at a time; while nobody can see the
+// tab, not at all.
+async function keepLooking() {
+  if (looking) return;
+  clearTimeout(next);
+  const begin = performance.now();
+  if (isSeen() && begin >= lookAt) {
+    looking = true;
+    await look();
+    looking = false;
+    lookAt = performance.now() + Math.max(LOOK_AGAIN_MS, PAUSES * (performance.now() - begin));
   }
-  const follow = () => {
-    document.documentElement.dataset.theme = body.classList.contains("dark-mode") ? "dark" : "light";
-  };
-  if (window.parent === window) return;
-  new MutationObserver(follow).observe(body, { attributes: true, attributeFilter: ["class"] });
-  follow();
+  next = setTimeout(keepLooking, Math.max(lookAt - performance.now(), isSeen() ? 0 : LOOK_AGAIN_MS));
 }
 
 function choose(change) {
@@ -121,45 +115,9 @@ async function show(state, isChosen) {
   const open = [...content.querySelectorAll("details")].map((each) => each.open);
   content.replaceChildren(...parsed.body.children);
   content.querySelectorAll("details").forEach((each, place) => { each.open = open[place] ?? false; });
-  content.querySelectorAll(".advice pre").forEach(addCopy);
-  content.querySelectorAll("table.runs").forEach(addSorting);
+  const runs = chosen.run === ALL ? [] : names;
+  for (const addition of ADDITIONS) addition(content, { at, runs });
   shown = state;
-}
-
-function addCopy(pre) {
-  const text = pre.textContent;
-  const button = made("button", { className: "copy", textContent: "copy", type: "button" });
-  button.onclick = async () => {
-    await navigator.clipboard.writeText(text);
-    button.textContent = "copied";
-    setTimeout(() => { button.textContent = "copy"; }, 1500);
-  };
-  if (navigator.clipboard) pre.append(button);
-}
-
-function addSorting(table) {
-  const heads = [...table.tHead.rows[0].cells];
-  heads.forEach((head, column) => {
-    head.classList.add("sorts");
-    head.tabIndex = 0;
-    head.onclick = () => sort(table, heads, column);
-    head.onkeydown = (event) => { if (event.key === "Enter") head.onclick(); };
-  });
-}
-
-function sort(table, heads, column) {
-  const down = heads[column].getAttribute("aria-sort") === "ascending";
-  heads.forEach((head) => head.removeAttribute("aria-sort"));
-  heads[column].setAttribute("aria-sort", down ? "descending" : "ascending");
-  const cell = (row) => row.cells[column].textContent;
-  const number = (text) => parseFloat(text.replaceAll(",", ""));
-  const compare = (one, other) => {
-    const [a, b] = [cell(one), cell(other)];
-    const [x, y] = [number(a), number(b)];
-    return Number.isNaN(x) || Number.isNaN(y) ? a.localeCompare(b) : x - y;
-  };
-  const rows = [...table.tBodies[0].rows].sort(compare);
-  table.tBodies[0].append(...(down ? rows.reverse() : rows));
 }
 
 function tell(text) {
