@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib.resources import files
+from pathlib import PurePosixPath
 from threading import Lock
 from typing import Any
 
@@ -23,6 +25,11 @@ LOGGER = logging.getLogger(__name__)
 
 MOST_COMPARED = 8
 """Runs on one page; all of them are in the table."""
+
+KINDS = {".js": "text/javascript", ".css": "text/css"}
+"""Files that the browser may load, by how their names end."""
+
+_STATIC = files("keras_perf") / "tab" / "static"
 
 Answer = Callable[[wrappers.Request], wrappers.Response]
 
@@ -47,8 +54,7 @@ class PerformancePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
     def get_plugin_apps(self) -> Mapping[str, Any]:
         """Route → application."""
         answers: dict[str, Answer] = {
-            "/index.js": lambda _: _static("index.js", "text/javascript"),
-            "/tab.css": lambda _: _static("tab.css", "text/css"),
+            **_static_files(),
             "/page.css": lambda _: _answer(STYLE, "text/css"),
             "/runs": self._list,
             "/page": self._page,
@@ -102,9 +108,17 @@ class PerformancePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             return _answer(document_part(told(reports)), "text/html")
 
 
-def _static(name: str, kind: str) -> wrappers.Response:
-    text = (files("keras_perf") / "tab" / "static" / name).read_text(encoding="utf-8")
-    return _answer(text, kind)
+def _static_files() -> dict[str, Answer]:
+    """What lies in `static/`, each under its name."""
+    found: dict[str, Answer] = {}
+    for file in _STATIC.iterdir():
+        if kind := KINDS.get(PurePosixPath(file.name).suffix):
+            found[f"/{file.name}"] = partial(_static, file.name, kind)
+    return found
+
+
+def _static(name: str, kind: str, request: wrappers.Request) -> wrappers.Response:
+    return _answer((_STATIC / name).read_text(encoding="utf-8"), kind)
 
 
 def _answer(text: str, kind: str, status: int = 200) -> wrappers.Response:

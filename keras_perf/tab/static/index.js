@@ -1,5 +1,9 @@
 // The Performance tab: which run, compared with which, or all of them in a table. What is shown
-// comes from the server as it is in the HTML report; nothing is drawn here.
+// comes from the server as it is in the HTML report; `cards.js` adds what can be done with it.
+
+import { ADDITIONS } from "./cards.js";
+import { made } from "./elements.js";
+import { followTheme } from "./theme.js";
 
 const LOOK_AGAIN_MS = 5000;
 const PAUSES = 4; // Times as long as the last answer took.
@@ -8,12 +12,6 @@ const at = (path, runs = []) => {
   const url = new URL(path, import.meta.url);
   runs.forEach((run) => url.searchParams.append("run", run));
   return url;
-};
-
-const made = (tag, properties = {}, ...children) => {
-  const element = Object.assign(document.createElement(tag), properties);
-  element.append(...children);
-  return element;
 };
 
 const chosen = { run: null, before: NOTHING };
@@ -42,22 +40,6 @@ async function keepLooking() {
   const begin = performance.now();
   if (visible && !document.hidden) await look();
   setTimeout(keepLooking, Math.max(LOOK_AGAIN_MS, PAUSES * (performance.now() - begin)));
-}
-
-// TensorBoard tells a tab's frame nothing of its theme (tensorflow/tensorboard#5040).
-function followTheme() {
-  let body;
-  try {
-    body = window.parent.document.body;
-  } catch {
-    return;
-  }
-  const follow = () => {
-    document.documentElement.dataset.theme = body.classList.contains("dark-mode") ? "dark" : "light";
-  };
-  if (window.parent === window) return;
-  new MutationObserver(follow).observe(body, { attributes: true, attributeFilter: ["class"] });
-  follow();
 }
 
 function choose(change) {
@@ -121,45 +103,9 @@ async function show(state, isChosen) {
   const open = [...content.querySelectorAll("details")].map((each) => each.open);
   content.replaceChildren(...parsed.body.children);
   content.querySelectorAll("details").forEach((each, place) => { each.open = open[place] ?? false; });
-  content.querySelectorAll(".advice pre").forEach(addCopy);
-  content.querySelectorAll("table.runs").forEach(addSorting);
+  const runs = chosen.run === ALL ? [] : names;
+  for (const addition of ADDITIONS) addition(content, { at, runs });
   shown = state;
-}
-
-function addCopy(pre) {
-  const text = pre.textContent;
-  const button = made("button", { className: "copy", textContent: "copy", type: "button" });
-  button.onclick = async () => {
-    await navigator.clipboard.writeText(text);
-    button.textContent = "copied";
-    setTimeout(() => { button.textContent = "copy"; }, 1500);
-  };
-  if (navigator.clipboard) pre.append(button);
-}
-
-function addSorting(table) {
-  const heads = [...table.tHead.rows[0].cells];
-  heads.forEach((head, column) => {
-    head.classList.add("sorts");
-    head.tabIndex = 0;
-    head.onclick = () => sort(table, heads, column);
-    head.onkeydown = (event) => { if (event.key === "Enter") head.onclick(); };
-  });
-}
-
-function sort(table, heads, column) {
-  const down = heads[column].getAttribute("aria-sort") === "ascending";
-  heads.forEach((head) => head.removeAttribute("aria-sort"));
-  heads[column].setAttribute("aria-sort", down ? "descending" : "ascending");
-  const cell = (row) => row.cells[column].textContent;
-  const number = (text) => parseFloat(text.replaceAll(",", ""));
-  const compare = (one, other) => {
-    const [a, b] = [cell(one), cell(other)];
-    const [x, y] = [number(a), number(b)];
-    return Number.isNaN(x) || Number.isNaN(y) ? a.localeCompare(b) : x - y;
-  };
-  const rows = [...table.tBodies[0].rows].sort(compare);
-  table.tBodies[0].append(...(down ? rows.reverse() : rows));
 }
 
 function tell(text) {
