@@ -10,6 +10,7 @@ from importlib.resources import files
 from pathlib import PurePosixPath
 from threading import Lock
 from typing import Any
+from xml.etree.ElementTree import Element
 
 from tensorboard.plugins import base_plugin
 from werkzeug import wrappers
@@ -20,6 +21,8 @@ from keras_perf.report.page.style import STYLE
 from keras_perf.report.run_report import RunReport
 from keras_perf.tab.log_dirs import log_dirs
 from keras_perf.tab.shown_runs import ShownRuns, UnknownRunError
+from keras_perf.tab.timeline import MOST_COLUMNS
+from keras_perf.tab.timeline_card import timeline_card
 
 LOGGER = logging.getLogger(__name__)
 
@@ -28,6 +31,9 @@ MOST_COMPARED = 8
 
 KINDS = {".js": "text/javascript", ".css": "text/css"}
 """Files that the browser may load, by how their names end."""
+
+MOST_STEPS = 2**53
+"""No browser counts further."""
 
 _STATIC = files("keras_perf") / "tab" / "static"
 
@@ -58,6 +64,7 @@ class PerformancePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             "/page.css": lambda _: _answer(STYLE, "text/css"),
             "/runs": self._list,
             "/page": self._page,
+            "/steps": self._steps,
             "/table": self._table,
         }
         return {route: wrappers.Request.application(answer) for route, answer in answers.items()}
@@ -83,13 +90,30 @@ class PerformancePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         if not names:
             return _answer("run must name a run.", "text/plain", 400)
         try:
-            return self._drawn(page_content, [self._runs.report(name) for name in names])
+            return self._drawn(_page_of, [self._runs.report(name) for name in names])
         except UnknownRunError as error:
             return _answer(f"There is no run {error.args[0]!r} any more.", "text/plain", 404)
         except Exception as error:
             LOGGER.warning("The page of %s cannot be made.", names, exc_info=True)
             why = str(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
             return _answer(f"The run cannot be read: {why}", "text/plain", 500)
+
+    def _steps(self, request: wrappers.Request) -> wrappers.Response:
+        """The steps of `run=` after `from=` and up to `to=`, of which `columns=` can be shown."""
+        asked = request.args
+        try:
+            read = self._runs.read(asked.get("run", ""))
+            timeline = read.timeline
+            first, last = int(asked.get("from", timeline.first)), int(asked.get("to", timeline.last))
+            columns = int(asked.get("columns", MOST_COLUMNS))
+        except ValueError:
+            return _answer("from, to and columns must be whole numbers.", "text/plain", 400)
+        except (UnknownRunError, OSError):
+            return _answer("There is no such run that can be read.", "text/plain", 404)
+        if not (-MOST_STEPS < first < last < MOST_STEPS and columns > 0):
+            return _answer("from must be less than to, and columns above 0.", "text/plain", 400)
+        told = timeline.between(first, last, columns, read.trace_of)
+        return _answer(json.dumps(told), "application/json")
 
     def _table(self, request: wrappers.Request) -> wrappers.Response:
         """All runs that can be read, a row each."""
@@ -106,6 +130,10 @@ class PerformancePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
     def _drawn(self, told: Callable[[Any], Any], reports: list[RunReport]) -> wrappers.Response:
         with self._drawing:
             return _answer(document_part(told(reports)), "text/html")
+
+
+def _page_of(reports: list[RunReport]) -> Element:
+    return page_content(reports, timeline_card)
 
 
 def _static_files() -> dict[str, Answer]:

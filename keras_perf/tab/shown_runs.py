@@ -16,6 +16,7 @@ from keras_perf.files.remote_path import RemotePath
 from keras_perf.read.event_files import NoRunError, run_files
 from keras_perf.records.run_names import RUN, without_worker
 from keras_perf.report.run_report import RunReport, report_of
+from keras_perf.tab.read_run import ReadRun
 
 MOST_SCALARS = 5_000_000
 """Reports are kept in memory until their scalars are more than so many."""
@@ -67,7 +68,7 @@ class ShownRuns:
         self._listing, self._reading = Lock(), Lock()
         self._listed: tuple[ShownRun, ...] = ()
         self._listed_at = -float("inf")
-        self._reports: OrderedDict[tuple[str, str], tuple[str, RunReport]] = OrderedDict()
+        self._kept_runs: OrderedDict[tuple[str, str], tuple[str, ReadRun]] = OrderedDict()
 
     def listed(self) -> tuple[ShownRun, ...]:
         """The newest first. It never waits for a run that is being read."""
@@ -90,7 +91,11 @@ class ShownRuns:
         return bool(self._listed)
 
     def report(self, name: str) -> RunReport:
-        """Of the run with this name; one run is read at a time.
+        """What is reported of the run with this name; raises as `read` does."""
+        return self.read(name).report
+
+    def read(self, name: str) -> ReadRun:
+        """The run with this name; one run is read at a time.
 
         Raises:
             UnknownRunError: no run has it.
@@ -99,39 +104,42 @@ class ShownRuns:
         run = next((each for each in self.listed() if each.name == name), None)
         if run is None:
             raise UnknownRunError(name)
-        report = self._kept(run)
-        if report is not None:
-            return report
+        read = self._kept(run)
+        if read is not None:
+            return read
         with self._reading:
             # Another thread may have read it meanwhile.
-            report = self._kept(run)
-            if report is None:
-                report = _report(run)
-                self._keep(run, report)
-            return report
+            read = self._kept(run)
+            if read is None:
+                read = _read(run, shows_traces="" in self._log_dirs)
+                self._keep(run, read)
+            return read
 
-    def _kept(self, run: ShownRun) -> RunReport | None:
-        version, report = self._reports.get((run.log_dir, run.run), ("", None))
-        return report if version == run.version else None
+    def _kept(self, run: ShownRun) -> ReadRun | None:
+        version, read = self._kept_runs.get((run.log_dir, run.run), ("", None))
+        return read if version == run.version else None
 
-    def _keep(self, run: ShownRun, report: RunReport) -> None:
+    def _keep(self, run: ShownRun, read: ReadRun) -> None:
         """In place of an earlier version; those that were read first are given up first."""
-        self._reports.pop((run.log_dir, run.run), None)
-        self._reports[run.log_dir, run.run] = run.version, report
-        while len(self._reports) > 1 and self._scalars() > MOST_SCALARS:
-            self._reports.popitem(last=False)
+        self._kept_runs.pop((run.log_dir, run.run), None)
+        self._kept_runs[run.log_dir, run.run] = run.version, read
+        while len(self._kept_runs) > 1 and self._scalars() > MOST_SCALARS:
+            self._kept_runs.popitem(last=False)
 
     def _scalars(self) -> int:
-        return sum(len(report.scalars) for _, report in self._reports.values())
+        return sum(len(read.report.scalars) for _, read in self._kept_runs.values())
 
 
-def _report(run: ShownRun) -> RunReport:
+def _read(run: ShownRun, *, shows_traces: bool) -> ReadRun:
     # Below a run another one may lie.
     found = [each for each in trainings(run.log_dir) if each.name == run.run]
     if not found:
         raise FileNotFoundError(f"{run.log_dir} holds no such run any more")
     # Under the name that TensorBoard has for it, not the directory on the server.
-    return replace(report_of(run.log_dir, found[0]), name=run.name)
+    report = replace(report_of(run.log_dir, found[0]), name=run.name)
+    fit = found[0].fit
+    of_tensorboard = PurePosixPath(run.name, fit.run).as_posix() if shows_traces else None
+    return ReadRun(report, fit.path.parent, of_tensorboard)
 
 
 def _runs_below(group: str, log_dir: str) -> list[ShownRun]:

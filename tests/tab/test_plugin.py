@@ -45,14 +45,14 @@ def test_of_a_run_that_grows_one_report_is_kept(tab, runs, monkeypatch):
     for step_ms in (5.0, 6.0, 7.0):
         ask("/page", run="a")
         runs("a", step_ms=step_ms)
-    assert len(ask.plugin._runs._reports) == 1
+    assert len(ask.plugin._runs._kept_runs) == 1
 
 
 def test_reports_are_given_up_when_they_hold_many_scalars(tab, runs, monkeypatch):
     monkeypatch.setattr("keras_perf.tab.shown_runs.MOST_SCALARS", 200)
     ask = tab(runs("a", "b", "c", "d"))
     assert ask("/table").text.count("<th scope") >= 4
-    assert 1 <= len(ask.plugin._runs._reports) < 4
+    assert 1 <= len(ask.plugin._runs._kept_runs) < 4
 
 
 @pytest.mark.parametrize("breaks", [FileNotFoundError("gone"), KeyError("odd")])

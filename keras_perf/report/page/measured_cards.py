@@ -51,9 +51,7 @@ FACTS = {
 
 def plots_card(report: RunReport, name: str) -> Element | None:
     """Parts, events and utilization over the steps; `name` sets its ids apart."""
-    begin = report.summary.facts.length.first_step or 0
-    steps = [*report.scalars["step"], *(event.step for event in report.events), begin + 1]
-    span = begin, max(steps)
+    span = _span(report)
     figures = []
     if report.summary.steps:
         drawn = parts_plot(report.summary.intervals, span, f"{name}-parts")
@@ -61,10 +59,23 @@ def plots_card(report: RunReport, name: str) -> Element | None:
     if report.events:
         drawn = events_plot(report.events, span, f"{name}-events")
         figures.append(_figure("Longest steps and pauses", "by cause", drawn))
-    if series := _utilization(report.scalars):
-        drawn = utilization_plot(series, span, f"{name}-utilization")
-        figures.append(_figure("Utilization", "share of time in use", drawn))
+    figures += utilization_figures(report, name)
     return card("Over the training", *figures) if figures else None
+
+
+def utilization_figures(report: RunReport, name: str) -> list[Element]:
+    """Utilization over the steps; empty where nothing was sampled."""
+    series = _utilization(report.scalars)
+    if not series:
+        return []
+    drawn = utilization_plot(series, _span(report), f"{name}-utilization")
+    return [_figure("Utilization", "share of time in use", drawn)]
+
+
+def _span(report: RunReport) -> tuple[int, int]:
+    begin = report.summary.facts.length.first_step or 0
+    logged = report.scalars["step"].max() if len(report.scalars) else 0
+    return begin, max(int(logged), begin + 1, *(event.step for event in report.events))
 
 
 def _figure(title: str, what: str, drawn: Element) -> Element:

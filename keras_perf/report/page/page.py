@@ -9,7 +9,8 @@ from keras_perf.records.interval import PARTS
 from keras_perf.records.metrics.all_metrics import METRICS
 from keras_perf.report.page.comparison import change_card
 from keras_perf.report.page.html import card, document, element, table
-from keras_perf.report.page.run_section import run_cards, stack, swatch
+from keras_perf.report.page.measured_cards import plots_card
+from keras_perf.report.page.run_section import OverSteps, run_cards, stack, swatch
 from keras_perf.report.page.style import STYLE
 from keras_perf.report.run_report import RunReport
 from keras_perf.report.runs_table import HEADER, NOTES, run_rows
@@ -44,18 +45,18 @@ def page_html(reports: Sequence[RunReport]) -> str:
     )
 
 
-def page_content(reports: Sequence[RunReport]) -> Element:
-    """What the page shows of these runs."""
+def page_content(reports: Sequence[RunReport], over_steps: OverSteps = plots_card) -> Element:
+    """What the page shows of these runs; `over_steps` makes the card of each over its steps."""
     if len(reports) == 1:
         head = element("h1", reports[0].name, class_="where")
-        runs = run_cards(reports[0], "run1")
+        runs = run_cards(reports[0], "run1", over_steps)
     else:
         head = element("h1", _title(reports))
         changes = [change_card(reports[0], report) for report in reports[1:]]
         runs = [_comparison(reports), *(change for change in changes if change is not None)]
         for place, report in enumerate(reports, 1):
             heading = element("h2", f"{place}. ", element("span", report.name, class_="where"))
-            cards = run_cards(report, f"run{place}")
+            cards = run_cards(report, f"run{place}", over_steps)
             runs.append(element("section", heading, *cards, class_="run", id=f"run{place}"))
     product = element("p", "keras_perf report", class_="product")
     return element("main", element("header", product, head), *runs, _legend())

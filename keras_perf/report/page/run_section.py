@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from xml.etree.ElementTree import Element
 
 from keras_perf.advise.recommendation import Recommendation
@@ -35,7 +36,11 @@ PART_OF_VERDICT = {
 }
 
 
-def run_cards(report: RunReport, name: str) -> list[Element]:
+OverSteps = Callable[[RunReport, str], Element | None]
+"""Makes the card that shows a run over its steps."""
+
+
+def run_cards(report: RunReport, name: str, over_steps: OverSteps = plots_card) -> list[Element]:
     """The cards of one run; `name` sets its ids apart from those of other runs."""
     cards = (
         _verdict(report),
@@ -43,7 +48,7 @@ def run_cards(report: RunReport, name: str) -> list[Element]:
         workers_card(report),
         _advice(report),
         trials_card(report),
-        plots_card(report, name),
+        over_steps(report, name),
         owners_card(report),
         inference_card(report),
         stages_card(report),

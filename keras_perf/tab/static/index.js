@@ -1,7 +1,7 @@
 // The Performance tab: which run, compared with which, or all of them in a table. What is shown
 // comes from the server as it is in the HTML report; `cards.js` adds what can be done with it.
 
-import { ADDITIONS } from "./cards.js";
+import { ADDITIONS, SHEETS } from "./cards.js";
 import { made } from "./elements.js";
 import { followTheme } from "./theme.js";
 
@@ -23,7 +23,7 @@ const said = made("span", { className: "said", role: "status" });
 const content = made("div");
 
 export async function render() {
-  for (const sheet of ["page.css", "tab.css"]) {
+  for (const sheet of SHEETS) {
     document.head.append(made("link", { rel: "stylesheet", href: at(`./${sheet}`) }));
   }
   document.documentElement.lang = "en";

@@ -1,0 +1,53 @@
+"""A run that was read, and what of it TensorBoard's Profile tab shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from keras_perf.files.any_path import AnyPath
+from keras_perf.records.run.capture import Capture
+from keras_perf.report.run_report import RunReport
+from keras_perf.tab.timeline import Timeline, timeline_of
+
+TRACES = ("plugins", "profile")
+"""Where the Profile tab looks, below a run's folder."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReadRun:
+    """One run as it was when it was read.
+
+    Attributes:
+        report: what is told of it.
+        folder: where its events and traces lie.
+        of_tensorboard: the folder as TensorBoard calls it; None where the Profile tab shows
+            nothing, as with `--logdir_spec`.
+    """
+
+    report: RunReport
+    folder: AnyPath = field(repr=False)
+    of_tensorboard: str | None = None
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """Its steps."""
+        return timeline_of(self.report)
+
+    def trace_of(self, capture: Capture) -> str | None:
+        """What the Profile tab calls the capture's trace; None where it has none."""
+        if self.of_tensorboard is None or not self._is_there(capture.trace):
+            return None
+        return f"{self.of_tensorboard}/{capture.trace}".removeprefix("./")
+
+    def _is_there(self, trace: str) -> bool:
+        # The name comes from an event file, and could lead anywhere.
+        if not trace or "/" in trace or "\\" in trace or trace in (".", ".."):
+            return False
+        try:
+            folder = self.folder
+            for name in (*TRACES, trace):
+                folder = folder / name
+            return folder.is_dir()
+        except (OSError, ValueError):
+            return False

@@ -1,0 +1,139 @@
+// The timeline of a run: outliers, captures and the parts of a step over the steps. Drag to zoom,
+// Shift and drag to move, double click for the whole run. Each stretch of steps is asked of the
+// server anew, so that the closer one looks the more exact it is.
+
+import { made } from "./elements.js";
+import { drawn } from "./timeline_drawing.js";
+import { followKeys, followMouse } from "./timeline_moves.js";
+import { hide, legendOf, tellAt } from "./timeline_telling.js";
+
+const PIXELS_A_COLUMN = 2;
+const ASK_AFTER_MS = 60;
+const FEWEST_STEPS = 4;
+
+// What each run was last shown of: the page is made anew whenever the run has grown.
+const lastShown = new Map();
+
+export function addTimelines(content, { at, runs }) {
+  content.querySelectorAll(".timeline").forEach((place) => new Timeline(place, at, runs[place.dataset.place - 1]));
+}
+
+class Timeline {
+  constructor(place, at, run) {
+    this.at = at;
+    this.run = run;
+    const { data = null, range = null } = this.inPlaceOf(lastShown.get(this.run));
+    this.data = data; // The last answer; older than what is shown while a new one is on its way.
+    this.range = range; // null is the whole run, also as it grows.
+    this.cursor = null; // The column or the mark that is told of.
+    this.said = made("span", { className: "quiet" });
+    this.canvas = made("div", { className: "timeline-canvas", tabIndex: 0 });
+    this.canvas.setAttribute("role", "group");
+    this.canvas.setAttribute("aria-label", "Parts of a step over the steps. Left and right: step by step. Plus and minus: zoom. "
+      + "Shift with left and right: move. Enter: the trace of an outlier. Escape: whole run.");
+    this.told = made("div", { className: "timeline-told", role: "status", hidden: true });
+    this.legend = made("div", { className: "timeline-legend" });
+    place.replaceChildren(this.tools(), this.legend, made("div", { className: "timeline-frame" }, this.canvas, this.told), this.said);
+    followMouse(this);
+    followKeys(this);
+    new ResizeObserver(() => this.draw()).observe(this.canvas);
+    this.ask();
+  }
+
+  inPlaceOf(earlier) {
+    earlier?.asking?.abort();
+    clearTimeout(earlier?.soon);
+    lastShown.set(this.run, this);
+    return earlier ?? {};
+  }
+
+  tools() {
+    const button = (text, label, onclick) => {
+      const made_ = made("button", { type: "button", textContent: text, title: label, onclick });
+      made_.setAttribute("aria-label", label);
+      return made_;
+    };
+    this.whole = button("whole run", "show the whole run", () => this.reset());
+    return made("div", { className: "timeline-tools" },
+      button("−", "zoom out", () => this.zoom(2)), button("+", "zoom in", () => this.zoom(0.5)),
+      button("‹", "earlier", () => this.move(-0.5)), button("›", "later", () => this.move(0.5)),
+      this.whole, made("span", { className: "quiet", textContent: "drag to zoom · shift-drag to move · double click for all" }));
+  }
+
+  get shown() {
+    return this.range ?? (this.data ? [this.data.first, this.data.last] : [0, 1]);
+  }
+
+  show(from, to) {
+    const { first, last } = this.data;
+    const steps = Math.min(Math.max(Math.round(to - from), FEWEST_STEPS), last - first);
+    const begin = Math.round(Math.min(Math.max(from, first), last - steps));
+    this.range = steps >= last - first ? null : [begin, begin + steps];
+    this.cursor = null;
+    hide(this);
+    this.draw();
+    clearTimeout(this.soon);
+    this.soon = setTimeout(() => this.ask(), ASK_AFTER_MS);
+  }
+
+  reset() {
+    if (this.data) this.show(this.data.first, this.data.last);
+  }
+
+  // By a factor, around a step or around the middle.
+  zoom(factor, around) {
+    if (!this.data) return;
+    const [from, to] = this.shown;
+    const kept = around ?? (from + to) / 2;
+    this.show(kept - (kept - from) * factor, kept + (to - kept) * factor);
+  }
+
+  // By a share of what is shown.
+  move(share) {
+    if (!this.data) return;
+    const [from, to] = this.shown;
+    const by = (to - from) * share;
+    this.show(from + by, to + by);
+  }
+
+  async ask() {
+    this.asking?.abort();
+    this.asking = new AbortController();
+    const url = this.at("./steps", [this.run]);
+    const width = this.canvas.clientWidth || 800;
+    url.searchParams.set("columns", Math.ceil(width / PIXELS_A_COLUMN));
+    if (this.range) ["from", "to"].forEach((name, place) => url.searchParams.set(name, this.range[place]));
+    try {
+      const answer = await fetch(url, { signal: this.asking.signal });
+      if (!answer.ok) throw new Error(await answer.text());
+      this.data = await answer.json();
+      this.draw();
+    } catch (error) {
+      if (error.name !== "AbortError") this.said.textContent = `The steps cannot be shown: ${error.message}`;
+    }
+  }
+
+  draw() {
+    if (!this.data || !this.canvas.clientWidth) return;
+    this.scale = drawn(this);
+    this.legend.replaceChildren(...legendOf(this.data));
+    this.whole.disabled = !this.range;
+    this.said.textContent = sayWhatIsShown(this.data, this.shown, this.scale.clipped);
+    if (this.cursor) tellAt(this, this.cursor);
+    // For what else lies on the same steps.
+    this.canvas.dispatchEvent(new CustomEvent("steps-shown", { bubbles: true, detail: { run: this.run, shown: this.shown } }));
+  }
+}
+
+function sayWhatIsShown(data, [from, to], clipped) {
+  const number = (value) => value.toLocaleString("en");
+  const said = [`Steps ${number(from)} to ${number(to)}.`];
+  const columns = data.columns.begin.length;
+  if (!columns) said.push("No interval of measured steps lies here.");
+  else if (data.exact) said.push(`Each of the ${number(columns)} intervals as it was logged.`);
+  else said.push(`${number(data.intervals)} intervals in ${number(columns)} columns: means, and the line above them the longest of each.`);
+  if (clipped) said.push("▲ longer than the axis reaches.");
+  const left = data.outliers_in_range - data.outliers.length;
+  if (left > 0) said.push(`The longest ${number(data.outliers.length)} of ${number(data.outliers_in_range)} outliers are marked.`);
+  return said.join(" ");
+}
