@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from keras_perf.advise.situation import Situation
-from keras_perf.analyse.resampling import resampled_means
 
 FROM_RUN_TO_RUN = 0.1
 """Two runs of the same program differ by so much of their time."""
@@ -41,12 +40,10 @@ def uncertainty(situation: Situation) -> float:
 
 def _of_chance(situation: Situation) -> float:
     """Of the step's mean, from its intervals."""
-    intervals = situation.summary.intervals
-    count = max(1, len(intervals))
+    count = max(1, len(situation.summary.intervals))
     seen = 0.0
     if count > 1 and situation.summary.step_ms:
-        draws = resampled_means(intervals, 0)["step"]
-        seen = float(TAIL * draws.std() / situation.summary.step_ms)
+        seen = float(TAIL * situation.step_draws.std() / situation.summary.step_ms)
     # Few intervals may be alike by chance.
     return float(max(seen, THIN / count**0.5))
 

@@ -10,6 +10,8 @@ from keras_perf.advise.step_model import INSIDE, StepModel
 from keras_perf.analyse.cpu_share import share_of_cores
 from keras_perf.analyse.stage_paces import stage_paces
 from keras_perf.analyse.start_up import start_up_ms
+from keras_perf.analyse.part_means import Figures
+from keras_perf.analyse.resampling import resampled_means
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.run.run_facts import RunFacts
 
@@ -80,6 +82,11 @@ class Situation:
     def input_measured(self) -> bool:
         """The input wait is known."""
         return "input_wait" in self.summary.parts
+
+    @cached_property
+    def step_draws(self) -> Figures:
+        """Draws of the mean step from its intervals, in milliseconds; at least one interval."""
+        return resampled_means(self.summary.intervals[["steps", "step"]], 0)["step"]
 
     @cached_property
     def paces(self) -> dict[str, float]:

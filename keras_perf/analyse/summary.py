@@ -98,10 +98,7 @@ def summarize(scalars: pd.DataFrame, facts: RunFacts) -> Summary:
         scalars: its scalars, as `load_scalars` returns them.
         facts: what is known of it beside them.
     """
-    wide = scalars.pivot_table(
-        index="step", columns="tag", values="value", aggfunc="last", observed=True
-    )
-    wide = wide.reindex(columns=sorted({*wide.columns, STEPS, STEP_MS}))
+    wide = _by_step(scalars)
     measured = wide.dropna(subset=[STEPS, STEP_MS])
     intervals = _intervals(measured)
     compiling = traced_compiling(wide, wait_is_apart="input_wait" in intervals)
@@ -141,6 +138,19 @@ def summarize(scalars: pd.DataFrame, facts: RunFacts) -> Summary:
             if (found := growth_of(points, facts.length)) is not None
         },
     )
+
+
+def _by_step(scalars: pd.DataFrame) -> pd.DataFrame:
+    """A row a step and a column a tag, each with what was logged last; what was not is NaN."""
+    tags = pd.Categorical(scalars["tag"])
+    row, steps = pd.factorize(scalars["step"], sort=True)
+    values = np.full((len(tags.categories), len(steps)), np.nan)
+    # Of several values at one place the last one stays.
+    values[tags.codes, row] = scalars["value"]
+    columns = {str(tag): values[place] for place, tag in enumerate(tags.categories)}
+    seen = {tag: column for tag, column in columns.items() if np.isfinite(column).any()}
+    wide = pd.DataFrame(seen, index=pd.Index(steps, name="step"))
+    return wide.reindex(columns=sorted({*wide.columns, STEPS, STEP_MS}))
 
 
 def _intervals(measured: pd.DataFrame) -> pd.DataFrame:

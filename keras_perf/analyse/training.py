@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import pandas as pd
 
 from keras_perf.analyse.summary import Summary, summarize
+from keras_perf.files.any_path import AnyPath
+from keras_perf.read.file_content import FileContent, content_of
 from keras_perf.read.fits import Fit, fits_of
 from keras_perf.records.run_names import RUN, without_worker
 
@@ -55,7 +57,9 @@ class Training:
 
 
 def trainings(
-    log_dir: str | os.PathLike[str], fit: str | int | None = None
+    log_dir: str | os.PathLike[str],
+    fit: str | int | None = None,
+    content: Callable[[AnyPath], FileContent] = content_of,
 ) -> tuple[Training, ...]:
     """A training of each run: of the log directory itself, or else of all below it.
 
@@ -63,12 +67,13 @@ def trainings(
         log_dir: the directory given to the callbacks, or one above it.
         fit: id or sequence of the one to show, and then the runs that have it; None for the
             newest that measured steps.
+        content: reads a file, or knows what it holds.
 
     Raises:
         NoRunError: (a FileNotFoundError) nothing of ours is there.
         UnknownFitError: (a ValueError) there is no such fit.
     """
-    found_runs = _runs(log_dir)
+    found_runs = _runs(log_dir, content)
     runs = [run for run in found_runs if run.name in (RUN, ".")] or found_runs
     if fit is None:
         return tuple(_newest(*run) for run in runs)
@@ -86,7 +91,7 @@ def measured_trainings(log_dir: str | os.PathLike[str]) -> tuple[Training, ...]:
         NoRunError: (a FileNotFoundError) nothing of ours is there.
     """
     found: list[Training] = []
-    for name, alone, workers in _runs(log_dir):
+    for name, alone, workers in _runs(log_dir, content_of):
         found += [Training(name, fit, fits=alone) for fit in alone if fit.steps]
         chiefs = workers[min(workers)] if workers else []
         found += [_of_workers(name, fit, workers) for fit in chiefs if fit.steps]
@@ -101,9 +106,11 @@ class _Run(NamedTuple):
     workers: dict[int, list[Fit]]
 
 
-def _runs(log_dir: str | os.PathLike[str]) -> list[_Run]:
+def _runs(
+    log_dir: str | os.PathLike[str], content: Callable[[AnyPath], FileContent]
+) -> list[_Run]:
     runs: dict[str, _Run] = {}
-    for path, fits in fits_of(log_dir).items():
+    for path, fits in fits_of(log_dir, content).items():
         parent, number = without_worker(path)
         run = runs.setdefault(parent, _Run(parent, [], {}))
         if number is None:

@@ -26,6 +26,15 @@ def beginning(path: AnyPath, most: int) -> bytes:
         return file.read(most)
 
 
+def bytes_from(path: AnyPath, begin: int) -> bytes:
+    """What is in a file from a place on."""
+    if isinstance(path, RemotePath):
+        return path.read_bytes()[begin:]
+    with path.open("rb") as file:
+        file.seek(begin)
+        return file.read()
+
+
 def size_and_time(path: AnyPath) -> tuple[int, float]:
     """Bytes of a file, and when it was written to, in seconds since 1970."""
     if isinstance(path, RemotePath):

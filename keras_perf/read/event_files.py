@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from tensorboard.compat.proto.event_pb2 import Event
 
 from keras_perf.files.any_path import AnyPath, any_path, beginning, folders_below
@@ -153,31 +154,65 @@ def _next_header(data: bytes, position: int) -> int:
     return len(data)
 
 
+class Whole(NamedTuple):
+    """The records of a stretch of a file that are whole, and what of it is not."""
+
+    data: bytes
+    begin: NDArray[np.int64]
+    length: NDArray[np.int64]
+    lost_bytes: int
+    cut_bytes: int
+
+
+def whole_records(data: bytes) -> Whole:
+    """The records that match their checksums."""
+    found = records(data)
+    begin, length = np.array(found.begin, dtype=np.int64), np.array(found.length, dtype=np.int64)
+    whole = np.array(_whole(data, found), dtype=bool)
+    lost = int((length[~whole] + _HEADER.size + _CRC.size).sum())
+    return Whole(data, begin[whole], length[whole], found.lost_bytes + lost, found.cut_bytes)
+
+
+def parsed_events(whole: Whole, places: Iterable[int]) -> Iterator[tuple[int, Event | None]]:
+    """Some of the records as events; None for what is no event."""
+    for place in places:
+        begin, length = int(whole.begin[place]), int(whole.length[place])
+        yield place, _parsed(whole.data[begin : begin + length])
+
+
+def tell_what_is_left_out(path: AnyPath, bytes_: int, lost: int, cut: int) -> None:
+    """One warning for what is damaged, and one for a tail that is not a whole record."""
+    if lost:
+        warn_left_out(
+            f"{path} is damaged: {lost:,} of its {bytes_:,} bytes do not match their "
+            "checksums. What they held is left out, everything else is shown."
+        )
+    if cut:
+        warn_left_out(
+            f"{path} ends in the middle of a record "
+            f"({cut} bytes dropped): its writer was killed or is still writing."
+        )
+
+
 def events(path: AnyPath) -> Iterator[Event]:
     """Events of one file.
 
     Records that do not match their checksums are left out, and so is a tail that is not a whole
     record (the writer was killed, or is still at it), each with one warning a file.
     """
-    data = path.read_bytes()
-    found = records(data)
-    lost = found.lost_bytes
-    for begin, length, whole in zip(found.begin, found.length, _whole(data, found), strict=True):
-        event = _parsed(data[begin : begin + length]) if whole else None
+    whole = whole_records(path.read_bytes())
+    lost = whole.lost_bytes
+    for place, event in parsed_events(whole, range(len(whole.begin))):
         if event is None:
-            lost += _HEADER.size + length + _CRC.size
+            lost += record_bytes(whole, place)
         else:
             yield event
-    if lost:
-        warn_left_out(
-            f"{path} is damaged: {lost:,} of its {len(data):,} bytes do not match their "
-            "checksums. What they held is left out, everything else is shown."
-        )
-    if found.cut_bytes:
-        warn_left_out(
-            f"{path} ends in the middle of a record "
-            f"({found.cut_bytes} bytes dropped): its writer was killed or is still writing."
-        )
+    tell_what_is_left_out(path, len(whole.data), lost, whole.cut_bytes)
+
+
+def record_bytes(whole: Whole, place: int) -> int:
+    """Bytes that a record takes in its file."""
+    return _HEADER.size + int(whole.length[place]) + _CRC.size
 
 
 def first_events(path: AnyPath, most_bytes: int = 1 << 16) -> list[Event]:

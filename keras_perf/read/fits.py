@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import pandas as pd
 
 from keras_perf.files.any_path import AnyPath
-from keras_perf.read.event_files import NoRunError, events, first_events, logged_between, run_files
+from keras_perf.read.event_files import NoRunError, first_events, logged_between, run_files
+from keras_perf.read.file_content import FileContent, content_of
 from keras_perf.read.left_out import warn_left_out
 from keras_perf.read.valid_scalars import valid_scalars
 from keras_perf.records.fit_identity import FIT_TAG, FitIdentity, sequence_of
-from keras_perf.records.metrics.all_metrics import CONTEXT_TAG, KEPT, STEP_MS, STEPS
+from keras_perf.records.metrics.all_metrics import STEP_MS, STEPS
 from keras_perf.records.run.run_facts import RunFacts, from_json
 
 SHOWN = 3
@@ -34,16 +34,20 @@ class Fit:
         run: the path of its directory below the log directory.
         path: its file.
         identity: who wrote it.
+        content_of: reads the file, or knows what it holds.
     """
 
     run: str
     path: AnyPath
     identity: FitIdentity
+    content_of: Callable[[AnyPath], FileContent] = content_of
 
     @cached_property
     def logged(self) -> pd.DataFrame:
         """All scalars as they are in the file, with the columns of `load_scalars`."""
-        return self._read[0]
+        scalars = self._read.scalars
+        run = pd.Categorical.from_codes([0] * len(scalars), categories=[self.run])
+        return pd.DataFrame({"run": run, **{name: scalars[name] for name in scalars}})
 
     @cached_property
     def scalars(self) -> pd.DataFrame:
@@ -60,7 +64,7 @@ class Fit:
     @cached_property
     def facts(self) -> RunFacts:
         """The newest facts; none while training has not come to its first interval."""
-        known, wrong = from_json(self._read[1])
+        known, wrong = from_json(self._read.context)
         if wrong:
             warn_left_out(
                 f"{self.path}: its record of settings holds what cannot be read, and that is left "
@@ -79,19 +83,33 @@ class Fit:
     def span(self) -> tuple[float, float]:
         """First and last time at which it logged scalars; −∞ if it never did."""
         try:
-            found = logged_between(self.path)
+            found = self._ends if "_read" in self.__dict__ else logged_between(self.path)
         except OSError:
             found = None
         usable = found is not None and all(map(math.isfinite, found))
         return found if found is not None and usable else (-math.inf, -math.inf)
 
+    @property
+    def _ends(self) -> tuple[float, float] | None:
+        times = self._read.scalars["wall_time"].to_numpy()
+        if not len(times):
+            return None
+        first, last = sorted((float(times[0]), float(times[-1])))
+        return first, last
+
     @cached_property
-    def _read(self) -> tuple[pd.DataFrame, Any]:
-        return _content(self.path, self.run)
+    def _read(self) -> FileContent:
+        return self.content_of(self.path)
 
 
-def fits_of(log_dir: str | os.PathLike[str]) -> dict[str, list[Fit]]:
+def fits_of(
+    log_dir: str | os.PathLike[str], content: Callable[[AnyPath], FileContent] = content_of
+) -> dict[str, list[Fit]]:
     """All fits of each run, oldest first: by sequence, then by when they began, then by name.
+
+    Arguments:
+        log_dir: the directory given to the callbacks, or one above it.
+        content: reads a file, or knows what it holds.
 
     A file that cannot be read is left out, with a warning.
 
@@ -103,7 +121,7 @@ def fits_of(log_dir: str | os.PathLike[str]) -> dict[str, list[Fit]]:
     for run, paths in run_files(log_dir).items():
         for path in paths:
             try:
-                fit = Fit(run, path, _identity(path))
+                fit = Fit(run, path, _identity(path), content)
             except OSError as error:
                 refused.append(f"{path} cannot be read: {error.strerror}")
             else:
@@ -149,48 +167,3 @@ def _told_by_name(name: str) -> tuple[int, str, int]:
     if len(words) < 2 - host_ends:
         return numbers[0], "", 0
     return numbers[0], ".".join(words[1:host_ends]), numbers[host_ends]
-
-
-def _content(path: AnyPath, run: str) -> tuple[pd.DataFrame, Any]:
-    tags: list[str] = []
-    steps: list[int] = []
-    times: list[float] = []
-    values: list[float] = []
-    context: Any = {}
-    for event in events(path):
-        step, wall_time = event.step, event.wall_time
-        for value in event.summary.value:
-            if value.HasField("simple_value"):
-                tags.append(value.tag)
-                steps.append(step)
-                times.append(wall_time)
-                values.append(value.simple_value)
-            elif value.tag.startswith(KEPT) and value.tensor.float_val:
-                tags.append(value.tag.removeprefix(KEPT))
-                steps.append(step)
-                times.append(wall_time)
-                values.append(value.tensor.float_val[0])
-            elif value.tag == CONTEXT_TAG:
-                context = _decoded(value.tensor.string_val, path, context)
-    frame = pd.DataFrame(
-        {
-            "run": pd.Categorical([run] * len(tags), categories=[run]),
-            "tag": pd.Categorical(tags),
-            "step": pd.array(steps, dtype="int64"),
-            "wall_time": pd.array(times, dtype="float64"),
-            "value": pd.array(values, dtype="float64"),
-        }
-    )
-    return frame, context
-
-
-def _decoded(written: Any, path: AnyPath, before: Any) -> Any:
-    """The facts of a run; where it cannot be decoded, the one before it."""
-    try:
-        return json.loads(written[0])
-    except (ValueError, IndexError, RecursionError):
-        warn_left_out(
-            f"{path}: a record of settings is damaged and left out; without it there is less "
-            "advice."
-        )
-        return before

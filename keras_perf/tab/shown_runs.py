@@ -14,6 +14,7 @@ from keras_perf.analyse.training import trainings
 from keras_perf.files.any_path import AnyPath, any_path, size_and_time
 from keras_perf.files.remote_path import RemotePath
 from keras_perf.read.event_files import NoRunError, run_files
+from keras_perf.read.file_content import ReadFiles
 from keras_perf.records.run_names import RUN, without_worker
 from keras_perf.report.run_report import RunReport, report_of
 from keras_perf.tab.read_run import ReadRun
@@ -68,6 +69,7 @@ class ShownRuns:
         self._listing, self._reading = Lock(), Lock()
         self._listed: tuple[ShownRun, ...] = ()
         self._listed_at = -float("inf")
+        self._files = ReadFiles()
         self._kept_runs: OrderedDict[tuple[str, str], tuple[str, ReadRun]] = OrderedDict()
 
     def listed(self) -> tuple[ShownRun, ...]:
@@ -111,7 +113,7 @@ class ShownRuns:
             # Another thread may have read it meanwhile.
             read = self._kept(run)
             if read is None:
-                read = _read(run, shows_traces="" in self._log_dirs)
+                read = _read(run, self._files, shows_traces="" in self._log_dirs)
                 self._keep(run, read)
             return read
 
@@ -130,9 +132,9 @@ class ShownRuns:
         return sum(len(read.report.scalars) for _, read in self._kept_runs.values())
 
 
-def _read(run: ShownRun, *, shows_traces: bool) -> ReadRun:
+def _read(run: ShownRun, files: ReadFiles, *, shows_traces: bool) -> ReadRun:
     # Below a run another one may lie.
-    found = [each for each in trainings(run.log_dir) if each.name == run.run]
+    found = [each for each in trainings(run.log_dir, content=files.content) if each.name == run.run]
     if not found:
         raise FileNotFoundError(f"{run.log_dir} holds no such run any more")
     # Under the name that TensorBoard has for it, not the directory on the server.
