@@ -1,5 +1,6 @@
 """Runs that are written, and the tab's answers about them."""
 
+import shutil
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,6 +10,7 @@ from werkzeug.test import Client
 
 sys.path.append(str(Path(__file__).parents[1] / "unit"))
 
+from browsing import LOOKS_AGAIN_MS
 from hand_built import write_fit
 
 from keras_perf.tab.plugin import PerformancePlugin
@@ -41,3 +43,29 @@ def tab():
         return ask
 
     return of
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    executable = shutil.which("chromium")
+    assert executable, "chromium must be installed: apt-get install chromium"
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(chromium):
+    """An empty one; it ends with no error in its console."""
+    context = chromium.new_context(permissions=["clipboard-read", "clipboard-write"])
+    context.set_default_timeout(LOOKS_AGAIN_MS)
+    page, errors = context.new_page(), []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("dialog", lambda dialog: errors.append(f"dialog {dialog.message}"))
+
+    yield page
+    assert not errors
+    context.close()

@@ -1,14 +1,8 @@
 """The Performance tab in TensorBoard, in a browser."""
 
-import re
-import shutil
-import subprocess
-import sys
-from contextlib import contextmanager
-
 import pytest
+from browsing import TAB, tensorboard_on
 from hand_built import stage, write_fit
-from playwright.sync_api import sync_playwright
 
 pytestmark = pytest.mark.xdist_group("a browser")
 
@@ -17,29 +11,8 @@ SLOW = {
     "stages": [stage("TensorSlice", 0.1), stage("Map", 8.0), stage("Batch", 0.2)],
     "written_input": {},
 }
-TAB = "data/plugin_entry.html?name=keras_perf"
-LOOKS_AGAIN_MS = 60_000
-"""For what appears by itself; a machine may be slow."""
-
 
 NASTY = "<img src=x onerror=alert(1)>"
-
-
-@contextmanager
-def tensorboard_on(logs):
-    """Its address; on this machine only, at a free port."""
-    command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(logs)]
-    process = subprocess.Popen(
-        [*command, "--host", "127.0.0.1", "--port", "0"], stderr=subprocess.PIPE, text=True
-    )
-    try:
-        for line in process.stderr:
-            if found := re.search(r"http://127\.0\.0\.1:\d+/", line):
-                yield found.group()
-                break
-    finally:
-        process.kill()
-        process.communicate()
 
 
 @pytest.fixture(scope="module")
@@ -51,30 +24,6 @@ def tensorboard(tmp_path_factory):
     write_fit(logs / NASTY, step_ms=2.0)
     with tensorboard_on(logs) as address:
         yield address
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    executable = shutil.which("chromium")
-    assert executable, "chromium must be installed: apt-get install chromium"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def page(chromium):
-    """An empty one; it ends with no error in its console."""
-    context = chromium.new_context(permissions=["clipboard-read", "clipboard-write"])
-    context.set_default_timeout(LOOKS_AGAIN_MS)
-    page, errors = context.new_page(), []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("dialog", lambda dialog: errors.append(f"dialog {dialog.message}"))
-
-    yield page
-    assert not errors
-    context.close()
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from xml.etree.ElementTree import Element
 
 from keras_perf.advise.recommendation import Recommendation
@@ -36,6 +36,9 @@ PART_OF_VERDICT = {
 }
 
 
+FIRST_ADVICE = 3
+"""So much of it stands beside the verdict."""
+
 OverSteps = Callable[[RunReport, str], Element | None]
 """Makes the card that shows a run over its steps."""
 
@@ -43,12 +46,12 @@ OverSteps = Callable[[RunReport, str], Element | None]
 def run_cards(report: RunReport, name: str, over_steps: OverSteps = plots_card) -> list[Element]:
     """The cards of one run; `name` sets its ids apart from those of other runs."""
     cards = (
-        _verdict(report),
+        _verdict(report, name),
+        over_steps(report, name),
         _breakdown(report),
         workers_card(report),
-        _advice(report),
+        _advice(report, name),
         trials_card(report),
-        over_steps(report, name),
         owners_card(report),
         inference_card(report),
         stages_card(report),
@@ -67,7 +70,7 @@ def _colour(part: str) -> str:
     return f"--part: var(--{part})"
 
 
-def _verdict(report: RunReport) -> Element:
+def _verdict(report: RunReport, name: str) -> Element:
     diagnosis = report.diagnosis
     why = diagnosis.explanation
     figures = {
@@ -95,9 +98,23 @@ def _verdict(report: RunReport) -> Element:
         element("p", diagnosis.verdict, class_="name"),
         element("p", why[:1].upper() + why[1:], class_="because"),
         element("dl", *shown, class_="figures"),
+        *_first_advice(diagnosis.recommendations, name),
         class_="card verdict",
         style=_colour(PART_OF_VERDICT.get(diagnosis.verdict, "other_host")),
     )
+
+
+def _first_advice(advice: Sequence[Recommendation], name: str) -> list[Element]:
+    """The best of it, a line each, which lead to all that is said of it."""
+    lines = [
+        element(
+            "li",
+            element("a", each.title, href=f"#{name}-advice-{place}"),
+            element("span", gain_of(each), class_="gain"),
+        )
+        for place, each in enumerate(advice[:FIRST_ADVICE], 1)
+    ]
+    return [element("ol", *lines, class_="first-advice")] if lines else []
 
 
 def _breakdown(report: RunReport) -> Element | None:
@@ -141,17 +158,17 @@ def stack(report: RunReport, full_ms: float) -> Element:
     return element("div", *parts, class_="stack", aria_hidden="true")
 
 
-def _advice(report: RunReport) -> Element | None:
+def _advice(report: RunReport, name: str) -> Element | None:
     advice = report.diagnosis.recommendations
     if not advice:
         return None
     return card(
         "What to change, best first",
-        *(_recommendation(place, each) for place, each in enumerate(advice, 1)),
+        *(_recommendation(place, each, name) for place, each in enumerate(advice, 1)),
     )
 
 
-def _recommendation(place: int, advice: Recommendation) -> Element:
+def _recommendation(place: int, advice: Recommendation, name: str) -> Element:
     title = element("h4", f"{place}. {advice.title}", element("span", advice.id, class_="tag"))
     return element(
         "div",
@@ -159,6 +176,7 @@ def _recommendation(place: int, advice: Recommendation) -> Element:
         element("p", advice.reason),
         element("pre", element("code", advice.action)),
         class_="advice",
+        id=f"{name}-advice-{place}",
     )
 
 

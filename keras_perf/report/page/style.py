@@ -52,6 +52,10 @@ dl.figures { display: flex; flex-wrap: wrap; gap: 14px 40px; margin: 20px 0 0; }
 dl.figures dt, dl.facts dt { color: var(--quiet); font-size: 13px; }
 dl.figures dd { margin: 0; font-size: 20px; font-weight: 600; }
 dl.figures small { font-size: 13px; font-weight: 400; color: var(--quiet); }
+.first-advice { margin: 18px 0 0; padding: 12px 0 0 22px; border-top: 1px solid var(--line); }
+.first-advice li { padding: 3px 0; }
+.first-advice a { font-weight: 500; text-underline-offset: 3px; }
+.first-advice .gain { margin-left: 12px; white-space: nowrap; font-size: 14px; }
 dl.facts { display: grid; grid-template-columns: repeat(auto-fill, minmax(150px, 1fr)); gap: 12px; }
 dl.facts dd { margin: 0; overflow-wrap: anywhere; }
 dd, td { font-variant-numeric: tabular-nums; }

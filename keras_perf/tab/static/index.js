@@ -16,7 +16,7 @@ const at = (path, runs = []) => {
 
 const chosen = { run: null, before: NOTHING };
 let shown = null;
-let visible = true;
+let visible = true, looking = false, next;
 const run = made("select", { onchange: () => choose({ run: run.value }) });
 const before = made("select", { onchange: () => choose({ before: before.value }) });
 const said = made("span", { className: "said", role: "status" });
@@ -31,15 +31,22 @@ export async function render() {
   const tools = made("div", { className: "bar-of-tools" }, made("label", {}, "Run", run), compared, said);
   document.body.replaceChildren(tools, content);
   followTheme();
-  new IntersectionObserver(([entry]) => { visible = entry.isIntersecting; }).observe(tools);
+  // TensorBoard hides the frames of other tabs; a browser, windows.
+  new IntersectionObserver((seen) => { visible = seen.at(-1).isIntersecting; keepLooking(); }).observe(tools);
+  document.addEventListener("visibilitychange", keepLooking);
   await keepLooking();
 }
 
-// A server that takes long is asked more rarely, and never twice at a time.
+// A server that takes long is asked more rarely, and never twice at a time. While nobody can see the
+// tab nothing runs at all.
 async function keepLooking() {
+  clearTimeout(next);
+  if (looking || !visible || document.hidden) return;
+  looking = true;
   const begin = performance.now();
-  if (visible && !document.hidden) await look();
-  setTimeout(keepLooking, Math.max(LOOK_AGAIN_MS, PAUSES * (performance.now() - begin)));
+  await look();
+  looking = false;
+  next = setTimeout(keepLooking, Math.max(LOOK_AGAIN_MS, PAUSES * (performance.now() - begin)));
 }
 
 function choose(change) {

@@ -1,5 +1,5 @@
 // The timeline of a run: outliers, captures and the parts of a step over the steps. Drag to zoom,
-// Shift and drag to move, double click for the whole run. Each stretch of steps is asked of the
+// Shift and drag to move, double click for all of it. Each stretch of steps is asked of the
 // server anew, so that the closer one looks the more exact it is.
 
 import { made } from "./elements.js";
@@ -30,7 +30,7 @@ class Timeline {
     this.canvas = made("div", { className: "timeline-canvas", tabIndex: 0 });
     this.canvas.setAttribute("role", "group");
     this.canvas.setAttribute("aria-label", "Parts of a step over the steps. Left and right: step by step. Plus and minus: zoom. "
-      + "Shift with left and right: move. Enter: the trace of an outlier. Escape: whole run.");
+      + "Shift with left and right: move. Enter: the trace of an outlier. Escape: all steps.");
     this.told = made("div", { className: "timeline-told", role: "status", hidden: true });
     this.legend = made("div", { className: "timeline-legend" });
     place.replaceChildren(this.tools(), this.legend, made("div", { className: "timeline-frame" }, this.canvas, this.told), this.said);
@@ -53,7 +53,7 @@ class Timeline {
       made_.setAttribute("aria-label", label);
       return made_;
     };
-    this.whole = button("whole run", "show the whole run", () => this.reset());
+    this.whole = button("all", "show all steps", () => this.reset());
     return made("div", { className: "timeline-tools" },
       button("−", "zoom out", () => this.zoom(2)), button("+", "zoom in", () => this.zoom(0.5)),
       button("‹", "earlier", () => this.move(-0.5)), button("›", "later", () => this.move(0.5)),

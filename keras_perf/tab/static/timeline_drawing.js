@@ -3,8 +3,8 @@
 import { marked } from "./timeline_marks.js";
 import { svg } from "./elements.js";
 
-const LANES = { outliers: [6, 58], captures: [66, 76], steps: [92, 262] };
-const HEIGHT = 290;
+const LANES = { outliers: [16, 64], captures: [84, 94], steps: [122, 290] };
+const HEIGHT = 318;
 const RIGHT = 10;
 const OUTLIER_TIMES = 2.2; // As high as the axis reaches, in usual columns.
 const USUAL = 0.95;
@@ -106,11 +106,11 @@ function axes({ x, y, left, right, low, top, lanes }, [from, to]) {
     drawing.push(svg("line", { class: "grid", x1: x(step), x2: x(step), y1: low, y2: low + 5 }),
       svg("text", { x: Math.min(x(step), right), y: low + 19, "text-anchor": near }, step.toLocaleString("en")));
   }
-  const name = (text, y) => svg("text", { x: left + 4, y, class: "lane" }, text);
+  const name = (text, y) => svg("text", { x: left, y, class: "lane" }, text);
   drawing.push(svg("line", { class: "axis", x1: left, x2: right, y1: low, y2: low }),
     svg("line", { class: "grid", x1: left, x2: right, y1: lanes.outliers[1], y2: lanes.outliers[1] }),
-    svg("text", { x: left - 7, y: lanes.steps[0] - 7, "text-anchor": "end" }, "ms"),
-    name("outliers", lanes.outliers[0] + 8), name("captures", lanes.captures[1] - 1));
+    name("ms per step", lanes.steps[0] - 14),
+    name("outliers, by how much longer", lanes.outliers[0] - 5), name("captures", lanes.captures[0] - 5));
   return drawing;
 }
 
