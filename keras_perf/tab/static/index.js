@@ -16,7 +16,7 @@ const at = (path, runs = []) => {
 
 const chosen = { run: null, before: NOTHING };
 let shown = null;
-let visible = true, looking = false, next;
+let looking = false, lookAt = 0, next;
 const run = made("select", { onchange: () => choose({ run: run.value }) });
 const before = made("select", { onchange: () => choose({ before: before.value }) });
 const said = made("span", { className: "said", role: "status" });
@@ -31,22 +31,27 @@ export async function render() {
   const tools = made("div", { className: "bar-of-tools" }, made("label", {}, "Run", run), compared, said);
   document.body.replaceChildren(tools, content);
   followTheme();
-  // TensorBoard hides the frames of other tabs; a browser, windows.
-  new IntersectionObserver((seen) => { visible = seen.at(-1).isIntersecting; keepLooking(); }).observe(tools);
   document.addEventListener("visibilitychange", keepLooking);
+  window.addEventListener("resize", keepLooking);
   await keepLooking();
 }
 
-// A server that takes long is asked more rarely, and never twice at a time. While nobody can see the
-// tab nothing runs at all.
+// TensorBoard makes the frames of other tabs 0 pixels high; their document is not hidden.
+const isSeen = () => !document.hidden && window.innerHeight > 0 && window.innerWidth > 0;
+
+// A server that takes long is asked more rarely, and never twice at a time; while nobody can see the
+// tab, not at all.
 async function keepLooking() {
+  if (looking) return;
   clearTimeout(next);
-  if (looking || !visible || document.hidden) return;
-  looking = true;
   const begin = performance.now();
-  await look();
-  looking = false;
-  next = setTimeout(keepLooking, Math.max(LOOK_AGAIN_MS, PAUSES * (performance.now() - begin)));
+  if (isSeen() && begin >= lookAt) {
+    looking = true;
+    await look();
+    looking = false;
+    lookAt = performance.now() + Math.max(LOOK_AGAIN_MS, PAUSES * (performance.now() - begin));
+  }
+  next = setTimeout(keepLooking, Math.max(lookAt - performance.now(), isSeen() ? 0 : LOOK_AGAIN_MS));
 }
 
 function choose(change) {
