@@ -106,9 +106,7 @@ class _Run(NamedTuple):
     workers: dict[int, list[Fit]]
 
 
-def _runs(
-    log_dir: str | os.PathLike[str], content: Callable[[AnyPath], FileContent]
-) -> list[_Run]:
+def _runs(log_dir: str | os.PathLike[str], content: Callable[[AnyPath], FileContent]) -> list[_Run]:
     runs: dict[str, _Run] = {}
     for path, fits in fits_of(log_dir, content).items():
         parent, number = without_worker(path)

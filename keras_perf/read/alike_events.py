@@ -63,7 +63,8 @@ def alike_events(data: bytes, begin: Places, length: Places) -> Iterator[AlikeEv
 
     Arguments:
         data: what holds them.
-        begin, length: where each event stands.
+        begin: where each event begins.
+        length: its bytes.
     """
     if not len(begin):
         return

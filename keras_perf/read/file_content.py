@@ -13,14 +13,9 @@ import pandas as pd
 
 from keras_perf.files.any_path import AnyPath, bytes_from
 from keras_perf.read.alike_events import AlikeEvents, alike_events
-from keras_perf.read.event_files import (
-    Whole,
-    parsed_events,
-    record_bytes,
-    tell_what_is_left_out,
-    whole_records,
-)
+from keras_perf.read.event_files import parsed_events, tell_what_is_left_out
 from keras_perf.read.left_out import warn_left_out
+from keras_perf.read.record_loop import Whole, record_bytes, whole_records
 from keras_perf.records.metrics.all_metrics import CONTEXT_TAG, KEPT
 
 MOST_SCALARS = 5_000_000
@@ -183,7 +178,7 @@ def _frame(groups: list[AlikeEvents], events: int) -> pd.DataFrame:
     names = sorted(tags)
     place_of = np.empty(len(tags), dtype=np.int64)
     place_of[[tags[name] for name in names]] = np.arange(len(names))
-    tag = pd.Categorical.from_codes(place_of[codes] if rows else codes, categories=names)
+    tag = pd.Categorical.from_codes(place_of[codes] if rows else codes, categories=pd.Index(names))
     return pd.DataFrame({"tag": tag, "step": steps, "wall_time": times, "value": values})
 
 

@@ -104,7 +104,10 @@ class PerformancePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         try:
             read = self._runs.read(asked.get("run", ""))
             timeline = read.timeline
-            first, last = int(asked.get("from", timeline.first)), int(asked.get("to", timeline.last))
+            first, last = (
+                int(asked.get("from", timeline.first)),
+                int(asked.get("to", timeline.last)),
+            )
             columns = int(asked.get("columns", MOST_COLUMNS))
         except ValueError:
             return _answer("from, to and columns must be whole numbers.", "text/plain", 400)
