@@ -63,7 +63,8 @@ def alike_events(data: bytes, begin: Places, length: Places) -> Iterator[AlikeEv
 
     Arguments:
         data: what holds them.
-        begin, length: where each event stands.
+        begin: where each event begins.
+        length: its bytes.
     """
     if not len(begin):
         return
@@ -147,18 +148,27 @@ def _value(event: bytes, found: tuple[int, int, int, int]) -> tuple[str, int] | 
     field, kind, begin, end = found
     parts = list(_fields(event, begin, end)) if (field, kind) == (1, _BYTES) else []
     kinds = [part[:2] for part in parts]
+    if not kinds or kinds[0] != (1, _BYTES):
+        return None
     try:
-        tag = event[parts[0][2] : parts[0][3]].decode("utf-8") if parts else ""
+        tag = event[parts[0][2] : parts[0][3]].decode("utf-8")
     except UnicodeDecodeError:
         return None
-    if kinds == [(1, _BYTES), (2, _FIXED32)]:
+    if kinds[1:] == [(2, _FIXED32)]:
         return tag, parts[1][2]
-    # The metadata are the same wherever the tag is.
-    if kinds == [(1, _BYTES), (8, _BYTES), (9, _BYTES)] and tag.startswith(KEPT):
-        tensor = list(_fields(event, *parts[1][2:]))
-        if [part[:2] for part in tensor] == [(1, _VARINT), (5, _BYTES)]:
-            return tag.removeprefix(KEPT), tensor[1][2]
+    if kinds[1:] == [(8, _BYTES), (9, _BYTES)] and tag.startswith(KEPT):
+        at = _only_float(event, *parts[1][2:])
+        return None if at is None else (tag.removeprefix(KEPT), at)
     return None
+
+
+def _only_float(event: bytes, begin: int, end: int) -> int | None:
+    """Where the number of a tensor stands; None where it holds anything else."""
+    fields = list(_fields(event, begin, end))
+    if [field[:2] for field in fields] != [(1, _VARINT), (5, _BYTES)]:
+        return None
+    _, _, begin, end = fields[1]
+    return begin if end - begin == 4 else None
 
 
 def _fields(event: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int]]:

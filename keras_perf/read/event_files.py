@@ -1,31 +1,30 @@
-"""The record loop over event files: whole events only, also of a run still being written."""
+"""Event files: whole events only, also of a run still being written."""
 
 from __future__ import annotations
 
 import os
-import struct
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
 from tensorboard.compat.proto.event_pb2 import Event
 
 from keras_perf.files.any_path import AnyPath, any_path, beginning, folders_below
-from keras_perf.read.checksums import masked_crc_of_length, masked_crcs
 from keras_perf.read.left_out import warn_left_out
+from keras_perf.read.record_loop import (
+    Records,
+    Whole,
+    match_checksums,
+    record_bytes,
+    records,
+    whole_records,
+)
 from keras_perf.records.fit_identity import file_suffix, sequence_of
+from keras_perf.records.metrics.all_metrics import KEPT
 from keras_perf.records.run_names import is_ours
 
 EVENT_FILE = "events.out.tfevents."
 """The name of an event file begins so."""
-
-_HEADER = struct.Struct("<QI")
-_CRC = struct.Struct("<I")
-_AT_ONCE = 1 << 20
-"""Bytes of a damaged file in which the next whole header is looked for at once."""
 
 
 class NoRunError(FileNotFoundError):
@@ -107,71 +106,6 @@ def _age(path: AnyPath) -> tuple[int, str, int]:
     return sequence, head, int(number) if number.isdecimal() else 0
 
 
-class Records(NamedTuple):
-    """Where the records of a file are, and what of it is none."""
-
-    begin: list[int]
-    length: list[int]
-    lost_bytes: int
-    """Passed over until the next header that is whole."""
-    cut_bytes: int
-    """Of a last record that is not all there."""
-
-
-def records(data: bytes) -> Records:
-    """The records whose headers are whole, by the checksum of their length."""
-    begin, length, lost = [], [], 0
-    position, end = 0, len(data)
-    while position + _HEADER.size <= end:
-        size, crc = _HEADER.unpack_from(data, position)
-        if crc != masked_crc_of_length(size) or not size:
-            behind = _next_header(data, position + 1)
-            lost += behind - position
-            position = behind
-            continue
-        start = position + _HEADER.size
-        if start + size + _CRC.size > end:
-            break
-        begin.append(start)
-        length.append(size)
-        position = start + size + _CRC.size
-    return Records(begin, length, lost, end - position)
-
-
-def _next_header(data: bytes, position: int) -> int:
-    """Where the next whole header begins; the file's end where there is none."""
-    end = len(data) - _HEADER.size
-    while position <= end:
-        until = min(position + _AT_ONCE, end + 1)
-        places = np.arange(until - position)
-        near = np.frombuffer(data, np.uint8, until - position + _HEADER.size - 1, position)
-        stored = np.ascontiguousarray(near[places[:, None] + np.arange(8, 12)]).view("<u4")[:, 0]
-        found = np.flatnonzero(masked_crcs(near, places, np.full(len(places), 8)) == stored)
-        if len(found):
-            return position + int(found[0])
-        position = until
-    return len(data)
-
-
-class Whole(NamedTuple):
-    """The records of a stretch of a file that are whole, and what of it is not."""
-
-    data: bytes
-    begin: NDArray[np.int64]
-    length: NDArray[np.int64]
-    lost_bytes: int
-    cut_bytes: int
-
-
-def whole_records(data: bytes) -> Whole:
-    """The records that match their checksums."""
-    found = records(data)
-    begin, length = np.array(found.begin, dtype=np.int64), np.array(found.length, dtype=np.int64)
-    whole = np.array(_whole(data, found), dtype=bool)
-    lost = int((length[~whole] + _HEADER.size + _CRC.size).sum())
-    return Whole(data, begin[whole], length[whole], found.lost_bytes + lost, found.cut_bytes)
-
-
 def parsed_events(whole: Whole, places: Iterable[int]) -> Iterator[tuple[int, Event | None]]:
     """Some of the records as events; None for what is no event."""
     for place in places:
@@ -209,11 +143,6 @@ def events(path: AnyPath) -> Iterator[Event]:
     tell_what_is_left_out(path, len(whole.data), lost, whole.cut_bytes)
 
 
-def record_bytes(whole: Whole, place: int) -> int:
-    """Bytes that a record takes in its file."""
-    return _HEADER.size + int(whole.length[place]) + _CRC.size
-
-
 def first_events(path: AnyPath, most_bytes: int = 1 << 16) -> list[Event]:
     """What a file begins with, without a warning."""
     data = beginning(path, most_bytes)
@@ -233,7 +162,10 @@ def logged_between(path: AnyPath) -> tuple[float, float] | None:
 
 
 def _has_scalars(event: Event) -> bool:
-    return any(value.HasField("simple_value") for value in event.summary.value)
+    return any(
+        value.HasField("simple_value") or value.tag.startswith(KEPT)
+        for value in event.summary.value
+    )
 
 
 def _some(data: bytes, found: Records, places: Iterable[int]) -> Iterator[Event]:
@@ -243,22 +175,8 @@ def _some(data: bytes, found: Records, places: Iterable[int]) -> Iterator[Event]
             return
         begin, length = [found.begin[place]], [found.length[place]]
         event = _parsed(data[begin[0] : begin[0] + length[0]])
-        if event is not None and _whole(data, Records(begin, length, 0, 0))[0]:
+        if event is not None and match_checksums(data, Records(begin, length, 0, 0))[0]:
             yield event
-
-
-def _whole(data: bytes, found: Records) -> list[bool]:
-    """Which records match the checksum behind them."""
-    begin, length = np.array(found.begin, dtype=np.int64), np.array(found.length, dtype=np.int64)
-    ends = (begin + length).tolist()
-    stored = np.array([_CRC.unpack_from(data, end)[0] for end in ends], dtype=np.uint32)
-    whole: list[bool] = []
-    step = 8192  # So many fit into a processor's cache.
-    for i in range(0, len(begin), step):
-        part = slice(i, i + step)
-        sums = masked_crcs(np.frombuffer(data, np.uint8), begin[part], length[part])
-        whole += (sums == stored[part]).tolist()
-    return whole
 
 
 def _parsed(data: bytes) -> Event | None:

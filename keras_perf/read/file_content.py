@@ -13,14 +13,9 @@ import pandas as pd
 
 from keras_perf.files.any_path import AnyPath, bytes_from
 from keras_perf.read.alike_events import AlikeEvents, alike_events
-from keras_perf.read.event_files import (
-    Whole,
-    parsed_events,
-    record_bytes,
-    tell_what_is_left_out,
-    whole_records,
-)
+from keras_perf.read.event_files import parsed_events, tell_what_is_left_out
 from keras_perf.read.left_out import warn_left_out
+from keras_perf.read.record_loop import Whole, record_bytes, whole_records
 from keras_perf.records.metrics.all_metrics import CONTEXT_TAG, KEPT
 
 MOST_SCALARS = 5_000_000
@@ -135,7 +130,7 @@ def _content(path: AnyPath, whole: Whole, context: Any) -> tuple[pd.DataFrame, A
         if event is None:
             lost += record_bytes(whole, place)
             continue
-        known = [found for each in event.summary.value if (found := _scalar(each))]
+        known = [pair for each in event.summary.value if (pair := _figure(each)) is not None]
         if known:
             alike.append(_one(place, event.step, event.wall_time, known))
         for value in event.summary.value:
@@ -144,8 +139,8 @@ def _content(path: AnyPath, whole: Whole, context: Any) -> tuple[pd.DataFrame, A
     return _frame(alike, len(whole.begin)), context, lost
 
 
-def _scalar(value: Any) -> tuple[str, float] | None:
-    """Tag and number; None where it is anything else."""
+def _figure(value: Any) -> tuple[str, float] | None:
+    """Tag and number of what is a scalar to us."""
     if value.HasField("simple_value"):
         return value.tag, value.simple_value
     if value.tag.startswith(KEPT) and value.tensor.float_val:
@@ -153,13 +148,13 @@ def _scalar(value: Any) -> tuple[str, float] | None:
     return None
 
 
-def _one(place: int, step: int, time: float, values: list[tuple[str, float]]) -> AlikeEvents:
+def _one(place: int, step: int, time: float, known: list[tuple[str, float]]) -> AlikeEvents:
     return AlikeEvents(
         np.array([place]),
-        tuple(tag for tag, _ in values),
+        tuple(tag for tag, _ in known),
         np.array([step], dtype=np.int64),
         np.array([time]),
-        np.array([[value for _, value in values]]),
+        np.array([[number for _, number in known]]),
     )
 
 
@@ -183,7 +178,7 @@ def _frame(groups: list[AlikeEvents], events: int) -> pd.DataFrame:
     names = sorted(tags)
     place_of = np.empty(len(tags), dtype=np.int64)
     place_of[[tags[name] for name in names]] = np.arange(len(names))
-    tag = pd.Categorical.from_codes(place_of[codes] if rows else codes, categories=names)
+    tag = pd.Categorical.from_codes(place_of[codes] if rows else codes, categories=pd.Index(names))
     return pd.DataFrame({"tag": tag, "step": steps, "wall_time": times, "value": values})
 
 

@@ -46,7 +46,7 @@ class Fit:
     def logged(self) -> pd.DataFrame:
         """All scalars as they are in the file, with the columns of `load_scalars`."""
         scalars = self._read.scalars
-        run = pd.Categorical.from_codes([0] * len(scalars), categories=[self.run])
+        run = pd.Categorical.from_codes([0] * len(scalars), categories=pd.Index([self.run]))
         return pd.DataFrame({"run": run, **{name: scalars[name] for name in scalars}})
 
     @cached_property

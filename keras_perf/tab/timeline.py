@@ -56,7 +56,8 @@ class Timeline:
         """What lies between two steps, as JSON has it; `tests/tab/steps_schema.json` says how.
 
         Arguments:
-            first, last: steps; `last` is the larger.
+            first: a step.
+            last: a later one.
             columns: how many can be told apart on the screen. Where there are more intervals,
                 several make one column, which keeps the least, the mean and the most of them.
             trace_of: a capture's trace, as the Profile tab calls it.

@@ -15,38 +15,44 @@ from keras_perf.read.event_files import events
 from keras_perf.read.file_content import ReadFiles, content_of
 from keras_perf.records.metrics.all_metrics import KEPT
 from keras_perf.records.run_names import RUN
-from keras_perf.write.run_writer import RunWriter
+from keras_perf.write.run_writer import RunWriter, scalar_event
 
 FLOATS = st.floats(width=32, allow_nan=False)
 TAGS = st.sampled_from(["perf/step_time_ms", "perf/ä", "host/cpu_pct", ""])
 VALUES = st.lists(st.tuples(TAGS, FLOATS), max_size=3)
 STEPS = st.integers(-2, 3) | st.integers(0, 2**62)
-EVENTS = st.lists(st.tuples(STEPS, st.floats(allow_nan=False), VALUES), max_size=8)
+TIMES = st.floats(allow_nan=False)
+EVENTS = st.lists(st.tuples(STEPS, TIMES, VALUES, st.sets(TAGS)), max_size=8)
 
 
 def one_by_one(path):
     """As protobuf has it, value by value."""
-    rows = []
-    for event in events(path):
-        for value in event.summary.value:
-            if value.HasField("simple_value"):
-                rows.append((value.tag, event.step, event.wall_time, value.simple_value))
-            elif value.tag.startswith(KEPT):
-                [number] = value.tensor.float_val
-                rows.append((value.tag.removeprefix(KEPT), event.step, event.wall_time, number))
-    frame = pd.DataFrame(rows, columns=["tag", "step", "wall_time", "value"])
+    rows = [
+        (*pair, event.step, event.wall_time)
+        for event in events(path)
+        for value in event.summary.value
+        if (pair := figure(value)) is not None
+    ]
+    frame = pd.DataFrame(rows, columns=["tag", "value", "step", "wall_time"])
+    frame = frame[["tag", "step", "wall_time", "value"]]
     types = {"tag": "category", "step": "int64", "wall_time": "float64", "value": "float64"}
     return frame.astype(types)
+
+
+def figure(value):
+    if value.HasField("simple_value"):
+        return value.tag, value.simple_value
+    kept = value.tag.startswith(KEPT) and value.tensor.float_val
+    return (value.tag.removeprefix(KEPT), value.tensor.float_val[0]) if kept else None
 
 
 def same(one, other):
     pd.testing.assert_frame_equal(one.astype({"tag": str}), other.astype({"tag": str}))
 
 
-def serialized(step, time, values):
-    event = Event(step=step, wall_time=time)
-    for tag, value in values:
-        event.summary.value.add(tag=tag, simple_value=value)
+def serialized(step, time, values, kept=frozenset()):
+    event = scalar_event(step, dict(values), kept)
+    event.wall_time = time
     return event.SerializeToString()
 
 
@@ -64,11 +70,13 @@ def test_events_that_are_alike_are_what_protobuf_reads(drawn, repeated):
         event = Event.FromString(written[place])
         known = event.summary.value
         assert (event.step, event.wall_time) == (step, time)
-        assert [(v.tag, v.simple_value) for v in known] == [*zip(tags, values, strict=True)]
+        assert [figure(value) for value in known] == [*zip(tags, values, strict=True)]
 
 
 def test_of_many_events_nearly_all_are_read_as_columns():
-    written = [serialized(step, 1e9 + step, [("a", 1.5), ("b", -step)]) for step in range(1000)]
+    written = [
+        serialized(step, 1e9 + step, [("a", 1.5), ("b", -step)], {"b"}) for step in range(1000)
+    ]
     length = np.array([len(each) for each in written], dtype=np.int64)
     groups = alike_events(b"".join(written), np.cumsum(length) - length, length)
     # The first step is 0, and is not written.
@@ -80,7 +88,7 @@ def test_bytes_that_are_no_event_are_left_to_protobuf(data):
     length = np.full(FEW, len(data), dtype=np.int64)
     for group in alike_events(data * FEW, np.cumsum(length) - length, length):
         event = Event.FromString(data)
-        assert [value.tag for value in event.summary.value] == [*group.tags]
+        assert [figure(value)[0] for value in event.summary.value] == [*group.tags]
 
 
 @pytest.fixture

@@ -6,8 +6,6 @@ import math
 
 from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
 
-from keras_perf.read.alike_events import alike_events
-from keras_perf.read.event_files import run_files, whole_records
 from keras_perf.read.scalars import load_scalars
 from keras_perf.records.metrics.all_metrics import STEP_MS
 from keras_perf.write.run_writer import RunWriter
@@ -65,19 +63,3 @@ def test_a_missing_value_is_no_zero(tmp_path):
     tag = "host/cpu_pct"
     plotted, _ = written(tmp_path, {tag: math.nan}, {tag: math.nan})
     assert list(plotted) == [tag]
-
-
-def test_many_that_are_kept_are_read_as_columns_too(tmp_path):
-    points = [{"host/cpu_pct": float(step), "host/swap": 0.0} for step in range(1, 101)]
-    plotted, rows = written(tmp_path, *points)
-    assert list(plotted) == ["host/cpu_pct"]
-    assert rows == [(tag, s, v) for s, point in enumerate(points, 1) for tag, v in point.items()]
-
-
-def test_kept_ones_stand_in_columns(tmp_path):
-    written(tmp_path, {STEP_MS: 1.0}, *[{"host/swap": 0.0}] * 100)
-    [[path]] = run_files(tmp_path).values()
-    whole = whole_records(path.read_bytes())
-    [group] = alike_events(whole.data, whole.begin, whole.length)
-    assert group.tags == ("host/swap",)
-    assert len(group.places) > 90
