@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import atexit
 import contextlib
+import logging
 import os
 import sys
 import warnings
@@ -16,7 +17,7 @@ from keras_perf.files.remote_path import is_remote
 from keras_perf.running import program
 from keras_perf.running.fits import ObservedFits
 from keras_perf.running.keras_import import WhenKerasIsImported
-from keras_perf.running.options import Options, steps_of
+from keras_perf.running.options import add_options, options_of
 from keras_perf.running.why_nothing import why_nothing
 
 if TYPE_CHECKING:
@@ -34,16 +35,8 @@ def add_run(added: Any) -> None:
         "Exit code, arguments and standard streams are the program's.",
         allow_abbrev=False,
     )
-    run.add_argument("--log-dir", metavar="DIR", help="default: logs/ and the program's name")
+    add_options(run)
     run.add_argument("--html", metavar="FILE", help="write the report as a page, too")
-    run.add_argument(
-        "--try-advice", action="store_true", help="try the advice, half a minute after each fit"
-    )
-    run.add_argument(
-        "--profile-steps", metavar="A:B", help="the steps of each fit to trace, from A to below B"
-    )
-    run.add_argument("--no-gpu", action="store_true", help="sample neither GPUs nor host")
-    run.add_argument("--quiet", action="store_true", help="print nothing, only write")
     run.add_argument(
         "-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does"
     )
@@ -54,12 +47,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Runs the program; raises what it raises. 2 where there is none, or an option is wrong."""
     try:
         found, words = _program_of(arguments)
-        options = _options_of(arguments, found.name)
+        options = options_of(arguments, found.name)
         page = _page_of(arguments.html)
     except (WrongUseError, ValueError) as error:
         complain(f"keras-perf run: {error}")
         return 2
     say = _Voice(quiet=options.quiet)
+    if options.quiet:
+        logging.getLogger("keras_perf").setLevel(logging.ERROR)
     fits = ObservedFits(options, say.line)
     # Before any handler of the program's, so that it is called after all of them.
     end = _End(fits, say, page)
@@ -89,22 +84,6 @@ def _program_of(arguments: argparse.Namespace) -> tuple[program.Program, list[st
     if not words:
         raise WrongUseError("a SCRIPT or -m MODULE must be given, such as train.py.")
     return program.script(words[0]), words[1:]
-
-
-def _options_of(arguments: argparse.Namespace, name: str) -> Options:
-    steps = arguments.profile_steps
-    try:
-        profile_steps = None if steps is None else steps_of(steps)
-    except ValueError as error:
-        raise WrongUseError(f"--profile-steps: {error}") from error
-    log_dir = arguments.log_dir or os.path.join("logs", name)
-    return Options(
-        log_dir if is_remote(log_dir) else os.path.abspath(log_dir),
-        try_advice=arguments.try_advice,
-        profile_steps=profile_steps,
-        gpu=not arguments.no_gpu,
-        quiet=arguments.quiet,
-    )
 
 
 def _page_of(file: str | None) -> str | None:

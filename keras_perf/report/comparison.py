@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -16,6 +17,10 @@ from keras_perf.report.comparison_bounds import few_intervals, unequal_load
 from keras_perf.report.diagnosis import Diagnosis, diagnose
 from keras_perf.report.saved_parts import saved_parts
 from keras_perf.report.text.forms import Form, Markdown, Terminal
+from keras_perf.report.text.html_form import Html, coloured
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 LABELS = {
     "validation": "between epochs: validation",
@@ -84,6 +89,17 @@ class Comparison:
     def __str__(self) -> str:
         """For a terminal."""
         return str(self._told(Terminal()))
+
+    def _repr_html_(self) -> str:
+        form = Html()
+        form.stacks([coloured(each.breakdown) for each in (self.before, self.after)])
+        return str(self._told(form))
+
+    def plot(self) -> Figure:
+        """A figure: the parts of a step before and after."""
+        from keras_perf.report.figures import comparison_figure
+
+        return comparison_figure(self.headline, self.before, self.after)
 
     def _told(self, form: Form) -> Form:
         form.title(self.headline)

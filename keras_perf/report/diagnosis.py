@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -31,7 +32,11 @@ from keras_perf.records.run.outlier import Outlier
 from keras_perf.report.text.efficiency_table import EFFICIENCY, HEADER, efficiency_rows
 from keras_perf.report.text.forms import Form, Markdown, Terminal
 from keras_perf.report.text.gain import gain_of
+from keras_perf.report.text.html_form import Html, coloured
 from keras_perf.report.text.measured_tables import measured_tables
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NO_RATES = Rates()
 
@@ -96,6 +101,21 @@ class Diagnosis:
     def __str__(self) -> str:
         r"""For a terminal; what cannot be seen in a name is written out, as `\x1b`."""
         return str(self._told(Terminal()))
+
+    def _repr_html_(self) -> str:
+        form = Html()
+        form.stacks([coloured(self.breakdown)])
+        return str(self._told(form))
+
+    def plot(self) -> Figure:
+        """A figure: the parts of a step, and what a step is predicted to take with each advice.
+
+        The lines on the predicted bars are the bounds of the prediction. Advice on the whole
+        training, whose gain lies outside of the steps, is not shown.
+        """
+        from keras_perf.report.figures import diagnosis_figure
+
+        return diagnosis_figure(self)
 
     def _told(self, form: Form) -> Form:
         for alert in self.alerts:

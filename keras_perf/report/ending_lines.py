@@ -47,7 +47,8 @@ def _share(diagnosis: Diagnosis) -> str:
     simple = diagnosis.explanation.startswith(f"{what}:") or diagnosis.verdict == "compute-bound"
     if not simple or not spent:
         return diagnosis.explanation
-    return f"{what} takes {spent / summary.step_ms:.0%} of a step of {summary.step_ms:.3g} ms"
+    takes = "takes" if len(names) == 1 else "take"
+    return f"{what} {takes} {spent / summary.step_ms:.0%} of a step of {summary.step_ms:.3g} ms"
 
 
 def _advice(diagnosis: Diagnosis) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import threading
@@ -9,6 +10,7 @@ import threading
 from keras_perf.cluster.worker_number import place_among_workers
 from keras_perf.files.any_path import any_path
 from keras_perf.files.remote_path import RemotePath
+from keras_perf.records.run_names import RUN
 
 _NUMBERED = re.compile(r"fit_(\d+)")
 
@@ -45,6 +47,15 @@ class FitDirectories:
                 except FileExistsError:
                     continue
                 return str(made)
+
+    def leave_no_empty(self, made: str) -> None:
+        """Removes what `next` made, where nothing was written: the `fit` failed before a step."""
+        folder = any_path(made)
+        if isinstance(folder, RemotePath):
+            return
+        for each in (folder / RUN, folder):
+            with contextlib.suppress(OSError):
+                each.rmdir()
 
     def _highest(self) -> int:
         folder = any_path(self._log_dir)

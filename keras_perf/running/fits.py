@@ -149,6 +149,7 @@ class ObservedFits:
 
     def _has_ended(self, begun: _BegunFit) -> None:
         self._thread.in_fit = False
+        self._directories.leave_no_empty(begun.log_dir)
         self.ended.append(ObservedFit(begun.log_dir, time.monotonic() - begun.at))
 
 

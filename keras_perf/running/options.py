@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
+import os
 from dataclasses import dataclass
 from typing import Any
+
+from keras_perf.files.remote_path import is_remote
 
 
 @dataclass(frozen=True)
@@ -17,6 +21,7 @@ class Options:
             `WindowedProfiler` chooses.
         gpu: GPUs and host are sampled.
         quiet: nothing is printed.
+        summary: some lines are printed when each `fit` ends.
     """
 
     log_dir: str
@@ -24,6 +29,7 @@ class Options:
     profile_steps: tuple[int, int] | None = None
     gpu: bool = True
     quiet: bool = False
+    summary: bool = True
 
     @property
     def of_callbacks(self) -> dict[str, Any]:
@@ -36,7 +42,7 @@ class Options:
                 "warmup_steps": 0,
                 "active_steps": end - first,
             }
-        return {**chosen, "summary": not self.quiet}
+        return {**chosen, "summary": self.summary and not self.quiet}
 
 
 def steps_of(text: str) -> tuple[int, int]:
@@ -47,7 +53,39 @@ def steps_of(text: str) -> tuple[int, int]:
     """
     first, colon, end = text.partition(":")
     if not colon or not first.strip().isdecimal() or not end.strip().isdecimal():
-        raise ValueError(f"steps must be A:B, such as 100:120, got {text!r}.")
+        raise ValueError(f"--profile-steps must be A:B, such as 100:120, got {text!r}.")
     if int(end) <= int(first):
-        raise ValueError(f"steps A:B must have A below B, got {text!r}.")
+        raise ValueError(f"A must be below B in --profile-steps A:B, got {text!r}.")
     return int(first), int(end)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What can be asked."""
+    parser.add_argument(
+        "--log-dir", metavar="DIR", help="each fit gets a directory below it; default: below logs/"
+    )
+    parser.add_argument(
+        "--try-advice", action="store_true", help="try the advice, half a minute after each fit"
+    )
+    parser.add_argument(
+        "--profile-steps", metavar="A:B", help="the steps of each fit to trace, from A to below B"
+    )
+    parser.add_argument("--no-gpu", action="store_true", help="sample neither GPUs nor host")
+    parser.add_argument("--quiet", action="store_true", help="print nothing, only write")
+
+
+def options_of(arguments: argparse.Namespace, name: str) -> Options:
+    """What was asked, for a program of this name.
+
+    Raises:
+        ValueError: the steps to trace cannot be meant.
+    """
+    steps = arguments.profile_steps
+    log_dir = arguments.log_dir or os.path.join("logs", name)
+    return Options(
+        log_dir if is_remote(log_dir) else os.path.abspath(log_dir),
+        try_advice=arguments.try_advice,
+        profile_steps=None if steps is None else steps_of(steps),
+        gpu=not arguments.no_gpu,
+        quiet=arguments.quiet,
+    )

@@ -14,7 +14,7 @@ def why_nothing(fits: ObservedFits) -> str:
     if fits.not_observed:
         return f"no fit was observed: {next(iter(fits.not_observed))}"
     if fits.ended:
-        return "nothing was written by the fits that were observed"
+        return "each fit failed before its first step"
     if "tf_keras" in sys.modules:
         return "no fit of Keras 3 was made; the program uses tf_keras, which is not observed"
     if "keras" not in sys.modules:
