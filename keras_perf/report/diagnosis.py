@@ -103,9 +103,7 @@ class Diagnosis:
         return str(self._told(Terminal()))
 
     def _repr_html_(self) -> str:
-        form = Html()
-        form.stacks([coloured(self.breakdown)])
-        return str(self._told(form))
+        return str(self._told(Html([coloured(self.breakdown)])))
 
     def plot(self) -> Figure:
         """A figure: the parts of a step, and what a step is predicted to take with each advice.

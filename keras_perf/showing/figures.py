@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -41,7 +42,7 @@ def empty(rows: int, title: str) -> tuple[Figure, Any]:
     """A figure with axes for horizontal bars."""
     figure = ShownFigure(figsize=(8.0, 1.6 + 0.45 * rows), layout="constrained")
     axes = figure.add_subplot()
-    axes.set_title(title, loc="left")
+    axes.set_title(textwrap.fill(title, 80), loc="left", fontsize="medium")
     axes.spines[["top", "right"]].set_visible(False)
     return figure, axes
 

@@ -99,9 +99,8 @@ class Trace:
         return str(self._told(Terminal())).rstrip()
 
     def _repr_html_(self) -> str:
-        form = Html()
-        form.stacks([self._coloured()])
-        return str(self._told(form))
+        bar = {_LABELS[name]: (self.means.get(name, 0.0), colour) for name, colour in _COLOURS}
+        return str(self._told(Html([bar])))
 
     def plot(self) -> Figure:
         """A figure: each traced step's time, its parts stacked.
@@ -116,9 +115,6 @@ class Trace:
             _LABELS[name]: (shown[name].fillna(0.0).tolist(), colour) for name, colour in _COLOURS
         }
         return stacked_steps(self._title(), parts)
-
-    def _coloured(self) -> dict[str, tuple[float, str]]:
-        return {_LABELS[name]: (self.means.get(name, 0.0), colour) for name, colour in _COLOURS}
 
     def _told(self, form: Form) -> Form:
         form.paragraph(self._title())

@@ -20,7 +20,15 @@ def coloured(parts: Mapping[str, float]) -> dict[str, tuple[float, str]]:
 
 
 class Html(Form):
-    """For a notebook's cell: foreign text is text, never markup."""
+    """For a notebook's cell: foreign text is text, never markup.
+
+    Arguments:
+        bars: parts by name, each a size and a colour; drawn to one scale above the first table.
+    """
+
+    def __init__(self, bars: Sequence[Mapping[str, tuple[float, str]]] = ()) -> None:
+        super().__init__()
+        self._bars = bars
 
     def __str__(self) -> str:
         return html.whole(self._blocks)
@@ -38,16 +46,9 @@ class Html(Form):
         """A paragraph."""
         self._add(html.paragraph(text))
 
-    def stacks(self, bars: Sequence[Mapping[str, tuple[float, str]]]) -> None:
-        """A bar each, to one scale, and the names of their parts."""
-        sums = [sum(size for size, _ in bar.values()) for bar in bars]
-        if not max(sums, default=0.0) > 0:
-            return
-        self._add(*(html.stack(bar, max(sums)) for bar in bars))
-        self._add(html.swatches({name: part for bar in bars for name, part in bar.items()}))
-
     def table(self, header: Row, rows: Sequence[Row], title: str = "") -> None:
         """A table, below a heading if it has a title."""
+        self._draw_bars()
         self._add(*([html.section(title)] if title else []), html.table(header, rows))
 
     def advice(self, title: str, id: str, gain: str, reason: str, action: str) -> None:
@@ -59,3 +60,10 @@ class Html(Form):
     def notes(self, notes: Iterable[str]) -> None:
         """A list."""
         self._add(html.listing(notes))
+
+    def _draw_bars(self) -> None:
+        bars, self._bars = self._bars, ()
+        longest = max((sum(size for size, _ in bar.values()) for bar in bars), default=0.0)
+        if longest > 0:
+            self._add(*(html.stack(bar, longest) for bar in bars))
+            self._add(html.swatches({name: part for bar in bars for name, part in bar.items()}))

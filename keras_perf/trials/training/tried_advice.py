@@ -73,7 +73,9 @@ class TriedAdvice:
         tried = [Gain(f"{each.id}\n{each.where}", each.gain, each.low, each.high) for each in shown]
         if (total := self.trials.total) is not None:
             tried.append(Gain("all together", total.gain, total.low, total.high))
-        figure, axes = empty(len(tried), _pair(self.trials))
+        figure, axes = empty(
+            len(tried), f"A step of {self.trials.step_ms:.3g} ms, with each change"
+        )
         gains(axes, tried)
         return figure
 
