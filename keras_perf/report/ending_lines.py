@@ -35,7 +35,7 @@ def _how_it_ended(diagnosis: Diagnosis) -> str:
     ending = diagnosis.summary.facts.ending
     if ending is None or ending.how is not How.RAISED:
         return ""
-    return f"fit was ended by {ending.error or 'an exception'}; "
+    return f"training was ended by {ending.error or 'an exception'}; "
 
 
 def _share(diagnosis: Diagnosis) -> str:

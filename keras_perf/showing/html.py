@@ -115,4 +115,4 @@ def swatches(parts: Mapping[str, tuple[float, str]]) -> str:
 def picture(png: bytes, says: str) -> str:
     """An image; `says` is for those who cannot see it."""
     data = base64.b64encode(png).decode()
-    return f'<img alt="{escaped(says)}" src="data:image/png;base64,{data}">'
+    return f'<img alt="{escaped(says)}" src="data:image/png;base64,{data}"/>'
