@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pandas as pd
 
@@ -34,9 +34,6 @@ from keras_perf.report.text.forms import Form, Markdown, Terminal
 from keras_perf.report.text.gain import gain_of
 from keras_perf.report.text.html_form import Html, coloured
 from keras_perf.report.text.measured_tables import measured_tables
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 NO_RATES = Rates()
 
@@ -105,12 +102,8 @@ class Diagnosis:
     def _repr_html_(self) -> str:
         return str(self._told(Html([coloured(self.breakdown)])))
 
-    def plot(self) -> Figure:
-        """A figure: the parts of a step, and what a step is predicted to take with each advice.
-
-        The lines on the predicted bars are the bounds of the prediction. Advice on the whole
-        training, whose gain lies outside of the steps, is not shown.
-        """
+    def plot(self) -> Any:
+        """A matplotlib figure: a step's parts, and a step with each advice that shortens it."""
         from keras_perf.report.figures import diagnosis_figure
 
         return diagnosis_figure(self)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 
 from keras_perf.advise.gains import PARTS_OF
+from keras_perf.records.figures import in_ms
 from keras_perf.records.run.ending import How
 from keras_perf.records.visible import visible
 from keras_perf.report.diagnosis import Diagnosis
@@ -48,7 +49,7 @@ def _share(diagnosis: Diagnosis) -> str:
     if not simple or not spent:
         return diagnosis.explanation
     takes = "takes" if len(names) == 1 else "take"
-    return f"{what} {takes} {spent / summary.step_ms:.0%} of a step of {summary.step_ms:.3g} ms"
+    return f"{what} {takes} {spent / summary.step_ms:.0%} of a step of {in_ms(summary.step_ms)}"
 
 
 def _advice(diagnosis: Diagnosis) -> list[str]:

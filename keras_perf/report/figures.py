@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from matplotlib.figure import Figure
 
 from keras_perf.advise.recommendation import Recommendation
+from keras_perf.records.figures import in_ms
 from keras_perf.report.text.html_form import coloured
 from keras_perf.showing.figures import Gain, empty, stacks
 
@@ -39,7 +40,8 @@ def diagnosis_figure(diagnosis: Diagnosed) -> Figure:
         for each in diagnosis.recommendations
         if each.of == "step" and each.speedup_after_others is None
     ]
-    title = f"{diagnosis.verdict}: a step of {step_ms:.3g} ms"
+    of = f": a step of {in_ms(step_ms)}" if step_ms > 0 else ""
+    title = f"{diagnosis.verdict}{of}"
     figure, axes = empty(1 + len(estimates), title)
     stacks(axes, {"as it is": coloured(diagnosis.breakdown)}, estimates)
     return figure

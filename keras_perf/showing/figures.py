@@ -70,7 +70,8 @@ def stacks(
     _intervals(axes, estimates, first=len(bars), alpha=0.45)
     _names(axes, [*bars, *(each.name for each in estimates)])
     axes.set_xlabel(unit)
-    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
+    if named:
+        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
 
 
 def gains(axes: Any, tried: Sequence[Gain]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from keras_perf.records.figures import figure
 from keras_perf.showing import html
 
 
@@ -53,7 +54,7 @@ def changes_table(of: str, tried: Sequence[Measured], outcomes: Sequence[str]) -
     rows = [
         [
             f"{each.id}, {each.where}",
-            f"{each.before_ms:.3g} → {each.after_ms:.3g}",
+            f"{figure(each.before_ms)} → {figure(each.after_ms)}",
             f"{each.gain:.2f}× ({each.low:.2f}–{each.high:.2f})",
             outcome,
         ]

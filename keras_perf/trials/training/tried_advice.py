@@ -74,7 +74,7 @@ class TriedAdvice:
         if (total := self.trials.total) is not None:
             tried.append(Gain("all together", total.gain, total.low, total.high))
         figure, axes = empty(
-            len(tried), f"A step of {self.trials.step_ms:.3g} ms, with each change"
+            len(tried), f"A step of {in_ms(self.trials.step_ms)}, with each change"
         )
         gains(axes, tried)
         return figure

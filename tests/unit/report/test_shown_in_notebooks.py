@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from dataclasses import replace
 from xml.etree.ElementTree import fromstring
 
 import pandas as pd
@@ -70,9 +69,10 @@ def test_parts_are_drawn_as_wide_as_they_are():
     assert sum(wanted in style for style in styles) == 1
 
 
-def test_a_run_without_steps_is_shown_without_bars():
-    nothing = replace(fast(), breakdown=dict.fromkeys([*PART_COLOURS, "step"], 0.0))
+def test_a_run_without_steps_is_shown_without_bars_and_draws_none():
+    nothing = diagnosis_of(summary(0))
     assert "background" not in nothing._repr_html_()
+    assert not nothing.plot().axes[0].patches
 
 
 @pytest.mark.parametrize("result", [slow(), fast(), comparison_of(slow(), fast()), trace()])
