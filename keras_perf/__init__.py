@@ -118,5 +118,12 @@ def __getattr__(name: str) -> Any:
     return value
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext keras_perf` adds the magic `%%keras_perf` to a notebook."""
+    from keras_perf.notebook.magic import register
+
+    register(shell)
+
+
 def __dir__() -> list[str]:
     return sorted(__all__)

@@ -24,6 +24,7 @@ def perf_callbacks(
     gaps: Choice = True,
     steps_per_execution: Choice = True,
     try_advice: Choice = False,
+    summary: bool = True,
 ) -> list[ObservingCallback]:
     """The four callbacks on one log directory, for `model.fit(callbacks=...)`.
 
@@ -34,6 +35,7 @@ def perf_callbacks(
         gaps: `StepGapDetector`, likewise; without it there is no diagnosis.
         steps_per_execution: `StepsPerExecutionRecommender`, likewise.
         try_advice: `AdviceTester`, likewise: when `fit` is over, half a minute of trials.
+        summary: when training ends, `StepGapDetector` prints four lines at most.
 
     Raises:
         TypeError, ValueError, OSError: a wrong argument, or `log_dir` cannot be written.
@@ -50,14 +52,15 @@ def perf_callbacks(
         ("try_advice", try_advice, AdviceTester),
     ]
     callbacks = []
+    options: dict[str, Any] = {"gaps": {"summary": summary}}
     for name, choice, kind in wanted:
         if isinstance(choice, Mapping):
-            callbacks.append(kind(log_dir, **choice))
+            callbacks.append(kind(log_dir, **(options.get(name, {}) | choice)))
         elif not isinstance(choice, bool):
             raise TypeError(
                 f"{name} must be True, False or a dict of {kind.__name__}'s arguments, "
                 f"got {choice!r}."
             )
         elif choice:
-            callbacks.append(kind(log_dir))
+            callbacks.append(kind(log_dir, **options.get(name, {})))
     return callbacks

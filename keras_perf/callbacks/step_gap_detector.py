@@ -25,6 +25,7 @@ from keras_perf.observers.steps.outside_steps import Outside
 from keras_perf.observers.steps.pipeline_stages import buffer_fill, stages_from_model
 from keras_perf.observers.steps.split import Splitter
 from keras_perf.observers.steps.start_up import StartUpTimes
+from keras_perf.records.arguments import require_bool
 from keras_perf.records.epoch_gap import EpochGap
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.interval import Interval
@@ -49,9 +50,11 @@ class StepGapDetector(ObservingCallback):
 
     Arguments:
         log_dir: the directory that TensorBoard is started on; str or os.PathLike.
+        summary: when training ends, four lines at most on standard error (in a notebook below the
+            cell): the verdict, the best advice, where to look.
 
     Raises:
-        TypeError, ValueError, OSError: `log_dir` is not a path, or cannot be written.
+        TypeError, ValueError, OSError: a wrong argument, or `log_dir` cannot be written.
 
     Source of the split: tf.data's gap times (`tf.data.experimental.get_model_proto`), the time
     between two `GetNext`; see `keras_perf.observers.steps.split`.
@@ -64,8 +67,9 @@ class StepGapDetector(ObservingCallback):
     >>> gaps = kp.StepGapDetector("logs/run1")  # model.fit(..., callbacks=[gaps])
     """
 
-    def __init__(self, log_dir: str | os.PathLike[str]) -> None:
+    def __init__(self, log_dir: str | os.PathLike[str], *, summary: bool = True) -> None:
         super().__init__(log_dir)
+        self.summary = require_bool("summary", summary)
         self._forget()
 
     def _forget(self) -> None:
@@ -86,7 +90,7 @@ class StepGapDetector(ObservingCallback):
         self._forget()
         self._splitter = Splitter(observation.fetches_per_step)
         self._start_up = StartUpTimes(observation.now(), traced_s())
-        observation.recording.diagnose_at_end(self.log_dir)
+        observation.recording.diagnose_at_end(self.log_dir, summary=self.summary)
 
     @harmless
     def on_test_begin(self, logs: Any = None) -> None:

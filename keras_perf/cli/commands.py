@@ -59,7 +59,7 @@ def report(arguments: argparse.Namespace) -> None:
     if arguments.html is not None:
         from keras_perf.report.page.page import page_html
 
-        _write(arguments.html, page_html(reports))
+        print(write_page(arguments.html, page_html(reports)))
     elif arguments.json:
         from keras_perf.report.as_json import reports_json
 
@@ -80,7 +80,12 @@ def _list_fits(log_dirs: Sequence[str]) -> None:
         print(fits_text(list_fits(log_dir)), end="")
 
 
-def _write(file: str, page: str) -> None:
+def write_page(file: str, page: str) -> str:
+    """Writes it; the line that says so.
+
+    Raises:
+        WrongUseError: the file cannot be written.
+    """
     try:
         # A directory's name need not be valid Unicode.
         any_path(file).write_bytes(page.encode("utf-8", errors="backslashreplace"))
@@ -89,7 +94,7 @@ def _write(file: str, page: str) -> None:
             f"FILE of --html must be writable, got {file!r} ({error.strerror}). "
             "Give a file in a directory that exists."
         ) from error
-    print(f"Written: {visible(file)}")
+    return f"Written: {visible(file)}"
 
 
 def template(arguments: argparse.Namespace) -> None:
@@ -125,7 +130,8 @@ def compare(arguments: argparse.Namespace) -> int:
         from keras_perf.report.page.page import page_html
         from keras_perf.report.run_report import run_reports
 
-        _write(arguments.html, page_html(run_reports([arguments.before, arguments.after])))
+        page = page_html(run_reports([arguments.before, arguments.after]))
+        print(write_page(arguments.html, page))
     elif arguments.json:
         from keras_perf.report.as_json import comparison_json
 

@@ -79,7 +79,7 @@ def _train(
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as progress:
         watching = _EpochProgress(progress, f"Training {title}", EPOCHS)
-        ours = perf_callbacks(log_dir, try_advice=tries)
+        ours = perf_callbacks(log_dir, try_advice=tries, summary=False)
         return train(paths, choices, EPOCHS, [watching, *ours], log)
 
 

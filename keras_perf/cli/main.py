@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from keras_perf.cli import commands
 from keras_perf.cli.output import CLOSED_PIPE, complain, readable_output
-from keras_perf.read.event_files import NoRunError
+from keras_perf.cli.run import add_run, run
 from keras_perf.records.visible import visible
 
 LOGDIR = "the directory given to the callbacks, one above several runs, or an event file"
@@ -36,7 +36,15 @@ def parser() -> argparse.ArgumentParser:
     installed = f"%(prog)s {version('keras-perf')}"
     main_parser.add_argument("--version", action="version", version=installed)
     added = main_parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for add in (_add_demo, _add_report, _add_compare, _add_history, _add_template, _add_launch):
+    for add in (
+        add_run,
+        _add_demo,
+        _add_report,
+        _add_compare,
+        _add_history,
+        _add_template,
+        _add_launch,
+    ):
         add(added)
     return main_parser
 
@@ -155,19 +163,26 @@ def _warnings_in_one_line(command: str) -> Iterator[None]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command; returns its exit code: 0 done, 1 the work failed, 2 wrong use.
 
-    That of `launch` is its workers', that of a command whose output nobody reads any more 141.
+    That of `run` is its program's, which may raise; that of `launch` is its workers', that of a
+    command whose output nobody reads any more 141.
     """
     try:
         with readable_output():
-            return _done(parser().parse_args(argv))
+            arguments = parser().parse_args(argv)
+            if arguments.command != "run":
+                return _done(arguments)
     except BrokenPipeError:
         return CLOSED_PIPE
     except OSError as error:
         complain(f"keras-perf: the output cannot be written ({error.strerror}).")
         return 1
+    return run(arguments)
 
 
 def _done(arguments: argparse.Namespace) -> int:
+    # It imports NumPy, which a program that is run may want to set up first.
+    from keras_perf.read.event_files import NoRunError
+
     try:
         with _warnings_in_one_line(arguments.command):
             code: int | None = arguments.work(arguments)

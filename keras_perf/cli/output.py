@@ -8,6 +8,7 @@ import io
 import os
 import sys
 from collections.abc import Iterator
+from typing import TextIO
 
 from keras_perf.records.visible import visible
 
@@ -47,6 +48,14 @@ codecs.register_error(_ERRORS, _in_plain)
 def complain(text: str) -> None:
     """One line for whoever watches, not for who reads the output; whatever the names in it."""
     print(visible(text), file=sys.stderr)
+
+
+def told_on(stream: TextIO, text: str) -> None:
+    """Writes to a stream in what characters it has; where it cannot be written nothing happens."""
+    with contextlib.suppress(OSError, ValueError):
+        encoding = stream.encoding or "utf-8"
+        stream.write(text.encode(encoding, _ERRORS).decode(encoding))
+        stream.flush()
 
 
 @contextlib.contextmanager

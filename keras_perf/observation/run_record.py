@@ -10,10 +10,13 @@ from dataclasses import replace
 
 from keras_perf.analyse.summary import Summary
 from keras_perf.observation.safe_writer import SafeWriter
+from keras_perf.observation.shown_lines import show
 from keras_perf.observers.asking import Answer, Questions, answers, unwarned
 from keras_perf.records.run.ending import Ending, How
 from keras_perf.records.run.run_facts import RunFacts
+from keras_perf.records.run_names import without_worker
 from keras_perf.report.diagnosis import Diagnosis, diagnose
+from keras_perf.report.ending_lines import ending_lines
 from keras_perf.trace.agreement import compare_with_split
 from keras_perf.trace.trace import Trace
 
@@ -46,6 +49,7 @@ class Recording:
         self._told: set[str] = set()
         self._writers: dict[str, SafeWriter] = {}
         self._diagnosed: list[str] = []
+        self._summarized: set[str] = set()
         self.traces: list[Trace] = []
         self.batch_rows: int | None = None
 
@@ -55,10 +59,12 @@ class Recording:
             self._writers[log_dir] = SafeWriter(log_dir, self.run)
         return self._writers[log_dir]
 
-    def diagnose_at_end(self, log_dir: str) -> None:
-        """Asks for the diagnosis in the Text tab."""
+    def diagnose_at_end(self, log_dir: str, *, summary: bool) -> None:
+        """Asks for the diagnosis in the Text tab, and for a summary of it where people look."""
         self.writer(log_dir)
         self._diagnosed.append(log_dir)
+        if summary:
+            self._summarized.add(log_dir)
 
     def learn(self, questions: Questions) -> None:
         """Asks for facts; what fails, or cannot be true, stays as it was and is named."""
@@ -122,8 +128,10 @@ class Recording:
             self.flush_now()
         for log_dir in self._diagnosed if diagnoses else ():
             if not self._writers[log_dir].lost:
-                markdown = unwarned(self._diagnosis, step, log_dir).to_markdown()
-                self._writers[log_dir].text(step, "perf/diagnosis", markdown)
+                diagnosis = unwarned(self._diagnosis, step, log_dir)
+                self._writers[log_dir].text(step, "perf/diagnosis", diagnosis.to_markdown())
+                if log_dir in self._summarized and not without_worker(self.run)[1]:
+                    show(ending_lines(diagnosis, log_dir))
 
     def _diagnosis(self, step: int, log_dir: str) -> Diagnosis:
         this = self._writers[log_dir].fit

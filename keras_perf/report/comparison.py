@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -14,15 +15,12 @@ from keras_perf.analyse.start_up import start_up_ms, training_ms
 from keras_perf.report.advice_in_comparison import AdviceTaken, advice_taken
 from keras_perf.report.comparison_bounds import few_intervals, unequal_load
 from keras_perf.report.diagnosis import Diagnosis, diagnose
-from keras_perf.report.saved_parts import saved_parts
+from keras_perf.report.saved_parts import figure_of, label_of, saved_parts
 from keras_perf.report.text.forms import Form, Markdown, Terminal
+from keras_perf.report.text.html_form import Html, coloured
 
-LABELS = {
-    "validation": "between epochs: validation",
-    "validation_tracing": "between epochs: tracing of validation",
-    "epoch_callbacks": "between epochs: callbacks",
-    "epoch_rest": "between epochs: the rest",
-}
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -85,6 +83,16 @@ class Comparison:
         """For a terminal."""
         return str(self._told(Terminal()))
 
+    def _repr_html_(self) -> str:
+        bars = [coloured(each.breakdown) for each in (self.before, self.after)]
+        return str(self._told(Html(bars)))
+
+    def plot(self) -> Figure:
+        """A figure: the parts of a step before and after."""
+        from keras_perf.report.figures import comparison_figure
+
+        return comparison_figure(self.headline, self.before, self.after)
+
     def _told(self, form: Form) -> Form:
         form.title(self.headline)
         form.table(*self.parts_table())
@@ -114,8 +122,8 @@ class Comparison:
         """Header and rows of what a reader is shown of `to_frame`."""
         rows = [
             [
-                LABELS.get(row["part"], row["part"].replace("_", " ")),
-                *(_figure(row[name]) for name in ("before_ms", "after_ms", "saved_ms")),
+                label_of(row["part"]),
+                *(figure_of(row[name]) for name in ("before_ms", "after_ms", "saved_ms")),
                 "" if math.isnan(row["low"]) else f"{row['low']:.3f} to {row['high']:.3f}",
             ]
             for row in self.to_frame().to_dict("records")
@@ -190,10 +198,6 @@ class Comparison:
 def _beside(what: str, predicted: tuple[float, float, float], measured: float) -> str:
     expected, low, high = predicted
     return f"{what} {expected:.2f}× ({low:.2f}–{high:.2f}), measured {measured:.2f}×"
-
-
-def _figure(ms: float) -> str:
-    return "in compute" if math.isnan(ms) else f"{ms:.3f}"
 
 
 def compare(before: str | os.PathLike[str], after: str | os.PathLike[str]) -> Comparison:

@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pandas as pd
 
@@ -31,6 +32,7 @@ from keras_perf.records.run.outlier import Outlier
 from keras_perf.report.text.efficiency_table import EFFICIENCY, HEADER, efficiency_rows
 from keras_perf.report.text.forms import Form, Markdown, Terminal
 from keras_perf.report.text.gain import gain_of
+from keras_perf.report.text.html_form import Html, coloured
 from keras_perf.report.text.measured_tables import measured_tables
 
 NO_RATES = Rates()
@@ -96,6 +98,15 @@ class Diagnosis:
     def __str__(self) -> str:
         r"""For a terminal; what cannot be seen in a name is written out, as `\x1b`."""
         return str(self._told(Terminal()))
+
+    def _repr_html_(self) -> str:
+        return str(self._told(Html([coloured(self.breakdown)])))
+
+    def plot(self) -> Any:
+        """A matplotlib figure: a step's parts, and a step with each advice that shortens it."""
+        from keras_perf.report.figures import diagnosis_figure
+
+        return diagnosis_figure(self)
 
     def _told(self, form: Form) -> Form:
         for alert in self.alerts:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 
@@ -11,6 +13,23 @@ from keras_perf.records.interval import PARTS
 from keras_perf.report.diagnosis import Diagnosis
 
 UNKNOWN = float("nan")
+
+LABELS = {
+    "validation": "between epochs: validation",
+    "validation_tracing": "between epochs: tracing of validation",
+    "epoch_callbacks": "between epochs: callbacks",
+    "epoch_rest": "between epochs: the rest",
+}
+
+
+def label_of(part: str) -> str:
+    """A part as a reader is shown it."""
+    return LABELS.get(part, part.replace("_", " "))
+
+
+def figure_of(ms: float) -> str:
+    """Its milliseconds; one that was not measured lies in compute."""
+    return "in compute" if math.isnan(ms) else f"{ms:.3f}"
 
 
 def saved_parts(before: Diagnosis, after: Diagnosis) -> pd.DataFrame:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from keras_perf.files.any_path import AnyPath
 from keras_perf.report.text.forms import Form, Markdown, Terminal
+from keras_perf.report.text.html_form import Html
+from keras_perf.showing.colours import PART_COLOURS
 from keras_perf.trace.file.xplane import host_of
 from keras_perf.trace.file.xprof import properties, table, xprof_tool
 from keras_perf.trace.several_hosts import host_means, slowest_host
 from keras_perf.trace.step_frame import PARTS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _LABELS = {
     "input_wait_ms": "input wait",
@@ -39,6 +45,14 @@ _LABELS = {
     "tensor_core_eligible_pct": "tensor cores could, %",
     "tensor_core_pct": "tensor cores did, %",
 }
+
+_COLOURS = (
+    ("input_wait_ms", PART_COLOURS["input_wait"]),
+    ("execution_ms", PART_COLOURS["compute"]),
+    ("python_ms", PART_COLOURS["dispatch"]),
+    ("gap_ms", PART_COLOURS["other_host"]),
+)
+"""Of the parts of a traced step, as near to those of the split as there are."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +97,24 @@ class Trace:
 
     def __str__(self) -> str:
         return str(self._told(Terminal())).rstrip()
+
+    def _repr_html_(self) -> str:
+        bar = {_LABELS[name]: (self.means.get(name, 0.0), colour) for name, colour in _COLOURS}
+        return str(self._told(Html([bar])))
+
+    def plot(self) -> Figure:
+        """A figure: each traced step's time, its parts stacked.
+
+        Of several hosts the steps of one follow those of the other. The last step of each
+        execution holds the gap behind it.
+        """
+        from keras_perf.showing.figures import stacked_steps
+
+        shown = self.frame.dropna(subset=["step_ms"])
+        parts = {
+            _LABELS[name]: (shown[name].fillna(0.0).tolist(), colour) for name, colour in _COLOURS
+        }
+        return stacked_steps(self._title(), parts)
 
     def _told(self, form: Form) -> Form:
         form.paragraph(self._title())

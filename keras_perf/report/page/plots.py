@@ -16,17 +16,7 @@ from keras_perf.records.interval import PARTS
 from keras_perf.records.run.outlier import Cause, Outlier
 from keras_perf.report.page.downsampling import MOST, thinned
 from keras_perf.report.page.html import element
-
-# Okabe and Ito's colours, which the colour-blind can tell apart, moved to where each has a
-# contrast of 3:1 at least both to white and to the page's dark ground.
-PART_COLOURS = {
-    "input_wait": "#d55e00",
-    "compute": "#2b7fc3",
-    "dispatch": "#b86399",
-    "callbacks": "#b8860b",
-    "other_host": "#7f7f7f",
-    "compile": "#0c9a72",
-}
+from keras_perf.showing.colours import PART_COLOURS
 
 LINE_COLOURS = tuple(PART_COLOURS.values())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keras_perf.report.page.plots import PART_COLOURS
+from keras_perf.showing.colours import PART_COLOURS
 
 _COLOURS = "\n".join(f"  --{part}: {colour};" for part, colour in PART_COLOURS.items())
 

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from keras_perf.records.figures import figure, in_mib
+from keras_perf.showing import html
 from keras_perf.trials.batch_sizes.memory_line import MemoryLine
 
 WITHIN = 0.98
@@ -124,6 +125,13 @@ class BatchSizeSweep:
         axes.legend()
         return axes
 
+    def _repr_html_(self) -> str:
+        best = max(each.examples_per_sec for each in self.trained)
+        bars = [0.0 if each.failed else each.examples_per_sec / best for each in self.tried]
+        pieces = [html.heading(self._recommendation()), html.paragraph(self._memory())]
+        pieces.append(html.table(_HEADS, [_cells(each) for each in self.tried], bars))
+        return html.whole([*pieces, html.paragraph(LATER if self.predict else CHANGED)])
+
     def __str__(self) -> str:
         lines = [self._recommendation(), self._memory(), "", _row(*_HEADS)]
         lines += [_told(each) for each in self.tried]
@@ -162,12 +170,16 @@ def _row(*cells: str) -> str:
 
 
 def _told(each: TriedSize) -> str:
+    return f"{each.batch_size:>10}  {each.reason}" if each.failed else _row(*_cells(each))
+
+
+def _cells(each: TriedSize) -> list[str]:
     if each.failed:
-        return f"{each.batch_size:>10}  {each.reason}"
-    return _row(
+        return [str(each.batch_size), each.reason, "", "", ""]
+    return [
         str(each.batch_size),
         figure(each.step_ms),
         f"{figure(each.low_ms)}–{figure(each.high_ms)}",
         figure(each.examples_per_sec),
         figure(each.peak_mib),
-    )
+    ]

@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from keras_perf.showing import html
+
 CLEAR = 5.0
 """The fall must be as many standard errors of a difference of two smoothed losses: of 2,000 curves
 of normal noise alone, 3 fell so far."""
@@ -48,7 +50,21 @@ class LearningRateCurve:
         """Draws loss over learning rate on matplotlib's current axes, and returns these."""
         from matplotlib import pyplot
 
-        axes, frame = pyplot.gca(), self.to_frame()
+        axes = pyplot.gca()
+        self._draw(axes)
+        return axes
+
+    def _repr_html_(self) -> str:
+        from keras_perf.showing.figures import empty, png
+
+        found, *others = str(self).splitlines()
+        figure, axes = empty(4, "")
+        self._draw(axes)
+        pieces = [html.heading(found), *map(html.paragraph, others)]
+        return html.whole([*pieces, html.picture(png(figure), "Loss over learning rate")])
+
+    def _draw(self, axes: Any) -> None:
+        frame = self.to_frame()
         axes.plot(frame["learning_rate"], frame["loss"], color="0.75", label="each batch")
         axes.plot(frame["learning_rate"], frame["smoothed_loss"], label="smoothed")
         if not math.isnan(self.suggestion):
@@ -60,7 +76,6 @@ class LearningRateCurve:
         axes.set_xlabel("learning rate")
         axes.set_ylabel("loss")
         axes.legend()
-        return axes
 
     def __str__(self) -> str:
         found = f"Learning rate {self.suggestion:.2g}"

@@ -10,9 +10,11 @@ import pandas as pd
 import tensorflow as tf
 
 from keras_perf.records.figures import in_ms
+from keras_perf.showing import html
 from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.rewriting.changes import Change, NotDone
 from keras_perf.trials.rewriting.keeping import size_on_disk
+from keras_perf.trials.shown_changes import changes_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -111,14 +113,14 @@ class TunedInput:
         Lines on the bars are the 80 % intervals. The bar of `prefetch` has the time of a step in
         it, beside which it was measured.
         """
-        from matplotlib.figure import Figure
+        from keras_perf.showing.figures import ShownFigure
 
         kept = self.changes
         names = ["as it was", *(f"{each.id}\n{each.where}" for each in kept)]
         means = np.array([self.before_ms, *(each.after_ms for each in kept)])
         ends = [(each.before_ms / each.high, each.before_ms / each.low) for each in kept]
         low, high = np.array([(self.before_ms, self.before_ms), *ends]).T
-        figure = Figure(figsize=(1.5 + 1.6 * len(names), 4), layout="constrained")
+        figure = ShownFigure(figsize=(1.5 + 1.6 * len(names), 4), layout="constrained")
         axes = figure.add_subplot()
         bounds = np.maximum(0, [means - low, high - means])
         axes.bar(range(len(names)), means, yerr=bounds, capsize=4, color="#4c78a8")
@@ -127,11 +129,22 @@ class TunedInput:
         axes.set_title(f"{self.gain:.2f}× as fast")
         return figure
 
-    def __str__(self) -> str:
-        lines = [
+    def _repr_html_(self) -> str:
+        outcomes = ["kept" if each.kept else "not worth it" for each in self.tried]
+        pieces = [html.heading(self._headline), changes_table("batch", self.tried, outcomes)]
+        pieces += [html.code(f"{each.code}  # costs {each.costs}") for each in self.changes]
+        rest = [f"{each.id}, {each.where}: not done: {each.why}" for each in self.not_done]
+        return html.whole([*pieces, html.listing([*rest, *filter(None, [self.stopped])])])
+
+    @property
+    def _headline(self) -> str:
+        return (
             f"{in_ms(self.before_ms)} a batch before, {in_ms(self.after_ms)} after: "
             f"{self.gain:.2f}× as fast."
-        ]
+        )
+
+    def __str__(self) -> str:
+        lines = [self._headline]
         for each in self.tried:
             what = "kept" if each.kept else "not worth it"
             bounds = f"{each.gain:.2f}× ({each.low:.2f}–{each.high:.2f})"

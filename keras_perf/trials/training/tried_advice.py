@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING
 
 import pandas as pd
 import tensorflow as tf
 
 from keras_perf.records.figures import in_ms
 from keras_perf.records.run.tried.advice_trials import AdviceTrials, TriedChange
+from keras_perf.showing import html
+from keras_perf.trials.shown_changes import changes_table
 from keras_perf.trials.training.together import WORTHWHILE
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,43 @@ class TriedAdvice:
             for each in self.trials.changes
         ]
         return pd.DataFrame(rows, columns=[*columns, "kept"])
+
+    def plot(self) -> Figure:
+        """A figure: how many times as fast a step was with each change, best first.
+
+        Lines on the bars are the 80 % intervals; the last bar is all of `changes` together.
+        """
+        from keras_perf.showing.figures import Gain, empty, gains
+
+        shown = self._best_first()
+        tried = [Gain(f"{each.id}\n{each.where}", each.gain, each.low, each.high) for each in shown]
+        if (total := self.trials.total) is not None:
+            tried.append(Gain("all together", total.gain, total.low, total.high))
+        figure, axes = empty(
+            len(tried), f"A step of {in_ms(self.trials.step_ms)}, with each change"
+        )
+        gains(axes, tried)
+        return figure
+
+    def _best_first(self) -> list[TriedChange]:
+        return sorted(self.trials.changes, key=lambda each: -each.gain)
+
+    def _repr_html_(self) -> str:
+        kept = {(each.id, each.where) for each in self.changes}
+        shown = self._best_first()
+        outcomes = [
+            "kept" if (each.id, each.where) in kept else "alters training" if each.alters else ""
+            for each in shown
+        ]
+        first, *others = str(self).splitlines()
+        rest = [line for line in others if line.startswith(("All together", "Not tried", "Ended"))]
+        codes = (
+            f"{each.code}  # costs {each.costs}" if each.costs else each.code
+            for each in self.changes
+        )
+        pieces = [html.heading(first), changes_table("step", shown, outcomes)]
+        pieces += map(html.code, codes)
+        return html.whole([*pieces, html.listing(rest)])
 
     def __str__(self) -> str:
         found = self.trials

@@ -21,9 +21,10 @@ from keras_perf.records.run.outlier import CAUSES, Cause, Outlier
 from keras_perf.records.run.run_facts import plain
 from keras_perf.records.visible import visible
 from keras_perf.report.page.page import POLICY, page_html
-from keras_perf.report.page.plots import CAUSE_MARKS, PART_COLOURS
+from keras_perf.report.page.plots import CAUSE_MARKS
 from keras_perf.report.page.style import STYLE
 from keras_perf.report.run_report import run_reports
+from keras_perf.showing.colours import PART_COLOURS
 from keras_perf.write.run_writer import RunWriter
 
 NASTY = '<script>alert("&amp;")</script>'

@@ -1,0 +1,1 @@
+"""In a notebook: the magic `%%keras_perf`."""

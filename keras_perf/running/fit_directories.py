@@ -1,0 +1,67 @@
+"""Which directory each `fit` writes to."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import threading
+
+from keras_perf.cluster.worker_number import place_among_workers
+from keras_perf.files.any_path import any_path
+from keras_perf.files.remote_path import RemotePath
+from keras_perf.records.run_names import RUN
+
+_NUMBERED = re.compile(r"fit_(\d+)")
+
+
+class FitDirectories:
+    """`fit_1`, `fit_2` and so on below a log directory, after those that are there already.
+
+    Of several workers each counts its own fits from 1, so that all write the same `fit` to the
+    same directory.
+    """
+
+    def __init__(self, log_dir: str) -> None:
+        self._log_dir = log_dir
+        self._given = 0
+        self._lock = threading.Lock()
+
+    def next(self) -> str:
+        """The directory of the next one; a local one is made.
+
+        Raises:
+            OSError: it cannot be made.
+        """
+        alone = place_among_workers(os.environ.get("TF_CONFIG"))[0] is None
+        with self._lock:
+            if alone:
+                self._given = max(self._given, self._highest())
+            while True:
+                self._given += 1
+                made = any_path(self._log_dir) / f"fit_{self._given}"
+                if isinstance(made, RemotePath) or not alone:
+                    return str(made)
+                try:
+                    made.mkdir(parents=True)
+                except FileExistsError:
+                    continue
+                return str(made)
+
+    def leave_no_empty(self, made: str) -> None:
+        """Removes what `next` made, where nothing was written: the `fit` failed before a step."""
+        folder = any_path(made)
+        if isinstance(folder, RemotePath):
+            return
+        for each in (folder / RUN, folder):
+            with contextlib.suppress(OSError):
+                each.rmdir()
+
+    def _highest(self) -> int:
+        folder = any_path(self._log_dir)
+        if isinstance(folder, RemotePath):
+            names = folder.names() if folder.is_dir() else []
+        else:
+            names = os.listdir(folder) if folder.is_dir() else []
+        found = filter(None, map(_NUMBERED.fullmatch, names))
+        return max((int(each[1]) for each in found), default=0)

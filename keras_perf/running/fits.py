@@ -1,0 +1,205 @@
+"""Each `fit` of a program gets our callbacks, and a log directory of its own."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from keras_perf.running.fit_directories import FitDirectories
+from keras_perf.running.options import Options
+
+if TYPE_CHECKING:
+    from keras_perf.callbacks.observing_callback import ObservingCallback
+
+MANY_FITS = 20
+"""So many are observed, however short they are."""
+
+SHORT_FIT_S = 10.0
+"""Of more, they are observed only if those before took as long on the average."""
+
+
+@dataclass(frozen=True)
+class ObservedFit:
+    """One that has ended."""
+
+    log_dir: str
+    seconds: float
+
+
+class ObservedFits:
+    """Stands in place of `keras.Model.fit`, until it is removed.
+
+    Arguments:
+        options: what is asked.
+        say: gets a line for the user.
+
+    Attributes:
+        ended: those that were observed, in their order.
+        left_alone: how many had our callbacks from the program.
+        not_observed: how many were not, by the reason.
+        started_in: the working directory before the program ran.
+    """
+
+    def __init__(self, options: Options, say: Callable[[str], None]) -> None:
+        self._options, self._say = options, say
+        self._directories = FitDirectories(options.log_dir)
+        self._process, self.started_in = os.getpid(), os.getcwd()
+        self._thread = threading.local()
+        self._keras: Any = None
+        self._wrapper: Any = None
+        self.ended: list[ObservedFit] = []
+        self.left_alone = 0
+        self.not_observed: dict[str, int] = {}
+
+    def install(self, keras: ModuleType) -> None:
+        """Takes the place of `keras.Model.fit`."""
+        try:
+            original = keras.Model.fit
+            self._wrapper = self._around(original, inspect.signature(original))
+            keras.Model.fit = self._wrapper
+            self._keras = keras
+        except Exception as error:  # noqa: BLE001  the program goes on
+            self._say(f"no fit is observed: {type(error).__name__}: {error}")
+
+    def remove(self) -> None:
+        """Leaves `keras.Model.fit` as it was, unless somebody else has put theirs there."""
+        if self._keras is not None and vars(self._keras.Model).get("fit") is self._wrapper:
+            # Keras's own is inherited.
+            del self._keras.Model.fit
+        self._keras = None
+
+    def _around(self, original: Callable[..., Any], signature: inspect.Signature) -> Any:
+        @functools.wraps(original)
+        def observed(model: Any, *args: Any, **named: Any) -> Any:
+            begun = self._begun(signature, model, args, named)
+            if begun is None:
+                return original(model, *args, **named)
+            try:
+                return original(*begun.arguments.args, **begun.arguments.kwargs)
+            except BaseException as error:
+                begun.ends(error)
+                raise
+            finally:
+                begun.ends(None)
+                self._has_ended(begun)
+
+        return observed
+
+    def _begun(
+        self,
+        signature: inspect.Signature,
+        model: Any,
+        args: tuple[Any, ...],
+        named: Mapping[str, Any],
+    ) -> _BegunFit | None:
+        """The `fit` with our callbacks; None where it is to run as it is."""
+        # A child process that was forked is not observed, nor is a fit inside another one.
+        if os.getpid() != self._process or getattr(self._thread, "in_fit", False):
+            return None
+        try:
+            arguments = signature.bind(model, *args, **named)
+            given = arguments.arguments.get("callbacks")
+            if self._is_to_run_as_it_is(given):
+                return None
+            log_dir = self._directories.next()
+            ours = self._callbacks(log_dir)
+            begun = _BegunFit(log_dir, ours, arguments, _with(given, ours, model, self._keras))
+        except TypeError:
+            # Not what `fit` takes: Keras says so.
+            return None
+        except Exception as error:  # noqa: BLE001  the program goes on
+            self._not(f"{type(error).__name__}: {error}")
+            return None
+        self._thread.in_fit = True
+        return begun
+
+    def _is_to_run_as_it_is(self, given: Any) -> bool:
+        backend = self._keras.config.backend()
+        if backend != "tensorflow":
+            self._not(f"Keras runs on {backend}, and only its TensorFlow backend is observed")
+            return True
+        # Where it was never imported, the program has none of ours.
+        ours: Any = sys.modules.get("keras_perf.callbacks.observing_callback")
+        theirs = () if ours is None else _flat(given, self._keras)
+        if any(isinstance(each, ours.ObservingCallback) for each in theirs):
+            self.left_alone += 1
+            return True
+        seconds = sum(fit.seconds for fit in self.ended)
+        if len(self.ended) >= MANY_FITS and seconds < SHORT_FIT_S * len(self.ended):
+            self._not(f"the first {len(self.ended)} took less than {SHORT_FIT_S:.0f} s each")
+            return True
+        return False
+
+    def _not(self, why: str) -> None:
+        """One line for each reason."""
+        if why not in self.not_observed:
+            self._say(f"a fit is not observed: {why}.")
+        self.not_observed[why] = self.not_observed.get(why, 0) + 1
+
+    def _callbacks(self, log_dir: str) -> list[ObservingCallback]:
+        from keras_perf.callbacks.perf_callbacks import perf_callbacks
+
+        return perf_callbacks(log_dir, **self._options.of_callbacks)
+
+    def _has_ended(self, begun: _BegunFit) -> None:
+        self._thread.in_fit = False
+        self._directories.leave_no_empty(begun.log_dir)
+        self.ended.append(ObservedFit(begun.log_dir, time.monotonic() - begun.at))
+
+
+class _BegunFit:
+    """A `fit` that runs with our callbacks among its own."""
+
+    def __init__(
+        self,
+        log_dir: str,
+        ours: list[ObservingCallback],
+        arguments: inspect.BoundArguments,
+        callbacks: Any,
+    ) -> None:
+        self.log_dir, self.arguments = log_dir, arguments
+        self._ours, self._callbacks = ours, callbacks
+        self.arguments.arguments["callbacks"] = callbacks
+        self.at = time.monotonic()
+
+    def ends(self, error: BaseException | None) -> None:
+        """Closes what is still open: where `fit` has raised in a place that only Keras sees."""
+        from keras_perf.observation.facts.ending_facts import ended_by
+        from keras_perf.observation.failure_line import ends_harmlessly
+
+        for each in self._ours:
+            if each.observation is not None:
+                ending = ended_by(error)
+                ends_harmlessly(each.observation.close, aborted=True, ending=ending)
+        if not isinstance(self._callbacks, list):
+            # The program's own CallbackList, as it was.
+            theirs = self._callbacks.callbacks
+            theirs[:] = [each for each in theirs if not any(each is ours for ours in self._ours)]
+
+
+def _with(given: Any, ours: list[ObservingCallback], model: Any, keras: Any) -> Any:
+    """What `fit` is given in place of the program's callbacks."""
+    if isinstance(given, keras.callbacks.CallbackList):
+        for each in ours:
+            each.set_model(model)
+            each.set_params(given.params)
+        given.callbacks.extend(ours)
+        return given
+    return [*(given if isinstance(given, list | tuple) else keras.tree.flatten(given or [])), *ours]
+
+
+def _flat(given: Any, keras: Any) -> Iterator[Any]:
+    """Each callback, also those of lists within lists."""
+    for each in keras.tree.flatten(given or []):
+        if isinstance(each, keras.callbacks.CallbackList):
+            yield from _flat(each.callbacks, keras)
+        else:
+            yield each

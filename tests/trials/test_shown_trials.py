@@ -1,0 +1,80 @@
+"""Results of trials show and draw themselves."""
+
+from __future__ import annotations
+
+from xml.etree.ElementTree import fromstring
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from keras_perf.records.run.tried.advice_trials import AdviceTrials, NotTried, TriedChange
+from keras_perf.trials.batch_sizes.swept import BatchSizeSweep, TriedSize
+from keras_perf.trials.learning_rate.learning_rate_curve import curve_of
+from keras_perf.trials.rewriting.tuned_input import Tried, TunedInput
+from keras_perf.trials.training.tried_advice import TriedAdvice
+
+NASTY = "<b>where</b>"
+
+
+def change(name, gain, **more):
+    figures = {"gain": gain, "low": gain - 0.1, "high": gain + 0.1}
+    return TriedChange(id=name, where=NASTY, before_ms=4.0, after_ms=4.0 / gain, **figures, **more)
+
+
+def advice():
+    kept = change("prefetch", 1.5, code="data.prefetch(2)", costs="memory")
+    trials = AdviceTrials(
+        step_ms=4.0,
+        changes=(change("tune-gc", 1.0), kept, change("mixed-precision", 2.0, alters="rounding")),
+        together=(kept,),
+        total=kept,
+        not_tried=(NotTried(id="cache", where="map", why="its elements differ"),),
+    )
+    return TriedAdvice(trials, None)
+
+
+def tuned():
+    kept = Tried("prefetch", NASTY, True, 1.5, 1.4, 1.6, 3.0, 2.0, "data.prefetch(2)", "memory")
+    left = Tried("cache", "map", False, 1.0, 0.9, 1.1, 2.0, 2.0, "data.cache()", "memory")
+    return TunedInput(None, (kept, left), (), 3.0, 2.0)
+
+
+def swept():
+    sizes = (TriedSize.of(32, [1, 2, 2, 3], 100.0), TriedSize(64, reason=NASTY))
+    return BatchSizeSweep(sizes, 32, 1000.0, None, None)
+
+
+def curve():
+    losses = [*np.linspace(2, 1, 80), *np.linspace(1, 9, 20)]
+    return curve_of(np.geomspace(1e-5, 1, 100), losses, 0.8)
+
+
+@pytest.mark.parametrize("make", [advice, tuned, swept, curve])
+def test_it_is_well_formed_and_has_the_words_of_its_text(make):
+    root = fromstring(make()._repr_html_())
+    assert "b" not in {each.tag for each in root.iter()}
+    assert str(make()).splitlines()[0] in " ".join(root.itertext())
+
+
+def test_the_curve_is_drawn():
+    [image] = fromstring(curve()._repr_html_()).iter("img")
+    assert image.get("src").startswith("data:image/png;base64,iVBOR")
+
+
+def test_advice_is_shown_best_first_with_what_came_of_it():
+    rows = [list(each.itertext()) for each in fromstring(advice()._repr_html_()).iter("tr")]
+    assert [row[0].partition(",")[0] for row in rows[1:]] == [
+        "mixed-precision",
+        "prefetch",
+        "tune-gc",
+    ]
+    assert [row[3:] for row in rows[1:]] == [["alters training"], ["kept"], []]
+    assert "its elements differ" in advice()._repr_html_()
+
+
+@pytest.mark.parametrize("make", [advice, tuned])
+def test_a_figure_has_a_bar_for_each(make):
+    figure = make().plot()
+    assert isinstance(figure, Figure)
+    assert figure._repr_png_().startswith(b"\x89PNG")
