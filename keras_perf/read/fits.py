@@ -52,7 +52,7 @@ class Fit:
         if wrong:
             more = f" and {len(wrong) - SHOWN:,} more" if len(wrong) > SHOWN else ""
             warn_left_out(
-                f"{self.path} holds values that cannot be true, and that are left out: "
+                f"{self.path} holds impossible values, which are left out: "
                 f"{', '.join(wrong[:SHOWN])}{more}."
             )
         return possible
@@ -63,8 +63,8 @@ class Fit:
         known, wrong = from_json(self._read[1])
         if wrong:
             warn_left_out(
-                f"{self.path}: its record of settings holds what cannot be read, and that is left "
-                f"out: {', '.join(wrong)}."
+                f"{self.path}: parts of its record of settings cannot be read and are left out: "
+                f"{', '.join(wrong)}."
             )
         return known
 
