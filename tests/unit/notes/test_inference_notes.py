@@ -48,7 +48,8 @@ def test_a_validation_that_waits_is_told_of_its_own_pipeline():
         "Validation waits for its input: 6 ms of 10 ms a batch. It has an input pipeline of its "
         "own, which advice on the training's does not change. Its slowest stage is "
         "map(decode), 5.9 ms a batch. Change its dataset: map(decode, "
-        "num_parallel_calls=tf.data.AUTOTUNE); cache() after its last map, if memory suffices, computes it once."
+        "num_parallel_calls=tf.data.AUTOTUNE); cache() after its last map, if memory "
+        "suffices, computes it once."
     ]
 
 
