@@ -130,7 +130,7 @@ def _nothing_else(situation: Situation) -> str:
     summary = situation.summary
     whatever = {
         "input_wait": "the input wait of {}, which is the fetching of ready batches",
-        "dispatch": "dispatch of {}, of which more steps per execution saved nothing",
+        "dispatch": "dispatch of {}, which more steps per execution did not reduce",
     }
     shown = [
         told.format(in_ms(summary.parts[part]))
@@ -165,7 +165,7 @@ def _why_no_wait(summary: Summary) -> str:
             "steps_per_epoch makes fewer, longer ones"
         )
     if summary.facts.input.input_kind == "PyDataset":
-        return "for a PyDataset with workers Keras turns off what tells it"
+        return "with PyDataset workers, Keras turns off what measures it"
     return (
         "tf.data kept no model of this pipeline; leave options.autotune.enabled at its default, "
         "and use TensorFlow 2.18 or newer"

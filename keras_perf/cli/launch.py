@@ -53,7 +53,7 @@ def launch(workers: int, script: str, arguments: Sequence[str]) -> int:
             f"python {script}."
         )
     if not Path(script).is_file():
-        raise LaunchError(f"SCRIPT must be a file, got {script!r}, which is none.")
+        raise LaunchError(f"SCRIPT must be an existing file, got {script!r}.")
     with _ports(workers) as ports, _passed_on() as received:
         command = [sys.executable, script, *arguments]
         started: list[_Worker] = []

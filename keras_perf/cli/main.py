@@ -72,8 +72,8 @@ def _add_report(added: _Commands) -> None:
         help="a fit by its id or sequence; default: the newest that measured steps",
     )
     for name, of in (
-        ("--price-per-kwh", "price of electricity, for what an epoch's GPU energy costs"),
-        ("--price-per-hour", "price of all that trains, for what an epoch's time costs"),
+        ("--price-per-kwh", "price of electricity, to show what an epoch's GPU energy costs"),
+        ("--price-per-hour", "price of everything that trains, to show what an epoch costs"),
         ("--matmul-flops-per-sec", "what benchmark_matmul measured on the machine that trained"),
     ):
         report.add_argument(name, metavar="NUMBER", type=float, help=of)
@@ -92,9 +92,9 @@ def _add_compare(added: _Commands) -> None:
         "--fail-if-slower",
         metavar="PERCENT",
         type=_share,
-        help="such as 5%%: exit code 1 where AFTER's steps take longer by more, and chance does "
-        "not explain it; 0 where that cannot be told (less than some two seconds of training "
-        "after warm-up), which is said",
+        help="such as 5%%: exit code 1 where AFTER's steps take longer by more than this and "
+        "chance does not explain it; 0, with a line that says so, where there is too little "
+        "training to tell (about two seconds after warm-up)",
     )
     compare.set_defaults(work=commands.compare)
 
@@ -134,10 +134,10 @@ def _add_launch(added: _Commands) -> None:
     launch = added.add_parser(
         "launch",
         help="a script as several workers on this machine",
-        description="Runs a script as several workers of one training on this machine, which "
-        "find each other by TF_CONFIG. Each sees every GPU unless the script gives it its own. "
-        "Exit code: that of the worker that failed first, which ends the others; 42 where a "
-        "signal stopped them after a checkpoint.",
+        description="Runs a script as several workers of one training on this machine, which find "
+        "each other by TF_CONFIG. Each sees every GPU unless the script gives it its "
+        "own. The exit code is the first failed worker's, which ends the others; it "
+        "is 42 where a signal stopped them after a checkpoint.",
         epilog="TensorFlow's gRPC server in each worker listens on ALL interfaces of this machine "
         "and asks for no password, although TF_CONFIG names 127.0.0.1: do this only where nobody "
         "else can reach its ports.",

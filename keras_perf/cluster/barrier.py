@@ -43,7 +43,7 @@ class Gathering:
             # Before it was ready it may be started again and come back.
             if sender in self._ready - self.left:
                 raise CannotMeetError(
-                    f"every worker must stay, got the end of {who} right after the start. "
+                    f"every worker must keep running, got the end of {who} right after the start. "
                     "See its own output."
                 )
         else:

@@ -49,7 +49,7 @@ class Watching:
                 "failed, see its own output)"
             )
         if about == self._cluster.rank or about >= self._cluster.size:
-            return sender, f"{who} is gone: it has heard nothing of this worker and ends"
+            return sender, f"{who} is gone: it heard nothing from this worker and ended"
         return about, f"{self._cluster.describe(about)} is gone: {who} has lost it"
 
     def beat(self) -> Lost | None:

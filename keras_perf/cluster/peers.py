@@ -181,7 +181,10 @@ class PeerWatch:
         if self._closing and not word:
             return
         if not word:
-            _say("the process that watches the peers has ended, which they take for a death")
+            _say(
+                "the process that watches the peers has ended, which the peers take for this "
+                "worker's death"
+            )
         acting = threading.Thread(target=self._act, daemon=True)
         acting.start()
         acting.join(_ACTS_LIMIT_S)

@@ -37,7 +37,7 @@ class LoopMonitor:
         log_dir: the directory that TensorBoard is started on; str or os.PathLike.
         model: the Keras model that is trained.
         strategy: that it is trained under; None for TensorFlow's present one.
-        steps: optimizer steps of the whole training; None if that is not known, and then no
+        steps: optimizer steps of the whole training; None if unknown, and then no
             other number of steps per call is tried.
         first_step: optimizer steps done before, by a training that this one goes on from.
         exchange: times the exchange of gradients among workers, such as `loop.Exchange`.

@@ -40,7 +40,7 @@ class Completed:
         Arguments:
             pipeline: tf.data's model behind the iterator.
             pending_gaps: how many of its newest gap times came after the last execution that is
-                complete; None if that is not known.
+                complete; None if unknown.
         """
         for gap in self._timeline.take_epoch_gaps():
             self._audience.tell("epoch_gap_ends", gap)

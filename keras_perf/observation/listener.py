@@ -40,7 +40,7 @@ class Listener:
         Arguments:
             pipeline: tf.data's model behind the iterator.
             pending_gaps: how many of its newest gap times came after the last execution that
-                was told of; None if that is not known.
+                was told of; None if unknown.
         """
 
     def phase_begins(self, phase: Phase) -> None:

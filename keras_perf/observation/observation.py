@@ -158,7 +158,7 @@ class Observation(ObservedTraining):
 
         Arguments:
             pending_gaps: how many of tf.data's newest gap times came after the last execution;
-                None if that is not known.
+                None if unknown.
             validates: what follows is an evaluation.
             missing_steps: how many fewer steps the last execution ran.
             may_have_compiled: the last execution, if steady, may have compiled for its shape.

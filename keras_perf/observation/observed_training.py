@@ -31,7 +31,7 @@ class ObservedTraining:
         epoch_steps: steps of a whole epoch, as far as they are known.
         input_kind: as in `InputFacts`.
         pipeline: tf.data's model behind the iterator.
-        rows_differ: batches may have different numbers of rows; None if that is not known.
+        rows_differ: batches may have different numbers of rows; None if unknown.
         work: counts what a step multiplies, at the end.
         recording: where listeners write.
     """

@@ -103,7 +103,7 @@ class Pace:
         An epoch whose end is not known may end soon after each time tf.data was asked.
 
         Arguments:
-            epoch_steps: steps of a whole epoch; None if that is not known.
+            epoch_steps: steps of a whole epoch; None if unknown.
             batch: steps of this epoch so far.
         """
         fetches = self._measurable()

@@ -56,7 +56,7 @@ class Fit:
         if wrong:
             more = f" and {len(wrong) - SHOWN:,} more" if len(wrong) > SHOWN else ""
             warn_left_out(
-                f"{self.path} holds values that cannot be true, and that are left out: "
+                f"{self.path} holds impossible values, which are left out: "
                 f"{', '.join(wrong[:SHOWN])}{more}."
             )
         return possible
@@ -67,8 +67,8 @@ class Fit:
         known, wrong = from_json(self._read.context)
         if wrong:
             warn_left_out(
-                f"{self.path}: its record of settings holds what cannot be read, and that is left "
-                f"out: {', '.join(wrong)}."
+                f"{self.path}: parts of its record of settings cannot be read and are left out: "
+                f"{', '.join(wrong)}."
             )
         return known
 

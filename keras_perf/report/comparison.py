@@ -178,9 +178,8 @@ class Comparison:
         if self.low <= 1.0 <= self.high or change.word or math.isnan(change.low):
             return ""
         return (
-            "It may be chance all the same: intervals close in time resemble each other, and with "
-            f"that {self.timed} takes {change.low:.2f} to {change.high:.2f} times as long as "
-            "before."
+            "It may still be chance: counting that intervals close in time resemble each other, "
+            f"{self.timed} takes {change.low:.2f} to {change.high:.2f} times as long as before."
         )
 
     def _predicted(self) -> str:

@@ -140,11 +140,11 @@ class Diagnosis:
 
     def _closing(self) -> str:
         if self.summary.facts.calls_only:
-            return "Recommendations with a predicted gain are given for trainings only."
+            return "Recommendations with a predicted gain are given for training only."
         if self.summary.steps < ENOUGH_STEPS:
-            return "No recommendation is given on so little evidence."
+            return "There are too few steps for recommendations: train longer."
         if not self.recommendations:
-            return "No change is predicted to buy 2 % or more."
+            return "No change is predicted to gain 2 % or more."
         advice = "Change it, train again, and compare: keras-perf compare BEFORE AFTER."
         if len(self.recommendations) == 1:
             return advice

@@ -30,10 +30,10 @@ HEADER = (
 )
 
 NOTE = (
-    "Changes are of the time of a step, per example where both runs know their batch size; slower "
-    "and faster stand where chance would make only one in a hundred look so, counting that "
-    "intervals close in time resemble each other. What differs from run to run, such as another "
-    "load on the machine, is in no interval."
+    "Changes are of the time of a step, per example where both runs know their batch size; a "
+    "change is called slower or faster where chance alone would look so in one of a hundred cases "
+    "(counting that intervals close in time resemble each other). No interval covers what differs "
+    "from run to run, such as the machine's load."
 )
 
 SEVERAL = (

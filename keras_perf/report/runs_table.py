@@ -21,7 +21,7 @@ HEADER = (
 )
 
 NOTES = (
-    "Parts are in ms per step; – was not measured, and a part that was not lies in compute.",
+    "Parts are in ms per step; – was not measured, and such a part lies in compute.",
     "× the first: times as fast as the first run, per example where both know their batch size, "
     "else per step.",
 )

@@ -13,7 +13,7 @@ from keras_perf.trace.trace import Trace
 
 
 def read_trace(path_or_log_dir: str | os.PathLike[str]) -> Trace:
-    """What a trace shows of its steps: one of keras_perf's, of Keras's TensorBoard, of anybody's.
+    """Reads a profiler trace into one row per step, whoever captured it.
 
     Nothing is written beside it, and neither TensorFlow nor Keras is imported.
 

@@ -223,8 +223,8 @@ class Trace:
 
     def _notes(self) -> list[str]:
         notes = [
-            "Traced steps carry the profiler's own cost, and the gap that of whatever ran between "
-            "two executions: callbacks, validation, the end of an epoch."
+            "Traced steps include the profiler's own cost, and the gap includes whatever ran "
+            "between two executions: callbacks, validation, the end of an epoch."
         ]
         if self.steps_from == "functions":
             notes.append(

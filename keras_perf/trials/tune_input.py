@@ -208,7 +208,7 @@ class _Search:
 
     def _reason_to_stop(self, batch_ms: float) -> str:
         if self._clock() >= self._end:
-            return f"Stopped: the {self._budget_s:.0f} s were over."
+            return f"Stopped: the {self._budget_s:.0f} s ran out."
         if self._step_ms is not None and batch_ms <= self._step_ms:
             return (
                 f"Stopped: a batch takes {in_ms(batch_ms)}, a step {in_ms(self._step_ms)}; faster "

@@ -156,7 +156,7 @@ def test_a_stopped_worker_ends_the_others_and_does_not_go_on_when_it_is_continue
     assert other["code"] == 43
     assert re.search(r"worker 0 \(127.0.0.1:2222\) is gone: silent for 10 s", *lines(other))
     assert stopped["code"] == -9
-    assert re.search(r"worker 1 .* has heard nothing of this worker", *lines(stopped))
+    assert re.search(r"worker 1 .* heard nothing from this worker", *lines(stopped))
 
 
 @that_waits(

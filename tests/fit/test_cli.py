@@ -98,6 +98,7 @@ def test_the_demo_finds_changes_and_shows(tmp_path):
     assert abs(accuracies[0] - accuracies[1]) < 3
     assert f"tensorboard --logdir {tmp_path}" in text
     assert (tmp_path / "before/perf/plugins/profile").is_dir()
+    assert {path.name for path in tmp_path.iterdir()} == {"before", "after"}
 
 
 def test_what_the_demo_prints_is_shown_as_it_is_in_plain_characters(tmp_path, monkeypatch):

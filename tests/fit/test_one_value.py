@@ -19,7 +19,7 @@ def observed(network, callbacks, batches=60):
 
 
 def the_one_note(log_dir, name):
-    [note] = [n for n in kp.diagnose(log_dir).notes if n.startswith("Could not be asked")]
+    [note] = [n for n in kp.diagnose(log_dir).notes if n.startswith("Unknown, so that")]
     assert name in note
 
 

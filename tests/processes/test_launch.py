@@ -239,8 +239,8 @@ print(subprocess.Popen(["sleep", "600"], start_new_session=True).pid)
     [
         (["--workers", "1", __file__], "--workers must be at least 2, got 1"),
         (["--workers", "0", __file__], "--workers must be at least 2, got 0"),
-        (["--workers", "2", "none.py"], "SCRIPT must be a file, got 'none.py'"),
-        (["--workers", "2", "."], r"SCRIPT must be a file, got '\.'"),
+        (["--workers", "2", "none.py"], "SCRIPT must be an existing file, got 'none.py'"),
+        (["--workers", "2", "."], r"SCRIPT must be an existing file, got '\.'"),
     ],
 )
 def test_wrong_use_is_one_line_and_exit_code_2(arguments, named, capsys):

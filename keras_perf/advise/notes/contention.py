@@ -24,7 +24,7 @@ def load_of_others(summary: Summary) -> str:
         return ""
     return (
         f"Other processes (including this training's children) used {others_pct:.0f} % of the "
-        "CPUs, so CPU work took longer; the bounds of what is predicted are wider for it."
+        "CPUs, so CPU work took longer, and predicted gains have wider bounds."
     )
 
 
@@ -39,7 +39,7 @@ def contention_notes(summary: Summary) -> Iterator[str]:
     idle = summary.sensors.get("host/cpu_pct", 100.0) < SPARE_PCT
     if waits_ms > CLEARLY_HELD_MS and idle and not others_work and not python:
         yield (
-            f"A thread waits {in_ms(waits_ms)} for Python's interpreter: a thread of this program, "
-            "which is neither a callback nor the input pipeline, runs Python code without a pause. "
-            "Entering and leaving the train function waits as long."
+            f"Threads wait {in_ms(waits_ms)} for Python's interpreter: another thread of this "
+            "program, neither a callback nor the input pipeline, runs Python code without a "
+            "pause. Each call of the train function waits as long."
         )

@@ -44,8 +44,8 @@ def step_notes(facts: RunFacts) -> Iterator[str]:
     elif unrolled > 1:
         yield (
             f"unrolled_steps_per_execution writes {min(unrolled, at_once)} of the {at_once} steps "
-            "of an execution out one by one: the graph is as many times as large to trace and "
-            "compile, and the loop over steps as much shorter. Whether that pays was not measured."
+            "of an execution out one by one: the graph to trace and compile grows by that factor, "
+            "and the loop over steps shrinks by it. Whether that pays was not measured."
         )
 
 
@@ -82,6 +82,6 @@ def distribution_notes(facts: RunFacts) -> Iterator[str]:
         )
     if buffered := options.get("per_replica_buffer_size"):
         yield (
-            f"experimental_per_replica_buffer_size is {buffered}: so many batches wait in the "
-            "memory of each device."
+            f"experimental_per_replica_buffer_size is {buffered}: each device keeps that many "
+            "batches in its memory."
         )

@@ -81,7 +81,9 @@ def _input(kind: str, who: str, found: Inference, pool: int) -> Iterator[str]:
         return
     told = [f"{who} waits for its input: {in_ms(wait_ms)} of {in_ms(found.step_ms)} a batch."]
     if kind == VALIDATION:
-        told.append("Its pipeline is its own: advice on the training's leaves it as it is.")
+        told.append(
+            "It has an input pipeline of its own, which advice on the training's does not change."
+        )
     if paces := paces_of(found.stages, pool):
         slowest = max(paces, key=lambda pace: pace.ms)
         named = _as_the_user_calls_it(slowest, found, paces)
@@ -120,7 +122,7 @@ def _changes(dataset: WrittenPipeline, calls: int) -> Iterator[str]:
             yield f"map({name}, num_parallel_calls=tf.data.AUTOTUNE)"
     kinds = {stage.kind for stage in stages}
     if calls > 1 and "cache" not in kinds and not any(stage.random for stage in stages):
-        yield "cache() after its last map, where the memory is enough, works it out once"
+        yield "cache() after its last map, if memory suffices, computes it once"
     ends = {chain[-1].kind for chain in dataset.chains}
     if "prefetch" not in ends and not dataset.prefetch_added:
         yield "prefetch(tf.data.AUTOTUNE) at its end"

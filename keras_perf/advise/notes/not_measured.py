@@ -15,14 +15,14 @@ def not_measured_notes(summary: Summary, advised: Collection[str]) -> Iterator[s
         yield "Input wait could not be measured and is inside compute."
         if kind == "PyDataset":
             yield (
-                "Of a PyDataset with workers not seen: how long batches take to make, how full "
-                "the queue is. A trace of early steps finds the queue full and shows less waiting "
-                "than there is later. workers=1 for a while shows the wait without workers."
+                "With PyDataset workers, the time to make a batch and the queue's fill cannot be "
+                "seen. A trace of early steps finds the queue full and shows less waiting than "
+                "later steps have. A short training with workers=1 shows the wait without them."
             )
     if kind in ("PyDataset", "generator") and "parallel-input" not in advised:
         yield (
-            f"Input comes from a {kind}, behind which tf.data sees nothing: what workers, or a "
-            "tf.data pipeline in its place, would buy cannot be predicted."
+            f"Input comes from a {kind}, which tf.data cannot look into: the gain from workers, "
+            "or from a tf.data pipeline in its place, cannot be predicted."
         )
     trial = facts.trial
     if "dispatch" not in summary.parts:

@@ -27,8 +27,8 @@ def settings_notes(facts: RunFacts) -> Iterator[str]:
     if replicas > 1 and facts.input.stages:
         yield (
             f"With {replicas} replicas tf.data shows only the stage that feeds them, not the "
-            "stages of your own pipeline; the input wait is that of this process's first replica."
+            "stages of your own pipeline; input wait is measured at this process's first replica."
         )
     if unknown := facts.not_known:
         failed = ", ".join(f"{name} ({why})" for name, why in unknown.items())
-        yield f"Could not be asked, and is missing wherever it would matter: {failed}."
+        yield f"Unknown, so that advice which needs it is missing: {failed}."

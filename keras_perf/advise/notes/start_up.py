@@ -30,7 +30,7 @@ def start_up_notes(summary: Summary, advised: Collection[str]) -> Iterator[str]:
     facts = summary.facts
     yield (
         f"Start-up took {in_s(spent.total_s)}, {spent.total_s / spent.training_s:.0%} of this "
-        "training: the table of start-up says what, until steps were steady."
+        "training: the start-up table shows on what, until steps were steady."
     )
     if _is_long(spent, "before_first_step"):
         yield (
@@ -50,9 +50,9 @@ def start_up_notes(summary: Summary, advised: Collection[str]) -> Iterator[str]:
         yield from _later_input(spent, facts)
     if _is_long(spent, "later_compiling") and "stable-shapes" not in advised:
         yield (
-            f"Tracing and compiling for more shapes took {in_s(spent.parts['later_compiling'])} of "
-            "the first steps: batches of fewer shapes (drop_remainder=True, padding to few "
-            "lengths) are compiled for fewer times."
+            f"Tracing and compiling for more shapes took {in_s(spent.parts['later_compiling'])} "
+            "of the first steps: fewer shapes of batches (drop_remainder=True, padding to few "
+            "lengths) mean fewer compilations."
         )
 
 

@@ -43,11 +43,11 @@ def _how_compiling_is_told(summary: Summary) -> str:
     compiling = summary.compiling
     if compiling is not None:
         return (
-            f"A trace shows that it did in {compiling.share:.0%} of the traced steps, which spent "
-            f"{in_ms(compiling.computing_ms)} at most on the rest: what steps compute for beyond "
-            "that is counted as compiling."
+            f"A trace shows that it did in {compiling.share:.0%} of the traced steps, whose "
+            f"remaining time was {in_ms(compiling.computing_ms)} at most: compute time beyond "
+            "that counts as compiling."
         )
-    by_length = "Shapes can differ here, and compiling is told from computing by its length"
+    by_length = "Shapes can differ here, so compilations are inferred from their length"
     if summary.trace:
         return f"{by_length}; traces show no steps that nearly all compile."
     return f"{by_length}, which fails if nearly every step compiles; a trace would tell."

@@ -16,8 +16,8 @@ def worker_notes(summary: Summary) -> Iterator[str]:
     settings = summary.facts.settings
     if summary.workers:
         yield (
-            f"The parts of a step are those of worker {summary.workers[0].number}; the table of "
-            "workers has all of them."
+            f"The parts of a step are worker {summary.workers[0].number}'s; the workers' table "
+            "shows all."
         )
     count = settings.workers
     missing = count - len(summary.workers)
@@ -30,9 +30,9 @@ def worker_notes(summary: Summary) -> Iterator[str]:
             f"{in_ms(ring_ms(size, workers, speed))} at {speed} Gbit/s" for speed in WIRES_GBIT
         )
         yield (
-            f"In each step {workers} workers exchange {in_bytes(size)} of gradients, which "
-            f"takes {in_ms(summary.wire_ms)} beside the waiting for each other. On a ring the "
-            f"same bytes need {on_wires} (2 (R − 1) / R × bytes ÷ bandwidth)."
+            f"In each step {workers} workers exchange {in_bytes(size)} of gradients, which takes "
+            f"{in_ms(summary.wire_ms)} apart from waiting for each other. On a ring the same "
+            f"bytes need {on_wires} (2 (R − 1) / R × bytes ÷ bandwidth)."
         )
     elif count > 1 and settings.in_a_loop and not summary.exchange:
         yield (

@@ -63,7 +63,7 @@ def step_work(
         function: what was trained with: Keras's train function or a `tf.function`.
         signature: of the iterator that it was called with, of which it has one trace; None for
             a function of which there must be only one.
-        examples: in a step of all replicas, on average; None if that is not known.
+        examples: in a step of all replicas, on average; None if unknown.
         replicas: of the model.
         batches_per_step: how often a step asks the iterator for an element.
         steps_per_call: steps of a call, which counts for a function that is given its batch.

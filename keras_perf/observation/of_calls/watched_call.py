@@ -136,7 +136,7 @@ class WatchedCall:
             self._timeline.retag(Kind.TRACED)
 
     def _close_stretch(self, pending: int | None) -> None:
-        """The newest `pending` gaps came after what is complete; None if that is not known."""
+        """The newest `pending` gaps came after what is complete; None if unknown."""
         self._split.add(self._timeline.take())
         model = self._pipeline.read() if self._pipeline is not None else None
         if model is None or pending is None:

@@ -76,10 +76,9 @@ def _tell_of_fit_inside(outer: FitObservation) -> None:
     if outer not in _told:
         _told.add(outer)
         logger.warning(
-            "keras_perf: a fit began inside another one that is observed with the same model or "
-            "the same callbacks: the outer one goes on being observed, the inner one is not, and "
-            "its time is that of the callback that called it. To observe it too, give it a model "
-            "and perf_callbacks of its own."
+            "keras_perf: a fit began inside another one, with the same model or the same "
+            "callbacks: only the outer fit is observed; the inner one counts as its callback's "
+            "time. To observe it too, give it a model and perf_callbacks of its own."
         )
 
 

@@ -46,7 +46,7 @@ class ObservedExchange:
         return exchange_scalars(means, interval.compute_ns / interval.steps / 1e6)
 
     def note(self) -> ExchangeMeans | None:
-        """What it took since the last time; None if that is not known."""
+        """What it took since the last time; None if unknown."""
         if self._timed is None:
             return None
         try:

@@ -36,7 +36,7 @@ class LoopObservation(Observation):
         model: being trained.
         function: the `tf.function` that is called, or None.
         strategy: that it runs under.
-        steps: optimizer steps in all; None if that is not known.
+        steps: optimizer steps in all; None if unknown.
         first_step: of them, those that were done before.
         jit_compile: XLA compiles the steps; None if nobody has said.
         examples: in a step, or None.

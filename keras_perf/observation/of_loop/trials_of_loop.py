@@ -19,7 +19,7 @@ class TrialsOfLoop(Trials):
     Arguments:
         loop: the observation of the loop.
         function: the `tf.function` that is called, or None.
-        steps: optimizer steps in all; None if that is not known.
+        steps: optimizer steps in all; None if unknown.
         workers_train: several workers train, which would have to try at the same steps.
         owners: tells whose host work was timed.
     """

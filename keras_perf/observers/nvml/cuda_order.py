@@ -83,8 +83,8 @@ def select(
     except CudaError as error:
         return Selection(
             dict(enumerate(listed)),
-            f"CUDA cannot be asked which GPUs this process has ({error}): all of the machine are "
-            "sampled, and numbered in NVML's order",
+            f"CUDA cannot be asked which GPUs this process has ({error}): all GPUs of the machine "
+            "are sampled, numbered in NVML's order",
         )
     chosen = seen.chosen if seen is not None else range(len(shown))
     bare = {uuid.partition("-")[2]: uuid for uuid in listed}
@@ -100,5 +100,5 @@ def select(
             "may stand under another GPU's number"
         )
     elif missing:
-        doubt = f"NVML does not list {', '.join(missing)}: figures of it are missing"
+        doubt = f"NVML does not list {', '.join(missing)}: its figures are missing"
     return Selection(found, doubt)

@@ -66,8 +66,7 @@ STEP_METRICS = (
         "perf/compile_ms",
         "ms",
         "Part of a step spent on tracing and compiling after warm-up, spread over the interval.",
-        "What XLA compiles without a retrace is inferred from the time it takes, where shapes "
-        "can differ.",
+        "Compilations without a retrace are inferred from their length, where shapes can differ.",
     ),
     Metric(
         "perf/garbage_collection_ms",
@@ -118,8 +117,8 @@ EXCHANGE_METRICS = (
         "ms",
         "Part of communication spent waiting for the worker that was busy longest; the rest is "
         "the exchange itself.",
-        "From durations, without comparing two clocks: that some have the last sum earlier than "
-        "others is not seen.",
+        "From durations, without comparing clocks: it misses that some workers get the last sum "
+        "earlier.",
     ),
     Metric(
         "perf/skew_ms",
@@ -159,7 +158,7 @@ EVENT_METRICS = tuple(
     Metric(
         f"perf_outliers/{cause.value.replace('-', '_')}_ms",
         "ms",
-        f"An execution or a pause far longer than usual, by so much. {meaning}",
+        f"Time beyond the usual length of an execution or pause. {meaning}",
         "Judged by median and MAD of the executions around it.",
     )
     for cause, meaning in CAUSES.items()

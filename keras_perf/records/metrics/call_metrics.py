@@ -16,7 +16,7 @@ CALL_METRICS = (
     Metric(
         "<call>/<part>_ms",
         "ms",
-        "Its parts, per batch: as those of a step, and starting, until the first execution.",
+        "Its parts per batch, as a step's, and starting: until the first execution.",
         "As perf/<part>_ms.",
     ),
     Metric(

@@ -31,7 +31,7 @@ HOST_METRICS = (
         "host/interpreter_wait_ms",
         "ms",
         "How long a thread that wakes waits until it may run Python code.",
-        "Tried a few times a sample; waiting for a core counts too, and who holds it is not known.",
+        "Tried a few times a sample; waiting for a core counts too, and the holder is unknown.",
     ),
 )
 
@@ -58,13 +58,13 @@ DISK_AND_NETWORK_METRICS = (
         "host/disk_busy_pct",
         "%",
         "Share of the time in which the busiest disk had something to do.",
-        "An SSD that is always busy may do more at a time; absent where the system does not tell.",
+        "A busy SSD may still do more at a time; absent where the system does not report it.",
     ),
     Metric(
         "host/network_received_mib_per_sec",
         "MiB/s",
         "What the machine receives from the network.",
-        "Every process counts; what it says to itself does not.",
+        "Every process counts, except traffic within the machine.",
     ),
     Metric(
         "host/network_sent_mib_per_sec",
@@ -75,7 +75,7 @@ DISK_AND_NETWORK_METRICS = (
     Metric(
         "host/swapped_in_mib_per_sec",
         "MiB/s",
-        "What the machine brings back from swap, for which whoever needs it waits.",
+        "What the machine reads back from swap; code that needs it waits.",
         "Every process counts.",
     ),
     Metric(

@@ -26,8 +26,8 @@ def change_card(first: RunReport, report: RunReport) -> Element | None:
 
 
 PARTS_SAVED = (
-    "Mean milliseconds per step. The interval is that of what was saved, from drawing both runs' "
-    "intervals anew a thousand times; where it holds 0, the change may be chance."
+    "Mean milliseconds per step. The interval is of the time saved, from resampling both runs a "
+    "thousand times; where it contains 0, the change may be chance."
 )
 
 ADVICE = "What was recommended for the first run, and what this one shows of it."

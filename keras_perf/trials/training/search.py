@@ -162,7 +162,7 @@ class Search:
     def _has_time(self, change: TrainingChange) -> bool:
         if self._trier.budget.left_alone_s > 0:
             return True
-        more = f"the time was over: give it more than {self.budget_s:.0f} s"
+        more = f"time ran out: allow more than {self.budget_s:.0f} s"
         self._trier.leaves_out(change, more)
         return False
 

@@ -485,8 +485,8 @@ def test_parallel_stages_held_back_by_their_order_are_told_to_let_go_of_it():
     assert_predicts(advice, 10.0, 10 - 5 * OVERTAKEN, 5.0)
     assert advice.id == "nondeterministic-order"
     assert advice.reason == (
-        "The stages' work would allow a batch every 3 ms and does not lack CPUs, yet steps "
-        "wait 8 ms: elements of uneven cost, held back to keep their order."
+        "The stages could deliver a batch every 3 ms and have CPUs enough, yet steps wait 8 ms: "
+        "elements of uneven cost are held back to keep their order."
     )
     assert advice.evidence == {"able_ms": 3.0, "input_wait_ms": 8.0, "cpu_pct": 50.0}
     assert "deterministic = False" in advice.action

@@ -160,13 +160,13 @@ def notes(each_ms: float, *advised: str) -> list[str]:
 
 def test_refilling_that_no_advice_names_is_noted():
     [note] = notes(100.0)
-    assert note.startswith("4 epochs began with waiting 100 ms for a shuffle to fill its buffer")
+    assert note.startswith("4 epochs began by waiting 100 ms for a shuffle to fill its buffer")
     assert "20% of the time of all steps: a smaller buffer fills faster" in note
 
 
 def test_the_note_says_what_advice_makes_it_shorter():
     [note] = notes(100.0, "cache")
-    assert note.endswith("what is advised of the input makes that shorter.")
+    assert note.endswith("the advice on the input shortens that.")
 
 
 def test_little_refilling_and_what_advice_names_are_not_noted():

@@ -146,7 +146,7 @@ def test_dispatch_of_which_trials_saved_nothing_is_not_the_bottleneck_and_named(
     )
     verdict, because = verdict_of(found)
     assert verdict == "compute-bound"
-    assert "but dispatch of 1 ms, of which more steps per execution saved nothing" in because
+    assert "but dispatch of 1 ms, which more steps per execution did not reduce" in because
 
 
 def test_where_little_would_be_gained_by_free_cores_that_is_not_believed():
@@ -281,7 +281,7 @@ def test_a_train_function_in_which_nobody_computes_waits_for_its_workers():
     assert verdict == "input-bound"
     # 30 % of a core for 10 ms are 3 ms of CPU time, in which training may have computed.
     assert why.startswith("for at least 7 ms of each step of 10 ms training waited while no thread")
-    assert "for a PyDataset with workers Keras turns off what tells it" in why
+    assert "with PyDataset workers, Keras turns off what measures it" in why
 
 
 @pytest.mark.parametrize(

@@ -238,7 +238,7 @@ def test_the_notes_say_what_the_same_bytes_need_on_a_ring():
     notes = diagnosis_of(several(6.0, 1.0, 0.5, workers=SLOW_INPUT).summary).notes
     [note] = [each for each in notes if "Gbit/s" in each]
     assert note == (
-        "In each step 2 workers exchange 3.81 MiB of gradients, which takes 5 ms beside the "
+        "In each step 2 workers exchange 3.81 MiB of gradients, which takes 5 ms apart from "
         "waiting for each other. On a ring the same bytes need 32 ms at 1 Gbit/s, 3.2 ms at 10 "
         "Gbit/s, 0.32 ms at 100 Gbit/s (2 (R − 1) / R × bytes ÷ bandwidth)."
     )

@@ -64,4 +64,4 @@ def test_who_ends_because_of_another_one_names_it(watching, kind):
 def test_who_ends_because_of_this_worker_is_itself_the_lost_one(watching, about):
     rank, line = watching.hear((1, Kind.LOST, about))
     assert rank == 1
-    assert line.startswith("worker 1 (b:1) is gone: it has heard nothing of this worker")
+    assert line.startswith("worker 1 (b:1) is gone: it heard nothing from this worker")

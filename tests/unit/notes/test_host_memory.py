@@ -55,7 +55,7 @@ def test_between_epochs_it_is_a_dataset_or_predict_and_its_callbacks_are_named()
 
 def test_where_neither_is_known_all_usual_causes_are_named():
     [note] = notes(replace(LEAK, between_epochs=None))
-    assert "cannot be told" in note
+    assert "is unknown" in note
     assert "made anew" in note
     assert "tensors kept" in note
 

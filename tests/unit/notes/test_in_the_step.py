@@ -65,7 +65,7 @@ def test_how_workers_share_the_data_is_told(policy, words):
         ("fetch_to_device", "False", "stay in the host's memory"),
         ("replication_mode", "PER_REPLICA", "each of the 2 replicas"),
         ("place_dataset_on_device", "True", "on the devices that train"),
-        ("per_replica_buffer_size", "4", "is 4: so many batches"),
+        ("per_replica_buffer_size", "4", "is 4: each device keeps that many batches"),
     ],
 )
 def test_options_that_somebody_set_are_told(option, value, words):

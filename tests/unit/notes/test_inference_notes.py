@@ -45,10 +45,11 @@ def test_a_validation_that_waits_is_told_of_its_own_pipeline():
     stages = [stage("TensorSlice", 0.1), stage("Map", 5.9)]
     found = WAITS | written("tensor_slice", "map") | {"stages": stages}
     assert said("validation", found) == [
-        "Validation waits for its input: 6 ms of 10 ms a batch. Its pipeline is its own: advice on "
-        "the training's leaves it as it is. Its slowest stage is map(decode), 5.9 ms a batch. "
-        "Change its dataset: map(decode, num_parallel_calls=tf.data.AUTOTUNE); cache() after its "
-        "last map, where the memory is enough, works it out once."
+        "Validation waits for its input: 6 ms of 10 ms a batch. It has an input pipeline of its "
+        "own, which advice on the training's does not change. Its slowest stage is "
+        "map(decode), 5.9 ms a batch. Change its dataset: map(decode, "
+        "num_parallel_calls=tf.data.AUTOTUNE); cache() after its last map, if memory "
+        "suffices, computes it once."
     ]
 
 

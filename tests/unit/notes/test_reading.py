@@ -30,9 +30,9 @@ def test_reading_that_sets_the_pace_is_told_with_its_rate():
 @pytest.mark.parametrize(
     ("busy", "told"),
     [
-        (30.0, "it could give more"),
-        (95.0, "a hard disk is at its limit then; whether an SSD is cannot be known"),
-        (None, "cannot be known: the system does not tell"),
+        (30.0, "it could deliver more"),
+        (95.0, "a hard disk is at its limit then; whether an SSD is, is unknown"),
+        (None, "is unknown: the system does not report how busy it is"),
     ],
 )
 def test_whether_the_disk_is_at_its_limit_is_told_where_it_can_be_known(busy, told):
@@ -45,7 +45,7 @@ def test_files_that_come_over_the_network_are_told_of():
     sensors = READS | {"host/read_mib_per_sec": 0.0, "host/network_received_mib_per_sec": 80.0}
     [note] = notes(sensors, context=FILES)
     assert "receives 80 MiB/s from the network" in note
-    assert "cannot be known" in note
+    assert "is unknown" in note
     assert notes(sensors) == []
 
 

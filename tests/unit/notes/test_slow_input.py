@@ -15,7 +15,7 @@ SLOW = situation(
 
 def test_the_slowest_stage_is_named_with_the_tables_figures():
     (said,) = slow_input_notes(SLOW, "input-bound", ["amortize-callback"])
-    assert "of its 8 ms a batch" in said
+    assert "of its 8 ms per batch" in said
     assert "ParallelMap (2) takes 7 ms" in said
 
 

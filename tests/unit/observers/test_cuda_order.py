@@ -29,7 +29,7 @@ def test_the_frameworks_choice_is_of_what_cuda_shows_it():
 def test_a_gpu_that_nvml_does_not_list_keeps_its_number_and_is_named():
     found = select(("GPU-a", "MIG-c"), None, shows("a", "b", "c"))
     assert found.uuids == {0: "GPU-a", 2: "MIG-c"}
-    assert found.doubt == "NVML does not list gpu/1: figures of it are missing"
+    assert found.doubt == "NVML does not list gpu/1: its figures are missing"
 
 
 def test_a_framework_to_which_cuda_showed_other_gpus_leaves_the_numbers_in_doubt():
@@ -46,5 +46,5 @@ def test_where_cuda_cannot_be_asked_all_gpus_are_taken_and_one_line_says_so():
     assert list(found.uuids.items()) == list(enumerate(LISTED))
     assert found.doubt == (
         "CUDA cannot be asked which GPUs this process has (libcuda.so.1: cannot open shared "
-        "object file): all of the machine are sampled, and numbered in NVML's order"
+        "object file): all GPUs of the machine are sampled, numbered in NVML's order"
     )

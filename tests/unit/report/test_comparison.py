@@ -192,7 +192,7 @@ def test_bounds_that_overlook_slow_changes_are_said_to_be_too_narrow(slow, told)
     before, after = (varying([0.0] * 40, [more + ms for ms in steps]) for more in (0.5, 0.0))
     run = comparison_of(diagnosis_of(before), diagnosis_of(after))
     assert run.low > 1.0
-    assert ("It may be chance all the same" in str(run)) is told
+    assert ("It may still be chance" in str(run)) is told
 
 
 # -- what became of the advice -----------------------------------------------------------

@@ -164,7 +164,7 @@ def test_a_wrong_setting_is_told_with_its_name(tmp_path, place, wrong, costs):
         diagnose(tmp_path)
     [warning] = caught
     assert str(warning.message) == (
-        f"{path}: its record of settings holds what cannot be read, and that is left out: {costs}."
+        f"{path}: parts of its record of settings cannot be read and are left out: {costs}."
     )
 
 

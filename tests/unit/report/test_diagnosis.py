@@ -147,7 +147,7 @@ other host       0.020     0%
 compile          0.000     0%
 step            10.000   100%
 
-No change is predicted to buy 2 % or more.
+No change is predicted to gain 2 % or more.
 
 * Means over 200 steps after warm-up; profiled and trial steps, \
 validation and epoch boundaries are left out.

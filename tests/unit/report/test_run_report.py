@@ -34,7 +34,7 @@ quick  callback-bound    5.000       0.000    4.000         –      1.000      
 empty    inconclusive        –           –        –         –          –           –        –  \
       –           –            –
 
-* Parts are in ms per step; – was not measured, and a part that was not lies in compute.
+* Parts are in ms per step; – was not measured, and such a part lies in compute.
 * × the first: times as fast as the first run, per example where both know their batch size, \
 else per step.
 * A run's recommendations: keras-perf report RUN.

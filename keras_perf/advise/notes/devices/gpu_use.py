@@ -39,15 +39,15 @@ def gpu_use_alerts(summary: Summary) -> Iterator[str]:
         idle = f"GPU {alone[0]} is" if len(alone) == 1 else f"GPUs {_listed(alone)} are"
         yield (
             f"{idle} idle while another one trains. Build and compile the model within "
-            "tf.distribute.MirroredStrategy().scope(), which shares each batch out: make it as "
-            "many times as large."
+            "tf.distribute.MirroredStrategy().scope(), which divides each batch among them: "
+            "enlarge the batch by their number."
         )
     for index, others, mib in _shared(summary):
         memory = f", which hold {mib:.0f} MiB of its memory" if mib else ""
         yield (
-            f"GPU {index} is not this training's alone: others have it open ({figure(others)} "
-            f"processes on average{memory}). What they compute takes of its time, and its figures "
-            "count it too. nvidia-smi names them."
+            f"GPU {index} is shared: other processes have it open ({figure(others)} on "
+            f"average{memory}). The figures include their work, which also slows this training. "
+            "nvidia-smi names them."
         )
 
 

@@ -34,7 +34,7 @@ def reading_notes(summary: Summary, verdict: str) -> Iterator[str]:
         yield (
             f"Training waits for files while the machine receives {in_mib(received)}/s from the "
             f"network, and the process computes for {cpu_pct:.0f} % of the time of one CPU. "
-            "Whether the network, or the store behind it, could give more cannot be known."
+            "Whether the network, or the store behind it, could deliver more is unknown."
         )
 
 
@@ -43,13 +43,16 @@ DISK_BUSY = "host/disk_busy_pct"
 
 def _at_its_limit(busy_pct: float | None) -> str:
     if busy_pct is None:
-        return "Whether the storage could give more cannot be known: the system does not tell."
+        return (
+            "Whether the storage could deliver more is unknown: the system does not report "
+            "how busy it is."
+        )
     if busy_pct < BUSY_PCT:
         return (
             f"The busiest disk has something to do for {busy_pct:.0f} % of the time, so it could "
-            "give more to files that are read side by side (interleave with num_parallel_calls)."
+            "deliver more to files read side by side (interleave with num_parallel_calls)."
         )
     return (
-        f"The busiest disk has something to do for {busy_pct:.0f} % of the time: a hard disk is at "
-        "its limit then; whether an SSD is cannot be known."
+        f"The busiest disk has something to do for {busy_pct:.0f} % of the time: a hard disk is "
+        "at its limit then; whether an SSD is, is unknown."
     )

@@ -25,8 +25,8 @@ def shuffle_notes(summary: Summary, advised: Collection[str]) -> Iterator[str]:
         return
     remedy = "a smaller buffer fills faster, and mixes less"
     if ON_INPUT & set(advised):
-        remedy = "what is advised of the input makes that shorter"
+        remedy = "the advice on the input shortens that"
     yield (
-        f"{refills.count} epochs began with waiting {in_ms(refills.each_ms)} for a shuffle to fill "
+        f"{refills.count} epochs began by waiting {in_ms(refills.each_ms)} for a shuffle to fill "
         f"its buffer again, {refills.share:.0%} of the time of all steps: {remedy}."
     )

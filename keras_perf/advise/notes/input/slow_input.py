@@ -26,8 +26,8 @@ def slow_input_notes(situation: Situation, verdict: str, advised: Collection[str
         return
     slowest = max(situation.paces, key=lambda name: situation.paces[name])
     yield (
-        f"No change of the pipeline is known to help: of its {in_ms(situation.able_ms)} a batch, "
-        f"over the threads that it has, {slowest} takes {in_ms(situation.paces[slowest])}. Less "
-        "work for each example, examples that are prepared once and stored, or other machines for "
-        "the input (tf.data service) would."
+        f"No change to the pipeline is known to help: of its {in_ms(situation.able_ms)} per "
+        f"batch, on the threads that it has, {slowest} takes {in_ms(situation.paces[slowest])}. "
+        "What would: less work per example, examples prepared once and stored, or other machines "
+        "for the input (tf.data service)."
     )

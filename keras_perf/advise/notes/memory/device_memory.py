@@ -31,9 +31,9 @@ def device_memory_notes(summary: Summary) -> Iterator[str]:
         if device.limit_mib and device.peak_mib > NEARLY_FULL * device.limit_mib:
             yield (
                 f"The memory of {device.name} was nearly full: {device.peak_mib:,.0f} of the "
-                f"{device.limit_mib:,.0f} MiB that TensorFlow may allocate. A larger batch will "
-                "hardly fit; mixed precision, or gradient_accumulation_steps of the optimizer "
-                "instead of a larger batch, need less."
+                f"{device.limit_mib:,.0f} MiB that TensorFlow may allocate. A larger batch is "
+                "unlikely to fit; mixed precision needs less, and so does the optimizer's "
+                "gradient_accumulation_steps in place of a larger batch."
             )
 
 

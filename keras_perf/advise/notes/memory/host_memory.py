@@ -40,9 +40,9 @@ def host_memory_notes(summary: Summary) -> Iterator[str]:
     if moved_in + moved_out >= SWAPS_MIB_PER_SEC:
         yield (
             f"The machine swaps while training runs: {in_mib(moved_in)}/s come back from swap and "
-            f"{in_mib(moved_out)}/s go there. Whatever touches such memory waits for the disk, and "
-            "every figure here is longer for it. Smaller caches and shuffle buffers, a smaller "
-            "batch, or fewer programs beside this one need less memory."
+            f"{in_mib(moved_out)}/s go there. Code that touches such memory waits for the disk, "
+            "so every time here is too long. Smaller caches and shuffle buffers, a smaller batch, "
+            "or fewer programs beside this one need less memory."
         )
 
 
@@ -88,7 +88,7 @@ def _until_full(growth: Growth, summary: Summary) -> str:
 def _where(growth: Growth, facts: RunFacts) -> str:
     share = growth.between_epochs
     if share is None:
-        return "Whether it rises with the steps or with the epochs cannot be told."
+        return "Whether it rises with the steps or with the epochs is unknown."
     if share >= MOSTLY:
         owners = sorted(facts.outside.epoch_callbacks_s) if facts.outside is not None else []
         named = f" (of the callbacks {', '.join(owners)} work there)" if owners else ""

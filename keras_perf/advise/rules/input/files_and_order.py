@@ -116,9 +116,8 @@ def nondeterministic_order(situation: Situation) -> Recommendation | None:
         change,
         title="Let elements overtake each other",
         reason=(
-            f"The stages' work would allow a batch every {in_ms(able_ms)} and does not lack CPUs, "
-            f"yet steps wait {in_ms(wait)}: elements of uneven cost, held back to keep "
-            "their order."
+            f"The stages could deliver a batch every {in_ms(able_ms)} and have CPUs enough, yet "
+            f"steps wait {in_ms(wait)}: elements of uneven cost are held back to keep their order."
         ),
         action=(
             "options = tf.data.Options()\n"

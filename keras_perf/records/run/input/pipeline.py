@@ -61,7 +61,7 @@ class WrittenStage:
     `kind` is `shuffle`, `batch`, `map`, …; `function` the name of the user's function; of it is
     known whether it is `stateful`, `random`, `reads_files`, runs `python` and works on
     `one_at_a_time`, as decoding does. `elements` is how many the stage is given, `buffer` how many
-    a shuffle holds; None if that is not known. `source` is where the function stands.
+    a shuffle holds; None if unknown. `source` is where the function stands.
     """
 
     kind: str = needed(text)
@@ -112,7 +112,7 @@ class InputFacts:
     """What is known of the input.
 
     `input_kind` is `tf.data`, `arrays`, `PyDataset`, `generator`, `Grain`, `DataLoader` (torch's),
-    or None if it is not known; `loader` are the settings of the last two. `input_workers` make the
+    or None if unknown; `loader` are the settings of the last two. `input_workers` make the
     batches of those and of a PyDataset, in processes if `input_processes`. `input_source` is where
     the generator, or the class of the PyDataset or of the DataLoader's dataset, is written.
     `shapes_differ`: XLA compiles the steps, and batches may differ in more than their number of
