@@ -33,8 +33,8 @@ def list_the_rest(_app: Sphinx, page: str, source: list[str]) -> None:
     if page == "index":
         named = {*re.findall(r"^\w+$", source[0], re.MULTILINE), "index"}
         pages = sorted(path.stem for path in Path(__file__).parent.glob("*.md"))
-        rest = "\n".join(each for each in pages if each not in named)
-        source[0] = source[0].replace("% the rest", rest)
+        rest = "".join(f"{each}\n" for each in pages if each not in named)
+        source[0] = source[0].replace("% the rest\n", rest)
 
 
 def setup(app: Sphinx) -> None:
