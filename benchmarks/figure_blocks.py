@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
-import result
-
-Found = dict[str, Any]
-"""What a benchmark found, by `result.keep`."""
+from figure_parts import Found, of, reached, source, table, tables
 
 ALL_FOUR = "perf_callbacks, all four"
 AIM_ADDED_US = 20.0
@@ -17,39 +13,6 @@ AIM_SAMPLER_PCT = 0.5
 AIM_INSIDE_PCT = 90
 AIM_CLOSE_PCT = 95
 DEFAULT_RATE = 5
-
-
-def source(found: Found) -> str:
-    """Command, day, machine and versions."""
-    on = found["platform"]
-    machine = f"{on['cpu'] or 'processor not noted'}, {on['cores']} cores"
-    versions = f"TensorFlow {on['tensorflow']}, Keras {on['keras']}"
-    return f"`{found['command']}`, {found['at'][:10]}, {machine}, {versions}"
-
-
-def table(rows: list[dict[str, Any]], **titles: str) -> str:
-    """Columns by key, with these titles."""
-    figures = {
-        title: any(result.is_figure(row.get(key)) for row in rows) for key, title in titles.items()
-    }
-    lines = (result.line(row.get(key) for key in titles) for row in rows)
-    return "\n".join([result.header(figures), *lines])
-
-
-def reached(what: str, figure: str, good: bool) -> str:
-    """An aim, and whether the newest figures reach it."""
-    return f"Aim: {what}. {'Reached' if good else '**Not reached**'}: {figure}."
-
-
-def tables(names: dict[str, dict[str, str]], found: Found) -> str:
-    """Each table of a benchmark that there is, below where it comes from."""
-    shown = [table(found["tables"][name], **titles) for name, titles in names.items()]
-    return "\n\n".join([f"{source(found)}:", *shown])
-
-
-def of(rows: list[dict[str, Any]], **where: Any) -> dict[str, Any]:
-    """The row that has these values."""
-    return next(row for row in rows if all(row[key] == value for key, value in where.items()))
 
 
 def overhead(found: Found) -> str:
@@ -122,7 +85,11 @@ def loops(found: Found) -> str:
     to_fit = min(row["template/fit"] for row in single)
     to_tutorial = min(row["template"] / row["tutorial"] for row in single)
     aims = [
-        reached(f"at N = 1 the template is no slower than {name}", f"{ratio:.2f}× where it is slowest", ok)
+        reached(
+            f"at N = 1 the template is no slower than {name}",
+            f"{ratio:.2f}× where it is slowest",
+            ok,
+        )
         for name, ratio, ok in (
             ("`fit`", to_fit, to_fit >= 1),
             ("a tutorial's loop, which observes nothing", to_tutorial, to_tutorial >= 1),
@@ -149,8 +116,16 @@ def trace(found: Found) -> str:
     readers = {"reader": "reader", "s": "s", "peak_mib": "peak MiB"}
     [saved] = found["tables"]["saved"]
     read = f"Reading a trace of {saved['steps']:,} steps, {saved['size_mib']:.1f} MiB:"
-    shown = tables({"capture": capture}, found)
-    return f"{shown}\n\n{read}\n\n{table(found['tables']['readers'], **readers)}"
+    off = found["tables"]["errors"]
+    waits, gaps = ([row[key] for row in off] for key in ("wait_off_by_ms", "gap_off_by_ms"))
+    exact = (
+        "Against sleeps of 5 ms in the input and 3 ms in a callback, the median wait is off by "
+        f"{min(waits):.2f} to {max(waits):.2f} ms (which includes what `numpy_function` costs "
+        f"around the sleep) and the median gap by {min(gaps):.2f} to {max(gaps):.2f} ms, with four "
+        "and with one step per execution."
+    )
+    read_in = table(found["tables"]["readers"], **readers)
+    return "\n\n".join([tables({"capture": capture}, found), read, read_in, exact])
 
 
 def tried(found: Found) -> str:

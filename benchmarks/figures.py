@@ -14,7 +14,8 @@ import json
 import re
 from pathlib import Path
 
-from figure_blocks import BLOCKS, Found, in_five
+from figure_blocks import BLOCKS, in_five
+from figure_parts import Found
 
 ROOT = Path(__file__).parents[1]
 RESULTS = Path(__file__).with_name("results")
