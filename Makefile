@@ -63,7 +63,7 @@ test-gpu: $(READY)
 	$(BIN)/python -m pip install --quiet -e '.[cuda]'
 	$(BIN)/python benchmarks/gpu_readings.py
 
-# Two hours on a machine that does nothing else; ONLY=overhead,split runs these. What they find is
+# An hour or two on a machine that does nothing else; ONLY=overhead,split runs these. What they find is
 # kept in benchmarks/results/, and the figures of the documentation are written from it.
 benchmarks: $(READY)
 	$(BIN)/python benchmarks/all.py $(if $(ONLY),--only $(ONLY))

@@ -2,8 +2,8 @@
 
     make benchmarks        or        python benchmarks/all.py [--only NAME,...] [--quick]
 
-What: each benchmark in a process of its own, one after the other; together they take about two
-hours on two cores, in which nothing else should run. `benchmarks/results/<machine>-<date>.json`
+What: each benchmark in a process of its own, one after the other; together they take an hour or
+two on two cores, in which nothing else should run. `benchmarks/results/<machine>-<date>.json`
 holds the machine (processor and cores, no name of a host) and, by benchmark, its command, time,
 versions and tables. It is written after each one, and what it holds of the others stays: a run
 that was ended goes on with --only. At the end the figures of README.md and docs/ are written anew
