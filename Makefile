@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 TENSORFLOWS ?= 2.16 2.18 2.20 2.21
 
-.PHONY: demo test test-long check docs test-matrix test-gpu build clean
+.PHONY: demo test test-long check docs test-matrix test-gpu benchmarks build test-release clean
 
 demo: $(READY)
 	$(BIN)/keras-perf demo
@@ -36,7 +36,13 @@ docs: $(READY)
 	$(BIN)/python -m sphinx -q -W --keep-going docs build/docs
 
 build: $(READY)
+	rm -rf dist
 	$(BIN)/python -m build
+
+# The wheel in an empty environment outside the repository. FRESH=--with-dependencies installs
+# TensorFlow and the rest there, too.
+test-release: build
+	$(BIN)/python tests/use_release.py dist $(FRESH)
 
 # Each TensorFlow with the oldest Keras that is declared to work with it, in an environment of its
 # own; a version that fails keeps none of the others from being tested. `make test` has the newest.
@@ -56,6 +62,11 @@ test-matrix:
 test-gpu: $(READY)
 	$(BIN)/python -m pip install --quiet -e '.[cuda]'
 	$(BIN)/python benchmarks/gpu_readings.py
+
+# An hour or two on a machine that does nothing else; ONLY=overhead,split runs these. What they find is
+# kept in benchmarks/results/, and the figures of the documentation are written from it.
+benchmarks: $(READY)
+	$(BIN)/python benchmarks/all.py $(if $(ONLY),--only $(ONLY))
 
 $(READY): pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)

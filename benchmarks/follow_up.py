@@ -1,13 +1,13 @@
 """What happens to somebody who does what the diagnosis says.
 
-    python benchmarks/follow_up.py [--only NAME,...] [--kinds injected,published] [--out FILE]
+    python benchmarks/follow_up.py [--only NAME,...] [--kinds injected,published]
 
 What: each program of `followed_programs.py` is trained and diagnosed; the first recommendation is
 followed to the letter, and the program trained and diagnosed again, until nothing is advised, what
 is advised cannot be applied by a machine, or it has been followed already (a circle). At each turn
 the measured gain is put beside the predicted one and its interval.
 
-Printed, as Markdown, is a row a turn: verdict, whether it is right, advice, predicted gain with
+Printed is a row a turn: verdict, whether it is right, advice, predicted gain with
 its interval, measured gain, and what the report contradicts itself in. At the end: verdicts that
 are right, gains inside the stated interval and within ±15 %, circles, contradictions; for injected
 and published programs apart.
@@ -19,12 +19,10 @@ twice as long as the other. A measured gain is that of one run before and one af
 
 from __future__ import annotations
 
-import argparse
-import datetime
 import gc
 import logging
+import math
 import os
-import platform
 import sys
 import tempfile
 import warnings
@@ -32,11 +30,12 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-import tensorflow as tf
+import result
 from contradictions import contradictions
 from followed_programs import INJECTED, PUBLISHED, Program, followed
 
@@ -61,13 +60,18 @@ class Tally:
     circles: list[str] = field(default_factory=list)
     contradictions: list[str] = field(default_factory=list)
 
-    def lines(self, kind: str) -> Iterator[str]:
-        """For a reader."""
-        yield f"- {kind}: {self.right} of {self.verdicts} verdicts right"
-        yield f"- {kind}: {self.inside} of {self.gains} measured gains inside the stated interval"
-        yield f"- {kind}: {self.close} of {self.gains} within ±{CLOSE:.0%} of what was predicted"
-        yield f"- {kind}: circles: {', '.join(self.circles) or 'none'}"
-        yield f"- {kind}: contradictions: {'; '.join(self.contradictions) or 'none'}"
+    def row(self, kind: str) -> dict[str, Any]:
+        """What it came to."""
+        return {
+            "kind": kind,
+            "programs": self.verdicts,
+            "right_verdicts": self.right,
+            "gains": self.gains,
+            "inside_interval": self.inside,
+            "within_15_pct": self.close,
+            "circles": ", ".join(self.circles) or "none",
+            "contradictions": "; ".join(self.contradictions) or "none",
+        }
 
 
 def diagnosed(program: Program, log_dir: Path) -> kp.Diagnosis:
@@ -96,7 +100,7 @@ def is_right(program: Program, found: kp.Diagnosis) -> bool:
     return True
 
 
-def turns(program: Program, folder: Path, tally: Tally) -> Iterator[list[str]]:
+def turns(program: Program, folder: Path, tally: Tally) -> Iterator[dict[str, Any]]:
     """Rows of the table."""
     found = diagnosed(program, folder / "0")
     right = is_right(program, found)
@@ -105,28 +109,35 @@ def turns(program: Program, folder: Path, tally: Tally) -> Iterator[list[str]]:
     done: set[tuple[str, str]] = set()
     for turn in range(1, MOST_TURNS + 1):
         tally.contradictions += [f"{program.name}: {each}" for each in contradictions(found)]
-        row = [program.name if turn == 1 else "", f"{found.summary.step_ms:.2f}", found.verdict]
-        row.append(("yes" if right else "NO") if turn == 1 else "")
+        row: dict[str, Any] = {
+            "program": program.name if turn == 1 else "",
+            "step_ms": found.summary.step_ms,
+            "verdict": found.verdict,
+            "right": right if turn == 1 else None,
+            **dict.fromkeys(("followed", "how")),
+            **dict.fromkeys(("predicted", "low", "high", "measured"), math.nan),
+        }
         advice = found.recommendations[0] if found.recommendations else None
         if advice is None:
-            yield [*row, "–", "", ""]
+            yield row
             return
         named = advice.id, advice.action
+        row["followed"] = advice.id
         if named in done:
             tally.circles.append(f"{program.name}: {advice.id}")
-            yield [*row, f"{advice.id} again", "", ""]
+            yield row | {"how": "advised again"}
             return
         done.add(named)
         stages = [pace.name for pace in stage_paces(found.summary.facts)]
         changed = followed(program, advice, stages)
         predicted = advice.speedup_after_others or advice.predicted_speedup
-        stated = f"{predicted:.2f} ({advice.low:.2f}–{advice.high:.2f})"
+        row |= {"predicted": predicted, "low": advice.low, "high": advice.high}
         if changed is None:
-            yield [*row, f"{advice.id}, by a person", stated, ""]
+            yield row | {"how": "by a person"}
             return
         after = diagnosed(changed, folder / str(turn))
         if not after.summary.steps:
-            yield [*row, advice.id, stated, "too short to measure"]
+            yield row | {"how": "too short to measure"}
             return
         compared = kp.compare(folder / str(turn - 1), folder / str(turn))
         gain = compared.speedup if advice.of == "step" else compared.whole_speedup
@@ -134,46 +145,32 @@ def turns(program: Program, folder: Path, tally: Tally) -> Iterator[list[str]]:
         tally.gains += 1
         tally.inside += inside
         tally.close += abs(predicted / gain - 1) <= CLOSE
-        yield [*row, advice.id, stated, f"{gain:.2f}{'' if inside else ' OUTSIDE'}"]
+        yield row | {"measured": gain, "how": "" if inside else "outside"}
         program, found = changed, after
 
 
 def main() -> None:
-    """Prints the table, and writes it."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    """Prints the table."""
+    parser = result.parser(__doc__)
     parser.add_argument("--only", default="")
     parser.add_argument("--kinds", default="injected,published")
-    parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     logging.getLogger("keras_perf").setLevel(logging.ERROR)
-    lines: list[str] = []
-
-    def tell(line: str) -> None:
-        print(line, flush=True)
-        lines.append(line)
-
-    tell(
-        f"{datetime.date.today()}, {platform.platform()}, {os.cpu_count()} CPUs, "
-        f"python {platform.python_version()}, tensorflow {tf.__version__}\n"
-    )
-    tell("| program | step, ms | verdict | right | followed | predicted | measured |")
-    tell("|---|---:|---|---|---|---|---|")
+    result.begin()
     wanted = set(filter(None, arguments.only.split(",")))
     tallies: dict[str, Tally] = defaultdict(Tally)
+    rows, sums = result.Table(), result.Table()
     for kind, programs in (("injected", INJECTED), ("published", PUBLISHED)):
         for program in programs if kind in arguments.kinds.split(",") else ():
             if wanted and program.name not in wanted:
                 continue
             with tempfile.TemporaryDirectory() as folder:
                 for row in turns(program, Path(folder), tallies[kind]):
-                    tell("| " + " | ".join(row) + " |")
-    tell("")
+                    rows.add(**row)
     for kind, tally in tallies.items():
-        for line in tally.lines(kind):
-            tell(line)
-    if arguments.out is not None:
-        arguments.out.write_text("\n".join(lines) + "\n")
+        sums.add(**tally.row(kind))
+    result.keep(arguments.json, turns=rows, sums=sums)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,6 @@ GPU or nothing to load it with.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import datetime
 import json
@@ -33,6 +32,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple, TextIO
+
+import result
 
 from keras_perf.observers.nvml.reader import NvmlReader
 from keras_perf.observers.sensors.sampler import BackgroundSampler
@@ -369,9 +370,10 @@ def keeper(file: TextIO) -> Callable[[str], None]:
 
 def main() -> int:
     """Compares, prints, and keeps what it prints."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = result.parser(__doc__)
     parser.add_argument("--seconds", type=float, default=10.0, help="of each load")
-    seconds = parser.parse_args().seconds
+    arguments = parser.parse_args()
+    seconds = arguments.seconds
     try:
         reader = NvmlReader(print)
     except SensorError as error:
@@ -386,14 +388,19 @@ def main() -> int:
         return 2
     now = datetime.datetime.now()
     RESULTS.mkdir(exist_ok=True)
-    with (RESULTS / f"gpu_readings_{now:%Y-%m-%d_%H%M%S}.txt").open("w") as file:
+    kept = RESULTS / f"gpu_readings_{now:%Y-%m-%d_%H%M%S}.txt"
+    with kept.open("w") as file:
         say = keeper(file)
         say(
             f"{now:%Y-%m-%d}, {model}, driver {driver()}, {platform.platform()}, "
             f"{os.cpu_count()} CPUs, python {platform.python_version()}, "
             f"load by {made.made_with}, {seconds:g} s each"
         )
-        return 0 if check(Bench(made, seconds, uuid, say), say) else 1
+        good = check(Bench(made, seconds, uuid, say), say)
+    lines = [each for each in kept.read_text().splitlines()[1:] if not each.startswith(" ")]
+    checks = [{"check": each[6:].strip(), "holds": each.startswith("ok")} for each in lines]
+    result.keep(arguments.json, gpu=[{"name": model, "driver": driver()}], checks=checks)
+    return 0 if good else 1
 
 
 if __name__ == "__main__":

@@ -14,10 +14,7 @@ driver's, whose calls wait outside Python's lock. It needs a C compiler, and no 
 
 from __future__ import annotations
 
-import argparse
-import datetime
 import os
-import platform
 import random
 import sys
 import tempfile
@@ -29,6 +26,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "nvml"))
 
 import numpy as np
+import result
 import stand_in
 from overhead import EPOCHS, Stopwatch, fit, model_and_data
 
@@ -62,8 +60,8 @@ def step_us(model: Any, data: Any, steps: int, rate_hz: int) -> float:
     return watch.seconds / (EPOCHS - 1) / steps * 1e6
 
 
-def fits(repeats: int, steps: int) -> str:
-    """The table of slow-downs."""
+def fits(repeats: int, steps: int) -> result.Table:
+    """Slow-downs."""
     model, data = model_and_data()
     fit(model, data, steps, [])  # traces, warms up
     order = [0, *RATES_HZ]
@@ -72,27 +70,29 @@ def fits(repeats: int, steps: int) -> str:
         random.Random(repeat).shuffle(order)
         for rate in order:
             times[rate].append(step_us(model, data, steps, rate))
-    base = np.array(times[0])
-    lines = [f"{'samples a second':<18}{'µs/step':>9}{'slower':>9}{'quartiles':>20}{'repeats':>9}"]
-    lines.append(f"{'no sampler':<18}{np.median(base):>9.1f}{'':>29}{repeats:>9}")
-    for rate in RATES_HZ:
-        low, middle, high = np.percentile(100 * (np.array(times[rate]) / base - 1), [25, 50, 75])
-        spread = f"{low:+.2f} to {high:+.2f} %"
-        median = np.median(times[rate])
-        lines.append(f"{rate:<18}{median:>9.1f}{middle:>+8.2f}%{spread:>20}{repeats:>9}")
-    return "\n".join(lines)
+    rows = result.Table()
+    for rate in sorted(order):
+        slower = 100 * (np.array(times[rate]) / np.array(times[0]) - 1)
+        low, middle, high = np.percentile(slower, [25, 50, 75])
+        rows.add(
+            samples_per_sec=rate,
+            step_us=np.median(times[rate]),
+            slower_pct=middle,
+            lower_quartile_pct=low,
+            upper_quartile_pct=high,
+            repeats=repeats,
+        )
+    return rows
 
 
 def main() -> None:
     """Measures and prints."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = result.parser(__doc__)
     parser.add_argument("--repeats", type=int, default=7, help="runs of each variant")
     parser.add_argument("--steps", type=int, default=1500, help="steps an epoch")
     arguments = parser.parse_args()
-    print(
-        f"{datetime.date.today()}, {platform.platform()}, {os.cpu_count()} CPUs, "
-        f"python {platform.python_version()}, a stand-in for NVML"
-    )
+    result.begin()
+    samples = result.Table()
     gpu.tensorflow_gpus = lambda: None  # TensorFlow sees no stand-in
     with tempfile.TemporaryDirectory() as folder:
         library = stand_in.build(Path(folder))
@@ -100,10 +100,11 @@ def main() -> None:
             with stand_in.under_pynvml(library) as scripted:
                 for number in range(gpus):
                     scripted.set(scripted.add(f"GPU-{number}"), has_gpm=1)
-                print(f"CPU time of a sample of {gpus} GPU: {thread_us(gpus):.0f} µs", flush=True)
+                samples.add(gpus=gpus, cpu_us=thread_us(gpus))
         with stand_in.under_pynvml(library) as scripted:
             scripted.set(scripted.add("GPU-0"), has_gpm=1)
-            print(fits(arguments.repeats, arguments.steps))
+            slower = fits(arguments.repeats, arguments.steps)
+    result.keep(arguments.json, samples=samples, slower=slower)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ and captures; `benchmarks/overhead.py` has the former.
 
 from __future__ import annotations
 
-import argparse
 import logging
 import os
 import tempfile
@@ -29,6 +28,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
 import numpy as np
+import result
 import tensorflow as tf
 
 import keras_perf as kp
@@ -78,11 +78,12 @@ def microseconds(model: keras.Model, data: tf.data.Dataset, variant: str, steps:
 
 def main() -> None:
     """Prints a line a variant."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = result.parser(__doc__)
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--steps", type=int, default=20_000)
     arguments = parser.parse_args()
     logging.getLogger("keras_perf").setLevel(logging.ERROR)
+    result.begin()
     model = keras.Sequential([keras.layers.Input((8,)), keras.layers.Dense(1)])
     model.compile("sgd", "mse")
     batch = np.zeros((8, 8), "float32")
@@ -93,10 +94,11 @@ def main() -> None:
         for variant, times in found.items():
             times.append(microseconds(model, data, variant, arguments.steps))
     base = found["do-nothing batch hook"]
-    print(f"{'variant':<38}  µs/execution   added")
+    rows = result.Table()
     for variant, times in found.items():
         added = median(mine - theirs for mine, theirs in zip(times, base, strict=True))
-        print(f"{variant:<38}  {median(times):>12.1f}  {added:>+6.1f}")
+        rows.add(variant=variant, execution_us=median(times), added_us=added)
+    result.keep(arguments.json, cpu_time=rows)
 
 
 if __name__ == "__main__":

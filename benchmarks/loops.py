@@ -19,11 +19,8 @@ and GPU sampler, without a profiler window and without trials of other N.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import datetime
 import os
-import platform
 import tempfile
 import time
 from collections.abc import Callable
@@ -33,7 +30,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
 import numpy as np
-import pandas as pd
+import result
 import tensorflow as tf
 
 from keras_perf import loop
@@ -259,23 +256,19 @@ def measure(build: Callable[[], keras.Model], calls: int, rounds: int, seconds: 
 
 def main() -> None:
     """Prints a row for each model and N."""
-    parser = argparse.ArgumentParser(description="Steps per second of training loops.")
+    parser = result.parser(__doc__)
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--calls", default="1,4,16,64")
     args = parser.parse_args()
-    print(
-        f"TensorFlow {tf.__version__}, Keras {keras.__version__}, {os.cpu_count()} CPUs "
-        f"({platform.machine()}), {datetime.date.today():%Y-%m-%d}"
-    )
-    rows = []
+    result.begin()
+    rows = result.Table()
     for model in args.models.split(","):
         for calls in (int(n) for n in args.calls.split(",")):
             figures = measure(MODELS[model], calls, args.rounds, args.seconds)
-            rows.append({"model": model, "N": calls, **figures})
-            print(pd.DataFrame(rows[-1:]).to_string(index=False, float_format="{:.2f}".format))
-    print(pd.DataFrame(rows).to_string(index=False, float_format="{:.2f}".format))
+            rows.add(model=model, N=calls, **figures)
+    result.keep(args.json, steps_per_sec=rows)
 
 
 if __name__ == "__main__":

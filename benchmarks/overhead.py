@@ -19,12 +19,9 @@ writes no graph. The profiler's window is out of reach: captured steps carry the
 
 from __future__ import annotations
 
-import argparse
-import datetime
 import gc
 import logging
 import os
-import platform
 import random
 import tempfile
 import time
@@ -35,6 +32,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
 import numpy as np
+import result
 import tensorflow as tf
 
 import keras_perf as kp
@@ -137,31 +135,31 @@ def measure(repeats: int, steps: int) -> dict[str, np.ndarray]:
     return {name: np.array(values) for name, values in times.items()}
 
 
-def table(times: dict[str, np.ndarray]) -> str:
+def table(times: dict[str, np.ndarray]) -> result.Table:
     """Medians, and quartiles of what is added."""
-    lines = [f"{'variant':<42}{'µs/step':>9}{'added':>9}{'quartiles':>18}{'repeats':>9}"]
+    rows = result.Table()
     for name, values in times.items():
         low, middle, high = np.percentile(values - times[BASE], [25, 50, 75])
-        added = "" if name == BASE else f"{middle:+.1f}"
-        spread = "" if name == BASE else f"{low:+.1f} to {high:+.1f}"
-        step = float(np.median(values))
-        lines.append(f"{name:<42}{step:>9.1f}{added:>9}{spread:>18}{len(values):>9}")
-    return "\n".join(lines)
+        rows.add(
+            variant=name,
+            step_us=np.median(values),
+            added_us=middle,
+            lower_quartile_us=low,
+            upper_quartile_us=high,
+            repeats=len(values),
+        )
+    return rows
 
 
 def main() -> None:
     """Measures and prints."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = result.parser(__doc__)
     parser.add_argument("--repeats", type=int, default=10, help="runs of each variant")
     parser.add_argument("--steps", type=int, default=600, help="steps an epoch, at least 250")
     arguments = parser.parse_args()
     logging.getLogger("keras_perf").setLevel(logging.ERROR)
-    print(
-        f"{datetime.date.today()}, {platform.platform()}, {os.cpu_count()} CPUs, "
-        f"python {platform.python_version()}, tensorflow {tf.__version__}, "
-        f"keras {keras.__version__}"
-    )
-    print(table(measure(arguments.repeats, arguments.steps)))
+    result.begin()
+    result.keep(arguments.json, added=table(measure(arguments.repeats, arguments.steps)))
 
 
 if __name__ == "__main__":

@@ -15,10 +15,7 @@ over repeats; figures per value make the rows comparable.
 
 from __future__ import annotations
 
-import argparse
-import datetime
 import os
-import platform
 import statistics
 import tempfile
 import time
@@ -26,8 +23,8 @@ from collections.abc import Callable
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-import keras
 import pandas as pd
+import result
 import tensorflow as tf
 from tensorboard.backend.event_processing import event_accumulator
 
@@ -88,11 +85,11 @@ def measure(events: int, repeats: int, others: int) -> dict[str, tuple[list[floa
     """Seconds of each repeat and number of values, by row of the table."""
     many, few = events * len(TAGS), max(1, events // FEWER) * len(TAGS)
     rows: dict[str, tuple[list[float], int]] = {
-        "write: RunWriter": ([], many),
-        "write: tf.summary.scalar": ([], few),
-        "read:  load_scalars, a frame": ([], many),
-        "read:  EventAccumulator": ([], many),
-        "read:  EventAccumulator, a frame": ([], many),
+        "written: RunWriter": ([], many),
+        "written: tf.summary.scalar": ([], few),
+        "read: load_scalars, a frame": ([], many),
+        "read: EventAccumulator": ([], many),
+        "read: EventAccumulator, a frame": ([], many),
     }
     ours, tf_summary, load, accumulator, accumulator_frame = (times for times, _ in rows.values())
     for repeat in range(max(repeats, others)):
@@ -113,33 +110,34 @@ def check(frame: pd.DataFrame, rows: int) -> None:
     assert len(frame) == rows, f"{len(frame)} of {rows} values were read"
 
 
-def table(rows: dict[str, tuple[list[float], int]]) -> str:
-    """One line a row."""
-    lines = [f"{'':<34}{'values':>10}{'s':>8}{'µs/value':>10}{'values/s':>12}{'repeats':>9}"]
-    for name, (times, count) in rows.items():
+def table(found: dict[str, tuple[list[float], int]]) -> result.Table:
+    """Medians."""
+    rows = result.Table()
+    for name, (times, count) in found.items():
         middle = statistics.median(times)
-        lines.append(
-            f"{name:<34}{count:>10,}{middle:>8.2f}{middle / count * 1e6:>10.2f}"
-            f"{count / middle:>12,.0f}{len(times):>9}"
+        rows.add(
+            what=name,
+            values=count,
+            s=middle,
+            value_us=middle / count * 1e6,
+            values_per_sec=count / middle,
+            repeats=len(times),
         )
-    return "\n".join(lines)
+    return rows
 
 
 def main() -> None:
     """Measures and prints."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = result.parser(__doc__)
     parser.add_argument("--events", type=int, default=50_000, help="of 20 values each")
     parser.add_argument("--repeats", type=int, default=3, help="of what is ours, at least 1")
     parser.add_argument(
         "--tensorboard-repeats", type=int, default=1, help="of what is not, at least 1"
     )
     arguments = parser.parse_args()
-    print(
-        f"{datetime.date.today()}, {platform.platform()}, {os.cpu_count()} CPUs, "
-        f"python {platform.python_version()}, tensorflow {tf.__version__}, "
-        f"keras {keras.__version__}"
-    )
-    print(table(measure(arguments.events, arguments.repeats, arguments.tensorboard_repeats)))
+    result.begin()
+    found = measure(arguments.events, arguments.repeats, arguments.tensorboard_repeats)
+    result.keep(arguments.json, values=table(found))
 
 
 if __name__ == "__main__":

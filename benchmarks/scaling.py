@@ -15,14 +15,13 @@ step's compute grows, which no second machine would show.
 
 from __future__ import annotations
 
-import argparse
-import datetime
 import os
-import platform
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+import result
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 EXAMPLES_PER_WORKER = 32
@@ -87,26 +86,18 @@ def main() -> None:
     """Prints a row for each number of workers."""
     if sys.argv[1:2] == ["--train"]:
         sys.exit(train(int(sys.argv[2]), sys.argv[3:]))
-    import keras
-    import pandas as pd
-    import tensorflow as tf
-
-    parser = argparse.ArgumentParser(description="Scaling over workers, and the exchange's share.")
+    parser = result.parser(__doc__)
     parser.add_argument("--workers", default="1,2,3")
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--widths", default="64,1024")
     args = parser.parse_args()
-    print(
-        f"TensorFlow {tf.__version__}, Keras {keras.__version__}, {os.cpu_count()} CPUs "
-        f"({platform.machine()}), {datetime.date.today():%Y-%m-%d}"
-    )
-    rows = []
+    result.begin()
+    rows = result.Table()
     for width in (int(each) for each in args.widths.split(",")):
         for workers in (int(each) for each in args.workers.split(",")):
             for reduce_dtype in (None, "float16") if workers > 1 else (None,):
-                rows.append(run(workers, width, args.steps, reduce_dtype))
-                print(pd.DataFrame(rows[-1:]).to_string(index=False, float_format="{:.2f}".format))
-    print(pd.DataFrame(rows).to_string(index=False, float_format="{:.2f}".format))
+                rows.add(**run(workers, width, args.steps, reduce_dtype))
+    result.keep(args.json, workers=rows)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How exact the split is, against sleeps that were put into the input and a callback.
 
-    python benchmarks/split.py
+    python benchmarks/split.py [--sleeps 0,1,2,5,10,20,40]
 
 What: a small `fit` for each sleep of 0 to 40 ms in the input (without prefetching) and in a batch
 hook, with one and with eight steps per execution. The sleeping function itself notes how long it
@@ -13,9 +13,7 @@ itself costs around the sleep counts as input wait too; it is shown by the row o
 
 from __future__ import annotations
 
-import datetime
 import os
-import platform
 import tempfile
 import time
 from statistics import mean, median
@@ -25,11 +23,12 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
 import numpy as np
+import result
 import tensorflow as tf
 
 import keras_perf as kp
 
-SLEEPS_MS = (0, 1, 2, 5, 10, 20, 40)
+SLEEPS_MS = "0,1,2,5,10,20,40"
 STEPS = 80
 
 
@@ -85,31 +84,32 @@ def found(n: int, source: Sleep, hook: Sleep) -> dict[str, float]:
         return dict(kp.diagnose(log_dir).breakdown)
 
 
+def row(where: str, n: int, ms: float) -> dict[str, Any]:
+    """One `fit`, with such a sleep there."""
+    source, hook = Sleep(ms if where == "input" else 0), Sleep(ms if where == "callback" else 0)
+    parts = found(n, source, hook)
+    slept = mean(source.noted[16:]) if where == "input" else mean(hook.noted[3:]) / n
+    told = parts["input_wait" if where == "input" else "callbacks"]
+    of = {"error_ms": told - slept, "error_pct": 100 * (told - slept) / slept if ms else None}
+    return {"where": where, "N": n, "slept_ms": slept, "found_ms": told, **of}
+
+
 def main() -> None:
     """Prints the table."""
-    print(
-        f"{datetime.date.today()}, {platform.platform()}, {os.cpu_count()} CPUs, "
-        f"python {platform.python_version()}, tensorflow {tf.__version__}"
-    )
-    header = ["where", "N", "slept ms", "found ms", "error ms", "error"]
-    widths = [10, 4, 10, 10, 10, 8]
-    print("".join(h.rjust(w) for h, w in zip(header, widths, strict=True)))
-    absolute, relative = [], []
-    for where, part in (("input", "input_wait"), ("callback", "callbacks")):
+    parser = result.parser(__doc__)
+    parser.add_argument("--sleeps", default=SLEEPS_MS, help="ms; default: %(default)s")
+    arguments = parser.parse_args()
+    result.begin()
+    sleeps = [float(ms) for ms in arguments.sleeps.split(",")]
+    rows, errors = result.Table(), result.Table()
+    for where in ("input", "callback"):
         for n in (1, 8):
-            for ms in SLEEPS_MS:
-                source = Sleep(ms if where == "input" else 0)
-                hook = Sleep(ms if where == "callback" else 0)
-                parts = found(n, source, hook)
-                slept = mean(source.noted[16:]) if where == "input" else mean(hook.noted[3:]) / n
-                error = parts[part] - slept
-                absolute.append(abs(error))
-                relative.append(abs(error) / slept if ms else None)
-                share = f"{error / slept:+.1%}" if ms else ""
-                row = [where, str(n), f"{slept:.2f}", f"{parts[part]:.2f}", f"{error:+.2f}", share]
-                print("".join(c.rjust(w) for c, w in zip(row, widths, strict=True)), flush=True)
-    known = [share for share in relative if share is not None]
-    print(f"median error {median(absolute):.2f} ms, {median(known):.1%} of the sleep")
+            for ms in sleeps:
+                rows.add(**row(where, n, ms))
+    sizes = [abs(each["error_ms"]) for each in rows]
+    shares = [abs(each["error_pct"]) for each in rows if each["error_pct"] is not None]
+    errors.add(median_ms=median(sizes), largest_ms=max(sizes), median_pct=median(shares))
+    result.keep(arguments.json, sleeps=rows, errors=errors)
 
 
 if __name__ == "__main__":

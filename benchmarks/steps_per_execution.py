@@ -19,21 +19,19 @@ Keras 2's tuner (`steps_per_execution="auto"` of the package tf-keras) is asked 
 
 from __future__ import annotations
 
-import argparse
-import datetime
 import os
-import platform
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
+from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
 import numpy as np
 import pandas as pd
+import result
 import tensorflow as tf
 
 import keras_perf as kp
@@ -127,7 +125,7 @@ def dataset(shape: tuple[int, ...], dtype: str, highest: int, batch: int = 32) -
     return tf.data.Dataset.from_tensor_slices((x.astype(dtype), y)).batch(batch).cache()
 
 
-def measure(name: str, seconds: float) -> list[str]:
+def measure(name: str, seconds: float) -> dict[str, Any]:
     """One row of the table."""
     keras.utils.set_random_seed(0)
     model, shape, dtype, highest = MODELS[name]()
@@ -153,20 +151,19 @@ def measure(name: str, seconds: float) -> list[str]:
     # The best of ten noisy medians looks better than it is: it is measured again.
     best = int(swept(candidates, 0.5).idxmin())
     step_ms = swept(sorted({1, chosen, best}), 0.5)
-    measured = step_ms[1] / step_ms[chosen]
-    predicted = record.predicted_speedup
-    return [
-        name,
-        str(chosen),
-        f"{step_ms[1]:.3f}",
-        f"{best}",
-        f"{step_ms[best] / step_ms[chosen]:.3f}",
-        f"{predicted:.2f} ({record.low:.2f}–{record.high:.2f})",
-        f"{measured:.2f}",
-        f"{predicted / measured - 1:+.0%}",
-        str(cost.get("trial_executions", 0)),
-        f"{cost.get('trial_s', 0.0):.2f}",
-    ]
+    return {
+        "model": name,
+        "N": chosen,
+        "single_step_ms": step_ms[1],
+        "best_N": best,
+        "of_best": step_ms[best] / step_ms[chosen],
+        "predicted": record.predicted_speedup,
+        "low": record.low,
+        "high": record.high,
+        "measured": step_ms[1] / step_ms[chosen],
+        "trials": int(cost.get("trial_executions", 0)),
+        "trials_s": cost.get("trial_s", 0.0),
+    }
 
 
 KERAS2 = """
@@ -201,27 +198,18 @@ def keras2() -> str:
 
 def main() -> None:
     """Prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = result.parser(__doc__)
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--keras2", action="store_true")
     arguments = parser.parse_args()
-    print(
-        f"{datetime.date.today()}, {platform.platform()}, {os.cpu_count()} CPUs, "
-        f"python {platform.python_version()}, tensorflow {tf.__version__}, "
-        f"keras {keras.__version__}"
-    )
-    header = ["model", "N", "T(1) ms", "best N", "of best", "predicted", "measured", "error"]
-    header += ["trials", "trial s"]
-    widths = [14, 5, 8, 8, 8, 20, 9, 7, 7, 8]
-    print("".join(h.rjust(w) for h, w in zip(header, widths, strict=True)))
-    begin = time.perf_counter()
+    result.begin()
+    rows = result.Table()
     for name in arguments.models.split(","):
-        row = measure(name, arguments.seconds)
-        print("".join(c.rjust(w) for c, w in zip(row, widths, strict=True)), flush=True)
-    print(f"{time.perf_counter() - begin:.0f} s in all")
+        rows.add(**measure(name, arguments.seconds))
     if arguments.keras2:
         print(keras2())
+    result.keep(arguments.json, models=rows)
 
 
 if __name__ == "__main__":

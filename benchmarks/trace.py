@@ -19,10 +19,7 @@ is the median of what was read, step by step, less what was slept.
 
 from __future__ import annotations
 
-import argparse
-import datetime
 import os
-import platform
 import random
 import shutil
 import statistics
@@ -37,6 +34,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
 import numpy as np
+import result
 import tensorflow as tf
 
 import keras_perf
@@ -160,27 +158,27 @@ def tiny_model() -> keras.Model:
     return model
 
 
-def capture_table(model: keras.Model, repeats: int, steps: int) -> str:
-    """A line a level."""
+def captured(model: keras.Model, repeats: int, steps: int) -> result.Table:
+    """A row a level."""
     runs: dict[str, list[Run]] = {name: [] for name in LEVELS}
     for _ in range(repeats):
         for name in random.sample(list(LEVELS), len(LEVELS)):
             with tempfile.TemporaryDirectory() as log_dir:
                 runs[name].append(trace(model, LEVELS[name], steps, log_dir))
     without = runs["no trace"]
-    lines = [f"{'tracers':<40}{'µs/step':>9}{'added':>8}{'stop, ms':>10}{'KiB/step':>10}"]
+    rows = result.Table()
     for name, found in runs.items():
         added = statistics.median(
             run.step_us - other.step_us for run, other in zip(found, without, strict=True)
         )
         step, stop, size, _ = (statistics.median(column) for column in zip(*found, strict=True))
-        lines.append(f"{name:<40}{step:>9.0f}{added:>+8.0f}{stop:>10.1f}{size:>10.1f}")
-    return "\n".join(lines)
+        rows.add(tracers=name, step_us=step, added_us=added, stop_ms=stop, kib_per_step=size)
+    return rows
 
 
-def read_table(path: Path) -> str:
-    """A line a reader."""
-    lines = [f"{'reader':<40}{'s':>9}{'peak MiB':>10}"]
+def read(path: Path) -> result.Table:
+    """A row a reader."""
+    rows = result.Table()
     for name, reader in READERS.items():
         with tempfile.TemporaryDirectory() as folder:
             copy = shutil.copy(path, folder)
@@ -188,8 +186,8 @@ def read_table(path: Path) -> str:
             command = [sys.executable, "-c", code, copy]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
         seconds, peak = map(float, done.stdout.split())
-        lines.append(f"{name:<40}{seconds:>9.2f}{peak:>10,.0f}")
-    return "\n".join(lines)
+        rows.add(reader=name, s=seconds, peak_mib=peak)
+    return rows
 
 
 class Sleep(keras.callbacks.Callback):
@@ -219,7 +217,7 @@ class Sleep(keras.callbacks.Callback):
         return tf.ensure_shape(tf.numpy_function(through_python, [x], tf.float32), x.shape)
 
 
-def errors_line(steps_per_execution: int) -> str:
+def errors(steps_per_execution: int) -> dict[str, Any]:
     """What `read_trace` is off by, of forty steps."""
     model, sleep = tiny_model(), Sleep()
     model.steps_per_execution = steps_per_execution
@@ -237,35 +235,30 @@ def errors_line(steps_per_execution: int) -> str:
     wait = np.median(found["input_wait_ms"] - slept["input"][found["step"]])
     gaps = found.groupby("execution").tail(1)[:-1]
     gap = np.median(gaps["gap_ms"] - slept["callback"][gaps["step"] // steps_per_execution])
-    return f"{steps_per_execution:<20}{wait:>+16.2f}{gap:>+12.2f}"
+    return {"N": steps_per_execution, "wait_off_by_ms": wait, "gap_off_by_ms": gap}
 
 
 def main() -> None:
     """Measures and prints."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = result.parser(__doc__)
     parser.add_argument("--repeats", type=int, default=5, help="of every level, at least 1")
     parser.add_argument("--steps", type=int, default=200, help="traced in each run")
     parser.add_argument("--read-steps", type=int, default=3000, help="in the trace that is read")
     arguments = parser.parse_args()
-    print(
-        f"{datetime.date.today()}, {platform.platform()}, {os.cpu_count()} CPUs, "
-        f"python {platform.python_version()}, tensorflow {tf.__version__}, "
-        f"keras {keras.__version__}\n"
-    )
+    result.begin()
     model = tiny_model()
-    print(capture_table(model, arguments.repeats, arguments.steps), end="\n\n")
+    capture = captured(model, arguments.repeats, arguments.steps)
+    saved, off = result.Table(), result.Table()
     with tempfile.TemporaryDirectory() as log_dir:
         run = trace(model, (3, 0), arguments.read_steps, log_dir)
         [path] = Path(log_dir).rglob("*.xplane.pb")
-        print(
-            f"a trace of {arguments.read_steps} steps, {path.stat().st_size / 2**20:.1f} MiB; "
-            f"saving it stopped training for {run.stop_ms / 1e3:.1f} s and took "
-            f"{run.stop_mib:,.0f} MiB of memory:"
-        )
-        print(read_table(path), end="\n\n")
-    print(f"{'steps per execution':<20}{'wait off by, ms':>16}{'gap, ms':>12}")
+        size_mib = path.stat().st_size / 2**20
+        steps, stop_s = arguments.read_steps, run.stop_ms / 1e3
+        saved.add(steps=steps, size_mib=size_mib, stop_s=stop_s, memory_mib=run.stop_mib)
+        readers = read(path)
     for steps_per_execution in (1, 4):
-        print(errors_line(steps_per_execution))
+        off.add(**errors(steps_per_execution))
+    result.keep(arguments.json, capture=capture, saved=saved, readers=readers, errors=off)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 """Whether what `try_advice` measured is what the change brings once it is made.
 
-    python benchmarks/tried.py [--only NAME,...] [--budget-s 30] [--out FILE]
+    python benchmarks/tried.py [--only NAME,...] [--budget-s 30]
 
 What: each program of `followed_programs.py` whose input is a dataset. `try_advice` is given model
 and dataset, with no hint; what it puts together is made for good (its dataset, and a new model that
-is compiled as it says), and both programs are trained by `fit`. Printed, as Markdown, is a row a
+is compiled as it says), and both programs are trained by `fit`. Printed is a row a
 program: what was put together, what it gained on trial with its interval, what it gains in `fit`.
 At the end: how many trials lie within ±5 % of the gain in `fit`, and how many intervals hold it.
 
@@ -15,12 +15,10 @@ comes first, so that caches are filled. A ratio is that of medians.
 
 from __future__ import annotations
 
-import argparse
-import datetime
 import gc
 import itertools
+import math
 import os
-import platform
 import re
 import sys
 import tempfile
@@ -38,6 +36,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import followed_programs as programs
 import keras
+import result
 import tensorflow as tf
 
 import keras_perf as kp
@@ -48,7 +47,7 @@ SPAN_S = 0.6
 """Seconds of a timed `fit`, about."""
 
 LEAST_EXECUTIONS, MOST_EXECUTIONS = 20, 2000
-CLOSE = 0.05
+CLOSE_PCT = 5
 
 
 class Span(keras.callbacks.Callback):
@@ -137,63 +136,49 @@ def in_fit(before: Trained, after: Trained) -> float:
     return median(times[0]) / median(times[1])
 
 
-def row(program: programs.Program, budget_s: float) -> tuple[list[str], float | None, bool]:
-    """Cells; trial against `fit` as a ratio, None where nothing was put together; inside."""
+def row(program: programs.Program, budget_s: float) -> dict[str, Any]:
+    """What was put together, and what it gained on trial and in `fit`."""
     dataset = program.dataset()
     callbacks = [*(work.make(work.every) for work in program.works), Span()]
     tried = kp.try_advice(program.made(), dataset, callbacks=callbacks, budget_s=budget_s)
+    what = ", ".join(each.id for each in tried.changes)
+    cells: dict[str, Any] = {"program": program.name, "together": what or "nothing"}
     total = tried.trials.total
     if total is None:
-        return [program.name, "nothing", "", "", ""], None, True
+        return cells | dict.fromkeys(("trial", "low", "high", "fit", "off_by_pct"), math.nan)
     after = made_for_good(program, tried.changes)
     real = in_fit(Trained(program, dataset), Trained(after, tried.dataset))
-    what = ", ".join(each.id for each in tried.changes)
-    measured = f"{total.gain:.2f}× ({total.low:.2f}–{total.high:.2f})"
-    inside = total.low <= real <= total.high
-    ratio = total.gain / real
-    return [program.name, what, measured, f"{real:.2f}×", f"{ratio - 1:+.0%}"], ratio, inside
+    cells |= {"trial": total.gain, "low": total.low, "high": total.high, "fit": real}
+    return cells | {"off_by_pct": 100 * (total.gain / real - 1)}
 
 
 def main() -> None:
     """Prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = result.parser(__doc__)
     parser.add_argument("--only", default="")
     parser.add_argument("--budget-s", type=float, default=30.0)
-    parser.add_argument("--out", type=Path, help="also written there")
     arguments = parser.parse_args()
+    file = arguments.json and arguments.json.absolute()
     warnings.simplefilter("ignore")
     os.chdir(tempfile.mkdtemp())
-    lines = [
-        f"{datetime.date.today()}, {platform.platform()}, {os.cpu_count()} CPUs, "
-        f"python {platform.python_version()}, tensorflow {tf.__version__}, "
-        f"{arguments.budget_s:.0f} s a program\n",
-        "| program | put together | on trial | in fit | difference |",
-        "|---|---|---:|---:|---:|",
-    ]
-    print("\n".join(lines), flush=True)
+    result.begin()
     wanted = set(filter(None, arguments.only.split(",")))
-    ratios, held = [], 0
+    rows, sums = result.Table(), result.Table()
     for program in (*programs.INJECTED, *programs.PUBLISHED):
-        if (wanted and program.name not in wanted) or not isinstance(
-            program.dataset(), tf.data.Dataset
-        ):
+        if wanted and program.name not in wanted:
             continue
-        cells, ratio, inside = row(program, arguments.budget_s)
-        lines.append(f"| {' | '.join(cells)} |")
-        print(lines[-1], flush=True)
-        if ratio is not None:
-            ratios.append(ratio)
-            held += inside
-        keras.backend.clear_session()
-        gc.collect()
-    close = sum(abs(ratio - 1) <= CLOSE for ratio in ratios)
-    lines.append(
-        f"\n{close} of {len(ratios)} trials within ±5 % of the gain in fit, "
-        f"{held} of {len(ratios)} intervals hold it."
+        if isinstance(program.dataset(), tf.data.Dataset):
+            rows.add(**row(program, arguments.budget_s))
+            keras.backend.clear_session()
+            gc.collect()
+    put = [each for each in rows if each["together"] != "nothing"]
+    sums.add(
+        programs=len(rows),
+        put_together=len(put),
+        within_5_pct=sum(abs(each["off_by_pct"]) <= CLOSE_PCT for each in put),
+        interval_holds=sum(each["low"] <= each["fit"] <= each["high"] for each in put),
     )
-    print(lines[-1])
-    if arguments.out:
-        arguments.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    result.keep(file, programs=rows, sums=sums)
 
 
 if __name__ == "__main__":

@@ -13,10 +13,7 @@ is filled before. Nothing but the input runs.
 
 from __future__ import annotations
 
-import argparse
-import datetime
 import os
-import platform
 import sys
 import warnings
 from collections.abc import Callable
@@ -29,12 +26,14 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(Path(__file__).parent))
 
 import followed_programs as programs
+import result
 import tensorflow as tf
 
 import keras_perf as kp
 from keras_perf.trials.rewriting.side_by_side import EndlessPipeline
 
 ROUNDS = 5
+WAYS = "written_ms", "options_ms", "tune_input_ms", "by_hand_ms"
 AUTOTUNE = tf.data.AUTOTUNE
 
 
@@ -147,17 +146,13 @@ def tuned_by_tensorflow(data: tf.data.Dataset) -> tf.data.Dataset:
 
 def main() -> None:
     """Prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = result.parser(__doc__)
     parser.add_argument("--only", default="")
     parser.add_argument("--budget-s", type=float, default=30.0)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    print(
-        f"{datetime.date.today()}, {platform.platform()}, {os.cpu_count()} CPUs, "
-        f"python {platform.python_version()}, tensorflow {tf.__version__}\n"
-    )
-    print("| pipeline, ms a batch | written | tf.data's options | tune_input | by hand | kept |")
-    print("|---|---:|---:|---:|---:|---|")
+    result.begin()
+    rows = result.Table()
     wanted = set(filter(None, arguments.only.split(",")))
     for each in PIPELINES:
         if wanted and each.name not in wanted:
@@ -171,9 +166,10 @@ def main() -> None:
         for _ in range(ROUNDS):
             for pipeline, taken in zip(pipelines, times, strict=True):
                 taken.append(pipeline.batch_ms())
-        figures = " | ".join(f"{median(taken):.3g}" for taken in times)
+        figures = dict(zip(WAYS, map(median, times), strict=True))
         kept = ", ".join(change.id for change in tuned.changes) or "nothing"
-        print(f"| {each.name} | {figures} | {kept} |", flush=True)
+        rows.add(pipeline=each.name, **figures, kept=kept)
+    result.keep(arguments.json, pipelines=rows)
 
 
 if __name__ == "__main__":

@@ -1,19 +1,79 @@
-"""Every notebook runs as it stands."""
+"""Every notebook runs as it stands, and what is stored in it is what it showed."""
 
+from __future__ import annotations
+
+import ast
+import sys
 from pathlib import Path
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
 
-NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
+sys.path.append(str(Path(__file__).parents[2] / "notebooks"))
+
+import run_all
+
+SHOWN = {
+    "first_look": "callback-bound",
+    "input_bound": "parallel-map",
+    "what_a_call_costs": "N = ",
+    "try_its_own_advice": "the model is as it was: True",
+    "reading_a_trace": "20 traced steps",
+    "batch_size_and_learning_rate": "mixed_float16: ",
+    "replicas_and_workers": "validation: loss",
+    "runs_in_pandas": "keras-perf compare logs/2_better logs/3_worse --fail-if-slower 5%",
+    "gpu_figures": "figures of the GPU",
+}
+"""Of each notebook, what it shows on any machine."""
+
+SHORT = {"first_look", "reading_a_trace", "gpu_figures"}
+WITHOUT_PLOTS = {"first_look", "try_its_own_advice", "replicas_and_workers"}
+PAGE = run_all.FOLDER.parent / "docs" / "notebooks.md"
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
+def read(name: str) -> nbformat.NotebookNode:
+    return nbformat.read(run_all.FOLDER / f"{name}.ipynb", as_version=4)
+
+
+def outputs(notebook) -> list[nbformat.NotebookNode]:
+    return [each for cell in notebook.cells for each in cell.get("outputs", ())]
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in SHORT else pytest.mark.long) for name in SHOWN]
+)
 # The kernel's client is not closed by nbclient under Python 3.11.
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
-def test_the_notebook_runs(path, tmp_path):
-    notebook = nbformat.read(path, as_version=4)
-    resources = {"metadata": {"path": str(tmp_path)}}
-    NotebookClient(notebook, timeout=120, resources=resources).execute()
-    assert "callback-bound" in str(notebook.cells)
+def test_the_notebook_runs(name):
+    notebook = run_all.executed(run_all.FOLDER / f"{name}.ipynb")
+    assert SHOWN[name] in str(outputs(notebook))
+
+
+def test_every_notebook_is_tested_and_listed():
+    names = {path.stem for path in run_all.FOLDER.glob("*.ipynb")}
+    assert names == set(SHOWN)
+    listed = PAGE.read_text(encoding="utf-8")
+    assert [name for name in sorted(names) if f"notebooks/{name}.ipynb" not in listed] == []
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_what_is_stored_is_whole_and_of_no_machine(name):
+    notebook = read(name)
+    nbformat.validate(notebook)
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    for number, cell in enumerate(cells, 1):
+        ast.parse(cell.source)
+        assert cell.execution_count == number, "python notebooks/run_all.py stores outputs"
+    shown = outputs(notebook)
+    assert SHOWN[name] in str(shown)
+    assert "error" not in {each.output_type for each in shown}
+    assert name in WITHOUT_PLOTS or any("image/png" in each.get("data", {}) for each in shown)
+    text = str([each.get("text") or dict(each.data, **{"image/png": ""}) for each in shown])
+    assert [path for path in ("/tmp/", "/root/", "/home/", "/Users/") if path in text] == []
+    assert notebook == run_all.stored(read(name))
+
+
+def test_folders_and_the_host_are_taken_out_of_what_is_stored(monkeypatch):
+    monkeypatch.setattr(run_all.socket, "gethostname", lambda: "goldfinch")
+    text = f"at /tmp/ipykernel_12/345.py of goldfinch\nI0000 00:00:1.5 stub.cc:31] {sys.prefix}\n"
+    assert run_all.without_machine(text) == "at this notebook of …\n"

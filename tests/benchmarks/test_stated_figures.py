@@ -1,0 +1,73 @@
+"""The figures that the documentation states are those of the newest results."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import all as every_benchmark
+import figure_blocks
+import figures
+import pytest
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+NO_BENCHMARKS = {"all", "result", "figures", "figure_blocks", "figure_parts", "followed_programs"}
+
+
+def test_every_page_says_what_was_measured_last():
+    found = figures.newest()
+    wrong = [
+        page.name
+        for page in figures.pages()
+        if (text := page.read_text(encoding="utf-8")) != figures.renewed(text, found)
+    ]
+    assert not wrong, "python benchmarks/figures.py writes them anew"
+
+
+def test_a_figure_that_was_changed_by_hand_is_put_right():
+    page = "<!-- figures: split -->\nwithin 0.01 ms\n<!-- end of figures -->\nOther text.\n"
+    put_right = figures.renewed(page, figures.newest())
+    assert "0.01" not in put_right
+    assert put_right.endswith("Other text.\n")
+
+
+def test_every_block_stands_in_a_page():
+    text = "\n".join(page.read_text(encoding="utf-8") for page in figures.pages())
+    shown = {name for _, name, *_ in figures.BLOCK.findall(text)}
+    assert shown == {"in five", *figure_blocks.BLOCKS}
+
+
+@pytest.mark.parametrize(
+    ("inside", "told"), [(44, "**Not reached**: 44 of 50"), (45, "Reached: 45")]
+)
+def test_an_aim_is_said_to_be_reached_only_where_it_is(inside, told):
+    [row, *_] = figures.newest()["follow_up"]["tables"]["sums"]
+    sums = [row | {"inside_interval": inside, "gains": 50}]
+    found = figures.newest()["follow_up"] | {"tables": {"sums": sums}}
+    assert told in figure_blocks.follow_up(found)
+
+
+def test_of_two_results_the_newer_counts(tmp_path):
+    for name, at in (("a-2-cores", "2026-11-22T10:00"), ("b-2-cores", "2026-11-21T10:00")):
+        text = json.dumps({"benchmarks": {"split": {"at": at}}})
+        (tmp_path / f"{name}-{at[:10]}.json").write_text(text)
+    assert figures.newest(tmp_path) == {"split": {"at": "2026-11-22T10:00"}}
+
+
+def test_every_benchmark_is_run_by_the_one_command():
+    scripts = {path.stem for path in BENCHMARKS.glob("*.py")} - NO_BENCHMARKS
+    assert set(every_benchmark.ARGUMENTS) == set(every_benchmark.QUICK) == scripts
+
+
+def test_results_have_one_shape_and_name_no_host():
+    for file in figures.RESULTS.glob("*.json"):
+        kept = json.loads(file.read_text(encoding="utf-8"))
+        assert kept["schema"] == every_benchmark.SCHEMA
+        assert set(kept["machine"]) == {"cpu", "cores"}
+        assert re.fullmatch(r"[a-z0-9-]+-cores-\d{4}-\d\d-\d\d", file.stem)
+        for name, found in kept["benchmarks"].items():
+            assert (found["benchmark"], name in every_benchmark.ARGUMENTS) == (name, True)
+            assert set(found) == {"benchmark", "command", "at", "platform", "tables"}
+            for rows in found["tables"].values():
+                assert len({tuple(row) for row in rows}) == 1

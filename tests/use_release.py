@@ -1,0 +1,151 @@
+"""Installs the built wheel into an empty environment outside the repository, and uses it there.
+
+    python tests/use_release.py [dist] [--with-dependencies]
+
+Looked at: both archives hold every file of the package, its licences and its version; every command
+answers; a training is observed, reported as text and as a page; the loop of `keras-perf template`
+trains; TensorBoard finds the Performance tab, which answers with the run.
+
+The environment borrows TensorFlow and the rest from the Python that runs this, which takes half a
+minute; --with-dependencies installs them there, as a user's pip does, which takes minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import tempfile
+import venv
+import zipfile
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[1] / "keras_perf"
+IN_BOTH = ["LICENSE", "keras_perf/cli/data/SOURCE.md"]
+
+TRAINING = """
+import keras, numpy as np, keras_perf as kp
+model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1)])
+model.compile("sgd", "mse", jit_compile=False)
+x = np.zeros((3200, 4), "float32")
+callbacks = kp.perf_callbacks("logs/run", profiler=False, steps_per_execution=False)
+model.fit(x, x[:, :1], epochs=2, verbose=0, callbacks=callbacks)
+"""
+
+TAB = """
+import pathlib, types
+import keras_perf
+from tensorboard import default
+from werkzeug.test import Client
+
+print(keras_perf.__version__, pathlib.Path(keras_perf.__file__).parent)
+[loader] = [each for each in default.get_dynamic_plugins() if each.__name__ == "PerformanceLoader"]
+tab = loader().load(types.SimpleNamespace(logdir="logs", flags=None))
+routes = {route: Client(answer) for route, answer in tab.get_plugin_apps().items()}
+for route in ("/index.js", "/tab.css"):
+    assert routes[route].get(route).text, route
+[run] = routes["/runs"].get("/runs").json["runs"]
+assert run["name"] == "run"
+assert "perf" in routes["/page"].get("/page", query_string={"run": "run"}).text
+"""
+
+
+def wanted() -> set[str]:
+    """The files of the package, as an archive names them."""
+    files = (each for each in PACKAGE.rglob("*") if each.is_file())
+    names = (each.relative_to(PACKAGE.parent).as_posix() for each in files)
+    return {name for name in names if "__pycache__" not in name}
+
+
+def check_archives(wheel: Path, source: Path) -> None:
+    """Ends the program where something is missing."""
+    with zipfile.ZipFile(wheel) as file:
+        in_wheel = set(file.namelist())
+        licences = {name.partition("/licenses/")[2] for name in in_wheel}
+    with tarfile.open(source) as file:
+        in_source = {name.partition("/")[2] for name in file.getnames()}
+    missing = {
+        wheel.name: (wanted() - in_wheel) | (set(IN_BOTH) - licences),
+        source.name: (wanted() | {*IN_BOTH, "README.md", "pyproject.toml"}) - in_source,
+    }
+    for name, files in missing.items():
+        if files:
+            sys.exit(f"{name} lacks {', '.join(sorted(files))}")
+
+
+class Room:
+    """An environment that has the wheel, and a folder to work in.
+
+    Arguments:
+        folder: an empty one outside the repository.
+        wheel: installed there.
+        with_dependencies: whether the rest is installed, too, or lent by this Python.
+    """
+
+    def __init__(self, folder: Path, wheel: Path, *, with_dependencies: bool) -> None:
+        self._bin = folder / "venv" / "bin"
+        self._work = folder / "work"
+        self._work.mkdir()
+        # pip of this Python serves the other one too, and setting up another takes seconds.
+        venv.create(folder / "venv", with_pip=False)
+        options = ["--quiet", "--disable-pip-version-check"]
+        if not with_dependencies:
+            options.append("--no-deps")
+            [site] = (folder / "venv" / "lib").glob("python*/site-packages")
+            (site / "lent.pth").write_text(sysconfig.get_path("purelib") + "\n")
+        pip = [sys.executable, "-m", "pip", "--python", str(self._bin / "python"), "install"]
+        subprocess.run([*pip, *options, str(wheel)], check=True)
+
+    def run(self, program: str, *arguments: str) -> str:
+        """What a program of the environment prints; ends this one where it fails."""
+        print("$", program, *(each for each in arguments if "\n" not in each), flush=True)
+        environ = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+        done = subprocess.run(
+            [str(self._bin / program), *arguments],
+            cwd=self._work,
+            env=environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        if done.returncode:
+            sys.exit(f"exit code {done.returncode}\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def use(self, version: str) -> None:
+        """As a user does."""
+        for command in ("demo", "report", "compare", "history", "template", "launch"):
+            assert "usage:" in self.run("keras-perf", command, "--help")
+        self.run("python", "-c", TRAINING)
+        assert "input wait" in self.run("keras-perf", "report", "logs/run")
+        self.run("keras-perf", "report", "logs/run", "--html", "report.html")
+        assert "</html>" in (self._work / "report.html").read_text(encoding="utf-8")
+        told, place = self.run("python", "-c", TAB).strip().splitlines()[-1].split(maxsplit=1)
+        assert told == version, f"{told} instead of {version}"
+        assert place.startswith(str(self._bin.parent)), place
+        self.run("keras-perf", "template", "train.py")
+        self.run("python", "train.py", "--steps", "40", "--evaluate-every", "20")
+
+
+def main() -> None:
+    """Looks at the archives, and uses the wheel."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("dist", nargs="?", type=Path, default=Path("dist"))
+    parser.add_argument("--with-dependencies", action="store_true", help="from the index")
+    arguments = parser.parse_args()
+    wheels, sources = (sorted(arguments.dist.glob(kind)) for kind in ("*.whl", "*.tar.gz"))
+    if len(wheels) != 1 or len(sources) != 1:
+        sys.exit(f"{arguments.dist} must hold one wheel and one source archive; make build")
+    check_archives(wheels[0], sources[0])
+    version = wheels[0].name.split("-")[1]
+    with tempfile.TemporaryDirectory(prefix="keras_perf_release_") as folder:
+        room = Room(Path(folder), wheels[0], with_dependencies=arguments.with_dependencies)
+        room.use(version)
+    print(f"{wheels[0].name} works where it was installed")
+
+
+if __name__ == "__main__":
+    main()
