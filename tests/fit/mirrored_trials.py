@@ -3,7 +3,6 @@
 import sys
 from pathlib import Path
 
-import keras
 import numpy as np
 import programs
 import pytest
@@ -97,10 +96,7 @@ assert table.size() == 0
 on_replicas.MOST_MIB = 0.001
 assert "more than" in differs_on_replicas(strategy, repeated, iterator)
 
-# Canary: when this no longer fails, what is said of it in `advise/rules/host.py` can go. Keras
-# before 3.7 writes the steps out one by one, and does not fail.
-if tuple(map(int, keras.__version__.split(".")[:2])) >= (3, 7):
-    placeholder = "You must feed a value for placeholder"
-    with pytest.raises(tf.errors.InvalidArgumentError, match=placeholder):
-        train(devices, log_dir, watched=False, steps_per_execution=8)
+# Canary: when this no longer fails, what is said of it in `advise/rules/host.py` can go.
+with pytest.raises(tf.errors.InvalidArgumentError, match="You must feed a value for placeholder"):
+    train(devices, log_dir, watched=False, steps_per_execution=8)
 print("equal")

@@ -22,10 +22,7 @@ def model_facts(model: keras.Model) -> Questions:
         "float16_softmax": partial(ends_in_float16_softmax, model),
         "layer_widths": partial(layer_widths, model),
         "variables_on": partial(variables_on, model),
-        # An older Keras has none.
-        "unrolled_steps_per_execution": lambda: getattr(
-            model, "unrolled_steps_per_execution", None
-        ),
+        "unrolled_steps_per_execution": lambda: model.unrolled_steps_per_execution,
     }
 
 
@@ -59,20 +56,6 @@ def optimizer_iterations(model: keras.Model) -> int | None:
     return None if iterations is None else int(unwarned(keras.ops.convert_to_numpy, iterations))
 
 
-def count_over_replicas(counter: Any, strategy: tf.distribute.Strategy) -> float:
-    """A metric's count of all replicas together; a device read, so only for an epoch's end.
-
-    Keras before 3.7 gives its variables no aggregation: each replica counts its own examples,
-    and reading the variable gives the first replica's count.
-    """
-    aggregation = getattr(counter.value, "aggregation", tf.VariableAggregation.NONE)
-    if strategy.num_replicas_in_sync == 1 or aggregation != tf.VariableAggregation.NONE:
-        return float(keras.ops.convert_to_numpy(counter))
-    counts = strategy.experimental_local_results(counter.value)
-    # Other workers' counts are out of reach without a collective.
-    return sum(map(float, counts)) * float(strategy.num_replicas_in_sync) / len(counts)
-
-
 def counts_every_step(optimizer: Any) -> bool:
     """Its counter advances by one with every step: not where steps are skipped or gathered."""
     scaled = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
@@ -99,9 +82,10 @@ def evaluated_examples(model: keras.Model) -> float | None:
 
 
 def _counted_by_loss(model: keras.Model) -> float | None:
+    """Of all replicas together; a device read, so only for an epoch's end."""
     for metric in model.metrics[:1]:
         if isinstance(metric, keras.metrics.Mean) and metric.name == "loss":
-            count = count_over_replicas(metric.count, model.distribute_strategy)
+            count = float(keras.ops.convert_to_numpy(metric.count))
             return count if count > 0 else None
     return None
 
