@@ -55,7 +55,7 @@ def labelled(batches):
 
 
 def set_random_seed(seed):
-    """Also that of `keras.random`, which older versions of Keras leave as it is."""
+    """Also that of `keras.random`, which Keras before 3.10 leaves as it is."""
     keras.utils.set_random_seed(seed)
     global_state.set_global_attribute("global_seed_generator", None)
 

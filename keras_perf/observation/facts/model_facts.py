@@ -66,9 +66,14 @@ def examples_per_step(model: keras.Model, steps: int) -> float | None:
     """From the loss metric, which counts examples since the epoch began, so many steps ago.
 
     Only Keras's own train step is known to give it the number of examples as weight.
+
+    Raises:
+        ValueError: this Keras counts them wrong where several replicas train.
     """
     if not steps or type(model).train_step is not keras.Model.train_step:
         return None
+    if not _counts_right(model):
+        raise ValueError("with several replicas, Keras before 3.10 counts examples wrong")
     count = _counted_by_loss(model)
     return None if count is None else count / steps
 
@@ -78,7 +83,17 @@ def evaluated_examples(model: keras.Model) -> float | None:
 
     Only Keras's own test step is known to give it the number of examples as weight.
     """
-    return _counted_by_loss(model) if type(model).test_step is keras.Model.test_step else None
+    own = type(model).test_step is not keras.Model.test_step
+    return None if own or not _counts_right(model) else _counted_by_loss(model)
+
+
+def metrics_add_up() -> bool:
+    """Before 3.10 Keras keeps metrics in variables that replicas overwrite for each other."""
+    return tuple(int(part) for part in keras.__version__.split(".")[:2]) >= (3, 10)
+
+
+def _counts_right(model: keras.Model) -> bool:
+    return model.distribute_strategy.num_replicas_in_sync == 1 or metrics_add_up()
 
 
 def _counted_by_loss(model: keras.Model) -> float | None:
