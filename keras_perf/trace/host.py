@@ -21,8 +21,8 @@ _COMPILES = re.compile(
     r"(Cpu|Gpu)Compiler::(RunBackend|CompileLegacyCpuExecutable)$|XlaCompile(Backend)?:|HLO passes "
 )
 """Seen in traces on a CPU, once for each compilation: `CpuCompiler::RunBackend` and passes over the
-HLO (TensorFlow 2.20 and 2.21), `CpuCompiler::CompileLegacyCpuExecutable` (2.18); in those of 2.16 is
-none. The others are XLA's annotations on a GPU, of which none was traced."""
+HLO (TensorFlow 2.20 and 2.21), `CpuCompiler::CompileLegacyCpuExecutable` (2.18), none (2.16). The
+others are XLA's annotations on a GPU, of which none was traced."""
 
 
 @dataclass(frozen=True)
