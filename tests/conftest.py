@@ -4,7 +4,6 @@ import gc
 import logging
 import os
 import threading
-from importlib.metadata import version
 
 import pytest
 from contradictions import contradictions
@@ -22,12 +21,6 @@ NO_SHRINKING = [phase for phase in Phase if phase not in (Phase.shrink, Phase.ex
 settings.register_profile("same", deadline=None, derandomize=True, phases=NO_SHRINKING)
 settings.register_profile("others", deadline=None, phases=NO_SHRINKING)
 settings.load_profile("same")
-
-
-def pytest_configure(config):
-    if version("keras").startswith(("3.3.", "3.4.")):
-        # Where a last execution is shorter, these warn in `fit` and `evaluate`.
-        config.addinivalue_line("filterwarnings", "ignore:Your input ran out of data:UserWarning")
 
 
 @pytest.hookimpl(tryfirst=True)

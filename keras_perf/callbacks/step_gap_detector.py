@@ -20,6 +20,7 @@ from keras_perf.observation.of_calls.call_log import CallLog
 from keras_perf.observation.of_calls.watch_call import watch_call
 from keras_perf.observers.steps.call_scalars import call_scalars
 from keras_perf.observers.steps.hook_rhythm import HookTimes
+from keras_perf.observers.steps.interval_scalars import interval_scalars
 from keras_perf.observers.steps.outliers import OutlierJudge, OutlierLog, tag_of
 from keras_perf.observers.steps.outside_steps import Outside
 from keras_perf.observers.steps.pipeline_stages import buffer_fill, stages_from_model
@@ -28,7 +29,6 @@ from keras_perf.observers.steps.start_up import StartUpTimes
 from keras_perf.records.arguments import require_bool
 from keras_perf.records.epoch_gap import EpochGap
 from keras_perf.records.execution import Execution, Kind
-from keras_perf.records.interval import Interval
 from keras_perf.records.run.inference import EVALUATE, PREDICT, VALIDATION, Inference
 from keras_perf.records.run.input.pipeline import Stage
 from keras_perf.report.text.outlier_table import outliers_markdown
@@ -189,7 +189,7 @@ class StepGapDetector(ObservingCallback):
             return
         if self._examples_per_step is None and observation.mid_epoch:
             self._count_examples(observation)
-        values = scalars_of(interval, self._examples_per_step)
+        values = interval_scalars(interval, self._examples_per_step)
         values |= observation.exchanged(interval)
         self.writer.scalars(interval.last_step, values, wall_time)
         self._record_stages(observation)
@@ -245,18 +245,3 @@ class StepGapDetector(ObservingCallback):
         """The device is idle now."""
         observation.recording.learn({"examples_per_step": observation.examples_per_step})
         self._examples_per_step = observation.recording.facts.length.examples_per_step
-
-
-def scalars_of(interval: Interval, examples_per_step: float | None) -> dict[str, float]:
-    """Tag → value of one interval; what was not measured is absent."""
-    values = {"perf/step_time_ms": interval.step_ms}
-    values |= {f"perf/{part}_ms": ms for part, ms in interval.per_step_ms().items()}
-    per_sec = 1e3 / interval.step_ms
-    values["perf/steps_per_sec"] = per_sec
-    if examples_per_step is not None:
-        values["perf/examples_per_sec"] = per_sec * examples_per_step
-    values["perf/garbage_collection_ms"] = interval.collector_ns / interval.steps / 1e6
-    values["perf/interval_steps"] = float(interval.steps)
-    for owner, spent in interval.owners.items():
-        values[f"perf_callbacks/{owner}_ms"] = spent / interval.steps / 1e6
-    return values

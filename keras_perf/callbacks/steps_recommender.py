@@ -127,9 +127,7 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
 
     def wants(self, plan: Plan) -> bool:
         """Once applied, each ordinary execution; else those in whose place a trial may come."""
-        observation = self.observation
-        assert observation is not None
-        if plan.kind is not Kind.STEADY or plan.steps != observation.steps_per_execution:
+        if plan.kind is not Kind.STEADY or plan.steps != self._fit.steps_per_execution:
             return False
         return self._finished or (self._queue.ordinary_follows() and self._has_room())
 
@@ -217,8 +215,7 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
         self._measured_on = weakref.ref(fit.model)
         if found.dispatch_share is not None:
             trials.dispatch_share = found.dispatch_share
-        scalars = recommendation_scalars(found.curve, record)
-        self.writer.scalars(fit.step, scalars, time.time())
+        self.writer.scalars(fit.step, recommendation_scalars(found.curve, record), time.time())
         table = curve_markdown(found.curve, record)
         self.writer.text(fit.step, "perf/steps_per_execution", table)
         self._record()

@@ -13,7 +13,6 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -41,7 +40,7 @@ _AFTER_A_LOSS = {
     "UnknownError",
 }
 _LOSS_LIMIT_S = 13.0
-_ACTS_LIMIT_S = 2.0
+_FLUSH_LIMIT_S = 2.0
 _GOODBYE_LIMIT_S = 5.0
 
 
@@ -129,18 +128,9 @@ class PeerWatch:
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
-        self._acts: list[Callable[[], None]] = []
         self._closing = False
         self._thread = threading.Thread(target=self._listen, name="keras_perf peers", daemon=True)
         self._thread.start()
-
-    def before_exit(self, act: Callable[[], None]) -> None:
-        """Runs `act` before this process is ended because of a lost peer, such as a flush.
-
-        All acts together have two seconds; what they raise is dropped. They run in another
-        thread than training, which may be waiting for the lost peer: no collective in them.
-        """
-        self._acts.append(act)
 
     def close(self) -> None:
         """Says goodbye: the peers do not take the end of this process for a death."""
@@ -185,15 +175,16 @@ class PeerWatch:
                 "the process that watches the peers has ended, which the peers take for this "
                 "worker's death"
             )
-        acting = threading.Thread(target=self._act, daemon=True)
-        acting.start()
-        acting.join(_ACTS_LIMIT_S)
+        flushing = threading.Thread(target=_flush, daemon=True)
+        flushing.start()
+        flushing.join(_FLUSH_LIMIT_S)
         os._exit(EXIT_PEER_LOST)
 
-    def _act(self) -> None:
-        for act in [*self._acts, sys.stdout.flush, sys.stderr.flush]:
-            with contextlib.suppress(Exception):
-                act()
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
 
 
 def _say(what: str) -> None:

@@ -18,6 +18,7 @@ from keras_perf.cluster.slurm import cluster_from_slurm
 from keras_perf.cluster.tf_config import Cluster, ClusterError, read_cluster
 from keras_perf.loop.early_use import UNKNOWN, early_use
 from keras_perf.loop.ending import StopOnSignal
+from keras_perf.observation.facts.model_facts import metrics_add_up
 from keras_perf.records.visible import visible
 
 KINDS = ("auto", "none", "one-device", "mirrored", "multi-worker")
@@ -220,8 +221,7 @@ def _multi_worker(environ: Mapping[str, str], deadline_s: float) -> Distribution
 
 
 def _require_metrics_that_add_up() -> None:
-    """Before 3.10 Keras keeps metrics in variables that replicas overwrite for each other."""
-    if tuple(int(part) for part in keras.__version__.split(".")[:2]) < (3, 10):
+    if not metrics_add_up():
         raise RuntimeError(
             f"Several replicas need Keras 3.10 or newer, got {keras.__version__}, whose metrics "
             "are wrong there. pip install --upgrade keras"

@@ -17,9 +17,12 @@ _WAIT = re.compile(r"IteratorGetNext(AsOptional|Sync)?Op::\w*Compute\w*")
 _EXECUTION = "EagerKernelExecute"
 _CORRELATION = "correlation_id"
 _COLLECTIVE = re.compile(r"(^|[/:])(Collective(Reduce|Gather)|NcclAllReduce)")
-_COMPILES = re.compile(r"(Cpu|Gpu)Compiler::RunBackend$|XlaCompile(Backend)?:|HLO passes ")
-"""Seen in traces of TensorFlow 2.21 on a CPU: `CpuCompiler::RunBackend` and passes over the HLO,
-once for each compilation. The others are XLA's annotations on a GPU, of which none was traced."""
+_COMPILES = re.compile(
+    r"(Cpu|Gpu)Compiler::(RunBackend|CompileLegacyCpuExecutable)$|XlaCompile(Backend)?:|HLO passes "
+)
+"""Seen in traces on a CPU, once for each compilation: `CpuCompiler::RunBackend` and passes over the
+HLO (TensorFlow 2.20 and 2.21), `CpuCompiler::CompileLegacyCpuExecutable` (2.18), none (2.16). The
+others are XLA's annotations on a GPU, of which none was traced."""
 
 
 @dataclass(frozen=True)

@@ -230,7 +230,7 @@ def trained(program, out: Path, log_dir: Path | None):
     Returns:
         What must be equal, by name, and the recommender, or None.
     """
-    keras.utils.set_random_seed(5)
+    programs.set_random_seed(5)
     keras.config.set_dtype_policy(program.policy)
     try:
         network = model_of(program)

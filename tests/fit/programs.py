@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from keras.src.backend.common import global_state
 
 needs_gap_times = pytest.mark.skipif(
     not hasattr(tf.data.experimental, "get_model_proto"),
@@ -51,6 +52,12 @@ def dataset(
 def labelled(batches):
     """The same with classes 0 and 1 to tell apart."""
     return dataset(batches).map(lambda x, y: (x, tf.cast(y[:, 0] > 0, tf.int32)))
+
+
+def set_random_seed(seed):
+    """Also that of `keras.random`, which Keras before 3.10 leaves as it is."""
+    keras.utils.set_random_seed(seed)
+    global_state.set_global_attribute("global_seed_generator", None)
 
 
 def model(*, dropout=False, optimizer=None, **compile_arguments):

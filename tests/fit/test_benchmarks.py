@@ -218,7 +218,7 @@ def test_a_second_optimizer_and_every_generator_are_as_they_were():
     drawn = []
     for benchmarking in (False, True):
         network.generator.reset_from_seed(3)
-        keras.utils.set_random_seed(1)
+        programs.set_random_seed(1)
         before = [*network.get_weights(), network.seen.numpy()]
         if benchmarking:
             step_alone(network)

@@ -143,13 +143,7 @@ def test_nothing_is_said_of_one_predict_of_many_batches(tmp_path):
     assert about_calls(tmp_path) == ([], [])
 
 
-OLD_KERAS = pytest.mark.skipif(
-    keras.__version__.startswith(("3.3.", "3.4.")),
-    reason="this Keras loses the last execution of an evaluation where it is shorter",
-)
-
-
-@pytest.mark.parametrize("steps", [1, pytest.param(4, marks=OLD_KERAS)])
+@pytest.mark.parametrize("steps", [1, 4])
 def test_batches_are_counted_whatever_the_steps_per_execution(steps, tmp_path):
     network, gaps = programs.model(steps_per_execution=steps), kp.StepGapDetector(tmp_path)
     x, y = programs.arrays(10)

@@ -90,6 +90,7 @@ def test_a_fact_that_cannot_be_asked_is_absent_and_named_once(name, tmp_path, sa
 
 
 @pytest.mark.fault(2, "stages of the input pipeline that cannot be read")
+@programs.needs_gap_times
 def test_stages_that_cannot_be_read_cost_themselves_only(tmp_path, said, monkeypatch):
     monkeypatch.setattr("keras_perf.callbacks.step_gap_detector.stages_from_model", fails)
     monkeypatch.setattr("keras_perf.callbacks.step_gap_detector.buffer_fill", fails)
@@ -101,7 +102,7 @@ def test_stages_that_cannot_be_read_cost_themselves_only(tmp_path, said, monkeyp
 
 
 @pytest.mark.fault(2, "an iterator that tf.data's model cannot be asked of")
-@pytest.mark.skipif(not hasattr(tf.data.experimental, "get_model_proto"), reason="no gap times")
+@programs.needs_gap_times
 def test_a_pipeline_that_cannot_be_asked_costs_the_input_wait_only(tmp_path, said, monkeypatch):
     monkeypatch.setattr(tf.data.experimental, "get_model_proto", fails)
     observed(programs.model(), [kp.StepGapDetector(tmp_path)])

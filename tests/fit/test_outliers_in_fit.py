@@ -36,7 +36,7 @@ def events(context, cause):
 
 
 class Now(keras.callbacks.Callback):
-    """Does something at one batch of one epoch."""
+    """Does something once, in one epoch: at this batch or the next of which Keras tells."""
 
     def __init__(self, batch, epoch, what):
         super().__init__()
@@ -46,7 +46,8 @@ class Now(keras.callbacks.Callback):
         self.epoch = epoch
 
     def on_train_batch_end(self, batch, logs=None):
-        if (self.epoch, batch) == self.when:
+        if self.when and (self.epoch, batch) >= self.when:
+            self.when = None
             self.what()
 
 

@@ -139,8 +139,9 @@ def test_the_trace_and_the_always_on_split_agree_on_the_wait(log_dir, request):
     scalars, facts = fit.scalars, fit.facts
     agreements = compare_with_split(kp.read_trace(log_dir).to_frame(), summarize(scalars, facts))
     found = {agreement.part: agreement for agreement in agreements}
-    assert {"input wait", "between executions"} <= set(found)
-    for part in ("input wait", "between executions"):
+    # Without tf.data's gap times the wait is part of the train function's time.
+    waits = "input wait" if hasattr(tf.data.experimental, "get_model_proto") else "train function"
+    for part in (waits, "between executions"):
         assert found[part].trace_ms == pytest.approx(found[part].split_ms, rel=0.5)
 
 
@@ -253,6 +254,9 @@ def test_a_real_trace_that_was_cut_off_gives_one_clear_error(single, tmp_path):
             kp.read_trace(tmp_path)
 
 
+@pytest.mark.skipif(
+    tf.__version__.startswith("2.16."), reason="its traces show no compilation of XLA's"
+)
 def test_xlas_compilations_have_the_names_that_are_looked_for(tmp_path):
     """Canary for `trace/host.py`: one compilation for a shape, none for a shape that was there."""
 

@@ -205,8 +205,6 @@ def test_no_input_is_trained_on_otherwise(name, tmp_path):
         assert record.evidence["trial_executions"] > 3
 
 
-# Keras before 3.7 warns where the last execution of an epoch finds fewer steps.
-@pytest.mark.filterwarnings("ignore:Your input ran out of data:UserWarning")
 @pytest.mark.parametrize("compiled", [{"jit_compile": True}, {"steps_per_execution": 3}])
 def test_no_way_to_compile_is_trained_otherwise(compiled, tmp_path):
     recommender = kp.StepsPerExecutionRecommender(tmp_path, apply=True)

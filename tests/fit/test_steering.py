@@ -211,7 +211,7 @@ def test_functions_that_run_eagerly_from_some_epoch_on_are_not_repeated(tmp_path
         callback.model.layers[0].trainable = False
 
     try:
-        both(lambda: [At(1, eagerly)], tmp_path, epochs=lambda: 3)
+        both(lambda: [At(1, eagerly)], tmp_path, epochs=lambda: 2)
     finally:
         tf.config.run_functions_eagerly(False)
 

@@ -113,7 +113,9 @@ def test_attention_in_two_formats():
         half = counted(attention())
     finally:
         keras.config.set_dtype_policy("float32")
-    assert half.flops == {"float16": expected, "float32": BATCH * 2 * last}
+    # Keras 3.7 multiplies queries with keys in float32.
+    full = BATCH * products if keras.__version__.startswith("3.7.") else 0
+    assert half.flops == {"float16": expected - full, "float32": BATCH * 2 * last + full}
 
 
 def test_grouped_transposed_and_separable_convolutions_of_one_axis_or_three():

@@ -136,8 +136,6 @@ def test_the_options_of_a_distributed_dataset_are_found():
 
 def test_unrolled_steps_are_known(tmp_path):
     network = model(steps_per_execution=4)
-    if not hasattr(network, "unrolled_steps_per_execution"):
-        pytest.skip("an older Keras has no such attribute")
     network.unrolled_steps_per_execution = 2
     callbacks = [kp.StepGapDetector(tmp_path)]
     network.fit(dataset(STEPS), verbose=0, shuffle=False, callbacks=callbacks)

@@ -172,7 +172,9 @@ def test_fit_and_a_loop_give_equal_records_and_equal_scalars(scripted, n, tmp_pa
         records.append([with_time(record) for record in told])
         frame = kp.load_scalars(log_dir)
         frame = frame[~frame["tag"].str.startswith("validation/")].reset_index(drop=True)
-        scalars.append(frame[["run", "tag", "step", "value"]].astype({"tag": str, "run": str}))
+        scalars.append(
+            frame[["run", "tag", "step", "value"]].astype({"tag": object, "run": object})
+        )
     by_fit, by_loop = records
     assert len(by_fit) > EPOCHS * STEPS / n
     assert by_fit == by_loop

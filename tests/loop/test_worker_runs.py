@@ -4,6 +4,7 @@ import json
 import time
 
 import pytest
+import tensorflow as tf
 import watched_loops
 
 import keras_perf as kp
@@ -11,6 +12,11 @@ from keras_perf.read.event_files import events, run_files
 from keras_perf.read.fits import fits_of
 from keras_perf.report.page.page import page_html
 from keras_perf.report.run_report import run_reports
+
+needs_gap_times = pytest.mark.skipif(
+    not hasattr(tf.data.experimental, "get_model_proto"),
+    reason="this TensorFlow does not tell tf.data's gap times",
+)
 
 
 def train_worker(log_dir, number, busy_ms, *, wire_ms=1.0, input_ms=0.0, **arguments):
@@ -77,6 +83,7 @@ def test_only_the_chief_writes_the_diagnosis_of_all_that_is_there(two_workers):
     assert "balance-workers" in diagnosis
 
 
+@needs_gap_times
 def test_the_table_of_workers_is_in_every_form_of_the_report(two_workers):
     found = kp.diagnose(two_workers)
     chief, other = found.summary.workers
@@ -93,6 +100,7 @@ def test_the_table_of_workers_is_in_every_form_of_the_report(two_workers):
     assert "Workers, per step" in page_html([report])
 
 
+@needs_gap_times
 def test_the_slow_worker_is_named_with_what_slows_it(two_workers):
     found = kp.diagnose(two_workers)
     [advice] = [each for each in found.recommendations if each.id == "balance-workers"]

@@ -22,10 +22,7 @@ def model_facts(model: keras.Model) -> Questions:
         "float16_softmax": partial(ends_in_float16_softmax, model),
         "layer_widths": partial(layer_widths, model),
         "variables_on": partial(variables_on, model),
-        # An older Keras has none.
-        "unrolled_steps_per_execution": lambda: getattr(
-            model, "unrolled_steps_per_execution", None
-        ),
+        "unrolled_steps_per_execution": lambda: model.unrolled_steps_per_execution,
     }
 
 
@@ -59,20 +56,6 @@ def optimizer_iterations(model: keras.Model) -> int | None:
     return None if iterations is None else int(unwarned(keras.ops.convert_to_numpy, iterations))
 
 
-def count_over_replicas(counter: Any, strategy: tf.distribute.Strategy) -> float:
-    """A metric's count of all replicas together; a device read, so only for an epoch's end.
-
-    Keras before 3.7 gives its variables no aggregation: each replica counts its own examples,
-    and reading the variable gives the first replica's count.
-    """
-    aggregation = getattr(counter.value, "aggregation", tf.VariableAggregation.NONE)
-    if strategy.num_replicas_in_sync == 1 or aggregation != tf.VariableAggregation.NONE:
-        return float(keras.ops.convert_to_numpy(counter))
-    counts = strategy.experimental_local_results(counter.value)
-    # Other workers' counts are out of reach without a collective.
-    return sum(map(float, counts)) * float(strategy.num_replicas_in_sync) / len(counts)
-
-
 def counts_every_step(optimizer: Any) -> bool:
     """Its counter advances by one with every step: not where steps are skipped or gathered."""
     scaled = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
@@ -83,9 +66,14 @@ def examples_per_step(model: keras.Model, steps: int) -> float | None:
     """From the loss metric, which counts examples since the epoch began, so many steps ago.
 
     Only Keras's own train step is known to give it the number of examples as weight.
+
+    Raises:
+        ValueError: this Keras counts them wrong where several replicas train.
     """
     if not steps or type(model).train_step is not keras.Model.train_step:
         return None
+    if not _counts_right(model):
+        raise ValueError("with several replicas, Keras before 3.10 counts examples wrong")
     count = _counted_by_loss(model)
     return None if count is None else count / steps
 
@@ -95,13 +83,24 @@ def evaluated_examples(model: keras.Model) -> float | None:
 
     Only Keras's own test step is known to give it the number of examples as weight.
     """
-    return _counted_by_loss(model) if type(model).test_step is keras.Model.test_step else None
+    own = type(model).test_step is not keras.Model.test_step
+    return None if own or not _counts_right(model) else _counted_by_loss(model)
+
+
+def metrics_add_up() -> bool:
+    """Before 3.10 Keras keeps metrics in variables that replicas overwrite for each other."""
+    return tuple(int(part) for part in keras.__version__.split(".")[:2]) >= (3, 10)
+
+
+def _counts_right(model: keras.Model) -> bool:
+    return model.distribute_strategy.num_replicas_in_sync == 1 or metrics_add_up()
 
 
 def _counted_by_loss(model: keras.Model) -> float | None:
+    """Of all replicas together; a device read, so only for an epoch's end."""
     for metric in model.metrics[:1]:
         if isinstance(metric, keras.metrics.Mean) and metric.name == "loss":
-            count = count_over_replicas(metric.count, model.distribute_strategy)
+            count = float(keras.ops.convert_to_numpy(metric.count))
             return count if count > 0 else None
     return None
 
