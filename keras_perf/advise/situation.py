@@ -8,10 +8,10 @@ from functools import cached_property
 from keras_perf.advise.interpreter import HELD_MS, cpu_beside_ms, interpreter_ms, runs_python
 from keras_perf.advise.step_model import INSIDE, StepModel
 from keras_perf.analyse.cpu_share import share_of_cores
-from keras_perf.analyse.stage_paces import stage_paces
-from keras_perf.analyse.start_up import start_up_ms
 from keras_perf.analyse.part_means import Figures
 from keras_perf.analyse.resampling import resampled_means
+from keras_perf.analyse.stage_paces import stage_paces
+from keras_perf.analyse.start_up import start_up_ms
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.run.run_facts import RunFacts
 
