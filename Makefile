@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 TENSORFLOWS ?= 2.16 2.18 2.20 2.21
 
-.PHONY: demo test test-long check docs test-matrix test-gpu benchmarks build test-release clean
+.PHONY: demo test test-long check docs test-matrix test-gpu benchmarks screenshots build test-release clean
 
 demo: $(READY)
 	$(BIN)/keras-perf demo
@@ -34,6 +34,10 @@ check: $(READY)
 docs: $(READY)
 	$(BIN)/python -m pip install --quiet -e '.[docs]'
 	$(BIN)/python -m sphinx -q -W --keep-going docs build/docs
+
+# The pictures in docs/ of the Performance tab, as it looks now.
+screenshots: $(READY)
+	$(BIN)/python docs/screenshots.py
 
 build: $(READY)
 	rm -rf dist

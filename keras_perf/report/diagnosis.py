@@ -56,6 +56,7 @@ class Diagnosis:
         alerts: what comes before all else, as a GPU that is not used; mostly empty.
         summary: what was measured.
         efficiency: FLOPs and model FLOPs utilization, memory traffic, energy and prices.
+        ending: those of `notes` that tell how training ended, where it did not end well.
     """
 
     verdict: str
@@ -69,6 +70,7 @@ class Diagnosis:
     alerts: tuple[str, ...] = ()
     efficiency: Efficiency = field(default_factory=Efficiency)
     details: tuple[str, ...] = ()
+    ending: tuple[str, ...] = ()
 
     @property
     def events(self) -> tuple[Outlier, ...]:
@@ -209,7 +211,8 @@ def diagnose(
 def diagnosis_of_training(training: Training, rates: Rates) -> Diagnosis:
     """The diagnosis of what was measured, with notes on the other fits of its directory."""
     found = diagnosis_of(training.summary(), rates)
-    return replace(found, notes=(*ending_notes(training), *fit_notes(training), *found.notes))
+    ending = tuple(ending_notes(training))
+    return replace(found, notes=(*ending, *fit_notes(training), *found.notes), ending=ending)
 
 
 def diagnosis_of(summary: Summary, rates: Rates = NO_RATES) -> Diagnosis:

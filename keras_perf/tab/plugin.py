@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.resources import files
 from pathlib import PurePosixPath
-from threading import Lock
 from typing import Any
 from xml.etree.ElementTree import Element
 
@@ -54,8 +53,6 @@ class PerformancePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
     def __init__(self, context: base_plugin.TBContext) -> None:
         super().__init__(context)
         self._runs = ShownRuns(log_dirs(context.logdir, context.flags))
-        # Matplotlib draws for one thread at a time.
-        self._drawing = Lock()
 
     def get_plugin_apps(self) -> Mapping[str, Any]:
         """Route → application."""
@@ -90,7 +87,7 @@ class PerformancePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         if not names:
             return _answer("run must name a run.", "text/plain", 400)
         try:
-            return self._drawn(_page_of, [self._runs.report(name) for name in names])
+            return _drawn(_page_of, [self._runs.report(name) for name in names])
         except UnknownRunError as error:
             return _answer(f"There is no run {error.args[0]!r} any more.", "text/plain", 404)
         except Exception as error:
@@ -128,11 +125,11 @@ class PerformancePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
                 LOGGER.warning("%s is left out of the table.", run.name, exc_info=True)
         if not reports:
             return _answer("There is no run that can be read.", "text/plain", 404)
-        return self._drawn(side_by_side, reports)
+        return _drawn(side_by_side, reports)
 
-    def _drawn(self, told: Callable[[Any], Any], reports: list[RunReport]) -> wrappers.Response:
-        with self._drawing:
-            return _answer(document_part(told(reports)), "text/html")
+
+def _drawn(told: Callable[[Any], Any], reports: list[RunReport]) -> wrappers.Response:
+    return _answer(document_part(told(reports)), "text/html")
 
 
 def _page_of(reports: list[RunReport]) -> Element:

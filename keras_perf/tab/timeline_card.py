@@ -5,7 +5,6 @@ from __future__ import annotations
 from xml.etree.ElementTree import Element
 
 from keras_perf.report.page.html import card, element
-from keras_perf.report.page.measured_cards import utilization_figures
 from keras_perf.report.run_report import RunReport
 
 
@@ -15,4 +14,4 @@ def timeline_card(report: RunReport, name: str) -> Element | None:
         return None
     # Not the run's own name, which is written here so that all of it can be seen.
     place = element("div", class_="timeline", data_place=name.removeprefix("run"))
-    return card("Over the training", place, *utilization_figures(report, name))
+    return card("Over the training", place)

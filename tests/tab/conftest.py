@@ -1,16 +1,16 @@
 """Runs that are written, and the tab's answers about them."""
 
-import shutil
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from playwright.sync_api import sync_playwright
 from werkzeug.test import Client
 
 sys.path.append(str(Path(__file__).parents[1] / "unit"))
 
-from browsing import LOOKS_AGAIN_MS
+from browsing import LOOKS_AGAIN_MS, chromium_of
 from hand_built import write_fit
 
 from keras_perf.tab.plugin import PerformancePlugin
@@ -47,12 +47,8 @@ def tab():
 
 @pytest.fixture(scope="session")
 def chromium():
-    executable = shutil.which("chromium")
-    assert executable, "chromium must be installed: apt-get install chromium"
-    from playwright.sync_api import sync_playwright
-
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+        browser = chromium_of(playwright)
         yield browser
         browser.close()
 

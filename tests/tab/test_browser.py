@@ -1,7 +1,7 @@
 """The Performance tab in TensorBoard, in a browser."""
 
 import pytest
-from browsing import TAB, tensorboard_on
+from browsing import RUN, TAB, tensorboard_on
 from hand_built import stage, write_fit
 
 pytestmark = pytest.mark.xdist_group("a browser")
@@ -11,7 +11,6 @@ SLOW = {
     "stages": [stage("TensorSlice", 0.1), stage("Map", 8.0), stage("Batch", 0.2)],
     "written_input": {},
 }
-
 NASTY = "<img src=x onerror=alert(1)>"
 
 
@@ -32,7 +31,7 @@ def opened(page, tensorboard):
 
     def of(run):
         page.goto(tensorboard + TAB)
-        page.get_by_label("Run").select_option(run)
+        page.locator(RUN).select_option(run)
         page.locator("h1", has_text=run).wait_for()
         return page
 
@@ -62,7 +61,7 @@ def test_advice_is_copied(opened):
 
 def test_one_run_is_compared_with_another_and_all_are_sorted(opened):
     page = opened("quick")
-    run, before = page.get_by_label("Run"), page.get_by_label("compared with")
+    run, before = page.locator(RUN), page.get_by_label("compared with")
     before.select_option("slow")
     page.get_by_text("2 runs compared").wait_for()
     run.select_option(label="all runs")
@@ -81,9 +80,9 @@ def test_one_run_is_compared_with_another_and_all_are_sorted(opened):
 def test_a_slow_answer_does_not_overwrite_what_was_chosen_meanwhile(opened):
     page, kept = opened("quick"), []
     page.route("**/page?run=long", lambda route: kept.append(route))
-    page.get_by_label("Run").select_option("long")
+    page.locator(RUN).select_option("long")
     page.wait_for_function("document.querySelector('.said').textContent.startsWith('reading')")
-    page.get_by_label("Run").select_option("slow")
+    page.locator(RUN).select_option("slow")
     page.locator("h1", has_text="slow").wait_for()
     with page.expect_response("**/page?run=long"):
         kept[0].continue_()

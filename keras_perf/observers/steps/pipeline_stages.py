@@ -42,6 +42,18 @@ def stages_from_model(model: Any) -> tuple[Stage, ...]:
         own = parameters.get("parallelism", 1)
         if node.node_class == ASYNC_INTERLEAVE:
             own = parameters.get("parallelism", parameters.get("cycle_length", 1))
+        # A shuffle that holds all that is left has let go of what it came from.
+        is_source = node.ratio == 0 or "Cache" in node.name or node.name.startswith("Shuffle")
+        runs_pipelines = node.node_class in (INTERLEAVE, ASYNC_INTERLEAVE)
+        if not node.inputs and (runs_pipelines or not is_source):
+            return ()
+        if runs_pipelines:
+            inside = own if node.node_class == ASYNC_INTERLEAVE else threads
+            feeding = _of_interleave(nodes, node, per_batch, inside)
+        else:
+            inputs = reversed([key for key in node.inputs if key in nodes])
+            feeding = [(key, per_batch * node.ratio, threads) for key in inputs]
+        pending.extend(feeding)
         if node.name != "Root":
             stages.append(
                 Stage(
@@ -53,28 +65,24 @@ def stages_from_model(model: Any) -> tuple[Stage, ...]:
                     buffered=int(node.buffered_elements),
                     ratio=float(node.ratio),
                     bytes_per_batch=node.bytes_produced / made * per_batch,
+                    inputs=len(feeding),
                 )
             )
-        # A shuffle that holds all that is left has let go of what it came from.
-        is_source = node.ratio == 0 or "Cache" in node.name or node.name.startswith("Shuffle")
-        if not node.inputs and not is_source:
-            return ()
-        if node.node_class in (INTERLEAVE, ASYNC_INTERLEAVE):
-            if not node.inputs:
-                return ()
-            source, *running = node.inputs
-            longest = max(
-                (k for k in running if k in nodes),
-                key=lambda k: nodes[k].num_elements,
-                default=None,
-            )
-            pending.append((source, 0.0, 1))
-            if longest is not None and nodes[longest].num_elements:
-                inside = own if node.node_class == ASYNC_INTERLEAVE else threads
-                pending.append((longest, per_batch, inside))
-        else:
-            pending.extend((k, per_batch * node.ratio, threads) for k in reversed(node.inputs))
     return tuple(reversed(stages))
+
+
+def _of_interleave(
+    nodes: Any, node: Any, per_batch: float, threads: int
+) -> list[tuple[int, float, int]]:
+    """What it takes its elements from, and of the pipelines that it runs the longest."""
+    source, *running = node.inputs
+    longest = max(
+        (k for k in running if k in nodes), key=lambda k: nodes[k].num_elements, default=None
+    )
+    found = [(source, 0.0, 1)] if source in nodes else []
+    if longest is not None and nodes[longest].num_elements:
+        found.append((longest, per_batch, threads))
+    return found
 
 
 def _value(parameter: Any) -> int:

@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element, tostring
 
 from keras_perf.records.visible import visible, visible_lines
 
-SEVERAL_LINES = ("code", "style")
+SEVERAL_LINES = ("code", "style", "script")
 """Elements whose text is ours and keeps its lines."""
 
 
@@ -39,7 +39,10 @@ def card(title: str, *content: Element) -> Element:
 
 
 def table(
-    header: Iterable[str], rows: Iterable[Sequence[str | Element]], caption: str, class_: str = ""
+    header: Iterable[str | Element],
+    rows: Iterable[Sequence[str | Element]],
+    caption: str,
+    class_: str = "",
 ) -> Element:
     """A table whose first column heads its rows; it scrolls by itself where it is too wide."""
     body = [
@@ -50,7 +53,8 @@ def table(
         "div",
         element(
             "table",
-            element("caption", caption),
+            # Inside, so that it stays in sight where the table is scrolled.
+            element("caption", element("span", caption)),
             element("thead", element("tr", *(element("th", h, scope="col") for h in header))),
             element("tbody", *body),
             class_=class_,

@@ -8,15 +8,18 @@ from xml.etree.ElementTree import Element
 from keras_perf.records.interval import PARTS
 from keras_perf.records.metrics.all_metrics import METRICS
 from keras_perf.report.page.comparison import change_card
+from keras_perf.report.page.copying import HASH, copying
 from keras_perf.report.page.html import card, document, element, table
-from keras_perf.report.page.measured_cards import plots_card
-from keras_perf.report.page.run_section import OverSteps, run_cards, stack, swatch
+from keras_perf.report.page.meanings import popovers
+from keras_perf.report.page.over_training_card import over_training_card
+from keras_perf.report.page.run_section import OverSteps, run_cards
+from keras_perf.report.page.step_parts import stack, swatch
 from keras_perf.report.page.style import STYLE
 from keras_perf.report.run_report import RunReport
 from keras_perf.report.runs_table import HEADER, NOTES, run_rows
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-"""The browser loads nothing and runs no script, whatever a run's names hold."""
+POLICY = f"default-src 'none'; style-src 'unsafe-inline'; script-src '{HASH}'"
+"""The browser loads nothing and runs no script but ours, whatever a run's names hold."""
 
 
 def page_html(reports: Sequence[RunReport]) -> str:
@@ -39,27 +42,47 @@ def page_html(reports: Sequence[RunReport]) -> str:
                 element("title", f"{title} · keras_perf"),
                 element("style", STYLE),
             ),
-            element("body", page_content(reports)),
+            element("body", page_content(reports), copying()),
             lang="en",
         )
     )
 
 
-def page_content(reports: Sequence[RunReport], over_steps: OverSteps = plots_card) -> Element:
+def page_content(
+    reports: Sequence[RunReport], over_steps: OverSteps = over_training_card
+) -> Element:
     """What the page shows of these runs; `over_steps` makes the card of each over its steps."""
     if len(reports) == 1:
         head = element("h1", reports[0].name, class_="where")
-        runs = run_cards(reports[0], "run1", over_steps)
+        shown = run_cards(reports[0], "run1", over_steps)
     else:
         head = element("h1", _title(reports))
         changes = [change_card(reports[0], report) for report in reports[1:]]
-        runs = [_comparison(reports), *(change for change in changes if change is not None)]
+        shown = [
+            _contents(reports),
+            _comparison(reports),
+            *(change for change in changes if change is not None),
+        ]
         for place, report in enumerate(reports, 1):
             heading = element("h2", f"{place}. ", element("span", report.name, class_="where"))
             cards = run_cards(report, f"run{place}", over_steps)
-            runs.append(element("section", heading, *cards, class_="run", id=f"run{place}"))
+            shown.append(element("section", heading, *cards, class_="run", id=f"run{place}"))
     product = element("p", "keras_perf report", class_="product")
-    return element("main", element("header", product, head), *runs, _legend())
+    header = element("header", product, head)
+    return element("main", header, *shown, _legend(), *popovers(shown))
+
+
+def _contents(reports: Sequence[RunReport]) -> Element:
+    """Where each run begins, and its verdict."""
+    links = [
+        element("li", _link(place, report), f" {report.diagnosis.verdict}")
+        for place, report in enumerate(reports, 1)
+    ]
+    return element("nav", element("ol", *links), class_="card", aria_label="Contents")
+
+
+def _link(place: int, report: RunReport) -> Element:
+    return element("a", report.name, href=f"#run{place}")
 
 
 def side_by_side(reports: Sequence[RunReport]) -> Element:
@@ -74,7 +97,7 @@ def _title(reports: Sequence[RunReport]) -> str:
 def _comparison(reports: Sequence[RunReport], *, linked: bool = True) -> Element:
     names: list[str | Element] = [report.name for report in reports]
     if linked:
-        names = [element("a", name, href=f"#run{k}") for k, name in enumerate(map(str, names), 1)]
+        names = [_link(place, report) for place, report in enumerate(reports, 1)]
     rows: list[list[str | Element]] = [
         [name, *cells] for name, (_, *cells) in zip(names, run_rows(reports), strict=True)
     ]

@@ -1,24 +1,22 @@
-"""Plots over the steps of a run, as SVG elements that take on the page's ink."""
+"""Plots over the steps of a run."""
 
 from __future__ import annotations
 
-import io
-import math
-from collections.abc import Sequence
-from typing import Any
-from xml.etree.ElementTree import Element, fromstring
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from xml.etree.ElementTree import Element
 
+import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, NullFormatter, StrMethodFormatter
 
 from keras_perf.records.interval import PARTS
 from keras_perf.records.run.outlier import Cause, Outlier
 from keras_perf.report.page.downsampling import MOST, thinned
+from keras_perf.report.page.drawing import Axis, area, keys, line, mark, plot, stretched
 from keras_perf.report.page.html import element
-from keras_perf.showing.colours import PART_COLOURS
 
-LINE_COLOURS = tuple(PART_COLOURS.values())
+COMMUNICATION = "#8a6fc9"
+"""Of what several workers exchange; elsewhere it lies inside compute."""
 
 CAUSE_MARKS = {
     Cause.RETRACE: ("#0c9a72", "s"),
@@ -34,133 +32,136 @@ CAUSE_MARKS = {
 }
 """Colour of the part that the cause belongs to, and a shape: no two causes share both."""
 
-LEGEND_COLUMNS = 6
+SILENT_TIMES = 4.0
+"""Where two points lie so many times as far apart as usual, no line joins them."""
 
-INK = "#123456"
-"""Stands for the page's own colour of text while a plot is drawn."""
+PLOT_PX, LANE_PX = 150, 44
+
+Span = tuple[int, int]
+"""First and last step that the plots of a run show."""
 
 
-def parts_plot(intervals: pd.DataFrame, span: tuple[int, int], name: str) -> Element:
-    """The step's parts over the steps, stacked.
+def parts_plot(intervals: pd.DataFrame, span: Span) -> list[Element]:
+    """The step's parts over the steps, stacked, behind what their colours mean.
 
     Arguments:
         intervals: as in `Summary.intervals`, not empty.
-        span: first and last step to show.
-        name: sets its ids apart from those of the page's other plots.
+        span: of all plots.
     """
-    figure, axes = _axes(span, "ms per step")
     shown = [part for part in PARTS if part in intervals and intervals[part].max() > 0]
     heights = thinned(intervals[shown].fillna(0.0), intervals["steps"])
+    tops = np.cumsum(heights.to_numpy(dtype=float), axis=1)
+    over, up = Axis(*span), Axis(0.0, float(tops.max(initial=0.0)) * 1.05 or 1.0)
     begin = intervals.index[0] - intervals["steps"].iloc[0]
-    axes.stackplot(
-        [begin, *heights.index],
-        [[heights[part].iloc[0], *heights[part]] for part in shown],
-        colors=[PART_COLOURS[part] for part in shown],
-        labels=[part.replace("_", " ") for part in shown],
-        step="pre",
-        linewidth=0,
-    )
-    axes.set_ylim(bottom=0)
-    return _svg(figure, name, "Parts of a step, in milliseconds, over the steps")
+    xs = [max(0.0, over.percent(step)) for step in (begin, *heights.index)]
+    shapes = []
+    for place, part in enumerate(shown):
+        upper = [up.percent(top) for top in tops[:, place]]
+        lower = [up.percent(top) for top in tops[:, place - 1]] if place else [0.0] * len(upper)
+        outline = [*_stairs(xs, upper), *reversed([*_stairs(xs, lower)])]
+        shapes.append(area(outline, f"var(--{part})"))
+    named = [(part.replace("_", " "), f"var(--{part})", "s") for part in shown]
+    title = "Parts of a step, in milliseconds, over the steps"
+    drawn = plot(title, over, up, [stretched(*shapes)], height=PLOT_PX)
+    return [keys(named, "from below: " if len(named) > 1 else ""), drawn]
 
 
-def events_plot(events: Sequence[Outlier], span: tuple[int, int], name: str) -> Element:
+def _stairs(xs: Sequence[float], ys: Sequence[float]) -> Iterator[tuple[float, float]]:
+    for (begin, end), y in zip(pairwise(xs), ys, strict=True):
+        yield begin, y
+        yield end, y
+
+
+def events_plot(events: Sequence[Outlier], span: Span) -> list[Element]:
     """How much longer than usual the longest steps and pauses were.
 
     Arguments:
         events: at least one, worst first; of very many only the worst are drawn.
-        span: first and last step to show.
-        name: sets its ids apart from those of the page's other plots.
+        span: of all plots.
     """
     events = events[:MOST]
-    causes = [cause for cause in Cause if any(event.cause is cause for event in events)]
-    figure, axes = _axes(span, "ms longer than usual", math.ceil(len(causes) / LEGEND_COLUMNS))
-    for cause in causes:
-        colour, marker = CAUSE_MARKS[cause]
-        steps = [event.step for event in events if event.cause is cause]
-        excess = [event.excess_ms for event in events if event.cause is cause]
-        axes.vlines(steps, 0, excess, colors=colour, linewidth=1, alpha=0.5)
-        axes.plot(steps, excess, marker, color=colour, label=cause.value, clip_on=False)
     least, most = (bound(event.excess_ms for event in events) for bound in (min, max))
-    axes.set_ylim(0, most * 1.1)
+    over, up = Axis(*span), Axis(0.0, most * 1.12 or 1.0)
     if most > 20 * least > 0:
-        axes.set_yscale("log")
-        axes.set_ylim(least / 2, most * 1.5)
-        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        axes.yaxis.set_minor_formatter(NullFormatter())
-    return _svg(figure, name, "Longest steps and pauses over the steps, by cause")
+        up = Axis(least / 2, most * 1.5, logarithmic=True)
+    stems, marks = [], []
+    for event in reversed(events):
+        colour, shape = CAUSE_MARKS[event.cause]
+        x, y = over.percent(event.step), up.percent(event.excess_ms)
+        stems.append(
+            element(
+                "line",
+                class_="stem",
+                x1=f"{x:.2f}%",
+                x2=f"{x:.2f}%",
+                y1=f"{100 - y:.2f}%",
+                y2="100%",
+                style=f"stroke: {colour}",
+            )
+        )
+        whose = f", {event.owner}" if event.owner else ""
+        said = f"step {event.step:,}: {event.cause.value}{whose}, {event.excess_ms:,.1f} ms longer"
+        marks.append(mark(x, y, shape, colour, said))
+    causes = [cause for cause in Cause if any(event.cause is cause for event in events)]
+    title = "Longest steps and pauses over the steps, by cause"
+    named = [(cause.value, *CAUSE_MARKS[cause]) for cause in causes]
+    return [keys(named), plot(title, over, up, [*stems, *marks], height=PLOT_PX - 20)]
 
 
-def utilization_plot(series: dict[str, pd.Series], span: tuple[int, int], name: str) -> Element:
-    """Utilization in percent over the steps: a line a device."""
-    figure, axes = _axes(span, "%")
-    for place, (device, samples) in enumerate(series.items()):
-        colour = LINE_COLOURS[(place + 1) % len(LINE_COLOURS)]
-        values = thinned(samples.to_frame(), pd.Series(1.0, index=samples.index))
-        axes.plot(values.index, values, ".-", color=colour, linewidth=1.8, label=device)
-    axes.set_ylim(0, 105)
-    return _svg(figure, name, f"Utilization of {', '.join(series)} over the steps")
+def lane_plot(
+    title: str,
+    samples: pd.Series,
+    span: Span,
+    most: float,
+    around: tuple[pd.Series, pd.Series] | None = None,
+    *,
+    ticks: bool,
+) -> Element:
+    """One figure over the steps, as a low plot among others; a gap where there are no samples.
+
+    Arguments:
+        title: what it shows.
+        samples: value by step.
+        span: of all plots.
+        most: the highest value of the axis.
+        around: the least and the greatest value of each sample's time.
+        ticks: below it the labels of the steps.
+    """
+    over, up = Axis(*span), Axis(0.0, most or 1.0)
+    values = _thinned(samples)
+    shapes = []
+    if around is not None:
+        low, high = (_thinned(*each) for each in zip(around, ("min", "max"), strict=True))
+        outline = [*_points(high, over, up), *reversed([*_points(low, over, up)])]
+        shapes.append(area(outline, "var(--compute)", "band"))
+    for stretch in _unbroken(values):
+        shapes.append(line(_points(stretch, over, up), "var(--compute)"))
+    drawn = [stretched(*shapes)]
+    if len(values) == 1:
+        [(x, y)] = _points(values, over, up)
+        drawn.append(mark(x, y, "o", "var(--compute)"))
+    return plot(title, over, up, drawn, height=LANE_PX, ticks=ticks, lines=3)
 
 
-def _axes(span: tuple[int, int], unit: str, legend_rows: int = 1) -> tuple[Figure, Any]:
-    """A wide, low plot; all have the same frame, so that steps lie below each other."""
-    height = 2.4 + 0.22 * legend_rows
-    figure = Figure(figsize=(10.0, height))
-    axes = figure.add_axes((0.07, 0.5 / height, 0.91, 1.8 / height))
-    axes.set_xlim(*span)
-    axes.set_xlabel("optimizer step", color=INK)
-    axes.set_ylabel(unit, color=INK)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["bottom", "left"]].set_color(INK)
-    axes.tick_params(colors=INK)
-    axes.grid(axis="y", color=INK, alpha=0.15, linewidth=0.8)
-    axes.set_axisbelow(True)
-    return figure, axes
+def _thinned(samples: pd.Series, how: str = "mean") -> pd.Series:
+    """At most `MOST` values: the mean, the least or the greatest of consecutive ones."""
+    if len(samples) <= MOST:
+        return samples
+    group = np.arange(len(samples)) * MOST // len(samples)
+    found = samples.groupby(group).agg(how)
+    return found.set_axis(samples.index.to_series().groupby(group).last(), axis=0)
 
 
-def _svg(figure: Figure, name: str, title: str) -> Element:
-    """The figure as an element, without what ties a file of its own to the outside."""
-    figure.legend(
-        loc="upper left",
-        bbox_to_anchor=(0.063, 1.0),
-        ncols=LEGEND_COLUMNS,
-        frameon=False,
-        labelcolor=INK,
-        fontsize=9.5,
-        handlelength=1.2,
-        columnspacing=1.6,
-    )
-    stream = io.BytesIO()
-    nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-    figure.savefig(stream, format="svg", transparent=True, metadata=nothing)
-    drawn = fromstring(stream.getvalue())
-    ids: dict[str, str] = {}
-    for part in drawn.iter():
-        part.tag = _local(part.tag)
-        part.attrib = {_local(key): value for key, value in part.attrib.items()}
-        if "style" in part.attrib:
-            part.attrib["style"] = part.attrib["style"].replace(INK, "currentColor")
-        if "id" in part.attrib:
-            ids[part.attrib["id"]] = f"{name}-{len(ids) + 1}"
-    for part in drawn.iter():
-        for key, value in part.attrib.items():
-            part.attrib[key] = _renamed(key, value, ids)
-    return element(
-        "svg", element("title", title), *drawn, role="img", viewBox=drawn.attrib["viewBox"]
-    )
+def _points(values: pd.Series, over: Axis, up: Axis) -> Iterator[tuple[float, float]]:
+    for step, value in zip(values.index.to_numpy(dtype=float), values, strict=True):
+        yield over.percent(step), min(100.0, up.percent(value))
 
 
-def _local(name: str) -> str:
-    """A name without its namespace: a page in HTML knows SVG by itself."""
-    return name.rpartition("}")[2]
-
-
-def _renamed(key: str, value: str, ids: dict[str, str]) -> str:
-    if key == "id":
-        return ids[value]
-    if key == "href":
-        return "#" + ids[value[1:]]
-    if value.startswith("url(#"):
-        return f"url(#{ids[value[5:-1]]})"
-    return value
+def _unbroken(values: pd.Series) -> list[pd.Series]:
+    """The stretches in which no reading is missing."""
+    steps = values.index.to_numpy(dtype=float)
+    if len(steps) < 3:
+        return [values]
+    apart = np.diff(steps)
+    ends = np.flatnonzero(apart > SILENT_TIMES * np.median(apart)) + 1
+    return [values.iloc[begin:end] for begin, end in pairwise([0, *ends, len(values)])]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from keras_perf.report.page.plots import COMMUNICATION
 from keras_perf.showing.colours import PART_COLOURS
 
-_COLOURS = "\n".join(f"  --{part}: {colour};" for part, colour in PART_COLOURS.items())
+_NAMED = {**PART_COLOURS, "communication": COMMUNICATION}
+_COLOURS = "\n".join(f"  --{part}: {colour};" for part, colour in _NAMED.items())
 
 _DARK = """
     color-scheme: dark;
@@ -54,19 +56,22 @@ dl.figures dd { margin: 0; font-size: 20px; font-weight: 600; }
 dl.figures small { font-size: 13px; font-weight: 400; color: var(--quiet); }
 .first-advice { margin: 18px 0 0; padding: 12px 0 0 22px; border-top: 1px solid var(--line); }
 .first-advice li { padding: 3px 0; }
-.first-advice a { font-weight: 500; text-underline-offset: 3px; }
-.first-advice .gain { margin-left: 12px; white-space: nowrap; font-size: 14px; }
+.first-advice a { font-weight: 600; text-underline-offset: 3px; }
+.first-advice .gain { display: inline-block; margin-left: 12px; font-size: 14px; }
 dl.facts { display: grid; grid-template-columns: repeat(auto-fill, minmax(150px, 1fr)); gap: 12px; }
 dl.facts dd { margin: 0; overflow-wrap: anywhere; }
 dd, td { font-variant-numeric: tabular-nums; }
 .stack { display: flex; height: 34px; border-radius: 6px; overflow: hidden; }
-.stack + .scroll, .scroll + .scroll { margin-top: 16px; }
+.scroll + .scroll { margin-top: 16px; }
 table .stack { height: 22px; border-radius: 4px; }
 .swatches { display: flex; flex-wrap: wrap; gap: 4px 22px; margin: 12px 0 16px; }
 .stack span { background: var(--part); min-width: 1px; }
 .scroll { overflow-x: auto; }
 table { width: 100%; border-collapse: collapse; }
 caption { padding-bottom: 10px; text-align: left; color: var(--quiet); }
+caption span {
+  display: block; position: sticky; left: 0; max-width: min(100%, calc(100vw - 76px));
+}
 th, td { padding: 6px 9px; text-align: right; border-top: 1px solid var(--line); }
 thead th { border-top: 0; color: var(--quiet); font-weight: 500; font-size: 13px; }
 tbody th { font-weight: 500; }
@@ -82,17 +87,17 @@ table.words td, table.words th { text-align: left; vertical-align: top; font-siz
 table.events { font-size: 14px; white-space: nowrap; }
 table.events :is(th, td):nth-child(4) { white-space: normal; }
 table.events :is(th, td):nth-child(n + 2):nth-child(-n + 4) { text-align: left; }
-table.events td:nth-child(3) { white-space: normal; overflow-wrap: anywhere; }
+table.events td:nth-child(3) { white-space: normal; overflow-wrap: break-word; min-width: 190px; }
 .swatch {
   display: inline-block; width: 11px; height: 11px; margin-right: 9px; border-radius: 3px;
   background: var(--part);
 }
-.bar { display: block; min-width: 160px; text-align: left; }
-.bar span {
-  display: block; height: 14px; min-width: 2px; border-radius: 3px; background: var(--input_wait);
-  opacity: .45;
-}
-.bar .pace { opacity: 1; }
+nav ol { margin: 0; padding-left: 22px; overflow-wrap: anywhere; }
+.run, .advice { scroll-margin-top: 56px; }
+.bars { display: block; min-width: 160px; }
+.bars span { display: block; height: 7px; margin: 2px 0; border-radius: 3px; }
+.bars .with { background: var(--compute); }
+.bars .without { background: var(--quiet); opacity: .35; }
 .tag {
   display: inline-block; margin-left: 8px; padding: 1px 8px; border-radius: 99px;
   border: 1px solid var(--line); color: var(--quiet); font-size: 12.5px; font-weight: 500;
@@ -115,18 +120,108 @@ pre {
 code, pre { font-family: ui-monospace, Menlo, Consolas, monospace; }
 figure { margin: 0 0 22px; }
 figure:last-child { margin-bottom: 0; }
-figcaption { margin-bottom: 4px; font-weight: 500; }
+figcaption { margin-bottom: 4px; font-weight: 500; overflow-wrap: anywhere; }
 figcaption small { color: var(--quiet); font-weight: 400; font-size: 13px; }
-svg { display: block; width: 100%; height: auto; color: var(--ink); }
+svg { display: block; overflow: visible; color: var(--ink); }
+.plot {
+  display: grid; grid-template-columns: 44px minmax(0, 1fr); column-gap: 8px;
+  color: var(--quiet); font-size: 12px; line-height: 1; font-variant-numeric: tabular-nums;
+}
+.plot > svg { width: 100%; border-bottom: 1px solid var(--quiet); }
+.plot .scale { position: relative; }
+.plot .scale span { position: absolute; right: 0; transform: translateY(50%); }
+.plot .steps { grid-column: 2; position: relative; height: 20px; }
+.plot .steps span {
+  position: absolute; top: 6px; transform: translateX(-50%); white-space: nowrap;
+}
+.plot .steps .first { transform: none; }
+.plot .steps .last { transform: translateX(-100%); }
+.plot .grid { stroke: var(--line); }
+.plot .area { stroke: var(--card); stroke-width: 1; vector-effect: non-scaling-stroke; }
+.plot .band { opacity: .25; }
+.plot .line { fill: none; stroke-width: 1.8; vector-effect: non-scaling-stroke; }
+.plot .stem { stroke-width: 1; opacity: .5; }
+.plot .mark { overflow: visible; }
+.glyph { width: 12px; height: 12px; flex: none; }
+.keys { display: flex; flex-wrap: wrap; gap: 2px 16px; margin: 0 0 8px 52px; font-size: 13px; }
+.keys span { display: inline-flex; gap: 6px; align-items: center; }
+.lane-head {
+  display: flex; flex-wrap: wrap; gap: 0 16px; justify-content: space-between;
+  margin: 14px 0 6px 52px; font-size: 13px;
+}
+figure .keys + .plot { margin-top: 12px; }
+.two { display: flex; flex-wrap: wrap; gap: 20px 32px; align-items: start; }
+.two > * { flex: 1 1 420px; min-width: 0; max-width: 100%; }
+.two > :first-child { flex-grow: 0; flex-basis: auto; }
+.graph { font-size: 13px; }
+.graph text { fill: currentColor; }
+.graph .name { font-weight: 600; }
+.graph .time { text-anchor: end; font-variant-numeric: tabular-nums; }
+.graph .told { fill: var(--quiet); font-size: 11.5px; }
+.graph .box { fill: var(--code); stroke: var(--line); }
+.graph .track { fill: var(--line); }
+.graph .fill { fill: var(--input_wait); opacity: .45; }
+.graph .pace .box { stroke: var(--input_wait); stroke-width: 2.5; }
+.graph .pace .fill { opacity: 1; }
+.graph .pace .told { fill: currentColor; font-weight: 600; }
+.graph .training .box { fill: none; stroke: var(--quiet); stroke-dasharray: 5 4; }
+.graph .arrow { fill: none; stroke: var(--quiet); }
+.graph .head { fill: var(--quiet); }
+.stack-labels { display: flex; margin-top: 4px; font-size: 13px; }
+.stack-labels span { overflow: hidden; white-space: nowrap; text-overflow: ellipsis; }
+.verdict .stack { margin-top: 20px; }
+.state {
+  margin: 0 0 14px; padding: 8px 12px; border: 1px solid var(--line); border-left: 4px solid;
+  border-radius: 6px; background: var(--code); overflow-wrap: anywhere;
+}
+.meant { white-space: nowrap; }
+button.meaning {
+  width: 17px; height: 17px; padding: 0; border: 1px solid var(--quiet); border-radius: 50%;
+  background: none; color: var(--quiet); font: 600 11px/1 system-ui, sans-serif; cursor: pointer;
+  vertical-align: 1px; position: relative;
+}
+button.meaning::after { content: ""; position: absolute; inset: -5px; }
+:focus-visible { outline: 2px solid var(--compute); outline-offset: 2px; }
+div.meaning {
+  max-width: min(420px, calc(100vw - 32px)); padding: 14px 18px; border-radius: 10px;
+  border: 1px solid var(--quiet); background: var(--card); color: var(--ink);
+  box-shadow: 0 6px 24px rgb(0 0 0 / .25); position-area: bottom; margin: auto;
+  position-try-fallbacks: flip-block; overflow-wrap: anywhere;
+}
+div.meaning p { margin: 0 0 8px; }
+div.meaning p:last-child { margin: 0; }
+@supports (position-area: bottom) { div.meaning { margin: 6px 0; } }
+.copy {
+  position: absolute; top: 6px; right: 6px; padding: 3px 12px; font: inherit; font-size: 13px;
+  color: inherit; background: var(--code); border: 1px solid var(--line); border-radius: 6px;
+  cursor: pointer;
+}
+.advice pre { position: relative; }
 ul { margin: 0; padding-left: 20px; }
 .quiet { color: var(--quiet); font-size: 13.5px; }
 summary { cursor: pointer; font-weight: 600; }
+details + figure, figure + details, .scroll + details { margin-top: 16px; }
 details[open] summary { margin-bottom: 12px; }
 @media (max-width: 640px) {
   .card { padding: 16px; }
   .advice .head { flex-wrap: wrap; }
-  .bar { min-width: 80px; }
+  dl.figures { display: grid; grid-template-columns: 1fr 1fr; gap: 12px 16px; }
+  dl.figures .meant { white-space: normal; }
+  .advice pre:has(.copy) { padding-top: 42px; }
+  .gain { flex: 0 1 auto; border-radius: 12px; }
+  .bars { min-width: 80px; }
+  .keys, .lane-head { margin-left: 0; }
+  .plot { grid-template-columns: 34px minmax(0, 1fr); }
+  table:not(.words) :is(td, thead th):not(:first-child) { white-space: nowrap; }
+  table.events :is(td, thead th):nth-child(4) { min-width: 230px; white-space: normal; }
+  table tbody th { min-width: 136px; }
+  th, td { padding-inline: 5px; }
+  .graph.wide { display: none; }
+  table.words { min-width: 720px; }
+  table.bars td { min-width: 180px; }
+  .scroll + details { margin-top: 12px; }
 }
+@media (min-width: 641px) { .graph.narrow { display: none; } }
 @media print {
   body { background: none; }
   .card, figure, .advice { break-inside: avoid; }

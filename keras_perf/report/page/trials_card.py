@@ -5,37 +5,63 @@ from __future__ import annotations
 from xml.etree.ElementTree import Element
 
 from keras_perf.records.figures import figure
-from keras_perf.records.run.tried.advice_trials import TriedChange
+from keras_perf.records.run.tried.advice_trials import AdviceTrials, TriedChange
 from keras_perf.report.page.html import card, element, table
 from keras_perf.report.run_report import RunReport
 
+CAPTION = (
+    "Real training steps with each change, in turn with steps without it; in brackets the 80 % "
+    "interval. Marked: what was put together. The upper bar is a step with the change, the "
+    "lower one without it."
+)
+
 
 def trials_card(report: RunReport) -> Element | None:
-    """A row a change, the best first; then all that was put together."""
+    """A row a change, the best first; then all that was put together, and what was not tried."""
     trials = report.summary.facts.advice_trials
-    if trials is None or not trials.changes:
+    if trials is None or not (trials.changes or trials.not_tried):
         return None
     changes = sorted(trials.changes, key=lambda each: each.gain, reverse=True)
+    total = [trials.total] if trials.total is not None and len(trials.together) > 1 else []
+    longest = max((ms for e in (*changes, *total) for ms in (e.before_ms, e.after_ms)), default=0.0)
     together = {(each.id, each.where) for each in trials.together}
-    largest = max(each.gain for each in (*changes, *([trials.total] if trials.total else [])))
-    rows = [_row(each, largest, put_together=(each.id, each.where) in together) for each in changes]
-    if trials.total is not None and len(trials.together) > 1:
-        rows.append(_row(trials.total, largest, put_together=True))
-    caption = (
-        "Real training steps with each change, in turn with steps without it; in brackets the 80 % "
-        "interval. Marked: what was put together."
-    )
-    return card("Tried on this training", table(["change", "step, ms", "gain", ""], rows, caption))
+    rows = [_row(each, longest, put_together=(each.id, each.where) in together) for each in changes]
+    rows += [_row(each, longest, put_together=True) for each in total]
+    shown = [table(["change", "step, ms", "gain", ""], rows, CAPTION)] if rows else []
+    return card("Tried on this training", *shown, *_not_tried(trials))
 
 
-def _row(tried: TriedChange, largest: float, *, put_together: bool) -> list[str | Element]:
-    name = element("span", f"{tried.id} ({tried.where})" if tried.where else tried.id)
+def _row(tried: TriedChange, longest: float, *, put_together: bool) -> list[str | Element]:
+    name = element("span", _name(tried.id, tried.where))
     if put_together:
         name.append(element("span", "together", class_="tag"))
-    width = element("span", style=f"width: {tried.gain / largest:.2%}")
     return [
         name,
         f"{figure(tried.before_ms)} → {figure(tried.after_ms)}",
         f"{tried.gain:.2f}× ({tried.low:.2f}–{tried.high:.2f})",
-        element("span", width, class_="bar", aria_hidden="true"),
+        _bars(tried, longest),
     ]
+
+
+def _name(id_: str, where: str) -> str:
+    return f"{id_} ({where})" if where else id_
+
+
+def _bars(tried: TriedChange, longest: float) -> Element:
+    """A step with the change above one without it; what they show stands in the row."""
+    bars = [
+        element("span", class_=class_, style=f"width: {ms / longest if longest else 0:.2%}")
+        for class_, ms in (("with", tried.after_ms), ("without", tried.before_ms))
+    ]
+    return element("span", *bars, class_="bars", aria_hidden="true")
+
+
+def _not_tried(trials: AdviceTrials) -> list[Element]:
+    """What was not measured, and why."""
+    if not trials.not_tried:
+        return []
+    why = [
+        element("li", element("b", _name(each.id, each.where)), f": {each.why}")
+        for each in trials.not_tried
+    ]
+    return [element("details", element("summary", "Not tried, and why"), element("ul", *why))]

@@ -4,7 +4,11 @@ export function addLeading(content) {
   content.querySelectorAll('a[href^="#"]').forEach((link) => {
     link.onclick = (event) => {
       event.preventDefault();
-      document.getElementById(link.getAttribute("href").slice(1))?.scrollIntoView({ behavior: "smooth" });
+      const target = document.getElementById(link.getAttribute("href").slice(1));
+      target?.scrollIntoView();
+      // Whoever goes on by keyboard goes on there.
+      target?.setAttribute("tabindex", "-1");
+      target?.focus({ preventScroll: true });
     };
   });
 }

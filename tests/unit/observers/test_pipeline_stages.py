@@ -57,10 +57,10 @@ def test_stages_run_from_the_source_to_the_last_with_times_per_batch():
         n5=node("TensorSlice", made=512, ms=5.12, ratio=0.0),
     )
     assert stages_from_model(pipeline) == (
-        Stage("TensorSlice", pytest.approx(0.32), 1, 0.0, 32.0, 0.0, 0, 0),
-        Stage("ParallelMap", 64.0, 8, 4096.0, 32.0, 1.0, 0, 0),
-        Stage("Batch", 2.0, 1, 4096.0, 1.0, 32.0, 0, 0),
-        Stage("Prefetch", 0.0, 1, 0.0, 1.0, 1.0, 4, 2),
+        Stage("TensorSlice", pytest.approx(0.32), 1, 0.0, 32.0, 0.0, 0, 0, 0),
+        Stage("ParallelMap", 64.0, 8, 4096.0, 32.0, 1.0, 0, 0, 1),
+        Stage("Batch", 2.0, 1, 4096.0, 1.0, 32.0, 0, 0, 1),
+        Stage("Prefetch", 0.0, 1, 0.0, 1.0, 1.0, 4, 2, 1),
     )
 
 
@@ -86,7 +86,8 @@ def test_every_branch_of_a_zip_is_told():
         n3=node("Range", made=10, ratio=0.0),
     )
     assert [stage.name for stage in stages_from_model(pipeline)][-1] == "Zip"
-    assert {stage.name for stage in stages_from_model(pipeline)} == {"Zip", "TensorSlice", "Range"}
+    told = [(stage.name, stage.inputs) for stage in stages_from_model(pipeline)]
+    assert told == [("Range", 0), ("TensorSlice", 0), ("Zip", 2)]
 
 
 def test_a_pipeline_that_has_let_go_of_its_first_stages_has_none():
@@ -143,6 +144,7 @@ def test_of_the_pipelines_of_a_flat_map_the_longest_stands_for_all():
     assert (reader.name, reader.elements_per_batch, reader.parallelism) == ("TFRecord", 32.0, 1)
     assert reader.cost_ms == pytest.approx(6.4)
     assert source.elements_per_batch == 0.5
+    assert [each.inputs for each in (source, reader, flat_map, batch)] == [0, 0, 2, 1]
 
 
 @pytest.mark.parametrize(

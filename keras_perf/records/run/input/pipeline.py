@@ -26,7 +26,9 @@ class Stage:
 
     `elements_per_batch` is how many of this node's elements make one batch of the last node,
     `cost_ms` the processing time of the node itself per batch, over all its threads, `ratio` how
-    many elements of the node before make one of this one.
+    many elements of the node before make one of this one, `inputs` how many nodes of those before
+    it in the list feed it (the last ones that feed no other); None in records of older versions,
+    in which each is fed by the one before.
     """
 
     name: str = needed(text)
@@ -37,6 +39,7 @@ class Stage:
     ratio: float = fact(number(), 1.0)
     buffer_size: int = fact(count(-1), 0)
     buffered: int = fact(count(), 0)
+    inputs: int | None = fact(count())
 
     @property
     def runs_in_pool(self) -> bool:

@@ -1,0 +1,205 @@
+"""The page's cards in a browser: at every width, with a keyboard, in the tab and as a file."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from browsing import RUN, TAB, tensorboard_on
+from hand_built import stage, write_fit
+
+from keras_perf.report.page.page import page_html
+from keras_perf.report.run_report import run_reports
+from keras_perf.write.run_writer import RunWriter
+
+sys.path.append(str(Path(__file__).parents[2] / "docs"))
+
+import screenshots
+
+pytestmark = pytest.mark.xdist_group("a browser")
+
+WIDTHS = (400, 800, 1400)
+CHAIN = [{"kind": "map", "function": "decode_and_augment_a_large_picture"}, {"kind": "batch"}]
+PLAIN = dict.fromkeys(("parallel", "stateful", "random", "reads_files"), False)
+CONTEXT = {
+    "examples_per_step": 32.0,
+    "cpu_count": 8,
+    "stages": [
+        stage("TensorSlice", 0.1, inputs=0),
+        stage("Map", 8.0, inputs=1),
+        stage("TensorSlice", 0.1, inputs=0),
+        stage("Zip", 0.1, inputs=2),
+        stage("BatchV2", 0.2, inputs=1),
+    ],
+    "dataset": {"chains": [[{"function": "", **PLAIN, **each} for each in CHAIN]]},
+    "written_input": {},
+    "events": [
+        {
+            "step": 40 * k,
+            "cause": cause,
+            "owner": "Mine.on_epoch_end",
+            "excess_ms": 9.0 * k,
+            "usual_ms": 4.0,
+        }
+        for k, cause in enumerate(("callback", "input-stall", "garbage-collection"), 1)
+    ],
+    "advice_trials": {
+        "step_ms": 9.0,
+        "changes": [
+            {"id": id_, "gain": 3.0, "low": 2.9, "high": 3.1, "before_ms": 9.0, "after_ms": 3.0}
+            for id_ in ("cache", "private-threadpool")
+        ],
+    },
+}
+SENSORS = {"host/cpu_pct": 50.0, "gpu/0/utilization_pct": 80.0, "gpu/0/power_w": 300.0}
+
+
+def write_all(log_dir, step_ms=10.0):
+    write_fit(log_dir, step_ms=step_ms, context=CONTEXT)
+    writer = RunWriter(str(log_dir))
+    for step in range(10, 110, 10):
+        values = {"perf/step_time_ms": step_ms, "perf/input_wait_ms": step_ms / 2}
+        values |= {"perf/compute_ms": step_ms / 2, "perf/interval_steps": 10.0}
+        writer.scalars(123_400 + step, values | SENSORS, wall_time=float(step))
+    writer.context(123_500, CONTEXT)
+    writer.close()
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory):
+    logs = tmp_path_factory.mktemp("logs")
+    write_all(logs / "before", 12.0)
+    write_all(logs / "after")
+    return logs
+
+
+@pytest.fixture(scope="module")
+def file(logs):
+    """The HTML report of two runs, as a file's address."""
+    path = logs / "report.html"
+    path.write_text(page_html(run_reports([logs / "before", logs / "after"])), encoding="utf-8")
+    return path.as_uri()
+
+
+@pytest.fixture(scope="module")
+def tensorboard(logs):
+    with tensorboard_on(logs) as address:
+        yield address
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_at_every_width_text_is_large_enough_and_inside(page, file, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(file)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate(TOO_SMALL) == []
+    assert page.evaluate(OUTSIDE, [".plot span, figcaption, .lane-head span", width]) == []
+    assert page.evaluate(OUTSIDE, ["caption span", width]) == []
+    assert page.evaluate(A_WORD_A_LINE) == []
+
+
+TOO_SMALL = """() => [...document.querySelectorAll("main *")].filter(each =>
+  [...each.childNodes].some(n => n.nodeType === 3 && n.data.trim()) && each.getClientRects().length
+  && parseFloat(getComputedStyle(each).fontSize) < 10).map(each => each.textContent)"""
+"""Nothing is drawn smaller than its style says: no plot is scaled."""
+
+OUTSIDE = """([what, width]) => [...document.querySelectorAll(what)].filter(each => {
+  const box = each.getBoundingClientRect();
+  return box.width && (box.left < 0 || box.right > width);
+}).map(each => each.textContent)"""
+
+A_WORD_A_LINE = """() => [...document.querySelectorAll("td, tbody th")].filter(each => {
+  const text = document.createRange();
+  text.selectNodeContents(each);
+  const line = parseFloat(getComputedStyle(each).lineHeight);
+  const lines = Math.round(text.getBoundingClientRect().height / line);
+  return lines > 2 && each.textContent.length < 8 * lines;
+}).map(each => each.textContent)"""
+
+
+def test_a_keyboard_asks_what_a_number_means_and_closes_it_again(page, file):
+    page.goto(file)
+    button = page.get_by_role("button", name="What step means").first
+    button.focus()
+    page.keyboard.press("Enter")
+    told = page.locator("#about-perf-step-time-ms")
+    told.wait_for(state="visible")
+    assert "Mean time from one step's begin to the next" in told.inner_text()
+    assert "Cannot see: Excludes warm-up" in told.inner_text()
+    page.keyboard.press("Escape")
+    told.wait_for(state="hidden")
+    assert button.evaluate("each => each === document.activeElement")
+
+
+def test_a_finger_asks_what_a_number_means(chromium, file):
+    context = chromium.new_context(has_touch=True, viewport={"width": 400, "height": 800})
+    page = context.new_page()
+    page.goto(file)
+    page.get_by_role("button", name="What power, W means").first.tap()
+    told = page.locator("#about-gpu-i-power-w")
+    told.wait_for(state="visible")
+    box = told.bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 400
+    context.close()
+
+
+def test_what_a_number_means_stays_in_sight_while_the_run_grows(page, tensorboard):
+    page.goto(tensorboard + TAB)
+    page.locator(RUN).select_option("after")
+    page.locator("h1", has_text="after").wait_for()
+    page.get_by_role("button", name="What step means").first.click()
+    told = page.locator("#about-perf-step-time-ms")
+    told.wait_for(state="visible")
+    told.evaluate("each => each.dataset.old = 'yes'")
+    page.locator(RUN).evaluate("each => each.dispatchEvent(new Event('change'))")
+    page.locator("#about-perf-step-time-ms:not([data-old])").wait_for(state="visible")
+
+
+def test_the_report_as_a_file_copies_advice(page, file):
+    page.goto(file)
+    page.locator(".advice .copy").first.click()
+    page.get_by_role("button", name="copied").wait_for()
+    code = page.locator(".advice code").first.inner_text()
+    assert page.evaluate("navigator.clipboard.readText()").strip() == code.strip()
+
+
+def test_a_comparison_begins_with_its_contents_also_where_links_lead_elsewhere(page, tensorboard):
+    page.goto(tensorboard + "#keras_perf")
+    frame = page.frame_locator("iframe")
+    frame.locator("h1").wait_for()
+    frame.locator(RUN).select_option("after")
+    frame.get_by_label("compared with").select_option("before")
+    contents = frame.get_by_role("navigation", name="Contents")
+    contents.get_by_role("link", name="after").click()
+    frame.locator("#run2:focus").wait_for()
+    top = frame.locator("#run2").evaluate("each => each.getBoundingClientRect().top")
+    assert abs(top) < 200
+    assert frame.locator("h1").inner_text() == "2 runs compared"
+
+
+def test_the_verdict_names_what_to_change_first_and_leads_there(page, tensorboard):
+    page.goto(tensorboard + TAB)
+    link = page.locator(".first-advice a").first
+    link.click()
+    page.locator("#run1-advice-1:focus").wait_for()
+    assert page.locator("#run1-advice-1 h4").inner_text().startswith(f"1. {link.inner_text()}")
+
+
+def test_it_is_there_however_tensorboard_was_started(page, logs):
+    spec = f"--logdir_spec=one:{logs / 'before'},two:{logs / 'after'}"
+    with tensorboard_on(None, spec, "--load_fast=false", "--path_prefix=/x") as address:
+        assert address.endswith("/x/")
+        page.goto(address + "#keras_perf")
+        frame = page.frame_locator("iframe")
+        frame.locator(".verdict .name").wait_for()
+        runs = frame.locator(RUN)
+        assert {"one", "two"} <= set(runs.locator("option").all_inner_texts())
+        assert frame.locator("h1").inner_text() in {"one", "two"}
+
+
+def test_the_documentation_s_pictures_are_made_of_any_run(page, tensorboard, tmp_path):
+    # `page` has started the browser that the pictures are taken in.
+    screenshots.take(page.context.browser, tensorboard, "after", tmp_path)
+    assert {file.name for file in tmp_path.iterdir()} == set(screenshots.PICTURES)
+    light, dark = ((tmp_path / name).read_bytes() for name in [*screenshots.PICTURES][:2])
+    assert light != dark
