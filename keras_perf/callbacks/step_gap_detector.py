@@ -21,7 +21,7 @@ from keras_perf.observation.of_calls.watch_call import watch_call
 from keras_perf.observers.steps.call_scalars import call_scalars
 from keras_perf.observers.steps.hook_rhythm import HookTimes
 from keras_perf.observers.steps.interval_scalars import interval_scalars
-from keras_perf.observers.steps.outliers import OutlierJudge, OutlierLog, tag_of
+from keras_perf.observers.steps.outliers import OutlierJudge, OutlierLog
 from keras_perf.observers.steps.outside_steps import Outside
 from keras_perf.observers.steps.pipeline_stages import buffer_fill, stages_from_model
 from keras_perf.observers.steps.split import Splitter
@@ -176,7 +176,7 @@ class StepGapDetector(ObservingCallback):
         self._outliers.close_stretch(waits, bool(self._shuffles))
         for event in self._outliers.take():
             self._worst.add(event)
-            self.writer.scalars(event.step, {tag_of(event): event.excess_ms}, time.time())
+            self.writer.scalars(event.step, {event.cause.tag: event.excess_ms}, time.time())
 
     def interval_ends(self, step: int, wall_time: float, final: bool) -> None:
         """Writes the interval."""

@@ -171,14 +171,10 @@ def _outliers(report: RunReport) -> tuple[Outlier, ...]:
     """Those that the run's record has, with owners, and all others as they were logged."""
     told = {(event.step, event.cause): event for event in report.events}
     for cause in Cause:
-        rows = report.scalars[report.scalars["tag"] == _tag(cause)]
+        rows = report.scalars[report.scalars["tag"] == cause.tag]
         for step, ms in zip(rows["step"].tolist(), rows["value"].tolist(), strict=True):
             told.setdefault((step, cause), Outlier(step, cause, "", ms, float("nan")))
     return tuple(sorted(told.values(), key=lambda event: event.step))
-
-
-def _tag(cause: Cause) -> str:
-    return f"events/{cause.value.replace('-', '_')}_ms"
 
 
 def _meets(capture: Capture, first: int, last: int) -> bool:

@@ -49,7 +49,7 @@ def write_run(folder, intervals=200, long_at=()):
         values = {"perf/step_time_ms": step_ms, "perf/input_wait_ms": step_ms - 3}
         values |= {"perf/compute_ms": 3.0, "perf/interval_steps": 10.0, "perf/compile_ms": 0.0}
         writer.scalars(place * 10, values, wall_time=float(place))
-    writer.scalars(600, {"events/retrace_ms": 7.5}, wall_time=600.0)
+    writer.scalars(600, {"perf_outliers/retrace_ms": 7.5}, wall_time=600.0)
     writer.context(intervals * 10, CONTEXT)
     writer.close()
 

@@ -213,11 +213,6 @@ def _cause_of(owner: str) -> Cause:
     return Cause.CHECKPOINT if writes else Cause.CALLBACK
 
 
-def tag_of(event: Outlier) -> str:
-    """The scalar that shows it."""
-    return f"perf_outliers/{event.cause.value.replace('-', '_')}_ms"
-
-
 class OutlierLog:
     """The worst events, and sums by cause and owner over all of them."""
 

@@ -156,7 +156,7 @@ OUTSIDE_METRICS = (
 
 EVENT_METRICS = tuple(
     Metric(
-        f"perf_outliers/{cause.value.replace('-', '_')}_ms",
+        cause.tag,
         "ms",
         f"Time beyond the usual length of an execution or pause. {meaning}",
         "Judged by median and MAD of the executions around it.",

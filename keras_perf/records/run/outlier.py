@@ -22,6 +22,11 @@ class Cause(str, Enum):
     INPUT = "input-stall"
     UNKNOWN = "unknown"
 
+    @property
+    def tag(self) -> str:
+        """The scalar that shows it."""
+        return f"perf_outliers/{self.value.replace('-', '_')}_ms"
+
 
 CAUSES = {
     Cause.RETRACE: "TensorFlow traced the train function again.",

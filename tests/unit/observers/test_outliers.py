@@ -15,7 +15,6 @@ from keras_perf.observers.steps.outliers import (
     WINDOW,
     OutlierJudge,
     OutlierLog,
-    tag_of,
 )
 from keras_perf.records.epoch_gap import VALIDATION, EpochGap
 from keras_perf.records.execution import Execution, Kind
@@ -411,13 +410,13 @@ def log_of(*events: Outlier) -> OutlierLog:
 
 
 def test_an_event_has_the_tag_of_its_cause():
-    assert tag_of(event(3.0, Cause.SHUFFLE)) == "perf_outliers/shuffle_refill_ms"
+    assert Cause.SHUFFLE.tag == "perf_outliers/shuffle_refill_ms"
 
 
 def test_every_cause_has_a_meaning_and_a_tag_in_the_table_of_metrics():
     assert set(CAUSES) == set(Cause)
     tags = {metric.tag for metric in EVENT_METRICS}
-    assert {tag_of(event(3.0, cause)) for cause in Cause} == tags
+    assert {cause.tag for cause in Cause} == tags
 
 
 def test_the_longest_events_come_first():
