@@ -101,7 +101,7 @@ def test_a_directory_without_permission_is_one_line_and_exit_code_2(
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.chdir(Path(log_dirs[0]).parent)
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(Path, "open", refuse)
     assert main([*arguments, "a"]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
