@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
+from keras_perf.records.figures import figure
 from keras_perf.report.page.html import element
 
 MOST_TICKS = 6
@@ -129,8 +130,8 @@ def short(value: float) -> str:
     """A number as an axis has it: 20k, 1.5M."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if abs(value) >= size:
-            return f"{value / (1e3 if letter == 'k' else size):.4g}{letter}"
-    return f"{value:.4g}"
+            return f"{figure(value / (1e3 if letter == 'k' else size))}{letter}"
+    return figure(value)
 
 
 def stretched(*shapes: Element) -> Element:
@@ -160,7 +161,7 @@ def area(points: Iterable[tuple[float, float]], colour: str, class_: str = "area
 
 def _path(points: Iterable[tuple[float, float]]) -> str:
     placed = [(x * WIDTH / 100, (100 - y) * HEIGHT / 100) for x, y in points]
-    return "M" + "L".join(f"{x:.5g} {y:.5g}" for x, y in placed)
+    return "M" + "L".join(f"{x:.2f} {y:.2f}" for x, y in placed)
 
 
 def keys(named: Iterable[tuple[str, str, str]], before: str = "") -> Element:

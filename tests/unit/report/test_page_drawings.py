@@ -67,7 +67,7 @@ def test_labels_at_the_edges_stay_inside():
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0, "0"), (12.5, "12.5"), (9999, "9999"), (20_000, "20k"), (1.5e6, "1.5M")]
+    ("value", "text"), [(0, "0"), (12.5, "12.5"), (9999, "9,999"), (20_000, "20k"), (1.5e6, "1.5M")]
 )
 def test_an_axis_has_short_numbers(value, text):
     assert short(value) == text
@@ -105,7 +105,7 @@ def test_extremes_are_not_averaged_away():
     high.iloc[5_000] = 100.0
     drawn = lane_plot("title", low, (0, 10_000), 100.0, (low, high), ticks=True)
     band = paths(drawn)[0]
-    assert re.search(r"L[\d.]+ 0(?=[L z])", band)
+    assert re.search(r"L[\d.]+ 0\.00(?=[L z])", band)
 
 
 def test_no_line_joins_readings_between_which_others_are_missing():
