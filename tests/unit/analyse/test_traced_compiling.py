@@ -98,6 +98,9 @@ def test_where_the_wait_is_not_apart_it_is_no_compiling():
 
 def test_the_note_says_what_is_counted_as_compiling():
     notes = diagnosis_of(run(MOSTLY)).notes
-    assert any("in 90% of the traced steps, which spent 31 ms at most" in note for note in notes)
+    assert any(
+        "in 90% of the traced steps, whose remaining time was 31 ms at most" in note
+        for note in notes
+    )
     plain = diagnosis_of(summary(compute=10.0)).notes
     assert not any("compil" in note for note in plain)

@@ -15,6 +15,7 @@ import keras_perf
 from keras_perf.cli import main as command
 from keras_perf.cli.main import main
 from keras_perf.cli.output import PLAIN, readable_output
+from keras_perf.read import file_content
 from keras_perf.report.diagnosis import diagnose
 
 ESCAPE = "\x1b]0;title\x07\u202e"
@@ -101,7 +102,7 @@ def test_a_directory_without_permission_is_one_line_and_exit_code_2(
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.chdir(Path(log_dirs[0]).parent)
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(file_content, "bytes_from", refuse)
     assert main([*arguments, "a"]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
