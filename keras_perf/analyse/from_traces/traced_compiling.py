@@ -14,11 +14,12 @@ MOSTLY = 0.5
 class TracedCompiling:
     """What a trace shows of XLA's compiling.
 
-    `share` of its steps compiled; `computing_ms` is what a step does inside the train function
-    beside compiling, of the trace in which that is longest.
+    `share` of its steps compiled; a step spent `compile_ms` on that. `computing_ms` is the rest of
+    what a step does inside the train function, of the trace in which that is longest.
     """
 
     share: float
+    compile_ms: float
     computing_ms: float
 
 
@@ -41,7 +42,9 @@ def traced_compiling(wide: pd.DataFrame, *, wait_is_apart: bool) -> TracedCompil
     inside = execution + python + (0.0 if wait_is_apart else wait)
     if not len(traces) or share.max() < MOSTLY:
         return None
-    return TracedCompiling(float(share.max()), float((inside - compiling).max()))
+    computing_ms = float((inside - compiling).max())
+    most = int(share.argmax())
+    return TracedCompiling(float(share.iloc[most]), float(compiling.iloc[most]), computing_ms)
 
 
 def with_compiling_apart(intervals: pd.DataFrame, found: TracedCompiling) -> pd.DataFrame:

@@ -36,7 +36,7 @@ MOSTLY = traced(40, compiled=0.9, compiling=110.0)
 def test_what_steps_compute_for_beyond_the_traces_computing_is_compiling():
     found = run(MOSTLY)
     assert found.compiling is not None
-    assert found.compiling.share == 0.9
+    assert (found.compiling.share, found.compiling.compile_ms) == (0.9, 110.0)
     # 31 ms are not compiling: 119 of the first 60 steps' 150 ms are, and nothing of the others'.
     assert found.parts["compile"] == pytest.approx(119.0 / 2)
     assert found.parts["compute"] == pytest.approx((150.0 + 20.0 - 119.0) / 2)
