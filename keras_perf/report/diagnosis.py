@@ -114,12 +114,13 @@ class Diagnosis:
         for alert in self.alerts:
             form.paragraph(alert)
         form.verdict(self.verdict, self.explanation)
-        if not self.summary.facts.calls_only:
-            form.table(*self._parts_table())
         for place, advice in enumerate(self.recommendations, 1):
             title = f"{place}. {advice.title}"
             form.advice(title, advice.id, gain_of(advice), advice.reason, advice.action)
         form.paragraph(self._closing())
+        if not self.summary.facts.calls_only:
+            header, rows = self._parts_table()
+            form.table(header, rows, "Where the time of a step goes")
         for title, header, rows in measured_tables(self.summary):
             form.table(header, rows, title)
         if rows := efficiency_rows(self.efficiency):
