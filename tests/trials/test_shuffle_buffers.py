@@ -20,7 +20,7 @@ def rows(count):
 def test_a_buffer_that_takes_long_to_fill_is_named_with_bytes_and_seconds():
     [found] = priced(rows(600).shuffle(512).batch(4), 4.0)
     assert (found.id, found.where) == ("smaller-shuffle", "shuffle(512)")
-    assert "512 elements take 2 MiB, and 2 s to fill" in found.why
+    assert "512 elements take 2 MiB, and 2.05 s to fill" in found.why
 
 
 def test_a_buffer_larger_than_the_data_holds_the_data():

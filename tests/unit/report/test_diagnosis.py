@@ -37,16 +37,6 @@ FAST = {
 SLOW_INPUT_TEXT = """\
 input-bound: input wait: 8 ms of each step; without, training would be 5.00× as fast.
 
-part of a step          ms  share
---------------  ----------  -----
-input wait           8.000    80%
-compute              1.000    10%
-dispatch        in compute
-callbacks            0.400     4%
-other host           0.600     6%
-compile              0.000     0%
-step                10.000   100%
-
 1. Run the map in parallel: stage Map (2) [parallel-map]  2.11× (1.77–2.43) of a step
    The sequential stage Map (2) takes 6 ms of the 8 ms that a batch needs (75%); \
 8 logical CPUs are there to share it.
@@ -72,6 +62,17 @@ of a step
 All together: a step 3.89× (2.96–4.92), which is not the product of the single gains. \
 Change it, train again, and compare: keras-perf compare BEFORE AFTER.
 
+Where the time of a step goes
+part of a step          ms  share
+--------------  ----------  -----
+input wait           8.000    80%
+compute              1.000    10%
+dispatch        in compute
+callbacks            0.400     4%
+other host           0.600     6%
+compile              0.000     0%
+step                10.000   100%
+
 Host time by owner, per step
 owner                       ms  share
 -----------------------  -----  -----
@@ -94,16 +95,6 @@ SLOW_CALLBACK_MARKDOWN = """\
 
 Callbacks: 4 ms of each step; without, training would be 1.67× as fast.
 
-| part of a step | ms | share |
-| --- | ---: | ---: |
-| input wait | 0.000 | 0% |
-| compute | 6.000 | 60% |
-| dispatch | in compute |  |
-| callbacks | 4.000 | 40% |
-| other host | 0.000 | 0% |
-| compile | 0.000 | 0% |
-| step | 10.000 | 100% |
-
 ### 1. Do the work of Mine.on_train_batch_end every 20 steps (`amortize-callback`): \
 1.89× (1.39–2.75) of a step
 
@@ -122,6 +113,18 @@ class Mine(keras.callbacks.Callback):
 
 Change it, train again, and compare: keras-perf compare BEFORE AFTER.
 
+### Where the time of a step goes
+
+| part of a step | ms | share |
+| --- | ---: | ---: |
+| input wait | 0.000 | 0% |
+| compute | 6.000 | 60% |
+| dispatch | in compute |  |
+| callbacks | 4.000 | 40% |
+| other host | 0.000 | 0% |
+| compile | 0.000 | 0% |
+| step | 10.000 | 100% |
+
 ### Host time by owner, per step
 
 | owner | ms | share |
@@ -137,6 +140,9 @@ step from Python.
 FAST_TEXT = """\
 compute-bound: no other part is worth 5%: what remains is the model's own computation.
 
+No change is predicted to gain 2 % or more.
+
+Where the time of a step goes
 part of a step      ms  share
 --------------  ------  -----
 input wait       0.000     0%
@@ -146,8 +152,6 @@ callbacks        0.030     0%
 other host       0.020     0%
 compile          0.000     0%
 step            10.000   100%
-
-No change is predicted to gain 2 % or more.
 
 * Means over 200 steps after warm-up; profiled and trial steps, \
 validation and epoch boundaries are left out.
