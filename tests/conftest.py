@@ -3,6 +3,7 @@
 import gc
 import logging
 import os
+import signal
 import threading
 
 import pytest
@@ -21,6 +22,12 @@ NO_SHRINKING = [phase for phase in Phase if phase not in (Phase.shrink, Phase.ex
 settings.register_profile("same", deadline=None, derandomize=True, phases=NO_SHRINKING)
 settings.register_profile("others", deadline=None, phases=NO_SHRINKING)
 settings.load_profile("same")
+
+
+def pytest_configure():
+    """A shell starts what runs in the background with SIGINT ignored, and tests send it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)

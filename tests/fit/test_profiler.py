@@ -131,7 +131,7 @@ def test_the_trace_is_read_and_what_it_shows_is_logged(tmp_path):
     logged = scalars[scalars["tag"] == "trace/input_wait_ms"]
     assert len(logged) == 1
     found = kp.diagnose(tmp_path)
-    assert any("trace" in note and "split" in note for note in found.notes)
+    assert any("trace" in note and "split" in note for note in found.with_details().notes)
     trace = kp.read_trace(tmp_path)
     assert logged["value"].iloc[0] == pytest.approx(trace.means["input_wait_ms"], rel=1e-5)
 

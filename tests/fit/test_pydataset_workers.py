@@ -33,9 +33,12 @@ def test_what_is_not_seen_is_said(tmp_path):
     assert "input_wait" not in found.summary.parts
     # Waiting shows in CPU time that nobody used, where no other program used it.
     assert found.verdict in ("input-bound", "inconclusive")
-    assert "for a PyDataset with workers Keras turns off what tells it" in found.explanation
+    assert "with PyDataset workers, Keras turns off what measures it" in found.explanation
     said = " ".join(found.notes)
     assert "Input wait could not be measured and is inside compute." in said
-    assert "not seen: how long batches take to make, how full the queue is" in said
-    assert "what workers, or a tf.data pipeline in its place, would buy cannot be predicted" in said
+    assert "the time to make a batch and the queue's fill cannot be seen" in said
+    assert (
+        "the gain from workers, or from a tf.data pipeline in its place, cannot be predicted"
+        in said
+    )
     assert "in compute" in str(found)

@@ -94,7 +94,7 @@ def test_the_table_of_workers_is_in_every_form_of_the_report(two_workers):
         assert sum(parts) == pytest.approx(worker.step_ms)
     for told in (str(found), found.to_markdown()):
         assert "Workers, per step" in told
-        assert "worker 0; the table of workers has all of them" in told
+        assert "The parts of a step are worker 0's; the workers' table" in told
     [report] = run_reports([two_workers])
     assert report.name == str(two_workers)
     assert "Workers, per step" in page_html([report])

@@ -132,7 +132,7 @@ def test_where_cuda_cannot_be_asked_every_gpu_and_instance_is_read(nvml, opened)
 
     reader = opened(cuda=fails)
     assert [words.split()[-1] for words in reader.describe().values()] == ["MIG-2", "GPU-3"]
-    assert "all of the machine are sampled" in reader.doubt
+    assert "all GPUs of the machine are sampled" in reader.doubt
 
 
 def test_where_cuda_shows_no_gpu_none_is_read(nvml):
@@ -459,7 +459,7 @@ def test_a_gpu_that_was_lost_before_is_named_and_the_others_keep_their_numbers(n
         "gpu/0": "NVIDIA H200 GPU-aaa-1",
         "gpu/2": "NVIDIA H200 GPU-ccc-3",
     }
-    assert reader.doubt == "NVML does not list gpu/1: figures of it are missing"
+    assert reader.doubt == "NVML does not list gpu/1: its figures are missing"
     assert values_of(reader, 2)["utilization_pct"] == 90.0
 
 
