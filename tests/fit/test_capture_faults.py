@@ -187,7 +187,7 @@ def test_several_processes_on_one_directory_overwrite_nothing(tmp_path):
             profiler_door.start(sys.argv[1])
             tf.constant(1.0) + 1.0
             # In one write: what two processes print may else stand in one line.
-            os.write(1, f"{profiler_door.stop().folder}\n".encode())
+            os.write(1, f"{profiler_door.stop().folder}\\n".encode())
         """
     )
     command = [sys.executable, "-c", program, str(tmp_path / "perf")]
