@@ -21,7 +21,7 @@ from keras_perf.advise.notes.trace import trace_details
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.all_rules import combined_speedup, recommendations
 from keras_perf.advise.situation import situation_of
-from keras_perf.advise.verdict import verdict_of
+from keras_perf.advise.verdict import about_validation, verdict_of
 from keras_perf.analyse.hardware.efficiency import Efficiency, efficiency_of
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
 from keras_perf.analyse.training import Training, newest_training
@@ -165,13 +165,14 @@ class Diagnosis:
         """What all advice together is to buy, of what: expected, low, high.
 
         The whole training comes first, where what lies between epochs was measured; a step is
-        left out where no advice is on it.
+        left out where no advice is on it, or one is on compiling, which no steady step does.
         """
         together = {}
         of = {each.of for each in self.recommendations}
         if "whole" in of or (of and self.summary.outside):
             together["the whole training"] = self.combined_whole_speedup
-        if "step" in of:
+        compiling = any(each.id == "stable-shapes" for each in self.recommendations)
+        if "step" in of and not compiling:
             together["a step"] = self.combined_speedup
         return together
 
@@ -240,7 +241,7 @@ def diagnosis_of(summary: Summary, rates: Rates = NO_RATES) -> Diagnosis:
     notes = notes_of(situation, verdict, {each.id for each in advice})
     return Diagnosis(
         verdict,
-        " ".join(filter(None, (explanation, load_of_others(summary)))),
+        " ".join(filter(None, (explanation, about_validation(situation), load_of_others(summary)))),
         breakdown,
         advice,
         combined_speedup(situation, advice),
