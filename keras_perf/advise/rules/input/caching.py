@@ -73,7 +73,9 @@ def cache(situation: Situation) -> Recommendation | None:
     if not size_mib or size_mib > (facts.machine.memory_available_mib or 0.0) / 2:
         return None
     warmup = facts.outside.warmup_steps if facts.outside is not None else 0
-    first_pass = max(0.0, place.steps - warmup) / situation.summary.steps
+    # Trials and captures leave out steps, mostly of the first pass.
+    measured = max(situation.summary.steps, facts.length.steps - warmup)
+    first_pass = max(0.0, place.steps - warmup) / measured
     epoch_steps = facts.length.epoch_steps or place.steps
 
     def change(model: StepModel, optimism: float) -> StepModel:
