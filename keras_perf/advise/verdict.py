@@ -115,16 +115,6 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
     )
 
 
-def about_validation(situation: Situation) -> str:
-    """A sentence, where most of the training is validation; "" elsewhere."""
-    model = situation.model
-    spent = model.outside.get("validation", 0.0)
-    if spent <= model.training_ms / 2:
-        return ""
-    share = spent / model.training_ms
-    return f"Most of the training lies outside of its steps: validation takes {share:.0%} of it."
-
-
 def _tried(situation: Situation) -> str:
     """The step beside one on a ready batch, where both were measured; "" elsewhere."""
     trials = situation.facts.advice_trials

@@ -18,10 +18,11 @@ from keras_perf.advise.notes.fits import fit_notes
 from keras_perf.advise.notes.inference import inference_notes
 from keras_perf.advise.notes.memory.ending import ending_notes
 from keras_perf.advise.notes.trace import trace_details
+from keras_perf.advise.outside_of_steps import about_validation
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.all_rules import combined_speedup, recommendations
 from keras_perf.advise.situation import situation_of
-from keras_perf.advise.verdict import about_validation, verdict_of
+from keras_perf.advise.verdict import verdict_of
 from keras_perf.analyse.hardware.efficiency import Efficiency, efficiency_of
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
 from keras_perf.analyse.training import Training, newest_training
@@ -119,8 +120,7 @@ class Diagnosis:
             form.advice(title, advice.id, gain_of(advice), advice.reason, advice.action)
         form.paragraph(self._closing())
         if not self.summary.facts.calls_only:
-            header, rows = self._parts_table()
-            form.table(header, rows, "Where the time of a step goes")
+            form.table(*self._parts_table(), "Where the time of a step goes")
         for title, header, rows in measured_tables(self.summary):
             form.table(header, rows, title)
         if rows := efficiency_rows(self.efficiency):
