@@ -218,7 +218,7 @@ def _action(chain: Chain, remedies: list[_Remedy]) -> str:
     for stage, names in made_of[1 : until + 1]:
         called = bool(stage.function) or stage.kind in WORK
         arguments = function_of(stage, "your_function") if called else "..."
-        if "parallel-map" in names:
+        if "parallel-map" in names or (stage.kind == "map" and stage.parallel):
             arguments += ", num_parallel_calls=tf.data.AUTOTUNE"
         calls += f".{stage.kind}({arguments})"
         if "cache" in names:

@@ -84,6 +84,13 @@ def test_a_cache_is_told_too_where_memory_is_enough():
     assert small.evidence["changes"] == ("parallel-map",)
 
 
+def test_a_parallel_map_stays_parallel_where_its_cache_is_written():
+    found = validating(SLICES, PARALLEL, BATCH)
+    advice = faster_validation(measured(found, memory_available_mib=1000.0))
+    assert advice.evidence["changes"] == ("cache",)
+    assert "map(decode, num_parallel_calls=tf.data.AUTOTUNE).cache()" in advice.action
+
+
 def test_what_is_random_is_not_cached_and_what_is_python_may_gain_nothing():
     random = validating(SLICES, DECODE | {"random": True}, BATCH)
     found = faster_validation(measured(random, memory_available_mib=1000.0))

@@ -57,7 +57,10 @@ class Place:
         kind = "map" if self.written is None else self.written.kind
         if kind == "flat_map" and self.written is not None and self.written.function == GENERATOR:
             return "tf.data.Dataset.from_generator(...)"
-        return f"dataset.{kind}({function_of(self.written, 'your_function')})"
+        arguments = function_of(self.written, "your_function")
+        if kind == "map" and self.written is not None and self.written.parallel:
+            arguments += ", num_parallel_calls=tf.data.AUTOTUNE"
+        return f"dataset.{kind}({arguments})"
 
 
 @rule("cache", followed=has_stage(*CACHES))
