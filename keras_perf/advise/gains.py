@@ -12,6 +12,7 @@ from keras_perf.advise.eager import (
 )
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel
+from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
 
 PARTS_OF = {
     "callback-bound": ("callbacks",),
@@ -50,8 +51,13 @@ def gain_on_a_ready_batch(situation: Situation) -> float | None:
     return 1 / (1 - saved)
 
 
-def _tried_in_vain(situation: Situation) -> bool:
-    """More steps per execution were tried, and saved nothing of what entering one takes."""
+def _no_cost_of_executions(situation: Situation) -> bool:
+    """More steps per execution saved nothing, or steps are too long for it to be tried.
+
+    Of several long steps in an execution the last one's computing is easily taken for dispatch.
+    """
+    if situation.model.step_ms > LONG_STEP_MS:
+        return True
     trial = situation.facts.trial
     return trial is not None and bool(trial.trials) and trial.steps_per_execution <= trial.present
 
@@ -68,7 +74,7 @@ def gains(situation: Situation) -> dict[str, float]:
         or _gain_without_input(model, situation.share_of_cores)
     }
     for verdict, parts in PARTS_OF.items():
-        if verdict == "dispatch-bound" and _tried_in_vain(situation):
+        if verdict == "dispatch-bound" and _no_cost_of_executions(situation):
             parts = ("other_host",)
         without = replace(model.with_rest(dict.fromkeys(parts, 0.0)), cpu_ms=0.0)
         found[verdict] = gain(without)

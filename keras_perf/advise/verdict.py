@@ -6,6 +6,7 @@ from keras_perf.advise.gains import PARTS_OF, gain_on_a_ready_batch, gains
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import INSIDE, StepModel
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
+from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
 from keras_perf.records.figures import in_ms
 
 WORTHWHILE = 1.05
@@ -132,6 +133,10 @@ def _nothing_else(situation: Situation) -> str:
         "input_wait": "the input wait of {}, which is the fetching of ready batches",
         "dispatch": "dispatch of {}, which more steps per execution did not reduce",
     }
+    if summary.step_ms > LONG_STEP_MS:
+        whatever["dispatch"] = (
+            "dispatch of {}, of which more steps per execution save little where steps are so long"
+        )
     shown = [
         told.format(in_ms(summary.parts[part]))
         for part, told in whatever.items()
@@ -222,6 +227,8 @@ def _because(verdict: str, gain: float, situation: Situation) -> str:
         names = PARTS_OF[verdict]
         spent = sum(summary.parts.get(name, 0.0) for name in names)
         what = " and ".join(name.replace("_", " ") for name in names)
+        if verdict == "compile-bound" and summary.facts.input.shapes_differ:
+            shared = " No more can be had: each length that is left still compiles once."
     without = "compiled" if verdict == "eager-bound" else "without"
     faster = _faster(verdict, gain, situation.model)
     return f"{what}: {in_ms(spent)} of each step; {without}, {faster}.{shared}"

@@ -18,6 +18,7 @@ from keras_perf.advise.notes.fits import fit_notes
 from keras_perf.advise.notes.inference import inference_notes
 from keras_perf.advise.notes.memory.ending import ending_notes
 from keras_perf.advise.notes.trace import trace_details
+from keras_perf.advise.outside_of_steps import about_validation
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.all_rules import combined_speedup, recommendations
 from keras_perf.advise.situation import situation_of
@@ -119,8 +120,7 @@ class Diagnosis:
             form.advice(title, advice.id, gain_of(advice), advice.reason, advice.action)
         form.paragraph(self._closing())
         if not self.summary.facts.calls_only:
-            header, rows = self._parts_table()
-            form.table(header, rows, "Where the time of a step goes")
+            form.table(*self._parts_table(), "Where the time of a step goes")
         for title, header, rows in measured_tables(self.summary):
             form.table(header, rows, title)
         if rows := efficiency_rows(self.efficiency):
@@ -165,13 +165,14 @@ class Diagnosis:
         """What all advice together is to buy, of what: expected, low, high.
 
         The whole training comes first, where what lies between epochs was measured; a step is
-        left out where no advice is on it.
+        left out where no advice is on it, or one is on compiling, which no steady step does.
         """
         together = {}
         of = {each.of for each in self.recommendations}
         if "whole" in of or (of and self.summary.outside):
             together["the whole training"] = self.combined_whole_speedup
-        if "step" in of:
+        compiling = any(each.id == "stable-shapes" for each in self.recommendations)
+        if "step" in of and not compiling:
             together["a step"] = self.combined_speedup
         return together
 
@@ -240,7 +241,7 @@ def diagnosis_of(summary: Summary, rates: Rates = NO_RATES) -> Diagnosis:
     notes = notes_of(situation, verdict, {each.id for each in advice})
     return Diagnosis(
         verdict,
-        " ".join(filter(None, (explanation, load_of_others(summary)))),
+        " ".join(filter(None, (explanation, about_validation(situation), load_of_others(summary)))),
         breakdown,
         advice,
         combined_speedup(situation, advice),

@@ -48,7 +48,7 @@ def _share(diagnosis: Diagnosis) -> str:
     simple = diagnosis.explanation.startswith(f"{what}:") or diagnosis.verdict == "compute-bound"
     if not simple or not spent:
         return diagnosis.explanation
-    takes = "takes" if len(names) == 1 else "take"
+    takes = "take" if len(names) > 1 or what.endswith("s") else "takes"
     return f"{what} {takes} {spent / summary.step_ms:.0%} of a step of {in_ms(summary.step_ms)}"
 
 

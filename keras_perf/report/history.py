@@ -9,13 +9,12 @@ from typing import Any
 from keras_perf.analyse.change import Change, summary_change
 from keras_perf.analyse.resampling import bounds_of, resampled_means
 from keras_perf.analyse.training import measured_trainings
+from keras_perf.records.figures import UNKNOWN
 from keras_perf.records.fit_identity import FitIdentity
 from keras_perf.report.as_json import SCHEMA, change_record, json_text
 from keras_perf.report.run_report import RunReport, report_of
 from keras_perf.report.text.forms import Form, Markdown, Terminal
 from keras_perf.report.trained_programs import program_names
-
-UNKNOWN = "–"
 
 HEADER = (
     "run",

@@ -29,7 +29,8 @@ def label_of(part: str) -> str:
 
 def figure_of(ms: float) -> str:
     """Its milliseconds; one that was not measured lies in compute."""
-    return "in compute" if math.isnan(ms) else f"{ms:.3f}"
+    # Nothing has no sign.
+    return "in compute" if math.isnan(ms) else f"{round(ms, 3) + 0.0:.3f}"
 
 
 def saved_parts(before: Diagnosis, after: Diagnosis) -> pd.DataFrame:

@@ -77,6 +77,25 @@ def test_one_run_is_compared_with_another_and_all_are_sorted(opened):
     assert shown.first.inner_text().endswith("slow")
 
 
+def test_sorting_and_focus_stay_while_the_table_is_made_anew(page, tmp_path):
+    for name, ms in {"quick": 2.0, "slow": 10.0}.items():
+        write_fit(tmp_path / name, step_ms=ms)
+    with tensorboard_on(tmp_path) as address:
+        page.goto(address + TAB)
+        page.locator(RUN).select_option(label="all runs")
+        head = page.get_by_role("columnheader", name="step ms")
+        head.focus()
+        for order in ("ascending", "descending"):
+            page.keyboard.press("Enter")
+            assert head.get_attribute("aria-sort") == order
+        write_fit(tmp_path / "slowest", step_ms=20.0)
+        shown = page.locator("table.runs tbody th")
+        shown.get_by_text("slowest").wait_for()
+        assert shown.first.inner_text().endswith("slowest")
+        assert head.get_attribute("aria-sort") == "descending"
+        assert head.evaluate("head => head === document.activeElement")
+
+
 def test_a_slow_answer_does_not_overwrite_what_was_chosen_meanwhile(opened):
     page, kept = opened("quick"), []
     page.route("**/page?run=long", lambda route: kept.append(route))

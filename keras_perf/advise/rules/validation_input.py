@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from keras_perf.advise.as_written import WORK, function_of, running, where, written_in
@@ -57,12 +57,15 @@ def _followed(facts: RunFacts, advice: Recommendation) -> bool | None:
     if found is None or found.dataset is None:
         return None
     stages = [stage for chain in found.dataset.chains for stage in chain]
-    maps = [stage for stage in stages if stage.kind == "map"]
     made = {
-        "parallel-map": bool(maps) and all(stage.parallel for stage in maps),
+        "parallel-map": _sequential_maps(stages) < advice.evidence["sequential_maps"],
         "cache": any(stage.kind == "cache" for stage in stages),
     }
     return any(made[name] for name in advice.evidence["changes"])
+
+
+def _sequential_maps(stages: Iterable[WrittenStage]) -> int:
+    return sum(stage.kind == "map" and not stage.parallel for stage in stages)
 
 
 @rule("faster-validation", followed=_followed)
@@ -84,7 +87,8 @@ def faster_validation(situation: Situation) -> Recommendation | None:
 
     def change(model: StepModel, optimism: float) -> StepModel:
         left = _left(batch, remedies, optimism)
-        return model.with_outside({"validation": min(1.0, left + UNSURE * -optimism * (1 - left))})
+        left -= UNSURE * optimism * (1 - left)
+        return model.with_outside({"validation": min(1.0, max(0.0, left))})
 
     names = tuple(each.name for each in remedies)
     return predicted(
@@ -93,7 +97,12 @@ def faster_validation(situation: Situation) -> Recommendation | None:
         title=_title(names),
         reason=_reason(found, paces, chain, remedies, spent / model.training_ms),
         action=_action(chain, remedies),
-        evidence={"validation_ms": spent, "share": spent / model.training_ms, "changes": names},
+        evidence={
+            "validation_ms": spent,
+            "share": spent / model.training_ms,
+            "changes": names,
+            "sequential_maps": _sequential_maps(chain),
+        },
         of="whole",
     )
 
@@ -196,7 +205,7 @@ def _reason(
     return (
         f"Validation takes {share:.0%} of the training, and waits for its own input for "
         f"{in_ms(found.per_step_ms('input_wait'))} of the {in_ms(found.step_ms)} of each of its "
-        f"batches, of which {what} takes {in_ms(slowest.ms)}.{where(written)}{held}{kept} "
+        f"batches; {what} takes {in_ms(slowest.ms)} a batch.{where(written)}{held}{kept} "
         "What it tells stays the same."
     )
 
@@ -209,7 +218,7 @@ def _action(chain: Chain, remedies: list[_Remedy]) -> str:
     for stage, names in made_of[1 : until + 1]:
         called = bool(stage.function) or stage.kind in WORK
         arguments = function_of(stage, "your_function") if called else "..."
-        if "parallel-map" in names:
+        if "parallel-map" in names or (stage.kind == "map" and stage.parallel):
             arguments += ", num_parallel_calls=tf.data.AUTOTUNE"
         calls += f".{stage.kind}({arguments})"
         if "cache" in names:

@@ -3,6 +3,7 @@
 
 import { ADDITIONS, SHEETS } from "./cards.js";
 import { made } from "./elements.js";
+import { focusAgain, focusedIn } from "./focus.js";
 import { followTheme } from "./theme.js";
 
 const LOOK_AGAIN_MS = 5000;
@@ -113,10 +114,12 @@ async function show(state, isChosen) {
   // Of a parsed document no script runs.
   const parsed = new DOMParser().parseFromString(text, "text/html");
   const open = [...content.querySelectorAll("details")].map((each) => each.open);
+  const focused = focusedIn(content);
   content.replaceChildren(...parsed.body.children);
   content.querySelectorAll("details").forEach((each, place) => { each.open = open[place] ?? false; });
   const runs = chosen.run === ALL ? [] : names;
   for (const addition of ADDITIONS) addition(content, { at, runs });
+  focusAgain(content, focused);
   shown = state;
 }
 

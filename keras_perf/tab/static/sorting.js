@@ -1,4 +1,6 @@
-// The table of all runs, sorted by the column whose head is clicked.
+// The table of all runs, sorted by the column whose head is clicked; also when it is made anew.
+
+let chosen = null; // The column's name, and whether the largest comes first.
 
 export function addSorting(content) {
   content.querySelectorAll("table.runs").forEach(addSortingTo);
@@ -9,13 +11,18 @@ function addSortingTo(table) {
   heads.forEach((head, column) => {
     head.classList.add("sorts");
     head.tabIndex = 0;
-    head.onclick = () => sort(table, heads, column);
+    head.onclick = () => {
+      const down = head.getAttribute("aria-sort") === "ascending";
+      chosen = { name: head.textContent, down };
+      sort(table, heads, column, down);
+    };
     head.onkeydown = (event) => { if (event.key === "Enter") head.onclick(); };
   });
+  const column = heads.findIndex((head) => head.textContent === chosen?.name);
+  if (column >= 0) sort(table, heads, column, chosen.down);
 }
 
-function sort(table, heads, column) {
-  const down = heads[column].getAttribute("aria-sort") === "ascending";
+function sort(table, heads, column, down) {
   heads.forEach((head) => head.removeAttribute("aria-sort"));
   heads[column].setAttribute("aria-sort", down ? "descending" : "ascending");
   const cell = (row) => row.cells[column].textContent;

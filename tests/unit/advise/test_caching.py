@@ -39,6 +39,13 @@ def test_a_cache_stands_before_what_is_random_and_saves_what_is_before_it():
     assert advice.evidence["size_mib"] == pytest.approx(100.0)
 
 
+def test_a_parallel_map_stays_parallel_where_its_cache_is_written():
+    stages = [stage("TensorSlice", 0.1)]
+    stages += [stage("ParallelMap", 12.0, parallelism=2, bytes_per_batch=MIB), stage("Batch", 0.5)]
+    advice = cached([SLICES, DECODE | {"parallel": True}, BATCH], stages)
+    assert "map(decode, num_parallel_calls=tf.data.AUTOTUNE).cache()" in advice.action
+
+
 def test_a_generator_is_cached_as_it_is_written():
     generator = {"kind": "flat_map", "function": "flat_map_fn", "python": True}
     stages = [stage("FromTensor", 0.1), stage("Generator", 6.0)]

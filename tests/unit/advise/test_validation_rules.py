@@ -67,7 +67,7 @@ def test_the_map_of_the_validation_is_told_to_run_in_parallel_by_its_file_and_li
     assert (advice.id, advice.of) == ("faster-validation", "whole")
     assert advice.reason == (
         "Validation takes 50% of the training, and waits for its own input for 8 ms of the 10 ms "
-        "of each of its batches, of which map(decode) takes 8 ms. Its function decode is in "
+        "of each of its batches; map(decode) takes 8 ms a batch. Its function decode is in "
         "train.py, line 12. What it tells stays the same."
     )
     assert "source.map(decode, num_parallel_calls=tf.data.AUTOTUNE)  # then" in advice.action
@@ -82,6 +82,13 @@ def test_a_cache_is_told_too_where_memory_is_enough():
     assert advice.predicted_speedup == pytest.approx(20 / (10 + 10 * left))
     small = faster_validation(measured(SEQUENTIAL, memory_available_mib=30.0))
     assert small.evidence["changes"] == ("parallel-map",)
+
+
+def test_a_parallel_map_stays_parallel_where_its_cache_is_written():
+    found = validating(SLICES, PARALLEL, BATCH)
+    advice = faster_validation(measured(found, memory_available_mib=1000.0))
+    assert advice.evidence["changes"] == ("cache",)
+    assert "map(decode, num_parallel_calls=tf.data.AUTOTUNE).cache()" in advice.action
 
 
 def test_what_is_random_is_not_cached_and_what_is_python_may_gain_nothing():
@@ -138,6 +145,22 @@ def test_a_later_run_shows_that_it_was_followed():
     assert later(SLICES, DECODE, {"kind": "cache"}) is True
     assert later(SLICES, DECODE, BATCH) is False
     assert FOLLOWED[advice.id](facts_of({}), advice) is None
+
+
+def test_a_map_that_was_mended_counts_where_another_is_left_as_it_was():
+    cheap = {"kind": "map", "function": "cheap"}
+    running = [stage("TensorSlice", 0.0), stage("Map", 8.0), stage("Map", 0.1), stage("Batch", 0.1)]
+    found = validating(SLICES, DECODE, cheap, BATCH, stages=running)
+    advice = faster_validation(measured(found))
+    later = facts_of({"inference": {"validation": validating(SLICES, PARALLEL, cheap, BATCH)}})
+    assert FOLLOWED[advice.id](later, advice) is True
+
+
+def test_of_a_validation_that_only_waits_no_less_than_nothing_is_left():
+    only = validating(SLICES, DECODE, BATCH, parts={"input_wait": 1.0, "compute": 0.0}, calls=50)
+    advice = faster_validation(measured(only, 1000.0, memory_available_mib=1000.0))
+    # A step of 10 ms is left of 1010.
+    assert 1.0 < advice.predicted_speedup < advice.high <= 101.0
 
 
 # -- batches -----------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import pytest
 from hand_built import H200, between_epochs, situation, stage, summary
 
 from keras_perf.advise.gains import gains
+from keras_perf.advise.outside_of_steps import about_validation
 from keras_perf.advise.situation import Situation, situation_of
 from keras_perf.advise.verdict import gain_between_epochs, verdict_of
 from keras_perf.analyse.summary import ENOUGH_STEPS
@@ -354,3 +355,25 @@ def test_a_pipeline_that_works_all_the_time_paces_a_step_that_waits_a_little():
     )
     assert found.model.produce_ms == 10.0
     assert verdict_of(found)[0] == "input-bound"
+
+
+def test_what_executions_cost_is_no_verdict_where_steps_are_too_long_for_it():
+    found = situation(input_wait=0.0, compute=150.0, dispatch=50.0)
+    verdict, because = verdict_of(found)
+    assert verdict == "compute-bound"
+    assert "dispatch of 50 ms, of which more steps per execution save little" in because
+
+
+def test_where_lengths_are_left_to_compile_the_verdict_says_that_no_more_can_be_had():
+    context = {"shapes_differ": True}
+    _, because = verdict_of(
+        situation(input_wait=0.0, compute=6.0, compile=3.0, callbacks=1.0, context=context)
+    )
+    assert because.endswith(" No more can be had: each length that is left still compiles once.")
+
+
+@pytest.mark.parametrize(("ms", "said"), [(30.0, "validation takes 75% of it."), (5.0, "")])
+def test_most_of_the_training_being_validation_is_told(ms, said):
+    found = situation(input_wait=0.0, compute=10.0, context=between_epochs(ms))
+    assert about_validation(found).endswith(said)
+    assert bool(about_validation(found)) == bool(said)

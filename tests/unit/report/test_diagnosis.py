@@ -307,6 +307,13 @@ def test_where_shapes_differ_the_notes_say_how_compiling_is_told():
     assert not any("XLA" in note for note in diagnosis_of(summary(**FAST)).notes)
 
 
+def test_where_compiling_is_to_go_no_gain_of_a_step_is_told():
+    measured = summary(**SLOW_INPUT | {"compile": 20.0})
+    found = diagnosis_of(measured)
+    assert {advice.of for advice in found.recommendations} == {"step", "whole"}
+    assert list(found.predicted_together) == ["the whole training"]
+
+
 def test_thin_data_give_figures_but_no_advice():
     found = diagnosis_of(summary(10, **SLOW_INPUT))
     assert found.verdict == "inconclusive"

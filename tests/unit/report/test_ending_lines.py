@@ -53,3 +53,10 @@ def test_names_cannot_steer_a_terminal_or_a_shell():
     *_, where = lines(diagnosis_of(summary(**FAST)), "a b\x1b[31m; rm x")
     assert "\x1b" not in where
     assert "keras-perf report 'a b\\x1b[31m; rm x'," in where
+
+
+def test_of_callbacks_it_is_told_what_they_take():
+    found = summary(input_wait=0.0, compute=1.0, callbacks=9.0)
+    assert lines(diagnosis_of(found))[0].startswith(
+        "keras_perf: callback-bound: callbacks take 90% of a step of 10 ms"
+    )

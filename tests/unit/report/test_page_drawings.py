@@ -303,6 +303,14 @@ def test_a_long_name_stays_in_its_box_and_is_whole_on_demand():
     assert f"{name}()" in box.find("title").text
 
 
+def test_what_a_stage_does_stays_in_its_box_and_is_whole_on_demand():
+    slow = stage("Shuffle", 1234.5, inputs=0, buffer_size=10_000, buffered=9_999)
+    [drawn] = pipeline_graphs(report({"stages": [slow]}))
+    box = drawn.find("g")
+    assert said(box, "told") == ["▶ sets the pace; 1,234 ms work, 1 thread"]
+    assert "1 thread; buffer 9,999 of 10,000" in box.find("title").text
+
+
 # -- what was tried ----------------------------------------------------------------------
 
 

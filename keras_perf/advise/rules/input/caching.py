@@ -57,7 +57,10 @@ class Place:
         kind = "map" if self.written is None else self.written.kind
         if kind == "flat_map" and self.written is not None and self.written.function == GENERATOR:
             return "tf.data.Dataset.from_generator(...)"
-        return f"dataset.{kind}({function_of(self.written, 'your_function')})"
+        arguments = function_of(self.written, "your_function")
+        if kind == "map" and self.written is not None and self.written.parallel:
+            arguments += ", num_parallel_calls=tf.data.AUTOTUNE"
+        return f"dataset.{kind}({arguments})"
 
 
 @rule("cache", followed=has_stage(*CACHES))
@@ -73,7 +76,9 @@ def cache(situation: Situation) -> Recommendation | None:
     if not size_mib or size_mib > (facts.machine.memory_available_mib or 0.0) / 2:
         return None
     warmup = facts.outside.warmup_steps if facts.outside is not None else 0
-    first_pass = max(0.0, place.steps - warmup) / situation.summary.steps
+    # Trials and captures leave out steps, mostly of the first pass.
+    measured = max(situation.summary.steps, facts.length.steps - warmup)
+    first_pass = max(0.0, place.steps - warmup) / measured
     epoch_steps = facts.length.epoch_steps or place.steps
 
     def change(model: StepModel, optimism: float) -> StepModel:
