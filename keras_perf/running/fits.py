@@ -101,6 +101,9 @@ class ObservedFits:
         named: Mapping[str, Any],
     ) -> _BegunFit | None:
         """The `fit` with our callbacks; None where it is to run as it is."""
+        if self._keras is None:
+            # Removed, and called still by whoever has wrapped it.
+            return None
         # A child process that was forked is not observed, nor is a fit inside another one.
         if os.getpid() != self._process or getattr(self._thread, "in_fit", False):
             return None

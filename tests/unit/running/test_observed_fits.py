@@ -207,6 +207,22 @@ def test_another_s_fit_in_place_of_ours_stays(watched):
     assert watched.keras.Model.fit is theirs
 
 
+def test_a_fit_that_another_s_calls_runs_as_it_is_after_the_end(watched):
+    ours = watched.keras.Model.fit
+    watched.keras.Model.fit = lambda *given: ours(*given)
+    watched.fits.remove()
+    assert watched.keras.Model().fit("data") == "data"
+    assert watched.made == watched.said == []
+
+
+@pytest.mark.timeout(20)
+def test_a_link_that_leads_nowhere_is_no_log_directory(watched):
+    watched.folder.symlink_to("missing")
+    assert watched.keras.Model().fit("data") == "data"
+    [line] = watched.said
+    assert "FileExistsError" in line
+
+
 @pytest.fixture
 def a_keras_to_import(tmp_path, monkeypatch):
     monkeypatch.delitem(sys.modules, "keras", raising=False)
