@@ -109,17 +109,21 @@ class ObservedFits:
             return None
         try:
             arguments = signature.bind(model, *args, **named)
+        except TypeError:
+            # Not what `fit` takes: Keras says so.
+            return None
+        log_dir = None
+        try:
             given = arguments.arguments.get("callbacks")
             if self._is_to_run_as_it_is(given):
                 return None
             log_dir = self._directories.next()
             ours = self._callbacks(log_dir)
             begun = _BegunFit(log_dir, ours, arguments, _with(given, ours, model, self._keras))
-        except TypeError:
-            # Not what `fit` takes: Keras says so.
-            return None
         except Exception as error:  # noqa: BLE001  the program goes on
             self._not(f"{type(error).__name__}: {error}")
+            if log_dir is not None:
+                self._directories.leave_no_empty(log_dir)
             return None
         self._thread.in_fit = True
         return begun
