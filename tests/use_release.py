@@ -117,7 +117,7 @@ class Room:
 
     def use(self, version: str) -> None:
         """As a user does."""
-        for command in ("demo", "report", "compare", "history", "template", "launch"):
+        for command in ("run", "demo", "report", "compare", "history", "template", "launch"):
             assert "usage:" in self.run("keras-perf", command, "--help")
         self.run("python", "-c", TRAINING)
         assert "input wait" in self.run("keras-perf", "report", "logs/run")

@@ -27,6 +27,8 @@ def register(shell: Any) -> None:
         return run_cell(shell, line, cell)
 
     keras_perf.__doc__ = _arguments().format_help()
+    # A semicolon at the cell's end hides its value, as elsewhere; older IPythons ask for nothing.
+    vars(keras_perf)["_ipython_magic_output_can_be_silenced"] = True
     shell.register_magic_function(keras_perf, magic_kind="cell", magic_name="keras_perf")
 
 

@@ -45,6 +45,9 @@ class FitDirectories:
                 try:
                     made.mkdir(parents=True)
                 except FileExistsError:
+                    if not os.path.lexists(made):
+                        # A link that leads nowhere is in the way of a folder above it.
+                        raise
                     continue
                 return str(made)
 

@@ -101,22 +101,29 @@ class ObservedFits:
         named: Mapping[str, Any],
     ) -> _BegunFit | None:
         """The `fit` with our callbacks; None where it is to run as it is."""
+        if self._keras is None:
+            # Removed, and called still by whoever has wrapped it.
+            return None
         # A child process that was forked is not observed, nor is a fit inside another one.
         if os.getpid() != self._process or getattr(self._thread, "in_fit", False):
             return None
         try:
             arguments = signature.bind(model, *args, **named)
+        except TypeError:
+            # Not what `fit` takes: Keras says so.
+            return None
+        log_dir = None
+        try:
             given = arguments.arguments.get("callbacks")
             if self._is_to_run_as_it_is(given):
                 return None
             log_dir = self._directories.next()
             ours = self._callbacks(log_dir)
             begun = _BegunFit(log_dir, ours, arguments, _with(given, ours, model, self._keras))
-        except TypeError:
-            # Not what `fit` takes: Keras says so.
-            return None
         except Exception as error:  # noqa: BLE001  the program goes on
             self._not(f"{type(error).__name__}: {error}")
+            if log_dir is not None:
+                self._directories.leave_no_empty(log_dir)
             return None
         self._thread.in_fit = True
         return begun

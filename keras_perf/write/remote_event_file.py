@@ -8,6 +8,7 @@ before it ends, and the network is busy for at most a twentieth of the time.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import logging
 import shutil
@@ -51,13 +52,17 @@ class RemoteEventFile:
         self._closes = threading.Event()
         self._copied_bytes = 0
         self._failed = False
+        file = None
         try:
-            self._file = EventFile(str(self._staging), **options)
+            file = self._file = EventFile(str(self._staging), **options)
             [self._local] = self._staging.iterdir()
             self._remote = RemotePath.of(folder) / self._local.name
             self._remote.parent.make_folder()
             self._copy()
         except BaseException:
+            if file is not None:
+                with contextlib.suppress(Exception):
+                    file.close()
             shutil.rmtree(self._staging, ignore_errors=True)
             raise
         self._thread = threading.Thread(target=self._keep_copying, daemon=True)

@@ -61,6 +61,10 @@ def test_the_diagnosis_is_shown_and_the_cell_gives_what_it_gives(shell, shown, t
     assert (tmp_path / "logs" / "notebook" / "fit_1").is_dir()
 
 
+def test_a_semicolon_at_the_end_hides_the_value(shell, shown):
+    assert shell.run_cell_magic("keras_perf", "", f"{CELL.rstrip()};\n") is None
+
+
 def test_of_several_fits_one_is_shown_below_a_line_for_each(shell, shown, capsys):
     shell.run_cell_magic("keras_perf", "--log-dir 'my logs'", CELL + CELL)
     assert len(shown) == 1

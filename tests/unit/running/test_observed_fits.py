@@ -142,16 +142,18 @@ def test_what_fit_raises_comes_through_and_the_next_one_is_observed(watched):
     assert len(watched.made) == 2
 
 
-def test_our_own_failure_leaves_fit_as_it_is(watched, monkeypatch):
+@pytest.mark.parametrize("error", [OSError("no space"), TypeError("no float")])
+def test_our_own_failure_leaves_fit_as_it_is(watched, monkeypatch, error):
     def fails(_):
-        raise OSError("no space")
+        raise error
 
     monkeypatch.setattr(watched.fits, "_callbacks", fails)
     model = watched.keras.Model()
     for _ in range(2):
         model.fit("data")
     assert model.seen is None
-    assert watched.said == ["a fit is not observed: OSError: no space."]
+    assert watched.said == [f"a fit is not observed: {type(error).__name__}: {error}."]
+    assert not list(watched.folder.iterdir())
 
 
 def test_a_program_with_callbacks_of_ours_is_left_alone(watched, monkeypatch):
@@ -205,6 +207,22 @@ def test_another_s_fit_in_place_of_ours_stays(watched):
     watched.keras.Model.fit = theirs = lambda self: None
     watched.fits.remove()
     assert watched.keras.Model.fit is theirs
+
+
+def test_a_fit_that_another_s_calls_runs_as_it_is_after_the_end(watched):
+    ours = watched.keras.Model.fit
+    watched.keras.Model.fit = lambda *given: ours(*given)
+    watched.fits.remove()
+    assert watched.keras.Model().fit("data") == "data"
+    assert watched.made == watched.said == []
+
+
+@pytest.mark.timeout(20)
+def test_a_link_that_leads_nowhere_is_no_log_directory(watched):
+    watched.folder.symlink_to("missing")
+    assert watched.keras.Model().fit("data") == "data"
+    [line] = watched.said
+    assert "FileExistsError" in line
 
 
 @pytest.fixture

@@ -120,8 +120,10 @@ def test_what_cannot_be_copied_at_the_end_is_kept_and_named(url, temporary, copi
 
 def test_a_file_that_cannot_be_made_leaves_nothing(url, temporary, copies):
     copies.fails = OSError(13, "no access")
+    before = set(threading.enumerate())
     with pytest.raises(PermissionError):
         RunWriter(url)
+    assert set(threading.enumerate()) <= before
     assert not list(Path(temporary).iterdir())
 
 
