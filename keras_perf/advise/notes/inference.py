@@ -20,6 +20,9 @@ NOTICED = 0.05
 MUCH = 0.3
 """Share of a call's time that a cause is named from."""
 
+EXPLAINS = 0.1
+"""Of the wait for a batch: a stage that takes less is not what it waits for."""
+
 MOSTLY = 0.5
 """Of tiny predictions, what lies beside the model's own work."""
 
@@ -86,9 +89,12 @@ def _input(kind: str, who: str, found: Inference, pool: int) -> Iterator[str]:
         )
     if paces := paces_of(found.stages, pool):
         slowest = max(paces, key=lambda pace: pace.ms)
-        named = _as_the_user_calls_it(slowest, found, paces)
-        told.append(f"Its slowest stage is {named}, {in_ms(slowest.ms)} a batch.")
-    yield " ".join([*told, _remedy(found)])
+        if slowest.ms >= EXPLAINS * wait_ms:
+            named = _as_the_user_calls_it(slowest, found, paces)
+            told.append(f"Its slowest stage is {named}, {in_ms(slowest.ms)} a batch.")
+    if found.batch_size is None:
+        told.append(_remedy(found))
+    yield " ".join(told)
 
 
 def _as_the_user_calls_it(

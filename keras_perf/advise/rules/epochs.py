@@ -57,9 +57,11 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
             f"model.fit(..., validation_steps=batches // {RARER})  # of your validation batches"
         )
     validated = situation.facts.inference.get(VALIDATION)
-    batches = (
-        {"batches": validated.steps / validated.calls} if validated and validated.calls else {}
-    )
+    data = {}
+    if validated is not None and validated.calls:
+        data["batches"] = validated.steps / validated.calls
+        if validated.examples:
+            data["examples"] = validated.examples / validated.calls
     return predicted(
         model,
         change,
@@ -75,7 +77,7 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
             "share": spent / model.training_ms,
             "present": present,
             "advised": advised,
-            **batches,
+            **data,
         },
         of="whole",
     )

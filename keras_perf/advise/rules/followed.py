@@ -26,10 +26,16 @@ def has_stage(*names: str) -> Callable[[RunFacts, Recommendation], bool]:
     return has
 
 
+def is_cached(facts: RunFacts, advice: Recommendation) -> bool:
+    """A cache runs, or is written: tf.data does not show one that is before a shuffle."""
+    stages = [stage for chain in facts.input.chains for stage in chain]
+    return has_stage(*CACHES)(facts, advice) or any(stage.kind == "cache" for stage in stages)
+
+
 def maps_in_parallel(facts: RunFacts, advice: Recommendation) -> bool | None:
     """Some map does; not known where all of them lie before a filled cache."""
     stages = [stage for stage in facts.input.stages if "Map" in stage.name]
-    if not stages and has_stage(*CACHES)(facts, advice):
+    if not stages and is_cached(facts, advice):
         return None
     return any(s.parallelism > 1 or s.name.startswith("Parallel") for s in stages)
 
@@ -78,11 +84,14 @@ def has_kernel_threads(facts: RunFacts, _: Recommendation) -> bool:
 
 
 def validates_less(facts: RunFacts, advice: Recommendation) -> bool | None:
-    """More rarely, or on fewer batches; not known where no epoch ended, or of batches nothing."""
+    """More rarely, or on less data; not known where no epoch ended, or of batches nothing."""
     outside, validated = facts.outside, facts.inference.get(VALIDATION)
     if outside is None or not outside.epoch_gaps:
         return None
     before, now = advice.evidence.get("batches"), _batches(validated)
+    if advice.evidence.get("examples") and validated is not None and validated.examples:
+        # Larger batches are fewer, of the same examples.
+        before, now = advice.evidence["examples"], validated.examples / max(1, validated.calls)
     if not outside.validations or (before and now and now < CLEARLY_LESS * before):
         return True
     present = outside.epoch_gaps / outside.validations

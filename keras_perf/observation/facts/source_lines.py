@@ -37,7 +37,7 @@ def source_of(function: Any, name: str | None = None) -> SourceLine | None:
         None of what is built in, of Keras's and TensorFlow's own, and of code that was typed in.
     """
     try:
-        code = _code(function)
+        code = code_of(function)
         if code is None or code.co_filename.startswith(LIBRARIES):
             return None
         file = _told(code.co_filename)
@@ -49,7 +49,8 @@ def source_of(function: Any, name: str | None = None) -> SourceLine | None:
     return SourceLine(file, max(1, code.co_firstlineno), own if name is None else name)
 
 
-def _code(function: Any) -> CodeType | None:
+def code_of(function: Any) -> CodeType | None:
+    """Of the function inside all wrappers; None of what is not written in Python."""
     for _ in range(MOST_WRAPPERS):
         if isinstance(function, FunctionType):
             inner = getattr(function, "__wrapped__", None)

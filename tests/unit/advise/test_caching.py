@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hand_built import FITS_IN_MEMORY, situation, stage
+from hand_built import FITS_IN_MEMORY, facts_of, situation, stage
 
 from keras_perf.advise.recommendation import Recommendation
+from keras_perf.advise.rules.all_rules import FOLLOWED
 from keras_perf.advise.rules.input.caching import cache
 
 MIB = 2.0**20
@@ -130,3 +131,10 @@ def test_work_of_a_small_share_of_a_step_is_not_kept(work_ms, kept):
     context = FITS_IN_MEMORY | {"dataset": {"chains": [[SLICES, DECODE]]}}
     run = situation(input_wait=20.0, compute=262.0, stages=stages, context=context)
     assert (cache(run) is not None) is kept
+
+
+@pytest.mark.parametrize(("kind", "followed"), [("cache", True), ("map", False)])
+def test_a_cache_that_is_written_is_followed_though_tf_data_does_not_show_it(kind, followed):
+    advice = cached([SLICES, DECODE], [stage("Map", 5.0, bytes_per_batch=MIB)])
+    later = {"dataset": {"chains": [[SLICES, {"kind": kind}, SHUFFLE]]}}
+    assert FOLLOWED[advice.id](facts_of(later), advice) is followed

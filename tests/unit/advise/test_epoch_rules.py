@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hand_built import assert_predicts, between_epochs, situation
 from hypothesis import given, settings
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.epochs import amortize_epoch_callback, rarer_validation
+from keras_perf.advise.rules.followed import validates_less
 
 # -- rarer-validation --------------------------------------------------------------------
 
@@ -34,6 +37,20 @@ def test_validation_as_long_as_training_is_told_to_be_rarer():
         "present": 1,
         "advised": 5,
     }
+
+
+@pytest.mark.parametrize(("examples", "followed"), [(3200.0, False), (640.0, True)])
+def test_larger_batches_of_the_same_examples_are_no_rarer_validation(examples, followed):
+    def of(steps: int, examples: float) -> dict[str, Any]:
+        found = {"calls": 2, "executions": steps, "steps": steps, "spent_s": 1.0, "parts_s": {}}
+        return between_epochs(10.0) | {
+            "epochs": 5,
+            "inference": {"validation": found | {"examples": examples}},
+        }
+
+    advice = rarer_validation(situation(compute=10.0, context=of(800, 3200.0)))
+    later = situation(compute=10.0, context=of(200, examples)).facts
+    assert validates_less(later, advice) is followed
 
 
 def test_validation_that_is_rare_already_is_told_to_be_rarer_still():

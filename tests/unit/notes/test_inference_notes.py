@@ -53,6 +53,11 @@ def test_a_validation_that_waits_is_told_of_its_own_pipeline():
     ]
 
 
+def test_of_arrays_no_stage_is_blamed_that_takes_no_time():
+    [note] = said("validation", WAITS | {"batch_size": 16, "stages": [stage("FromTensor", 0.0)]})
+    assert note.endswith("which advice on the training's does not change.")
+
+
 def test_what_the_dataset_has_is_not_advised():
     [note] = said("validation", WAITS | written("parallel map", "cache", "prefetch"))
     assert "would help" in note

@@ -218,3 +218,11 @@ def test_the_notes_stand_in_the_diagnosis_and_are_no_recommendations():
 def test_without_a_look_at_the_dataset_there_are_no_notes(context):
     run = summary(input_wait=5.0, compute=5.0, context=context)
     assert list(order_notes(run, "input-bound", ())) == []
+
+
+def test_a_map_that_decodes_and_draws_is_to_be_split_for_a_cache():
+    both = {"random": True, "one_at_a_time": True}
+    [note] = notes(written("tensor_slice map!(load) batch", **both), verdict="input-bound")
+    assert note.endswith("with cache() between: map(read).cache().map(draw).")
+    cached = written("tensor_slice map!(load) batch cache", **both)
+    assert not any("Split" in each for each in notes(cached, verdict="input-bound"))

@@ -52,6 +52,7 @@ def order_notes(summary: Summary, verdict: str, advised: Collection[str]) -> Ite
     for chain in chains:
         if again:
             yield from _filter_after_cache(chain)
+            yield from _reads_and_draws(chain)
         if not {"interleave", "cache"} & set(advised):
             yield from _files(chain, summary)
         if not measured:
@@ -117,6 +118,17 @@ def _filter_after_cache(chain: Chain) -> Iterator[str]:
             yield (
                 f"{_placed(stage)} comes after {cache}: what it drops stays in memory, and is "
                 f"dropped again in every epoch. Put {_told(stage)} before {cache}."
+            )
+
+
+def _reads_and_draws(chain: Chain) -> Iterator[str]:
+    """One function does what is the same in every pass and what is not, so neither is cached."""
+    for stage in () if _places(chain, ("cache",)) else chain:
+        if stage.kind == "map" and stage.random and (stage.reads_files or stage.one_at_a_time):
+            yield (
+                f"{_placed(stage)} reads or decodes, and draws random numbers: a cache behind it "
+                "would repeat the first epoch's draws. Split it in two, with cache() between: "
+                "map(read).cache().map(draw)."
             )
 
 

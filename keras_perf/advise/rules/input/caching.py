@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from keras_perf.advise.as_written import WORK, function_of, running, runs_as, where
 from keras_perf.advise.recommendation import Recommendation, predicted
-from keras_perf.advise.rules.followed import CACHES, has_stage
+from keras_perf.advise.rules.followed import is_cached
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import UNSEEN_INSIDE, Situation
 from keras_perf.advise.step_model import StepModel
@@ -63,7 +63,7 @@ class Place:
         return f"dataset.{kind}({arguments})"
 
 
-@rule("cache", followed=has_stage(*CACHES))
+@rule("cache", followed=is_cached)
 def cache(situation: Situation) -> Recommendation | None:
     """Every pass through the data does the same preparation again."""
     facts, model = situation.facts, situation.model

@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_perf.observation.facts.input.file_systems import file_systems
+from keras_perf.observation.facts.input.python_draws import draws_in_python
 from keras_perf.observation.facts.source_lines import source_of
 from keras_perf.observers.asking import unwarned
 from keras_perf.records.run.input.pipeline import Chain, WrittenPipeline, WrittenStage
@@ -59,7 +60,7 @@ def dataset_graph(dataset: Any) -> WrittenPipeline | None:
 
     What it cannot see: a map's own argument `deterministic`; what tf.data makes of the stages (it
     fuses some, and runs stateless maps in parallel); operations inside a `tf.function` that a
-    stage's function calls, and Python.
+    stage's function calls, and Python, but for the names in its code.
     """
     if not isinstance(dataset, tf.data.Dataset):
         return None
@@ -117,19 +118,22 @@ def _stage(node: Any, inputs: Any) -> WrittenStage:
         # What it does is done in functions further in: in those of a dataset that it runs for
         # each element, or of a branch.
         types |= {each for function in functions for each in _types_further_in(function)}
+    python = bool(types & PYTHON)
+    # Without the private `_func` advice names no line of the user's program, and what Python code
+    # draws at random is not known.
+    written = getattr(wrappers[0], "_func", None) if wrappers else None
     elements = int(inputs[0].cardinality()) if len(inputs) == 1 else tf.data.UNKNOWN_CARDINALITY
     return WrittenStage(
         kind=re.sub(r"(?<!^)(?=[A-Z])", "_", kind).lower(),
         function=_name(functions[0]) if functions else "",
         parallel=name.startswith("Parallel"),
         stateful=any(operation.op_def.is_stateful for operation in operations),
-        random=any("Random" in each for each in types),
-        python=bool(types & PYTHON),
+        random=any("Random" in each for each in types) or (python and draws_in_python(written)),
+        python=python,
         one_at_a_time=any(each.startswith(ONE_AT_A_TIME) for each in types),
         reads_files="ReadFile" in types or any(each.startswith(READERS) for each in types),
         elements=elements if elements >= 0 else None,
-        # Without the private `_func` advice names no line of the user's program.
-        source=source_of(getattr(wrappers[0], "_func", None)) if wrappers else None,
+        source=source_of(written) if wrappers else None,
         buffer=_buffer(node, elements) if kind == "Shuffle" else None,
     )
 

@@ -62,9 +62,9 @@ class WrittenStage:
     """One stage of a dataset as the user wrote it.
 
     `kind` is `shuffle`, `batch`, `map`, …; `function` the name of the user's function; of it is
-    known whether it is `stateful`, `random`, `reads_files`, runs `python` and works on
-    `one_at_a_time`, as decoding does. `elements` is how many the stage is given, `buffer` how many
-    a shuffle holds; None if unknown. `source` is where the function stands.
+    known whether it is `stateful`, `random` (also in Python), `reads_files`, runs `python` and
+    works on `one_at_a_time`, as decoding does. `elements` is how many the stage is given, `buffer`
+    how many a shuffle holds; None if unknown. `source` is where the function stands.
     """
 
     kind: str = needed(text)
