@@ -45,7 +45,8 @@ def draws_in_python(function: Any) -> bool:
 
 def _reached(function: Any) -> Iterator[Any]:
     """The function and all that it names, and so on, through the user's own code."""
-    pending, seen = [function], set()
+    pending: list[Any] = [function]
+    seen: set[int] = set()
     while pending and len(seen) < MOST:
         each = pending.pop(0)
         if id(each) in seen:
