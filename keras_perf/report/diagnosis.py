@@ -47,8 +47,8 @@ class Diagnosis:
         verdict: `input-bound`, `callback-bound`, `dispatch-bound`, `compile-bound`,
             `eager-bound`, `communication-bound`, `compute-bound` or `inconclusive`.
         explanation: the sentence behind it, and what other processes' CPU load does to it.
-        breakdown: milliseconds per step by part; the parts add up to `step`. One in
-            `not_measured` lies in `compute` and adds 0. All is NaN where no step was measured.
+        breakdown: milliseconds per step by part; the parts that were measured add up to `step`.
+            One that could not be measured is NaN, is named in `notes`, and lies in `compute`.
         recommendations: best first.
         combined_speedup: what all of them buy a step together: expected, low, high.
         combined_whole_speedup: the same for the whole training, with what lies between epochs.
@@ -83,21 +83,12 @@ class Diagnosis:
 
         A part that was not measured is NaN.
         """
-        rows = [(part, self.measured_ms(part), self._share(part)) for part in PARTS]
+        rows = [(part, self.breakdown[part], self._share(part)) for part in PARTS]
         return pd.DataFrame(rows, columns=["part", "ms_per_step", "share"])
-
-    @property
-    def not_measured(self) -> tuple[str, ...]:
-        """The parts of a step that could not be measured and lie in `compute`."""
-        return tuple(part for part in PARTS if part not in self.summary.parts)
-
-    def measured_ms(self, part: str) -> float:
-        """A part of a step, or the `step`; NaN where it was not measured."""
-        return math.nan if part in self.not_measured else self.breakdown[part]
 
     def _share(self, part: str) -> float:
         step = self.breakdown["step"]
-        return self.measured_ms(part) / step if step else 0.0
+        return self.breakdown[part] / step if step else 0.0
 
     def with_details(self) -> Diagnosis:
         """The same with its details among the notes."""
@@ -129,7 +120,8 @@ class Diagnosis:
             form.advice(title, advice.id, gain_of(advice), advice.reason, advice.action)
         form.paragraph(self._closing())
         if not self.summary.facts.calls_only:
-            form.table(*self._parts_table(), "Where the time of a step goes")
+            header, rows = self._parts_table()
+            form.table(header, rows, "Where the time of a step goes")
         for title, header, rows in measured_tables(self.summary):
             form.table(header, rows, title)
         if rows := efficiency_rows(self.efficiency):
@@ -143,7 +135,7 @@ class Diagnosis:
             return ["part of a step", "ms"], [["step", UNKNOWN]]
         rows = []
         for part in PARTS:
-            ms = self.measured_ms(part)
+            ms = self.breakdown[part]
             measured = not math.isnan(ms)
             figures = [f"{ms:.3f}", f"{self._share(part):.0%}"] if measured else ["in compute", ""]
             rows.append([part.replace("_", " "), *figures])
@@ -244,8 +236,8 @@ def diagnosis_of(summary: Summary, rates: Rates = NO_RATES) -> Diagnosis:
     situation = situation_of(summary)
     verdict, explanation = verdict_of(situation)
     advice = recommendations(situation) if summary.steps >= ENOUGH_STEPS else ()
-    breakdown = {part: summary.parts.get(part, 0.0) for part in PARTS}
-    breakdown["step"] = sum(breakdown.values())
+    breakdown = {part: summary.parts.get(part, math.nan) for part in PARTS}
+    breakdown["step"] = sum(summary.parts[part] for part in PARTS if part in summary.parts)
     efficiency = efficiency_of(summary, rates)
     notes = notes_of(situation, verdict, {each.id for each in advice})
     return Diagnosis(

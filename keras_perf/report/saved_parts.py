@@ -44,7 +44,7 @@ def saved_parts(before: Diagnosis, after: Diagnosis) -> pd.DataFrame:
     means = [_comparable({n: np.array([ms]) for n, ms in r.breakdown.items()}, both) for r in runs]
     rows = []
     for name in (*PARTS, "step"):
-        shown = [run.measured_ms(name) for run in runs]
+        shown = [run.breakdown[name] for run in runs]
         saved, bounds = UNKNOWN, (UNKNOWN, UNKNOWN)
         if name in means[0]:
             saved = float((means[0][name] - means[1][name])[0])
