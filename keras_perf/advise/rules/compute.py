@@ -21,6 +21,9 @@ from keras_perf.records.run.outlier import Cause
 WORTH_MENDING = 0.02
 """Compiling that takes less than this share of a step may be a stall that was taken for it."""
 
+MUCH_BESIDE = 0.1
+"""Compute that goes with compiling is told of where it is more than this share of compiling."""
+
 PADDING = 0.3
 """What examples that are padded to fewer lengths compute more, at worst."""
 
@@ -56,6 +59,11 @@ def stable_shapes(situation: Situation) -> Recommendation | None:
     title, why, action = _what_changes(situation)
     if padded and _compiling_left(situation, 0.0):
         why += f" The prediction compiles for {FEW_LENGTHS} lengths, at best for one."
+    if (1 - usual) * inside > MUCH_BESIDE * spent:
+        why += (
+            f" Compute takes {in_ms(inside)} on average but {in_ms(usual * inside)} in a usual "
+            "step: the prediction takes the rest for unrecognised compilations, too."
+        )
     return predicted(
         situation.model,
         change,
