@@ -118,7 +118,7 @@ class Diagnosis:
         for place, advice in enumerate(self.recommendations, 1):
             title = f"{place}. {advice.title}"
             form.advice(title, advice.id, gain_of(advice), advice.reason, advice.action)
-        form.paragraph(self._closing())
+        form.paragraph(self.closing)
         if not self.summary.facts.calls_only:
             header, rows = self._parts_table()
             form.table(header, rows, "Where the time of a step goes")
@@ -142,7 +142,9 @@ class Diagnosis:
         rows.append(["step", f"{step:.3f}", "100%"])
         return ["part of a step", "ms", "share"], rows
 
-    def _closing(self) -> str:
+    @property
+    def closing(self) -> str:
+        """What to do with the recommendations, or why there are none."""
         if self.summary.facts.calls_only:
             return "Recommendations with a predicted gain are given for training only."
         if self.summary.steps < ENOUGH_STEPS:

@@ -58,11 +58,10 @@ def page_content(
     else:
         head = element("h1", _title(reports))
         changes = [change_card(reports[0], report) for report in reports[1:]]
-        shown = [
-            _contents(reports),
-            _comparison(reports),
-            *(change for change in changes if change is not None),
-        ]
+        shown = [_comparison(reports), *(change for change in changes if change is not None)]
+        if len(reports) == 2:
+            # Of two runs the question is what the change did.
+            shown.reverse()
         for place, report in enumerate(reports, 1):
             heading = element("h2", f"{place}. ", element("span", report.name, class_="where"))
             cards = run_cards(report, f"run{place}", over_steps)
@@ -70,15 +69,6 @@ def page_content(
     product = element("p", "keras_perf report", class_="product")
     header = element("header", product, head)
     return element("main", header, *shown, _legend(), *popovers(shown))
-
-
-def _contents(reports: Sequence[RunReport]) -> Element:
-    """Where each run begins, and its verdict."""
-    links = [
-        element("li", _link(place, report), f" {report.diagnosis.verdict}")
-        for place, report in enumerate(reports, 1)
-    ]
-    return element("nav", element("ol", *links), class_="card", aria_label="Contents")
 
 
 def _link(place: int, report: RunReport) -> Element:
@@ -106,7 +96,7 @@ def _comparison(reports: Sequence[RunReport], *, linked: bool = True) -> Element
         table(
             HEADER,
             rows,
-            "A row a run; means over its steps.",
+            "One row per run; means over its steps.",
             class_="runs",
         ),
         *_bars(reports),
@@ -121,7 +111,7 @@ def _bars(reports: Sequence[RunReport]) -> list[Element]:
         return []
     rows = [(report.name, stack(report, longest)) for report in reports]
     swatches = element("div", *map(swatch, PARTS), class_="swatches")
-    return [table(("run", ""), rows, "Parts of a step, to one scale.", class_="bars"), swatches]
+    return [table(("run", ""), rows, "Parts of a step, all on one scale.", class_="bars"), swatches]
 
 
 def _legend() -> Element:

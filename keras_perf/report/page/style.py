@@ -55,6 +55,7 @@ dl.figures dt, dl.facts dt { color: var(--quiet); font-size: 13px; }
 dl.figures dd { margin: 0; font-size: 20px; font-weight: 600; }
 dl.figures small { font-size: 13px; font-weight: 400; color: var(--quiet); }
 .first-advice { margin: 18px 0 0; padding: 12px 0 0 22px; border-top: 1px solid var(--line); }
+.no-advice { margin: 18px 0 0; padding-top: 12px; border-top: 1px solid var(--line); }
 .first-advice li { padding: 3px 0; }
 .first-advice a { font-weight: 600; text-underline-offset: 3px; }
 .first-advice .gain { display: inline-block; margin-left: 12px; font-size: 14px; }
@@ -81,8 +82,10 @@ table.runs { font-size: 13.5px; margin-bottom: 18px; }
 table.runs td { white-space: nowrap; }
 table.runs th, table.runs td { padding-inline: 7px; }
 table.runs th:first-child { padding-left: 0; }
+table.runs :is(th, td):nth-child(2) { text-align: left; }
 table.runs tbody th { overflow-wrap: anywhere; min-width: 110px; }
-table.bars td { width: 75%; }
+table.bars td { width: 75%; padding-right: 0; }
+table.bars tbody th { overflow-wrap: anywhere; }
 table.words td, table.words th { text-align: left; vertical-align: top; font-size: 13.5px; }
 table.events { font-size: 14px; white-space: nowrap; }
 table.events :is(th, td):nth-child(4) { white-space: normal; }
@@ -92,12 +95,11 @@ table.events td:nth-child(3) { white-space: normal; overflow-wrap: break-word; m
   display: inline-block; width: 11px; height: 11px; margin-right: 9px; border-radius: 3px;
   background: var(--part);
 }
-nav ol { margin: 0; padding-left: 22px; overflow-wrap: anywhere; }
 .run, .advice { scroll-margin-top: 56px; }
-.bars { display: block; min-width: 160px; }
-.bars span { display: block; height: 7px; margin: 2px 0; border-radius: 3px; }
-.bars .with { background: var(--compute); }
-.bars .without { background: var(--quiet); opacity: .35; }
+span.bars { display: block; min-width: 160px; }
+span.bars span { display: block; height: 7px; margin: 2px 0; border-radius: 3px; }
+span.bars .with { background: var(--compute); }
+span.bars .without { background: var(--quiet); opacity: .35; }
 .tag {
   display: inline-block; margin-left: 8px; padding: 1px 8px; border-radius: 99px;
   border: 1px solid var(--line); color: var(--quiet); font-size: 12.5px; font-weight: 500;
@@ -209,7 +211,7 @@ details[open] summary { margin-bottom: 12px; }
   dl.figures .meant { white-space: normal; }
   .advice pre:has(.copy) { padding-top: 42px; }
   .gain { flex: 0 1 auto; border-radius: 12px; }
-  .bars { min-width: 80px; }
+  span.bars { min-width: 80px; }
   .keys, .lane-head { margin-left: 0; }
   .plot { grid-template-columns: 34px minmax(0, 1fr); }
   table:not(.words) :is(td, thead th):not(:first-child) { white-space: nowrap; }

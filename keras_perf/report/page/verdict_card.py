@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import Element
 
+from keras_perf.analyse.summary import ENOUGH_STEPS
 from keras_perf.records.figures import figure, in_ms
 from keras_perf.report.page.html import element
 from keras_perf.report.page.meanings import with_meaning
@@ -74,14 +75,14 @@ def _figures(report: RunReport) -> list[Element]:
 
 
 def _bar(report: RunReport) -> list[Element]:
-    """The parts of a step, with the names of the larger ones, so that no colour is looked up."""
+    """The parts of a step; the larger ones with name and share, so that no colour is looked up."""
     step_ms = report.step_ms
     if not step_ms:
         return []
     labels = [
         element(
             "span",
-            part.replace("_", " ") if ms >= LABELLED * step_ms else "",
+            f"{part.replace('_', ' ')} {ms / step_ms:.0%}" if ms >= LABELLED * step_ms else "",
             style=f"width: {ms / step_ms:.3%}",
         )
         for part, ms in report.parts.items()
@@ -94,7 +95,7 @@ def _bar(report: RunReport) -> list[Element]:
 
 
 def _first_advice(report: RunReport, name: str) -> list[Element]:
-    """What to change first; the reasons come further below."""
+    """What to change first, whose reasons come further below; or that nothing gains."""
     rows = [
         element(
             "li",
@@ -103,7 +104,11 @@ def _first_advice(report: RunReport, name: str) -> list[Element]:
         )
         for place, advice in enumerate(report.diagnosis.recommendations[:FIRST_ADVICE], 1)
     ]
-    return [element("ol", *rows, class_="first-advice", aria_label="Change first")] if rows else []
+    if rows:
+        return [element("ol", *rows, class_="first-advice", aria_label="Change first")]
+    # Of too few steps the verdict says it.
+    enough = report.summary.steps >= ENOUGH_STEPS
+    return [element("p", report.diagnosis.closing, class_="no-advice")] if enough else []
 
 
 def advice_id(name: str, place: int) -> str:

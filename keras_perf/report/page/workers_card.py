@@ -39,7 +39,7 @@ def workers_card(report: RunReport) -> Element | None:
     bars = [(f"worker {each.number}", _bar(each, longest)) for each in workers]
     return card(
         WORKERS,
-        table(("worker", ""), bars, "Parts of a step, to one scale.", class_="bars"),
+        table(("worker", ""), bars, "Parts of a step, all on one scale.", class_="bars"),
         keys((name, f"var(--{colour})", "s") for name, colour in COLOURS.items()),
         table(header, [list(row) for row in rows], CAPTION),
         *_exchange(report),

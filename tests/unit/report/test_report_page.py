@@ -234,6 +234,11 @@ def test_no_two_causes_look_the_same():
     assert len(set(CAUSE_MARKS.values())) == len(CAUSE_MARKS) == len(Cause)
 
 
+def test_each_rule_for_bars_says_of_which_bars():
+    # A table of bars and the bars in a cell have the same class.
+    assert not re.search(r"(?m)^ *\.bars\b", STYLE)
+
+
 # -- all there ---------------------------------------------------------------------------
 
 
@@ -252,10 +257,11 @@ def test_a_run_is_told_from_verdict_to_versions(page):
     assert "dataset = dataset.prefetch(tf.data.AUTOTUNE)  # last in the pipeline" in seen.texts(
         "code"
     )
+    assert "input wait 80%" in seen.texts("span"), "the bar's longest part, with its share"
     # Beside the verdict, and where all is said of the advice.
-    gains = [each for each in seen.texts("span") if each.startswith("1.82× (")]
+    gains = [each for each in seen.texts("span") if each.startswith("a step 1.82× (")]
     assert len(gains) == 2
-    assert re.fullmatch(r"1.82× \(1.\d\d–2.\d\d\) of a step", gains[0])
+    assert re.fullmatch(r"a step 1.82× \(1.\d\d–2.\d\d\) as fast", gains[0])
     assert CAUSES[Cause.CALLBACK] in seen.texts("td")
     assert {"2.21.0", "no", "32", "H200 GPU-1"} <= set(seen.texts("dd"))
 
@@ -331,10 +337,11 @@ def test_start_up_has_a_card(page):
 def test_several_runs_are_compared_first_and_then_told_one_by_one(page):
     seen = Page(page("a", "b"))
     assert seen.texts("h1") == ["2 runs compared"]
-    assert seen.texts("h3")[0] == "Side by side"
+    assert seen.texts("h3")[0].startswith("From "), "what the change did is first"
+    assert seen.texts("h3")[1] == "Side by side"
     assert seen.texts("h3").count("Where a step goes") == 2
     links = [target for target in seen.of("href") if "-" not in target]
-    assert links == ["#run1", "#run2", "#run1", "#run2"], "the contents, and the table"
+    assert links == ["#run1", "#run2"], "the table leads to them"
     assert "1.00×" in seen.texts("td")
 
 
