@@ -14,8 +14,8 @@ BOX, HEIGHT, ACROSS, DOWN = 300, 62, 18, 34
 """Pixels: a box's width and height, and what lies between two."""
 
 EDGE, GUTTER = 2, 14
-MOST_LETTERS, MOST_TOLD = 30, 50
-"""Of a stage's name and function, and of what it does: what is longer would leave the box."""
+MOST_LETTERS, MOST_TOLD = 32, 50
+"""Of a stage's name, function and time, and of what it does: more would not fit the box."""
 
 Places = dict[int, tuple[float, float]]
 """The left upper corner of each node's box, by its `id`; of the training step's, by `TRAINING`."""
@@ -112,8 +112,9 @@ def _drawn(node: Node, places: Places, slowest: float, fill: float | None) -> It
 
 def _box(node: Node, x: float, y: float, slowest: float, fill: float | None) -> Element:
     pace = node.pace
-    name = name_of(node)
-    shown = name if len(name) <= MOST_LETTERS else f"{name[: MOST_LETTERS - 1]}…"
+    name, time = name_of(node), in_ms(pace.ms)
+    most = MOST_LETTERS - len(time)
+    shown = name if len(name) <= most else f"{name[: most - 1]}…"
     work = f"{in_ms(pace.stage.cost_ms)} work, {pace.threads} thread{'s' * (pace.threads != 1)}"
     mark = "▶ sets the pace" if pace.sets_the_pace else ""
     told = "; ".join(filter(None, (mark, work, _buffer(node, fill))))
@@ -121,13 +122,13 @@ def _box(node: Node, x: float, y: float, slowest: float, fill: float | None) -> 
     fits = told if len(told) <= MOST_TOLD else "; ".join(filter(None, (mark, work)))
     width = (BOX - 24) * pace.ms / slowest if slowest else 0.0
     source = "" if node.written is None or node.written.source is None else node.written.source
-    said = f"{name}: {in_ms(pace.ms)} a batch; {told}"
+    said = f"{name}: {time} a batch; {told}"
     return element(
         "g",
         element("title", f"{said}; {source}" if source else said),
         element("rect", class_="box", x="0", y="0", width=str(BOX), height=str(HEIGHT), rx="7"),
         element("text", shown, class_="name", x="12", y="21"),
-        element("text", in_ms(pace.ms), class_="time", x=str(BOX - 12), y="21"),
+        element("text", time, class_="time", x=str(BOX - 12), y="21"),
         element("text", fits, class_="told", x="12", y="39"),
         element("rect", class_="track", x="12", y="48", width=str(BOX - 24), height="6", rx="3"),
         element("rect", class_="fill", x="12", y="48", width=f"{width:.1f}", height="6", rx="3"),
