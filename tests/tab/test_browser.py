@@ -67,6 +67,7 @@ def test_one_run_is_compared_with_another_and_all_are_sorted(opened):
     run.select_option(label="all runs")
     page.locator("table.runs").wait_for()
     page.locator("#run1").wait_for(state="detached")
+    before.wait_for(state="hidden")
     head = page.get_by_role("columnheader", name="step ms")
     shown = page.locator("table.runs tbody th")
     head.click()
@@ -75,6 +76,8 @@ def test_one_run_is_compared_with_another_and_all_are_sorted(opened):
     head.click()
     assert head.get_attribute("aria-sort") == "descending"
     assert shown.first.inner_text().endswith("slow")
+    shown.first.get_by_role("link").click()
+    page.locator("h1", has_text="slow").wait_for()
 
 
 def test_sorting_and_focus_stay_while_the_table_is_made_anew(page, tmp_path):

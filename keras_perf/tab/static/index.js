@@ -57,6 +57,7 @@ async function keepLooking() {
 
 function choose(change) {
   Object.assign(chosen, change);
+  if (chosen.before === chosen.run) chosen.before = NOTHING;
   shown = null;
   look();
 }
@@ -118,9 +119,21 @@ async function show(state, isChosen) {
   content.replaceChildren(...parsed.body.children);
   content.querySelectorAll("details").forEach((each, place) => { each.open = open[place] ?? false; });
   const runs = chosen.run === ALL ? [] : names;
+  if (chosen.run === ALL) addChoosing();
   for (const addition of ADDITIONS) addition(content, { at, runs });
   focusAgain(content, focused);
   shown = state;
+}
+
+// In the table of all runs a name leads to its run.
+function addChoosing() {
+  const names = [...run.options].map((each) => each.value);
+  content.querySelectorAll("table.runs tbody th").forEach((head) => {
+    const name = head.textContent;
+    if (!names.includes(name)) return;
+    const onclick = (event) => { event.preventDefault(); choose({ run: name, before: NOTHING }); };
+    head.replaceChildren(made("a", { href: "#", textContent: name, onclick }));
+  });
 }
 
 function tell(text) {

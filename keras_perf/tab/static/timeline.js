@@ -132,8 +132,13 @@ function sayWhatIsShown(data, [from, to], clipped) {
   if (!columns) said.push("No interval of measured steps lies here.");
   else if (data.exact) said.push(`Each of the ${number(columns)} intervals as it was logged.`);
   else said.push(`${number(data.intervals)} intervals in ${number(columns)} columns: means, and the line above them the longest of each.`);
+  if (hasGaps(data.columns, from)) said.push("Gaps: warm-up, traced and tried steps, which the figures leave out.");
   if (clipped) said.push("▲ longer than the axis reaches.");
   const left = data.outliers_in_range - data.outliers.length;
   if (left > 0) said.push(`The longest ${number(data.outliers.length)} of ${number(data.outliers_in_range)} outliers are marked.`);
   return said.join(" ");
+}
+
+function hasGaps({ begin, end }, from) {
+  return begin.some((step, place) => step > (place ? end[place - 1] : from));
 }

@@ -32,7 +32,7 @@ export function drawn(timeline) {
   inside.append(scale.selected, scale.crosshair);
   const drawing = svg("svg", { width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}`, "aria-hidden": "true" },
     svg("defs", {}, svg("clipPath", { id: clip }, svg("rect", { x: left - 1, width: width - RIGHT - left + 2, height: HEIGHT }))),
-    ...axes(scale, [from, to]), inside, ...outliers);
+    ...axes(scale, [from, to], outliers.length), inside, ...outliers);
   canvas.replaceChildren(drawing);
   return scale;
 }
@@ -94,11 +94,11 @@ function clippedAt({ begin, end, most }, scale) {
   });
 }
 
-function axes({ x, y, left, right, low, top, lanes }, [from, to]) {
+function axes({ x, y, left, right, low, top, lanes }, [from, to], outliers) {
   const drawing = [];
   for (const ms of ticks(0, top, 4)) {
     drawing.push(svg("line", { class: "grid", x1: left, x2: right, y1: y(ms), y2: y(ms) }),
-      svg("text", { x: left - 7, y: y(ms) + 4, "text-anchor": "end" }, `${ms}`));
+      svg("text", { x: left - 7, y: y(ms) + 4, "text-anchor": "end" }, ms.toLocaleString("en", { maximumSignificantDigits: 12 })));
   }
   for (const step of ticks(from, to, Math.max(2, Math.floor((right - left) / 110)))) {
     if (!Number.isInteger(step)) continue;
@@ -110,7 +110,7 @@ function axes({ x, y, left, right, low, top, lanes }, [from, to]) {
   drawing.push(svg("line", { class: "axis", x1: left, x2: right, y1: low, y2: low }),
     svg("line", { class: "grid", x1: left, x2: right, y1: lanes.outliers[1], y2: lanes.outliers[1] }),
     name("ms per step", lanes.steps[0] - 14),
-    name("outliers, by how much longer", lanes.outliers[0] - 5), name("captures", lanes.captures[0] - 5));
+    name(outliers ? "outliers, by how much longer" : "no outliers", lanes.outliers[0] - 5), name("captures", lanes.captures[0] - 5));
   return drawing;
 }
 
