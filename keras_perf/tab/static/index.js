@@ -119,8 +119,8 @@ async function show(state, isChosen) {
   content.replaceChildren(...parsed.body.children);
   content.querySelectorAll("details").forEach((each, place) => { each.open = open[place] ?? false; });
   const runs = chosen.run === ALL ? [] : names;
-  if (chosen.run === ALL) addChoosing();
   for (const addition of ADDITIONS) addition(content, { at, runs });
+  if (chosen.run === ALL) addChoosing();
   focusAgain(content, focused);
   shown = state;
 }
