@@ -212,6 +212,7 @@ details[open] summary { margin-bottom: 12px; }
   .advice pre:has(.copy) { padding-top: 42px; }
   .gain { flex: 0 1 auto; border-radius: 12px; }
   span.bars { min-width: 80px; }
+  .stack-labels span { white-space: normal; }
   .keys, .lane-head { margin-left: 0; }
   .plot { grid-template-columns: 34px minmax(0, 1fr); }
   table:not(.words) :is(td, thead th):not(:first-child) { white-space: nowrap; }
