@@ -120,8 +120,7 @@ class Diagnosis:
             form.advice(title, advice.id, gain_of(advice), advice.reason, advice.action)
         form.paragraph(self.closing)
         if not self.summary.facts.calls_only:
-            header, rows = self._parts_table()
-            form.table(header, rows, "Where the time of a step goes")
+            form.table(*self._parts_table(), "Where the time of a step goes")
         for title, header, rows in measured_tables(self.summary):
             form.table(header, rows, title)
         if rows := efficiency_rows(self.efficiency):
