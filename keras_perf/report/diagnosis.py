@@ -26,7 +26,6 @@ from keras_perf.advise.verdict import verdict_of
 from keras_perf.analyse.hardware.efficiency import Efficiency, efficiency_of
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
 from keras_perf.analyse.training import Training, newest_training
-from keras_perf.records.figures import UNKNOWN
 from keras_perf.records.interval import PARTS
 from keras_perf.records.rates import Rates
 from keras_perf.records.run.outlier import Outlier
@@ -35,6 +34,7 @@ from keras_perf.report.text.forms import Form, Markdown, Terminal
 from keras_perf.report.text.gain import gain_of
 from keras_perf.report.text.html_form import Html, coloured
 from keras_perf.report.text.measured_tables import measured_tables
+from keras_perf.report.text.parts_table import PARTS_TITLE, parts_table
 
 NO_RATES = Rates()
 
@@ -120,26 +120,13 @@ class Diagnosis:
             form.advice(title, advice.id, gain_of(advice), advice.reason, advice.action)
         form.paragraph(self.closing)
         if not self.summary.facts.calls_only:
-            form.table(*self._parts_table(), "Where the time of a step goes")
+            form.table(*parts_table(self.breakdown), PARTS_TITLE)
         for title, header, rows in measured_tables(self.summary):
             form.table(header, rows, title)
         if rows := efficiency_rows(self.efficiency):
             form.table(HEADER, rows, EFFICIENCY)
         form.notes(self.notes)
         return form
-
-    def _parts_table(self) -> tuple[list[str], list[list[str]]]:
-        step = self.breakdown["step"]
-        if math.isnan(step):
-            return ["part of a step", "ms"], [["step", UNKNOWN]]
-        rows = []
-        for part in PARTS:
-            ms = self.breakdown[part]
-            measured = not math.isnan(ms)
-            figures = [f"{ms:.3f}", f"{self._share(part):.0%}"] if measured else ["in compute", ""]
-            rows.append([part.replace("_", " "), *figures])
-        rows.append(["step", f"{step:.3f}", "100%"])
-        return ["part of a step", "ms", "share"], rows
 
     @property
     def closing(self) -> str:

@@ -1,0 +1,30 @@
+"""Where the time of a step goes, as rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from keras_perf.records.figures import UNKNOWN
+from keras_perf.records.interval import PARTS
+
+PARTS_TITLE = "Where the time of a step goes"
+
+
+def parts_table(breakdown: Mapping[str, float]) -> tuple[list[str], list[list[str]]]:
+    """Header and rows; what was not measured lies in compute.
+
+    Arguments:
+        breakdown: milliseconds per step by part, with `step`; NaN for what was not measured.
+    """
+    step = breakdown["step"]
+    if math.isnan(step):
+        return ["part of a step", "ms"], [["step", UNKNOWN]]
+    rows = []
+    for part in PARTS:
+        ms = breakdown[part]
+        share = f"{ms / step:.0%}" if step else "0%"
+        figures = ["in compute", ""] if math.isnan(ms) else [f"{ms:.3f}", share]
+        rows.append([part.replace("_", " "), *figures])
+    rows.append(["step", f"{step:.3f}", "100%"])
+    return ["part of a step", "ms", "share"], rows
