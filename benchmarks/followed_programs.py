@@ -252,7 +252,37 @@ def sequence_model() -> keras.Model:
 
 def hook(ms: float, every: int = 1) -> Work:
     """A batch hook."""
-    return Work("Hook", lambda n: Hook(ms, n), every)
+    return Work("RareHook", lambda n: RareHook(ms, n), every)
+
+
+class RareHook(Hook):
+    """Works every so many batches."""
+
+    def __init__(self, ms: float, every: int) -> None:
+        super().__init__(ms)
+        self.every = every
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Works, or does not."""
+        if batch % self.every == 0:
+            super().on_train_batch_end(batch, logs)
+
+
+class RarePause(RareHook, Pause):
+    """Waits every so many batches."""
+
+
+class RareEpochHook(EpochHook):
+    """Works every so many epochs."""
+
+    def __init__(self, ms: float, every: int) -> None:
+        super().__init__(ms)
+        self.every = every
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Works, or does not."""
+        if epoch % self.every == 0:
+            super().on_epoch_end(epoch, logs)
 
 
 class RareLitter(Litter):
@@ -270,7 +300,7 @@ class RareLitter(Litter):
 
 def epoch_hook(ms: float) -> Work:
     """An epoch's hook."""
-    return Work("EpochHook", lambda n: EpochHook(ms, n))
+    return Work("RareEpochHook", lambda n: RareEpochHook(ms, n))
 
 
 ONE_CORE = computed(300)
@@ -413,7 +443,7 @@ INJECTED = (
         200,
         Stage("map", slept(6.0)),
         options={"experimental_optimization.inject_prefetch": False},
-        works=(Work("Pause", lambda n: Pause(4.0, n)),),
+        works=(Work("RarePause", lambda n: RarePause(4.0, n)),),
     ),
     of_rows(
         "the same work in five epochs, 15 ms",
@@ -832,7 +862,7 @@ def _cache(program: Program, advice: Any, stages: list[str]) -> Program | None:
         for place, stage in enumerate(program.stages)
         if stage.kind == "map"
     }
-    named = advice.action.partition("map(")[2].partition(")")[0]
+    named = advice.action.partition("map(")[2].partition(")")[0].partition(",")[0]
     place = names.get(named, _maps(program)[-1] if named == "your_function" else None)
     if place is None:
         return None
