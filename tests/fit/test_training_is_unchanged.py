@@ -7,7 +7,7 @@ import pytest
 from drawn_programs import PROGRAMS, Program, trained
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-DRAWS = int(os.environ.get("KERAS_PERF_DRAWS", "5"))
+DRAWS = int(os.environ.get("KERAS_PERF_DRAWS", "8"))
 """Programs drawn; `make test-long` draws 500."""
 
 SEED = int(os.environ.get("KERAS_PERF_SEED", "0"))

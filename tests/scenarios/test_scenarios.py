@@ -61,8 +61,8 @@ def complaint(scenario, log_dir):
     unsure = ("inconclusive",) if crowded and scenario.part is None else ()
     if found.verdict not in (*scenario.verdicts, *unsure):
         wrong.append(f"the verdict is {found.verdict}")
-    tops = scenario.top if isinstance(scenario.top, tuple) else (scenario.top,)
-    if next(iter(advised), None) not in tops and not (crowded and not advised):
+    right = [] if scenario.top is None else [scenario.top]
+    if advised[:1] != right and not (crowded and not advised):
         wrong.append(f"the first advice is {advised[:1]}")
     if set(advised) & set(scenario.never):
         wrong.append(f"among the advice is one of {scenario.never}")
