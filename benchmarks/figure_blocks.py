@@ -25,10 +25,7 @@ def overhead(found: Found) -> str:
         "upper_quartile_us": "upper quartile",
         "repeats": "repeats",
     }
-    added = of(found["tables"]["added"], variant=ALL_FOUR)["added_us"]
-    aim = f"all four add at most {AIM_ADDED_US:.0f} µs to a step"
-    told = reached(aim, f"{added:.1f} µs", added <= AIM_ADDED_US)
-    return f"{tables({'added': titles}, found)}\n\n{told}"
+    return _with_aim(found, "added", titles, "to a step")
 
 
 def hot_path(found: Found) -> str:
@@ -38,10 +35,15 @@ def hot_path(found: Found) -> str:
         "execution_us": "µs an execution",
         "added_us": "added, µs",
     }
-    added = of(found["tables"]["cpu_time"], variant=ALL_FOUR)["added_us"]
-    aim = f"all four add at most {AIM_ADDED_US:.0f} µs of the training thread's CPU time"
+    return _with_aim(found, "cpu_time", titles, "of the training thread's CPU time")
+
+
+def _with_aim(found: Found, table: str, titles: dict[str, str], of_what: str) -> str:
+    """The table, and whether all four callbacks add as little as they should."""
+    added = of(found["tables"][table], variant=ALL_FOUR)["added_us"]
+    aim = f"all four add at most {AIM_ADDED_US:.0f} µs {of_what}"
     told = reached(aim, f"{added:.1f} µs", added <= AIM_ADDED_US)
-    return f"{tables({'cpu_time': titles}, found)}\n\n{told}"
+    return f"{tables({table: titles}, found)}\n\n{told}"
 
 
 def split(found: Found) -> str:
