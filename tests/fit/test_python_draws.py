@@ -61,3 +61,19 @@ def test_a_map_that_calls_it_in_python_is_random(function: Any, random: bool):
     assert graph is not None
     assert graph.chains[0][-1].python
     assert graph.chains[0][-1].random is random
+
+
+def test_a_property_is_not_asked():
+    class Counts:
+        asked = 0
+
+        @property
+        def level(self):
+            Counts.asked += 1
+            return 1.0
+
+        def load(self, image: Any) -> Any:
+            return image * self.level
+
+    assert not draws_in_python(Counts().load)
+    assert Counts.asked == 0

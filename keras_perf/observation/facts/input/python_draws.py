@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sysconfig
 from collections.abc import Iterator
-from inspect import unwrap
+from inspect import getattr_static, unwrap
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -70,12 +70,17 @@ def _own_code(each: Any) -> CodeType | None:
 def _named(function: Any, code: CodeType) -> list[Any]:
     names, found = _names(code), []
     if isinstance(function, MethodType):
-        owner = function.__self__
-        found += [getattr(owner, name) for name in names if hasattr(owner, name)]
+        found += [_held(function.__self__, name) for name in names]
     inner = unwrap(getattr(function, "__func__", function))
     spaces = getattr(inner, "__globals__", {})
     cells = [cell.cell_contents for cell in getattr(inner, "__closure__", None) or ()]
     return [*found, *cells, *(spaces[name] for name in names if name in spaces)]
+
+
+def _held(owner: Any, name: str) -> Any:
+    """An attribute or a method; a property is not asked, for it could draw."""
+    found = getattr_static(owner, name, None)
+    return MethodType(found, owner) if isinstance(found, FunctionType) else found
 
 
 def _names(code: CodeType) -> set[str]:
