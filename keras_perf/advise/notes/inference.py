@@ -147,10 +147,7 @@ def _tracing(who: str, found: Inference) -> Iterator[str]:
 
 def _overhead(who: str, found: Inference, facts: RunFacts) -> Iterator[str]:
     """Entering and leaving the function is the slower part."""
-    trial = facts.trial
-    cost_ms = found.per_step_ms("dispatch")
-    if cost_ms is None and trial is not None and trial.per_execution_ms is not None:
-        cost_ms = trial.per_execution_ms / found.steps_per_execution
+    cost_ms = found.execution_cost_ms(facts.trial)
     if cost_ms is None or found.steps < MANY or cost_ms < MUCH * found.step_ms:
         return
     larger = "larger batches (validation_batch_size=…, batch_size=…) do the same"
@@ -158,7 +155,7 @@ def _overhead(who: str, found: Inference, facts: RunFacts) -> Iterator[str]:
         larger = f"batches are of {found.batch_size} examples; {larger}"
     yield (
         f"{who} takes {in_ms(found.step_ms)} a batch, of which "
-        f"{in_ms(min(cost_ms, found.step_ms))} are the measured cost of an execution: "
+        f"{in_ms(cost_ms)} are the measured cost of an execution: "
         "compile(steps_per_execution=…) shares it among several batches, and "
         f"{larger}, for no gradients take up memory."
     )

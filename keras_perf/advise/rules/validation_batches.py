@@ -21,14 +21,6 @@ ENOUGH_BATCHES = 10 * LARGER
 """Of fewer a validation has hardly any left."""
 
 
-def execution_ms(found: Inference, facts: RunFacts) -> float | None:
-    """What entering and leaving the function costs a batch, as it was measured; None if not."""
-    cost_ms, trial = found.per_step_ms("dispatch"), facts.trial
-    if cost_ms is None and trial is not None and trial.per_execution_ms is not None:
-        cost_ms = trial.per_execution_ms / found.steps_per_execution
-    return None if cost_ms is None else min(cost_ms, found.step_ms)
-
-
 def _followed(facts: RunFacts, advice: Recommendation) -> bool | None:
     """Batches are larger; not known where nobody validated."""
     found = facts.inference.get(VALIDATION)
@@ -49,7 +41,7 @@ def larger_validation_batches(situation: Situation) -> Recommendation | None:
     found, spent = facts.inference.get(VALIDATION), model.outside.get("validation", 0.0)
     if found is None or spent < WORTH * model.whole_ms:
         return None
-    cost_ms, rows = execution_ms(found, facts), _rows(found)
+    cost_ms, rows = found.execution_cost_ms(facts.trial), _rows(found)
     if cost_ms is None or rows is None or found.steps < ENOUGH_BATCHES * found.calls:
         return None
     share = cost_ms / found.step_ms if found.step_ms else 0.0

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from keras_perf.records.run.input.pipeline import Stage, WrittenPipeline
+from keras_perf.records.run.tried.steps_trial import StepsPerExecution
 from keras_perf.records.shapes import count, each, fact, named, needed, number, record, text
 
 SECONDS = number(most=1e9)
@@ -77,6 +78,18 @@ class Inference:
         if part not in self.parts_s or not self.steps:
             return None
         return 1e3 * self.parts_s[part] / self.steps
+
+    def execution_cost_ms(self, trial: StepsPerExecution | None) -> float | None:
+        """What entering and leaving the function costs a batch; None where it was not measured.
+
+        Arguments:
+            trial: of the training's executions, which cost the same.
+        """
+        cost_ms = self.per_step_ms("dispatch")
+        tried_ms = trial.told_from_noise_ms if trial is not None else None
+        if cost_ms is None and tried_ms is not None:
+            cost_ms = tried_ms / self.steps_per_execution
+        return None if cost_ms is None else min(cost_ms, self.step_ms)
 
     @property
     def step_ms(self) -> float:

@@ -203,6 +203,13 @@ def test_batches_are_left_alone(changed):
     assert batched({n: v for n, v in (SMALL | changed).items() if v is not None}) is None
 
 
+def test_a_cost_that_trials_did_not_tell_from_noise_advises_nothing():
+    computes = SMALL | {"parts_s": {"input_wait": 0.05, "compute": 0.95}}
+    trial = {"in_graph_ms": 9.26, "per_execution_ms": 6.0}
+    assert batched(computes, steps_per_execution_trial=trial) is not None
+    assert batched(computes, steps_per_execution_trial=trial | {"lost_in_noise": True}) is None
+
+
 def test_larger_batches_are_seen_later():
     advice = batched()
     follow = FOLLOWED[advice.id]

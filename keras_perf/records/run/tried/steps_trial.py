@@ -61,6 +61,11 @@ class StepsPerExecution:
     host_ms: float | None = fact(MILLISECONDS)
 
     @property
+    def told_from_noise_ms(self) -> float | None:
+        """What an execution costs beyond its steps; None where it may be chance."""
+        return None if self.lost_in_noise else self.per_execution_ms
+
+    @property
     def reason(self) -> str:
         """Why this number."""
         if self.not_tried:
