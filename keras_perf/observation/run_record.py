@@ -7,6 +7,7 @@ import reprlib
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 
 from keras_perf.analyse.summary import Summary
 from keras_perf.observation.safe_writer import SafeWriter
@@ -17,6 +18,7 @@ from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.run_names import without_worker
 from keras_perf.report.diagnosis import Diagnosis, diagnose
 from keras_perf.report.ending_lines import ending_lines
+from keras_perf.report.summary_picture import PICTURE_TAG, SIZE, summary_picture
 from keras_perf.trace.agreement import compare_with_split
 from keras_perf.trace.trace import Trace
 
@@ -130,6 +132,9 @@ class Recording:
             if not self._writers[log_dir].lost:
                 diagnosis = unwarned(self._diagnosis, step, log_dir)
                 self._writers[log_dir].text(step, "perf/diagnosis", diagnosis.to_markdown())
+                picture = self.ask("summary_picture", partial(summary_picture, diagnosis))
+                if picture is not None:
+                    self._writers[log_dir].picture(step, PICTURE_TAG, picture, SIZE)
                 if log_dir in self._summarized and not without_worker(self.run)[1]:
                     show(ending_lines(diagnosis, log_dir))
 

@@ -46,6 +46,11 @@ class SafeWriter:
         if self._events is not None:
             self._try(self._events.text, step, tag, markdown)
 
+    def picture(self, step: int, tag: str, png: bytes, size: tuple[int, int]) -> None:
+        """See `RunWriter.picture`."""
+        if self._events is not None:
+            self._try(self._events.picture, step, tag, png, size)
+
     def context(self, step: int, context: Mapping[str, Any]) -> None:
         """See `RunWriter.context`."""
         if self._events is not None:

@@ -24,7 +24,7 @@ def ending_lines(diagnosis: Diagnosis, log_dir: str) -> str:
     where = shlex.quote(log_dir)
     lines = [
         *diagnosis.alerts[:1],
-        f"keras_perf: {_how_it_ended(diagnosis)}{diagnosis.verdict}: {_share(diagnosis)}",
+        f"keras_perf: {_how_it_ended(diagnosis)}{diagnosis.verdict}: {in_short(diagnosis)}",
         *_advice(diagnosis),
         f"  more: keras-perf report {where}, or the Performance tab of "
         f"tensorboard --logdir {where}",
@@ -39,7 +39,7 @@ def _how_it_ended(diagnosis: Diagnosis) -> str:
     return f"training was ended by {ending.error or 'an exception'}; "
 
 
-def _share(diagnosis: Diagnosis) -> str:
+def in_short(diagnosis: Diagnosis) -> str:
     """The share of the part that the verdict is about; the explanation where it tells of more."""
     summary = diagnosis.summary
     names = _PARTS.get(diagnosis.verdict, ())

@@ -66,6 +66,12 @@ class RunWriter:
         self._string(step, tag, markdown.encode(), "text", first=tag not in self._text_tags)
         self._text_tags.add(tag)
 
+    def picture(self, step: int, tag: str, png: bytes, size: tuple[int, int]) -> None:
+        """A picture for the Images tab; its width and height in pixels."""
+        image = Summary.Image(width=size[0], height=size[1], colorspace=3, encoded_image_string=png)
+        event = Event(step=step, summary=Summary(value=[Summary.Value(tag=tag, image=image)]))
+        self._add(event, self._clock())
+
     def context(self, step: int, context: Mapping[str, Any]) -> None:
         """What the figures cannot tell about the run; the newest one counts."""
         self._string(step, CONTEXT_TAG, json.dumps(context, default=str).encode(), CONTEXT_PLUGIN)

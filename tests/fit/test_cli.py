@@ -15,6 +15,7 @@ from keras_perf.cli import demo, digits
 from keras_perf.cli.main import main
 from keras_perf.cli.output import readable_output
 from keras_perf.read.event_files import events, run_files
+from keras_perf.report.summary_picture import PICTURE_TAG, SIZE
 
 
 @pytest.fixture
@@ -72,6 +73,9 @@ def test_the_run_holds_layout_diagnosis_and_context(run):
     assert b"input_wait" in tags["custom_scalars__config__"].tensor.string_val[0]
     assert b"callback-bound" in tags["perf/diagnosis"].tensor.string_val[0]
     assert tags["perf/diagnosis"].metadata.plugin_data.plugin_name == "text"
+    picture = tags[PICTURE_TAG].image
+    assert (picture.width, picture.height) == SIZE
+    assert picture.encoded_image_string.startswith(b"\x89PNG")
     assert b'"cpu_count"' in tags["perf/context"].tensor.string_val[0]
 
 
