@@ -5,6 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from keras_perf.analyse.summary import Summary
+from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
+
+
+def _of_several(summary: Summary) -> str:
+    """Why several steps per execution do not show their dispatch; "" where they would."""
+    number = summary.facts.settings.steps_per_execution
+    if number == 2:
+        return ": two steps per execution do not show it"
+    if number > 2 and summary.step_ms > LONG_STEP_MS:
+        return ", since steps are too long for it to be told from their differences"
+    return ""
 
 
 def not_measured_notes(summary: Summary, advised: Collection[str]) -> Iterator[str]:
@@ -27,7 +38,7 @@ def not_measured_notes(summary: Summary, advised: Collection[str]) -> Iterator[s
     trial = facts.trial
     if "dispatch" not in summary.parts:
         why = "." if trial is None else f"; {trial.reason}"
-        yield f"Dispatch was not measured and is inside compute{why}"
+        yield f"Dispatch was not measured and is inside compute{_of_several(summary)}{why}"
     elif trial is not None and "raise-steps-per-execution" not in advised:
         setting = "Steps per call" if facts.settings.in_a_loop else "steps_per_execution"
         yield f"{setting}: {trial.reason}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from statistics import median
 
 from keras_perf.records.execution import Execution
 
@@ -40,6 +41,18 @@ def gaps_of_each(fetches: Sequence[int], gaps_us: Sequence[int], pending: int) -
         found.append([1000 * gap for gap in gaps_us[end - count : end]])
         end -= count
     return found[::-1]
+
+
+def step_of(gaps: Sequence[int], outside: int) -> float | None:
+    """A step in the graph, by an execution's gaps; None where they do not tell it.
+
+    Of two the first does, if it is no shorter than half of the last, which holds a step or two.
+    """
+    if len(gaps) > 2:
+        return median(gaps[1:-1])
+    if len(gaps) == 2 and 2 * gaps[0] >= gaps[1] - outside:
+        return gaps[0]
+    return None
 
 
 def waits_of(

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median, quantiles
 
-from keras_perf.observers.steps.gap_times import GAP_HISTORY, fetches_of, gaps_of_each
+from keras_perf.observers.steps.gap_times import GAP_HISTORY, fetches_of, gaps_of_each, step_of
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.interval import Interval
 
 LONG_EXECUTION = 16
 """Fewer gaps inside an execution than this say too little about it."""
 
+LONG_STEP_NS = 20e6
+"""Of longer steps an execution's dispatch, about a millisecond, is within their differences."""
 
 REMEMBERED = 1000
 """Of so many executions, the newest ones, the time without input wait is kept."""
@@ -30,16 +32,17 @@ class Splitter:
     iterator; over those whose gaps are remembered, input wait = begin to begin − gaps. The share
     found there is applied to the whole stretch.
 
-    With several steps per execution the gaps inside an execution are the pure in-graph step,
-    and the last gap of each holds the way out to Python and back too: the difference, less the
-    host's own time, is the cost of dispatch.
+    With several steps per execution the gaps inside an execution, but for the first, are the pure
+    in-graph step. Keras asks for the next batch while a step computes: then the first gap is
+    empty, and the last holds two steps. What all gaps of an execution exceed its steps by, less the
+    host's own time, is the cost of dispatch. Of two steps it mostly cannot be
+    told; of long ones, whose differences hide it, not at all.
 
     Arguments:
         fetches_per_step: how often a step asks the iterator for an element.
 
     Attributes:
-        waits: first step → input wait in nanoseconds, of the executions of the stretch that was
-            closed last, as far as they are known one by one.
+        waits: first step → input wait in nanoseconds, of the last stretch, as far as known.
     """
 
     def __init__(self, fetches_per_step: float = 1.0) -> None:
@@ -157,8 +160,7 @@ class Splitter:
 
     def _measure(self, gaps: list[int], pending: int) -> tuple[float, float | None] | None:
         """Input wait as a share of the time inside, and dispatch per execution (ns)."""
-        executions = list(self._recent)
-        if not executions:
+        if not (executions := list(self._recent)):
             return None
         gaps_of_executions = gaps_of_each([self._gaps_of(e) for e in executions], gaps, pending)
         if not gaps_of_executions:
@@ -170,13 +172,15 @@ class Splitter:
         share = min(1.0, max(0.0, wait / max(1, inside)))
         dispatches = []
         for (execution, successor), own in zip(pairwise(measured), gaps_of_executions, strict=True):
-            *inner, outer = own
             cycle = successor.begin_ns - execution.begin_ns
             self.waits[execution.first_step] = max(0, cycle - sum(own))
-            if inner and execution.returned_ns > execution.begin_ns:
+            if execution.returned_ns > execution.begin_ns:
                 outside = successor.begin_ns - execution.returned_ns
-                dispatches.append(outer - median(inner) - outside)
-        return share, max(0.0, median(dispatches)) if dispatches else None
+                step = step_of(own, outside)
+                if step is not None and step <= LONG_STEP_NS:
+                    dispatches.append(sum(own) - len(own) * step - outside)
+        told = 2 * len(dispatches) > len(gaps_of_executions)
+        return share, max(0.0, median(dispatches)) if told else None
 
     def _share_of_long_execution(self, gaps: list[int], pending: int) -> float | None:
         """Input wait where an execution is longer than tf.data's memory of gaps.

@@ -48,7 +48,8 @@ STEP_METRICS = (
         "ms",
         "Part of a step that entering and leaving the train function costs; "
         "steps_per_execution=N divides it by N.",
-        "Measured only with steps_per_execution > 1 or by the recommender's trials.",
+        "Measured only by the recommender's trials, or with three or more steps per execution of "
+        "20 ms at most.",
     ),
     Metric(
         "perf/callbacks_ms",

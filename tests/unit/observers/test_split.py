@@ -149,6 +149,43 @@ def test_two_steps_per_execution_are_enough_to_see_dispatch():
     assert (parts["input_wait"], parts["dispatch"]) == (6 * 2 * 10, 6 * 50)
 
 
+def fetching_ahead(steps: int, compute: int, executions: int = 6) -> dict[str, int | None]:
+    """Keras's loop asks for the next batch as a step begins, as tf.data's gaps of it show."""
+    splitter, inside = Splitter(), steps * compute + 50
+    gaps = [0, *[compute] * (steps - 2), 2 * compute + 50 + 40]
+    for number in range(executions):
+        begin = number * (inside + 40) * US
+        end = begin + inside * US
+        times = begin, end, end, end + 40 * US
+        splitter.add(Execution(number * steps, steps, Kind.STEADY, *times))
+    splitter.close_stretch((gaps * executions)[:-1], 0)
+    return parts_of(splitter.take())
+
+
+@pytest.mark.parametrize("steps", [3, 4, 8])
+def test_a_batch_that_is_asked_for_ahead_is_no_dispatch(steps):
+    # The first gap is empty, and the last holds two steps.
+    parts = fetching_ahead(steps, 1000)
+    assert (parts["dispatch"], parts["compute"]) == (6 * 50, 6 * steps * 1000)
+
+
+def test_two_steps_of_which_the_second_was_asked_for_ahead_do_not_show_dispatch():
+    assert fetching_ahead(2, 1000)["dispatch"] is None
+
+
+def test_a_few_executions_of_two_steps_that_seem_to_show_it_do_not():
+    loop, splitter = ScriptedLoop(), Splitter()
+    for number in range(9):
+        # Of most the second step is the longer one, with what leaving costs.
+        splitter.add(loop.run(2, **STEP | {"leave": 20 if number % 4 == 3 else 2000}))
+    assert split(splitter, loop)["dispatch"] is None
+
+
+def test_the_dispatch_of_long_steps_is_not_measured():
+    assert fetching_ahead(4, 19_000)["dispatch"] == 6 * 50
+    assert fetching_ahead(4, 21_000)["dispatch"] is None
+
+
 def test_gaps_of_the_executions_own_beat_a_dispatch_known_from_trials():
     loop, splitter = ScriptedLoop(), Splitter()
     for _ in range(6):

@@ -1,0 +1,25 @@
+"""What is said where dispatch was not measured."""
+
+from __future__ import annotations
+
+import pytest
+from hand_built import summary
+
+from keras_perf.advise.notes.not_measured import not_measured_notes
+
+
+@pytest.mark.parametrize(
+    ("step_ms", "steps", "told"),
+    [
+        (10.0, 1, "inside compute."),
+        (10.0, 2, "inside compute: two steps per execution do not show it."),
+        (10.0, 4, "inside compute."),
+        (40.0, 4, "steps are too long for it to be told from their differences."),
+    ],
+)
+def test_it_is_said_why_several_steps_per_execution_do_not_show_dispatch(step_ms, steps, told):
+    context = {"steps_per_execution": steps}
+    found = summary(input_wait=0.0, compute=step_ms, context=context)
+    [note] = not_measured_notes(found, ())
+    assert note.startswith("Dispatch was not measured")
+    assert note.endswith(told)
