@@ -14,7 +14,7 @@ from keras_perf.advise.recommendation import Recommendation, cost_ms
 from keras_perf.advise.rules.as_tried import as_tried, put_together
 from keras_perf.advise.rules.compute import disable_run_eagerly, stable_shapes
 from keras_perf.advise.rules.epochs import amortize_epoch_callback, rarer_validation
-from keras_perf.advise.rules.host import amortize_callback, raise_steps_per_execution, tune_gc
+from keras_perf.advise.rules.host import amortize_callback, tune_gc
 from keras_perf.advise.rules.input.batching import batch_before_map
 from keras_perf.advise.rules.input.caching import cache
 from keras_perf.advise.rules.input.files_and_order import interleave, nondeterministic_order
@@ -34,6 +34,7 @@ from keras_perf.advise.rules.on_a_gpu import (
 )
 from keras_perf.advise.rules.predict_calls import call_the_model
 from keras_perf.advise.rules.rule import Followed, Rule
+from keras_perf.advise.rules.steps_per_execution import raise_steps_per_execution
 from keras_perf.advise.rules.validation_batches import larger_validation_batches
 from keras_perf.advise.rules.validation_input import faster_validation
 from keras_perf.advise.rules.workers import (
@@ -151,7 +152,7 @@ def combined_speedup(
         changed = model
         for change in changes:
             changed = change(changed, optimism)
-        results.append(max(1.0, cost_ms(model, of) / cost_ms(changed, of)))
+        results.append(max(1.0, cost_ms(model, of) / cost_ms(changed, of, optimism)))
     expected, *bounds = results
     together = expected, min(expected, *bounds), max(expected, *bounds)
     return widened(together, uncertainty(situation)) if together[2] > 1.0 else together

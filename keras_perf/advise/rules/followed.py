@@ -13,6 +13,12 @@ CLEARLY_LESS = 0.6
 """What takes less than this share of what it took is done more rarely, or in another way; Keras's
 TensorBoard leaves 0.45 where it writes once an epoch."""
 
+CLEARLY_MORE = 1.5
+"""A batch of so many times the examples is a larger one; twice as many are advised at least."""
+
+RARE_COLLECTIONS = 10_000
+"""Objects between two collections; Python's own are 700 to 2000, 100,000 are advised."""
+
 CACHES = ("Cache", "MemoryCache", "FileCache")
 """Stages that keep what came before them."""
 
@@ -66,6 +72,27 @@ def lets_overtake(facts: RunFacts, _: Recommendation) -> bool | None:
 def is_compiled(facts: RunFacts, _: Recommendation) -> bool:
     """XLA compiles the train function."""
     return bool(facts.settings.jit_compile)
+
+
+def makes_batches_in_processes(facts: RunFacts, advice: Recommendation) -> bool | None:
+    """More processes make batches than before; not known where the input is not."""
+    known = facts.input
+    if known.input_kind is None:
+        return None
+    workers = known.input_workers or 1
+    return known.input_processes and workers > int(advice.evidence.get("present", 1))
+
+
+def collects_rarely(facts: RunFacts, _: Recommendation) -> bool | None:
+    """Python's collector is off, or waits for far more objects; not known of older logs."""
+    threshold = facts.settings.collector_threshold
+    return None if threshold is None else not 0 < threshold < RARE_COLLECTIONS
+
+
+def trains_on_larger_batches(facts: RunFacts, advice: Recommendation) -> bool | None:
+    """A batch has clearly more examples; not known where they were not counted."""
+    now, before = facts.length.examples_per_step, advice.evidence.get("batch")
+    return now >= CLEARLY_MORE * float(before) if now and before else None
 
 
 def runs_in_a_graph(facts: RunFacts, _: Recommendation) -> bool:

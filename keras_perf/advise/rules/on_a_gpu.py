@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from keras_perf.advise.recommendation import Recommendation, on_compute, predicted
-from keras_perf.advise.rules.followed import computes_in_half, has_kernel_threads, is_compiled
+from keras_perf.advise.rules.followed import (
+    computes_in_half,
+    has_kernel_threads,
+    is_compiled,
+    trains_on_larger_batches,
+)
 from keras_perf.advise.rules.in_a_loop import with_jit_compile, with_policy
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
@@ -91,7 +96,7 @@ def multiples_of_8(situation: Situation) -> Recommendation | None:
     )
 
 
-@rule("larger-batch")
+@rule("larger-batch", followed=trains_on_larger_batches)
 def larger_batch(situation: Situation) -> Recommendation | None:
     """Kernels leave most of the GPU idle and memory is free."""
     summary = situation.summary

@@ -9,7 +9,7 @@ from statistics import fmean
 import numpy as np
 
 from keras_perf.advise.recommendation import Recommendation, predicted
-from keras_perf.advise.rules.followed import exchanges_less
+from keras_perf.advise.rules.followed import exchanges_less, trains_on_larger_batches
 from keras_perf.advise.rules.in_a_loop import COMMAND
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
@@ -153,7 +153,7 @@ def reduce_in_half_precision(situation: Situation) -> Recommendation | None:
     )
 
 
-@rule("larger-batch")
+@rule("larger-batch", followed=trains_on_larger_batches)
 def fewer_exchanges(situation: Situation) -> Recommendation | None:
     """Gradients are exchanged after every batch, and that takes a noticeable part of the step."""
     summary = situation.summary

@@ -54,6 +54,8 @@ class Settings:
     `function_traces` how often TensorFlow traced it.
     `operations_in_step` are types of operations in it that print, check values or call Python.
     `validation_steps` are those that `fit` was told. `worker` is this one's number among `workers`.
+    `collector_threshold` is how many new objects Python's garbage collector waits for; 0 where it
+    is off.
     """
 
     driver: str = fact(text, "fit")
@@ -68,6 +70,7 @@ class Settings:
     function_replacements: int = fact(count(), 0)
     function_traces: int | None = fact(count())
     batch_hooks: tuple[str, ...] = fact(each(text), ())
+    collector_threshold: int | None = fact(count())
     validation_steps: int | None = fact(count())
     dtype_policy: str | None = fact(text)
     parameters: int | None = fact(count())

@@ -140,3 +140,35 @@ def test_shapes_that_are_stable_and_xla_that_is_off_are_seen(before, after, told
 def test_shapes_that_still_vary_are_told_again_in_a_long_run():
     varies = compiling(shapes_differ=True)
     assert later(stable_shapes(situation(**varies)), **varies, steps=200) == "still recommended"
+
+
+def advised(id: str, **evidence: Any) -> Recommendation:
+    return Recommendation(id, "", "", "", 2.0, 1.5, 2.5, evidence)
+
+
+@pytest.mark.parametrize(
+    ("advice", "after", "told"),
+    [
+        (advised("tune-gc"), {"collector_threshold": 100_000}, "taken"),
+        (advised("tune-gc"), {"collector_threshold": 0}, "taken"),
+        (advised("tune-gc"), {"collector_threshold": 700}, "not taken, nor"),
+        (advised("tune-gc"), {}, "unknown"),
+        (advised("larger-batch", batch=32.0), {"examples_per_step": 64.0}, "taken"),
+        (advised("larger-batch", batch=32.0), {"examples_per_step": 32.0}, "not taken, nor"),
+        (advised("larger-batch", batch=32.0), {}, "unknown"),
+        (
+            advised("parallel-input", present=1),
+            {"input_kind": "PyDataset", "input_workers": 2, "input_processes": True},
+            "taken",
+        ),
+        (
+            advised("parallel-input", present=1),
+            {"input_kind": "PyDataset", "input_workers": 2},
+            "not taken, nor",
+        ),
+        (advised("parallel-input", present=1), {"input_kind": "generator"}, "not taken, nor"),
+        (advised("parallel-input", present=1), {}, "unknown"),
+    ],
+)
+def test_a_short_run_shows_by_its_settings_what_was_followed(advice, after, told):
+    assert later(advice, context=after).startswith(told)

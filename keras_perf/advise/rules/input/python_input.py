@@ -9,6 +9,7 @@ from keras_perf.advise.code_names import identifier
 from keras_perf.advise.interpreter import KERAS_INPUT, LOADERS
 from keras_perf.advise.loaders import reads_in_threads, with_processes
 from keras_perf.advise.recommendation import Recommendation, predicted
+from keras_perf.advise.rules.followed import makes_batches_in_processes
 from keras_perf.advise.rules.in_a_loop import own_processes
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
@@ -28,7 +29,7 @@ WITH_WORKERS = ("PyDataset", *LOADERS)
 """Kinds of input that can be told to use processes."""
 
 
-@rule("parallel-input", in_a_loop=own_processes)
+@rule("parallel-input", followed=makes_batches_in_processes, in_a_loop=own_processes)
 def parallel_input(situation: Situation) -> Recommendation | None:
     """One Python thread makes the batches."""
     summary, model = situation.summary, situation.model

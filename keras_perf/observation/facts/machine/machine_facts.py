@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import platform
 from functools import partial
@@ -35,11 +36,17 @@ def machine_facts() -> Questions:
         "gpu_memory_peak_mib": peak_memory_mib,
         "device_memory": device_memory,
         "gpu_thread_mode": partial(os.environ.get, "TF_GPU_THREAD_MODE"),
+        "collector_threshold": _collector_threshold,
         "threads": lambda: {
             "intra_op": threading.get_intra_op_parallelism_threads(),
             "inter_op": threading.get_inter_op_parallelism_threads(),
         },
     }
+
+
+def _collector_threshold() -> int:
+    """New objects that Python's garbage collector waits for; 0 where it is off."""
+    return gc.get_threshold()[0] if gc.isenabled() else 0
 
 
 def _versions() -> dict[str, str]:
