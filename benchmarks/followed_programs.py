@@ -72,6 +72,8 @@ class Program:
         options: of the dataset, by the names of `tf.data.Options`.
         fit: arguments of `fit`.
         validation: batches of it; 0 for none.
+        validates: stages of its pipeline, behind those of the training.
+        validation_threads: its maps run in several threads, whatever the training's do.
         works: the user's callbacks.
         tuned_gc: the collector runs as the advice has it.
     """
@@ -85,15 +87,14 @@ class Program:
     options: Mapping[str, Any] = field(default_factory=dict)
     fit: Mapping[str, Any] = field(default_factory=dict)
     validation: int = 0
+    validates: tuple[Stage, ...] = ()
+    validation_threads: bool = False
     works: tuple[Work, ...] = ()
     tuned_gc: bool = False
 
     def dataset(self) -> Any:
         """What `fit` is given."""
-        data = self.source()
-        for stage in self.stages:
-            given = () if stage.argument is None else (stage.argument,)
-            data = getattr(data, stage.kind)(*given, **stage.more)
+        data = _made(self.source(), self.stages)
         if self.options:
             options = tf.data.Options()
             for name, value in self.options.items():
@@ -104,6 +105,12 @@ class Program:
                 setattr(at, last, value)
             data = data.with_options(options)
         return data
+
+    def validation_data(self) -> Any:
+        """What `fit` validates on: as many batches as are said, of the training's pipeline."""
+        stages = _in_threads(self.stages) if self.validation_threads else self.stages
+        data = replace(self, stages=stages).dataset()
+        return _made(data.take(self.validation), self.validates)
 
     def made(self) -> keras.Model:
         """The model, compiled."""
@@ -120,11 +127,25 @@ class Program:
         data, works = self.dataset(), [work.make(work.every) for work in self.works]
         fit = dict(self.fit)
         if self.validation:
-            fit["validation_data"] = data.take(self.validation)
+            fit["validation_data"] = self.validation_data()
         try:
             self.made().fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, *works], **fit)
         finally:
             gc.set_threshold(*usual)
+
+
+def _made(data: Any, stages: tuple[Stage, ...]) -> Any:
+    """The data with these calls on it."""
+    for stage in stages:
+        given = () if stage.argument is None else (stage.argument,)
+        data = getattr(data, stage.kind)(*given, **stage.more)
+    return data
+
+
+def _in_threads(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
+    """Their maps run in several threads."""
+    more = {"num_parallel_calls": tf.data.AUTOTUNE}
+    return tuple(replace(s, more={**s.more, **more}) if s.kind == "map" else s for s in stages)
 
 
 # -- what they are made of ---------------------------------------------------------------
@@ -928,6 +949,14 @@ def _rarer_validation(program: Program, advice: Any, stages: list[str]) -> Progr
     return replace(program, fit={**program.fit, "validation_steps": program.validation // 5})
 
 
+def _faster_validation(program: Program, advice: Any, stages: list[str]) -> Program:
+    """Behind `take`, since a cache is whole once its data has ended."""
+    changes = advice.evidence["changes"]
+    kept = (Stage("cache"),) if "cache" in changes else ()
+    threads = program.validation_threads or "parallel-map" in changes
+    return replace(program, validates=(*kept, *program.validates), validation_threads=threads)
+
+
 def _one_shape(program: Program, advice: Any, stages: list[str]) -> Program | None:
     if "bucket" in advice.action:
         return _compiled(program, jit_compile=False)
@@ -958,5 +987,9 @@ _CHANGES: Mapping[str, Callable[[Program, Any, list[str]], Program | None]] = {
     "stable-shapes": _one_shape,
     "disable-run-eagerly": lambda p, a, s: _compiled(p, run_eagerly=False),
     "rarer-validation": _rarer_validation,
+    "faster-validation": _faster_validation,
+    "larger-validation-batches": lambda p, a, s: replace(
+        p, validates=(*p.validates, Stage("rebatch", int(a.evidence["advised"])))
+    ),
     "tune-gc": lambda p, a, s: replace(p, tuned_gc=True),
 }
