@@ -11,8 +11,9 @@ from keras_perf.analyse.cpu_share import share_of_cores
 from keras_perf.analyse.part_means import Figures
 from keras_perf.analyse.resampling import resampled_means
 from keras_perf.analyse.stage_paces import stage_paces
-from keras_perf.analyse.start_up import start_up_ms
+from keras_perf.analyse.start_up import compiling_ms, start_up_ms
 from keras_perf.analyse.summary import Summary
+from keras_perf.analyse.whole_training import compiles_once, measured_share
 from keras_perf.records.run.run_facts import RunFacts
 
 NEARLY_BUSY = 0.5
@@ -170,12 +171,24 @@ def situation_of(summary: Summary) -> Situation:
             on_gpu=bool(summary.facts.machine.training_gpus),
             outside=summary.outside,
             start_up_ms=start_up_ms(summary) or 0.0,
+            start_up_compiling_ms=compiling_ms(summary),
+            compiling_share=measured_share(summary) if compiles_once(summary) else 1.0,
+            once_between_ms=_once_between_ms(summary),
             undisturbed_ms=_undisturbed_ms(summary),
             pool=summary.facts.pool,
             waiting_share=_waiting_share(summary),
         ),
         held_ms,
     )
+
+
+def _once_between_ms(summary: Summary) -> float:
+    """See `StepModel.once_between_ms`."""
+    outside, steps = summary.facts.outside, summary.facts.length.steps
+    if outside is None or outside.usual_epoch_rest_s is None or not steps:
+        return 0.0
+    usual_s = outside.usual_epoch_rest_s * outside.epoch_gaps
+    return 1e3 * max(0.0, outside.epoch_rest_s - usual_s) / steps
 
 
 def _waiting_share(summary: Summary) -> float:

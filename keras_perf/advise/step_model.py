@@ -40,6 +40,10 @@ class StepModel:
         on_gpu: the compute part does not need the CPU.
         outside: milliseconds per step of what lies between epochs.
         start_up_ms: milliseconds per step of what was done once, before steps were steady.
+        start_up_compiling_ms: of these, what compiles for the shapes that batches have.
+        compiling_share: of the training's steps, those that compile as the measured ones do on
+            average; less than 1 where each shape compiles once, and others were not measured.
+        once_between_ms: of the rest between epochs, what few of them had.
         undisturbed_ms: compute, with dispatch, of the steps that were quickest; None where it is
             not known.
         pool: threads that run the functions of parallel maps.
@@ -57,6 +61,9 @@ class StepModel:
     on_gpu: bool = False
     outside: Mapping[str, float] = field(default_factory=dict)
     start_up_ms: float = 0.0
+    start_up_compiling_ms: float = 0.0
+    compiling_share: float = 1.0
+    once_between_ms: float = 0.0
     undisturbed_ms: float | None = None
     pool: int = 1
     waiting_share: float = 0.0
@@ -92,8 +99,12 @@ class StepModel:
 
     @property
     def training_ms(self) -> float:
-        """A step with its share of all that this training took."""
-        return self.whole_ms + self.start_up_ms
+        """A step with its share of all that this training took: see `analyse.whole_training`."""
+        steps_ms = self.step_ms
+        if self.compiling_share < 1:
+            without_ms = self.with_rest({"compile": 0.0}).step_ms
+            steps_ms = without_ms + self.compiling_share * (steps_ms - without_ms)
+        return steps_ms + sum(self.outside.values()) + self.start_up_ms
 
     @property
     def idle_share(self) -> float:
@@ -169,12 +180,22 @@ class StepModel:
         return replace(changed, cpu_ms=min(changed.cpu_ms, work + used * changed.rest_ms))
 
     def with_rest(self, factors: Mapping[str, float]) -> StepModel:
-        """Some parts of the rest take their time times a factor; compiling uses all cores."""
+        """Some parts of the rest take their time times a factor; compiling uses all cores.
+
+        With it goes what compiles in the start-up.
+        """
         rest = {part: ms * factors.get(part, 1.0) for part, ms in self.rest.items()}
         saved = self.rest_ms - sum(rest.values())
         compiling = self.rest.get("compile", 0.0) - rest.get("compile", 0.0)
         saved += (self.cores - 1) * compiling
-        return replace(self, rest=rest, cpu_ms=max(0.0, self.cpu_ms - saved))
+        gone_ms = self.start_up_compiling_ms * (1 - factors.get("compile", 1.0))
+        return replace(
+            self,
+            rest=rest,
+            cpu_ms=max(0.0, self.cpu_ms - saved),
+            start_up_ms=self.start_up_ms - gone_ms,
+            start_up_compiling_ms=self.start_up_compiling_ms - gone_ms,
+        )
 
     def faster(self, gain: float, *, by_input: bool = False, none_left: bool = False) -> StepModel:
         """A step takes so many times less, of which callbacks and Keras's loop save nothing.

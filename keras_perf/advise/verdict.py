@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from keras_perf.advise.compiling import gain_without_compiling
 from keras_perf.advise.gains import PARTS_OF, gain_on_a_ready_batch, gains
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import INSIDE, StepModel
@@ -71,14 +72,14 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
             f"{_without(spent, situation.model.training_ms):.2f}× as fast."
         )
     if verdict == "input-bound" and found[verdict] >= WORTHWHILE and (tried := _tried(situation)):
-        faster = _faster(verdict, found[verdict], situation.model)
+        faster = _faster(verdict, found[verdict], situation)
         return verdict, f"{tried}{faster} without its input."
     if verdict == "input-bound" and situation.interpreter_ms and found[verdict] >= WORTHWHILE:
         return verdict, (
             f"Python code of the input pipeline holds the interpreter for "
             f"{in_ms(situation.interpreter_ms)} of each step of {in_ms(summary.step_ms)}. Entering "
             f"and leaving the train function waits for it, which shows as compute; without, "
-            f"{_faster(verdict, found[verdict], situation.model)}."
+            f"{_faster(verdict, found[verdict], situation)}."
         )
     if not situation.input_measured and _mostly_idle(situation, found[verdict]):
         return "input-bound", (
@@ -230,15 +231,17 @@ def _because(verdict: str, gain: float, situation: Situation) -> str:
         if verdict == "compile-bound" and summary.facts.input.shapes_differ:
             shared = " No more can be had: each length that is left still compiles once."
     without = "compiled" if verdict == "eager-bound" else "without"
-    faster = _faster(verdict, gain, situation.model)
+    faster = _faster(verdict, gain, situation)
     return f"{what}: {in_ms(spent)} of each step; {without}, {faster}.{shared}"
 
 
-def _faster(verdict: str, gain: float, model: StepModel) -> str:
+def _faster(verdict: str, gain: float, situation: Situation) -> str:
     """By how much, and of what; of compiling, which no steady step does, of the training only."""
-    whole = _without(_saved_ms(gain, model), model.training_ms)
+    whole = _without(_saved_ms(gain, situation.model), situation.model.training_ms)
+    if verdict == "compile-bound":
+        whole = gain_without_compiling(situation)
     if gain <= CLEARLY_MORE * whole:
-        return f"training would be {gain:.2f}× as fast"
+        return f"training would be {max(gain, whole):.2f}× as fast"
     if verdict == "compile-bound":
         return f"the whole training, start-up included, would be {whole:.2f}× as fast"
     return f"a step would be {gain:.2f}× as fast, the whole training {whole:.2f}×"

@@ -20,6 +20,9 @@ SLOW = 1.25
 IN_THE_MEANS = "later_"
 """Parts that lie after the warm-up begin with this."""
 
+COMPILE_FOR_SHAPES = ("first_computing", "rest_of_warmup")
+"""Where shapes vary and XLA compiles, these parts are its compiling."""
+
 ENOUGH_INTERVALS = 6
 """Of fewer the later half does not tell what is usual."""
 
@@ -74,11 +77,6 @@ def start_up_time(summary: Summary) -> StartUpTime | None:
     )
 
 
-def training_ms(summary: Summary, *, with_start_up: bool = True) -> float:
-    """A step with its share of all else: of what lies between epochs, and of the start-up."""
-    return summary.whole_ms + (start_up_ms(summary) or 0.0 if with_start_up else 0.0)
-
-
 def start_up_ms(summary: Summary) -> float | None:
     """Start-up for each step of the `fit`, but for what lies in the steps' means; None if unknown.
 
@@ -89,6 +87,14 @@ def start_up_ms(summary: Summary) -> float | None:
         return None
     once_s = sum(s for name, s in spent.parts.items() if not name.startswith(IN_THE_MEANS))
     return 1e3 * once_s / steps
+
+
+def compiling_ms(summary: Summary) -> float:
+    """Of `start_up_ms`, what compiles for shapes that vary; 0 where that is not known."""
+    spent, steps = start_up_time(summary), summary.facts.length.steps
+    if spent is None or not steps or not summary.facts.input.shapes_differ:
+        return 0.0
+    return 1e3 * sum(spent.parts.get(name, 0.0) for name in COMPILE_FOR_SHAPES) / steps
 
 
 def _first_execution(known: StartUp, step_s: float) -> dict[str, float]:

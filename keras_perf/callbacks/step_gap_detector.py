@@ -126,7 +126,8 @@ class StepGapDetector(ObservingCallback):
                 self._hooks.add(execution.owners)
             else:
                 self._outside.add(execution)
-        if executions and executions[0].kind is Kind.WARMUP:
+        unknown = self._start_up is not None and self._start_up.facts() is None
+        if executions and (unknown or executions[0].kind is Kind.WARMUP):
             self._time_start_up(executions)
 
     def _time_start_up(self, executions: Sequence[Execution]) -> None:
@@ -142,7 +143,8 @@ class StepGapDetector(ObservingCallback):
                 observation.pace.held_fetches,
                 following_ns,
             )
-        warmup = [execution for execution in executions if execution.kind is Kind.WARMUP]
+        # The first one may be of another kind, as in a capture that begins with it.
+        warmup = [e for e in executions if e.kind is Kind.WARMUP] or executions[:1]
         self._start_up.add(warmup, waits or {}, traced_s())
 
     def epoch_gap_ends(self, gap: EpochGap) -> None:

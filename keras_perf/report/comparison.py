@@ -11,13 +11,20 @@ import pandas as pd
 
 from keras_perf.analyse.change import Change, examples_ratio, summary_change
 from keras_perf.analyse.resampling import speedup_interval
-from keras_perf.analyse.start_up import start_up_ms, training_ms
 from keras_perf.report.advice_in_comparison import AdviceTaken, advice_taken
 from keras_perf.report.comparison_bounds import few_intervals, unequal_load
 from keras_perf.report.diagnosis import Diagnosis, diagnose
 from keras_perf.report.saved_parts import figure_of, label_of, saved_parts
 from keras_perf.report.text.forms import Form, Markdown, Terminal
 from keras_perf.report.text.html_form import Html, coloured
+from keras_perf.report.whole_in_comparison import (
+    beside,
+    both_know_the_whole,
+    of_the_same,
+    what_the_whole_lacks,
+    whole_speedup,
+    without_compiling,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,11 +35,10 @@ class Comparison:
     """Two runs side by side.
 
     Attributes:
-        speedup: how many times as fast `after` is, per example where both runs know their
-            batch size, else per step.
+        speedup: of `after`, per example where both runs know their batch size, else per step.
         low, high: 90 % interval of it, from resampling the runs' intervals.
-        whole_speedup: the same with what lies between epochs (validation, callbacks' epoch
-            hooks) and with the start-up; equal to `speedup` where that is not known.
+        whole_speedup: the same with what lies between epochs, else equal to `speedup`, and with the
+            start-up if both know it, of as many examples as `before` had.
         before, after: their diagnoses.
     """
 
@@ -109,14 +115,19 @@ class Comparison:
         if self.whole_measured:
             told = (
                 f"The whole training is {self.whole_speedup:.2f}× as fast, "
-                f"{self.timed} {self.speedup:.2f}× {bounds}"
+                f"{self.timed}{self._compiling} {self.speedup:.2f}× {bounds}"
             )
         return f"{told}: {self.before.verdict} before, {self.after.verdict} after"
 
     @property
+    def _compiling(self) -> str:
+        runs = self.before.summary, self.after.summary
+        return " with its compiling" if without_compiling(*runs) else ""
+
+    @property
     def whole_measured(self) -> bool:
         """Whether both runs measured what lies between epochs."""
-        return bool(self.before.summary.outside and self.after.summary.outside)
+        return both_know_the_whole(self.before.summary, self.after.summary)
 
     def parts_table(self) -> tuple[list[str], list[list[str]]]:
         """Header and rows of what a reader is shown of `to_frame`."""
@@ -170,7 +181,14 @@ class Comparison:
     def closing(self) -> str:
         """What was predicted of all beside what was measured, and what the bounds rest on."""
         runs = self.before.summary, self.after.summary
-        told = self._predicted(), few_intervals(*runs), self._may_be_chance(), unequal_load(*runs)
+        told = (
+            self._predicted(),
+            what_the_whole_lacks(*runs),
+            without_compiling(*runs),
+            few_intervals(*runs),
+            self._may_be_chance(),
+            unequal_load(*runs),
+        )
         return " ".join(filter(None, told))
 
     def _may_be_chance(self) -> str:
@@ -185,18 +203,14 @@ class Comparison:
     def _predicted(self) -> str:
         if not self.before.recommendations:
             return "No change had been recommended."
-        told = [_beside(self.timed, self.before.combined_speedup, self.speedup)]
+        told = [beside(self.timed, self.before.combined_speedup, self.speedup)]
         if self.whole_measured:
-            whole = self.before.combined_whole_speedup
-            told.insert(0, _beside("the whole training", whole, self.whole_speedup))
+            of_step = told if "a step" in self.before.predicted_together else []
+            of_whole = self.before.combined_whole_speedup
+            told = [beside("the whole training", of_whole, self.whole_speedup), *of_step]
         all_taken = all(each.taken for each in self.advice)
         which = "" if all_taken else ", though not all are known to have been followed"
         return f"Predicted for all recommendations together{which}: {'; '.join(told)}."
-
-
-def _beside(what: str, predicted: tuple[float, float, float], measured: float) -> str:
-    expected, low, high = predicted
-    return f"{what} {expected:.2f}× ({low:.2f}–{high:.2f}), measured {measured:.2f}×"
 
 
 def compare(before: str | os.PathLike[str], after: str | os.PathLike[str]) -> Comparison:
@@ -226,21 +240,11 @@ def compare(before: str | os.PathLike[str], after: str | os.PathLike[str]) -> Co
 
 def comparison_of(first: Diagnosis, second: Diagnosis) -> Comparison:
     """The comparison of two runs with measured steps."""
-    per_example = examples_ratio(first.summary, second.summary)
-    low, high = speedup_interval(first.summary.intervals, second.summary.intervals)
-    speedup = first.summary.step_ms / second.summary.step_ms
-    whole = speedup
-    if first.summary.outside and second.summary.outside:
-        known = all(start_up_ms(each.summary) is not None for each in (first, second))
-        before_ms, after_ms = (
-            training_ms(each.summary, with_start_up=known) for each in (first, second)
-        )
-        whole = before_ms / after_ms
-    return Comparison(
-        speedup * per_example,
-        low * per_example,
-        high * per_example,
-        whole * per_example,
-        first,
-        second,
-    )
+    first, second = of_the_same(first, second)
+    before, after = first.summary, second.summary
+    per_example = examples_ratio(before, after)
+    low, high = speedup_interval(before.intervals, after.intervals)
+    speedup = whole = per_example * before.step_ms / after.step_ms
+    if both_know_the_whole(before, after):
+        whole = whole_speedup(before, after)
+    return Comparison(speedup, per_example * low, per_example * high, whole, first, second)

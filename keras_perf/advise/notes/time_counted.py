@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from keras_perf.analyse.start_up import training_ms
 from keras_perf.analyse.summary import Summary
+from keras_perf.analyse.whole_training import training_ms
 from keras_perf.records.figures import in_ms
 
 MUCH = 0.2

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pandas as pd
-
+from keras_perf.advise.compiling import usual_share_of_compute
 from keras_perf.advise.eager import compiled, cores_used, share_of_operations
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import (
@@ -29,7 +28,8 @@ PADDING = 0.3
 
 
 FEW_LENGTHS = 4
-"""Batches of few lengths are expected to have so many, of one at best: XLA compiles for each."""
+"""Batches of few lengths are expected to have so many, twice as many at worst: XLA compiles for
+each. At best nothing compiles, which is training without XLA."""
 
 
 @rule("stable-shapes", followed=has_stable_shapes)
@@ -40,7 +40,7 @@ def stable_shapes(situation: Situation) -> Recommendation | None:
         return None
 
     padded = situation.facts.input.shapes_differ
-    usual = _usual_share_of_compute(situation.summary.intervals)
+    usual = usual_share_of_compute(situation.summary.intervals)
     inside = sum(situation.model.rest.get(part, 0.0) for part in INSIDE)
     quickest = (situation.model.undisturbed_ms or inside) / inside if inside else usual
     quickest = min(usual, quickest)
@@ -58,7 +58,7 @@ def stable_shapes(situation: Situation) -> Recommendation | None:
     replaced = situation.facts.settings.function_replacements
     title, why, action = _what_changes(situation)
     if padded and _compiling_left(situation, 0.0):
-        why += f" The prediction compiles for {FEW_LENGTHS} lengths, at best for one."
+        why += f" The prediction compiles for {FEW_LENGTHS} lengths, at best, without XLA, none."
     if (1 - usual) * inside > MUCH_BESIDE * spent:
         why += (
             f" Compute takes {in_ms(inside)} on average but {in_ms(usual * inside)} in a usual "
@@ -126,13 +126,14 @@ def _what_changes(situation: Situation) -> tuple[str, str, str]:
 
 def _compiling_left(situation: Situation, optimism: float) -> float:
     """Share of compiling that stays: at worst a tenth, and once for each length that is left."""
-    at_least, summary = 0.1 * max(0.0, -optimism), situation.summary
-    spent_ms = situation.model.rest.get("compile", 0.0)
+    at_least, summary, model = 0.1 * max(0.0, -optimism), situation.summary, situation.model
     steps = situation.facts.length.steps or summary.steps
+    spent_ms = model.rest.get("compile", 0.0) * model.compiling_share
+    spent_ms += model.start_up_compiling_ms
     each_ms = _compilation_ms(summary)
     if not situation.facts.input.shapes_differ or not each_ms or not spent_ms or not steps:
         return at_least
-    lengths = 1 if optimism > 0 else FEW_LENGTHS
+    lengths = FEW_LENGTHS * (1 - optimism)
     return min(1.0, max(at_least, lengths * each_ms / steps / spent_ms))
 
 
@@ -144,22 +145,6 @@ def _compilation_ms(summary: Summary) -> float | None:
     totals = [t for t in summary.facts.outliers.event_totals if t.cause == Cause.RECOMPILE.value]
     count = sum(total.count for total in totals)
     return sum(total.total_ms for total in totals) / count if count else None
-
-
-def _usual_share_of_compute(intervals: pd.DataFrame) -> float:
-    """What a step usually computes, as a share of the mean; at most 1.
-
-    A compilation that was not recognised lies in compute, and the steps after one are slower,
-    since it has used all cores and caches. Both go with it: the median interval has neither.
-    """
-    inside = intervals["compute"]
-    if "dispatch" in intervals:
-        inside = inside + intervals["dispatch"].fillna(0.0)
-    steps = intervals["steps"]
-    mean = (inside * steps).sum() / steps.sum()
-    in_order = inside.sort_values()
-    reached = steps[in_order.index].cumsum() >= steps.sum() / 2
-    return float(min(1.0, in_order[reached].iloc[0] / mean)) if mean > 0 else 1.0
 
 
 @rule("disable-run-eagerly", followed=runs_in_a_graph, in_a_loop=not_eagerly)

@@ -70,12 +70,12 @@ def test_an_axis_that_varies_is_told_from_a_partial_batch():
 
 
 def test_for_each_length_that_is_left_xla_compiles_once():
-    # 40 compilations of 200 ms in 200 steps: four of them are 4 ms a step, and one is 1 ms.
+    # 40 compilations of 200 ms in 200 steps: four of them are 4 ms a step, and eight 8 ms.
     totals = [{"cause": "xla-recompile", "count": 40, "total_ms": 8000.0}]
     context = {"shapes_differ": True, "event_totals": totals}
     advice = stable_shapes(situation(compute=2.0, compile=40.0, context=context))
-    assert_predicts(advice, 2 * 1.3 + 4, 2 + 4, 2 + 1, before=42.0)
-    assert advice.reason.endswith("The prediction compiles for 4 lengths, at best for one.")
+    assert_predicts(advice, 2 * 1.3 + 8, 2 + 4, 2, before=42.0)
+    assert advice.reason.endswith("for 4 lengths, at best, without XLA, none.")
     one_shape = stable_shapes(
         situation(compute=2.0, compile=40.0, context=context | {"shapes_differ": False})
     )
@@ -118,6 +118,46 @@ def test_what_compiling_costs_is_told_of_the_training_whose_start_up_stays():
     assert why.endswith("the whole training, start-up included, would be 2.95× as fast.")
     # Of a step alone it would be 120 times.
     assert advice.high < 4
+
+
+def varying(**first: float) -> Situation:
+    """Of 400 steps of 2 ms 100 were measured, and compiled for 2 s; the warm-up did for 6 s more.
+
+    Its ten lengths take 0.4 s each, and before the first step comes a second.
+    """
+    start_up = {"before_first_step_s": 1.0, "first_steps": 1, "first_execution_s": 0.002}
+    totals = [{"cause": "xla-recompile", "count": 5, "total_ms": 2000.0}]
+    known = {"start_up": start_up | first, "jit_compile": True, "shapes_differ": True}
+    context = between_epochs(steps=400) | known | {"event_totals": totals}
+    context["outside"] |= {"warmup_s": 6.2, "warmup_steps": 10}
+    return situation(100, compute=2.0, compile=20.0, context=context)
+
+
+def test_what_compiles_in_the_warm_up_goes_with_what_compiles_later():
+    found = varying()
+    # 400 steps of 2 ms, 2 s of the measured and 6 s of the warm-up's compiling, and a second.
+    assert found.model.training_ms * 400 == pytest.approx(800 + 2000 + 6000 + 1000)
+    # Four lengths are left of it, at worst eight and computing three tenths longer, at best none.
+    advice = stable_shapes(found)
+    assert_predicts(advice, 1040 + 3200 + 1000, 800 + 1600 + 1000, 1800, before=9800)
+
+
+def test_the_verdict_promises_no_less_than_the_advice():
+    found = varying()
+    advice, (verdict, why) = stable_shapes(found), verdict_of(found)
+    assert verdict == "compile-bound"
+    assert f"would be {9800 / 1800:.2f}× as fast" in why
+    assert advice.predicted_speedup < 9800 / 1800
+
+
+def test_a_partial_batch_compiles_nothing_in_the_warm_up():
+    context = {"jit_compile": True, "rows_differ": True, "shapes_differ": False}
+    start_up = {"before_first_step_s": 1.0, "first_steps": 1, "first_execution_s": 4.0}
+    context |= between_epochs(steps=400) | {"start_up": start_up | {"computing_s": 4.0}}
+    found = situation(100, compute=2.0, compile=20.0, context=context)
+    assert stable_shapes(found).predicted_speedup == pytest.approx(
+        found.model.training_ms / (found.model.training_ms - 100 * 20.0 / 400)
+    )
 
 
 def test_the_usual_step_counts_steps_and_not_intervals():

@@ -459,3 +459,63 @@ def test_the_start_up_counts_in_the_whole_training_where_both_know_it():
     # 10 + 2 + 8 ms for each step before, 3 + 2 + 5 after; of the steps and validation 12 and 5.
     assert comparison_of(took(10.0, 8.0), took(3.0, 5.0)).whole_speedup == pytest.approx(2.0)
     assert comparison_of(took(10.0, 8.0), took(3.0, None)).whole_speedup == pytest.approx(2.4)
+
+
+def started(step_ms: float, start_s: float | None, steps: int = 1000, **more: Any) -> Diagnosis:
+    """A training with 2 ms of validation a step, and with or without a known start-up."""
+    context = between_epochs(2.0, steps=steps) | more
+    if start_s is not None:
+        first = {"before_first_step_s": start_s, "first_steps": 1, "first_execution_s": 0.0}
+        context |= {"start_up": first}
+    return diagnosis_of(summary(compute=step_ms, context=context))
+
+
+def test_of_another_length_the_start_up_is_shared_by_as_many_steps():
+    # 4 s in 500 steps are 4 ms for each of 1000.
+    assert comparison_of(started(10.0, 4.0), started(3.0, 4.0, 500)).whole_speedup == pytest.approx(
+        16 / 9
+    )
+
+
+def test_and_by_as_many_examples():
+    before = started(10.0, 4.0, examples_per_step=32.0)
+    after = started(18.0, 4.0, 500, examples_per_step=64.0)
+    # 16 ms for 32 examples, and 28 for 64.
+    assert comparison_of(before, after).whole_speedup == pytest.approx(2 * 16 / 28)
+
+
+@pytest.mark.parametrize("unknown", [0, 1])
+def test_where_one_does_not_know_its_start_up_the_prediction_has_none_either(unknown):
+    known = [8.0, 5.0]
+    first = diagnosis_of(validating(known[0] if unknown else None))
+    found = comparison_of(first, started(10.0, None if unknown else known[1]))
+    assert "is told without its start-up" in found.closing
+    # Half of 12 ms of validation, in 22 ms with the steps, and not in 30 with the start-up.
+    expected, _, _ = found.before.combined_whole_speedup
+    assert expected == diagnosis_of(validating(None)).combined_whole_speedup[0]
+    [advice] = found.before.recommendations
+    assert advice.predicted_speedup == pytest.approx(expected)
+    both = comparison_of(diagnosis_of(validating(8.0)), started(10.0, 5.0))
+    assert "start-up" not in both.closing
+    assert both.before.combined_whole_speedup[0] < expected
+
+
+def validating(start_s: float | None) -> Summary:
+    """Validates for 12 ms of each step."""
+    context = between_epochs(12.0) | {"epochs": 10}
+    context["outside"] |= {"epoch_gaps": 10, "validations": 10, "usual_validation_s": 1.2}
+    if start_s is not None:
+        first = {"before_first_step_s": start_s, "first_steps": 1, "first_execution_s": 0.0}
+        context |= {"start_up": first}
+    return summary(compute=10.0, context=context)
+
+
+def test_of_compiling_the_whole_training_is_predicted_and_the_step_told_without_it():
+    context = between_epochs() | {"jit_compile": True, "shapes_differ": False}
+    before = diagnosis_of(summary(compute=2.0, compile=30.0, context=context))
+    after = diagnosis_of(summary(compute=2.0, compile=0.0, context=context))
+    found = comparison_of(before, after)
+    assert "the whole training" in found.closing
+    assert "a step 1" not in found.closing
+    assert "without it a step takes 2 ms before and 2 ms after" in found.closing
+    assert "Compiling" not in comparison_of(after, after).closing
