@@ -18,6 +18,9 @@ OUTSIDE = ("callbacks", "other_host")
 CROWDED = 0.7
 """Of the cores' time: what a pipeline kept busy whose end made computing faster."""
 
+MOST_OUTSIDE = 0.5
+"""Of a step as it was tried; where callbacks took more, they take less then, too."""
+
 MOSTLY_WAITING = 0.5
 """A pipeline that waits for more than this share of its time can use more threads than cores."""
 
@@ -41,11 +44,9 @@ class StepModel:
         outside: milliseconds per step of what lies between epochs.
         start_up_ms: milliseconds per step of what was done once, before steps were steady.
         start_up_compiling_ms: of these, what compiles for the shapes that batches have.
-        compiling_share: of the training's steps, those that compile as the measured ones do on
-            average; less than 1 where each shape compiles once, and others were not measured.
+        compiling_share: of all steps, those that compile as the measured ones do on average.
         once_between_ms: of the rest between epochs, what few of them had.
-        undisturbed_ms: compute, with dispatch, of the steps that were quickest; None where it is
-            not known.
+        undisturbed_ms: compute, with dispatch, of the quickest steps; None where not known.
         pool: threads that run the functions of parallel maps.
         waiting_share: how much of the time of maps no thread computes for them (0 to 1), at
             least, on a machine without a limit on CPU time; 0 where that is not known.
@@ -100,11 +101,11 @@ class StepModel:
     @property
     def training_ms(self) -> float:
         """A step with its share of all that this training took: see `analyse.whole_training`."""
-        steps_ms = self.step_ms
+        whole_ms = self.whole_ms + self.start_up_ms
         if self.compiling_share < 1:
             without_ms = self.with_rest({"compile": 0.0}).step_ms
-            steps_ms = without_ms + self.compiling_share * (steps_ms - without_ms)
-        return steps_ms + sum(self.outside.values()) + self.start_up_ms
+            whole_ms -= (1 - self.compiling_share) * (self.step_ms - without_ms)
+        return whole_ms
 
     @property
     def idle_share(self) -> float:
@@ -155,8 +156,8 @@ class StepModel:
         saved = sum((self.stages[n] - stages[n]) * self.threads.get(n, 1) for n in stages)
         gone = 1 - sum(stages.values()) / self.produce_ms if self.produce_ms else 0.0
         if gone and self.cpu_ms:
-            # What the rest cannot have used was the pipeline's, counted by tf.data or not; and
-            # what computing must have used was not: stages may wait in place of working.
+            # What the rest cannot have used was the pipeline's, counted by tf.data or not; what
+            # computing must have used was not: stages may wait in place of working.
             least = self.cpu_ms - self.cores * self.rest_ms
             most = self.cpu_ms - self.rest.get("compute", 0.0)
             saved = gone * max(0.0, least, min(saved / gone, most))
@@ -180,9 +181,9 @@ class StepModel:
         return replace(changed, cpu_ms=min(changed.cpu_ms, work + used * changed.rest_ms))
 
     def with_rest(self, factors: Mapping[str, float]) -> StepModel:
-        """Some parts of the rest take their time times a factor; compiling uses all cores.
+        """Some parts of the rest take their time times a factor.
 
-        With it goes what compiles in the start-up.
+        Compiling uses all cores, and with it goes that of the start-up.
         """
         rest = {part: ms * factors.get(part, 1.0) for part, ms in self.rest.items()}
         saved = self.rest_ms - sum(rest.values())
@@ -211,12 +212,14 @@ class StepModel:
             left = min(1.0, wanted_ms / self.produce_ms) if self.produce_ms else 1.0
             stages = {name: ms * left for name, ms in self.stages.items()}
             return self._as_tried(stages, self.rest, gain)
-        kept = sum(self.rest.get(part, 0.0) for part in OUTSIDE)
+        outside = sum(self.rest.get(part, 0.0) for part in OUTSIDE)
+        kept = min(outside, MOST_OUTSIDE * aim_ms)
         base_ms = self.rest_ms if by_input else self.step_ms
-        left = max(0.0, aim_ms - kept) / max(1e-9, base_ms - kept)
+        left = (aim_ms - kept) / max(1e-9, base_ms - outside)
         of_input = 0.0 if by_input else 1 / gain if self.prefetched else left
         stages = {name: ms * of_input for name, ms in self.stages.items()}
-        rest = {part: ms if part in OUTSIDE else ms * left for part, ms in self.rest.items()}
+        beside = kept / max(1e-9, outside)
+        rest = {n: ms * (beside if n in OUTSIDE else left) for n, ms in self.rest.items()}
         return self._as_tried(stages, rest, gain)
 
     def _as_tried(

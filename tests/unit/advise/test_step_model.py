@@ -353,6 +353,13 @@ def test_a_step_is_as_much_faster_as_was_measured(prefetched, by_input, gain):
     assert faster.rest["callbacks"] == 0.5
 
 
+def test_where_a_trial_was_quicker_than_callbacks_half_of_it_is_computing():
+    model = StepModel({"Map": 8.0}, prefetched=True, rest={"compute": 2.0, "callbacks": 3.0})
+    faster = model.faster(4.0, by_input=True, none_left=True)
+    # Without callbacks no step of nothing is left.
+    assert faster.rest == pytest.approx({"compute": 1.0, "callbacks": 1.0})
+
+
 def test_what_made_the_input_quick_leaves_computing_as_it_was():
     model = StepModel({"Map": 8.0}, prefetched=False, rest={"compute": 2.0})
     faster = model.faster(4.0, by_input=True)
