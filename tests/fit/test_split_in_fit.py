@@ -73,6 +73,27 @@ def test_a_tiny_model_is_bound_by_dispatch(tmp_path):
     assert found.recommendations[0].id == "raise-steps-per-execution"
 
 
+class SlowSteps(keras.Sequential):
+    """Waits in each step, before it computes."""
+
+    def train_step(self, data):
+        waits = tf.numpy_function(lambda _: time.sleep(0.01), [data[0]], [])
+        with tf.control_dependencies([waits]):
+            return super().train_step(data)
+
+
+@programs.needs_gap_times
+def test_of_two_steps_an_execution_keras_asks_for_the_second_batch_ahead(tmp_path):
+    network = SlowSteps([keras.layers.Input((8,)), keras.layers.Dense(1)])
+    network.compile("sgd", "mse", steps_per_execution=2, jit_compile=False)
+    ours = kp.StepGapDetector(tmp_path, summary=False)
+    network.fit(programs.dataset(80), verbose=0, shuffle=False, callbacks=[ours])
+    found = kp.diagnose(tmp_path)
+    # As if the last gap held one step, half of the time was dispatch.
+    assert "input_wait" in found.summary.parts
+    assert "dispatch" not in found.summary.parts
+
+
 def test_a_short_run_is_inconclusive(tmp_path):
     found = diagnose(tmp_path, data=programs.dataset(15), epochs=1)
     assert found.verdict == "inconclusive"

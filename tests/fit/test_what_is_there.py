@@ -1,5 +1,6 @@
 """What advice starts from: settings and habits of a `fit`, known while it runs."""
 
+import gc
 import os
 import time
 
@@ -109,6 +110,7 @@ def test_a_plain_step_and_a_plain_dataset_have_nothing_to_tell(tmp_path):
     known = facts_of(tmp_path, dataset(STEPS))
     assert known.settings.operations_in_step == ()
     assert known.settings.unrolled_steps_per_execution == 1
+    assert known.settings.collector_threshold == gc.get_threshold()[0]
     assert known.input.distribution_options == {}
 
 

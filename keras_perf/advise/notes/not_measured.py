@@ -7,12 +7,17 @@ from collections.abc import Collection, Iterator
 from keras_perf.analyse.summary import Summary
 from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
 
+WAITING = 0.25
+"""Of a step; where it waits for more, the split leaves dispatch in compute."""
+
 
 def _of_several(summary: Summary) -> str:
     """Why several steps per execution do not show their dispatch; "" where they would."""
     number = summary.facts.settings.steps_per_execution
     if number == 2:
         return ": two steps per execution do not show it"
+    if number > 2 and summary.parts.get("input_wait", 0.0) > WAITING * summary.step_ms:
+        return ", since steps that wait for input do not show it"
     if number > 2 and summary.step_ms > LONG_STEP_MS:
         return ", since steps are too long for it to be told from their differences"
     return ""

@@ -14,6 +14,9 @@ from keras_perf.records.interval import Interval
 LONG_EXECUTION = 16
 """Fewer gaps inside an execution than this say too little about it."""
 
+LITTLE_WAIT = 0.25
+"""Of an execution; where it waits for more, batches come late, and gaps are no steps."""
+
 LONG_STEP_NS = 20e6
 """Of longer steps an execution's dispatch, about a millisecond, is within their differences."""
 
@@ -32,11 +35,10 @@ class Splitter:
     iterator; over those whose gaps are remembered, input wait = begin to begin − gaps. The share
     found there is applied to the whole stretch.
 
-    With several steps per execution the gaps inside an execution, but for the first, are the pure
-    in-graph step. Keras asks for the next batch while a step computes: then the first gap is
-    empty, and the last holds two steps. What all gaps of an execution exceed its steps by, less the
-    host's own time, is the cost of dispatch. Of two steps it mostly cannot be
-    told; of long ones, whose differences hide it, not at all.
+    With several steps per execution the gaps inside one, but for the first, are the pure in-graph
+    step. Keras asks for the next batch while a step computes: the first gap is empty then, and the
+    last holds two steps. What all gaps exceed the steps by, less the host's own time, is dispatch.
+    Of two steps it mostly cannot be told; of long ones, and of those that wait, not at all.
 
     Arguments:
         fetches_per_step: how often a step asks the iterator for an element.
@@ -75,8 +77,7 @@ class Splitter:
     def undisturbed_ms(self) -> float | None:
         """What a step takes inside the train function where little keeps it from its core.
 
-        Milliseconds per step without input wait, of which a tenth of the executions took no more;
-        None where the wait is known of too few of them.
+        Milliseconds without input wait; a tenth of the executions took no more. None of too few.
 
         What it cannot see: what disturbs all executions alike.
         """
@@ -87,8 +88,7 @@ class Splitter:
     def add(self, execution: Execution) -> None:
         """Adds a steady, traced or recompiled execution.
 
-        Of the latter two, what exceeds the usual execution is counted as compile time where it
-        does not say itself for how long it compiled.
+        Of the latter two, what exceeds the usual one is compile time where it does not say that.
         """
         compile_ns = execution.compile_ns or 0
         recent = self._recent
@@ -173,8 +173,8 @@ class Splitter:
         dispatches = []
         for (execution, successor), own in zip(pairwise(measured), gaps_of_executions, strict=True):
             cycle = successor.begin_ns - execution.begin_ns
-            self.waits[execution.first_step] = max(0, cycle - sum(own))
-            if execution.returned_ns > execution.begin_ns:
+            wait_ns = self.waits[execution.first_step] = max(0, cycle - sum(own))
+            if execution.returned_ns > execution.begin_ns and wait_ns <= LITTLE_WAIT * cycle:
                 outside = successor.begin_ns - execution.returned_ns
                 step = step_of(own, outside)
                 if step is not None and step <= LONG_STEP_NS:

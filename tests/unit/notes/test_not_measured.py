@@ -23,3 +23,9 @@ def test_it_is_said_why_several_steps_per_execution_do_not_show_dispatch(step_ms
     [note] = not_measured_notes(found, ())
     assert note.startswith("Dispatch was not measured")
     assert note.endswith(told)
+
+
+def test_it_is_said_that_steps_which_wait_do_not_show_it():
+    found = summary(input_wait=4.0, compute=6.0, context={"steps_per_execution": 4})
+    [note] = not_measured_notes(found, ())
+    assert note.endswith("inside compute, since steps that wait for input do not show it.")

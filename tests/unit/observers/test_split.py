@@ -181,6 +181,14 @@ def test_a_few_executions_of_two_steps_that_seem_to_show_it_do_not():
     assert split(splitter, loop)["dispatch"] is None
 
 
+@pytest.mark.parametrize(("wait", "told"), [(20, True), (60, False)])
+def test_where_steps_wait_for_long_their_gaps_do_not_show_dispatch(wait, told):
+    loop, splitter = ScriptedLoop(), Splitter()
+    for _ in range(6):
+        splitter.add(loop.run(8, **STEP | {"wait": wait}))
+    assert (split(splitter, loop)["dispatch"] is not None) is told
+
+
 def test_the_dispatch_of_long_steps_is_not_measured():
     assert fetching_ahead(4, 19_000)["dispatch"] == 6 * 50
     assert fetching_ahead(4, 21_000)["dispatch"] is None
