@@ -6,6 +6,7 @@ from keras_perf.advise.as_written import WORK, runs_as, written_as
 from keras_perf.advise.interpreter import AT_WORK
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import MOSTLY_WAITING
+from keras_perf.records.figures import in_percent
 from keras_perf.records.run.run_facts import RunFacts
 
 UNKNOWN_GAIN, AT_WORK_GAIN = 0.5, 0.25
@@ -69,8 +70,8 @@ def about_python(situation: Situation, name: str) -> str:
     waits = situation.model.waiting_share
     if waits > MOSTLY_WAITING:
         return (
-            f" It is Python code; for at least {waits:.0%} of its time no thread computed, so it "
-            "mostly waits, and several threads can wait at once."
+            f" It is Python code; for at least {in_percent(waits)} of its time no thread "
+            "computed, so it mostly waits, and several threads can wait at once."
         )
     known = "Which of these it does was not measured"
     if (_share_at_work(situation, name) or 0.0) >= AT_WORK:

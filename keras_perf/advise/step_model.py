@@ -137,7 +137,7 @@ class StepModel:
         On a CPU the threads of the pipeline and those of the training share the cores, and
         compute shrinks too when the pipeline lets go of some: where all of it goes, to nine
         tenths of what the quickest steps took with it. (Steps of 0.65 to 6.7 ms came to 0.65 to
-        1.0 of that once a pipeline was gone that had kept 70 % of two cores busy.) Where that is
+        1.0 of that once a pipeline was gone that had kept 70% of two cores busy.) Where that is
         not known, by half to all of the share of the cores that becomes free.
         """
         stages = {name: ms * factors.get(name, 1.0) for name, ms in self.stages.items()}

@@ -7,7 +7,7 @@ from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import INSIDE, StepModel
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
 from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
-from keras_perf.records.figures import in_ms
+from keras_perf.records.figures import in_ms, in_percent
 
 WORTHWHILE = 1.05
 """If removing a part whole buys less than this, the step is bound by its computation."""
@@ -91,7 +91,7 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
     if found[verdict] >= WORTHWHILE:
         return verdict, _because(verdict, found[verdict], situation) + _about_waiting(situation)
     if waiting := _about_waiting(situation):
-        of_its_own = f"no other part of this worker's step is worth {WORTHWHILE - 1:.0%}."
+        of_its_own = f"no other part of this worker's step is worth {in_percent(WORTHWHILE - 1)}."
         return "compute-bound", of_its_own + waiting
     if not situation.input_measured:
         return "inconclusive", f"the input wait could not be measured: {_why_no_wait(summary)}."
@@ -143,7 +143,7 @@ def _nothing_else(situation: Situation) -> str:
         if summary.step_ms >= WORTHWHILE * (summary.step_ms - summary.parts.get(part, 0.0))
     ]
     but = f" but {' and '.join(shown)}" if shown else ""
-    return f"no other part is worth {WORTHWHILE - 1:.0%}{but}"
+    return f"no other part is worth {in_percent(WORTHWHILE - 1)}{but}"
 
 
 def _mostly_idle(situation: Situation, other_gain: float) -> bool:

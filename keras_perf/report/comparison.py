@@ -30,7 +30,7 @@ class Comparison:
     Attributes:
         speedup: how many times as fast `after` is, per example where both runs know their
             batch size, else per step.
-        low, high: 90 % interval of it, from resampling the runs' intervals.
+        low, high: 90% interval of it, from resampling the runs' intervals.
         whole_speedup: the same with what lies between epochs (validation, callbacks' epoch
             hooks) and with the start-up; equal to `speedup` where that is not known.
         before, after: their diagnoses.
@@ -47,7 +47,7 @@ class Comparison:
     def change(self) -> Change:
         """How many times as long a step takes (an example, where `speedup` is per example).
 
-        Its 98 % interval counts that intervals close in time resemble each other, which
+        Its 98% interval counts that intervals close in time resemble each other, which
         `low` and `high` do not: a regression is judged by it.
         """
         return summary_change(self.before.summary, self.after.summary)
@@ -61,7 +61,7 @@ class Comparison:
     def to_frame(self) -> pd.DataFrame:
         """A row a part: `part`, `before_ms`, `after_ms`, `saved_ms`, `low`, `high`, per step.
 
-        `low` and `high` are the 90 % interval of `saved_ms`: of a thousand times that both runs'
+        `low` and `high` are the 90% interval of `saved_ms`: of a thousand times that both runs'
         intervals are drawn anew, the 5th and the 95th percentile of before − after (source:
         `keras_perf.analyse.resampling`). Where it holds 0, the change may be chance.
 
@@ -128,7 +128,7 @@ class Comparison:
             ]
             for row in self.to_frame().to_dict("records")
         ]
-        return ["part of a step", "before ms", "after ms", "saved ms", "90 % interval"], rows
+        return ["part of a step", "before ms", "after ms", "saved ms", "90% interval"], rows
 
     @property
     def advice(self) -> tuple[AdviceTaken, ...]:

@@ -136,7 +136,7 @@ class Diagnosis:
         if self.summary.steps < ENOUGH_STEPS:
             return "There are too few steps for recommendations: train longer."
         if not self.recommendations:
-            return "No change is predicted to gain 2 % or more."
+            return "No change is predicted to gain 2% or more."
         advice = "Change it, train again, and compare: keras-perf compare BEFORE AFTER."
         if len(self.recommendations) == 1:
             return advice

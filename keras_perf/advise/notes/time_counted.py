@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from keras_perf.analyse.start_up import training_ms
 from keras_perf.analyse.summary import Summary
-from keras_perf.records.figures import in_ms
+from keras_perf.records.figures import in_ms, in_percent
 
 MUCH = 0.2
 """Share of the training that Keras's own work between epochs is worth a sentence from."""
@@ -25,9 +25,9 @@ def time_notes(summary: Summary) -> Iterator[str]:
         if in_loop:
             where, work = "in the loop", "checkpoints and the like"
         yield (
-            f"Beside the steps, {where}: validation {share['validation']:.0%} of the "
-            f"training, {work} {share['epoch_callbacks']:.0%}, the rest "
-            f"{share['epoch_rest']:.0%}."
+            f"Beside the steps, {where}: validation {in_percent(share['validation'])} of the "
+            f"training, {work} {in_percent(share['epoch_callbacks'])}, the rest "
+            f"{in_percent(share['epoch_rest'])}."
         )
         comes_back = summary.facts.outside is not None and summary.facts.outside.rest_comes_back
         if share["epoch_rest"] > MUCH and comes_back and not in_loop:
@@ -43,9 +43,9 @@ def _how_compiling_is_told(summary: Summary) -> str:
     compiling = summary.compiling
     if compiling is not None:
         return (
-            f"A trace shows that it did in {compiling.share:.0%} of the traced steps, whose "
-            f"remaining time was {in_ms(compiling.computing_ms)} at most: compute time beyond "
-            "that counts as compiling."
+            f"A trace shows that it did in {in_percent(compiling.share)} of the traced steps, "
+            f"whose remaining time was {in_ms(compiling.computing_ms)} at most: compute time "
+            "beyond that counts as compiling."
         )
     by_length = "Shapes can differ here, so compilations are inferred from their length"
     if summary.trace:

@@ -169,7 +169,7 @@ def raised(**changed: Any) -> Recommendation | None:
 
 def test_a_trial_that_paid_is_recommended():
     advice = raised()
-    # An eighth of 4 ms is left, and a tenth of them at worst; in the graph 15 % more, or 15 % and
+    # An eighth of 4 ms is left, and a tenth of them at worst; in the graph 15% more, or 15% and
     # 0.3 ms less; a batch is fetched in 0.3, 0.05 or no ms.
     assert_predicts(advice, 6.9 + 4 * 0.225 + 0.3, 6.05 + 4 * 0.125, 4.8 + 4 * 0.125)
     assert advice.action == "model.compile(..., steps_per_execution=8)"
@@ -236,7 +236,7 @@ def test_without_a_trial_no_number_is_recommended(context):
 
 def test_pauses_of_the_garbage_collector_are_told_to_be_rarer():
     advice = tune_gc(situation(compute=8.0, callbacks=2.0, garbage_ms=2.0))
-    # Of 2 ms 90, 99 or 100 % are gone, a fifth of each part, and hooks work faster by a share.
+    # Of 2 ms 90, 99 or 100% are gone, a fifth of each part, and hooks work faster by a share.
     gone = [0.18, 0.198, 0.2]
     hooks = [1 - AFTER_SEARCHES * g * o for g, o in zip(gone, (0.5, 1.0, 1.5), strict=True)]
     times = [(1 - g) * (8 + 2 * faster) for g, faster in zip(gone, hooks, strict=True)]

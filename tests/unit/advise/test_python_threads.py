@@ -58,7 +58,7 @@ def test_where_the_cpu_time_says_that_it_computes_less_is_expected():
 
 def test_where_no_thread_computed_the_function_waits_and_threads_gain():
     advice = only(slow(process_cpu_pct=22.0))
-    # 2.2 ms of CPU time for 6 ms of the map: it waits for 63 % of them at least.
+    # 2.2 ms of CPU time for 6 ms of the map: it waits for 63% of them at least.
     assert advice.low > 1.1
     assert 1.38 < advice.predicted_speedup <= 10 / 7
     assert "for at least 63% of its time no thread computed" in advice.reason

@@ -280,7 +280,7 @@ def from_workers(*, cpu_pct=20.0, process_cpu_pct=30.0, context=None, **parts):
 def test_a_train_function_in_which_nobody_computes_waits_for_its_workers():
     verdict, why = from_workers()
     assert verdict == "input-bound"
-    # 30 % of a core for 10 ms are 3 ms of CPU time, in which training may have computed.
+    # 30% of a core for 10 ms are 3 ms of CPU time, in which training may have computed.
     assert why.startswith("for at least 7 ms of each step of 10 ms training waited while no thread")
     assert "with PyDataset workers, Keras turns off what measures it" in why
 

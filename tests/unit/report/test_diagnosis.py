@@ -140,7 +140,7 @@ step from Python.
 FAST_TEXT = """\
 compute-bound: no other part is worth 5%: what remains is the model's own computation.
 
-No change is predicted to gain 2 % or more.
+No change is predicted to gain 2% or more.
 
 Where the time of a step goes
 part of a step      ms  share
@@ -233,7 +233,7 @@ def test_the_frame_has_a_row_a_part_with_its_share():
 def test_what_all_recommendations_buy_is_told_with_bounds():
     expected, low, high = diagnosis_of(summary(**SLOW_INPUT)).combined_speedup
     by = uncertainty(situation(**SLOW_INPUT))
-    # Map over 6.8, 8, 8 cores; 80, 90, 100 % overlap; a tenth, a twentieth, none of 0.4 ms.
+    # Map over 6.8, 8, 8 cores; 80, 90, 100% overlap; a tenth, a twentieth, none of 0.4 ms.
     assert low == pytest.approx(10 / ((2 + 6 / 6.8 - 1.6) + 1.64) / (1 + by))
     assert expected == pytest.approx(10 / ((2 + 6 / 8 - 1.8) + 1.62))
     assert high == pytest.approx(10 / ((2 + 6 / 8 - 2.0) + 1.6) * (1 + by))

@@ -17,7 +17,7 @@ from keras_perf.advise.situation import (
     Situation,
 )
 from keras_perf.advise.step_model import MOSTLY_WAITING, StepModel
-from keras_perf.records.figures import in_ms
+from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.run.input.pipeline import runs_in_pool
 
 
@@ -78,7 +78,7 @@ def parallel_map(situation: Situation) -> Recommendation | None:
         title=f"Run the map in parallel: stage {stage}",
         reason=(
             f"The sequential stage {stage} takes {in_ms(stage_ms)} of the "
-            f"{in_ms(all_ms)} that a batch needs ({share:.0%}); {model.cores} logical "
+            f"{in_ms(all_ms)} that a batch needs ({in_percent(share)}); {model.cores} logical "
             f"CPUs are there to share it.{where(written)}{about_python(situation, stage)}"
         ),
         action=f"dataset = dataset.map({function}, num_parallel_calls=tf.data.AUTOTUNE)",
@@ -128,7 +128,7 @@ def private_threadpool(situation: Situation) -> Recommendation | None:
         title=f"Let {advised} calls of a map wait at a time",
         reason=(
             f"Stage {stage} takes {in_ms(at_work[stage])} a batch over all threads, of which it "
-            f"computes for {1 - waits:.0%} at most and otherwise waits; "
+            f"computes for {in_percent(1 - waits)} at most and otherwise waits; "
             f"{model.threads.get(stage, 1)} of its calls run at a time, and the pool that runs "
             f"them has {model.pool} threads.{where(written_as(stage, situation.facts))}"
         ),
