@@ -42,6 +42,25 @@ def _gain_without_input(model: StepModel, share_of_cores: float) -> float:
     return crowded if crowded >= believed * waiting else waiting
 
 
+def gain_with_computing(situation: Situation, verdict: str) -> float:
+    """What a step gains without its part if computing speeds up too, as advice reckons with it.
+
+    Its cores no longer pause, and the pipeline no longer takes any; 1 where neither is expected.
+    """
+    model = situation.model
+    if verdict == "callback-bound":
+        callbacks_ms = model.rest.get("callbacks", 0.0)
+        without = model.with_rest({"callbacks": 0.0}).awake(callbacks_ms, 0.0)
+    elif verdict == "input-bound" and not situation.interpreter_ms:
+        idle = model.with_rest({"get_next": 0.0}).with_less_work(
+            dict.fromkeys(model.stages, 0.0), 0.0
+        )
+        without = idle.awake(model.input_wait_ms, 0.0, waited=True)
+    else:
+        return 1.0
+    return model.step_ms / max(1e-9, replace(without, cpu_ms=0.0).step_ms)
+
+
 def gain_on_a_ready_batch(situation: Situation) -> float | None:
     """What was measured, where it was: the step as it is beside one that finds its batch ready."""
     trials = situation.facts.advice_trials

@@ -13,4 +13,7 @@ def about_validation(situation: Situation) -> str:
     if spent <= model.training_ms / 2:
         return ""
     share = spent / model.training_ms
-    return f"Most of the training lies outside of its steps: validation takes {in_percent(share)} of it."
+    return (
+        "Most of the training lies outside of its steps: validation takes "
+        f"{in_percent(share)} of it."
+    )

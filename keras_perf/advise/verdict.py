@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keras_perf.advise.gains import PARTS_OF, gain_on_a_ready_batch, gains
+from keras_perf.advise.gains import PARTS_OF, gain_on_a_ready_batch, gain_with_computing, gains
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import INSIDE, StepModel
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
@@ -24,6 +24,9 @@ DISTURBED = 2.5
 
 CLEARLY_MORE = 1.05
 """A step's speed-up is so many times that of the whole training where much lies between epochs."""
+
+NOTICEABLY = 1.02
+"""A speed-up that is so many times another one is told beside it."""
 
 SHORT_EPOCH = 4
 """An epoch of fewer executions leaves none between whose begins the wait could be read."""
@@ -231,6 +234,9 @@ def _because(verdict: str, gain: float, situation: Situation) -> str:
             shared = " No more can be had: each length that is left still compiles once."
     without = "compiled" if verdict == "eager-bound" else "without"
     faster = _faster(verdict, gain, situation.model)
+    with_computing = gain_with_computing(situation, verdict)
+    if with_computing > NOTICEABLY * gain:
+        faster += f", {with_computing:.2f}× if that also speeds up computing"
     return f"{what}: {in_ms(spent)} of each step; {without}, {faster}.{shared}"
 
 

@@ -49,7 +49,8 @@ def in_short(diagnosis: Diagnosis) -> str:
     if not simple or not spent:
         return diagnosis.explanation
     takes = "take" if len(names) > 1 or what.endswith("s") else "takes"
-    return f"{what} {takes} {in_percent(spent / summary.step_ms)} of a step of {in_ms(summary.step_ms)}"
+    share = in_percent(spent / summary.step_ms)
+    return f"{what} {takes} {share} of a step of {in_ms(summary.step_ms)}"
 
 
 def _advice(diagnosis: Diagnosis) -> list[str]:

@@ -66,7 +66,7 @@ def test_where_tf_data_runs_other_stages_than_were_written_no_function_is_named(
 def test_the_cache_stands_behind_the_function_that_is_named():
     advice = cache(slow(LOAD))
     assert advice.action.startswith("dataset = dataset.map(load).cache()  # before")
-    assert advice.reason.endswith("Its function load is in train.py, line 31.")
+    assert " Its function load is in train.py, line 31. Computing, which" in advice.reason
 
 
 def test_a_reader_of_the_users_is_named():

@@ -57,7 +57,7 @@ def comparison(after: dict[str, Any], before: dict[str, Any] = BEFORE) -> Compar
 TEXT = """\
 A step is 2.50× as fast (2.40–2.60): input-bound before, compute-bound after
 
-part of a step  before ms  after ms  saved ms     90% interval
+part of a step  before ms  after ms  saved ms      90% interval
 --------------  ---------  --------  --------  ----------------
 input wait          8.000     0.000     8.000    8.000 to 8.000
 compute             1.500     3.875    -2.375  -2.375 to -2.375
