@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keras_perf.advise.gains import PARTS_OF, gain_on_a_ready_batch, gain_with_computing, gains
+from keras_perf.advise.gains import gain_beside, gain_on_a_ready_batch, gains, parts_of
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import INSIDE, StepModel
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
@@ -25,7 +25,7 @@ DISTURBED = 2.5
 CLEARLY_MORE = 1.05
 """A step's speed-up is so many times that of the whole training where much lies between epochs."""
 
-NOTICEABLY = 1.02
+NOTICEABLY = 1.01
 """A speed-up that is so many times another one is told beside it."""
 
 SHORT_EPOCH = 4
@@ -36,6 +36,15 @@ def gain_between_epochs(model: StepModel) -> float:
     """Speed-up of the whole training if callbacks took no time between epochs."""
     without = model.with_outside({"epoch_callbacks": 0.0})
     return model.whole_ms / max(1e-9, without.whole_ms)
+
+
+def bound_between_epochs(model: StepModel, gain: float) -> bool:
+    """Callbacks between epochs cost more than any part of a step, which would gain so much."""
+    between = gain_between_epochs(model)
+    most = model.outside.get("epoch_callbacks", 0.0) >= max(model.outside.values(), default=0.0)
+    # The start-up, which a longer training has once too, decides nothing.
+    of_steps = _without(_saved_ms(gain, model), model.whole_ms)
+    return most and between >= WORTHWHILE and between > of_steps
 
 
 def _without(saved_ms: float, of_ms: float) -> float:
@@ -58,13 +67,8 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
         )
     found = gains(situation)
     verdict = max(found, key=lambda name: found[name])
-    between = gain_between_epochs(situation.model)
-    outside = situation.model.outside
-    spent = outside.get("epoch_callbacks", 0.0)
-    most = spent >= max(outside.values(), default=0.0)
-    # The start-up, which a longer training has once too, decides nothing.
-    of_steps = _without(_saved_ms(found[verdict], situation.model), situation.model.whole_ms)
-    if most and between >= WORTHWHILE and between > of_steps:
+    if bound_between_epochs(situation.model, found[verdict]):
+        spent = situation.model.outside["epoch_callbacks"]
         who = "between epochs callbacks take"
         if situation.facts.settings.in_a_loop:
             who = "outside of the steps the loop's own work takes"
@@ -227,16 +231,16 @@ def _because(verdict: str, gain: float, situation: Situation) -> str:
     elif verdict == "communication-bound":
         what, spent = "the exchange of gradients", summary.wire_ms
     else:
-        names = PARTS_OF[verdict]
+        names = parts_of(verdict, situation)
         spent = sum(summary.parts.get(name, 0.0) for name in names)
         what = " and ".join(name.replace("_", " ") for name in names)
         if verdict == "compile-bound" and summary.facts.input.shapes_differ:
             shared = " No more can be had: each length that is left still compiles once."
     without = "compiled" if verdict == "eager-bound" else "without"
     faster = _faster(verdict, gain, situation.model)
-    with_computing = gain_with_computing(situation, verdict)
-    if with_computing > NOTICEABLY * gain:
-        faster += f", {with_computing:.2f}× if that also speeds up computing"
+    beside, if_so = gain_beside(situation, verdict)
+    if beside > NOTICEABLY * gain:
+        faster += f", {beside:.2f}× if {if_so}"
     return f"{what}: {in_ms(spent)} of each step; {without}, {faster}.{shared}"
 
 

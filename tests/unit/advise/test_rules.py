@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hand_built import FITS_IN_MEMORY, H200, awake, between_epochs, situation, stage
+from contradictions import contradictions
+from hand_built import FITS_IN_MEMORY, H200, awake, between_epochs, situation, stage, summary
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -291,3 +292,10 @@ def test_no_rule_predicts_a_loss_and_all_together_are_no_worse_than_each(argumen
     assert_no_worse_together(arguments)
     for one in recommendations(found):
         assert max(one.predicted_speedup, one.speedup_after_others or 0.0) >= WORTH_SAYING
+
+
+@given(arguments=situations(), cpu_pct=st.sampled_from([0.0, 30.0, 250.0]))
+@settings(max_examples=40, deadline=None)
+def test_no_report_says_one_thing_in_the_verdict_and_another_in_the_advice(arguments, cpu_pct):
+    found = summary(**arguments, process_cpu_pct=cpu_pct)
+    assert not list(contradictions(diagnosis_of(found)))
