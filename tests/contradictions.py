@@ -19,7 +19,7 @@ STAGE_TAKES = re.compile(r"[Ss]tages? (?P<stage>\w+ \(\d+\)) takes? (?P<ms>[\d.e
 WITHOUT = re.compile(
     r"of each step; (?:without|compiled), (?:training|a step) would be (?P<gain>[\d.]+)× as fast"
 )
-ALSO = re.compile(r", (?P<gain>[\d.]+)× if ")
+ALSO = re.compile(r"; a step (?P<gain>[\d.]+)× if ")
 GAIN = re.compile(r"(?P<gain>\d+\.\d\d)×")
 MS = r"(?P<{}>[\d.,]+) ms"
 LESS_OFTEN = re.compile(

@@ -5,13 +5,16 @@ from __future__ import annotations
 from keras_perf.advise.as_written import WORK, runs_as, written_as
 from keras_perf.advise.interpreter import AT_WORK
 from keras_perf.advise.situation import Situation
-from keras_perf.advise.step_model import MOSTLY_WAITING
-from keras_perf.records.figures import in_percent
+from keras_perf.advise.step_model import INSIDE, MOSTLY_WAITING
+from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.run.run_facts import RunFacts
 
 UNKNOWN_GAIN, AT_WORK_GAIN = 0.5, 0.25
 """Of what threads save at best, what is expected where nobody knows whether the function waits,
 and where the CPU time tells that it computes: it may still let go of the interpreter."""
+
+MUCH_SLOWER = 1.2
+"""Steps that take so many times as long as the quickest ones may be held up."""
 
 HOLDS_IT = (
     " It is Python code: a function that computes holds the interpreter, and several threads "
@@ -63,6 +66,41 @@ def useful_for_python(
     return 1 / (expected + abs(optimism) * (end - expected))
 
 
+def may_wait(situation: Situation, name: str) -> bool:
+    """Threads may shorten this stage: it is no Python code, or CPU time tells that it waits.
+
+    Where CPU time was not sampled nobody knows.
+    """
+    model = situation.model
+    if not calls_python(name, situation.facts) or not model.cpu_ms:
+        return True
+    return model.waiting_share > MOSTLY_WAITING
+
+
+def computes_in_python(situation: Situation) -> bool:
+    """The longest map is Python code that one thread runs, and CPU time says that it computes."""
+    model = situation.model
+    maps = {name: ms for name, ms in model.stages.items() if name.startswith("Map")}
+    name = max(maps, key=lambda each: maps[each], default="")
+    if not name or model.threads.get(name, 1) > 1 or not calls_python(name, situation.facts):
+        return False
+    at_work = _share_at_work(situation, name) or 0.0
+    return model.waiting_share <= MOSTLY_WAITING and at_work >= AT_WORK
+
+
+def about_quickest(situation: Situation) -> str:
+    """A sentence where Python code beside the steps may be why most of them are slow; else ""."""
+    model = situation.model
+    inside_ms = sum(model.rest.get(part, 0.0) for part in INSIDE)
+    quickest_ms = model.undisturbed_ms
+    if not model.python or quickest_ms is None or inside_ms < MUCH_SLOWER * quickest_ms:
+        return ""
+    return (
+        f" The train function takes {in_ms(inside_ms)} on average and {in_ms(quickest_ms)} in the "
+        "quickest executions: Python code beside it may be why, and the upper bound counts that."
+    )
+
+
 def about_python(situation: Situation, name: str) -> str:
     """Sentences on what holds the interpreter; "" where no Python code runs."""
     if not calls_python(name, situation.facts):
@@ -73,16 +111,14 @@ def about_python(situation: Situation, name: str) -> str:
             f" It is Python code; for at least {in_percent(waits)} of its time no thread "
             "computed, so it mostly waits, and several threads can wait at once."
         )
-    known = "Which of these it does was not measured"
-    if (_share_at_work(situation, name) or 0.0) >= AT_WORK:
-        known = "The CPU time of the process says that it computes"
-    return f"{HOLDS_IT} {known}; try_advice measures what it gains."
+    return f"{HOLDS_IT} Which of these it does was not measured; try_advice measures what it gains."
 
 
 def _share_at_work(situation: Situation, name: str) -> float | None:
     """Of the stage's time, at most: CPU time of the process beside what computing takes."""
     model = situation.model
-    stage_ms = situation.paces.get(name, 0.0)
+    # tf.data counts the waiting for a core as work.
+    stage_ms = situation.paces.get(name, 0.0) * situation.share_of_cores
     if not model.cpu_ms or not stage_ms:
         return None
     computing_ms = 0.0 if model.on_gpu else model.rest.get("compute", 0.0)

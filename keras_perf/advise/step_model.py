@@ -49,6 +49,7 @@ class StepModel:
         waiting_share: how much of the time of maps no thread computes for them (0 to 1), at
             least, on a machine without a limit on CPU time; 0 where that is not known.
         without_pauses: a trial's figures are in it, of steps one right after the other.
+        python: stages run Python code, which takes the interpreter as well as a core.
         awake_ms: what computing saved because it no longer follows a long pause.
     """
 
@@ -65,6 +66,7 @@ class StepModel:
     pool: int = 1
     waiting_share: float = 0.0
     without_pauses: bool = False
+    python: bool = False
     awake_ms: float = 0.0
 
     @property
@@ -163,8 +165,8 @@ class StepModel:
                 alone = 1 - freed * (0.25 + 0.25 * optimism)
                 quickest = min(1.0, self.undisturbed_ms / inside * alone)
                 left = 1 - gone * (1 - quickest) * self._crowded
-            if inside:
-                # No more can be gained than the work that goes.
+            if inside and not (self.python and optimism > 0):
+                # No more can be gained than the work that goes, unless it kept the interpreter.
                 left = max(left, 1 - saved / inside)
         rest = {p: ms * (left if p in INSIDE else 1.0) for p, ms in self.rest.items()}
         changed = replace(self, stages=stages, rest=rest, cpu_ms=max(0.0, self.cpu_ms - saved))
@@ -172,6 +174,14 @@ class StepModel:
         # Computing uses all cores at worst, and one at best.
         used = 1 + (self.cores - 1) * (1 - optimism) / 2
         return replace(changed, cpu_ms=min(changed.cpu_ms, work + used * changed.rest_ms))
+
+    def undisturbed(self, share: float) -> StepModel:
+        """Of what computing takes beyond the quickest steps so much goes (0 to 1)."""
+        inside = sum(self.rest.get(part, 0.0) for part in INSIDE)
+        if self.undisturbed_ms is None or not inside:
+            return self
+        beyond = max(0.0, 1 - self.undisturbed_ms / inside)
+        return self.with_rest(dict.fromkeys(INSIDE, 1 - share * beyond))
 
     def with_rest(self, factors: Mapping[str, float]) -> StepModel:
         """Some parts of the rest take their time times a factor; compiling uses all cores."""

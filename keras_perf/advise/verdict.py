@@ -240,7 +240,7 @@ def _because(verdict: str, gain: float, situation: Situation) -> str:
     faster = _faster(verdict, gain, situation.model)
     beside, if_so = gain_beside(situation, verdict)
     if beside > NOTICEABLY * gain:
-        faster += f", {beside:.2f}× if {if_so}"
+        faster += f"; a step {beside:.2f}× if {if_so}"
     return f"{what}: {in_ms(spent)} of each step; {without}, {faster}.{shared}"
 
 

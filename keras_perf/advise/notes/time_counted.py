@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from keras_perf.analyse.start_up import training_ms
 from keras_perf.analyse.summary import Summary
@@ -10,6 +10,10 @@ from keras_perf.records.figures import in_ms, in_percent
 
 MUCH = 0.2
 """Share of the training that Keras's own work between epochs is worth a sentence from."""
+
+
+SHOWN = 0.005
+"""A smaller share would read 0%."""
 
 
 def time_notes(summary: Summary) -> Iterator[str]:
@@ -21,22 +25,32 @@ def time_notes(summary: Summary) -> Iterator[str]:
     )
     if outside := summary.outside:
         share = {name: ms / training_ms(summary) for name, ms in outside.items()}
-        where, work = "between epochs", "callbacks"
-        if in_loop:
-            where, work = "in the loop", "checkpoints and the like"
-        yield (
-            f"Beside the steps, {where}: validation {in_percent(share['validation'])} of the "
-            f"training, {work} {in_percent(share['epoch_callbacks'])}, the rest "
-            f"{in_percent(share['epoch_rest'])}."
-        )
+        yield from _beside_the_steps(share, in_loop=in_loop)
         comes_back = summary.facts.outside is not None and summary.facts.outside.rest_comes_back
         if share["epoch_rest"] > MUCH and comes_back and not in_loop:
+            data = "dataset"
+            if summary.facts.input.input_kind == "arrays":
+                data = "tf.data.Dataset.from_tensor_slices((x, y)).shuffle(len(x)).batch(…)"
             yield (
                 "Keras's own work between epochs, with the making of iterators, takes much of this "
-                "training: dataset.repeat() with steps_per_epoch makes fewer, longer epochs."
+                f"training: {data}.repeat() with steps_per_epoch makes fewer, longer epochs."
             )
     if summary.facts.input.shapes_differ or summary.compiling is not None:
         yield "XLA compiles for each new shape of a batch. " + _how_compiling_is_told(summary)
+
+
+def _beside_the_steps(share: Mapping[str, float], *, in_loop: bool) -> Iterator[str]:
+    """What took time, largest first; nothing where nothing did."""
+    where, work = "between epochs", "callbacks"
+    if in_loop:
+        where, work = "in the loop", "checkpoints and the like"
+    names = {"validation": "validation", "epoch_callbacks": work, "epoch_rest": "the rest"}
+    took = sorted(((share[name], name) for name in names), reverse=True)
+    told = [(names[name], in_percent(part)) for part, name in took if part >= SHOWN]
+    if told:
+        (first, part), *others = told
+        more = "".join(f", {what} {of_it}" for what, of_it in others)
+        yield f"Beside the steps, {where}: {first} {part} of the training{more}."
 
 
 def _how_compiling_is_told(summary: Summary) -> str:

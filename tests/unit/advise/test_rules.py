@@ -18,6 +18,7 @@ from keras_perf.advise.rules.all_rules import (
     combined_speedup,
     recommendations,
 )
+from keras_perf.report.diagnosis import diagnosis_of
 
 PIPELINE = [
     stage("TensorSlice", 1.0),

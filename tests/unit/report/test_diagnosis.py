@@ -35,7 +35,7 @@ FAST = {
 }
 
 SLOW_INPUT_TEXT = """\
-input-bound: input wait: 8 ms of each step; without, training would be 5.00× as fast, \
+input-bound: input wait: 8 ms of each step; without, training would be 5.00× as fast; a step \
 5.41× if that also speeds up computing. Of it parallel-map leaves 2.75 ms, hence its 2.11×: the \
 map's work stays, shared by the CPUs.
 
@@ -95,7 +95,7 @@ validation and epoch boundaries are left out.
 SLOW_CALLBACK_MARKDOWN = """\
 ## callback-bound
 
-Callbacks: 4 ms of each step; without, training would be 1.67× as fast, \
+Callbacks: 4 ms of each step; without, training would be 1.67× as fast; a step \
 2.00× if that also speeds up computing.
 
 ### 1. Do the work of Mine.on_train_batch_end every 20 steps (`amortize-callback`): \

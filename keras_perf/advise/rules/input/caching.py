@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from keras_perf.advise.as_written import WORK, function_of, running, runs_as, where
+from keras_perf.advise.python_threads import about_quickest
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import is_cached
 from keras_perf.advise.rules.rule import rule
@@ -94,7 +95,7 @@ def cache(situation: Situation) -> Recommendation | None:
     saved_ms = sum(situation.paces[name] for name in place.saved)
     python = ""
     if situation.runs_python:
-        python = " Python code in it must give the same each time."
+        python = f" Python code in it must give the same each time.{about_quickest(situation)}"
     elif not facts.input.chains:
         python = " What a map draws at random would be the same in every pass."
     return predicted(

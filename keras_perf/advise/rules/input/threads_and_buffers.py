@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from keras_perf.advise.as_written import function_of, where, written_as
-from keras_perf.advise.python_threads import about_python, useful_threads
+from keras_perf.advise.python_threads import about_python, may_wait, useful_threads
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import (
     has_stage,
@@ -63,6 +63,8 @@ def parallel_map(situation: Situation) -> Recommendation | None:
         # However many threads there are, one at a time runs Python code.
         return None
     stage = max(candidates, key=lambda name: candidates[name])
+    if not may_wait(situation, stage):
+        return None
 
     def change(model: StepModel, optimism: float) -> StepModel:
         threads = model.usable_threads(optimism)
