@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from keras_perf.advise.gains import WORTHWHILE
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.advise.verdict import WORTHWHILE
 from keras_perf.advise.what_is_left import ON
 from keras_perf.analyse.stage_paces import stage_paces
 from keras_perf.report.diagnosis import Diagnosis

@@ -14,6 +14,9 @@ from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel
 from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
 
+WORTHWHILE = 1.05
+"""If removing a part whole buys less than this, the step is bound by its computation."""
+
 PARTS_OF = {
     "callback-bound": ("callbacks",),
     "dispatch-bound": ("dispatch", "other_host"),
@@ -40,6 +43,31 @@ def _gain_without_input(model: StepModel, share_of_cores: float) -> float:
     crowded = gain(model.with_less_work(dict.fromkeys(model.stages, 0.0), 0.0))
     believed = CLEARLY_CROWDED / max(1e-9, share_of_cores)
     return crowded if crowded >= believed * waiting else waiting
+
+
+def gain_between_epochs(model: StepModel) -> float:
+    """Speed-up of the whole training if callbacks took no time between epochs."""
+    without = model.with_outside({"epoch_callbacks": 0.0})
+    return model.whole_ms / max(1e-9, without.whole_ms)
+
+
+def bound_between_epochs(model: StepModel, gain: float) -> bool:
+    """Callbacks between epochs cost more than any part of a step, which would gain so much."""
+    between = gain_between_epochs(model)
+    most = model.outside.get("epoch_callbacks", 0.0) >= max(model.outside.values(), default=0.0)
+    # The start-up, which a longer training has once too, decides nothing.
+    of_steps = speed_up(saved_ms_of(gain, model), model.whole_ms)
+    return most and between >= WORTHWHILE and between > of_steps
+
+
+def speed_up(saved_ms: float, of_ms: float) -> float:
+    """Speed-up of what takes so long, if so much of it were gone."""
+    return of_ms / max(1e-9, of_ms - saved_ms)
+
+
+def saved_ms_of(gain: float, model: StepModel) -> float:
+    """Of a step, by a speed-up of it."""
+    return model.step_ms * (1 - 1 / gain)
 
 
 def gain_beside(situation: Situation, verdict: str) -> tuple[float, str]:

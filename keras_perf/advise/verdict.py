@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from keras_perf.advise.gains import gain_beside, gain_on_a_ready_batch, gains, parts_of
+from keras_perf.advise.gains import (
+    WORTHWHILE,
+    bound_between_epochs,
+    gain_beside,
+    gain_on_a_ready_batch,
+    gains,
+    parts_of,
+    saved_ms_of,
+    speed_up,
+)
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import INSIDE, StepModel
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
 from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
 from keras_perf.records.figures import in_ms, in_percent
-
-WORTHWHILE = 1.05
-"""If removing a part whole buys less than this, the step is bound by its computation."""
 
 SHORT_EXECUTION_MS = 5.0
 """Entering and leaving a train function costs up to about a millisecond: in a shorter execution it
@@ -32,31 +38,6 @@ SHORT_EPOCH = 4
 """An epoch of fewer executions leaves none between whose begins the wait could be read."""
 
 
-def gain_between_epochs(model: StepModel) -> float:
-    """Speed-up of the whole training if callbacks took no time between epochs."""
-    without = model.with_outside({"epoch_callbacks": 0.0})
-    return model.whole_ms / max(1e-9, without.whole_ms)
-
-
-def bound_between_epochs(model: StepModel, gain: float) -> bool:
-    """Callbacks between epochs cost more than any part of a step, which would gain so much."""
-    between = gain_between_epochs(model)
-    most = model.outside.get("epoch_callbacks", 0.0) >= max(model.outside.values(), default=0.0)
-    # The start-up, which a longer training has once too, decides nothing.
-    of_steps = _without(_saved_ms(gain, model), model.whole_ms)
-    return most and between >= WORTHWHILE and between > of_steps
-
-
-def _without(saved_ms: float, of_ms: float) -> float:
-    """Speed-up of what takes so long, if so much of it were gone."""
-    return of_ms / max(1e-9, of_ms - saved_ms)
-
-
-def _saved_ms(gain: float, model: StepModel) -> float:
-    """Of a step, by a speed-up of it."""
-    return model.step_ms * (1 - 1 / gain)
-
-
 def verdict_of(situation: Situation) -> tuple[str, str]:
     """The verdict, and a sentence that says why."""
     summary = situation.summary
@@ -75,7 +56,7 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
         return "callback-bound", (
             f"{who} {in_ms(spent)} for each step of "
             f"{in_ms(summary.step_ms)}; without, training would be "
-            f"{_without(spent, situation.model.training_ms):.2f}× as fast."
+            f"{speed_up(spent, situation.model.training_ms):.2f}× as fast."
         )
     if verdict == "input-bound" and found[verdict] >= WORTHWHILE and (tried := _tried(situation)):
         faster = _faster(verdict, found[verdict], situation.model)
@@ -246,7 +227,7 @@ def _because(verdict: str, gain: float, situation: Situation) -> str:
 
 def _faster(verdict: str, gain: float, model: StepModel) -> str:
     """By how much, and of what; of compiling, which no steady step does, of the training only."""
-    whole = _without(_saved_ms(gain, model), model.training_ms)
+    whole = speed_up(saved_ms_of(gain, model), model.training_ms)
     if gain <= CLEARLY_MORE * whole:
         return f"training would be {gain:.2f}× as fast"
     if verdict == "compile-bound":

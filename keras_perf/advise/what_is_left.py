@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from keras_perf.advise.gains import gains
+from keras_perf.advise.gains import WORTHWHILE, bound_between_epochs, gains
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.situation import Situation
-from keras_perf.advise.verdict import WORTHWHILE, bound_between_epochs
 from keras_perf.records.figures import in_ms
 
 MUCH_LESS = 0.8

@@ -231,7 +231,8 @@ def test_a_map_that_decodes_and_draws_is_to_be_split_for_a_cache():
 
 def test_what_a_split_can_save_is_at_most_what_the_map_takes():
     both = {"random": True, "one_at_a_time": True}
-    context = {"dataset": written("tensor_slice map!(load) batch", **both), "epochs": 3}
+    graph = {"chains": [written("tensor_slice map!(load) batch", **both)], "prefetch_added": True}
+    context = {"dataset": graph, "epochs": 3}
     stages = [stage("TensorSlice", 0.1), stage("Map", 6.0), stage("Batch", 0.2)]
     run = summary(input_wait=6.3, compute=5.0, stages=stages, context=context)
     found = " ".join(order_notes(run, "input-bound", ("prefetch",)))
