@@ -97,7 +97,8 @@ def about_quickest(situation: Situation) -> str:
         return ""
     return (
         f" The train function takes {in_ms(inside_ms)} on average and {in_ms(quickest_ms)} in the "
-        "quickest executions: Python code beside it may be why, and the upper bound counts that."
+        "quickest executions: Python code beside it may be why, and the upper bound counts what "
+        "both would gain apart."
     )
 
 
@@ -117,9 +118,10 @@ def about_python(situation: Situation, name: str) -> str:
 def _share_at_work(situation: Situation, name: str) -> float | None:
     """Of the stage's time, at most: CPU time of the process beside what computing takes."""
     model = situation.model
-    # tf.data counts the waiting for a core as work.
+    # Beside others all of these wait for cores, too.
     stage_ms = situation.paces.get(name, 0.0) * situation.share_of_cores
     if not model.cpu_ms or not stage_ms:
         return None
     computing_ms = 0.0 if model.on_gpu else model.rest.get("compute", 0.0)
+    computing_ms *= situation.share_of_cores
     return min(1.0, max(0.0, model.cpu_ms - computing_ms) / stage_ms)

@@ -175,13 +175,18 @@ class StepModel:
         used = 1 + (self.cores - 1) * (1 - optimism) / 2
         return replace(changed, cpu_ms=min(changed.cpu_ms, work + used * changed.rest_ms))
 
-    def undisturbed(self, share: float) -> StepModel:
-        """Of what computing takes beyond the quickest steps so much goes (0 to 1)."""
+    def apart(self, optimism: float) -> StepModel:
+        """Python code of the pipeline runs in other processes, and leaves training the interpreter.
+
+        At best computing takes what the quickest steps took, as expected half of that is won; what
+        slows the one slows the other, and at best the code itself takes half of its time.
+        """
         inside = sum(self.rest.get(part, 0.0) for part in INSIDE)
-        if self.undisturbed_ms is None or not inside:
+        if not self.python or self.undisturbed_ms is None or not inside:
             return self
-        beyond = max(0.0, 1 - self.undisturbed_ms / inside)
-        return self.with_rest(dict.fromkeys(INSIDE, 1 - share * beyond))
+        quickest = min(1.0, self.undisturbed_ms / inside)
+        computing = self.with_rest(dict.fromkeys(INSIDE, 1 - (1 - quickest) * (1 + optimism) / 2))
+        return computing.hidden(1 - max(0.0, optimism) * (1 - max(0.5, quickest)))
 
     def with_rest(self, factors: Mapping[str, float]) -> StepModel:
         """Some parts of the rest take their time times a factor; compiling uses all cores."""
@@ -228,7 +233,6 @@ class StepModel:
         Of pauses that are `waited` rather than worked, caches stay warmer: steps took 0.8 to 0.85
         without. What was tried has nothing of it left to gain.
 
-        Of long computing that is a small share, for it depends on the pause.
         """
         inside_ms = sum(self.rest.get(part, 0.0) for part in INSIDE)
         if self.on_gpu or self.without_pauses or not inside_ms:

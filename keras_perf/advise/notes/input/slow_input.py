@@ -25,9 +25,15 @@ def slow_input_notes(situation: Situation, verdict: str, advised: Collection[str
     if verdict != "input-bound" or ON_INPUT & set(advised) or not situation.paces:
         return
     slowest = max(situation.paces, key=lambda name: situation.paces[name])
+    instead = ""
+    if situation.runs_python:
+        instead = (
+            " TensorFlow's operations, or NumPy's on whole arrays, in place of Python code let "
+            "threads share the work."
+        )
     yield (
         f"No change to the pipeline is known to help: of its {in_ms(situation.able_ms)} per "
         f"batch, on the threads that it has, {slowest} takes {in_ms(situation.paces[slowest])}. "
         "What would: less work per example, examples prepared once and stored, or other machines "
-        "for the input (tf.data service)."
+        f"for the input (tf.data service).{instead}"
     )

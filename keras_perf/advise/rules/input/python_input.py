@@ -57,9 +57,7 @@ def parallel_input(situation: Situation) -> Recommendation | None:
         # Workers also run ahead of training.
         if not held:
             left = min(1.0, present / model.usable_threads(optimism))
-            shared = replace(model.hidden(left), prefetched=True)
-            # Processes of its own leave the interpreter to training, and share its cores.
-            return shared.undisturbed((1 + optimism) / 2) if model.python else shared
+            return replace(model.hidden(left), prefetched=True).apart(optimism)
         # Cores are idle beside what holds the interpreter, and processes hand batches over.
         shared = model.hidden(1 / max(1.0, model.cores * (0.95 + 0.05 * optimism)))
         handing_ms = HANDED_OVER_MS * (1 - optimism)
@@ -128,10 +126,11 @@ def _in_processes(kind: str, situation: Situation) -> str:
     if kind == "PyDataset":
         batches = identifier(source.name if source else "", batches)
     else:
+        number = facts.length.epoch_steps
         made_of = (
             "class Batches(keras.utils.PyDataset):\n"
             "    def __len__(self):\n"
-            "        return batches  # of an epoch\n\n"
+            f"        return {number or 'number'}  # of batches in an epoch\n\n"
             "    def __getitem__(self, index):\n"
             "        return x, y  # batch number index, as NumPy arrays, made by your code\n\n"
         )
