@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_perf.advise.recommendation import Recommendation
+from keras_perf.advise.rules.garbage import AFTER_SEARCHES, tune_gc
 from keras_perf.advise.rules.host import (
-    AFTER_SEARCHES,
+    WORTH_AMORTIZING,
     amortize_callback,
     raise_steps_per_execution,
-    tune_gc,
 )
 
 TRIAL = {
@@ -50,6 +50,17 @@ def test_the_dearest_callback_is_told_to_work_every_20_steps():
     assert advice.evidence["owner"] == "Mine.on_train_batch_end"
     compile(advice.action, "action", "exec")
     assert "def on_train_batch_end(self, batch, logs=None):" in advice.action
+
+
+@pytest.mark.parametrize("spent", [1.0, 4.0, 19.0, 60.0])
+def test_once_followed_too_little_is_left_to_be_advised_again(spent):
+    parts = {"compute": 5.0, "callbacks": spent}
+    advice = amortize_callback(situation(**parts, owners={HOOK: spent}))
+    left = spent / advice.evidence["advised"]
+    assert left < WORTH_AMORTIZING * (5.0 + left)
+    owners = {HOOK: left}
+    assert amortize_callback(situation(compute=5.0, callbacks=left, owners=owners)) is None
+    assert advice.evidence["advised"] % 10 == 0
 
 
 def test_the_progress_bar_is_told_to_be_quieter():
