@@ -54,8 +54,8 @@ def test_the_dearest_callback_is_told_to_work_every_20_steps():
 
 @pytest.mark.parametrize("spent", [1.0, 4.0, 19.0, 60.0])
 def test_once_followed_too_little_is_left_to_be_advised_again(spent):
-    parts = {"compute": 5.0, "callbacks": spent}
-    advice = amortize_callback(situation(**parts, owners={HOOK: spent}))
+    parts, long = {"compute": 5.0, "callbacks": spent}, {"epoch_steps": 1000}
+    advice = amortize_callback(situation(**parts, owners={HOOK: spent}, context=long))
     left = spent / advice.evidence["advised"]
     assert left < WORTH_AMORTIZING * (5.0 + left)
     owners = {HOOK: left}
