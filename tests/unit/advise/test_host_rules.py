@@ -52,6 +52,13 @@ def test_the_dearest_callback_is_told_to_work_every_20_steps():
     assert "def on_train_batch_end(self, batch, logs=None):" in advice.action
 
 
+def test_uneven_work_in_every_call_is_not_taken_for_rarer_work():
+    uneven = {"hooks": {HOOK: {"times": 100, "working": 62.0}}}
+    assert amortized(uneven, Mine__on_train_batch_end=4.0).evidence["present"] == 1
+    second = {"hooks": {HOOK: {"times": 100, "working": 51.0}}}
+    assert amortized(second, Mine__on_train_batch_end=4.0).evidence["present"] == 2
+
+
 @pytest.mark.parametrize("spent", [1.0, 4.0, 19.0, 60.0])
 def test_once_followed_too_little_is_left_to_be_advised_again(spent):
     parts, long = {"compute": 5.0, "callbacks": spent}, {"epoch_steps": 1000}

@@ -36,3 +36,9 @@ def test_python_code_is_told_what_stands_in_its_place():
     assert said.endswith("in place of Python code let threads share the work.")
     (said,) = slow_input_notes(SLOW, "input-bound", [])
     assert "Python" not in said
+
+
+def test_arrays_without_a_record_of_their_stages_have_a_sentence():
+    found = situation(input_wait=8.0, compute=2.0, context={"input_kind": "arrays"})
+    (said,) = slow_input_notes(found, "input-bound", [])
+    assert "larger batches are fetched less often" in said

@@ -22,7 +22,14 @@ ON_INPUT = {
 
 def slow_input_notes(situation: Situation, verdict: str, advised: Collection[str]) -> Iterator[str]:
     """A sentence, where the verdict is the input and no advice is on it."""
-    if verdict != "input-bound" or ON_INPUT & set(advised) or not situation.paces:
+    if verdict != "input-bound" or ON_INPUT & set(advised):
+        return
+    if not situation.paces:
+        if situation.facts.input.input_kind == "arrays":
+            yield (
+                "Keras makes these batches of arrays in memory, and how long each of its stages "
+                "takes was not recorded: larger batches are fetched less often."
+            )
         return
     slowest = max(situation.paces, key=lambda name: situation.paces[name])
     instead = ""
