@@ -13,8 +13,17 @@ UNKNOWN_GAIN, AT_WORK_GAIN = 0.5, 0.25
 """Of what threads save at best, what is expected where nobody knows whether the function waits,
 and where the CPU time tells that it computes: it may still let go of the interpreter."""
 
+ALONE = 0.7
+"""Where other processes leave less of the CPUs than this, CPU time does not tell who waits."""
+
 MUCH_SLOWER = 1.2
 """Steps that take so many times as long as the quickest ones may be held up."""
+
+BETTER_CODE = (
+    " Try first to write the same in TensorFlow's operations, or in NumPy's on whole arrays, most "
+    "of which let go of the interpreter: num_parallel_calls then shares the work without processes."
+)
+"""What it buys depends on how it is written, which nobody can measure beforehand."""
 
 HOLDS_IT = (
     " It is Python code: a function that computes holds the interpreter, and several threads "
@@ -69,12 +78,14 @@ def useful_for_python(
 def may_wait(situation: Situation, name: str) -> bool:
     """Threads may shorten this stage: it is no Python code, or CPU time tells that it waits.
 
-    Where CPU time was not sampled nobody knows.
+    Nobody knows where CPU time was not sampled, or where others took the CPUs: what waits for a
+    core looks like what waits for a file.
     """
     model = situation.model
     if not calls_python(name, situation.facts) or not model.cpu_ms:
         return True
-    return model.waiting_share > MOSTLY_WAITING
+    busy = situation.share_of_cores < ALONE and not computes_in_python(situation)
+    return model.waiting_share > MOSTLY_WAITING or busy
 
 
 def computes_in_python(situation: Situation) -> bool:
@@ -112,16 +123,17 @@ def about_python(situation: Situation, name: str) -> str:
             f" It is Python code; for at least {in_percent(waits)} of its time no thread "
             "computed, so it mostly waits, and several threads can wait at once."
         )
-    return f"{HOLDS_IT} Which of these it does was not measured; try_advice measures what it gains."
+    return (
+        f"{HOLDS_IT} Which of these it does was not measured; try_advice measures what it gains."
+        f"{BETTER_CODE}"
+    )
 
 
 def _share_at_work(situation: Situation, name: str) -> float | None:
     """Of the stage's time, at most: CPU time of the process beside what computing takes."""
     model = situation.model
-    # Beside others all of these wait for cores, too.
-    stage_ms = situation.paces.get(name, 0.0) * situation.share_of_cores
+    stage_ms = situation.paces.get(name, 0.0)
     if not model.cpu_ms or not stage_ms:
         return None
     computing_ms = 0.0 if model.on_gpu else model.rest.get("compute", 0.0)
-    computing_ms *= situation.share_of_cores
     return min(1.0, max(0.0, model.cpu_ms - computing_ms) / stage_ms)

@@ -63,6 +63,11 @@ def test_where_the_cpu_time_does_not_say_that_it_waits_threads_are_not_advised()
     # 6 ms of CPU time, of which computing takes 2: the map may wait for a third of its time.
     ids = {each.id for each in recommendations(slow(process_cpu_pct=60.0))}
     assert not ids & {"parallel-map", "parallel-input"}
+    # Beside others, what waits for a core looks like what waits for a file.
+    advice = only(slow(process_cpu_pct=60.0, sensors={"host/cpu_pct": 100.0}))
+    assert advice.low == 1.0
+    assert "Which of these it does was not measured" in advice.reason
+    assert "TensorFlow's operations" in advice.reason
     plain = slow(written=LOAD | {"python": False}, process_cpu_pct=60.0)
     assert "parallel-map" in {each.id for each in recommendations(plain)}
 

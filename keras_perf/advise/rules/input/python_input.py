@@ -8,7 +8,7 @@ from keras_perf.advise.as_written import at
 from keras_perf.advise.code_names import identifier
 from keras_perf.advise.interpreter import KERAS_INPUT, LOADERS
 from keras_perf.advise.loaders import reads_in_threads, with_processes
-from keras_perf.advise.python_threads import about_quickest, computes_in_python
+from keras_perf.advise.python_threads import BETTER_CODE, about_quickest, computes_in_python
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.in_a_loop import own_processes
 from keras_perf.advise.rules.rule import rule
@@ -26,12 +26,6 @@ HANDED_OVER_MS = 0.8
 computed 6 and 15 ms a batch took beyond half of that."""
 
 PYTHON_MAP = "map of Python code"
-
-BETTER_THAN_PROCESSES = (
-    " Try first to write the same in TensorFlow's operations, or in NumPy's on whole arrays, most "
-    "of which let go of the interpreter: num_parallel_calls then shares the work without processes."
-)
-"""What it buys depends on how it is written, which nobody can measure beforehand."""
 
 WITH_WORKERS = ("PyDataset", *LOADERS)
 """Kinds of input that can be told to use processes."""
@@ -64,7 +58,7 @@ def parallel_input(situation: Situation) -> Recommendation | None:
         return replace(shared, cpu_ms=model.cpu_ms + handing_ms, prefetched=True)
 
     named = f"{LOADERS.get(kind, kind)}{at(_source(known))}"
-    better = BETTER_THAN_PROCESSES if kind == PYTHON_MAP else ""
+    better = BETTER_CODE if kind == PYTHON_MAP else ""
     makers = f"{present} processes make" if known.input_processes else "one thread of Python runs"
     return predicted(
         model,
