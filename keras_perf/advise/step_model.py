@@ -178,15 +178,15 @@ class StepModel:
     def apart(self, optimism: float) -> StepModel:
         """Python code of the pipeline runs in other processes, and leaves training the interpreter.
 
-        At best computing takes what the quickest steps took, as expected half of that is won; what
-        slows the one slows the other, and at best the code itself takes half of its time.
+        Only at best is anything gained, for steps may be uneven for other reasons: computing then
+        takes what the quickest steps took, and the code itself, which both slow, half of its time.
         """
         inside = sum(self.rest.get(part, 0.0) for part in INSIDE)
         if not self.python or self.undisturbed_ms is None or not inside:
             return self
-        quickest = min(1.0, self.undisturbed_ms / inside)
-        computing = self.with_rest(dict.fromkeys(INSIDE, 1 - (1 - quickest) * (1 + optimism) / 2))
-        return computing.hidden(1 - max(0.0, optimism) * (1 - max(0.5, quickest)))
+        quickest, best = min(1.0, self.undisturbed_ms / inside), max(0.0, optimism)
+        computing = self.with_rest(dict.fromkeys(INSIDE, 1 - (1 - quickest) * best))
+        return computing.hidden(1 - best * (1 - max(0.5, quickest)))
 
     def with_rest(self, factors: Mapping[str, float]) -> StepModel:
         """Some parts of the rest take their time times a factor; compiling uses all cores."""

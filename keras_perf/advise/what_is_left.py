@@ -14,7 +14,7 @@ MUCH_LESS = 0.8
 
 WHY = {
     "prefetch": "it only hides the shorter of input and computing behind the longer",
-    "parallel-map": "the map's work stays, shared by the CPUs",
+    "parallel-map": "the map's work stays, shared by threads",
     "parallel-input": "the work stays, shared by the CPUs",
     "interleave": "the work stays, shared by the CPUs",
     "batch-before-map": "the work itself stays",

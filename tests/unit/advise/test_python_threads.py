@@ -107,7 +107,7 @@ def test_python_code_beside_the_steps_may_be_why_most_of_them_are_slower_than_th
     plain = {**quick, "undisturbed_ms": 4.0}
     alike = {each.id: each for each in recommendations(situation(**known, context=plain))}
     advice, without = found["parallel-input"], alike["parallel-input"]
-    assert advice.predicted_speedup > without.predicted_speedup
+    assert advice.predicted_speedup == without.predicted_speedup
     assert advice.high > 1.3 * without.high
     assert advice.low == without.low
     told = "takes 4 ms on average and 1 ms in the quickest executions"

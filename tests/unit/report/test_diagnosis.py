@@ -37,7 +37,7 @@ FAST = {
 SLOW_INPUT_TEXT = """\
 input-bound: input wait: 8 ms of each step; without, training would be 5.00× as fast; a step \
 5.41× if that also speeds up computing. Of it parallel-map leaves 2.75 ms, hence its 2.11×: the \
-map's work stays, shared by the CPUs.
+map's work stays, shared by threads.
 
 1. Run the map in parallel: stage Map (2) [parallel-map]  a step 2.11× (1.77–2.43) as fast
    The sequential stage Map (2) takes 6 ms of the 8 ms that a batch needs (75%); \
