@@ -73,9 +73,9 @@ def gpu_sampler(found: Found) -> str:
         "upper_quartile_pct": "upper quartile",
     }
     pct = of(found["tables"]["slower"], samples_per_sec=DEFAULT_RATE)["slower_pct"]
-    aim = f"at the default of {DEFAULT_RATE} a second a `fit` is at most {AIM_SAMPLER_PCT} % slower"
-    told = reached(aim, f"{pct:.1f} %", pct <= AIM_SAMPLER_PCT)
-    share = f"Sampling one GPU at that rate takes {core_pct(found):.2f} % of one core."
+    aim = f"at the default of {DEFAULT_RATE} a second a `fit` is at most {AIM_SAMPLER_PCT}% slower"
+    told = reached(aim, f"{pct:.1f}%", pct <= AIM_SAMPLER_PCT)
+    share = f"Sampling one GPU at that rate takes {core_pct(found):.2f}% of one core."
     return f"{tables({'samples': samples, 'slower': slower}, found)}\n\n{share} {told}"
 
 
@@ -134,7 +134,7 @@ def tried(found: Found) -> str:
     """How near trials are to `fit`."""
     [sums] = found["tables"]["sums"]
     put, close = sums["put_together"], sums["within_5_pct"]
-    aim = f"{AIM_CLOSE_PCT} % of the trials within ±5 % of what `fit` gains"
+    aim = f"{AIM_CLOSE_PCT}% of the trials within ±5% of what `fit` gains"
     told = reached(aim, f"{close} of {put}", 100 * close >= AIM_CLOSE_PCT * put)
     return (
         f"{source(found)}: {sums['programs']} programs without a hint; for {put} of them "
@@ -150,14 +150,14 @@ def follow_up(found: Found) -> str:
         "right_verdicts": "right verdicts",
         "programs": "of",
         "inside_interval": "gains inside the predicted interval",
-        "within_15_pct": "within ±15 %",
+        "within_15_pct": "within ±15%",
         "gains": "of measured gains",
         "circles": "advised again though followed",
         "contradictions": "contradictions",
     }
     sums = found["tables"]["sums"]
     inside, gains = (sum(each[key] for each in sums) for key in ("inside_interval", "gains"))
-    aim = f"{AIM_INSIDE_PCT} % of the measured gains inside the interval, which states 80 %"
+    aim = f"{AIM_INSIDE_PCT}% of the measured gains inside the interval, which states 80%"
     told = reached(aim, f"{inside} of {gains}", 100 * inside >= AIM_INSIDE_PCT * gains)
     return f"{tables({'sums': titles}, found)}\n\n{told}"
 
@@ -179,7 +179,7 @@ def in_five(every: dict[str, Found]) -> str:
         ),
         (
             f"measured gains inside the predicted interval "
-            f"(it states 80 %; aim: {AIM_INSIDE_PCT} %)",
+            f"(it states 80%; aim: {AIM_INSIDE_PCT}%)",
             total("inside_interval", "gains"),
             "follow_up",
         ),
@@ -195,7 +195,7 @@ def in_five(every: dict[str, Found]) -> str:
         ),
         (
             "one core's time for sampling a GPU five times a second, on a stand-in for the driver",
-            f"{core_pct(every['gpu_sampler']):.2f} %",
+            f"{core_pct(every['gpu_sampler']):.2f}%",
             "gpu_sampler",
         ),
     ]

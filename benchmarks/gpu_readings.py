@@ -267,7 +267,7 @@ class Bench:
         """Against nvidia-smi."""
         found = self.readings("product", share)
         ours, theirs = found.ours["utilization_pct"], found.tools["utilization_pct"]
-        line = f"busy {share:4.0%}: utilization {ours:5.1f} %, nvidia-smi {theirs:5.1f} %"
+        line = f"busy {share:4.0%}: utilization {ours:5.1f}%, nvidia-smi {theirs:5.1f}%"
         yield line, abs(ours - theirs) <= POINTS
 
     def energy(self) -> Checked:
@@ -284,7 +284,7 @@ class Bench:
             yield "no GPM on this GPU: activity of the tensor cores is not checked", True
             return
         low = self.readings("elementwise", 1.0).ours["tensor_active_pct"]
-        line = f"tensor cores: {low:.1f} % in elementwise work, {high:.1f} % in a matrix product"
+        line = f"tensor cores: {low:.1f}% in elementwise work, {high:.1f}% in a matrix product"
         yield line, low <= NO_TENSOR_PCT and high >= MUCH_TENSOR_PCT
 
     def cost(self) -> Checked:

@@ -43,7 +43,17 @@ def written_in(
             pace = running(stage, chains[0], paces)
             if pace is not None and pace.name == name:
                 return stage
-    return None
+    return _only_one(chains, paces, name) if len(chains) > 1 else None
+
+
+def _only_one(
+    chains: tuple[Chain, ...], paces: tuple[StagePace, ...], name: str
+) -> WrittenStage | None:
+    """Where datasets come together, their order is not known: of one map it does not matter."""
+    stages = [stage for chain in chains for stage in chain if stage.kind in WORK]
+    found = [stage for stage in stages if runs_as(stage.kind, name)]
+    alike = [pace for pace in paces if found and runs_as(found[0].kind, pace.stage.name)]
+    return found[0] if len(found) == len(alike) == 1 else None
 
 
 def function_of(stage: WrittenStage | None, otherwise: str) -> str:

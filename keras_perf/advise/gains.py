@@ -14,6 +14,9 @@ from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel
 from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
 
+WORTHWHILE = 1.05
+"""If removing a part whole buys less than this, the step is bound by its computation."""
+
 PARTS_OF = {
     "callback-bound": ("callbacks",),
     "dispatch-bound": ("dispatch", "other_host"),
@@ -42,6 +45,54 @@ def _gain_without_input(model: StepModel, share_of_cores: float) -> float:
     return crowded if crowded >= believed * waiting else waiting
 
 
+def gain_between_epochs(model: StepModel) -> float:
+    """Speed-up of the whole training if callbacks took no time between epochs."""
+    without = model.with_outside({"epoch_callbacks": 0.0})
+    return model.whole_ms / max(1e-9, without.whole_ms)
+
+
+def bound_between_epochs(model: StepModel, gain: float) -> bool:
+    """Callbacks between epochs cost more than any part of a step, which would gain so much."""
+    between = gain_between_epochs(model)
+    most = model.outside.get("epoch_callbacks", 0.0) >= max(model.outside.values(), default=0.0)
+    # The start-up, which a longer training has once too, decides nothing.
+    of_steps = speed_up(saved_ms_of(gain, model), model.whole_ms)
+    return most and between >= WORTHWHILE and between > of_steps
+
+
+def speed_up(saved_ms: float, of_ms: float) -> float:
+    """Speed-up of what takes so long, if so much of it were gone."""
+    return of_ms / max(1e-9, of_ms - saved_ms)
+
+
+def saved_ms_of(gain: float, model: StepModel) -> float:
+    """Of a step, by a speed-up of it."""
+    return model.step_ms * (1 - 1 / gain)
+
+
+def gain_beside(situation: Situation, verdict: str) -> tuple[float, str]:
+    """What a step gains without its part and what goes with it, as advice reckons; what that is.
+
+    Computing speeds up once its cores no longer pause, and the pipeline no longer takes any; what
+    every execution costs is shared by callbacks that are called once for each.
+    """
+    model = situation.model
+    callbacks_ms, what = model.rest.get("callbacks", 0.0), "that also speeds up computing"
+    if verdict == "callback-bound":
+        without = model.with_rest({"callbacks": 0.0}).awake(callbacks_ms, 0.0)
+    elif verdict == "input-bound" and not situation.interpreter_ms:
+        all_stages = dict.fromkeys(model.stages, 0.0)
+        idle = model.with_rest({"get_next": 0.0}).with_less_work(all_stages, 0.0)
+        without = idle.awake(model.input_wait_ms, 0.0, waited=True)
+    elif verdict == "dispatch-bound" and not _no_cost_of_executions(situation):
+        parts = ("callbacks", *parts_of(verdict, situation))
+        without = model.with_rest(dict.fromkeys(parts, 0.0))
+        what = "callbacks too are called less often"
+    else:
+        return 1.0, ""
+    return model.step_ms / max(1e-9, replace(without, cpu_ms=0.0).step_ms), what
+
+
 def gain_on_a_ready_batch(situation: Situation) -> float | None:
     """What was measured, where it was: the step as it is beside one that finds its batch ready."""
     trials = situation.facts.advice_trials
@@ -56,10 +107,18 @@ def _no_cost_of_executions(situation: Situation) -> bool:
 
     Of several long steps in an execution the last one's computing is easily taken for dispatch.
     """
-    if situation.model.step_ms > LONG_STEP_MS:
-        return True
     trial = situation.facts.trial
-    return trial is not None and bool(trial.trials) and trial.steps_per_execution <= trial.present
+    if trial is not None and trial.steps_per_execution > trial.present:
+        return False
+    tried = trial is not None and bool(trial.trials)
+    return tried or situation.model.step_ms > LONG_STEP_MS
+
+
+def parts_of(verdict: str, situation: Situation) -> tuple[str, ...]:
+    """What is taken for removable in this situation."""
+    if verdict == "dispatch-bound" and _no_cost_of_executions(situation):
+        return ("other_host",)
+    return PARTS_OF[verdict]
 
 
 def gains(situation: Situation) -> dict[str, float]:
@@ -73,10 +132,9 @@ def gains(situation: Situation) -> dict[str, float]:
         "input-bound": gain_on_a_ready_batch(situation)
         or _gain_without_input(model, situation.share_of_cores)
     }
-    for verdict, parts in PARTS_OF.items():
-        if verdict == "dispatch-bound" and _no_cost_of_executions(situation):
-            parts = ("other_host",)
-        without = replace(model.with_rest(dict.fromkeys(parts, 0.0)), cpu_ms=0.0)
+    for verdict in PARTS_OF:
+        parts = dict.fromkeys(parts_of(verdict, situation), 0.0)
+        without = replace(model.with_rest(parts), cpu_ms=0.0)
         found[verdict] = gain(without)
     if situation.facts.settings.run_eagerly:
         known = share_of_operations(situation) is not None

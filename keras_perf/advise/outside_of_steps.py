@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from keras_perf.advise.situation import Situation
+from keras_perf.records.figures import in_percent
 
 
 def about_validation(situation: Situation) -> str:
@@ -12,4 +13,7 @@ def about_validation(situation: Situation) -> str:
     if spent <= model.training_ms / 2:
         return ""
     share = spent / model.training_ms
-    return f"Most of the training lies outside of its steps: validation takes {share:.0%} of it."
+    return (
+        "Most of the training lies outside of its steps: validation takes "
+        f"{in_percent(share)} of it."
+    )

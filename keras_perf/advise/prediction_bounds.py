@@ -19,7 +19,7 @@ THIN = 0.3
 of their number."""
 
 TAIL = 1.28
-"""Standard deviations that hold 80 %."""
+"""Standard deviations that hold 80%."""
 
 MOST = 1.0
 

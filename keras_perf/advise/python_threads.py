@@ -5,12 +5,25 @@ from __future__ import annotations
 from keras_perf.advise.as_written import WORK, runs_as, written_as
 from keras_perf.advise.interpreter import AT_WORK
 from keras_perf.advise.situation import Situation
-from keras_perf.advise.step_model import MOSTLY_WAITING
+from keras_perf.advise.step_model import INSIDE, MOSTLY_WAITING
+from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.run.run_facts import RunFacts
 
 UNKNOWN_GAIN, AT_WORK_GAIN = 0.5, 0.25
 """Of what threads save at best, what is expected where nobody knows whether the function waits,
 and where the CPU time tells that it computes: it may still let go of the interpreter."""
+
+ALONE = 0.7
+"""Where other processes leave less of the CPUs than this, CPU time does not tell who waits."""
+
+MUCH_SLOWER = 1.2
+"""Steps that take so many times as long as the quickest ones may be held up."""
+
+BETTER_CODE = (
+    " Try first to write the same in TensorFlow's operations, or in NumPy's on whole arrays, most "
+    "of which let go of the interpreter: num_parallel_calls then shares the work without processes."
+)
+"""What it buys depends on how it is written, which nobody can measure beforehand."""
 
 HOLDS_IT = (
     " It is Python code: a function that computes holds the interpreter, and several threads "
@@ -62,6 +75,44 @@ def useful_for_python(
     return 1 / (expected + abs(optimism) * (end - expected))
 
 
+def may_wait(situation: Situation, name: str) -> bool:
+    """Threads may shorten this stage: it is no Python code, or CPU time tells that it waits.
+
+    Nobody knows where CPU time was not sampled, or where others took the CPUs: what waits for a
+    core looks like what waits for a file.
+    """
+    model = situation.model
+    if not calls_python(name, situation.facts) or not model.cpu_ms:
+        return True
+    busy = situation.share_of_cores < ALONE and not computes_in_python(situation)
+    return model.waiting_share > MOSTLY_WAITING or busy
+
+
+def computes_in_python(situation: Situation) -> bool:
+    """The longest map is Python code that one thread runs, and CPU time says that it computes."""
+    model = situation.model
+    maps = {name: ms for name, ms in model.stages.items() if name.startswith("Map")}
+    name = max(maps, key=lambda each: maps[each], default="")
+    if not name or model.threads.get(name, 1) > 1 or not calls_python(name, situation.facts):
+        return False
+    at_work = _share_at_work(situation, name) or 0.0
+    return model.waiting_share <= MOSTLY_WAITING and at_work >= AT_WORK
+
+
+def about_quickest(situation: Situation) -> str:
+    """A sentence where Python code beside the steps may be why most of them are slow; else ""."""
+    model = situation.model
+    inside_ms = sum(model.rest.get(part, 0.0) for part in INSIDE)
+    quickest_ms = model.undisturbed_ms
+    if not model.python or quickest_ms is None or inside_ms < MUCH_SLOWER * quickest_ms:
+        return ""
+    return (
+        f" The train function takes {in_ms(inside_ms)} on average and {in_ms(quickest_ms)} in the "
+        "quickest executions: Python code beside it may be why, and the upper bound counts what "
+        "both would gain apart."
+    )
+
+
 def about_python(situation: Situation, name: str) -> str:
     """Sentences on what holds the interpreter; "" where no Python code runs."""
     if not calls_python(name, situation.facts):
@@ -69,13 +120,13 @@ def about_python(situation: Situation, name: str) -> str:
     waits = situation.model.waiting_share
     if waits > MOSTLY_WAITING:
         return (
-            f" It is Python code; for at least {waits:.0%} of its time no thread computed, so it "
-            "mostly waits, and several threads can wait at once."
+            f" It is Python code; for at least {in_percent(waits)} of its time no thread "
+            "computed, so it mostly waits, and several threads can wait at once."
         )
-    known = "Which of these it does was not measured"
-    if (_share_at_work(situation, name) or 0.0) >= AT_WORK:
-        known = "The CPU time of the process says that it computes"
-    return f"{HOLDS_IT} {known}; try_advice measures what it gains."
+    return (
+        f"{HOLDS_IT} Which of these it does was not measured; try_advice measures what it gains."
+        f"{BETTER_CODE}"
+    )
 
 
 def _share_at_work(situation: Situation, name: str) -> float | None:

@@ -37,6 +37,9 @@ FETCHED_MS = 1.0
 UNSEEN_INSIDE = ("FlatMap", "Interleave")
 """Stages that run other pipelines, whose work tf.data forgets when they end."""
 
+RUNS_AHEAD = "MapAndBatch"
+"""What tf.data makes of a map and the batch behind it: a thread of its own makes the next batch."""
+
 STALLS = ("input-stall", "shuffle-refill")
 """Causes of events that lie in the input pipeline."""
 
@@ -136,6 +139,7 @@ def situation_of(summary: Summary) -> Situation:
     paces = stage_paces(summary.facts)
     costs = {pace.name: pace.ms for pace in paces}
     prefetched = any(pace.name.startswith("Prefetch") for pace in paces)
+    prefetched = prefetched or bool(paces and paces[-1].name.startswith(RUNS_AHEAD))
     known = sum(costs.values())
     fill = summary.facts.input.prefetch_fill
     if fill is None:
@@ -177,6 +181,7 @@ def situation_of(summary: Summary) -> Situation:
             undisturbed_ms=_undisturbed_ms(summary),
             pool=summary.facts.pool,
             waiting_share=_waiting_share(summary),
+            python=runs_python(summary),
         ),
         held_ms,
     )

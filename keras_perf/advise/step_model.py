@@ -9,6 +9,9 @@ SHORT_PAUSE_MS, LONG_PAUSE_MS = 2.0, 5.0
 """After pauses as short as the one between steps a CPU computes as quickly as without any; after
 longer ones than the other no more slowly than after those."""
 
+MOST_OF_A_PAUSE = 0.3
+"""A step saves at most so much of a pause that is gone; a fifth was the most that one did."""
+
 INSIDE = ("compute", "dispatch")
 """Parts of the rest that the train function takes."""
 
@@ -51,6 +54,8 @@ class StepModel:
         waiting_share: how much of the time of maps no thread computes for them (0 to 1), at
             least, on a machine without a limit on CPU time; 0 where that is not known.
         without_pauses: a trial's figures are in it, of steps one right after the other.
+        python: stages run Python code, which takes the interpreter as well as a core.
+        awake_ms: what computing saved because it no longer follows a long pause.
     """
 
     stages: Mapping[str, float]
@@ -69,6 +74,8 @@ class StepModel:
     pool: int = 1
     waiting_share: float = 0.0
     without_pauses: bool = False
+    python: bool = False
+    awake_ms: float = 0.0
 
     @property
     def produce_ms(self) -> float:
@@ -149,7 +156,7 @@ class StepModel:
         On a CPU the threads of the pipeline and those of the training share the cores, and
         compute shrinks too when the pipeline lets go of some: where all of it goes, to nine
         tenths of what the quickest steps took with it. (Steps of 0.65 to 6.7 ms came to 0.65 to
-        1.0 of that once a pipeline was gone that had kept 70 % of two cores busy.) Where that is
+        1.0 of that once a pipeline was gone that had kept 70% of two cores busy.) Where that is
         not known, by half to all of the share of the cores that becomes free.
         """
         stages = {name: ms * factors.get(name, 1.0) for name, ms in self.stages.items()}
@@ -170,8 +177,8 @@ class StepModel:
                 alone = 1 - freed * (0.25 + 0.25 * optimism)
                 quickest = min(1.0, self.undisturbed_ms / inside * alone)
                 left = 1 - gone * (1 - quickest) * self._crowded
-            if inside:
-                # No more can be gained than the work that goes.
+            if inside and not (self.python and optimism > 0):
+                # No more can be gained than the work that goes, unless it kept the interpreter.
                 left = max(left, 1 - saved / inside)
         rest = {p: ms * (left if p in INSIDE else 1.0) for p, ms in self.rest.items()}
         changed = replace(self, stages=stages, rest=rest, cpu_ms=max(0.0, self.cpu_ms - saved))
@@ -179,6 +186,19 @@ class StepModel:
         # Computing uses all cores at worst, and one at best.
         used = 1 + (self.cores - 1) * (1 - optimism) / 2
         return replace(changed, cpu_ms=min(changed.cpu_ms, work + used * changed.rest_ms))
+
+    def apart(self, optimism: float) -> StepModel:
+        """Python code of the pipeline runs in other processes, and leaves training the interpreter.
+
+        Only at best is anything gained, for steps may be uneven for other reasons: computing then
+        takes what the quickest steps took, and the code itself, which both slow, half of its time.
+        """
+        inside = sum(self.rest.get(part, 0.0) for part in INSIDE)
+        if not self.python or self.undisturbed_ms is None or not inside:
+            return self
+        quickest, best = min(1.0, self.undisturbed_ms / inside), max(0.0, optimism)
+        computing = self.with_rest(dict.fromkeys(INSIDE, 1 - (1 - quickest) * best))
+        return computing.hidden(1 - best * (1 - max(0.5, quickest)))
 
     def with_rest(self, factors: Mapping[str, float]) -> StepModel:
         """Some parts of the rest take their time times a factor.
@@ -236,13 +256,17 @@ class StepModel:
         1.9, 4.0 and 3.7 ms without; after pauses of 2 ms there was no difference.
         Of pauses that are `waited` rather than worked, caches stay warmer: steps took 0.8 to 0.85
         without. What was tried has nothing of it left to gain.
+
         """
-        if self.on_gpu or self.without_pauses:
+        inside_ms = sum(self.rest.get(part, 0.0) for part in INSIDE)
+        if self.on_gpu or self.without_pauses or not inside_ms:
             return self
         over = (shorter_pause_ms - SHORT_PAUSE_MS) / (LONG_PAUSE_MS - SHORT_PAUSE_MS)
-        faster = (0.15 if waited else 0.25) + 0.2 * optimism
-        left = 1 - max(0.0, faster) * min(1.0, max(0.0, over))
-        return self.with_rest(dict.fromkeys(INSIDE, left))
+        faster = max(0.0, (0.15 if waited else 0.25) + 0.2 * optimism) * min(1.0, max(0.0, over))
+        most_ms = MOST_OF_A_PAUSE * (1 + optimism / 2) * max(0.0, shorter_pause_ms)
+        saved_ms = min(faster * inside_ms, most_ms)
+        awake = self.with_rest(dict.fromkeys(INSIDE, 1 - saved_ms / inside_ms))
+        return replace(awake, awake_ms=self.awake_ms + saved_ms)
 
     def with_outside(self, factors: Mapping[str, float]) -> StepModel:
         """Some of what lies between epochs takes its time times a factor."""

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from keras_perf.advise.compiling import gain_without_compiling
-from keras_perf.advise.gains import PARTS_OF, gain_on_a_ready_batch, gains
+from keras_perf.advise.gains import (
+    WORTHWHILE,
+    bound_between_epochs,
+    gain_beside,
+    gain_on_a_ready_batch,
+    gains,
+    parts_of,
+    saved_ms_of,
+    speed_up,
+)
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import INSIDE, StepModel
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
 from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
-from keras_perf.records.figures import in_ms
-
-WORTHWHILE = 1.05
-"""If removing a part whole buys less than this, the step is bound by its computation."""
+from keras_perf.records.figures import in_ms, in_percent
 
 SHORT_EXECUTION_MS = 5.0
 """Entering and leaving a train function costs up to about a millisecond: in a shorter execution it
@@ -26,24 +32,11 @@ DISTURBED = 2.5
 CLEARLY_MORE = 1.05
 """A step's speed-up is so many times that of the whole training where much lies between epochs."""
 
+NOTICEABLY = 1.01
+"""A speed-up that is so many times another one is told beside it."""
+
 SHORT_EPOCH = 4
 """An epoch of fewer executions leaves none between whose begins the wait could be read."""
-
-
-def gain_between_epochs(model: StepModel) -> float:
-    """Speed-up of the whole training if callbacks took no time between epochs."""
-    without = model.with_outside({"epoch_callbacks": 0.0})
-    return model.whole_ms / max(1e-9, without.whole_ms)
-
-
-def _without(saved_ms: float, of_ms: float) -> float:
-    """Speed-up of what takes so long, if so much of it were gone."""
-    return of_ms / max(1e-9, of_ms - saved_ms)
-
-
-def _saved_ms(gain: float, model: StepModel) -> float:
-    """Of a step, by a speed-up of it."""
-    return model.step_ms * (1 - 1 / gain)
 
 
 def verdict_of(situation: Situation) -> tuple[str, str]:
@@ -56,20 +49,15 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
         )
     found = gains(situation)
     verdict = max(found, key=lambda name: found[name])
-    between = gain_between_epochs(situation.model)
-    outside = situation.model.outside
-    spent = outside.get("epoch_callbacks", 0.0)
-    most = spent >= max(outside.values(), default=0.0)
-    # The start-up, which a longer training has once too, decides nothing.
-    of_steps = _without(_saved_ms(found[verdict], situation.model), situation.model.whole_ms)
-    if most and between >= WORTHWHILE and between > of_steps:
+    if bound_between_epochs(situation.model, found[verdict]):
+        spent = situation.model.outside["epoch_callbacks"]
         who = "between epochs callbacks take"
         if situation.facts.settings.in_a_loop:
             who = "outside of the steps the loop's own work takes"
         return "callback-bound", (
             f"{who} {in_ms(spent)} for each step of "
             f"{in_ms(summary.step_ms)}; without, training would be "
-            f"{_without(spent, situation.model.training_ms):.2f}× as fast."
+            f"{speed_up(spent, situation.model.training_ms):.2f}× as fast."
         )
     if verdict == "input-bound" and found[verdict] >= WORTHWHILE and (tried := _tried(situation)):
         faster = _faster(verdict, found[verdict], situation)
@@ -92,7 +80,7 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
     if found[verdict] >= WORTHWHILE:
         return verdict, _because(verdict, found[verdict], situation) + _about_waiting(situation)
     if waiting := _about_waiting(situation):
-        of_its_own = f"no other part of this worker's step is worth {WORTHWHILE - 1:.0%}."
+        of_its_own = f"no other part of this worker's step is worth {in_percent(WORTHWHILE - 1)}."
         return "compute-bound", of_its_own + waiting
     if not situation.input_measured:
         return "inconclusive", f"the input wait could not be measured: {_why_no_wait(summary)}."
@@ -144,7 +132,7 @@ def _nothing_else(situation: Situation) -> str:
         if summary.step_ms >= WORTHWHILE * (summary.step_ms - summary.parts.get(part, 0.0))
     ]
     but = f" but {' and '.join(shown)}" if shown else ""
-    return f"no other part is worth {WORTHWHILE - 1:.0%}{but}"
+    return f"no other part is worth {in_percent(WORTHWHILE - 1)}{but}"
 
 
 def _mostly_idle(situation: Situation, other_gain: float) -> bool:
@@ -225,19 +213,22 @@ def _because(verdict: str, gain: float, situation: Situation) -> str:
     elif verdict == "communication-bound":
         what, spent = "the exchange of gradients", summary.wire_ms
     else:
-        names = PARTS_OF[verdict]
+        names = parts_of(verdict, situation)
         spent = sum(summary.parts.get(name, 0.0) for name in names)
         what = " and ".join(name.replace("_", " ") for name in names)
         if verdict == "compile-bound" and summary.facts.input.shapes_differ:
             shared = " No more can be had: each length that is left still compiles once."
     without = "compiled" if verdict == "eager-bound" else "without"
     faster = _faster(verdict, gain, situation)
+    beside, if_so = gain_beside(situation, verdict)
+    if beside > NOTICEABLY * gain:
+        faster += f"; a step {beside:.2f}× if {if_so}"
     return f"{what}: {in_ms(spent)} of each step; {without}, {faster}.{shared}"
 
 
 def _faster(verdict: str, gain: float, situation: Situation) -> str:
     """By how much, and of what; of compiling, which no steady step does, of the training only."""
-    whole = _without(_saved_ms(gain, situation.model), situation.model.training_ms)
+    whole = speed_up(saved_ms_of(gain, situation.model), situation.model.training_ms)
     if gain <= CLEARLY_MORE * whole:
         return f"training would be {gain:.2f}× as fast"
     if verdict == "compile-bound":

@@ -32,7 +32,7 @@ class Change:
 
     Attributes:
         ratio: above 1 is slower.
-        low, high: 98 % interval of it; NaN where there are too few intervals to tell.
+        low, high: 98% interval of it; NaN where there are too few intervals to tell.
     """
 
     ratio: float

@@ -34,7 +34,7 @@ LEAST_RISE_MIB, LEAST_RISE = 32.0, 0.01
 """A rise below this, or below this share of what is there, is not worth a sentence."""
 
 ONE_SIDED = 1.645
-"""Of the normal distribution: 5 % lie beyond it on either side."""
+"""Of the normal distribution: 5% lie beyond it on either side."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from keras_perf.analyse.part_means import Figures, part_means
 
 DRAWS = 1000
 BOUNDS = (5, 95)
-"""Percentiles of the intervals that are given: 90 % of the draws lie inside."""
+"""Percentiles of the intervals that are given: 90% of the draws lie inside."""
 
 MOST_BLOCKS = 4096
 """Of more intervals than these, consecutive ones are drawn together; a day has some 170,000."""
@@ -44,7 +44,7 @@ def resampled_means(intervals: pd.DataFrame, seed: int) -> dict[str, Figures]:
 
 
 def bounds_of(draws: Figures) -> Bounds:
-    """The interval that holds 90 % of the draws; NaN where there are none."""
+    """The interval that holds 90% of the draws; NaN where there are none."""
     known = draws[np.isfinite(draws)]
     if not len(known):
         return float("nan"), float("nan")

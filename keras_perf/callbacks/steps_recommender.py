@@ -36,7 +36,7 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
     in their real order, so that data, losses and final weights are bit for bit those of a run
     without it: the longer execution is a loop around the traced function that runs anyway, none
     of the user's code is traced again, and each of Keras's next calls is answered with the logs
-    of its own step. From the lengths it fits T(N) = c + h / N and picks the smallest N within 2 %
+    of its own step. From the lengths it fits T(N) = c + h / N and picks the smallest N within 2%
     of the floor c. Batch hooks of other callbacks are called for every batch, with its own logs;
     those of a trial when all of its steps have run, and not if one of its steps fails.
 

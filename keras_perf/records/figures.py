@@ -47,6 +47,15 @@ def in_ms(ms: float | None) -> str:
     return f"{figure(ms)} ms"
 
 
+def in_percent(share: float | None) -> str:
+    """A share of 1, in whole percent.
+
+    >>> in_percent(0.4321), in_percent(1.0), in_percent(None)
+    ('43%', '100%', '–')
+    """
+    return UNKNOWN if share is None or math.isnan(share) else f"{share:.0%}"
+
+
 def in_us(ms: float) -> str:
     """Milliseconds as microseconds.
 

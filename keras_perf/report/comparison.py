@@ -35,8 +35,9 @@ class Comparison:
     """Two runs side by side.
 
     Attributes:
-        speedup: of `after`, per example where both runs know their batch size, else per step.
-        low, high: 90 % interval of it, from resampling the runs' intervals.
+        speedup: how many times as fast `after` is, per example where both runs know their
+            batch size, else per step.
+        low, high: 90% interval of it, from resampling the runs' intervals.
         whole_speedup: the same with what lies between epochs, else equal to `speedup`, and with the
             start-up if both know it, of as many examples as `before` had.
         before, after: their diagnoses.
@@ -53,7 +54,7 @@ class Comparison:
     def change(self) -> Change:
         """How many times as long a step takes (an example, where `speedup` is per example).
 
-        Its 98 % interval counts that intervals close in time resemble each other, which
+        Its 98% interval counts that intervals close in time resemble each other, which
         `low` and `high` do not: a regression is judged by it.
         """
         return summary_change(self.before.summary, self.after.summary)
@@ -67,7 +68,7 @@ class Comparison:
     def to_frame(self) -> pd.DataFrame:
         """A row a part: `part`, `before_ms`, `after_ms`, `saved_ms`, `low`, `high`, per step.
 
-        `low` and `high` are the 90 % interval of `saved_ms`: of a thousand times that both runs'
+        `low` and `high` are the 90% interval of `saved_ms`: of a thousand times that both runs'
         intervals are drawn anew, the 5th and the 95th percentile of before − after (source:
         `keras_perf.analyse.resampling`). Where it holds 0, the change may be chance.
 
@@ -139,7 +140,7 @@ class Comparison:
             ]
             for row in self.to_frame().to_dict("records")
         ]
-        return ["part of a step", "before ms", "after ms", "saved ms", "90 % interval"], rows
+        return ["part of a step", "before ms", "after ms", "saved ms", "90% interval"], rows
 
     @property
     def advice(self) -> tuple[AdviceTaken, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from keras_perf.advise.notes.contention import NOTICED_PCT
 from keras_perf.analyse.cpu_share import share_of_cores
 from keras_perf.analyse.summary import Summary
+from keras_perf.records.figures import in_percent
 
 FEW_INTERVALS = 8
 """Bounds from fewer intervals than these are too narrow: chance has hardly shown itself yet."""
@@ -27,6 +28,7 @@ def unequal_load(before: Summary, after: Summary) -> str:
     if max(busy) <= NOTICED_PCT:
         return ""
     return (
-        f"Other processes used {busy[0]:.0f} % of the CPUs before and {busy[1]:.0f} % after, "
-        "which the bounds do not count: repeat both runs on a quiet machine."
+        f"Other processes used {in_percent(busy[0] / 100)} of the CPUs before and "
+        f"{in_percent(busy[1] / 100)} after, which the bounds do not count: repeat both runs on a "
+        "quiet machine."
     )

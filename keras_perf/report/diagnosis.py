@@ -23,6 +23,7 @@ from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.all_rules import combined_speedup, recommendations
 from keras_perf.advise.situation import situation_of
 from keras_perf.advise.verdict import verdict_of
+from keras_perf.advise.what_is_left import what_is_left
 from keras_perf.analyse.hardware.efficiency import Efficiency, efficiency_of
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
 from keras_perf.analyse.training import Training, newest_training
@@ -136,7 +137,7 @@ class Diagnosis:
         if self.summary.steps < ENOUGH_STEPS:
             return "There are too few steps for recommendations: train longer."
         if not self.recommendations:
-            return "No change is predicted to gain 2 % or more."
+            return "No change is predicted to gain 2% or more."
         advice = "Change it, train again, and compare: keras-perf compare BEFORE AFTER."
         if len(self.recommendations) == 1:
             return advice
@@ -228,9 +229,15 @@ def diagnosis_of(summary: Summary, rates: Rates = NO_RATES) -> Diagnosis:
     breakdown["step"] = sum(summary.parts[part] for part in PARTS if part in summary.parts)
     efficiency = efficiency_of(summary, rates)
     notes = notes_of(situation, verdict, {each.id for each in advice})
+    because = (
+        explanation,
+        what_is_left(situation, verdict, advice),
+        about_validation(situation),
+        load_of_others(summary),
+    )
     return Diagnosis(
         verdict,
-        " ".join(filter(None, (explanation, about_validation(situation), load_of_others(summary)))),
+        " ".join(filter(None, because)),
         breakdown,
         advice,
         combined_speedup(situation, advice),

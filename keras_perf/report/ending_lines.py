@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from keras_perf.advise.gains import PARTS_OF
-from keras_perf.records.figures import in_ms
+from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.run.ending import How
 from keras_perf.records.visible import visible
 from keras_perf.report.diagnosis import Diagnosis
@@ -49,7 +49,8 @@ def in_short(diagnosis: Diagnosis) -> str:
     if not simple or not spent:
         return diagnosis.explanation
     takes = "take" if len(names) > 1 or what.endswith("s") else "takes"
-    return f"{what} {takes} {spent / summary.step_ms:.0%} of a step of {in_ms(summary.step_ms)}"
+    share = in_percent(spent / summary.step_ms)
+    return f"{what} {takes} {share} of a step of {in_ms(summary.step_ms)}"
 
 
 def _advice(diagnosis: Diagnosis) -> list[str]:

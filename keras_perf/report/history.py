@@ -21,7 +21,7 @@ HEADER = (
     "fit",
     "began",
     "step ms",
-    "90 % interval",
+    "90% interval",
     "examples/s",
     "verdict",
     "from the one before",
@@ -49,7 +49,7 @@ class Entry:
         report: what was measured.
         fit: who wrote it.
         program: what was trained: the script, and the size of its model.
-        low, high: 90 % interval of its mean step, in milliseconds.
+        low, high: 90% interval of its mean step, in milliseconds.
         since_before, since_first: the change from the entry before and from the first of the same
             program; None for its first one.
     """

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from keras_perf.files.any_path import AnyPath
+from keras_perf.records.figures import in_percent
 from keras_perf.report.text.forms import Form, Markdown, Terminal
 from keras_perf.report.text.html_form import Html
 from keras_perf.showing.colours import PART_COLOURS
@@ -198,7 +199,7 @@ class Trace:
     def _table(self) -> tuple[list[str], list[list[str]]]:
         step = self._step_ms()
         rows = [
-            [_LABELS[name], f"{value:.3f}", f"{value / step:.0%}" if name in PARTS else ""]
+            [_LABELS[name], f"{value:.3f}", in_percent(value / step) if name in PARTS else ""]
             for name, value in self.means.items()
             if name in _LABELS
         ]

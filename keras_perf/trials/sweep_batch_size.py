@@ -53,7 +53,7 @@ def sweep_batch_size(
     `benchmark_input_pipeline`.
 
     Returns:
-        A `BatchSizeSweep`: `.recommended` (the smallest size within 2 % of the best throughput),
+        A `BatchSizeSweep`: `.recommended` (the smallest size within 2% of the best throughput),
         `.predicted` (the largest batch that fits by the line), `.largest` (the same if it
         trained, else None), `.to_frame()`, `.plot()`; print it.
 

@@ -19,7 +19,7 @@ from keras_perf.observers.sensors.sensor import SensorError
 
 
 class ScriptedGpu:
-    """At 90 % and 200 W; raises what is in `failing`."""
+    """At 90% and 200 W; raises what is in `failing`."""
 
     doubt = ""
     failing: str | None = None
@@ -139,7 +139,7 @@ def test_a_line_per_epoch_on_request(scripted, tmp_path, capsys):
     )
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Epoch")]
     assert len(lines) == 2
-    assert lines[1].startswith("Epoch 2: GPU 0: utilization 90 %, 200 W, ")
+    assert lines[1].startswith("Epoch 2: GPU 0: utilization 90%, 200 W, ")
 
 
 def test_what_tensorflow_trains_on_is_passed_on(scripted, tmp_path, monkeypatch):

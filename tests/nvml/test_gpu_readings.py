@@ -82,7 +82,7 @@ def test_figures_that_differ_from_the_other_tools_are_wrong(readings, nvml):
     assert readings.main() == 1
     wrong = [line for line in kept(readings) if line.startswith("WRONG")]
     assert len(wrong) == 4
-    assert wrong[0] == "WRONG busy   0%: utilization  79.0 %, nvidia-smi  90.0 %"
+    assert wrong[0] == "WRONG busy   0%: utilization  79.0%, nvidia-smi  90.0%"
 
 
 def test_a_check_that_cannot_be_made_leaves_the_others(readings, nvml, monkeypatch, tmp_path):

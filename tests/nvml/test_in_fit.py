@@ -116,6 +116,6 @@ def test_throttling_and_persistence_mode_are_in_the_diagnosis(two, model, tmp_pa
     sampler = kp.GPUUtilizationSampler(tmp_path, interval_s=0.005)
     fit(model, sampler, kp.StepGapDetector(tmp_path), At(0, lambda: None))
     told = str(kp.diagnose(tmp_path))
-    assert "GPU 0 ran with lowered clocks for 100 % of the time against heat" in told
+    assert "GPU 0 ran with lowered clocks for 100% of the time against heat" in told
     assert "Persistence mode of GPU 1 is off" in told
     assert "Persistence mode of GPU 0" not in told

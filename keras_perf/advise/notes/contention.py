@@ -8,7 +8,7 @@ from keras_perf.advise.interpreter import OF_OTHERS, runs_python
 from keras_perf.advise.situation import SPARE_PCT
 from keras_perf.analyse.cpu_share import share_of_cores
 from keras_perf.analyse.summary import Summary
-from keras_perf.records.figures import in_ms
+from keras_perf.records.figures import in_ms, in_percent
 
 CLEARLY_HELD_MS = 1.0
 """A thread that waits for less may have waited for a core."""
@@ -23,8 +23,9 @@ def load_of_others(summary: Summary) -> str:
     if others_pct <= NOTICED_PCT:
         return ""
     return (
-        f"Other processes (including this training's children) used {others_pct:.0f} % of the "
-        "CPUs, so CPU work took longer, and predicted gains have wider bounds."
+        "Other processes (including this training's children) used "
+        f"{in_percent(others_pct / 100)} of the CPUs, so CPU work took longer, and predicted "
+        "gains have wider bounds."
     )
 
 

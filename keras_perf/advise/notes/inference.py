@@ -9,7 +9,7 @@ from keras_perf.advise.code_names import identifier
 from keras_perf.advise.situation import FETCHED_MS
 from keras_perf.analyse.stage_paces import StagePace, paces_of
 from keras_perf.analyse.summary import Summary
-from keras_perf.records.figures import figure, in_ms
+from keras_perf.records.figures import figure, in_ms, in_percent
 from keras_perf.records.run.inference import PREDICT, VALIDATION, Inference
 from keras_perf.records.run.input.pipeline import WrittenPipeline
 from keras_perf.records.run.run_facts import RunFacts
@@ -140,8 +140,8 @@ def _tracing(who: str, found: Inference) -> Iterator[str]:
         return
     yield (
         f"{who} was traced again after its first batch (count: {found.traces}), which took "
-        f"{found.share('compile'):.0%} of its time: give all batches one shape and dtype, and "
-        "neither compile the model again nor make a new one between two calls."
+        f"{in_percent(found.share('compile'))} of its time: give all batches one shape and dtype, "
+        "and neither compile the model again nor make a new one between two calls."
     )
 
 

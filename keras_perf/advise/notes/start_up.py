@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from keras_perf.analyse.start_up import StartUpTime, start_up_time
 from keras_perf.analyse.summary import Summary
-from keras_perf.records.figures import in_ms, in_s
+from keras_perf.records.figures import in_ms, in_percent, in_s
 from keras_perf.records.run.input.pipeline import Chain
 from keras_perf.records.run.run_facts import RunFacts
 
@@ -29,8 +29,8 @@ def start_up_notes(summary: Summary, advised: Collection[str]) -> Iterator[str]:
         return
     facts = summary.facts
     yield (
-        f"Start-up took {in_s(spent.total_s)}, {spent.total_s / spent.training_s:.0%} of this "
-        "training: the start-up table shows on what, until steps were steady."
+        f"Start-up took {in_s(spent.total_s)}, {in_percent(spent.total_s / spent.training_s)} of "
+        "this training: the start-up table shows on what, until steps were steady."
     )
     if _is_long(spent, "before_first_step"):
         yield (

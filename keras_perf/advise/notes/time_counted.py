@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from keras_perf.analyse.summary import Summary
 from keras_perf.analyse.whole_training import training_ms
-from keras_perf.records.figures import in_ms
+from keras_perf.records.figures import in_ms, in_percent
 
 MUCH = 0.2
 """Share of the training that Keras's own work between epochs is worth a sentence from."""
+
+
+SHOWN = 0.005
+"""A smaller share would read 0%."""
 
 
 def time_notes(summary: Summary) -> Iterator[str]:
@@ -21,31 +25,41 @@ def time_notes(summary: Summary) -> Iterator[str]:
     )
     if outside := summary.outside:
         share = {name: ms / training_ms(summary) for name, ms in outside.items()}
-        where, work = "between epochs", "callbacks"
-        if in_loop:
-            where, work = "in the loop", "checkpoints and the like"
-        yield (
-            f"Beside the steps, {where}: validation {share['validation']:.0%} of the "
-            f"training, {work} {share['epoch_callbacks']:.0%}, the rest "
-            f"{share['epoch_rest']:.0%}."
-        )
+        yield from _beside_the_steps(share, in_loop=in_loop)
         comes_back = summary.facts.outside is not None and summary.facts.outside.rest_comes_back
         if share["epoch_rest"] > MUCH and comes_back and not in_loop:
+            data = "dataset"
+            if summary.facts.input.input_kind == "arrays":
+                data = "tf.data.Dataset.from_tensor_slices((x, y)).shuffle(len(x)).batch(…)"
             yield (
                 "Keras's own work between epochs, with the making of iterators, takes much of this "
-                "training: dataset.repeat() with steps_per_epoch makes fewer, longer epochs."
+                f"training: {data}.repeat() with steps_per_epoch makes fewer, longer epochs."
             )
     if summary.facts.input.shapes_differ or summary.compiling is not None:
         yield "XLA compiles for each new shape of a batch. " + _how_compiling_is_told(summary)
+
+
+def _beside_the_steps(share: Mapping[str, float], *, in_loop: bool) -> Iterator[str]:
+    """What took time, largest first; nothing where nothing did."""
+    where, work = "between epochs", "callbacks"
+    if in_loop:
+        where, work = "in the loop", "checkpoints and the like"
+    names = {"validation": "validation", "epoch_callbacks": work, "epoch_rest": "the rest"}
+    took = sorted(((share[name], name) for name in names), reverse=True)
+    told = [(names[name], in_percent(part)) for part, name in took if part >= SHOWN]
+    if told:
+        (first, part), *others = told
+        more = "".join(f", {what} {of_it}" for what, of_it in others)
+        yield f"Beside the steps, {where}: {first} {part} of the training{more}."
 
 
 def _how_compiling_is_told(summary: Summary) -> str:
     compiling = summary.compiling
     if compiling is not None:
         return (
-            f"A trace shows that it did in {compiling.share:.0%} of the traced steps, whose "
-            f"remaining time was {in_ms(compiling.computing_ms)} at most: compute time beyond "
-            "that counts as compiling."
+            f"A trace shows that it did in {in_percent(compiling.share)} of the traced steps, "
+            f"whose remaining time was {in_ms(compiling.computing_ms)} at most: compute time "
+            "beyond that counts as compiling."
         )
     by_length = "Shapes can differ here, so compilations are inferred from their length"
     if summary.trace:

@@ -14,7 +14,8 @@ from keras_perf.advise.recommendation import Recommendation, cost_ms
 from keras_perf.advise.rules.as_tried import as_tried, put_together
 from keras_perf.advise.rules.compute import disable_run_eagerly, stable_shapes
 from keras_perf.advise.rules.epochs import amortize_epoch_callback, rarer_validation
-from keras_perf.advise.rules.host import amortize_callback, tune_gc
+from keras_perf.advise.rules.garbage import tune_gc
+from keras_perf.advise.rules.host import amortize_callback
 from keras_perf.advise.rules.input.batching import batch_before_map
 from keras_perf.advise.rules.input.caching import cache
 from keras_perf.advise.rules.input.files_and_order import interleave, nondeterministic_order

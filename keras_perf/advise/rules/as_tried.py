@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from keras_perf.advise.gains import gain_on_a_ready_batch
 from keras_perf.advise.recommendation import Change, Recommendation
 from keras_perf.advise.rules.input.caching import best_place
 from keras_perf.advise.situation import Situation
@@ -85,11 +86,23 @@ def as_tried(situation: Situation, found: Iterable[Recommendation]) -> list[Reco
         paid = _that_paid(alone.get(id), on_top.get(id))
         if id not in alone and id not in on_top:
             if id not in MORE_OF_INPUT or not _input_is_free(trials):
-                kept.append(advised[id])
+                kept.append(_no_more_than_on_a_ready_batch(advised[id], situation))
         elif paid is not None and (paid.stands_alone or id in on_top or unfinished):
-            advice = _with_first_pass(_in_place_of(advised.get(id), paid), paid, situation)
-            kept.append(replace(advice, change=_as_measured(on_top.get(id, paid), trials)))
+            cached, last = id == "cache", on_top.get(id, paid)
+            trained = _over_all_passes(paid, situation, cached=cached)
+            advice = _with_first_pass(_in_place_of(advised.get(id), trained), paid, situation)
+            last = _over_all_passes(last, situation, cached=cached)
+            kept.append(replace(advice, change=_as_measured(last, trials)))
     return kept
+
+
+def _no_more_than_on_a_ready_batch(advice: Recommendation, situation: Situation) -> Recommendation:
+    """Input that is only predicted gains at most what a step gained whose batch was ready."""
+    most = gain_on_a_ready_batch(situation)
+    if most is None or advice.id not in MORE_OF_INPUT or advice.predicted_speedup <= most:
+        return advice
+    most = max(1.0, most)
+    return replace(advice, predicted_speedup=most, low=min(advice.low, most))
 
 
 def _that_paid(alone: TriedChange | None, on_top: TriedChange | None) -> TriedChange | None:
@@ -134,8 +147,9 @@ def put_together(
     if trials is None or trials.total is None or not together <= {each.id for each in advice}:
         return None, [*measured, *predicted]
     by_input, none_left = together <= {*OF_INPUT}, _input_is_free(trials)
-    all_as_one = _gaining(trials.total, by_input=by_input, none_left=none_left)
-    return trials.total, [all_as_one, *predicted]
+    total = _over_all_passes(trials.total, situation, cached="cache" in together)
+    all_as_one = _gaining(total, by_input=by_input, none_left=none_left)
+    return total, [all_as_one, *predicted]
 
 
 def _in_place_of(advice: Recommendation | None, tried: TriedChange) -> Recommendation:
@@ -172,22 +186,35 @@ def _in_place_of(advice: Recommendation | None, tried: TriedChange) -> Recommend
     )
 
 
-def _with_first_pass(
-    advice: Recommendation, tried: TriedChange, situation: Situation
-) -> Recommendation:
-    """A cache is tried filled; over a training it gains less, for the first pass fills it."""
+def _passes(situation: Situation) -> float:
+    """How often this training goes through what a cache would keep; 0 where that is not known."""
     place, epochs = best_place(situation.facts), situation.facts.length.epochs
-    passes = place.passes if place is not None else float(epochs or 0)
-    if tried.id != "cache" or passes < 1:
-        return advice
+    return place.passes if place is not None else float(epochs or 0)
+
+
+def _over_all_passes(tried: TriedChange, situation: Situation, *, cached: bool) -> TriedChange:
+    """A cache is tried filled; over a training it gains less, for the first pass fills it."""
+    passes = _passes(situation)
+    if not cached or passes < 1:
+        return tried
     gain, low, high = (
         passes / (1 + (passes - 1) / each) for each in (tried.gain, tried.low, tried.high)
     )
+    return replace(tried, gain=gain, low=low, high=high)
+
+
+def _with_first_pass(
+    advice: Recommendation, tried: TriedChange, situation: Situation
+) -> Recommendation:
+    """Why its figure is less than that of the steps that were tried."""
+    passes = _passes(situation)
+    if tried.id != "cache" or passes < 1:
+        return advice
     told = (
-        f" Over the {passes:.0f} passes of this training, the first of which fills the cache, "
-        f"steps are {gain:.2f}× ({low:.2f}–{high:.2f}) as fast."
+        f" That was with a filled cache; the gain counts the first of the {passes:.0f} passes of "
+        "this training, which fills it."
     )
-    evidence = {**advice.evidence, "passes": passes, "gain_of_all_passes": gain}
+    evidence = {**advice.evidence, "passes": passes, "gain_when_filled": tried.gain}
     return replace(advice, reason=f"{advice.reason}{told}", evidence=evidence)
 
 

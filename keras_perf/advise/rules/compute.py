@@ -14,7 +14,7 @@ from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import INSIDE, StepModel
 from keras_perf.analyse.summary import Summary
-from keras_perf.records.figures import in_ms
+from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.run.outlier import Cause
 
 WORTH_MENDING = 0.02
@@ -161,7 +161,7 @@ def disable_run_eagerly(situation: Situation) -> Recommendation | None:
     operating = share_of_operations(situation)
     if operating is not None:
         evidence["operations_share"] = operating
-        reason += f" Operations themselves take {operating:.0%} of what it computes."
+        reason += f" Operations themselves take {in_percent(operating)} of what it computes."
     else:
         evidence["cores_used"] = cores_used(situation)
         reason += " How much of that is Python was not traced: what it buys is a guess."

@@ -10,7 +10,7 @@ from keras_perf.advise.rules.in_a_loop import rarer_evaluation, rarer_work
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel
-from keras_perf.records.figures import in_ms
+from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.run.inference import VALIDATION
 
 RARER = 5
@@ -68,8 +68,8 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
         title=title,
         reason=(
             f"Validation takes {in_ms(spent)} for every step of {in_ms(model.step_ms)}, "
-            f"{spent / model.training_ms:.0%} of the training. Callbacks that watch val_ metrics "
-            "then act as rarely."
+            f"{in_percent(spent / model.training_ms)} of the training. Callbacks that watch val_ "
+            "metrics then act as rarely."
         ),
         action=action,
         evidence={
@@ -126,7 +126,8 @@ def amortize_epoch_callback(situation: Situation) -> Recommendation | None:
         title=f"Do the work of {name}.{hook} every {advised} epochs",
         reason=(
             f"{owner}{at(situation.facts.hook_sources.get(owner))} takes {in_ms(spent)} for every "
-            f"step of {in_ms(model.step_ms)}, {spent / model.training_ms:.0%} of the training."
+            f"step of {in_ms(model.step_ms)}, {in_percent(spent / model.training_ms)} of the "
+            "training."
         ),
         action=action,
         evidence={"owner": owner, "callback_ms": spent, "present": present, "advised": advised},

@@ -7,7 +7,7 @@ from dataclasses import replace
 from keras_perf.advise.code_names import quoted
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.analyse.summary import Summary
-from keras_perf.records.figures import in_ms
+from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.run.outside_steps import OutsideSteps
 
 COMMAND = "python train.py"
@@ -53,7 +53,7 @@ def rarer_evaluation(advice: Recommendation, summary: Summary) -> Recommendation
         title=title,
         reason=(
             f"Evaluation takes {in_ms(spent)} for every step of {in_ms(summary.step_ms)}, "
-            f"{share:.0%} of the training."
+            f"{in_percent(share)} of the training."
         ),
         action=action,
         evidence={**advice.evidence, "present": present, "advised": every},

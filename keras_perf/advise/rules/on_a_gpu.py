@@ -12,6 +12,7 @@ from keras_perf.advise.rules.followed import (
 from keras_perf.advise.rules.in_a_loop import with_jit_compile, with_policy
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
+from keras_perf.records.figures import in_percent
 
 TENSOR_CORES = (7, 0)
 BFLOAT16 = (8, 0)
@@ -114,9 +115,9 @@ def larger_batch(situation: Situation) -> Recommendation | None:
         on_compute(1.0, 0.7, 0.5),
         title=f"Double the batch to {2 * batch:.0f}",
         reason=(
-            f"SMs are active for {active:.0f} % of the time and {free:.0%} of the memory was never "
-            "used. The speed-up is per example; the learning rate may have to follow. "
-            "`keras_perf.sweep_batch_size` measures other sizes."
+            f"SMs are active for {in_percent(active / 100)} of the time and {in_percent(free)} of "
+            "the memory was never used. The speed-up is per example; the learning rate may have "
+            "to follow. `keras_perf.sweep_batch_size` measures other sizes."
         ),
         action=f"dataset = dataset.batch({2 * batch:.0f})",
         evidence={"sm_active_pct": active, "memory_free_share": free, "batch": batch},
@@ -135,8 +136,8 @@ def gpu_thread_mode(situation: Situation) -> Recommendation | None:
         on_compute(1.0, 0.95, 0.85),
         title="Give the GPU's kernels threads of their own",
         reason=(
-            f"The CPUs are {busy:.0f} % busy, and the threads that launch kernels share them with "
-            "the input pipeline. What that buys was not measured here."
+            f"The CPUs are {in_percent(busy / 100)} busy, and the threads that launch kernels "
+            "share them with the input pipeline. What that buys was not measured here."
         ),
         action='os.environ["TF_GPU_THREAD_MODE"] = "gpu_private"  # before importing TensorFlow',
         evidence={"cpu_pct": busy},

@@ -7,7 +7,7 @@ from keras_perf.advise.rules.epochs import WORTH
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel
-from keras_perf.records.figures import in_ms
+from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.run.inference import VALIDATION, Inference
 from keras_perf.records.run.run_facts import RunFacts
 
@@ -62,10 +62,10 @@ def larger_validation_batches(situation: Situation) -> Recommendation | None:
         change,
         title=f"Validate in batches of {advised} examples",
         reason=(
-            f"Validation takes {spent / model.training_ms:.0%} of the training, in batches of "
-            f"{present} examples that take {in_ms(found.step_ms)} each, of which {in_ms(cost_ms)} "
-            "are the measured cost of an execution. Without gradients larger batches fit into "
-            "memory; what validation tells stays the same, but for rounding."
+            f"Validation takes {in_percent(spent / model.training_ms)} of the training, in "
+            f"batches of {present} examples that take {in_ms(found.step_ms)} each, of which "
+            f"{in_ms(cost_ms)} are the measured cost of an execution. Without gradients larger "
+            "batches fit into memory; what validation tells stays the same, but for rounding."
         ),
         action=action,
         evidence={

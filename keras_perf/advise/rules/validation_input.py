@@ -14,7 +14,7 @@ from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel
 from keras_perf.analyse.stage_paces import StagePace, paces_of
-from keras_perf.records.figures import in_ms
+from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.run.inference import VALIDATION, Inference
 from keras_perf.records.run.input.pipeline import Chain, WrittenStage
 from keras_perf.records.run.run_facts import RunFacts
@@ -203,7 +203,7 @@ def _reason(
         kept = " A cache is filled by the first validation, and read by the later ones."
         kept += " Python code in it must give the same each time." if python else ""
     return (
-        f"Validation takes {share:.0%} of the training, and waits for its own input for "
+        f"Validation takes {in_percent(share)} of the training, and waits for its own input for "
         f"{in_ms(found.per_step_ms('input_wait'))} of the {in_ms(found.step_ms)} of each of its "
         f"batches; {what} takes {in_ms(slowest.ms)} a batch.{where(written)}{held}{kept} "
         "What it tells stays the same."

@@ -16,7 +16,7 @@ from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel
 from keras_perf.analyse.ring_time import ring_ms
 from keras_perf.analyse.worker import Worker
-from keras_perf.records.figures import in_bytes, in_ms
+from keras_perf.records.figures import in_bytes, in_ms, in_percent
 
 ENOUGH_INTERVALS = 4
 """Fewer of them do not show whether it is always the same worker that is slow."""
@@ -65,10 +65,10 @@ def balance_workers(situation: Situation) -> Recommendation | None:
         change,
         title=f"Balance the workers: worker {slowest} is the slowest",
         reason=(
-            f"Worker {slowest} is the last in {named:.0%} of the steps, and the mean worker waits "
-            f"{in_ms(skew)} of each step of {in_ms(summary.step_ms)} for the slowest. {why} Work "
-            f"that is shared evenly gains {in_ms(steadily)}; a worker as fast as the others gains "
-            f"{in_ms(as_the_others)}."
+            f"Worker {slowest} is the last in {in_percent(named)} of the steps, and the mean "
+            f"worker waits {in_ms(skew)} of each step of {in_ms(summary.step_ms)} for the "
+            f"slowest. {why} Work that is shared evenly gains {in_ms(steadily)}; a worker as fast "
+            f"as the others gains {in_ms(as_the_others)}."
         ),
         action=f"keras-perf report LOGDIR/perf/worker_{slowest}  # what its steps wait for",
         evidence={
@@ -145,8 +145,8 @@ def reduce_in_half_precision(situation: Situation) -> Recommendation | None:
         reason=(
             f"Exchanging {in_bytes(size)} of float32 takes {in_ms(wire_ms)} of each step of "
             f"{in_ms(situation.summary.step_ms)}. Half the bytes take half of what their number "
-            f"costs at best, which is {by_size:.0%} of it or less; the weights then differ a "
-            "little from those of float32 (4e-4 after 20 steps of Adam)."
+            f"costs at best, which is {in_percent(by_size)} of it or less; the weights then "
+            "differ a little from those of float32 (4e-4 after 20 steps of Adam)."
         ),
         action=f"{COMMAND} --reduce-dtype float16",
         evidence={"wire_ms": wire_ms, "bytes_per_step": size},

@@ -36,7 +36,7 @@ class Spread:
 
 
 class Percentiles:
-    """Percentiles of percentages over a whole training, weighted by time, to within 1 %."""
+    """Percentiles of percentages over a whole training, weighted by time, to within 1%."""
 
     def __init__(self) -> None:
         self._seconds = [0.0] * 101

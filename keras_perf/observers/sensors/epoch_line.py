@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 SHOWN = (
-    ("utilization_pct", "utilization {:.0f} %"),
-    ("sm_active_pct", "SMs active {:.0f} %"),
+    ("utilization_pct", "utilization {:.0f}%"),
+    ("sm_active_pct", "SMs active {:.0f}%"),
     ("memory_used_mib", "memory {:.0f} MiB"),
     ("mean_power_w", "{:.0f} W"),
     ("energy_per_step_j", "{:.3f} J/step"),

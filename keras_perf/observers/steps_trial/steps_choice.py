@@ -10,7 +10,7 @@ from keras_perf.observers.steps_trial.cost_curve import CostCurve
 from keras_perf.records.run.tried.steps_trial import StepsPerExecution
 
 NEAR_FLOOR = 0.02
-"""A step within 2 % of the floor c is as good as there: larger N only lengthens executions."""
+"""A step within 2% of the floor c is as good as there: larger N only lengthens executions."""
 
 MOSTLY_INPUT = 0.5
 """A step in the graph that waits for input for more than this share of it is bound by it."""

@@ -17,7 +17,7 @@ FACTORS = (32, 16, 8, 4, 2)
 """Lengths to try, as multiples of the present one: the longest that fits, and a quarter of it."""
 
 LONG_STEP_MS = 20.0
-"""A step this long cannot gain 5 %: entering and leaving a function costs about a millisecond."""
+"""A step this long cannot gain 5%: entering and leaving a function costs about a millisecond."""
 
 LONG_TRIAL_MS = 500.0
 """No trial is meant to take longer."""

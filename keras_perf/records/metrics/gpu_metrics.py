@@ -144,7 +144,7 @@ _DERIVED = (
             f"The value that utilization was below for {share} of the training so far.",
             f"Without warm-up. As {BUSY}.",
         )
-        for name, share in (("p5", "5 %"), ("p95", "95 %"))
+        for name, share in (("p5", "5%"), ("p95", "95%"))
     ),
     *(
         _gpu(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
-from keras_perf.records.figures import in_bytes, in_ms
+from keras_perf.records.figures import in_bytes, in_ms, in_percent
 from keras_perf.report.page.html import element
 from keras_perf.report.page.pipeline_tree import Node, pipeline_tree
 from keras_perf.report.run_report import RunReport
@@ -141,7 +141,7 @@ def _buffer(node: Node, fill: float | None) -> str:
     """How full its buffer was, on average where that is known, else when it was asked."""
     stage, written = node.pace.stage, node.written
     if stage.name == "Prefetch" and fill is not None:
-        return f"buffer of {stage.buffer_size} {fill:.0%} full"
+        return f"buffer of {stage.buffer_size} {in_percent(fill)} full"
     size = stage.buffer_size or (written.buffer if written is not None else 0) or 0
     if size:
         return f"buffer {stage.buffered:,} of {size:,}"

@@ -10,7 +10,7 @@ from keras_perf.report.page.html import card, element, table
 from keras_perf.report.run_report import RunReport
 
 CAPTION = (
-    "Real training steps with each change, in turn with steps without it; in brackets the 80 % "
+    "Real training steps with each change, in turn with steps without it; in brackets the 80% "
     "interval. Marked: what was put together. The upper bar is a step with the change, the "
     "lower one without it."
 )

@@ -8,6 +8,7 @@ from keras_perf.advise.notes.memory.device_memory import with_batch_times
 from keras_perf.analyse.stage_paces import shown_paces
 from keras_perf.analyse.start_up import StartUpTime, start_up_time
 from keras_perf.analyse.summary import Summary
+from keras_perf.records.figures import in_percent
 from keras_perf.records.run.devices.device_memory import DeviceMemory
 from keras_perf.records.run.inference import Inference
 
@@ -48,7 +49,7 @@ def measured_tables(summary: Summary) -> Iterator[Table]:
         yield WORKERS, header, rows
     if owners := summary.owners:
         rows = [
-            [owner, f"{ms:.3f}", f"{ms / summary.step_ms:.0%}"]
+            [owner, f"{ms:.3f}", in_percent(ms / summary.step_ms)]
             for owner, ms in sorted(owners.items(), key=lambda item: -item[1])
             if ms > 0.01 * summary.step_ms
         ]
@@ -130,7 +131,7 @@ def _stages(summary: Summary) -> Table:
             f"{pace.ms:.3f}",
             str(pace.threads),
             f"{pace.stage.buffered}/{pace.stage.buffer_size}" if pace.stage.buffer_size else "",
-            "" if pace.share is None else f"{pace.share:.0%}",
+            "" if pace.share is None else in_percent(pace.share),
         ]
         for pace in shown_paces(summary.facts)
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from keras_perf.records.figures import UNKNOWN
+from keras_perf.records.figures import UNKNOWN, in_percent
 from keras_perf.records.interval import PARTS
 
 PARTS_TITLE = "Where the time of a step goes"
@@ -23,7 +23,7 @@ def parts_table(breakdown: Mapping[str, float]) -> tuple[list[str], list[list[st
     rows = []
     for part in PARTS:
         ms = breakdown[part]
-        share = f"{ms / step:.0%}" if step else "0%"
+        share = in_percent(ms / step) if step else in_percent(0.0)
         figures = ["in compute", ""] if math.isnan(ms) else [f"{ms:.3f}", share]
         rows.append([part.replace("_", " "), *figures])
     rows.append(["step", f"{step:.3f}", "100%"])

@@ -32,7 +32,7 @@ class MemoryLine:
     per_example_mib: float
 
     def largest_batch(self, limit_mib: float) -> int:
-        """The largest batch whose peak fills no more than 95 % of this memory; 0 if none does."""
+        """The largest batch whose peak fills no more than 95% of this memory; 0 if none does."""
         return max(0, int((FILLED * limit_mib - self.fixed_mib) / self.per_example_mib))
 
 

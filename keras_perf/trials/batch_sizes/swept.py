@@ -88,7 +88,7 @@ class BatchSizeSweep:
 
     @property
     def recommended(self) -> int:
-        """The smallest batch size within 2 % of the best throughput, of those asked for."""
+        """The smallest batch size within 2% of the best throughput, of those asked for."""
         best = max(each.examples_per_sec for each in self._asked)
         fast = (each for each in self._asked if each.examples_per_sec >= WITHIN * best)
         return min(each.batch_size for each in fast)
@@ -145,7 +145,7 @@ class BatchSizeSweep:
             text += f", {chosen / speeds[self.present]:.2f}× as many as at {self.present}"
         if self.recommended == self._asked[-1].batch_size:
             return text + ". It is the largest asked for that trained; larger ones may have more."
-        return text + ". No other size asked for has over 2 % more."
+        return text + ". No other size asked for has over 2% more."
 
     def _memory(self) -> str:
         if self.line is None:

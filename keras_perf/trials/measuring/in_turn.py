@@ -11,7 +11,7 @@ import numpy as np
 LEAST_SLICES = 3
 DRAWS = 400
 BOUNDS = (10, 90)
-"""Percentiles of the interval of a ratio: 80 % of the draws lie inside."""
+"""Percentiles of the interval of a ratio: 80% of the draws lie inside."""
 
 Slice = Callable[[], float]
 """Does the work for a moment; returns milliseconds of one unit of it."""
@@ -23,7 +23,7 @@ class Pair:
 
     Attributes:
         before_ms, after_ms: a unit of work, the median of the slices.
-        gain: how many times as fast the second one is, with `low` and `high`, an 80 % interval.
+        gain: how many times as fast the second one is, with `low` and `high`, an 80% interval.
     """
 
     before_ms: float

@@ -29,7 +29,7 @@ class Tried:
         where: the stage that it is about.
         kept: it is part of the new pipeline.
         gain, low, high: how many times as fast the pipeline was with it, on top of those kept
-            before, and the 80 % interval.
+            before, and the 80% interval.
         before_ms, after_ms: a batch without it and with it.
         code: to write it oneself.
         costs: what it takes beside time.
@@ -110,7 +110,7 @@ class TunedInput:
     def plot(self) -> Figure:
         """Bars: milliseconds a batch, as the dataset was and as each change was kept.
 
-        Lines on the bars are the 80 % intervals. The bar of `prefetch` has the time of a step in
+        Lines on the bars are the 80% intervals. The bar of `prefetch` has the time of a step in
         it, beside which it was measured.
         """
         from keras_perf.showing.figures import ShownFigure

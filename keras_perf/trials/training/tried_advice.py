@@ -65,7 +65,7 @@ class TriedAdvice:
     def plot(self) -> Figure:
         """A figure: how many times as fast a step was with each change, best first.
 
-        Lines on the bars are the 80 % intervals; the last bar is all of `changes` together.
+        Lines on the bars are the 80% intervals; the last bar is all of `changes` together.
         """
         from keras_perf.showing.figures import Gain, empty, gains
 

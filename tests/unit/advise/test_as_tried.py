@@ -9,6 +9,7 @@ import pytest
 from hand_built import situation, stage
 
 from keras_perf.advise.notes.trials import trial_notes
+from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.all_rules import combined_speedup, recommendations
 from keras_perf.advise.verdict import verdict_of
 
@@ -204,19 +205,23 @@ def test_no_gain_is_below_one(gain):
     assert all(each.predicted_speedup >= 1.0 for each in recommendations(case))
 
 
-def told_of_a_cache(**length: int) -> str:
+def of_a_cache(**length: int) -> Recommendation:
     case = with_trials([tried("cache", 4.0, 3.0, 5.0)], ["cache"])
     facts = replace(case.facts, length=replace(case.facts.length, **length))
     case = replace(case, summary=replace(case.summary, facts=facts))
-    return advised(case)["cache"].reason
+    return advised(case)["cache"]
 
 
 def test_a_cache_that_was_tried_is_told_with_the_pass_that_fills_it():
     # Of ten passes one takes 10 ms a step and nine a quarter: 32.5 in place of 100.
-    assert told_of_a_cache(epochs=10).endswith(
-        "Over the 10 passes of this training, the first of which fills the cache, steps are 3.08× "
-        "(2.50–3.57) as fast."
+    told = of_a_cache(epochs=10)
+    assert told.predicted_speedup == pytest.approx(100 / 32.5)
+    assert (told.low, told.high) == pytest.approx((2.5, 100 / 28))
+    assert told.reason.endswith(
+        "That was with a filled cache; the gain counts the first of the 10 passes of this "
+        "training, which fills it."
     )
-    assert "fills" not in told_of_a_cache()
+    assert told.evidence["gain_when_filled"] == 4.0
+    assert "fills" not in of_a_cache().reason
     other = advised(with_trials([tried("parallel-map", 1.7, 1.6, 1.8)], ["parallel-map"]))
     assert "passes" not in other["parallel-map"].reason

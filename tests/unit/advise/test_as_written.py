@@ -63,10 +63,18 @@ def test_where_tf_data_runs_other_stages_than_were_written_no_function_is_named(
     assert "train.py" not in advice.reason
 
 
+def test_where_datasets_come_together_the_only_map_is_named():
+    labels = [{"kind": "tensor_slice"}, {"kind": "zip"}]
+    found = slow({"chains": [LOAD["chains"][0], labels]})
+    assert "dataset.map(load, " in parallel_map(found).action
+    two = slow({"chains": [LOAD["chains"][0], [*labels, {"kind": "map", "function": "other"}]]})
+    assert "dataset.map(your_function, " in parallel_map(two).action
+
+
 def test_the_cache_stands_behind_the_function_that_is_named():
     advice = cache(slow(LOAD))
     assert advice.action.startswith("dataset = dataset.map(load).cache()  # before")
-    assert advice.reason.endswith("Its function load is in train.py, line 31.")
+    assert " Its function load is in train.py, line 31. Computing, which" in advice.reason
 
 
 def test_a_reader_of_the_users_is_named():

@@ -25,6 +25,21 @@ def cached(
     return cache(situation(input_wait=8.0, compute=2.0, stages=stages, context=known))
 
 
+def test_stalls_of_the_pipeline_go_with_its_work():
+    stages = [stage("TensorSlice", 0.2), stage("Map", 0.4, bytes_per_batch=MIB)]
+    stages.append(stage("Prefetch", 0.0))
+    totals = [{"cause": "input-stall", "count": 20, "total_ms": 200.0}]
+    known = FITS_IN_MEMORY | {"dataset": {"chains": [[SLICES, DECODE]]}}
+    known |= {"prefetch_fill": 0.9, "event_totals": totals}
+    found = situation(input_wait=1.0, compute=2.0, stages=stages, context=known)
+    assert found.model.rest["get_next"] == pytest.approx(1.0)
+    advice = cache(found)
+    # Half of the stalls, and computing shares its cores with less.
+    left = advice.change(found.model, 0.0).rest["get_next"]
+    assert left == pytest.approx(0.51, abs=0.02)
+    assert advice.low < advice.predicted_speedup
+
+
 def test_a_cache_stands_before_what_is_random_and_saves_what_is_before_it():
     advice = cached(
         [SLICES, DECODE, AUGMENT, BATCH],

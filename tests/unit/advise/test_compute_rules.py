@@ -323,7 +323,7 @@ def test_a_gpu_that_is_mostly_idle_and_empty_is_told_of_a_larger_batch():
     assert (advice.id, advice.title) == ("larger-batch", "Double the batch to 64")
     assert advice.action == "dataset = dataset.batch(64)"
     assert advice.reason.startswith(
-        "SMs are active for 20 % of the time and 75% of the memory was never used."
+        "SMs are active for 20% of the time and 75% of the memory was never used."
     )
     assert advice.evidence == {"sm_active_pct": 20.0, "memory_free_share": 0.75, "batch": 32.0}
 
@@ -352,7 +352,7 @@ def test_busy_cpus_are_told_to_leave_the_gpu_its_threads():
     advice = on_a_gpu(gpu_thread_mode, sensors={"host/cpu_pct": 80.0})
     assert_predicts(advice, 10.0, 9.5, 8.5)
     assert (advice.id, advice.evidence) == ("gpu-thread-mode", {"cpu_pct": 80.0})
-    assert advice.reason.startswith("The CPUs are 80 % busy, and the threads that launch kernels")
+    assert advice.reason.startswith("The CPUs are 80% busy, and the threads that launch kernels")
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_perf.advise.recommendation import Recommendation
+from keras_perf.advise.rules.garbage import AFTER_SEARCHES, tune_gc
 from keras_perf.advise.rules.host import (
-    AFTER_SEARCHES,
+    WORTH_AMORTIZING,
     amortize_callback,
-    tune_gc,
 )
 from keras_perf.advise.rules.steps_per_execution import raise_steps_per_execution
 
@@ -50,6 +50,24 @@ def test_the_dearest_callback_is_told_to_work_every_20_steps():
     assert advice.evidence["owner"] == "Mine.on_train_batch_end"
     compile(advice.action, "action", "exec")
     assert "def on_train_batch_end(self, batch, logs=None):" in advice.action
+
+
+def test_uneven_work_in_every_call_is_not_taken_for_rarer_work():
+    uneven = {"hooks": {HOOK: {"times": 100, "working": 62.0}}}
+    assert amortized(uneven, Mine__on_train_batch_end=4.0).evidence["present"] == 1
+    second = {"hooks": {HOOK: {"times": 100, "working": 51.0}}}
+    assert amortized(second, Mine__on_train_batch_end=4.0).evidence["present"] == 2
+
+
+@pytest.mark.parametrize("spent", [1.0, 4.0, 19.0, 60.0])
+def test_once_followed_too_little_is_left_to_be_advised_again(spent):
+    parts, long = {"compute": 5.0, "callbacks": spent}, {"epoch_steps": 1000}
+    advice = amortize_callback(situation(**parts, owners={HOOK: spent}, context=long))
+    left = spent / advice.evidence["advised"]
+    assert left < WORTH_AMORTIZING * (5.0 + left)
+    owners = {HOOK: left}
+    assert amortize_callback(situation(compute=5.0, callbacks=left, owners=owners)) is None
+    assert advice.evidence["advised"] % 10 == 0
 
 
 def test_the_progress_bar_is_told_to_be_quieter():
@@ -169,7 +187,7 @@ def raised(**changed: Any) -> Recommendation | None:
 
 def test_a_trial_that_paid_is_recommended():
     advice = raised()
-    # An eighth of 4 ms is left, and a tenth of them at worst; in the graph 15 % more, or 15 % and
+    # An eighth of 4 ms is left, and a tenth of them at worst; in the graph 15% more, or 15% and
     # 0.3 ms less; a batch is fetched in 0.3, 0.05 or no ms.
     assert_predicts(advice, 6.9 + 4 * 0.225 + 0.3, 6.05 + 4 * 0.125, 4.8 + 4 * 0.125)
     assert advice.action == "model.compile(..., steps_per_execution=8)"
@@ -271,7 +289,7 @@ def test_without_a_trial_no_number_is_recommended(context):
 
 def test_pauses_of_the_garbage_collector_are_told_to_be_rarer():
     advice = tune_gc(situation(compute=8.0, callbacks=2.0, garbage_ms=2.0))
-    # Of 2 ms 90, 99 or 100 % are gone, a fifth of each part, and hooks work faster by a share.
+    # Of 2 ms 90, 99 or 100% are gone, a fifth of each part, and hooks work faster by a share.
     gone = [0.18, 0.198, 0.2]
     hooks = [1 - AFTER_SEARCHES * g * o for g, o in zip(gone, (0.5, 1.0, 1.5), strict=True)]
     times = [(1 - g) * (8 + 2 * faster) for g, faster in zip(gone, hooks, strict=True)]

@@ -70,7 +70,7 @@ def test_a_pipeline_that_keras_made_is_not_told_to_prefetch(kind):
 
 def test_a_sequential_map_is_told_to_share_the_cores():
     advice = parallel_map(situation(input_wait=8.0, compute=2.0, stages=PIPELINE))
-    # Its 6 ms over 8 idle cores, of which 85 or 100 % help.
+    # Its 6 ms over 8 idle cores, of which 85 or 100% help.
     assert_predicts(advice, 4 + 6 / 6.8, 4 + 6 / 8, 4 + 6 / 8)
     assert (advice.id, advice.evidence["stage"]) == ("parallel-map", "Map (2)")
     assert advice.reason == (
@@ -87,7 +87,7 @@ def test_the_slowest_sequential_map_is_named():
 
 def test_cores_that_are_half_busy_share_less():
     half_busy = situation(input_wait=8.0, compute=2.0, stages=PIPELINE, process_cpu_pct=400.0)
-    # Nine tenths of 8 cores help, and 15 % of all more or less; 40 ms of CPU time are 5 of each.
+    # Nine tenths of 8 cores help, and 15% of all more or less; 40 ms of CPU time are 5 of each.
     assert_predicts(parallel_map(half_busy), 5.0, 5.0, 5.0)
     less_work = situation(input_wait=8.0, compute=2.0, stages=PIPELINE, process_cpu_pct=160.0)
     assert_predicts(parallel_map(less_work), 4 + 6 / 6.48, 4 + 6 / 7.68, 4 + 6 / 8)
@@ -95,7 +95,7 @@ def test_cores_that_are_half_busy_share_less():
 
 def test_cores_that_are_busy_bound_what_a_parallel_map_buys():
     busy = situation(input_wait=8.0, compute=2.0, stages=PIPELINE, process_cpu_pct=720.0)
-    # 90 % of 8 cores are busy: the step cannot be shorter than 9 ms.
+    # 90% of 8 cores are busy: the step cannot be shorter than 9 ms.
     assert_predicts(parallel_map(busy), 9.0, 9.0, 9.0)
 
 
@@ -123,7 +123,7 @@ def cached(**arguments: Any) -> Recommendation | None:
 
 def test_preparation_repeated_in_each_epoch_is_told_to_be_cached():
     advice = cached()
-    # Source and map, 7 ms, are left in no step that counts; reading back costs 4, 2 or 0 %.
+    # Source and map, 7 ms, are left in no step that counts; reading back costs 4, 2 or 0%.
     # No longer pausing for so long, the CPU computes for 2, 1.7 or 1.3 ms; an epoch's first
     # batch is waited for.
     first = FIRST_BATCH_MS / 100
@@ -200,7 +200,7 @@ def batched_first(
 
 def test_a_cheap_map_is_told_to_work_on_whole_batches():
     advice = batched_first()
-    # Of 32 calls one is left, and of what they take three quarters, 95 % or all are saved.
+    # Of 32 calls one is left, and of what they take three quarters, 95% or all are saved.
     saved = 31 * CALL_MS
     assert_predicts(advice, *(10 - part * saved for part in (0.75, 0.95, 1.0)))
     assert advice.id == "batch-before-map"
@@ -228,7 +228,7 @@ def test_a_map_that_is_nothing_but_calls_saves_all_but_one():
 def test_where_other_programs_take_the_cores_a_call_takes_longer(
     others_pct, process_cpu_pct, share
 ):
-    # Of 8 cores 80 % of one are a tenth.
+    # Of 8 cores 80% of one are a tenth.
     busy = {"host/cpu_pct": others_pct + process_cpu_pct / 8}
     advice = batched_first(1 / share, process_cpu_pct=process_cpu_pct, sensors=busy)
     assert f"of which calling alone takes about {1e3 * CALL_MS / share:.2g} µs" in advice.reason
@@ -556,7 +556,7 @@ def in_processes(**changed: Any) -> Recommendation | None:
 
 def test_a_pydataset_is_told_to_use_processes():
     advice = in_processes()
-    # The 9.5 ms over 85 or 100 % of eight idle cores; training hides behind them.
+    # The 9.5 ms over 85 or 100% of eight idle cores; training hides behind them.
     assert_predicts(advice, 9.5 / 6.8, 9.5 / 8, 9.5 / 8)
     assert advice.id == "parallel-input"
     assert advice.action == (

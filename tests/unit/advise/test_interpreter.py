@@ -170,13 +170,15 @@ def test_processes_are_advised_and_no_threads():
     assert advice.predicted_speedup == pytest.approx(7 / ((7 + HANDED_OVER_MS) / 4))
     assert advice.reason == (
         "The map of Python code holds Python's interpreter for 6 ms of each step, and one thread "
-        "at a time can; 4 logical CPUs are there for processes of its own."
+        "at a time can; 4 logical CPUs are there for processes of its own. Try first to "
+        "write the same in TensorFlow's operations, or in NumPy's on whole arrays, most of which "
+        "let go of the interpreter: num_parallel_calls then shares the work without processes."
     )
     assert "class Batches(keras.utils.PyDataset)" in advice.action
     assert "use_multiprocessing=True" in advice.action
 
 
 def test_a_map_of_python_code_that_waits_may_have_threads():
-    waiting = held(sensors={"host/interpreter_wait_ms": 0.1}, input_wait=4.0)
+    waiting = held(sensors={"host/interpreter_wait_ms": 0.1}, input_wait=4.0, process_cpu_pct=20.0)
     assert parallel_map(waiting).id == "parallel-map"
     assert parallel_input(waiting) is None

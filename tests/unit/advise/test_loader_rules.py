@@ -40,7 +40,7 @@ HELD = {"wait": 8.0, "sensors": {"host/interpreter_wait_ms": 4.0}, "process_cpu_
 
 def test_a_data_loader_without_workers_is_told_to_use_processes():
     advice = advised("DataLoader", PLAIN)
-    # The 10 ms of a batch over 85 or 100 % of eight idle cores; training hides behind them.
+    # The 10 ms of a batch over 85 or 100% of eight idle cores; training hides behind them.
     assert_predicts(advice, 10 / 6.8, 10 / 8, 10 / 8)
     assert advice.id == "parallel-input"
     assert advice.action == "loader = torch.utils.data.DataLoader(..., num_workers=8)"
@@ -83,7 +83,7 @@ def test_its_dataset_is_named_with_its_line():
 )
 def test_grain_that_computes_in_python_is_told_to_use_processes(loader, expected):
     advice = advised("Grain", loader, **HELD)
-    # 9 ms of work over eight cores, of which 90 to 100 % help; what is left is training.
+    # 9 ms of work over eight cores, of which 90 to 100% help; what is left is training.
     assert 1 < advice.low <= advice.predicted_speedup <= advice.high
     assert expected in advice.action
     assert advice.reason.startswith("The Grain dataset holds Python's interpreter for 9 ms of")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hand_built import FITS_IN_MEMORY, H200, awake, between_epochs, situation, stage
+from contradictions import contradictions
+from hand_built import FITS_IN_MEMORY, H200, awake, between_epochs, situation, stage, summary
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ from keras_perf.advise.rules.all_rules import (
     combined_speedup,
     recommendations,
 )
+from keras_perf.report.diagnosis import diagnosis_of
 
 PIPELINE = [
     stage("TensorSlice", 1.0),
@@ -100,7 +102,7 @@ def test_all_together_is_not_the_product_of_the_single_ones():
     )
     advice = recommendations(found)
     expected, low, high = combined_speedup(found, advice)
-    # cache: 0.02, 0.12, 1; the map over 8 cores; prefetch hides 90 % of what is left; and the
+    # cache: 0.02, 0.12, 1; the map over 8 cores; prefetch hides 90% of what is left; and the
     # CPU, which no longer pauses for so long, computes for 1.7 ms and fetches for 0.03.
     produce = 0.02 + 0.12 / 8 + 1.0
     assert expected == pytest.approx(10 / (1.73 + 0.1 * produce))
@@ -291,3 +293,10 @@ def test_no_rule_predicts_a_loss_and_all_together_are_no_worse_than_each(argumen
     assert_no_worse_together(arguments)
     for one in recommendations(found):
         assert max(one.predicted_speedup, one.speedup_after_others or 0.0) >= WORTH_SAYING
+
+
+@given(arguments=situations(), cpu_pct=st.sampled_from([0.0, 30.0, 250.0]))
+@settings(max_examples=40, deadline=None)
+def test_no_report_says_one_thing_in_the_verdict_and_another_in_the_advice(arguments, cpu_pct):
+    found = summary(**arguments, process_cpu_pct=cpu_pct)
+    assert not list(contradictions(diagnosis_of(found)))

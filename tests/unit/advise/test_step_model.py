@@ -262,6 +262,14 @@ def test_a_cpu_that_no_longer_pauses_for_long_computes_faster(pause_ms, on_gpu, 
         assert waited == pytest.approx(3.0 * (1 - share * max(0.0, faster - 0.1)))
 
 
+def test_long_computing_gains_no_more_than_its_pause_explains():
+    before = replace(model(prefetched=False), rest={"compute": 100.0})
+    after = before.awake(6.0, 0.0)
+    # Of 6 ms without a pause, not a quarter of 100.
+    assert after.rest["compute"] == pytest.approx(100.0 - 0.3 * 6.0)
+    assert after.awake_ms == pytest.approx(1.8)
+
+
 # -- threads -----------------------------------------------------------------------------
 
 

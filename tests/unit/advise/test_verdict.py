@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from hand_built import H200, between_epochs, situation, stage, summary
 
-from keras_perf.advise.gains import gains
+from keras_perf.advise.gains import gain_between_epochs, gains
 from keras_perf.advise.outside_of_steps import about_validation
 from keras_perf.advise.situation import Situation, situation_of
-from keras_perf.advise.verdict import gain_between_epochs, verdict_of
+from keras_perf.advise.verdict import verdict_of
 from keras_perf.analyse.summary import ENOUGH_STEPS
 
 SEQUENTIAL = [stage("TensorSlice", 1.0), stage("Map", 7.0)]
@@ -24,17 +24,20 @@ PREFETCHED = [*SEQUENTIAL, stage("Prefetch", 0.0)]
         (
             {"input_wait": 8.0, "compute": 2.0, "stages": SEQUENTIAL},
             "input-bound",
-            "input wait: 8 ms of each step; without, training would be 5.00× as fast.",
+            "input wait: 8 ms of each step; without, training would be 5.00× as fast; a step "
+            "5.88× if that also speeds up computing.",
         ),
         (
             {"input_wait": 6.0, "compute": 4.0, "stages": PREFETCHED},
             "input-bound",
-            "input wait: 6 ms of each step; without, training would be 2.50× as fast.",
+            "input wait: 6 ms of each step; without, training would be 2.50× as fast; a step "
+            "3.25× if that also speeds up computing.",
         ),
         (
             {"input_wait": 1.0, "compute": 5.0, "callbacks": 4.0, "stages": SEQUENTIAL},
             "callback-bound",
-            "callbacks: 4 ms of each step; without, training would be 1.67× as fast.",
+            "callbacks: 4 ms of each step; without, training would be 1.67× as fast; a step "
+            "1.94× if that also speeds up computing.",
         ),
         (
             {"input_wait": 0.0, "compute": 6.0, "dispatch": 3.0, "other_host": 1.0},
@@ -280,7 +283,7 @@ def from_workers(*, cpu_pct=20.0, process_cpu_pct=30.0, context=None, **parts):
 def test_a_train_function_in_which_nobody_computes_waits_for_its_workers():
     verdict, why = from_workers()
     assert verdict == "input-bound"
-    # 30 % of a core for 10 ms are 3 ms of CPU time, in which training may have computed.
+    # 30% of a core for 10 ms are 3 ms of CPU time, in which training may have computed.
     assert why.startswith("for at least 7 ms of each step of 10 ms training waited while no thread")
     assert "with PyDataset workers, Keras turns off what measures it" in why
 

@@ -21,7 +21,7 @@ def run(step_ms, steps=None):
 
 
 def drawn(random, count, likeness, runs=300):
-    """Runs whose intervals spread by 10 % around 4 ms and resemble the one before.
+    """Runs whose intervals spread by 10% around 4 ms and resemble the one before.
 
     One in thirty is half as long again, as on a machine with neighbours.
     """

@@ -63,7 +63,7 @@ def test_json_has_what_the_table_has(runs, capsys):
 
 @pytest.fixture
 def varying(tmp_path):
-    """Runs of 40 intervals: `base`, `same` by chance alone, `slower` by 20 %."""
+    """Runs of 40 intervals: `base`, `same` by chance alone, `slower` by 20%."""
     random = np.random.default_rng(0)
     for name, factor in {"base": 1.0, "same": 1.0, "slower": 1.2, "little": 1.06}.items():
         writer = RunWriter(str(tmp_path / name))
@@ -77,9 +77,9 @@ def varying(tmp_path):
 @pytest.mark.parametrize(
     ("after", "tolerance", "code", "told"),
     [
-        ("slower", "5%", 1, "slower by more than 5 %: a step takes 1.2"),
-        ("slower", "50%", 0, "not slower by more than 50 %: a step takes 1.2"),
-        ("same", "5%", 0, "not slower by more than 5 %: a step takes "),
+        ("slower", "5%", 1, "slower by more than 5%: a step takes 1.2"),
+        ("slower", "50%", 0, "not slower by more than 50%: a step takes 1.2"),
+        ("same", "5%", 0, "not slower by more than 5%: a step takes "),
         ("little", "5", 0, "inconclusive: a step takes 1.0"),
     ],
 )
@@ -89,7 +89,7 @@ def test_a_regression_is_exit_code_1_with_a_line(varying, after, tolerance, code
     output = capsys.readouterr()
     [line] = output.err.splitlines()
     assert line.startswith(f"keras-perf compare: {told}")
-    assert "(98 % interval: " in line
+    assert "(98% interval: " in line
     exceeded = {"not ": False, "slow": True, "inco": None}[told[:4]]
     assert json.loads(output.out)["exceeded"] is exceeded
 

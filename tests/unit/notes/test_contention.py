@@ -19,10 +19,10 @@ def notes(sensors, context=None, **parts):
 
 
 def test_what_other_processes_use_is_told_from_a_fifth_on():
-    # On eight CPUs 160 % of one are 20 % of all.
+    # On eight CPUs 160% of one are 20% of all.
     busy = {"host/cpu_pct": 45.0, "host/process_cpu_pct": 160.0}
     told = diagnosis_of(summary(sensors=busy, compute=10.0))
-    others = "Other processes (including this training's children) used 25 % of the CPUs"
+    others = "Other processes (including this training's children) used 25% of the CPUs"
     assert others in told.explanation
     assert not any("Other processes" in note for note in told.notes)
     quiet = diagnosis_of(summary(sensors=busy | {"host/cpu_pct": 39.0}, compute=10.0))

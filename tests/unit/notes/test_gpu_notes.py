@@ -112,10 +112,10 @@ def test_just_short_of_it_nothing_is_said(sensors, context, input_wait):
 
 def test_the_worst_reason_of_throttling_is_named():
     (said,) = found({"throttled_power_cap_pct": 20.0, "throttled_thermal_pct": 60.0})
-    assert "60 % of the time against heat" in said
+    assert "60% of the time against heat" in said
     # The hardware's own contains heat, which says more.
     (said,) = found({"throttled_thermal_pct": 60.0, "throttled_hardware_pct": 60.0})
-    assert "60 % of the time against heat" in said
+    assert "60% of the time against heat" in said
 
 
 @pytest.mark.parametrize(

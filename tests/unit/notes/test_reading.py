@@ -24,7 +24,7 @@ def notes(sensors=READS, verdict="input-bound", context=None):
 def test_reading_that_sets_the_pace_is_told_with_its_rate():
     [note] = notes()
     assert "150 MiB/s from storage, 3 MiB a step" in note
-    assert "20 % of the time of one CPU" in note
+    assert "20% of the time of one CPU" in note
 
 
 @pytest.mark.parametrize(

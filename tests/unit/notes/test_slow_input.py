@@ -27,3 +27,18 @@ def test_nothing_is_said_of_an_input_that_is_not_the_bottleneck_or_not_known():
     assert list(slow_input_notes(SLOW, "compute-bound", [])) == []
     unknown = situation(input_wait=8.0, compute=2.0)
     assert list(slow_input_notes(unknown, "input-bound", [])) == []
+
+
+def test_python_code_is_told_what_stands_in_its_place():
+    context = {"dataset": {"chains": [[{"kind": "map", "function": "load", "python": True}]]}}
+    slow = situation(input_wait=8.0, compute=2.0, stages=[stage("Map", 8.0)], context=context)
+    (said,) = slow_input_notes(slow, "input-bound", [])
+    assert said.endswith("in place of Python code let threads share the work.")
+    (said,) = slow_input_notes(SLOW, "input-bound", [])
+    assert "Python" not in said
+
+
+def test_arrays_without_a_record_of_their_stages_have_a_sentence():
+    found = situation(input_wait=8.0, compute=2.0, context={"input_kind": "arrays"})
+    (said,) = slow_input_notes(found, "input-bound", [])
+    assert "larger batches are fetched less often" in said

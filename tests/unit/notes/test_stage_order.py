@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hand_built import summary
+from hand_built import stage, summary
 
 from keras_perf.advise.notes.input.stage_order import order_notes
 from keras_perf.report.diagnosis import diagnosis_of
@@ -223,6 +223,17 @@ def test_without_a_look_at_the_dataset_there_are_no_notes(context):
 def test_a_map_that_decodes_and_draws_is_to_be_split_for_a_cache():
     both = {"random": True, "one_at_a_time": True}
     [note] = notes(written("tensor_slice map!(load) batch", **both), verdict="input-bound")
-    assert note.endswith("with cache() between: map(read).cache().map(draw).")
+    assert "with cache() between: map(read).cache().map(draw). What that saves was not" in note
+    assert "kp.tune_input(dataset) of the split dataset measures its parts and the cache" in note
     cached = written("tensor_slice map!(load) batch cache", **both)
     assert not any("Split" in each for each in notes(cached, verdict="input-bound"))
+
+
+def test_what_a_split_can_save_is_at_most_what_the_map_takes():
+    both = {"random": True, "one_at_a_time": True}
+    graph = {"chains": [written("tensor_slice map!(load) batch", **both)], "prefetch_added": True}
+    context = {"dataset": graph, "epochs": 3}
+    stages = [stage("TensorSlice", 0.1), stage("Map", 6.0), stage("Batch", 0.2)]
+    run = summary(input_wait=6.3, compute=5.0, stages=stages, context=context)
+    found = " ".join(order_notes(run, "input-bound", ("prefetch",)))
+    assert "What that saves (at most 6 ms a batch) was not measured" in found

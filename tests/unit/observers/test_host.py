@@ -18,7 +18,7 @@ TAGS = [m.tag for m in HOST_METRICS if m.tag != "host/interpreter_wait_ms"]
 
 
 class ScriptedPsutil(SimpleNamespace):
-    """The machine is at 30 %, this process at 250 %; the first answers mean nothing."""
+    """The machine is at 30%, this process at 250%; the first answers mean nothing."""
 
     def __init__(self) -> None:
         self._machine, self._own = [0.0, 30.0], [0.0, 250.0]

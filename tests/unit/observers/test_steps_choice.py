@@ -21,9 +21,9 @@ USUAL = Bounds(limit=256, max_execution_s=1.0, epoch_steps=None)
 @pytest.mark.parametrize(
     ("curve", "chosen"),
     [
-        (CostCurve(10.0, 0.2), 1),  # 10.2 is within 2 % of 10
+        (CostCurve(10.0, 0.2), 1),  # 10.2 is within 2% of 10
         (CostCurve(10.0, 0.4), 2),
-        (CostCurve(1.0, 1.0), 64),  # 1 + 1/64 is the first within 2 %
+        (CostCurve(1.0, 1.0), 64),  # 1 + 1/64 is the first within 2%
         (CostCurve(0.0, 1.0), 256),
         (CostCurve(0.0, 0.0), 1),
     ],

@@ -57,7 +57,7 @@ def comparison(after: dict[str, Any], before: dict[str, Any] = BEFORE) -> Compar
 TEXT = """\
 A step is 2.50× as fast (2.40–2.60): input-bound before, compute-bound after
 
-part of a step  before ms  after ms  saved ms     90 % interval
+part of a step  before ms  after ms  saved ms      90% interval
 --------------  ---------  --------  --------  ----------------
 input wait          8.000     0.000     8.000    8.000 to 8.000
 compute             1.500     3.875    -2.375  -2.375 to -2.375
@@ -78,7 +78,7 @@ Predicted for all recommendations together: a step 3.39× (2.72–4.07), measure
 MARKDOWN = """\
 ## A step is 2.50× as fast (2.40–2.60): input-bound before, compute-bound after
 
-| part of a step | before ms | after ms | saved ms | 90 % interval |
+| part of a step | before ms | after ms | saved ms | 90% interval |
 | --- | ---: | ---: | ---: | ---: |
 | input wait | 8.000 | 0.000 | 8.000 | 8.000 to 8.000 |
 | compute | 1.500 | 3.875 | -2.375 | -2.375 to -2.375 |
@@ -210,7 +210,7 @@ VALIDATES = between_epochs(10.0) | {"epochs": 10}
 
 def test_load_of_others_in_one_run_is_told_beside_the_bounds():
     busy = {"host/cpu_pct": 45.0, "host/process_cpu_pct": 160.0}
-    told = "Other processes used 25 % of the CPUs before and 0 % after"
+    told = "Other processes used 25% of the CPUs before and 0% after"
     assert told in comparison(AFTER, BEFORE | {"sensors": busy}).closing
     assert "Other processes" not in comparison(AFTER).closing
 

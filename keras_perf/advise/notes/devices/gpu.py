@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from keras_perf.advise.notes.memory.device_memory import with_batch_times
 from keras_perf.analyse.summary import Summary
+from keras_perf.records.figures import in_percent
 
 BUSY_PCT = 80.0
 HALF_BUSY_PCT = 50.0
@@ -60,8 +61,8 @@ def starving(gpu: Gpu) -> str | None:
     if busy >= HALF_BUSY_PCT or waits < WAITS:
         return None
     return (
-        f"GPU {gpu.index} starves: it is busy for {busy:.0f} % of the time, and a step waits for "
-        f"input for {waits:.0%} of its own."
+        f"GPU {gpu.index} starves: it is busy for {in_percent(busy / 100)} of the time, and a "
+        f"step waits for input for {in_percent(waits)} of its own."
     )
 
 
@@ -72,7 +73,7 @@ def fluctuating(gpu: Gpu) -> str | None:
         return None
     return (
         f"GPU {gpu.index} is fully busy at times and idle at others (utilization: 5th percentile "
-        f"{low:.0f} %, 95th {high:.0f} %): work reaches it in bursts."
+        f"{in_percent(low / 100)}, 95th {in_percent(high / 100)}): work reaches it in bursts."
     )
 
 
@@ -82,9 +83,9 @@ def launch_bound(gpu: Gpu) -> str | None:
     if busy is None or active is None or busy < BUSY_PCT or active > FEW_SMS_PCT:
         return None
     return (
-        f"GPU {gpu.index} looks busy ({busy:.0f} % utilization), yet its SMs are active for "
-        f"{active:.0f} % of the time: its kernels are short or small, and launching them takes "
-        "the time. Larger batches, XLA and more steps per execution help."
+        f"GPU {gpu.index} looks busy ({in_percent(busy / 100)} utilization), yet its SMs are "
+        f"active for {in_percent(active / 100)} of the time: its kernels are short or small, and "
+        "launching them takes the time. Larger batches, XLA and more steps per execution help."
     )
 
 
@@ -96,9 +97,9 @@ def tensor_cores_unused(gpu: Gpu) -> str | None:
     if active < HALF_BUSY_PCT or tensor > NO_TENSOR_PCT:
         return None
     return (
-        f"The SMs of GPU {gpu.index} are active for {active:.0f} % of the time, its tensor cores "
-        f"for {tensor:.1f} %, although the model multiplies matrices: look at the precision and "
-        "at sizes that are no multiples of 8."
+        f"The SMs of GPU {gpu.index} are active for {in_percent(active / 100)} of the time, its "
+        f"tensor cores for {in_percent(tensor / 100)}, although the model multiplies matrices: "
+        "look at the precision and at sizes that are no multiples of 8."
     )
 
 
@@ -131,8 +132,8 @@ def throttled(gpu: Gpu) -> str | None:
     if shares[worst] < THROTTLED_PCT:
         return None
     return (
-        f"GPU {gpu.index} ran with lowered clocks for {shares[worst]:.0f} % of the time "
-        f"{_THROTTLES[worst]}."
+        f"GPU {gpu.index} ran with lowered clocks for {in_percent(shares[worst] / 100)} of the "
+        f"time {_THROTTLES[worst]}."
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from keras_perf.analyse.summary import Summary
-from keras_perf.records.figures import in_ms, in_us
+from keras_perf.records.figures import in_ms, in_percent, in_us
 
 WORTH_SAYING = 0.05
 """Share of a step."""
@@ -125,7 +125,7 @@ def operations_on_cpu(summary: Summary) -> str | None:
 
 
 def _of(took_ms: float, summary: Summary) -> str:
-    return f"{in_ms(took_ms)}, {took_ms / summary.step_ms:.0%} of a step,"
+    return f"{in_ms(took_ms)}, {in_percent(took_ms / summary.step_ms)} of a step,"
 
 
 _LOOKS: tuple[Callable[[Summary], str | None], ...] = (

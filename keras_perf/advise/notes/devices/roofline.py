@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from keras_perf.analyse.hardware.efficiency import Efficiency
+from keras_perf.records.figures import in_percent
 
 NEAR_ITS_LIMIT = 0.6
 """Memory or arithmetic that is used for more than this share of its peak sets the pace: few
@@ -21,13 +22,15 @@ def roofline_notes(found: Efficiency) -> Iterator[str]:
         return
     if memory > arithmetic:
         yield (
-            f"The steps are bound by device memory: it is used at {memory:.0%} of its bandwidth, "
-            f"the multiplications at {arithmetic:.0%} of the peak. What reads and writes less "
-            "helps (half precision, XLA's fused operations); faster multiplication does not."
+            f"The steps are bound by device memory: it is used at {in_percent(memory)} of its "
+            f"bandwidth, the multiplications at {in_percent(arithmetic)} of the peak. What reads "
+            "and writes less helps (half precision, XLA's fused operations); faster "
+            "multiplication does not."
         )
     else:
         yield (
-            f"The steps are bound by arithmetic: the multiplications reach {arithmetic:.0%} of the "
-            f"GPU's peak, device memory {memory:.0%} of its bandwidth. Only fewer operations, or "
-            "a number format that is multiplied faster, make them shorter."
+            "The steps are bound by arithmetic: the multiplications reach "
+            f"{in_percent(arithmetic)} of the GPU's peak, device memory {in_percent(memory)} of "
+            "its bandwidth. Only fewer operations, or a number format that is multiplied faster, "
+            "make them shorter."
         )

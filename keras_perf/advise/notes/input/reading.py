@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from keras_perf.analyse.summary import Summary
-from keras_perf.records.figures import in_mib
+from keras_perf.records.figures import in_mib, in_percent
 
 READS_MIB_PER_SEC = 1.0
 
@@ -25,7 +25,8 @@ def reading_notes(summary: Summary, verdict: str) -> Iterator[str]:
         yield (
             f"Training waits while the process reads: {in_mib(read)}/s from storage, "
             f"{in_mib(read * summary.step_ms / 1e3)} a step, and it computes for "
-            f"{cpu_pct:.0f} % of the time of one CPU. {_at_its_limit(sensors.get(DISK_BUSY))}"
+            f"{in_percent(cpu_pct / 100)} of the time of one CPU. "
+            f"{_at_its_limit(sensors.get(DISK_BUSY))}"
         )
         return
     received = sensors.get("host/network_received_mib_per_sec", 0.0)
@@ -33,8 +34,8 @@ def reading_notes(summary: Summary, verdict: str) -> Iterator[str]:
     if files and received >= READS_MIB_PER_SEC:
         yield (
             f"Training waits for files while the machine receives {in_mib(received)}/s from the "
-            f"network, and the process computes for {cpu_pct:.0f} % of the time of one CPU. "
-            "Whether the network, or the store behind it, could deliver more is unknown."
+            f"network, and the process computes for {in_percent(cpu_pct / 100)} of the time of "
+            "one CPU. Whether the network, or the store behind it, could deliver more is unknown."
         )
 
 
@@ -49,10 +50,11 @@ def _at_its_limit(busy_pct: float | None) -> str:
         )
     if busy_pct < BUSY_PCT:
         return (
-            f"The busiest disk has something to do for {busy_pct:.0f} % of the time, so it could "
-            "deliver more to files read side by side (interleave with num_parallel_calls)."
+            f"The busiest disk has something to do for {in_percent(busy_pct / 100)} of the time, "
+            "so it could deliver more to files read side by side (interleave with "
+            "num_parallel_calls)."
         )
     return (
-        f"The busiest disk has something to do for {busy_pct:.0f} % of the time: a hard disk is "
-        "at its limit then; whether an SSD is, is unknown."
+        f"The busiest disk has something to do for {in_percent(busy_pct / 100)} of the time: a "
+        "hard disk is at its limit then; whether an SSD is, is unknown."
     )

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from keras_perf.advise.notes.input.slow_input import ON_INPUT
 from keras_perf.analyse.refills import refills_of
 from keras_perf.analyse.summary import Summary
-from keras_perf.records.figures import in_ms
+from keras_perf.records.figures import in_ms, in_percent
 
 NOTICEABLE = 0.05
 """Share of the steps' time."""
@@ -28,5 +28,5 @@ def shuffle_notes(summary: Summary, advised: Collection[str]) -> Iterator[str]:
         remedy = "the advice on the input shortens that"
     yield (
         f"{refills.count} epochs began by waiting {in_ms(refills.each_ms)} for a shuffle to fill "
-        f"its buffer again, {refills.share:.0%} of the time of all steps: {remedy}."
+        f"its buffer again, {in_percent(refills.share)} of the time of all steps: {remedy}."
     )

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from keras_perf.advise.as_written import at
+from keras_perf.advise.as_written import at, running
+from keras_perf.analyse.stage_paces import stage_paces
 from keras_perf.analyse.summary import Summary
-from keras_perf.records.figures import figure
+from keras_perf.records.figures import figure, in_ms
 from keras_perf.records.run.input.pipeline import Chain, WrittenStage
 
 BATCHES = ("batch", "ragged_batch", "sparse_batch")
@@ -52,7 +53,7 @@ def order_notes(summary: Summary, verdict: str, advised: Collection[str]) -> Ite
     for chain in chains:
         if again:
             yield from _filter_after_cache(chain)
-            yield from _reads_and_draws(chain)
+            yield from _reads_and_draws(chain, summary)
         if not {"interleave", "cache"} & set(advised):
             yield from _files(chain, summary)
         if not measured:
@@ -121,15 +122,25 @@ def _filter_after_cache(chain: Chain) -> Iterator[str]:
             )
 
 
-def _reads_and_draws(chain: Chain) -> Iterator[str]:
+def _reads_and_draws(chain: Chain, summary: Summary) -> Iterator[str]:
     """One function does what is the same in every pass and what is not, so neither is cached."""
     for stage in () if _places(chain, ("cache",)) else chain:
         if stage.kind == "map" and stage.random and (stage.reads_files or stage.one_at_a_time):
             yield (
                 f"{_placed(stage)} reads or decodes, and draws random numbers: a cache behind it "
                 "would repeat the first epoch's draws. Split it in two, with cache() between: "
-                "map(read).cache().map(draw)."
+                f"map(read).cache().map(draw). {_how_to_measure(stage, chain, summary)}"
             )
+
+
+def _how_to_measure(stage: WrittenStage, chain: Chain, summary: Summary) -> str:
+    """What of a map a cache would save is known once its parts are two maps."""
+    pace = running(stage, chain, stage_paces(summary.facts))
+    most = f" (at most {in_ms(pace.ms)} a batch)" if pace is not None and pace.ms else ""
+    return (
+        f"What that saves{most} was not measured: kp.tune_input(dataset) of the split dataset "
+        "measures its parts and the cache, as keras-perf run --try-advice does in training."
+    )
 
 
 def _files(chain: Chain, summary: Summary) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from keras_perf.advise.interpreter import runs_python
 from keras_perf.analyse.growth import Growth
 from keras_perf.analyse.summary import Summary
-from keras_perf.records.figures import figure, in_mib
+from keras_perf.records.figures import figure, in_mib, in_percent
 from keras_perf.records.metrics.host_metrics import PROCESS_MEMORY
 from keras_perf.records.run.run_facts import RunFacts
 
@@ -92,12 +92,12 @@ def _where(growth: Growth, facts: RunFacts) -> str:
     if share >= MOSTLY:
         owners = sorted(facts.outside.epoch_callbacks_s) if facts.outside is not None else []
         named = f" (of the callbacks {', '.join(owners)} work there)" if owners else ""
-        return f"{share:.0%} of it comes where an epoch ends{named}."
+        return f"{in_percent(share)} of it comes where an epoch ends{named}."
     if share <= HARDLY:
         hooks = facts.settings.batch_hooks
         named = f" (the batch hooks are {', '.join(hooks)})" if hooks else ""
         return f"It comes within the epochs, from step to step{named}."
-    return f"{share:.0%} of it comes where an epoch ends, the rest from step to step."
+    return f"{in_percent(share)} of it comes where an epoch ends, the rest from step to step."
 
 
 def _usual_causes(growth: Growth, summary: Summary) -> str:

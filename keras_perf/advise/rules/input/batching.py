@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keras_perf.advise.as_written import where, written_as
+from keras_perf.advise.as_written import function_of, where, written_as
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import UNSEEN_INSIDE, Situation
@@ -67,6 +67,8 @@ def batch_before_map(situation: Situation) -> Recommendation | None:
         factors |= {n: left * others for n in model.stages if n.startswith("Prefetch")}
         return model.with_less_work(factors, optimism)
 
+    written = written_as(name, situation.facts)
+    function = function_of(written, "your_function")
     return predicted(
         model,
         change,
@@ -74,11 +76,11 @@ def batch_before_map(situation: Situation) -> Recommendation | None:
         reason=(
             f"Stage {name} is called {calls:.0f} times per batch, {in_us(call_ms)} each, "
             f"of which calling alone takes about {in_us(min(calling_ms, call_ms))}."
-            f"{where(written_as(name, situation.facts))}"
+            f"{where(written)}"
         ),
         action=(
-            "dataset = dataset.batch(batch_size).map(your_function_on_batches, "
-            "num_parallel_calls=tf.data.AUTOTUNE)"
+            f"dataset = dataset.batch(batch_size).map({function}, "
+            "num_parallel_calls=tf.data.AUTOTUNE)  # which is then given whole batches"
         ),
         evidence={"stage": name, "calls_per_batch": calls, "call_ms": call_ms},
     )

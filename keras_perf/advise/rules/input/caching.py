@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from keras_perf.advise.as_written import WORK, function_of, running, runs_as, where
+from keras_perf.advise.python_threads import about_quickest
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import is_cached
 from keras_perf.advise.rules.rule import rule
@@ -86,15 +87,18 @@ def cache(situation: Situation) -> Recommendation | None:
         left = dict.fromkeys(place.saved, 0.02 * (1 - optimism))
         later = model.with_less_work(left, optimism)
         later = later.awake(model.input_wait_ms - later.input_wait_ms, optimism, waited=True)
+        # Of stalls of the pipeline half are expected to go with its work, at worst none.
+        gone = 1 - later.produce_ms / model.produce_ms if model.produce_ms else 0.0
+        stalls_ms = later.rest.get("get_next", 0.0) * (1 - max(0.0, gone) * (1 + optimism) / 2)
         fetch_ms = max(later.rest.get("fetch", 0.0), FIRST_BATCH_MS / max(1.0, epoch_steps))
-        later = replace(later, rest={**later.rest, "fetch": fetch_ms})
+        later = replace(later, rest={**later.rest, "fetch": fetch_ms, "get_next": stalls_ms})
         first_ms = min(1.0, first_pass) * max(0.0, model.step_ms - later.step_ms)
         return replace(later, rest={**later.rest, "first_epoch": first_ms})
 
     saved_ms = sum(situation.paces[name] for name in place.saved)
     python = ""
     if situation.runs_python:
-        python = " Python code in it must give the same each time."
+        python = f" Python code in it must give the same each time.{about_quickest(situation)}"
     elif not facts.input.chains:
         python = " What a map draws at random would be the same in every pass."
     return predicted(

@@ -8,6 +8,7 @@ from keras_perf.advise.as_written import at
 from keras_perf.advise.code_names import identifier
 from keras_perf.advise.interpreter import KERAS_INPUT, LOADERS
 from keras_perf.advise.loaders import reads_in_threads, with_processes
+from keras_perf.advise.python_threads import BETTER_CODE, about_quickest, computes_in_python
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import makes_batches_in_processes
 from keras_perf.advise.rules.in_a_loop import own_processes
@@ -24,6 +25,8 @@ SEVERAL_CORES = 1.2
 HANDED_OVER_MS = 0.8
 """CPU time of a batch of a few KiB that goes from one process to another: what two workers that
 computed 6 and 15 ms a batch took beyond half of that."""
+
+PYTHON_MAP = "map of Python code"
 
 WITH_WORKERS = ("PyDataset", *LOADERS)
 """Kinds of input that can be told to use processes."""
@@ -49,13 +52,14 @@ def parallel_input(situation: Situation) -> Recommendation | None:
         # Workers also run ahead of training.
         if not held:
             left = min(1.0, present / model.usable_threads(optimism))
-            return replace(model.hidden(left), prefetched=True)
+            return replace(model.hidden(left), prefetched=True).apart(optimism)
         # Cores are idle beside what holds the interpreter, and processes hand batches over.
         shared = model.hidden(1 / max(1.0, model.cores * (0.95 + 0.05 * optimism)))
         handing_ms = HANDED_OVER_MS * (1 - optimism)
         return replace(shared, cpu_ms=model.cpu_ms + handing_ms, prefetched=True)
 
     named = f"{LOADERS.get(kind, kind)}{at(_source(known))}"
+    better = BETTER_CODE if kind == PYTHON_MAP else ""
     makers = f"{present} processes make" if known.input_processes else "one thread of Python runs"
     return predicted(
         model,
@@ -64,9 +68,10 @@ def parallel_input(situation: Situation) -> Recommendation | None:
         reason=(
             f"The {named} holds Python's interpreter for {in_ms(held)} of each step, and one "
             f"thread at a time can; {model.cores} logical CPUs are there for processes of its own."
+            f"{better}"
             if held
             else f"Each step waits {in_ms(wait)} for a {named} that {makers}; "
-            f"{model.cores} logical CPUs are there to share it."
+            f"{model.cores} logical CPUs are there to share it.{better}{about_quickest(situation)}"
         ),
         action=_in_processes(kind, situation),
         evidence={
@@ -86,7 +91,8 @@ def _kind(situation: Situation) -> str | None:
         kind = "generator"
     if kind in KERAS_INPUT:
         return kind
-    return "map of Python code" if situation.interpreter_ms else None
+    slow = situation.own_dataset and computes_in_python(situation)
+    return PYTHON_MAP if situation.interpreter_ms or slow else None
 
 
 def _source(known: InputFacts) -> SourceLine | None:
@@ -99,7 +105,7 @@ def _uses_cores(situation: Situation) -> bool:
     """Its code runs on several cores as it is, as NumPy's linear algebra does, or in threads."""
     model = situation.model
     beside_ms = model.cpu_ms - model.rest.get("compute", 0.0)
-    if _kind(situation) == "map of Python code":
+    if _kind(situation) == PYTHON_MAP:
         return False
     if not situation.interpreter_ms and reads_in_threads(situation.facts):
         return True
@@ -115,10 +121,11 @@ def _in_processes(kind: str, situation: Situation) -> str:
     if kind == "PyDataset":
         batches = identifier(source.name if source else "", batches)
     else:
+        number = facts.length.epoch_steps
         made_of = (
             "class Batches(keras.utils.PyDataset):\n"
             "    def __len__(self):\n"
-            "        return batches  # of an epoch\n\n"
+            f"        return {number or 'number'}  # of batches in an epoch\n\n"
             "    def __getitem__(self, index):\n"
             "        return x, y  # batch number index, as NumPy arrays, made by your code\n\n"
         )

@@ -14,7 +14,7 @@ from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel
 from keras_perf.analyse.refills import refills_of
 from keras_perf.analyse.stage_paces import stage_paces
-from keras_perf.records.figures import in_ms
+from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.run.input.pipeline import Chain, WrittenStage
 from keras_perf.records.run.run_facts import RunFacts
 
@@ -102,8 +102,9 @@ def cheaper_shuffle(situation: Situation) -> Recommendation | None:
         title=title,
         reason=(
             f"{refills.count} epochs began with waiting {in_ms(refills.each_ms)} for "
-            f"shuffle({shuffle.buffer}) to fill its buffer again, {refills.share:.0%} of the time "
-            f"of all steps.{limit} A smaller buffer fills faster too, and mixes less.{moved}"
+            f"shuffle({shuffle.buffer}) to fill its buffer again, {in_percent(refills.share)} of "
+            f"the time of all steps.{limit} A smaller buffer fills faster too, and mixes "
+            f"less.{moved}"
         ),
         action=action,
         evidence={

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from keras_perf.advise.as_written import function_of, where, written_as
-from keras_perf.advise.python_threads import about_python, useful_threads
+from keras_perf.advise.python_threads import about_python, may_wait, useful_threads
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import (
     has_stage,
@@ -17,7 +17,7 @@ from keras_perf.advise.situation import (
     Situation,
 )
 from keras_perf.advise.step_model import MOSTLY_WAITING, StepModel
-from keras_perf.records.figures import in_ms
+from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.run.input.pipeline import runs_in_pool
 
 
@@ -63,6 +63,8 @@ def parallel_map(situation: Situation) -> Recommendation | None:
         # However many threads there are, one at a time runs Python code.
         return None
     stage = max(candidates, key=lambda name: candidates[name])
+    if not may_wait(situation, stage):
+        return None
 
     def change(model: StepModel, optimism: float) -> StepModel:
         threads = model.usable_threads(optimism)
@@ -78,7 +80,7 @@ def parallel_map(situation: Situation) -> Recommendation | None:
         title=f"Run the map in parallel: stage {stage}",
         reason=(
             f"The sequential stage {stage} takes {in_ms(stage_ms)} of the "
-            f"{in_ms(all_ms)} that a batch needs ({share:.0%}); {model.cores} logical "
+            f"{in_ms(all_ms)} that a batch needs ({in_percent(share)}); {model.cores} logical "
             f"CPUs are there to share it.{where(written)}{about_python(situation, stage)}"
         ),
         action=f"dataset = dataset.map({function}, num_parallel_calls=tf.data.AUTOTUNE)",
@@ -128,7 +130,7 @@ def private_threadpool(situation: Situation) -> Recommendation | None:
         title=f"Let {advised} calls of a map wait at a time",
         reason=(
             f"Stage {stage} takes {in_ms(at_work[stage])} a batch over all threads, of which it "
-            f"computes for {1 - waits:.0%} at most and otherwise waits; "
+            f"computes for {in_percent(1 - waits)} at most and otherwise waits; "
             f"{model.threads.get(stage, 1)} of its calls run at a time, and the pool that runs "
             f"them has {model.pool} threads.{where(written_as(stage, situation.facts))}"
         ),

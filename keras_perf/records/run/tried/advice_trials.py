@@ -20,7 +20,7 @@ class TriedChange:
     Attributes:
         id: as the recommendation of the same kind is called.
         where: the part of the program that it is about.
-        gain, low, high: how many times as fast a step was with it, and the 80 % interval.
+        gain, low, high: how many times as fast a step was with it, and the 80% interval.
         before_ms, after_ms: a step without it and with it.
         code: to write it oneself.
         number: what is set in it, where that is a number.

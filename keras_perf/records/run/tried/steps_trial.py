@@ -19,7 +19,7 @@ class StepsPerExecution:
 
     Attributes:
         steps_per_execution: the number to set; the present one, if no other is better.
-        predicted_speedup: of a step, by that number; with `low` and `high`, its 90 % interval.
+        predicted_speedup: of a step, by that number; with `low` and `high`, its 90% interval.
         present: steps per execution that training ran with.
         applied: the number was set during training.
         not_tried: why nothing was tried; empty if something was.
