@@ -178,8 +178,7 @@ def in_five(every: dict[str, Found]) -> str:
             "follow_up",
         ),
         (
-            f"measured gains inside the predicted interval "
-            f"(it states 80%; aim: {AIM_INSIDE_PCT}%)",
+            f"measured gains inside the predicted interval (it states 80%; aim: {AIM_INSIDE_PCT}%)",
             total("inside_interval", "gains"),
             "follow_up",
         ),
