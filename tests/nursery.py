@@ -1,4 +1,4 @@
-"""Groups of workers, started quickly and in a network of their own that has only loopback.
+"""Processes with TensorFlow, started quickly, and in a network of their own with only loopback.
 
 TensorFlow's server for several workers listens on all interfaces and knows no passwords.
 """
@@ -39,9 +39,10 @@ class Nursery:
         self._folder = folder
         self._port = 20000
         self._groups = []
+        apart = IN_NAMESPACE if namespaces_work() else []
         with open(folder / "forking_output", "wb") as errors:
             self._process = subprocess.Popen(
-                [*IN_NAMESPACE, sys.executable, str(Path(__file__).with_name("forking.py"))],
+                [*apart, sys.executable, str(Path(__file__).with_name("forking.py"))],
                 stdin=subprocess.PIPE,
                 stdout=errors,
                 stderr=errors,
@@ -75,6 +76,7 @@ class Nursery:
             "indices": indices or list(range(count)),
             "environ": dict(environ),
             "whole_exit": whole_exit,
+            "path": sys.path,
             "arguments": arguments,
         }
         self._process.stdin.write(json.dumps(request).encode() + b"\n")
@@ -89,6 +91,15 @@ class Nursery:
         codes = group.codes(limit_s)
         assert codes == [0] * count, group.tails()
         return group
+
+    def script(self, path, *arguments):
+        """How a program of Python's ended: (exit code, output).
+
+        What it registers for Python's own end is not run.
+        """
+        arguments = [*map(str, arguments)]
+        group = self.start(1, "forking:script", path=str(path), arguments=arguments)
+        return group.end(0, 240)[0], group.output(0)
 
     def close(self):
         """Ends what is left of it."""
