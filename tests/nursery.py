@@ -6,6 +6,7 @@ TensorFlow's server for several workers listens on all interfaces and knows no p
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import signal
@@ -37,7 +38,7 @@ class Nursery:
 
     def __init__(self, folder):
         self._folder = folder
-        self._port = 20000
+        self._numbers = itertools.count()
         self._groups = []
         apart = IN_NAMESPACE if namespaces_work() else []
         with open(folder / "forking_output", "wb") as errors:
@@ -63,11 +64,11 @@ class Nursery:
             environ: further variables.
             whole_exit: end by way of Python's own end, which takes TensorFlow five seconds.
         """
-        folder = self._folder / f"group_{len(self._groups)}"
+        number = next(self._numbers)
+        folder = self._folder / f"group_{number}"
         folder.mkdir()
         cluster = cluster or (count if count > 1 else 0)
-        ports = range(self._port, self._port + cluster)
-        self._port += cluster
+        ports = range(20000 + 10 * number, 20000 + 10 * number + cluster)
         request = {
             "folder": str(folder),
             "count": count,
