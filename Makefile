@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 EXTRA ?= dev
 BIN := $(VENV)/bin
+# What Python compiles is kept: the tests start some eighty Pythons, and rewrite their own asserts.
+export PYTHONDONTWRITEBYTECODE =
 READY := $(VENV)/.ready
 TENSORFLOWS ?= 2.16 2.18 2.20 2.21
 

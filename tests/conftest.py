@@ -9,6 +9,7 @@ import threading
 import pytest
 from contradictions import contradictions
 from hypothesis import Phase, settings
+from nursery import Nursery
 
 from keras_perf.observers.steps.timeline import Timeline
 from keras_perf.report.diagnosis import Diagnosis
@@ -73,6 +74,14 @@ def no_report_contradicts_itself():
         patched.setattr(Diagnosis, "_told", checked)
         yield
     assert not found
+
+
+@pytest.fixture(scope="session")
+def processes(tmp_path_factory):
+    """Starts processes that have imported TensorFlow, which takes longer than most trainings."""
+    made = Nursery(tmp_path_factory.mktemp("nursery"))
+    yield made
+    made.close()
 
 
 @pytest.fixture

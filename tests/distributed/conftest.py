@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 
 import nursery as nursery_of
@@ -11,16 +12,29 @@ import pytest
 
 
 @pytest.fixture(scope="session")
-def nursery(tmp_path_factory):
+def workers(processes):
     """Starts workers."""
-    if tuple(map(int, version("keras").split(".")[:2])) < (3, 10):
-        pytest.skip("with this Keras, several replicas are refused")
     if not nursery_of.namespaces_work():
         why = "a network namespace cannot be made here (unshare -rn, ip)"
         pytest.fail(why) if os.environ.get("CI") else pytest.skip(why)
-    made = nursery_of.Nursery(tmp_path_factory.mktemp("nursery"))
-    yield made
-    made.close()
+    return processes
+
+
+@pytest.fixture(scope="session")
+def nursery(workers):
+    """Starts workers that train."""
+    if tuple(map(int, version("keras").split(".")[:2])) < (3, 10):
+        pytest.skip("with this Keras, several replicas are refused")
+    return workers
+
+
+@pytest.fixture(scope="session")
+def ends():
+    """How the programs of the tests that mostly wait ended: started together, in their order."""
+    from test_workers_that_die import WAITING, run
+
+    with ThreadPoolExecutor(8) as threads:
+        yield [threads.submit(run, *programs) for programs in WAITING]
 
 
 @pytest.fixture(scope="session")

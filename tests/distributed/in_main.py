@@ -14,6 +14,8 @@ from plain_keras import flat
 from tensorflow.python.data.experimental.ops.testing import sleep
 
 from keras_perf import loop
+from keras_perf.cluster.peers import wait_for_peers
+from keras_perf.cluster.tf_config import read_cluster
 from keras_perf.loop import template
 
 
@@ -136,3 +138,30 @@ def meet(rank, folder, kind="multi-worker", deadline_s=60, used=False):
     except Exception as error:  # noqa: BLE001  the test looks at what it was
         said = f"{type(error).__name__}: {error}"
     return {"said": said, "lasted_s": time.monotonic() - begin}
+
+
+def sum_of_ranks(rank, folder, late_s=0.0, dies=None):
+    """What TensorFlow's strategy sums over the workers, each of which has its rank and 1.
+
+    Arguments:
+        late_s: how much later each worker makes its strategy than the one before.
+        dies: the rank of a worker that is killed before it has one.
+    """
+    watch = wait_for_peers(read_cluster(os.environ), deadline_s=60)
+    time.sleep(late_s * rank)
+    if dies == rank:
+        time.sleep(3)
+        os.kill(os.getpid(), signal.SIGKILL)
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+
+    @tf.function
+    def ranks():
+        def summed():
+            context = tf.distribute.get_replica_context()
+            return context.all_reduce("SUM", tf.constant(rank + 1))
+
+        return strategy.run(summed)
+
+    found = int(ranks())
+    watch.close()
+    return {"sum": found}

@@ -14,6 +14,7 @@ DRIFT = {"float16 exchange": 3e-3, "bfloat16 exchange": 3e-2}
 
 REST = [
     "sgd",
+    "momentum",
     "adam",
     "adamw",
     "global-norm clipping",
@@ -23,7 +24,7 @@ REST = [
 ]
 """What other cases hold too: an optimizer, a clipping, a penalty, XLA."""
 SEVERAL = [name for name in CASES if not name.startswith("compiled") and name not in REST]
-AMONG_WORKERS = ["momentum", "moving average", "loss scale"]
+AMONG_WORKERS = ["moving average", "loss scale"]
 """Several workers hold these; replicas in one process run the same code."""
 KINDS = {
     "none": (1, [name for name in CASES if name not in REST]),
@@ -33,8 +34,8 @@ KINDS = {
     "mirrored, the rest": (1, [*REST, *AMONG_WORKERS]),
     "two workers": (2, [*SEVERAL, *HALVED]),
     "two workers, the rest": (2, REST),
-    "three workers": (3, ["momentum", "one example left"]),
-    "three workers, the rest": (3, ["sgd", "adam", "global-norm clipping"]),
+    "three workers": (3, ["one example left"]),
+    "three workers, the rest": (3, ["sgd", "momentum", "adam", "global-norm clipping"]),
 }
 
 

@@ -2,9 +2,12 @@
 
 import re
 import signal
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+
+pytestmark = pytest.mark.xdist_group("faults")
 
 PEER_LOST_WITHIN_S = 15
 FLAGS = "--steps 90 --evaluate-every 30 --steps-per-call 5"
@@ -27,7 +30,7 @@ def newest(directory):
 
 @pytest.fixture
 def uninterrupted(once):
-    group = once("uninterrupted", 2, "in_main:train", directory="{folder}", flags=FLAGS)
+    group = once("uninterrupted", 2, "in_main:train", directory="{folder}/{rank}", flags=FLAGS)
     return ends(group)[0]
 
 
@@ -44,6 +47,23 @@ def loses_its_peers(group, lost, names, at):
         assert names in lines[0]
 
 
+def stands_still(nursery, folder, rank):
+    """A worker stands still; the others end after ten seconds of silence."""
+    arguments = {"directory": str(folder), "flags": f"{FLAGS} --batch-size 33", "slow_s": SLOW_S}
+    group = nursery.start(3, "in_main:train", **arguments)
+    group.until(lambda: newest(folder) == 30)
+    at = group.signal(rank, STOP)
+    loses_its_peers(group, rank, f"worker {rank}", at)
+
+
+@pytest.fixture(scope="module")
+def chief_stands_still(nursery, tmp_path_factory):
+    """The chief does, and the other tests run meanwhile."""
+    with ThreadPoolExecutor(1) as thread:
+        yield thread.submit(stands_still, nursery, tmp_path_factory.mktemp("still"), 0)
+
+
+@pytest.mark.usefixtures("chief_stands_still")
 @pytest.mark.parametrize(
     "faults",
     [
@@ -83,15 +103,6 @@ def test_stopped_and_killed_it_ends_with_the_weights_of_an_uninterrupted_trainin
         np.testing.assert_allclose(end["statistics"], uninterrupted["statistics"], atol=1e-6)
 
 
-@pytest.mark.parametrize("rank", [0, pytest.param(1, marks=pytest.mark.long)])
-def test_a_worker_that_stands_still_ends_the_others(rank, nursery, tmp_path):
-    arguments = {"directory": str(tmp_path), "flags": f"{FLAGS} --batch-size 33", "slow_s": SLOW_S}
-    group = nursery.start(3, "in_main:train", **arguments)
-    group.until(lambda: newest(tmp_path) == 30)
-    at = group.signal(rank, STOP)
-    loses_its_peers(group, rank, f"worker {rank}", at)
-
-
 def test_a_stop_that_is_asked_for_before_the_first_step_is_not_lost(nursery, tmp_path):
     arguments = {"directory": str(tmp_path), "flags": FLAGS, "fails": (1, "stop early")}
     group = nursery.start(2, "in_main:train", **arguments)
@@ -117,3 +128,12 @@ def test_a_python_function_in_the_input_does_not_hold_up_the_end(nursery):
     assert group.codes(60) == [42], group.tails()
     assert "what was registered is done" in group.output(0)
     assert newest(group.folder) > 30
+
+
+def test_a_chief_that_stands_still_ends_the_others(chief_stands_still):
+    chief_stands_still.result()
+
+
+@pytest.mark.long
+def test_a_worker_that_stands_still_ends_the_others(nursery, tmp_path):
+    stands_still(nursery, tmp_path, 1)

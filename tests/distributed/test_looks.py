@@ -3,31 +3,41 @@
 import numpy as np
 import pytest
 
-EVERYWHERE = [
+REPLICAS = [
     "an_infinity_in_each_replica_in_turn",
     "dropout_masks",
     "moving_statistics",
     "one_example_left",
-    "files_of_its_own",
 ]
+TRAININGS = ["other_types", "files_of_its_own"]
+AMONG_WORKERS = ["collectives", "disagreement", "other_settings"]
 KINDS = {
-    "mirrored": (1, EVERYWHERE),
-    "multi-worker": (2, [*EVERYWHERE, "collectives", "disagreement", "other_settings"]),
+    "mirrored": (1, REPLICAS),
+    "mirrored, the rest": (1, TRAININGS),
+    # The types come first: they need the template's own model, which the others replace.
+    "multi-worker": (2, ["other_types", *REPLICAS, "files_of_its_own", *AMONG_WORKERS]),
 }
+"""Several workers hold what is a whole training; replicas in one process run the same code."""
 
 
 def of_kind(kind):
     """A parameter of `looked`; who waits for the same workers does so in one process."""
-    return pytest.param(kind, marks=pytest.mark.xdist_group(f"looks, {kind}"))
+    marks = [pytest.mark.xdist_group(f"looks, {kind}"), *[pytest.mark.long] * ("rest" in kind)]
+    return pytest.param(kind, marks=marks)
 
 
-@pytest.fixture(params=[of_kind(kind) for kind in KINDS])
+of_whole_trainings = pytest.mark.parametrize(
+    "looked", [of_kind("mirrored, the rest"), of_kind("multi-worker")], indirect=True
+)
+
+
+@pytest.fixture(params=[of_kind("mirrored"), of_kind("multi-worker")])
 def looked(request, once):
     """The result of each worker."""
     count, names = KINDS[request.param]
-    # The types come first: they need the template's own model, which the others replace.
-    names = ["other_types", *names]
-    return once(f"looks_{request.param}", count, "in_loop:looks", kind=request.param, names=names)
+    kind = request.param.partition(",")[0]
+    name = f"looks_{request.param}".replace(" ", "_")
+    return once(name, count, "in_loop:looks", kind=kind, names=names)
 
 
 def by_worker(group, name):
@@ -80,6 +90,7 @@ def test_averages_keep_the_bits_of_what_is_equal(nursery):
     assert found["means"] == [[1.0] * 64] * 3
 
 
+@of_whole_trainings
 def test_a_training_on_files_of_its_own_goes_on_where_it_stopped(looked):
     found = by_worker(looked, "files_of_its_own")
     assert all(worker["equal"] for worker in found)
@@ -90,6 +101,7 @@ def test_a_replica_without_an_example_of_its_own_stays_finite(looked):
     assert all(all(finite) for finite in by_worker(looked, "one_example_left"))
 
 
+@of_whole_trainings
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
 def test_trains_in_other_types(policy, looked):
     for worker in by_worker(looked, "other_types"):

@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import namespace
-from test_workers_that_die import MEETS, WORKER, lines, run, worker
+import pytest
+from test_workers_that_die import MEETS, WORKER
 
-STRATEGY = """
+pytestmark = pytest.mark.xdist_group("peers that wait")
+
+LATE_S = 12
+"""The strategy waits for the late worker beyond the ten seconds after which silence is a loss."""
+
+
+@pytest.fixture(scope="module")
+def late(workers, ends):
+    """Workers of whom one comes late; the other tests run meanwhile."""
+    return workers.start(2, "in_main:sum_of_ranks", late_s=LATE_S)
+
+
+def test_a_worker_that_dies_before_its_strategy_ends_those_that_wait_for_it_in_theirs(
+    workers, late
+):
+    group = workers.start(2, "in_main:sum_of_ranks", dies=1)
+    assert group.codes() == [-9, -9], group.tails()
+    [line] = group.lines(0, "keras_perf: ")
+    assert re.match(r"keras_perf: worker 1 \(127\.0\.0\.1:\d+\) is gone: ", line)
+
+
+SUMS = """
 import tensorflow as tf
-time.sleep({late_s} * cluster.rank)
 strategy = tf.distribute.MultiWorkerMirroredStrategy()
 
 @tf.function
@@ -25,28 +47,9 @@ os._exit(0)
 """
 
 
-def test_tensorflows_server_takes_over_the_port_and_its_wait_is_no_silence():
-    # While the strategy waits for the late worker it holds the interpreter, beyond the ten
-    # seconds after which silence is a loss.
-    late = STRATEGY.format(late_s=12)
-    ended = run(*(worker(rank, late) for rank in range(2)), limit_s=200)
-    assert [each["out"] for each in ended] == ["all there\n3\n"] * 2
-    assert [each["code"] for each in ended] == [0, 0]
-    assert not any(lines(each) for each in ended)
-
-
-def test_a_worker_that_dies_before_its_strategy_ends_those_that_wait_for_it_in_theirs():
-    kill = "time.sleep(3); os.kill(me, signal.SIGKILL)"
-    dies = STRATEGY.replace("strategy = ", f"{kill}\nstrategy = ")
-    ended = run(worker(0, STRATEGY.format(late_s=0)), worker(1, dies.format(late_s=0)), limit_s=200)
-    assert [each["code"] for each in ended] == [-9, -9]
-    [line] = lines(ended[0])
-    assert line.startswith("keras_perf: worker 1 (127.0.0.1:2223) is gone: ")
-
-
-def test_the_launcher_holds_the_ports_and_tensorflows_servers_still_get_them(tmp_path):
+def test_the_launcher_holds_the_ports_and_tensorflows_servers_still_get_them(tmp_path, late):
     script = tmp_path / "train.py"
-    script.write_text(WORKER + MEETS.format(deadline_s=60, then=STRATEGY.format(late_s=0)))
+    script.write_text(WORKER + MEETS.format(deadline_s=60, then=SUMS))
     start = "import sys; from keras_perf.cli.main import main; sys.exit(main())"
     command = [sys.executable, "-c", start, "launch", "--workers", "2", str(script)]
     found = namespace.run(command, limit_s=200)
@@ -57,3 +60,10 @@ def test_the_launcher_holds_the_ports_and_tensorflows_servers_still_get_them(tmp
         "[worker 1] 3",
         "[worker 1] all there",
     ]
+
+
+def test_tensorflows_server_takes_over_the_port_and_its_wait_is_no_silence(late):
+    # While the strategy waits for the late worker it holds the interpreter.
+    assert late.codes() == [0, 0], late.tails()
+    assert late.results() == [{"sum": 3}] * 2
+    assert not any(late.lines(rank, "keras_perf: ") for rank in range(2))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import namespace
@@ -61,7 +60,7 @@ WAITING = []
 
 
 def that_waits(*programs):
-    """The test is given how these programs ended, as `ended`."""
+    """The test is given how these programs ended, as `ended`; `ends` starts them."""
 
     def add(test):
         WAITING.append(programs)
@@ -71,20 +70,13 @@ def that_waits(*programs):
     return add
 
 
-@pytest.fixture(scope="module")
-def ends():
-    """Of each of them, in their order."""
-    with ThreadPoolExecutor(5) as threads:
-        yield [threads.submit(run, *programs) for programs in WAITING]
-
-
 @pytest.fixture
 def ended(ends, request):
     return ends[request.param].result()
 
 
-def test_workers_that_come_at_different_times_meet_and_part_quietly():
-    ended = run(*(worker(rank, ports=THREE, start_after_s=rank) for rank in range(3)))
+@that_waits(*(worker(rank, ports=THREE, start_after_s=rank) for rank in range(3)))
+def test_workers_that_come_at_different_times_meet_and_part_quietly(ended):
     assert [(each["code"], each["out"], each["err"]) for each in ended] == [
         (0, "all there\n", "")
     ] * 3
@@ -140,11 +132,16 @@ def test_a_worker_that_dies_ends_the_others_which_name_it(dies):
     assert any("ended without a goodbye" in other["err"] for other in others)
 
 
-@pytest.mark.parametrize("ends", ["with watch: sys.exit(42)", "with watch: sys.exit()"])
-def test_a_worker_that_has_saved_or_finished_is_no_loss(ends):
-    first, second = run(worker(0, ends), worker(1, "time.sleep(3); watch.close()"))
-    assert (first["code"], second["code"]) == (42 if "42" in ends else 0, 0)
-    assert second["err"] == ""
+def ends_well(how, *ports):
+    """Two workers, of whom one ends three seconds before the other."""
+    first, second = f"with watch: {how}", "time.sleep(3); watch.close()"
+    return worker(0, first, ports=ports), worker(1, second, ports=ports)
+
+
+@that_waits(*ends_well("sys.exit(42)", 2222, 2223), *ends_well("sys.exit()", 3222, 3223))
+def test_a_worker_that_has_saved_or_finished_is_no_loss(ended):
+    assert [each["code"] for each in ended] == [42, 0, 0, 0]
+    assert ended[1]["err"] == ended[3]["err"] == ""
 
 
 STOPS = "os.kill(me, signal.SIGSTOP); "
@@ -183,8 +180,7 @@ def test_a_worker_that_holds_the_interpreter_still_ends_when_it_must(ended):
     assert re.search(r"worker 0 \(127.0.0.1:2222\) is gone", *lines(held))
 
 
-def test_an_error_that_a_loss_brings_about_ends_in_the_loss_also_where_output_hangs():
-    raises = """
+RAISES = """
 class UnavailableError(Exception):
     pass
 sys.stdout.flush = lambda: time.sleep(60)
@@ -192,7 +188,11 @@ with watch:
     time.sleep(1)
     raise UnavailableError
 """
-    _, other = run(worker(0, "time.sleep(2); os.kill(me, 9)"), worker(1, raises))
+
+
+@that_waits(worker(0, "time.sleep(2); os.kill(me, 9)"), worker(1, RAISES))
+def test_an_error_that_a_loss_brings_about_ends_in_the_loss_also_where_output_hangs(ended):
+    _, other = ended
     assert other["code"] == 43
     assert "Traceback" not in other["err"]
 
@@ -262,8 +262,8 @@ def test_workers_of_two_clusters_both_say_so():
         assert re.fullmatch(r"PeerError every worker .* same 'cluster'.*\n", each["err"])
 
 
-def test_two_processes_with_one_index_are_both_told():
-    ended = run(worker(0), worker(0, start_after_s=1))
+@that_waits(worker(0), worker(0, start_after_s=1))
+def test_two_processes_with_one_index_are_both_told(ended):
     for each in ended:
         assert each["code"] == 1
         assert re.fullmatch(r"PeerError .*two that say they are worker 0 \(.*\n", each["err"])
@@ -290,19 +290,21 @@ with socket.create_server(("127.0.0.1", 2223)) as server:
     assert re.fullmatch(r"PeerError .*got worker 0 at the address of worker 1 .*\n", ended["err"])
 
 
-def test_a_worker_that_is_called_as_another_one_says_so():
-    calls = """
+CALLS = """
 with socket.create_connection(("127.0.0.1", 2222)) as called:
     called.sendall(Hello(0, 1, digest(cluster), b"p" * 16).pack())
     print(unpack_answer(called.recv(ANSWER_BYTES)))
 """
-    caller = {"code": SPEAKS + calls, "environ": tf_config(0), "start_after_s": 2}
-    ended, answered = run(worker(0), caller)
+
+
+@that_waits(worker(0), {"code": SPEAKS + CALLS, "environ": tf_config(0), "start_after_s": 2})
+def test_a_worker_that_is_called_as_another_one_says_so(ended):
+    first, answered = ended
     assert answered["out"] == "(<Verdict.OTHER_WORKER: 2>, 0)\n"
-    assert ended["code"] == 1
+    assert first["code"] == 1
     assert re.fullmatch(
         r"PeerError .*got worker 0 in this process, which is at the address of worker 1 .*\n",
-        ended["err"],
+        first["err"],
     )
 
 

@@ -143,12 +143,18 @@ def test_steps_are_rounded_up_to_whole_executions():
     assert network.steps_per_execution == 4
 
 
+WAYS = [{}, {"jit_compile": True}, {"run_eagerly": True}, {"steps_per_execution": 2}]
+
+
 @pytest.mark.parametrize(
-    "compiled",
-    [{}, {"jit_compile": True}, {"run_eagerly": True}, {"steps_per_execution": 2}],
+    ("trained", "compiled"),
+    [
+        *((False, way) for way in WAYS),
+        (True, {}),
+        *(pytest.param(True, way, marks=pytest.mark.long) for way in WAYS[1:]),
+    ],
     ids=str,
 )
-@pytest.mark.parametrize("trained", [False, True])
 def test_the_model_is_as_it_was(trained, compiled):
     network = programs.model(dropout=True, metrics=["mae"], **compiled)
     network.optimizer.build(network.trainable_variables)

@@ -177,21 +177,25 @@ def test_captures_in_one_second_are_all_kept(tmp_path):
     )
 
 
-def test_several_processes_on_one_directory_overwrite_nothing(tmp_path):
-    program = textwrap.dedent(
+def test_several_processes_on_one_directory_overwrite_nothing(processes, tmp_path):
+    program = tmp_path / "program.py"
+    text = textwrap.dedent(
         """
         import os, sys, tensorflow as tf
         from keras_perf.capture import profiler_door
-        os.fork()  # The runtime starts in each of the two.
+        child = os.fork()  # The runtime starts in each of the two.
         for _ in range(6):
             profiler_door.start(sys.argv[1])
             tf.constant(1.0) + 1.0
             # In one write: what two processes print may else stand in one line.
             os.write(1, f"{profiler_door.stop().folder}\\n".encode())
+        if child:
+            os.waitpid(child, 0)
         """
     )
-    command = [sys.executable, "-c", program, str(tmp_path / "perf")]
-    folders = subprocess.run(command, capture_output=True, text=True).stdout.split()
+    program.write_text(text)
+    _, told = processes.script(program, tmp_path / "perf")
+    folders = [line for line in told.splitlines() if line.startswith(str(tmp_path))]
     assert len(set(folders)) == len(traces(tmp_path)) == 12
 
 

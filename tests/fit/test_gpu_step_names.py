@@ -14,6 +14,8 @@ from keras_perf.trace.file.xplane import read_xspace
 from keras_perf.trace.host_operations import Executor
 from keras_perf.trace.trace import Trace
 
+pytestmark = pytest.mark.xdist_group("a trace as of a GPU")
+
 OF_A_GPU = {
     "step_ms": 10.0,
     "execution_ms": 10.0,

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
-from pathlib import Path
 
 import keras
 import programs
@@ -43,7 +40,6 @@ def test_a_training_that_runs_out_of_memory_is_diagnosed(tmp_path):
 
 KILLED = """
 import os, signal, sys, time
-sys.path.insert(0, {tests!r})
 import keras, programs
 import keras_perf as kp
 
@@ -55,18 +51,18 @@ class Dies(keras.callbacks.Callback):
 
 programs.model().fit(
     programs.dataset(500), verbose=0, shuffle=False,
-    callbacks=[Dies(), kp.StepGapDetector({log_dir!r}), kp.GPUUtilizationSampler({log_dir!r})],
+    callbacks=[Dies(), kp.StepGapDetector(sys.argv[1]), kp.GPUUtilizationSampler(sys.argv[1])],
 )
 """
 
 
 @pytest.mark.filterwarnings("ignore:.*ends in the middle of a record")
 @pytest.mark.fault(2, "a training that the kernel kills")
-def test_a_training_that_is_killed_is_diagnosed_and_said_to_be_killed(tmp_path):
-    script = KILLED.format(tests=str(Path(__file__).parent), log_dir=str(tmp_path))
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
-    assert done.returncode == -signal.SIGKILL
-    diagnosis = kp.diagnose(tmp_path)
+def test_a_training_that_is_killed_is_diagnosed_and_said_to_be_killed(processes, tmp_path):
+    (tmp_path / "killed.py").write_text(KILLED)
+    code, told = processes.script(tmp_path / "killed.py", tmp_path / "logs")
+    assert code == -signal.SIGKILL, told
+    diagnosis = kp.diagnose(tmp_path / "logs")
     assert diagnosis.summary.steps > 0
     assert "is gone without an end of this training" in diagnosis.notes[0]
 

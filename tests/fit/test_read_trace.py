@@ -15,6 +15,8 @@ from keras_perf.trace.agreement import compare_with_split
 from keras_perf.trace.file.xprof import table, xprof_tool
 from keras_perf.trace.step_frame import PARTS
 
+pytestmark = pytest.mark.xdist_group("real traces")
+
 
 class Sleeps:
     """Sleeps, and keeps how long it really took."""

@@ -1,7 +1,5 @@
 """Trials inside a real fit."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import keras
@@ -351,17 +349,11 @@ def test_compiling_that_would_not_pay_is_not_done(tmp_path, monkeypatch):
     assert "would not pay" in recommender.recommendation.reason
 
 
-def test_mirrored_replicas_are_trained_the_same(tmp_path):
+def test_mirrored_replicas_are_trained_the_same(processes, tmp_path):
     script = Path(__file__).with_name("mirrored_trials.py")
-    done = subprocess.run(
-        [sys.executable, str(script), str(tmp_path)],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert "equal" in done.stdout
+    code, told = processes.script(script, tmp_path)
+    assert code == 0, told[-2000:]
+    assert "equal" in told
 
 
 @pytest.mark.fault(1, "data that end before the steps that `fit` was told")

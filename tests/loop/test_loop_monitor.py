@@ -1,8 +1,6 @@
 """Real custom loops under a monitor."""
 
 import gc
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -276,17 +274,11 @@ def test_on_a_gpu_only_a_marked_return_tells_dispatch(marked, told, tmp_path):
         assert ("dispatch" in kp.diagnose(tmp_path).summary.parts) == marked
 
 
-def test_several_replicas_are_split_and_tried_too(tmp_path):
+def test_several_replicas_are_split_and_tried_too(processes, tmp_path):
     script = Path(__file__).with_name("mirrored_loop.py")
-    done = subprocess.run(
-        [sys.executable, str(script), str(tmp_path)],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert "equal" in done.stdout
+    code, told = processes.script(script, tmp_path)
+    assert code == 0, told[-2000:]
+    assert "equal" in told
 
 
 def test_a_window_holds_the_steps_that_it_says(tmp_path):

@@ -25,30 +25,57 @@ LAUNCH = "import sys; from keras_perf.cli.main import main; sys.exit(main())"
 LIMIT_S = 60
 
 
+pytestmark = pytest.mark.xdist_group("launcher")
+
+
+def launch(folder, script, *arguments, workers=2):
+    """`keras-perf launch` with a script."""
+    file = folder / "script.py"
+    file.write_text(BEGIN + script)
+    command = [sys.executable, "-c", LAUNCH, "launch", "--workers", str(workers), str(file)]
+    return subprocess.Popen(
+        [*command, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TF_CONFIG": "of another training"},
+    )
+
+
+def end(process):
+    process.kill()
+    process.communicate()
+
+
 @pytest.fixture
 def started(tmp_path):
     """Starts `keras-perf launch` with a script; ended when the test ends."""
     processes = []
 
     def start(script, *arguments, workers=2):
-        file = tmp_path / "script.py"
-        file.write_text(BEGIN + script)
-        command = [sys.executable, "-c", LAUNCH, "launch", "--workers", str(workers), str(file)]
-        processes.append(
-            subprocess.Popen(
-                [*command, *arguments],
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                env={**os.environ, "TF_CONFIG": "of another training"},
-            )
-        )
+        processes.append(launch(tmp_path, script, *arguments, workers=workers))
         return processes[-1]
 
     yield start
     for process in processes:
-        process.kill()
-        process.communicate()
+        end(process)
+
+
+STUBBORN = """
+if me == 0:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    time.sleep(600)
+time.sleep(1)
+sys.exit(3)
+"""
+
+
+@pytest.fixture(scope="module")
+def stubborn(tmp_path_factory):
+    """A worker that does not end on SIGTERM: while it is waited for, the other tests run."""
+    process = launch(tmp_path_factory.mktemp("stubborn"), STUBBORN)
+    yield process
+    end(process)
 
 
 @pytest.fixture
@@ -68,6 +95,7 @@ def of_worker(text, rank):
     return [line.removeprefix(prefix) for line in text.splitlines() if line.startswith(prefix)]
 
 
+@pytest.mark.usefixtures("stubborn")
 def test_every_worker_is_given_the_cluster_and_its_place_in_it(launched):
     code, out, err = launched('print(os.environ["TF_CONFIG"])', workers=3)
     assert (code, err) == (0, "")
@@ -143,17 +171,6 @@ def test_a_reader_who_leaves_ends_the_workers(started):
 )
 def test_the_exit_code_is_that_of_who_failed_first(launched, script, code):
     assert launched(script)[0] == code
-
-
-def test_who_does_not_end_on_sigterm_is_killed(launched):
-    stubborn = """
-if me == 0:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    time.sleep(600)
-time.sleep(1)
-sys.exit(3)
-"""
-    assert launched(stubborn)[0] == 3
 
 
 @pytest.mark.parametrize(
@@ -264,3 +281,7 @@ def test_the_help_says_who_can_reach_the_workers(capsys):
         main(["launch", "--help"])
     words = " ".join(capsys.readouterr().out.split())
     assert "listens on ALL interfaces of this machine and asks for no password" in words
+
+
+def test_who_does_not_end_on_sigterm_is_killed(stubborn):
+    assert stubborn.wait(LIMIT_S) == 3

@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("a program with fits")
+
 PROGRAM = """
 import os, signal, sys
 assert not {"numpy", "tensorflow"} & set(sys.modules)

@@ -23,15 +23,26 @@ RUN = ".bar-of-tools select >> nth=0"
 """Where the run is chosen."""
 
 
+WITHOUT_TENSORFLOW = """
+import sys
+sys.modules["tensorflow"] = None
+from tensorboard.main import run_main
+run_main()
+"""
+"""Starts in a third of the time."""
+
+
 @contextmanager
-def tensorboard_on(logs: Path | None, *flags: str) -> Iterator[str]:
+def tensorboard_on(logs: Path | None, *flags: str, tensorflow: bool = True) -> Iterator[str]:
     """The address of a TensorBoard at a free port, for this machine only.
 
     Arguments:
         logs: its log directory; None where the flags say what it shows.
         flags: others of its command line.
+        tensorflow: False for a Python in which it is not installed.
     """
-    command = [sys.executable, "-m", "tensorboard.main", "--host", "127.0.0.1", "--port", "0"]
+    starts = ["-m", "tensorboard.main"] if tensorflow else ["-c", WITHOUT_TENSORFLOW]
+    command = [sys.executable, *starts, "--host", "127.0.0.1", "--port", "0"]
     shown = [] if logs is None else ["--logdir", str(logs)]
     process = subprocess.Popen([*command, *shown, *flags], stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None

@@ -21,7 +21,7 @@ def tensorboard(tmp_path_factory):
     write_fit(logs / "quick", step_ms=2.0, context=SLOW)
     write_fit(logs / "long", step_ms=2.0, intervals=5_000)
     write_fit(logs / NASTY, step_ms=2.0)
-    with tensorboard_on(logs) as address:
+    with tensorboard_on(logs, tensorflow=False) as address:
         yield address
 
 
@@ -83,7 +83,7 @@ def test_one_run_is_compared_with_another_and_all_are_sorted(opened):
 def test_sorting_and_focus_stay_while_the_table_is_made_anew(page, tmp_path):
     for name, ms in {"quick": 2.0, "slow": 10.0}.items():
         write_fit(tmp_path / name, step_ms=ms)
-    with tensorboard_on(tmp_path) as address:
+    with tensorboard_on(tmp_path, tensorflow=False) as address:
         page.goto(address + TAB)
         page.locator(RUN).select_option(label="all runs")
         head = page.get_by_role("columnheader", name="step ms")

@@ -82,7 +82,7 @@ def file(logs):
 
 @pytest.fixture(scope="module")
 def tensorboard(logs):
-    with tensorboard_on(logs) as address:
+    with tensorboard_on(logs, tensorflow=False) as address:
         yield address
 
 

@@ -25,7 +25,7 @@ def tensorboard(tmp_path_factory):
         write_run(logs / "a", intervals=LAST // 10, long_at=(771,))
         write_run(logs / "b", intervals=20)
     (logs / "a" / RUN / "plugins" / "profile" / TRACED).mkdir(parents=True)
-    with tensorboard_on(logs) as address:
+    with tensorboard_on(logs, tensorflow=False) as address:
         yield address
 
 

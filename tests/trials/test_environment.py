@@ -1,7 +1,5 @@
 """Settings of the environment, each tried in a process of its own."""
 
-import subprocess
-import sys
 from contextlib import contextmanager
 
 import pytest
@@ -198,16 +196,15 @@ def test_what_is_no_text_in_the_path_of_modules_is_passed_over(monkeypatch, tmp_
     assert saved_model.environment()["PYTHONPATH"] == "/there"
 
 
-def test_what_a_program_sets_is_set_in_its_child_too():
-    program = (
-        "import tensorflow as tf; from keras_perf.trials.environment.program_settings import "
-        "ProgramSettings; ProgramSettings(1, 2, False, False).apply(); "
-        "print(ProgramSettings.of_this_process())"
+def test_what_a_program_sets_is_set_in_its_child_too(processes, tmp_path):
+    (tmp_path / "program.py").write_text(
+        "from keras_perf.trials.environment.program_settings import ProgramSettings\n"
+        "ProgramSettings(1, 2, False, False).apply()\n"
+        "print(ProgramSettings.of_this_process())\n"
     )
-    told = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert told.stdout.strip() == str(ProgramSettings(1, 2, on_gpu=False, tensor_float_32=False))
+    code, told = processes.script(tmp_path / "program.py")
+    expected = ProgramSettings(1, 2, on_gpu=False, tensor_float_32=False)
+    assert (code, told.splitlines()[-1]) == (0, str(expected)), told
 
 
 def test_settings_of_the_program_are_handed_over(tmp_path):

@@ -55,9 +55,10 @@ def step(size, *, limit=1001.0):
 
 def test_calls_of_predict_are_measured_for_those_who_serve():
     network = keras.Sequential([keras.layers.Input((8,)), keras.layers.Dense(8)])
-    sweep = kp.sweep_batch_size(network, dataset(), [4, 32], seconds=0.2, predict=True)
-    assert {each.batch_size for each in sweep.trained} >= {4, 32}
-    assert all(each.examples_per_sec > 0 for each in sweep.trained)
+    sweep = kp.sweep_batch_size(network, dataset(), [32], seconds=0.2, predict=True)
+    [measured] = sweep.trained
+    assert measured.batch_size == 32
+    assert measured.examples_per_sec > 0
     assert "how long one call takes" in str(sweep)
     assert "learning rate" not in str(sweep)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import runpy
 import sys
 import time
 import traceback
@@ -56,6 +57,7 @@ def work(request, rank):
         task = {"type": "worker", "index": request["indices"][rank]}
         cluster = {"worker": request["addresses"]}
         os.environ["TF_CONFIG"] = json.dumps({"cluster": cluster, "task": task})
+    sys.path += [folder for folder in request["path"] if folder not in sys.path]
     module, _, function = request["job"].partition(":")
     try:
         job = getattr(importlib.import_module(module), function)
@@ -72,6 +74,12 @@ def work(request, rank):
     if request["whole_exit"]:
         sys.exit(code)
     return code
+
+
+def script(rank, folder, path, arguments):
+    """A job: runs a program."""
+    sys.argv = [path, *arguments]
+    runpy.run_path(path, run_name="__main__")
 
 
 def write(path, text):

@@ -1,4 +1,4 @@
-"""Groups of workers, started quickly and in a network of their own that has only loopback.
+"""Processes with TensorFlow, started quickly, and in a network of their own with only loopback.
 
 TensorFlow's server for several workers listens on all interfaces and knows no passwords.
 """
@@ -6,6 +6,7 @@ TensorFlow's server for several workers listens on all interfaces and knows no p
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import signal
@@ -37,11 +38,12 @@ class Nursery:
 
     def __init__(self, folder):
         self._folder = folder
-        self._port = 20000
+        self._numbers = itertools.count()
         self._groups = []
+        apart = IN_NAMESPACE if namespaces_work() else []
         with open(folder / "forking_output", "wb") as errors:
             self._process = subprocess.Popen(
-                [*IN_NAMESPACE, sys.executable, str(Path(__file__).with_name("forking.py"))],
+                [*apart, sys.executable, str(Path(__file__).with_name("forking.py"))],
                 stdin=subprocess.PIPE,
                 stdout=errors,
                 stderr=errors,
@@ -62,11 +64,11 @@ class Nursery:
             environ: further variables.
             whole_exit: end by way of Python's own end, which takes TensorFlow five seconds.
         """
-        folder = self._folder / f"group_{len(self._groups)}"
+        number = next(self._numbers)
+        folder = self._folder / f"group_{number}"
         folder.mkdir()
         cluster = cluster or (count if count > 1 else 0)
-        ports = range(self._port, self._port + cluster)
-        self._port += cluster
+        ports = range(20000 + 10 * number, 20000 + 10 * number + cluster)
         request = {
             "folder": str(folder),
             "count": count,
@@ -75,6 +77,7 @@ class Nursery:
             "indices": indices or list(range(count)),
             "environ": dict(environ),
             "whole_exit": whole_exit,
+            "path": sys.path,
             "arguments": arguments,
         }
         self._process.stdin.write(json.dumps(request).encode() + b"\n")
@@ -89,6 +92,15 @@ class Nursery:
         codes = group.codes(limit_s)
         assert codes == [0] * count, group.tails()
         return group
+
+    def script(self, path, *arguments):
+        """How a program of Python's ended: (exit code, output).
+
+        What it registers for Python's own end is not run.
+        """
+        arguments = [*map(str, arguments)]
+        group = self.start(1, "forking:script", path=str(path), arguments=arguments)
+        return group.end(0, 240)[0], group.output(0)
 
     def close(self):
         """Ends what is left of it."""
