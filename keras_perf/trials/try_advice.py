@@ -113,7 +113,13 @@ def tried_advice(
     graph = require_graph(dataset)
     build(model, graph.dataset())
     setup = Setup(
-        model, graph, bool(model.jit_compile), bool(model.run_eagerly), callbacks=callbacks
+        model,
+        graph,
+        bool(model.jit_compile),
+        bool(model.run_eagerly),
+        callbacks=callbacks,
+        # What is known of `fit` is not run, and counted, a second time.
+        keras_loop=not outside_ms,
     )
     with uninterrupted(), _kept(model) as kept, _in_an_epoch(model, callbacks):
         progress = Progress()

@@ -48,6 +48,12 @@ def iterated_function(function: Any) -> Any:
     raise LookupError("no tf.function of Keras's in the train function")
 
 
+def require_keras_function(function: Any) -> None:
+    """Raises LookupError where it is not Keras's own, whose steps per execution are Keras's."""
+    if iterated_function(function) is function:
+        raise LookupError("the model makes its train function itself")
+
+
 def traces_of(function: Any) -> list[Any]:
     """What a train function was traced for so far, the newest last.
 

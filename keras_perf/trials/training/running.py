@@ -11,12 +11,13 @@ from typing import Any
 import keras
 
 from keras_perf.trials.measuring.own_iterator import Feed
-from keras_perf.trials.train_functions.repeated_function import RepeatedFunction, draws_from_a_state
+from keras_perf.trials.train_functions.repeated_function import draws_from_a_state
 from keras_perf.trials.train_functions.restored import KeptState
 from keras_perf.trials.train_functions.train_function import (
     TrainFunction,
     new_train_function,
     read_logs,
+    require_keras_function,
     train_function_of,
 )
 from keras_perf.trials.training.setup import Setup
@@ -40,16 +41,21 @@ class TrainFunctions:
 
     def __init__(self, kept: KeptState) -> None:
         self._kept = kept
-        self._made: dict[tuple[int, bool, bool], TrainFunction] = {}
+        self._made: dict[tuple[int, int, bool, bool], TrainFunction] = {}
 
     def of(self, setup: Setup, iterator: Any) -> TrainFunction:
-        """The function for such a training, traced for the iterator unless it runs eagerly."""
-        model = setup.model
+        """The function for such a training, traced for the iterator unless it runs eagerly.
+
+        Raises:
+            LookupError: it is none of Keras's, which alone is known to run several steps.
+        """
+        model, steps = setup.model, setup.steps
         settings = {"jit_compile": setup.jit_compile, "run_eagerly": setup.run_eagerly}
-        key = id(model), setup.jit_compile, setup.run_eagerly
+        key = id(model), steps, setup.jit_compile, setup.run_eagerly
         if key not in self._made:
-            steps = model.steps_per_execution
             made = train_function_of(model, steps, iterator, **settings)
+            if setup.calls > 1:
+                require_keras_function(made)
             if made is model.train_function and draws_from_a_state(made, iterator):
                 # It would go on with other numbers after the trial.
                 made = new_train_function(model, steps, iterator, **settings)
@@ -59,7 +65,7 @@ class TrainFunctions:
 
 
 class RunningTraining:
-    """Executions as `fit` runs them, without its loop.
+    """Executions as `fit` runs them, in an epoch without an end.
 
     Arguments:
         setup: what is trained, and how.
@@ -82,13 +88,10 @@ class RunningTraining:
         self.feed = feed or Feed(setup.dataset())
         with self.feed.held() as iterator:
             self._execute = functions.of(setup, iterator)
-        if setup.calls > 1:
-            self._execute = _repeated(self._execute, setup.calls)
-        self._steps = setup.calls * setup.model.steps_per_execution * setup.rows
-        self._hooks: keras.callbacks.CallbackList | None = None
-        if setup.callbacks:
-            # Of the model that they have, also where a copy of it is trained.
-            self._hooks = hooks_of(setup.callbacks[0].model, setup.callbacks)
+        self._steps = setup.steps
+        # Of the model that they have, also where a copy of it is trained.
+        model = setup.callbacks[0].model if setup.callbacks else setup.model
+        self._hooks = hooks_of(model, setup.callbacks) if setup.keras_loop else None
 
     def settle(self) -> None:
         """Runs until it goes its usual way: functions are compiled, and threads tuned."""
@@ -109,19 +112,22 @@ class RunningTraining:
         return 1e3 * seconds / steps
 
     def _run_for(self, seconds: float) -> tuple[int, float]:
-        """Steps, in so many seconds; at least one execution."""
+        """Steps of the present batch size, in so many seconds; at least one execution."""
         with self.feed.held() as iterator:
             steps, begin = 0, self._clock()
             while not steps or self._clock() - begin < seconds:
-                if self._hooks is not None:
-                    self._hooks.on_train_batch_begin(steps)
-                logs = self._execute(iterator)
-                # As Keras does after each execution: the device is done then.
-                read_logs(logs)
+                self._execution(iterator, steps)
                 steps += self._steps
-                if self._hooks is not None:
-                    self._hooks.on_train_batch_end(steps, logs)
-            return steps, self._clock() - begin
+            return steps * self._setup.rows, self._clock() - begin
+
+    def _execution(self, iterator: Any, step: int) -> None:
+        """As in Keras's loop; to read the logs waits for the device."""
+        if self._hooks is None:
+            read_logs(self._execute(iterator))
+            return
+        self._hooks.on_train_batch_begin(step)
+        logs = self._execute(iterator)
+        self._hooks.on_train_batch_end(step + self._steps - 1, logs)
 
 
 def hooks_of(
@@ -129,18 +135,8 @@ def hooks_of(
 ) -> keras.callbacks.CallbackList:
     """As `fit` calls them in an epoch whose number of steps it does not know."""
     told = {"epochs": 1, "steps": None, "verbose": 0}
-    return keras.callbacks.CallbackList(list(callbacks), model=model, **told)
-
-
-def _repeated(function: TrainFunction, calls: int) -> TrainFunction:
-    """So many calls as one."""
-    repeated = RepeatedFunction(function)
-
-    def execute(iterator: Any) -> Any:
-        repeated.prepare(iterator)
-        return repeated.run(iterator, calls)
-
-    return execute
+    # In place of the history that `fit` adds, whose hooks of batches do nothing either.
+    return keras.callbacks.CallbackList([*callbacks, keras.callbacks.Callback()], model=model, **told)
 
 
 @contextmanager

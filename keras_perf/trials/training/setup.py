@@ -36,6 +36,7 @@ class Setup:
         rows: a batch has so many times as many rows; a step's time is divided by it.
         callbacks: whose hooks are called around each execution.
         collector_rests: Python's garbage collector knows nothing of what lives already.
+        keras_loop: Keras's list of callbacks is called around each execution, also an empty one.
     """
 
     model: keras.Model
@@ -49,6 +50,12 @@ class Setup:
     rows: int = 1
     callbacks: tuple[keras.callbacks.Callback, ...] = ()
     collector_rests: bool = False
+    keras_loop: bool = True
+
+    @property
+    def steps(self) -> int:
+        """Of an execution."""
+        return self.calls * int(self.model.steps_per_execution)
 
     @property
     def input(self) -> tuple[object, ...]:
