@@ -29,7 +29,7 @@ class AdviceTester(ObservingCallback):
     Arguments:
         log_dir: the directory that TensorBoard is started on; str or os.PathLike.
         any_order: the order of examples may change from run to run.
-        budget_s: seconds to spend at most; the measurement that runs is finished.
+        budget_s: seconds to spend at most; what would take longer than what is left is not begun.
         environment_s: seconds more for settings of the environment; None tries none.
 
     Raises:
@@ -81,6 +81,7 @@ class AdviceTester(ObservingCallback):
             raise ValueError(
                 f"only a tf.data.Dataset can be read a second time, got {type(data).__name__}"
             )
+        start_up = fit.recording.facts.start_up
         return tried_advice(
             fit.model,
             data,
@@ -89,6 +90,7 @@ class AdviceTester(ObservingCallback):
             environment_s=self.environment_s,
             without=("raise-steps-per-execution",) if fit.recording.facts.trial else (),
             outside_ms=self._outside_ms(fit),
+            making_s=0.0 if start_up is None else start_up.first_execution_s,
         ).trials
 
     def _outside_ms(self, fit: FitObservation) -> float:

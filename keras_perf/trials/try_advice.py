@@ -54,7 +54,8 @@ def try_advice(
         callbacks: made for this trial: their hooks are called as in an epoch of `fit`, on the
             model that trains on trial, and nothing that they do is undone.
         any_order: the order of examples may change from run to run.
-        budget_s: seconds to spend at most; the measurement that runs is finished.
+        budget_s: seconds to spend at most. What would take longer than what is left is not begun:
+            XLA, say, where compiling takes too long, estimated from what tracing took.
         environment_s: seconds more for what is set before Python starts: threads of TensorFlow's
             pools, oneDNN, threads for a GPU's kernels. Each is tried in a process of its own that
             trains in turn with one without it, as `sweep_batch_size` does; starting them takes
@@ -99,17 +100,20 @@ def tried_advice(
     environment_s: float | None = None,
     without: Collection[str] = (),
     outside_ms: float = 0.0,
+    making_s: float = 0.0,
 ) -> TriedAdvice:
     """As `try_advice`, whose arguments were looked at.
 
     Changes whose id is in `without` are not tried. `outside_ms` are milliseconds of a step that
-    trials do not run: what is gained is less by them.
+    trials do not run: what is gained is less by them. `making_s` are seconds that the model's
+    train function took to be traced, compiled and run for the first time, where that is known.
     """
     if model.distribute_strategy.num_replicas_in_sync > 1:
         raise ValueError(
             f"model must train on one replica to be tried, got "
             f"{model.distribute_strategy.num_replicas_in_sync}. Try it outside of the strategy."
         )
+    budget = Budget(budget_s, time.perf_counter)
     graph = require_graph(dataset)
     build(model, graph.dataset())
     setup = Setup(
@@ -123,20 +127,22 @@ def tried_advice(
     )
     with uninterrupted(), _kept(model) as kept, _in_an_epoch(model, callbacks):
         progress = Progress()
+        progress.begins("advice on this training", budget_s + (environment_s or 0.0))
         search = Search(
             setup,
             TrainFunctions(kept),
-            budget_s,
+            budget,
             any_order=any_order,
             without=without,
             outside_ms=outside_ms,
+            making_s=making_s,
             progress=progress,
         )
         with interruptible():
             trials = search.run()
             if environment_s is not None and not trials.stopped:
-                budget = Budget(environment_s, time.perf_counter)
-                environment = EnvironmentTrials(setup, budget, outside_ms, progress)
+                more = Budget(environment_s, time.perf_counter)
+                environment = EnvironmentTrials(setup, more, outside_ms, progress)
                 environment.run(settings_to_try())
                 trials = environment.added_to(trials)
         progress.ends()

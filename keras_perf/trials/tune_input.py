@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import keras
@@ -13,7 +12,7 @@ import tensorflow as tf
 from keras_perf.records.arguments import require_bool, require_number
 from keras_perf.records.figures import in_ms
 from keras_perf.trials.arguments import check_dataset
-from keras_perf.trials.measuring.in_turn import Pair
+from keras_perf.trials.measuring.in_turn import LEAST_SLICES, Pair
 from keras_perf.trials.measuring.progress import Progress
 from keras_perf.trials.rewriting.admission import COMPARED, not_filled, reason_against
 from keras_perf.trials.rewriting.changes import (
@@ -26,9 +25,10 @@ from keras_perf.trials.rewriting.keeping import remove_unused
 from keras_perf.trials.rewriting.own_copy import require_graph
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.rewriting.shuffle_buffers import smaller_buffers
-from keras_perf.trials.rewriting.side_by_side import EndlessPipeline, side_by_side
+from keras_perf.trials.rewriting.side_by_side import EndlessPipeline, side_by_side, slice_s
 from keras_perf.trials.rewriting.tuned_input import Tried, TunedInput
 from keras_perf.trials.train_step_benchmark import benchmark_train_step
+from keras_perf.trials.training.budget import Budget
 from keras_perf.trials.training.setup import Setting, with_options
 
 WORTHWHILE = 1.03
@@ -65,7 +65,7 @@ def tune_input(
         step_ms: milliseconds of a training step; nothing more is tried once batches come faster.
         model: compiled; the step is measured in place of `step_ms`, and the model left as it was.
         any_order: the order of examples may change from run to run.
-        budget_s: seconds to spend at most; the measurement that runs is finished.
+        budget_s: seconds to spend at most; what would take longer than what is left is not begun.
         cache_dir: an existing directory, where a cache may keep what does not fit into half of the
             free memory. What is kept stays there, for the dataset returned.
 
@@ -91,10 +91,11 @@ def tune_input(
     folder = None if cache_dir is None else Path(cache_dir)
     if folder is not None and not folder.is_dir():
         raise ValueError(f"cache_dir must be an existing directory, got {str(cache_dir)!r}.")
+    budget = Budget(budget_s, time.perf_counter)
     graph = require_graph(dataset)
     if model is not None and step_ms is None:
         step_ms = _step_ms(model, graph.dataset())
-    return _Search(dataset, graph, step_ms, budget_s, any_order=any_order, cache_dir=folder).run()
+    return _Search(dataset, graph, step_ms, budget, any_order=any_order, cache_dir=folder).run()
 
 
 def _step_ms(model: keras.Model, dataset: tf.data.Dataset) -> float:
@@ -110,23 +111,22 @@ class _Search:
         dataset: tf.data.Dataset,
         graph: PipelineGraph,
         step_ms: float | None,
-        budget_s: float,
+        budget: Budget,
         *,
         any_order: bool,
         cache_dir: Path | None = None,
-        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._original, self._graph = dataset, graph
         self._options: tuple[Setting, ...] = ()
         self._step_ms, self._any_order, self._cache_dir = step_ms, any_order, cache_dir
-        self._clock, self._end = clock, clock() + budget_s
-        self._budget_s = budget_s
+        self._budget = budget
         self._tried: list[Tried] = []
         self._not_done: list[NotDone] = []
         self._progress = Progress()
 
     def run(self) -> TunedInput:
         """Until all is tried, time is over, or batches come faster than steps take them."""
+        self._progress.begins("changes of this input", self._budget.seconds)
         changes, self._not_done = possible_changes(
             self._graph, any_order=self._any_order, cache_dir=self._cache_dir
         )
@@ -140,7 +140,7 @@ class _Search:
                     break
                 self._try(change)
             self._not_done += smaller_buffers(
-                self._graph, look_at=COMPARED, within_s=CHECKING * self._budget_s
+                self._graph, look_at=COMPARED, within_s=CHECKING * self._budget.seconds
             )
         except KeyboardInterrupt:
             stopped = "Stopped by an interrupt."
@@ -163,13 +163,13 @@ class _Search:
         """Measures it, and keeps it if it pays; or says why not."""
         if change.folder is not None and self._was_tried(change):
             return
-        self._progress.tries(f"{change.id} ({change.where})", max(0.0, self._end - self._clock()))
+        self._progress.tries(f"{change.id} ({change.where})", max(0.0, self._budget.left_s))
         options = self._options
         if change.options is not None:
             options += (change.options,)
         try:
             made = change.made(self._graph)
-            why = reason_against(change, self._graph, made, CHECKING * self._budget_s)
+            why = reason_against(change, self._graph, made, CHECKING * self._budget.seconds)
             if not why:
                 pipeline = EndlessPipeline(with_options(made.dataset(), options))
                 why = not_filled(
@@ -178,8 +178,8 @@ class _Search:
                     made,
                     pipeline.take,
                     batch_ms=self._after_ms,
-                    left_s=self._end - self._clock(),
-                    within_s=CHECKING * self._budget_s,
+                    left_s=self._budget.left_s,
+                    within_s=CHECKING * self._budget.seconds,
                 )
             if not why:
                 pair = self._measured(change, pipeline)
@@ -202,13 +202,13 @@ class _Search:
         return any((each.id, each.where) == (change.id, change.where) for each in self._tried)
 
     def _measured(self, change: Change, pipeline: EndlessPipeline) -> Pair:
-        left_s = max(0.0, self._end - self._clock())
+        left_s = max(0.0, self._budget.left_s)
         step_s = (self._step_ms or self._after_ms) / 1e3 if change.beside_a_step else 0.0
         return side_by_side(self._present, pipeline, seconds=min(PAIR_S, left_s / 2), step_s=step_s)
 
     def _reason_to_stop(self, batch_ms: float) -> str:
-        if self._clock() >= self._end:
-            return f"Stopped: the {self._budget_s:.0f} s ran out."
+        if self._budget.left_s < LEAST_SLICES * 2 * slice_s(batch_ms / 1e3):
+            return f"Stopped: the {self._budget.seconds:.0f} s ran out."
         if self._step_ms is not None and batch_ms <= self._step_ms:
             return (
                 f"Stopped: a batch takes {in_ms(batch_ms)}, a step {in_ms(self._step_ms)}; faster "

@@ -1,4 +1,4 @@
-"""What is being tried, on a terminal."""
+"""What is being tried, on standard error."""
 
 from __future__ import annotations
 
@@ -6,7 +6,17 @@ import sys
 
 
 class Progress:
-    """One line on the terminal that changes; nothing where standard error is none."""
+    """A first line, and on a terminal one that changes."""
+
+    def begins(self, what: str, seconds: float) -> None:
+        """Says how long it may take, and how to end it.
+
+        Arguments:
+            what: will be tried.
+            seconds: at most.
+        """
+        line = f"keras_perf tries {what}, for {seconds:.0f} s at most. Ctrl-C ends it with what is"
+        print(f"{line} known by then, and everything is put back.", file=sys.stderr, flush=True)
 
     def tries(self, what: str, left_s: float) -> None:
         """From now on this is tried.

@@ -19,6 +19,11 @@ FEW_CALLS = 16
 Clock = Callable[[], float]
 
 
+def slice_s(batch_s: float) -> float:
+    """Seconds of a slice of such batches, with what runs before it."""
+    return 2 * max(SLICE_S, batch_s)
+
+
 class EndlessPipeline:
     """Batches of a dataset, over and over.
 

@@ -10,6 +10,28 @@ PAIR_S = 1.2, 4.0
 FOR_ALL = 0.35
 """Share of the time that is kept for putting together what is good alone."""
 
+WITH_XLA = 6.0
+"""XLA takes so many times as long as tracing and the first execution do without it.
+
+Five models of tests and examples: 4.1 to 9.9 times.
+"""
+
+
+class Making:
+    """What it takes to make a train function, as learned from those that were made."""
+
+    def __init__(self) -> None:
+        self._longest: dict[bool, float] = {}
+
+    def took(self, seconds: float, *, compiled: bool) -> None:
+        """One was made, or was there already; `compiled` if XLA has compiled its steps."""
+        self._longest[compiled] = max(seconds, self._longest.get(compiled, 0.0))
+
+    def takes_s(self, *, compiled: bool) -> float:
+        """Seconds for another one; 0 where none was made yet."""
+        plain = self._longest.get(False, self._longest.get(True, 0.0))
+        return self._longest.get(True, WITH_XLA * plain) if compiled else plain
+
 
 class Budget:
     """Seconds that are spent from now on.

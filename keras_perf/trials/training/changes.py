@@ -42,6 +42,9 @@ class TrainingChange:
         number: what is set in it, where that is a number.
         alters: what of the training it alters; "" where weights stay as they would be.
         rewriting: of the pipeline, whose elements are looked at first.
+        traces: the train function is made anew.
+        new_shapes: for other batches XLA compiles it anew.
+        jit_compile: what it sets; None if it leaves it.
     """
 
     id: str
@@ -52,6 +55,9 @@ class TrainingChange:
     number: int | None = None
     alters: str = ""
     rewriting: Change | None = None
+    traces: bool = False
+    new_shapes: bool = False
+    jit_compile: bool | None = None
 
 
 def of_pipeline(change: Change) -> TrainingChange:
@@ -86,6 +92,7 @@ def _eager(setup: Setup) -> Iterator[TrainingChange]:
             f"model.compile(..., run_eagerly=False, jit_compile={setup.jit_compile})",
             lambda now: replace(now, run_eagerly=False),
             costs="Python code in the step runs once, when it is traced",
+            traces=True,
         )
 
 
@@ -119,6 +126,7 @@ def _shapes(setup: Setup) -> Iterator[TrainingChange]:
             lambda now: replace(now, behind=(*now.behind, padded)),
             costs="computing of what is padded",
             alters="batches are padded with zeros, which the model must mask",
+            new_shapes=True,
         )
 
 
@@ -132,6 +140,8 @@ def _xla(setup: Setup) -> Iterator[TrainingChange]:
         f"model.compile(..., jit_compile={wanted})",
         lambda now: replace(now, jit_compile=wanted),
         costs="time to compile, for each shape of a batch" if wanted else "",
+        traces=True,
+        jit_compile=wanted,
     )
 
 
@@ -166,6 +176,7 @@ def _larger_batch(setup: Setup) -> Iterator[TrainingChange]:
             "fewer updates for as many examples: look for the batch size and the learning rate "
             "with sweep_batch_size and find_learning_rate"
         ),
+        new_shapes=True,
     )
 
 
@@ -188,6 +199,7 @@ def _precision(setup: Setup) -> Iterator[TrainingChange]:
         f'keras.mixed_precision.set_global_policy("{policy}")  # before the model is built',
         lambda now: replace(now, model=in_precision(now.model, policy)),
         alters="the precision of what is computed",
+        traces=True,
     )
 
 
@@ -204,4 +216,5 @@ def _several_steps(setup: Setup, step_ms: float) -> Iterator[TrainingChange]:
         lambda now: replace(now, calls=calls),
         costs=f"hooks of batches are called once for {number} steps",
         number=number,
+        traces=True,
     )

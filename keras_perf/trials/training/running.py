@@ -32,6 +32,11 @@ SETTLED = 1.25
 """It does if it has not become so many times as fast."""
 
 
+def slice_s(execution_s: float) -> float:
+    """Seconds of a slice of such executions, with what runs before it."""
+    return 2 * max(SLICE_S, execution_s)
+
+
 class TrainFunctions:
     """The train functions of a model, one for each way to run it, each made once.
 
@@ -75,6 +80,8 @@ class RunningTraining:
 
     Attributes:
         feed: where its batches come from.
+        compiles: the steps, with XLA.
+        making_s: seconds until its train function was there and had run once.
     """
 
     def __init__(
@@ -85,9 +92,11 @@ class RunningTraining:
         feed: Feed | None = None,
     ) -> None:
         self._setup, self._clock = setup, clock
-        self.feed = feed or Feed(setup.dataset())
+        self.feed, self.compiles = feed or Feed(setup.dataset()), setup.jit_compile
+        begin = clock()
         with self.feed.held() as iterator:
             self._execute = functions.of(setup, iterator)
+        self.making_s, self._has_run = clock() - begin, False
         self._steps = setup.steps
         # Of the model that they have, also where a copy of it is trained.
         model = setup.callbacks[0].model if setup.callbacks else setup.model
@@ -95,14 +104,22 @@ class RunningTraining:
 
     def settle(self) -> None:
         """Runs until it goes its usual way: functions are compiled, and threads tuned."""
-        begin, before_ms = self._clock(), float("inf")
+        before_ms = float("inf")
         with self.feed.held():
+            self._run_first()
+            begin = self._clock()
             while self._clock() - begin < SETTLING_S:
                 steps, seconds = self._run_for(SLICE_S / 2)
                 now_ms = 1e3 * seconds / steps
                 if now_ms * SETTLED > before_ms:
                     return
                 before_ms = now_ms
+
+    def _run_first(self) -> None:
+        """The first execution, in which XLA compiles."""
+        if not self._has_run:
+            self.making_s += self._run_for(0.0)[1]
+            self._has_run = True
 
     def step_ms(self) -> float:
         """A step of the present batch size, in a slice of training."""

@@ -37,26 +37,28 @@ class Search:
     Arguments:
         setup: the training as it is.
         functions: where train functions come from.
-        budget_s: seconds to spend; what is being measured then is finished.
+        budget: seconds to spend; nothing is begun that does not fit into what is left.
         any_order: the order of examples may change.
         without: ids of changes that are not tried.
         outside_ms: milliseconds of a step that trials do not run.
+        making_s: seconds that the model's train function took, where that is known.
         progress: told what is tried.
         clock: seconds.
     """
 
     setup: Setup
     functions: TrainFunctions
-    budget_s: float
+    budget: Budget
     any_order: bool = False
     without: Collection[str] = ()
     outside_ms: float = 0.0
+    making_s: float = 0.0
     progress: Progress = field(default_factory=Progress)
     clock: Callable[[], float] = time.perf_counter
 
     def __post_init__(self) -> None:
-        budget = Budget(self.budget_s, self.clock)
-        self._trier = Trier(self.functions, budget, self.outside_ms, self.progress, self.clock)
+        self._trier = Trier(self.functions, self.budget, self.outside_ms, self.progress, self.clock)
+        self._trier.making.took(self.making_s, compiled=self.setup.jit_compile)
         self._alone: dict[TrainingChange, TriedChange] = {}
         self._first: RunningTraining | None = None
         self._pair: Pair | None = None
@@ -123,11 +125,12 @@ class Search:
             self._not_kept = trier.not_kept(self._keeps, self.setup, self.setup, take)
             trier.batch_ms = alone.batch_ms()
         trier.say("the training as it is")
-        self._present.settle()
+        trier.settle(self._present)
         trier.say("steps on a ready batch")
         ready = RunningTraining(replace(self.setup, ready=True), self.functions, self.clock)
         seconds = Budget.for_a_pair(trier.budget.left_s, 8)
         self._pair = trier.pair(self._present, ready, seconds)
+        trier.step_s = self._pair.before_ms * self.setup.steps / 1e3
 
     def _changes(self) -> list[TrainingChange]:
         """All that are possible; of the input only where it costs something."""
@@ -160,11 +163,10 @@ class Search:
             self._alone[change] = found[0]
 
     def _has_time(self, change: TrainingChange) -> bool:
-        if self._trier.budget.left_alone_s > 0:
-            return True
-        more = f"time ran out: allow more than {self.budget_s:.0f} s"
-        self._trier.leaves_out(change, more)
-        return False
+        why = self._trier.too_long(change, self.setup, self.budget.left_alone_s)
+        if why:
+            self._trier.leaves_out(change, why)
+        return not why
 
     def _is_needed(self, change: TrainingChange) -> bool:
         """No change of the input is, once one lets a step run as on a ready batch."""

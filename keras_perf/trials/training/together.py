@@ -64,13 +64,24 @@ class Together:
             # With nothing there yet, on top is as alone; and alone the best was not enough.
             if not self.changes and not pays:
                 break
-            if self._trier.budget.left_s <= 0:
-                self._keep_untried(change, alone[change])
-                break
+            running = first if number == 0 else None
+            if self._has_no_time(change, made=running is not None):
+                if not self.changes:
+                    self._keep_untried(change, alone[change])
+                    break
+                continue
             # Behind what is kept another input would have to keep all anew.
             if pays or self._keeps is None or change.rewriting is None:
-                self._try(change, first if number == 0 else None, len(wanted) - number + 1)
+                self._try(change, running, len(wanted) - number + 1)
         self._measure_all()
+
+    def _has_no_time(self, change: TrainingChange, *, made: bool) -> bool:
+        """What is left is needed to measure all of it beside the training as it is."""
+        trier = self._trier
+        left_s = trier.budget.left_s - (trier.least_pair_s if self.changes else 0.0)
+        if made:
+            return left_s < trier.least_pair_s
+        return bool(trier.too_long(change, self.best, left_s))
 
     def only_the_first(self) -> None:
         """It alone was measured beside the training as it is, if the measurement of all was cut."""

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 
 from keras_perf.records.run.tried.advice_trials import NotTried, TriedChange
 from keras_perf.trials.failure import told
-from keras_perf.trials.measuring.in_turn import Pair, in_turn
+from keras_perf.trials.measuring.in_turn import LEAST_SLICES, Pair, in_turn
 from keras_perf.trials.measuring.progress import Progress
 from keras_perf.trials.rewriting.admission import not_filled, reason_against
 from keras_perf.trials.rewriting.changes import Change, NoLongerPossibleError
 from keras_perf.trials.training.as_tried import as_tried
-from keras_perf.trials.training.budget import Budget
+from keras_perf.trials.training.budget import Budget, Making
 from keras_perf.trials.training.changes import TrainingChange
-from keras_perf.trials.training.running import RunningTraining, TrainFunctions
+from keras_perf.trials.training.running import RunningTraining, TrainFunctions, slice_s
 from keras_perf.trials.training.setup import Setup
 
 CLEARLY_SLOWER = 0.97
@@ -41,6 +41,8 @@ class Trier:
 
     Attributes:
         batch_ms: milliseconds of a batch of the input as it is.
+        step_s: seconds of an execution of the training as it is.
+        making: learns what it takes to make a train function.
         not_tried: what could not be measured, and why.
     """
 
@@ -50,6 +52,8 @@ class Trier:
     progress: Progress
     clock: Callable[[], float] = time.perf_counter
     batch_ms: float = 0.0
+    step_s: float = 0.0
+    making: Making = field(default_factory=Making)
     not_tried: list[NotTried] = field(default_factory=list)
 
     def say(self, what: str) -> None:
@@ -59,6 +63,24 @@ class Trier:
     def leaves_out(self, change: TrainingChange | Change, why: str) -> None:
         """It is not measured."""
         self.not_tried.append(NotTried(id=change.id, where=change.where, why=why))
+
+    @property
+    def least_pair_s(self) -> float:
+        """Seconds of the shortest measurement of a pair, which settles before."""
+        return (1 + 2 * LEAST_SLICES) * slice_s(self.step_s)
+
+    def too_long(self, change: TrainingChange, on: Setup, left_s: float) -> str:
+        """Why it is not begun; "" where it fits into what is left, its compiling included."""
+        needed_s = self.least_pair_s
+        compiled = on.jit_compile if change.jit_compile is None else change.jit_compile
+        if change.traces or (compiled and change.new_shapes):
+            needed_s += self.making.takes_s(compiled=compiled)
+        if needed_s <= left_s:
+            return ""
+        return (
+            f"it takes about {needed_s:.0f} s, and {max(0.0, left_s):.0f} s are left for it: "
+            f"allow more than {self.budget.seconds:.0f} s"
+        )
 
     def tried(
         self,
@@ -103,8 +125,21 @@ class Trier:
         with ExitStack() as shared:
             if one.feed is other.feed:
                 shared.enter_context(one.feed.held())
-            other.settle()
-            return in_turn(one.step_ms, other.step_ms, seconds=seconds, hopeless=CLEARLY_SLOWER)
+            self.settle(other)
+            # Slices that have begun are finished.
+            seconds = min(seconds, self.budget.left_s - 2 * slice_s(self.step_s))
+            return in_turn(
+                one.step_ms,
+                other.step_ms,
+                seconds=seconds,
+                hopeless=CLEARLY_SLOWER,
+                clock=self.clock,
+            )
+
+    def settle(self, training: RunningTraining) -> None:
+        """Until it goes its usual way; what making it took is learned."""
+        training.settle()
+        self.making.took(training.making_s, compiled=training.compiles)
 
     def _against(self, rewriting: Change | None, on: Setup, made: Setup) -> str:
         if rewriting is None:
