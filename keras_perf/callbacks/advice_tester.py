@@ -37,7 +37,7 @@ class AdviceTester(ObservingCallback):
 
     How many steps to run per execution is left to `StepsPerExecutionRecommender`, where there is
     one. It tries nothing, and says why, where the input is no `tf.data.Dataset`, or the model
-    trains on several replicas; and nothing after a `fit` that failed. `class_weight` is not in the
+    trains on several workers; and nothing after a `fit` that failed. `class_weight` is not in the
     trials.
 
     >>> import keras_perf as kp

@@ -10,6 +10,7 @@ WHERE = (
     "<stack",
     "[[",
     "[Op:",
+    "2 root error(s) found",
 )
 """Lines with these say where TensorFlow failed, not why."""
 

@@ -15,6 +15,7 @@ from keras_perf.trials.arguments import check_compiled, check_dataset
 from keras_perf.trials.environment.tried_settings import EnvironmentTrials, settings_to_try
 from keras_perf.trials.measuring.progress import Progress
 from keras_perf.trials.rewriting.own_copy import require_graph
+from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.train_functions.restored import KeptState, build
 from keras_perf.trials.training.budget import Budget
 from keras_perf.trials.training.running import TrainFunctions, hooks_of
@@ -64,8 +65,8 @@ def try_advice(
     Raises:
         TypeError: `dataset` is not a `tf.data.Dataset`.
         ValueError: it is not batched, cannot be written as a graph, uses a variable in a map, or
-            keeps a cache in a file; the model is not compiled, or trains on several replicas;
-            a number of seconds is not above 0.
+            keeps a cache in a file; the model is not compiled, trains on several workers, or on
+            several replicas of which Python makes the batches; a number is not above 0.
 
     What it cannot see: Keras's loop around the steps; state that a train step keeps in Python,
     which is not put back; what a change does to what is learned. The model's code is traced again
@@ -108,14 +109,11 @@ def tried_advice(
     trials do not run: what is gained is less by them. `making_s` are seconds that the model's
     train function took to be traced, compiled and run for the first time, where that is known.
     """
-    if model.distribute_strategy.num_replicas_in_sync > 1:
-        raise ValueError(
-            f"model must train on one replica to be tried, got "
-            f"{model.distribute_strategy.num_replicas_in_sync}. Try it outside of the strategy."
-        )
     budget = Budget(budget_s, time.perf_counter)
     graph = require_graph(dataset)
-    build(model, graph.dataset())
+    check_replicas(model, graph)
+    with model.distribute_strategy.scope():
+        build(model, graph.dataset())
     setup = Setup(
         model,
         graph,
@@ -150,6 +148,25 @@ def tried_advice(
     if best.graph is not graph or best.options:
         dataset = with_options(best.graph.dataset(), best.options)
     return TriedAdvice(trials, dataset)
+
+
+def check_replicas(model: keras.Model, graph: PipelineGraph) -> None:
+    """Raises ValueError unless this process alone trains all replicas, and can end their input."""
+    strategy = model.distribute_strategy
+    if strategy.num_replicas_in_sync == 1:
+        return
+    if not isinstance(strategy, tf.distribute.MirroredStrategy):
+        raise ValueError(
+            f"model must train in this process alone to be tried, got {type(strategy).__name__}, "
+            "whose other workers would have to try the same at the same time. Try it on one of "
+            "them, outside of the strategy."
+        )
+    if any(map(graph.runs_python, graph.stages)):
+        raise ValueError(
+            "dataset must not run Python code to be tried on several replicas: an iterator of "
+            "TensorFlow's that waits for it there could not be ended. Try it outside of the "
+            "strategy."
+        )
 
 
 @contextmanager

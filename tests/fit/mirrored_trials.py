@@ -11,9 +11,16 @@ import tensorflow as tf
 import keras_perf as kp
 from keras_perf.observation.facts.model_facts import metrics_add_up
 from keras_perf.observation.of_fit import trials_of_fit
+from keras_perf.trials.rewriting import side_by_side
+from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.train_functions import on_replicas
 from keras_perf.trials.train_functions.on_replicas import differs_on_replicas
 from keras_perf.trials.train_functions.repeated_function import RepeatedFunction
+from keras_perf.trials.train_functions.restored import KeptState
+from keras_perf.trials.training import budget, running
+from keras_perf.trials.training.running import RunningTraining, TrainFunctions
+from keras_perf.trials.training.setup import Setup
+from keras_perf.trials.try_advice import tried_advice
 
 tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
@@ -96,6 +103,39 @@ assert table.size() == 0
 # Larger variables are not copied to the host.
 on_replicas.MOST_MIB = 0.001
 assert "more than" in differs_on_replicas(strategy, repeated, iterator)
+
+# Advice is tried on all replicas, whose own copies of metrics too are put back.
+running.SLICE_S = side_by_side.SLICE_S = 0.01
+budget.PAIR_S = (0.02, 0.05)
+
+
+def copies():
+    metrics = [v for metric in network.metrics for v in metric.variables]
+    all_ = [*network.variables, *network.optimizer.variables, *metrics]
+    return [c.numpy() for v in all_ for c in strategy.experimental_local_results(v.value)]
+
+
+data = programs.dataset(60)
+before = copies()
+without = ["enable-xla", "larger-batch", "prefetch", "private-threadpool", "parallel-map"]
+tried = tried_advice(network, data, budget_s=120.0, without=without).trials
+assert "tune-gc" in {each.id for each in tried.changes}, tried
+(why,) = (each.why for each in tried.not_tried if each.id == "raise-steps-per-execution")
+assert "You must feed a value for placeholder" in why, why
+assert len(before) > len(network.variables + network.optimizer.variables)
+for mine, theirs in zip(copies(), before, strict=True):
+    np.testing.assert_array_equal(mine, theirs)
+
+python = data.map(lambda x, y: (tf.numpy_function(lambda v: v, [x], tf.float32), y))
+with pytest.raises(ValueError, match="must not run Python code to be tried on several replicas"):
+    tried_advice(network, python, budget_s=1.0)
+
+# One that would run several steps, and other ones, is not tried.
+running.differs_on_replicas = lambda *_: "they differ"
+running.train_function_of = lambda *_, **__: network.train_function
+setup = Setup(network, PipelineGraph.of(data), jit_compile=False, run_eagerly=False, calls=4)
+with pytest.raises(ValueError, match="they differ"):
+    RunningTraining(setup, TrainFunctions(KeptState(network)))
 
 # Canary: when this no longer fails, what is said of it in `advise/rules/host.py` can go.
 with pytest.raises(tf.errors.InvalidArgumentError, match="You must feed a value for placeholder"):

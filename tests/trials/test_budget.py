@@ -9,9 +9,9 @@ import tensorflow as tf
 from keras_perf.trials import tune_input
 from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.rewriting.own_copy import require_graph
+from keras_perf.trials.rewriting.side_by_side import slice_s
 from keras_perf.trials.training import search, trier
 from keras_perf.trials.training.budget import WITH_XLA, Budget, Making
-from keras_perf.trials.training.running import slice_s
 from keras_perf.trials.training.setup import Setup
 
 BUDGET_S = 30.0

@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import time
+from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -17,6 +18,7 @@ from keras_perf.trials.measuring.progress import Progress
 from keras_perf.trials.rewriting import side_by_side
 from keras_perf.trials.train_functions.restored import KeptState
 from keras_perf.trials.training import budget, running, search, trier
+from keras_perf.trials.try_advice import check_replicas
 
 FEATURES = 8
 
@@ -394,6 +396,9 @@ def test_wrong_arguments_are_refused_in_a_line():
         kp.try_advice(dense(), [1, 2])
     with pytest.raises(ValueError, match="budget_s"):
         kp.try_advice(dense(), data, budget_s=0)
+    workers = SimpleNamespace(num_replicas_in_sync=2)
+    with pytest.raises(ValueError, match="train in this process alone"):
+        check_replicas(SimpleNamespace(distribute_strategy=workers), None)
     strength = tf.Variable(1.0)
     with pytest.raises(ValueError, match="must not use a variable in a map"):
         kp.try_advice(dense(), data.map(lambda x, y: (x * strength, y)))

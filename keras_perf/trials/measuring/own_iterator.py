@@ -57,25 +57,33 @@ class Feed:
 
     Arguments:
         dataset: to take them from.
+        strategy: with several replicas, among which each batch is divided as `fit` does it. Its
+            iterator ends when Python forgets it.
     """
 
-    def __init__(self, dataset: tf.data.Dataset) -> None:
-        self._dataset = dataset.repeat()
-        self._open: OwnIterator | None = None
+    def __init__(
+        self, dataset: tf.data.Dataset, strategy: tf.distribute.Strategy | None = None
+    ) -> None:
+        self._dataset, self._strategy = dataset.repeat(), strategy
+        if strategy is not None:
+            self._dataset = strategy.experimental_distribute_dataset(self._dataset)
+        self._open: Any = None
         self._take: Callable[[Any, tf.Tensor], None] | None = None
 
     @contextmanager
     def held(self) -> Iterator[Any]:
         """Its iterator; the same one inside of another `with`, a new one outside."""
         if self._open is not None:
-            yield self._open.iterator
+            yield self._open
             return
-        self._open = OwnIterator(self._dataset)
+        own = OwnIterator(self._dataset) if self._strategy is None else None
+        self._open = iter(self._dataset) if own is None else own.iterator
         try:
-            yield self._open.iterator
+            yield self._open
         finally:
-            self._open.close()
             self._open = None
+            if own is not None:
+                own.close()
 
     def take(self, batches: int) -> None:
         """Takes so many."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import tensorflow as tf
 
-from keras_perf.trials.train_functions.repeated_function import RepeatedFunction, operations_of
+from keras_perf.trials.train_functions.repeated_function import operations_of
 
 CALLS = 3
 """More than two, so that a call follows on one that is neither the first nor the last."""
@@ -25,8 +25,19 @@ _CHANGES_MORE = re.compile("LookupTable(Insert|Import|Remove)|(Queue|Barrier|Sta
 _SHOWS_OR_REFUSES = re.compile("Print(V2)?$|Assert$|CheckNumerics")
 
 
+class SeveralCalls(Protocol):
+    """A call, `concrete`, and how to run several of them as one."""
+
+    @property
+    def concrete(self) -> Any:
+        """Takes an iterator."""
+
+    def run(self, iterator: Any, calls: int) -> Any:
+        """The calls as one."""
+
+
 def differs_on_replicas(
-    strategy: tf.distribute.Strategy, repeated: RepeatedFunction, iterator: Any
+    strategy: tf.distribute.Strategy, repeated: SeveralCalls, iterator: Any, calls: int = CALLS
 ) -> str | None:
     """In what they differ, or None where every variable is the same, bit for bit.
 
@@ -36,6 +47,7 @@ def differs_on_replicas(
         strategy: with several replicas in this process.
         repeated: prepared for the iterator.
         iterator: that training takes its batches from; none is taken.
+        calls: to run one by one, and as one.
     """
     concrete = repeated.concrete
     if (reason := _unfit_for_zeros(operations_of(concrete))) is not None:
@@ -48,11 +60,11 @@ def differs_on_replicas(
         return f"the variables of all replicas are more than the {MOST_MIB:.0f} MiB that we copy"
 
     def one_by_one() -> None:
-        for _ in range(CALLS):
+        for _ in range(calls):
             concrete(own)
 
     single = _after(one_by_one, copies)
-    if _after(lambda: repeated.run(own, CALLS), copies) == single:
+    if _after(lambda: repeated.run(own, calls), copies) == single:
         return None
     if _after(one_by_one, copies) != single:
         return "steps of several replicas do not repeat bit for bit here, so none can be compared"

@@ -86,9 +86,18 @@ class KeptState:
             self._keep(inner.get_concrete_function(iterator).graph.variables)
 
     def _keep(self, variables: Iterable[Any]) -> None:
-        for variable in _in_tensorflow(variables):
+        for variable in self._copies(variables):
             if id(variable) not in self._values:
                 self._values[id(variable)] = variable, variable.numpy()
+
+    def _copies(self, variables: Iterable[Any]) -> list[tf.Variable]:
+        """TensorFlow's own, where Keras's variables wrap them; of each replica, which are several.
+
+        To read them together would add metrics up.
+        """
+        own = (v if isinstance(v, tf.Variable) else v.value for v in variables)
+        strategy = self._model.distribute_strategy
+        return [copy for v in own for copy in strategy.experimental_local_results(v)]
 
     def put_back(self) -> None:
         """All of it, bit for bit; Ctrl-C meanwhile is answered when it is done."""
@@ -96,7 +105,7 @@ class KeptState:
             self._put_back()
 
     def _put_back(self) -> None:
-        for variable in _in_tensorflow(_variables(self._model)):
+        for variable in self._copies(_variables(self._model)):
             if id(variable) not in self._values:
                 # Metrics make theirs in the first step: at its beginning they are zero.
                 variable.assign(tf.zeros_like(variable))
@@ -114,8 +123,3 @@ def _variables(model: keras.Model) -> list[Any]:
     optimizer = [] if model.optimizer is None else model.optimizer.variables
     metrics = [v for metric in model.metrics for v in metric.variables]
     return [*model.variables, *optimizer, *metrics]
-
-
-def _in_tensorflow(variables: Iterable[Any]) -> list[tf.Variable]:
-    """TensorFlow's own, where Keras's variables wrap them: the same one counts once."""
-    return [v if isinstance(v, tf.Variable) else v.value for v in variables]

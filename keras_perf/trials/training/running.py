@@ -6,15 +6,19 @@ import gc
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import keras
+import tensorflow as tf
 
 from keras_perf.trials.measuring.own_iterator import Feed
+from keras_perf.trials.train_functions.on_replicas import differs_on_replicas
 from keras_perf.trials.train_functions.repeated_function import draws_from_a_state
 from keras_perf.trials.train_functions.restored import KeptState
 from keras_perf.trials.train_functions.train_function import (
     TrainFunction,
+    inner_function,
     new_train_function,
     read_logs,
     require_keras_function,
@@ -32,9 +36,15 @@ SETTLED = 1.25
 """It does if it has not become so many times as fast."""
 
 
-def slice_s(execution_s: float) -> float:
-    """Seconds of a slice of such executions, with what runs before it."""
-    return 2 * max(SLICE_S, execution_s)
+@dataclass(frozen=True)
+class _Executions:
+    """Calls of the present train function, beside one of Keras's that runs all of their steps."""
+
+    concrete: Any
+    all_at_once: TrainFunction
+
+    def run(self, iterator: Any, calls: int) -> Any:
+        return self.all_at_once(iterator)
 
 
 class TrainFunctions:
@@ -53,6 +63,7 @@ class TrainFunctions:
 
         Raises:
             LookupError: it is none of Keras's, which alone is known to run several steps.
+            ValueError: several replicas train otherwise with it.
         """
         model, steps = setup.model, setup.steps
         settings = {"jit_compile": setup.jit_compile, "run_eagerly": setup.run_eagerly}
@@ -65,8 +76,19 @@ class TrainFunctions:
                 # It would go on with other numbers after the trial.
                 made = new_train_function(model, steps, iterator, **settings)
             self._made[key] = made
+            self._kept.also(made, iterator)
+            if setup.calls > 1 and setup.strategy is not None:
+                self._require_equal(setup, setup.strategy, made, iterator)
         self._kept.also(self._made[key], iterator)
         return self._made[key]
+
+    def _require_equal(
+        self, setup: Setup, strategy: tf.distribute.Strategy, made: TrainFunction, iterator: Any
+    ) -> None:
+        present: Any = inner_function(self.of(replace(setup, calls=1), iterator))
+        both = _Executions(present.get_concrete_function(iterator), made)
+        if why := differs_on_replicas(strategy, both, iterator, setup.calls):
+            raise ValueError(why)
 
 
 class RunningTraining:
@@ -92,7 +114,8 @@ class RunningTraining:
         feed: Feed | None = None,
     ) -> None:
         self._setup, self._clock = setup, clock
-        self.feed, self.compiles = feed or Feed(setup.dataset()), setup.jit_compile
+        self.feed = feed or Feed(setup.dataset(), setup.strategy)
+        self.compiles = setup.jit_compile
         begin = clock()
         with self.feed.held() as iterator:
             self._execute = functions.of(setup, iterator)
@@ -153,7 +176,9 @@ def hooks_of(
     """As `fit` calls them in an epoch whose number of steps it does not know."""
     told = {"epochs": 1, "steps": None, "verbose": 0}
     # In place of the history that `fit` adds, whose hooks of batches do nothing either.
-    return keras.callbacks.CallbackList([*callbacks, keras.callbacks.Callback()], model=model, **told)
+    return keras.callbacks.CallbackList(
+        [*callbacks, keras.callbacks.Callback()], model=model, **told
+    )
 
 
 @contextmanager

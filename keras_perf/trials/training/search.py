@@ -130,7 +130,6 @@ class Search:
         ready = RunningTraining(replace(self.setup, ready=True), self.functions, self.clock)
         seconds = Budget.for_a_pair(trier.budget.left_s, 8)
         self._pair = trier.pair(self._present, ready, seconds)
-        trier.step_s = self._pair.before_ms * self.setup.steps / 1e3
 
     def _changes(self) -> list[TrainingChange]:
         """All that are possible; of the input only where it costs something."""

@@ -62,6 +62,12 @@ class Setup:
         """What its batches depend on: setups that are equal in it can share them."""
         return id(self.graph), self.options, self.behind, self.ready
 
+    @property
+    def strategy(self) -> tf.distribute.Strategy | None:
+        """Of the model, where it has several replicas."""
+        found = self.model.distribute_strategy
+        return found if found.num_replicas_in_sync > 1 else None
+
     def dataset(self) -> tf.data.Dataset:
         """One to measure, which begins anew, with shuffles that are soon filled.
 

@@ -80,7 +80,7 @@ class Together:
         trier = self._trier
         left_s = trier.budget.left_s - (trier.least_pair_s if self.changes else 0.0)
         if made:
-            return left_s < trier.least_pair_s
+            return left_s <= trier.least_pair_s
         return bool(trier.too_long(change, self.best, left_s))
 
     def only_the_first(self) -> None:

@@ -6,17 +6,18 @@ import time
 from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from statistics import median
 
 from keras_perf.records.run.tried.advice_trials import NotTried, TriedChange
 from keras_perf.trials.failure import told
-from keras_perf.trials.measuring.in_turn import LEAST_SLICES, Pair, in_turn
+from keras_perf.trials.measuring.in_turn import LEAST_SLICES, Pair, Slice, in_turn
 from keras_perf.trials.measuring.progress import Progress
 from keras_perf.trials.rewriting.admission import not_filled, reason_against
 from keras_perf.trials.rewriting.changes import Change, NoLongerPossibleError
 from keras_perf.trials.training.as_tried import as_tried
 from keras_perf.trials.training.budget import Budget, Making
 from keras_perf.trials.training.changes import TrainingChange
-from keras_perf.trials.training.running import RunningTraining, TrainFunctions, slice_s
+from keras_perf.trials.training.running import RunningTraining, TrainFunctions
 from keras_perf.trials.training.setup import Setup
 
 CLEARLY_SLOWER = 0.97
@@ -41,7 +42,6 @@ class Trier:
 
     Attributes:
         batch_ms: milliseconds of a batch of the input as it is.
-        step_s: seconds of an execution of the training as it is.
         making: learns what it takes to make a train function.
         not_tried: what could not be measured, and why.
     """
@@ -52,9 +52,9 @@ class Trier:
     progress: Progress
     clock: Callable[[], float] = time.perf_counter
     batch_ms: float = 0.0
-    step_s: float = 0.0
     making: Making = field(default_factory=Making)
     not_tried: list[NotTried] = field(default_factory=list)
+    _slices_s: list[float] = field(default_factory=list)
 
     def say(self, what: str) -> None:
         """What is tried from now on."""
@@ -67,7 +67,7 @@ class Trier:
     @property
     def least_pair_s(self) -> float:
         """Seconds of the shortest measurement of a pair, which settles before."""
-        return (1 + 2 * LEAST_SLICES) * slice_s(self.step_s)
+        return (1 + 2 * LEAST_SLICES) * self._slice_s
 
     def too_long(self, change: TrainingChange, on: Setup, left_s: float) -> str:
         """Why it is not begun; "" where it fits into what is left, its compiling included."""
@@ -75,7 +75,7 @@ class Trier:
         compiled = on.jit_compile if change.jit_compile is None else change.jit_compile
         if change.traces or (compiled and change.new_shapes):
             needed_s += self.making.takes_s(compiled=compiled)
-        if needed_s <= left_s:
+        if needed_s < left_s:
             return ""
         return (
             f"it takes about {needed_s:.0f} s, and {max(0.0, left_s):.0f} s are left for it: "
@@ -127,14 +127,28 @@ class Trier:
                 shared.enter_context(one.feed.held())
             self.settle(other)
             # Slices that have begun are finished.
-            seconds = min(seconds, self.budget.left_s - 2 * slice_s(self.step_s))
+            seconds = min(seconds, self.budget.left_s - 2 * self._slice_s)
             return in_turn(
-                one.step_ms,
-                other.step_ms,
+                self._timed(one),
+                self._timed(other),
                 seconds=seconds,
                 hopeless=CLEARLY_SLOWER,
                 clock=self.clock,
             )
+
+    @property
+    def _slice_s(self) -> float:
+        """Seconds of a slice, with what comes before it."""
+        return median(self._slices_s) if self._slices_s else 0.0
+
+    def _timed(self, training: RunningTraining) -> Slice:
+        def step_ms() -> float:
+            begin = self.clock()
+            found = training.step_ms()
+            self._slices_s.append(self.clock() - begin)
+            return found
+
+        return step_ms
 
     def settle(self, training: RunningTraining) -> None:
         """Until it goes its usual way; what making it took is learned."""
