@@ -1,4 +1,10 @@
-"""A model of a training step, to predict what a change buys."""
+"""A model of a training step, to predict what a change buys.
+
+What was tried uses no constant of this module: `StepModel.faster` takes the trial's gain. They are
+for a training on which nothing was tried, which is the usual one, and for what no trial can follow
+(a callback's own code, another input). All are from two-core machines; on another one a trial is
+the better answer.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +32,18 @@ MOST_OUTSIDE = 0.5
 
 MOSTLY_WAITING = 0.5
 """A pipeline that waits for more than this share of its time can use more threads than cores."""
+
+BUSY_THREADS, OPTIMISTIC_THREADS = 0.8, 0.15
+"""Threads' worth of work that a thread does where training keeps the cores busy, and how far off
+that may be: of nineteen programs with known bottlenecks. Where cores are idle it is a whole one."""
+
+LESS_UNDISTURBED = 0.25, 0.25
+"""By how much of the share that becomes free the quickest steps are quicker still, and how far off
+that may be: see `with_less_work`."""
+
+AFTER_WORK, AFTER_WAITING, OPTIMISTIC_PAUSE = 0.25, 0.15, 0.2
+"""By how much a step is quicker without long pauses of work or of waiting, and how far off that may
+be: see `awake`."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +152,8 @@ class StepModel:
 
         All of the pool's where they mostly wait; where they compute, all cores if these are idle.
         """
-        share = min(1.0, 0.8 + 0.2 * self.idle_share + 0.15 * optimism)
+        idle = (1 - BUSY_THREADS) * self.idle_share
+        share = min(1.0, BUSY_THREADS + idle + OPTIMISTIC_THREADS * optimism)
         most = self.pool
         if self.waiting_share <= MOSTLY_WAITING:
             most = min(self.pool, self.cores)
@@ -174,7 +193,8 @@ class StepModel:
             freed = min(1.0, saved / self.step_ms / self.cores)
             left = 1 - freed * (3 + optimism) / 4
             if self.undisturbed_ms is not None and inside:
-                alone = 1 - freed * (0.25 + 0.25 * optimism)
+                less, apart = LESS_UNDISTURBED
+                alone = 1 - freed * (less + apart * optimism)
                 quickest = min(1.0, self.undisturbed_ms / inside * alone)
                 left = 1 - gone * (1 - quickest) * self._crowded
             if inside and not (self.python and optimism > 0):
@@ -262,7 +282,8 @@ class StepModel:
         if self.on_gpu or self.without_pauses or not inside_ms:
             return self
         over = (shorter_pause_ms - SHORT_PAUSE_MS) / (LONG_PAUSE_MS - SHORT_PAUSE_MS)
-        faster = max(0.0, (0.15 if waited else 0.25) + 0.2 * optimism) * min(1.0, max(0.0, over))
+        faster = (AFTER_WAITING if waited else AFTER_WORK) + OPTIMISTIC_PAUSE * optimism
+        faster = max(0.0, faster) * min(1.0, max(0.0, over))
         most_ms = MOST_OF_A_PAUSE * (1 + optimism / 2) * max(0.0, shorter_pause_ms)
         saved_ms = min(faster * inside_ms, most_ms)
         awake = self.with_rest(dict.fromkeys(INSIDE, 1 - saved_ms / inside_ms))
