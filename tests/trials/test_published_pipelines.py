@@ -34,6 +34,28 @@ def examples(folder):
     return read.map(lambda each: tf.io.parse_single_example(each, wanted)).batch(2)
 
 
+def whole_files(folder):
+    """Listed in an order of their own, each read and taken apart."""
+    for number in range(4):
+        (folder / f"{number}.bin").write_bytes(bytes([number] * 3))
+    files = tf.data.Dataset.list_files(str(folder / "*.bin"), shuffle=True, seed=2)
+
+    def read(name):
+        return tf.ensure_shape(tf.io.decode_raw(tf.io.read_file(name), tf.uint8), (3,)), name
+
+    return files.map(read).batch(2)
+
+
+def texts(folder):
+    for label in ("a", "b"):
+        (folder / label).mkdir()
+        for number in range(3):
+            (folder / label / f"{number}.txt").write_text("b a " * number)
+    layer = keras.layers.TextVectorization(9, output_sequence_length=3, vocabulary=["a", "b"])
+    read = keras.utils.text_dataset_from_directory(folder, batch_size=2, seed=1, verbose=False)
+    return read.map(lambda text, label: (layer(text), label))
+
+
 def lines(folder):
     file = folder / "lines.csv"
     file.write_text("price,number,word\n" + "".join(f"{i}.5,{i},w{i}\n" for i in range(9)))
@@ -97,6 +119,21 @@ def chosen(_):
     return tf.data.Dataset.choose_from_datasets(both, tf.data.Dataset.range(2).repeat(5)).batch(2)
 
 
+def with_seeds(_):
+    """A seed for each element, a shuffle with one, and numbers that are drawn with them."""
+    seeds = tf.data.Dataset.counter(step=3).take(9)
+
+    def draw(seed, x):
+        return tf.cast(x, tf.float32) + tf.random.stateless_uniform((2,), [seed, seed])
+
+    return tf.data.Dataset.zip(seeds, numbers(9)).shuffle(4, seed=5).map(draw).batch(2)
+
+
+def drawn_in_turn(_):
+    """Augmented by numbers of which each call takes the next."""
+    return numbers().map(lambda x: tf.cast(x, tf.float32) * tf.random.uniform((), seed=4)).batch(3)
+
+
 def windows(_):
     return (
         numbers()
@@ -108,6 +145,10 @@ def windows(_):
 
 
 KINDS = {
+    "whole files": whole_files,
+    "a directory of texts": texts,
+    "seeds": with_seeds,
+    "numbers drawn in turn": drawn_in_turn,
     "records, interleaved": examples,
     "lines of CSV": lines,
     "a generator": generated,
