@@ -182,7 +182,9 @@ def main() -> None:
         put_together=len(put),
         within_5_pct=sum(abs(each["off_by_pct"]) <= CLOSE_PCT for each in put),
         interval_holds=sum(each["low"] <= each["fit"] <= each["high"] for each in put),
-        fit_known=sum(100 * (each["fit_high"] / each["fit_low"] - 1) <= 2 * CLOSE_PCT for each in put),
+        fit_known=sum(
+            100 * (each["fit_high"] / each["fit_low"] - 1) <= 2 * CLOSE_PCT for each in put
+        ),
     )
     result.keep(file, programs=rows, sums=sums)
 

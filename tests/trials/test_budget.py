@@ -86,8 +86,8 @@ def batches():
     return tf.data.Dataset.from_tensors((tf.zeros(8), tf.zeros(1))).repeat(64).batch(8)
 
 
-@pytest.mark.parametrize("trace_s", [0.0, 0.7, 2.0, 6.0, 14.0])
-@pytest.mark.parametrize("execution_s", [0.001, 0.1, 0.4])
+@pytest.mark.parametrize("trace_s", [0.0, 2.0, 14.0])
+@pytest.mark.parametrize("execution_s", [0.001, 0.4])
 @pytest.mark.parametrize("gains", [{}, {"calls": 3.0, "jit_compile": 2.0, "collector_rests": 1.5}])
 def test_trials_end_in_time(monkeypatch, trace_s, execution_s, gains):
     machine = Machine(trace_s, execution_s, gains)
