@@ -1,22 +1,23 @@
-"""A model of a training step, to predict what a change buys.
-
-What was tried uses no constant of this module: `StepModel.faster` takes the trial's gain. They are
-for a training on which nothing was tried, which is the usual one, and for what no trial can follow
-(a callback's own code, another input). All are from two-core machines; on another one a trial is
-the better answer.
-"""
+"""A model of a training step, to predict what a change buys."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-SHORT_PAUSE_MS, LONG_PAUSE_MS = 2.0, 5.0
-"""After pauses as short as the one between steps a CPU computes as quickly as without any; after
-longer ones than the other no more slowly than after those."""
-
-MOST_OF_A_PAUSE = 0.3
-"""A step saves at most so much of a pause that is gone; a fifth was the most that one did."""
+from keras_perf.advise.fitted import (
+    AFTER_WAITING,
+    AFTER_WORK,
+    BUSY_THREADS,
+    CROWDED,
+    LESS_UNDISTURBED,
+    LONG_PAUSE_MS,
+    MOST_OF_A_PAUSE,
+    MOST_OUTSIDE,
+    OPTIMISTIC_PAUSE,
+    OPTIMISTIC_THREADS,
+    SHORT_PAUSE_MS,
+)
 
 INSIDE = ("compute", "dispatch")
 """Parts of the rest that the train function takes."""
@@ -24,26 +25,8 @@ INSIDE = ("compute", "dispatch")
 OUTSIDE = ("callbacks", "other_host")
 """Parts of the rest that lie between two executions."""
 
-CROWDED = 0.7
-"""Of the cores' time: what a pipeline kept busy whose end made computing faster."""
-
-MOST_OUTSIDE = 0.5
-"""Of a step as it was tried; where callbacks took more, they take less then, too."""
-
 MOSTLY_WAITING = 0.5
 """A pipeline that waits for more than this share of its time can use more threads than cores."""
-
-BUSY_THREADS, OPTIMISTIC_THREADS = 0.8, 0.15
-"""Threads' worth of work that a thread does where training keeps the cores busy, and how far off
-that may be: of nineteen programs with known bottlenecks. Where cores are idle it is a whole one."""
-
-LESS_UNDISTURBED = 0.25, 0.25
-"""By how much of the share that becomes free the quickest steps are quicker still, and how far off
-that may be: see `with_less_work`."""
-
-AFTER_WORK, AFTER_WAITING, OPTIMISTIC_PAUSE = 0.25, 0.15, 0.2
-"""By how much a step is quicker without long pauses of work or of waiting, and how far off that may
-be: see `awake`."""
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,8 @@ def copies():
 
 data = programs.dataset(60)
 before = copies()
-without = ["enable-xla", "larger-batch", "prefetch", "private-threadpool", "parallel-map"]
+of_input = ["prefetch", "private-threadpool", "parallel-map", "batch-before-map", "cache"]
+without = ["enable-xla", "larger-batch", *of_input]
 tried = tried_advice(network, data, budget_s=120.0, without=without).trials
 assert "tune-gc" in {each.id for each in tried.changes}, tried
 (why,) = (each.why for each in tried.not_tried if each.id == "raise-steps-per-execution")

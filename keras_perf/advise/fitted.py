@@ -1,0 +1,32 @@
+"""What the model of a step takes from trainings that were measured, on machines of two cores.
+
+`StepModel.faster`, which takes a trial's gain, uses MOST_OUTSIDE and nothing else of it. The rest
+is for a training on which nothing was tried, which is the usual one, and for what no trial can
+follow (a callback's own code, another input): no trial makes any of it superfluous. On another
+machine a trial is the better answer.
+"""
+
+SHORT_PAUSE_MS, LONG_PAUSE_MS = 2.0, 5.0
+"""After pauses as short as the one between steps a CPU computes as quickly as without any; after
+longer ones than the other no more slowly than after those."""
+
+MOST_OF_A_PAUSE = 0.3
+"""A step saves at most so much of a pause that is gone; a fifth was the most that one did."""
+
+CROWDED = 0.7
+"""Of the cores' time: what a pipeline kept busy whose end made computing faster."""
+
+MOST_OUTSIDE = 0.5
+"""Of a step as it was tried; where callbacks took more, they take less then, too."""
+
+BUSY_THREADS, OPTIMISTIC_THREADS = 0.8, 0.15
+"""Threads' worth of work that a thread does where training keeps the cores busy, and how far off
+that may be: of nineteen programs with known bottlenecks. Where cores are idle it is a whole one."""
+
+LESS_UNDISTURBED = 0.25, 0.25
+"""By how much of the share that becomes free the quickest steps are quicker still, and how far off
+that may be: see `with_less_work`."""
+
+AFTER_WORK, AFTER_WAITING, OPTIMISTIC_PAUSE = 0.25, 0.15, 0.2
+"""By how much a step is quicker without long pauses of work or of waiting, and how far off that may
+be: see `awake`."""
