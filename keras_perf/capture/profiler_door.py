@@ -20,15 +20,15 @@ class CaptureError(RuntimeError):
     """A capture could not be started or saved; the message says why."""
 
 
-class _Level(int):
-    """A tracer level that survives `ProfilerOptions`.
+class _Number(int):
+    """An option's number that survives `ProfilerOptions`.
 
-    TensorFlow 2.20 and 2.21 turn ints into bools on the way to the tracer and then ignore the
-    options; an int whose truth cannot be told gets through unharmed on all versions.
+    TensorFlow 2.20 and 2.21 turn ints and None into bools on the way to the tracer, warn, and
+    ignore the options; an int whose truth cannot be told gets through unharmed on all versions.
     """
 
     def __bool__(self) -> bool:
-        raise TypeError("a tracer level has no truth value")
+        raise TypeError("an option's number has no truth value")
 
 
 class _Session(NamedTuple):
@@ -72,7 +72,10 @@ def start(log_dir: str) -> None:
 
 def _start(staging: str) -> None:
     options = tf.profiler.experimental.ProfilerOptions(
-        host_tracer_level=_Level(2), python_tracer_level=_Level(0), device_tracer_level=_Level(1)
+        host_tracer_level=_Number(2),
+        python_tracer_level=_Number(0),
+        device_tracer_level=_Number(1),
+        delay_ms=_Number(0),
     )
     try:
         unwarned(tf.profiler.experimental.start, staging, options)
