@@ -42,7 +42,7 @@ class Shown:
 
     def at(self, share, y=220):
         box = self.canvas.bounding_box()
-        return box["x"] + 56 + share * (box["width"] - 66), box["y"] + y
+        return box["x"] + 52 + share * (box["width"] - 52), box["y"] + y
 
     def drag(self, begin, end):
         self.page.mouse.move(*self.at(begin))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from keras_perf.report.page.plots import COMMUNICATION
 from keras_perf.showing.colours import PART_COLOURS
+
+COMMUNICATION = "#8a6fc9"
+"""Of what several workers exchange; elsewhere it lies inside compute."""
 
 _NAMED = {**PART_COLOURS, "communication": COMMUNICATION}
 _COLOURS = "\n".join(f"  --{part}: {colour};" for part, colour in _NAMED.items())
@@ -142,7 +144,6 @@ svg { display: block; overflow: visible; color: var(--ink); }
 .plot .area { stroke: var(--card); stroke-width: 1; vector-effect: non-scaling-stroke; }
 .plot .band { opacity: .25; }
 .plot .line { fill: none; stroke-width: 1.8; vector-effect: non-scaling-stroke; }
-.plot .stem { stroke-width: 1; opacity: .5; }
 .plot .mark { overflow: visible; }
 .glyph { width: 12px; height: 12px; flex: none; }
 .keys { display: flex; flex-wrap: wrap; gap: 2px 16px; margin: 0 0 8px 52px; font-size: 13px; }

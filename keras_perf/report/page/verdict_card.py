@@ -6,6 +6,7 @@ from xml.etree.ElementTree import Element
 
 from keras_perf.analyse.summary import ENOUGH_STEPS
 from keras_perf.records.figures import figure, in_ms, in_percent
+from keras_perf.records.interval import part_name
 from keras_perf.report.page.html import element
 from keras_perf.report.page.meanings import with_meaning
 from keras_perf.report.page.step_parts import colour_of, stack
@@ -82,9 +83,7 @@ def _bar(report: RunReport) -> list[Element]:
     labels = [
         element(
             "span",
-            f"{part.replace('_', ' ')} {in_percent(ms / step_ms)}"
-            if ms >= LABELLED * step_ms
-            else "",
+            f"{part_name(part)} {in_percent(ms / step_ms)}" if ms >= LABELLED * step_ms else "",
             style=f"width: {ms / step_ms:.3%}",
         )
         for part, ms in report.parts.items()

@@ -9,8 +9,10 @@ from keras_perf.analyse.stage_paces import shown_paces
 from keras_perf.analyse.start_up import StartUpTime, start_up_time
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import in_percent
+from keras_perf.records.interval import part_name
 from keras_perf.records.run.devices.device_memory import DeviceMemory
 from keras_perf.records.run.inference import Inference
+from keras_perf.records.run.outlier import cause_name
 
 Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]
 """Title, header, rows."""
@@ -66,7 +68,7 @@ def measured_tables(summary: Summary) -> Iterator[Table]:
     if totals := summary.facts.outliers.event_totals:
         rows = [
             [
-                " ".join(dict.fromkeys(filter(None, (total.cause, total.owner)))),
+                " ".join(dict.fromkeys(filter(None, (cause_name(total.cause), total.owner)))),
                 str(total.count),
                 f"{total.total_ms:.1f}",
             ]
@@ -102,7 +104,7 @@ def _figure(ms: float | None) -> str:
 _INFERENCE_PARTS = ("input_wait", "compute", "dispatch", "callbacks", "compile")
 _INFERENCE_HEADER = (
     *("", "calls", "batches", "ms"),
-    *(part.replace("_", " ") for part in _INFERENCE_PARTS),
+    *map(part_name, _INFERENCE_PARTS),
     *("other", "examples/s"),
 )
 
