@@ -6,7 +6,9 @@ from xml.etree.ElementTree import Element
 
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.records.interval import part_name
+from keras_perf.report.page.batch_sizes_card import batch_sizes_card
 from keras_perf.report.page.html import card, element, table
+from keras_perf.report.page.learning_rates_card import learning_rates_card
 from keras_perf.report.page.machine_card import machine_card
 from keras_perf.report.page.meanings import with_meaning
 from keras_perf.report.page.measured_cards import (
@@ -42,6 +44,8 @@ def run_cards(report: RunReport, name: str) -> list[Element]:
         machine_card(report),
         trials_card(report),
         steps_curve_card(report),
+        batch_sizes_card(report),
+        learning_rates_card(report),
         owners_card(report),
         inference_card(report),
         efficiency_card(report),

@@ -13,6 +13,7 @@ from keras_perf.records.interval import part_name
 from keras_perf.records.run.devices.device_memory import DeviceMemory
 from keras_perf.records.run.inference import Inference
 from keras_perf.records.run.outlier import cause_name
+from keras_perf.report.text.batch_sizes_table import BATCH_SIZES, HEADER, batch_size_rows
 
 Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]
 """Title, header, rows."""
@@ -75,6 +76,8 @@ def measured_tables(summary: Summary) -> Iterator[Table]:
             for total in totals[:SHOWN_EVENTS]
         ]
         yield EVENTS, ["cause", "times", "longer by, ms"], rows
+    if (sizes := summary.facts.batch_sizes) is not None:
+        yield BATCH_SIZES, HEADER, [*batch_size_rows(sizes)]
     if (spent := start_up_time(summary)) is not None:
         yield START_UP, ["what", "s"], _start_up(spent)
 
