@@ -4,7 +4,7 @@
 
 import { made } from "./elements.js";
 import { drawn } from "./timeline_drawing.js";
-import { followKeys, followMouse } from "./timeline_moves.js";
+import { columnAt, followKeys, followMouse } from "./timeline_moves.js";
 import { hide, legendOf, tellAt } from "./timeline_telling.js";
 
 const PIXELS_A_COLUMN = 2;
@@ -102,11 +102,21 @@ class Timeline {
     this.asking = new AbortController();
     const columns = Math.ceil((this.canvas.clientWidth || 800) / PIXELS_A_COLUMN);
     try {
-      this.data = await this.steps(this.range, columns, this.asking.signal);
+      this.take(await this.steps(this.range, columns, this.asking.signal));
       this.draw();
     } catch (error) {
       if (error.name !== "AbortError") this.said.textContent = `The steps cannot be shown: ${error.message}`;
     }
+  }
+
+  // The columns are others; the mouse stays where it is.
+  take(data) {
+    if (this.cursor?.kind === "column") {
+      const place = columnAt(data.columns, this.data.columns.end[this.cursor.place]);
+      if (place === null) hide(this);
+      else this.cursor.place = place;
+    }
+    this.data = data;
   }
 
   draw() {
