@@ -51,7 +51,9 @@ class Fit:
         """All scalars as they are in the file, with the columns of `load_scalars`."""
         scalars = self._read.scalars
         run = pd.Categorical.from_codes([0] * len(scalars), categories=pd.Index([self.run]))
-        return pd.DataFrame({"run": run, **{name: scalars[name] for name in scalars}})
+        logged = scalars.copy(deep=False)
+        logged.insert(0, "run", pd.Series(run, index=scalars.index))
+        return logged
 
     @cached_property
     def scalars(self) -> pd.DataFrame:
