@@ -39,7 +39,7 @@ def tensorboard(logs):
 
 
 class Shown:
-    """A run's timeline, and where its steps are on the screen; it may lie in a frame of the page."""
+    """A run's timeline, and where its steps are on the screen; it may lie in a frame."""
 
     def __init__(self, page, within=None):
         self.page, within = page, within or page

@@ -14,8 +14,8 @@ MARKED = {
 }
 """What a marked point is → its colour and shape."""
 
-APART = 7.0
-"""Percent of the width that the labels below are apart at least."""
+APART = 16.0
+"""Percent of the width that the labels below are apart at least, on a telephone too."""
 
 
 def curve_keys(marked: Iterable[str]) -> Element:
@@ -60,9 +60,9 @@ def curve_plot(
 
 
 def _labels(over: Axis, numbers: Iterable[int]) -> list[tuple[float, str]]:
-    """Those that do not lie on each other."""
+    """The largest, and those that do not lie on each other."""
     shown: list[tuple[float, str]] = []
-    for number in sorted(numbers):
-        if not shown or over.percent(number) - over.percent(shown[-1][0]) >= APART:
+    for number in sorted(numbers, reverse=True):
+        if not shown or over.percent(shown[-1][0]) - over.percent(number) >= APART:
             shown.append((float(number), f"{number:,}"))
     return shown

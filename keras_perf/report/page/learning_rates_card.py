@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import takewhile
 from xml.etree.ElementTree import Element
 
 from keras_perf.records.run.tried.learning_rates import LearningRates
@@ -25,15 +26,13 @@ def learning_rates_card(report: RunReport) -> Element | None:
 
 def _drawn(found: LearningRates) -> Element:
     rates, losses = found.learning_rates, found.smoothed_losses
-    # The step that diverged would flatten all others.
-    usual = losses[:-1] if found.diverged else losses
-    room = 0.1 * (max(usual) - min(usual)) or 1.0
+    # What follows the least, and may rise a hundredfold, would flatten all before.
+    usual = losses[: losses.index(min(losses)) + 1]
+    room = 0.2 * (max(usual) - min(usual)) or 1.0
     over = Axis(rates[0], rates[-1], logarithmic=True)
     up = Axis(min(usual) - room, max(usual) + room)
-    points = [
-        (over.percent(rate), min(100.0, up.percent(loss)))
-        for rate, loss in zip(rates, losses, strict=False)
-    ]
+    pairs = takewhile(lambda pair: pair[1] <= up.last, zip(rates, losses, strict=False))
+    points = [(over.percent(rate), up.percent(loss)) for rate, loss in pairs]
     shapes = [stretched(line(points, COLOUR))]
     if found.suggestion is not None:
         x = over.percent(found.suggestion)

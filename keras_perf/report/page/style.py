@@ -172,6 +172,7 @@ figure .keys + .plot { margin-top: 12px; }
 .graph .head { fill: var(--quiet); }
 .stack-labels { display: flex; margin-top: 4px; font-size: 13px; }
 .stack-labels span { overflow: hidden; white-space: nowrap; text-overflow: ellipsis; }
+.stack-labels .short { visibility: hidden; }
 .verdict .stack { margin-top: 20px; }
 .state {
   margin: 0 0 14px; padding: 8px 12px; border: 1px solid var(--line); border-left: 4px solid;
@@ -213,12 +214,17 @@ details[open] summary { margin-bottom: 12px; }
   .advice pre:has(.copy) { padding-top: 42px; }
   .gain { flex: 0 1 auto; border-radius: 12px; }
   span.bars { min-width: 80px; }
-  .stack-labels span { white-space: normal; }
+  .stack-labels { flex-wrap: wrap; gap: 2px 16px; }
+  .stack-labels span { width: auto !important; visibility: visible !important; }
+  .stack-labels span::before {
+    content: ""; display: inline-block; width: 11px; height: 11px; margin-right: 6px;
+    border-radius: 3px; background: var(--part);
+  }
   .keys, .lane-head { margin-left: 0; }
   .plot { grid-template-columns: 34px minmax(0, 1fr); }
   table:not(.words) :is(td, thead th):not(:first-child) { white-space: nowrap; }
   table.events :is(td, thead th):nth-child(4) { min-width: 230px; white-space: normal; }
-  table tbody th { min-width: 136px; }
+  table tbody th { min-width: 136px; overflow-wrap: anywhere; }
   th, td { padding-inline: 5px; }
   .graph.wide { display: none; }
   table.words { min-width: 720px; }
