@@ -148,9 +148,9 @@ def line(points: Iterable[tuple[float, float]], colour: str) -> Element:
     return element("path", class_="line", d=_path(points), style=f"stroke: {colour}")
 
 
-def area(points: Iterable[tuple[float, float]], colour: str, class_: str = "area") -> Element:
+def band(points: Iterable[tuple[float, float]], colour: str) -> Element:
     """What lies between points in percent of width and height."""
-    return element("path", class_=class_, d=f"{_path(points)}z", style=f"fill: {colour}")
+    return element("path", class_="band", d=f"{_path(points)}z", style=f"fill: {colour}")
 
 
 def _path(points: Iterable[tuple[float, float]]) -> str:
@@ -158,11 +158,11 @@ def _path(points: Iterable[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{x:.2f} {y:.2f}" for x, y in placed)
 
 
-def keys(named: Iterable[tuple[str, str, str]], before: str = "") -> Element:
+def keys(named: Iterable[tuple[str, str, str]]) -> Element:
     """What colours and shapes stand for: name, colour, shape of each."""
     shown = []
     for name, colour, shape in named:
         path = element("path", d=MARKS[shape], style=f"fill: {colour}")
         glyph = element("svg", path, class_="glyph", viewBox="-6 -6 12 12", aria_hidden="true")
         shown.append(element("span", glyph, name))
-    return element("div", before, *shown, class_="keys")
+    return element("div", *shown, class_="keys")

@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 import pandas as pd
 
-from keras_perf.report.page.drawing import Axis, area, line, mark, plot, stretched
+from keras_perf.report.page.drawing import Axis, band, line, mark, plot, stretched
 
 SILENT_TIMES = 4.0
 """Where two points lie so many times as far apart as usual, no line joins them."""
@@ -50,7 +50,7 @@ def lane_plot(
     if around is not None:
         low, high = (_thinned(*each) for each in zip(around, ("min", "max"), strict=True))
         outline = [*_points(high, over, up), *reversed([*_points(low, over, up)])]
-        shapes.append(area(outline, "var(--compute)", "band"))
+        shapes.append(band(outline, "var(--compute)"))
     for stretch in _unbroken(values):
         shapes.append(line(_points(stretch, over, up), "var(--compute)"))
     drawn = [stretched(*shapes)]

@@ -141,7 +141,6 @@ svg { display: block; overflow: visible; color: var(--ink); }
 .plot .steps .first { transform: none; }
 .plot .steps .last { transform: translateX(-100%); }
 .plot .grid { stroke: var(--line); }
-.plot .area { stroke: var(--card); stroke-width: 1; vector-effect: non-scaling-stroke; }
 .plot .band { opacity: .25; }
 .plot .line { fill: none; stroke-width: 1.8; vector-effect: non-scaling-stroke; }
 .plot .mark { overflow: visible; }
