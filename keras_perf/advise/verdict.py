@@ -18,6 +18,7 @@ from keras_perf.advise.step_model import INSIDE, StepModel
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
 from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
 from keras_perf.records.figures import in_ms, in_percent
+from keras_perf.records.interval import part_name
 
 SHORT_EXECUTION_MS = 5.0
 """Entering and leaving a train function costs up to about a millisecond: in a shorter execution it
@@ -215,7 +216,7 @@ def _because(verdict: str, gain: float, situation: Situation) -> str:
     else:
         names = parts_of(verdict, situation)
         spent = sum(summary.parts.get(name, 0.0) for name in names)
-        what = " and ".join(name.replace("_", " ") for name in names)
+        what = " and ".join(map(part_name, names))
         if verdict == "compile-bound" and summary.facts.input.shapes_differ:
             shared = " No more can be had: each length that is left still compiles once."
     without = "compiled" if verdict == "eager-bound" else "without"

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -14,6 +14,7 @@ from keras_perf.analyse.summary import Summary, summarize
 from keras_perf.files.any_path import AnyPath
 from keras_perf.read.file_content import FileContent, content_of
 from keras_perf.read.fits import Fit, fits_of
+from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.run_names import RUN, without_worker
 
 CLOCKS_APART_S = 600.0
@@ -47,13 +48,21 @@ class Training:
 
     def summary(self) -> Summary:
         """What the chief, or the only worker, measured, and beside it those that measured too."""
-        own = summarize(self.fit.scalars, self.fit.facts)
+        own = summarize(self.fit.scalars, self._facts)
         found = []
         for number, fit in sorted(self.workers.items()):
             one = own if fit is self.fit else summarize(fit.scalars, fit.facts)
             if one.steps:
                 found.append(one.as_worker(number))
         return replace(own, workers=tuple(found))
+
+    @property
+    def _facts(self) -> RunFacts:
+        """The fit's own, and what was tried last beside it."""
+        tried: dict[str, Any] = {}
+        for fit in self.fits:
+            tried |= fit.tried
+        return replace(self.fit.facts, **tried)
 
 
 def trainings(

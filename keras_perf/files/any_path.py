@@ -29,7 +29,11 @@ def beginning(path: AnyPath, most: int) -> bytes:
 def bytes_from(path: AnyPath, begin: int) -> bytes:
     """What is in a file from a place on."""
     if isinstance(path, RemotePath):
-        return path.read_bytes()[begin:]
+        try:
+            return path.read_from(begin)
+        except OSError:
+            # It has become shorter, and some file systems raise where it ended before.
+            return path.read_bytes()[begin:]
     with path.open("rb") as file:
         file.seek(begin)
         return file.read()

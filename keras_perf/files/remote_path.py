@@ -100,6 +100,17 @@ class RemotePath:
             content: bytes = file.read() if most is None else file.read(most)
         return content
 
+    def read_from(self, begin: int) -> bytes:
+        """What is in the file from a place on; what lies before it is not fetched."""
+        with os_errors(str(self)), self._files.GFile(str(self), "rb") as file:
+            if hasattr(file, "seek"):
+                file.seek(begin)
+            else:
+                # TensorBoard's own goes on where such a token says: S3's and fsspec's.
+                file.continuation_token = {"byte_offset": begin, "opaque_offset": begin}
+            content: bytes = file.read()
+        return content
+
     def write_bytes(self, content: bytes) -> None:
         """Writes the file, whole."""
         with os_errors(str(self)), self._files.GFile(str(self), "wb") as file:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import zlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import pandas as pd
 
@@ -17,7 +19,7 @@ from keras_perf.read.file_content import FileContent, content_of
 from keras_perf.read.left_out import warn_left_out
 from keras_perf.read.valid_scalars import valid_scalars
 from keras_perf.records.fit_identity import FIT_TAG, FitIdentity, sequence_of
-from keras_perf.records.metrics.all_metrics import STEP_MS, STEPS
+from keras_perf.records.metrics.all_metrics import CONTEXT_TAG, STEP_MS, STEPS
 from keras_perf.records.run.run_facts import RunFacts, from_json
 
 SHOWN = 3
@@ -34,12 +36,14 @@ class Fit:
         run: the path of its directory below the log directory.
         path: its file.
         identity: who wrote it.
+        tried: what a trial found, where the file is of one and not of a training.
         content_of: reads the file, or knows what it holds.
     """
 
     run: str
     path: AnyPath
     identity: FitIdentity
+    tried: Mapping[str, Any] = field(default_factory=dict)
     content_of: Callable[[AnyPath], FileContent] = content_of
 
     @cached_property
@@ -47,7 +51,9 @@ class Fit:
         """All scalars as they are in the file, with the columns of `load_scalars`."""
         scalars = self._read.scalars
         run = pd.Categorical.from_codes([0] * len(scalars), categories=pd.Index([self.run]))
-        return pd.DataFrame({"run": run, **{name: scalars[name] for name in scalars}})
+        logged = scalars.copy(deep=False)
+        logged.insert(0, "run", pd.Series(run, index=scalars.index))
+        return logged
 
     @cached_property
     def scalars(self) -> pd.DataFrame:
@@ -121,7 +127,7 @@ def fits_of(
     for run, paths in run_files(log_dir).items():
         for path in paths:
             try:
-                fit = Fit(run, path, _identity(path), content)
+                fit = Fit(run, path, *_beginning(path), content)
             except OSError as error:
                 refused.append(f"{path} cannot be read: {error.strerror}")
             else:
@@ -141,29 +147,35 @@ def _age(fit: Fit) -> tuple[int, float]:
     return sequence, started if sequence else 0.0
 
 
-def _identity(path: AnyPath) -> FitIdentity:
-    """As it is written; else what the name of the file tells."""
+def _beginning(path: AnyPath) -> tuple[FitIdentity, dict[str, Any]]:
+    """Who wrote it, and what a trial found: a file of a trial begins with it."""
+    identity, tried = None, {}
     for event in first_events(path):
         for value in event.summary.value:
             if value.tag == FIT_TAG and value.tensor.string_val:
-                known = FitIdentity.from_json(value.tensor.string_val[0])
-                if known is not None:
-                    return known
-    seconds, host, process = _told_by_name(path.name)
-    return FitIdentity(
-        id=f"{zlib.crc32(os.fsencode(path.name)):08x}",
-        sequence=sequence_of(path.name),
-        started=float(seconds),
-        host=host,
-        process=process,
-    )
+                identity = FitIdentity.from_json(value.tensor.string_val[0])
+            elif value.tag == CONTEXT_TAG and value.tensor.string_val:
+                tried = _tried(value.tensor.string_val[0])
+    return identity or _told_by_name(path.name), tried
 
 
-def _told_by_name(name: str) -> tuple[int, str, int]:
-    """Seconds, host and process; the host's name may have dots."""
+def _tried(written: bytes) -> dict[str, Any]:
+    try:
+        return from_json(json.loads(written))[0].tried_alone
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _told_by_name(name: str) -> FitIdentity:
+    """What the name of the file tells; the host's name may have dots."""
     words = name.removeprefix("events.out.tfevents.").split(".")
     numbers = [int(word) if word.isdecimal() and len(word) < 12 else 0 for word in words]
     host_ends = -3 if sequence_of(name) else -2
-    if len(words) < 2 - host_ends:
-        return numbers[0], "", 0
-    return numbers[0], ".".join(words[1:host_ends]), numbers[host_ends]
+    known = len(words) >= 2 - host_ends
+    return FitIdentity(
+        id=f"{zlib.crc32(os.fsencode(name)):08x}",
+        sequence=sequence_of(name),
+        started=float(numbers[0]),
+        host=".".join(words[1:host_ends]) if known else "",
+        process=numbers[host_ends] if known else 0,
+    )

@@ -9,6 +9,11 @@ PARTS = ("input_wait", "compute", "dispatch", "callbacks", "other_host", "compil
 """The parts that add up to a step, in the order in which they are shown."""
 
 
+def part_name(part: str) -> str:
+    """A part as a reader is shown it."""
+    return "other host work" if part == "other_host" else part.replace("_", " ")
+
+
 @dataclass(frozen=True, slots=True)
 class Interval:
     """Totals over consecutive reported steps; every `_ns` is a sum over the interval.

@@ -89,6 +89,8 @@ def _run(report: RunReport, first: RunReport) -> dict[str, Any]:
         "details": diagnosis.details,
         "inference": plain(report.summary.facts.inference),
         "predicts": plain(report.summary.facts.predicts),
+        "batch_sizes": plain(report.summary.facts.batch_sizes),
+        "learning_rates": plain(report.summary.facts.learning_rates),
         "stages": [plain(stage) for stage in report.stages],
         "events": [plain(event) for event in report.events],
     }

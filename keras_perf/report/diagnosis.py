@@ -220,6 +220,8 @@ def diagnosis_of(summary: Summary, rates: Rates = NO_RATES) -> Diagnosis:
         )
         if summary.facts.calls_only:
             why = "no training was measured here; the table shows what the calls took."
+        elif summary.facts.tried_alone and ended is None:
+            why = "no training was measured here; what was tried beside one is."
         one, of_calls = (1.0, 1.0, 1.0), tuple(inference_notes(summary))
         return Diagnosis("inconclusive", why, step, (), one, of_calls, summary, one, alerts)
     situation = situation_of(summary)

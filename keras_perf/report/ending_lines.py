@@ -6,6 +6,7 @@ import shlex
 
 from keras_perf.advise.gains import PARTS_OF
 from keras_perf.records.figures import in_ms, in_percent
+from keras_perf.records.interval import part_name
 from keras_perf.records.run.ending import How
 from keras_perf.records.visible import visible
 from keras_perf.report.diagnosis import Diagnosis
@@ -43,7 +44,7 @@ def in_short(diagnosis: Diagnosis) -> str:
     """The share of the part that the verdict is about; the explanation where it tells of more."""
     summary = diagnosis.summary
     names = _PARTS.get(diagnosis.verdict, ())
-    what = " and ".join(name.replace("_", " ") for name in names)
+    what = " and ".join(map(part_name, names))
     spent = sum(summary.parts.get(name, 0.0) for name in names)
     simple = diagnosis.explanation.startswith(f"{what}:") or diagnosis.verdict == "compute-bound"
     if not simple or not spent:

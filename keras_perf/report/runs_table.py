@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from keras_perf.records.interval import PARTS
+from keras_perf.records.interval import PARTS, part_name
 from keras_perf.report.run_report import RunReport
 from keras_perf.report.text.forms import Form, Markdown, Terminal
 
@@ -14,7 +14,7 @@ HEADER = (
     "run",
     "verdict",
     "step ms",
-    *(part.replace("_", " ") for part in PARTS),
+    *map(part_name, PARTS),
     "steps/s",
     "examples/s",
     "× the first",

@@ -9,7 +9,7 @@ import pandas as pd
 
 from keras_perf.analyse.part_means import Figures
 from keras_perf.analyse.resampling import bounds_of, resampled_means
-from keras_perf.records.interval import PARTS
+from keras_perf.records.interval import PARTS, part_name
 from keras_perf.report.diagnosis import Diagnosis
 
 UNKNOWN = float("nan")
@@ -24,7 +24,7 @@ LABELS = {
 
 def label_of(part: str) -> str:
     """A part as a reader is shown it."""
-    return LABELS.get(part, part.replace("_", " "))
+    return LABELS.get(part, part_name(part))
 
 
 def figure_of(ms: float) -> str:

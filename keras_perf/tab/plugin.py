@@ -7,9 +7,10 @@ import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.resources import files
+from importlib.resources.abc import Traversable
+from itertools import chain
 from pathlib import PurePosixPath
 from typing import Any
-from xml.etree.ElementTree import Element
 
 from tensorboard.plugins import base_plugin
 from werkzeug import wrappers
@@ -17,11 +18,10 @@ from werkzeug import wrappers
 from keras_perf.report.page.html import document_part
 from keras_perf.report.page.page import page_content, side_by_side
 from keras_perf.report.page.style import STYLE
+from keras_perf.report.page.timeline import MOST_COLUMNS
 from keras_perf.report.run_report import RunReport
 from keras_perf.tab.log_dirs import log_dirs
 from keras_perf.tab.shown_runs import ShownRuns, UnknownRunError
-from keras_perf.tab.timeline import MOST_COLUMNS
-from keras_perf.tab.timeline_card import timeline_card
 
 LOGGER = logging.getLogger(__name__)
 
@@ -34,7 +34,8 @@ KINDS = {".js": "text/javascript", ".css": "text/css"}
 MOST_STEPS = 2**53
 """No browser counts further."""
 
-_STATIC = files("keras_perf") / "tab" / "static"
+_STATIC = [files("keras_perf") / place / "static" for place in ("report/page", "tab")]
+"""What the HTML report has in it too, and what is the tab's own."""
 
 Answer = Callable[[wrappers.Request], wrappers.Response]
 
@@ -87,7 +88,7 @@ class PerformancePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         if not names:
             return _answer("run must name a run.", "text/plain", 400)
         try:
-            return _drawn(_page_of, [self._runs.report(name) for name in names])
+            return _drawn(page_content, [self._runs.report(name) for name in names])
         except UnknownRunError as error:
             return _answer(f"There is no run {error.args[0]!r} any more.", "text/plain", 404)
         except Exception as error:
@@ -112,7 +113,8 @@ class PerformancePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             return _answer("There is no such run that can be read.", "text/plain", 404)
         if not (-MOST_STEPS < first < last < MOST_STEPS and columns > 0):
             return _answer("from must be less than to, and columns above 0.", "text/plain", 400)
-        told = timeline.between(first, last, columns, read.trace_of)
+        trace_of = read.trace_of if read.of_tensorboard else None
+        told = timeline.between(first, last, columns, trace_of)
         return _answer(json.dumps(told), "application/json")
 
     def _table(self, request: wrappers.Request) -> wrappers.Response:
@@ -132,21 +134,17 @@ def _drawn(told: Callable[[Any], Any], reports: list[RunReport]) -> wrappers.Res
     return _answer(document_part(told(reports)), "text/html")
 
 
-def _page_of(reports: list[RunReport]) -> Element:
-    return page_content(reports, timeline_card)
-
-
 def _static_files() -> dict[str, Answer]:
-    """What lies in `static/`, each under its name."""
+    """What lies in `static/`, here and there, each under its name."""
     found: dict[str, Answer] = {}
-    for file in _STATIC.iterdir():
+    for file in chain.from_iterable(folder.iterdir() for folder in _STATIC):
         if kind := KINDS.get(PurePosixPath(file.name).suffix):
-            found[f"/{file.name}"] = partial(_static, file.name, kind)
+            found[f"/{file.name}"] = partial(_static, file, kind)
     return found
 
 
-def _static(name: str, kind: str, request: wrappers.Request) -> wrappers.Response:
-    return _answer((_STATIC / name).read_text(encoding="utf-8"), kind)
+def _static(file: Traversable, kind: str, request: wrappers.Request) -> wrappers.Response:
+    return _answer(file.read_text(encoding="utf-8"), kind)
 
 
 def _answer(text: str, kind: str, status: int = 200) -> wrappers.Response:

@@ -7,8 +7,8 @@ from functools import cached_property
 
 from keras_perf.files.any_path import AnyPath
 from keras_perf.records.run.capture import Capture
+from keras_perf.report.page.timeline import Timeline, timeline_of
 from keras_perf.report.run_report import RunReport
-from keras_perf.tab.timeline import Timeline, timeline_of
 
 TRACES = ("plugins", "profile")
 """Where the Profile tab looks, below a run's folder."""

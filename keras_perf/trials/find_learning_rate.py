@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import keras
@@ -10,6 +11,7 @@ import tensorflow as tf
 
 from keras_perf.records.arguments import require_int, require_number
 from keras_perf.trials.arguments import check_compiled, check_dataset
+from keras_perf.trials.kept_in_run import KeptInRun
 from keras_perf.trials.learning_rate.learning_rate_curve import (
     LearningRateCurve,
     curve_of,
@@ -34,6 +36,7 @@ def find_learning_rate(
     highest: float = 10.0,
     steps: int = 100,
     smoothing: float = 0.9,
+    log_dir: str | os.PathLike[str] | None = None,
 ) -> LearningRateCurve:
     """The learning rate at which the loss falls steepest while the rate grows.
 
@@ -65,12 +68,15 @@ def find_learning_rate(
         highest: rate of the last step.
         steps: steps of training at most.
         smoothing: weight of the past in the exponential mean, at least 0 and below 1.
+        log_dir: of the callbacks: the curve is written there, and the HTML page and TensorBoard's
+            Performance tab show it with the run. None writes nothing.
 
     Raises:
         TypeError: `dataset` is not a `tf.data.Dataset`, or a number is none.
         ValueError: the model is not compiled, runs eagerly, has a schedule as its learning rate, or
             logs no loss; the dataset is empty or not batched; or a number is out of its range.
         LookupError: the model makes a train function of its own.
+        OSError: `log_dir` cannot be written.
 
     What it cannot see: a rate that suits a later phase of training; warm-up or decay; a loss that
     drifts because the batches are sorted. State that a `train_step` keeps in Python is not put
@@ -82,6 +88,7 @@ def find_learning_rate(
     >>> model.optimizer.learning_rate = found.suggestion
     """
     _check(model, dataset, lowest, highest, steps, smoothing)
+    run = KeptInRun(log_dir)
     batches = own_copy(dataset)
     batch = next(iter(batches), None)
     if batch is None:
@@ -99,7 +106,9 @@ def find_learning_rate(
             losses.extend(train(rates[begin : begin + AT_ONCE]).tolist())
             if first_diverged(smoothed_losses(losses, smoothing)) is not None:
                 break
-    return curve_of(rates.tolist(), losses, smoothing)
+    curve = curve_of(rates.tolist(), losses, smoothing)
+    run.keep({"learning_rates": curve.record})
+    return curve
 
 
 def _check(

@@ -21,6 +21,7 @@ from keras_perf.trials.batch_sizes.handed_over import (
 )
 from keras_perf.trials.batch_sizes.memory_line import MemoryLine, memory_line
 from keras_perf.trials.batch_sizes.swept import BatchSizeSweep, TriedSize
+from keras_perf.trials.kept_in_run import KeptInRun
 from keras_perf.trials.measuring.rounds import examples_in
 from keras_perf.trials.rewriting.own_copy import own_copy
 from keras_perf.trials.train_functions.restored import build
@@ -40,6 +41,7 @@ def sweep_batch_size(
     memory_limit_mib: float | None = None,
     limit_s: float = 120.0,
     predict: bool = False,
+    log_dir: str | os.PathLike[str] | None = None,
 ) -> BatchSizeSweep:
     """Throughput, step time and peak memory of training, or of predicting, over batch sizes.
 
@@ -70,12 +72,15 @@ def sweep_batch_size(
         limit_s: seconds after which a process is ended.
         predict: for those who serve: steps are calls of `model.predict_on_batch`, and the model
             need not be compiled.
+        log_dir: of the callbacks: the result is written there, and the report, the HTML page and
+            TensorBoard show it with the run. None writes nothing.
 
     Raises:
         TypeError: `dataset` is not a `tf.data.Dataset`, or an argument is of the wrong type.
         ValueError: the model is not compiled, cannot be written or read, or is distributed; the
             dataset is empty or not batched; a number is out of its range; no size could be
             trained; or TensorFlow has taken the whole GPU for this process.
+        OSError: `log_dir` cannot be written.
 
     What it cannot see: how learning goes on with another batch size; memory that shows in longer
     training only; several devices. The further the predicted size lies from those tried, the less
@@ -90,6 +95,7 @@ def sweep_batch_size(
     >>> dataset = dataset.unbatch().batch(sweep.recommended)
     """
     require_bool("predict", predict)
+    run = KeptInRun(log_dir)
     _check(model, dataset, batch_sizes, seconds, memory_limit_mib, limit_s)
     if not predict:
         check_compiled(model)
@@ -108,7 +114,21 @@ def sweep_batch_size(
             limit_s=limit_s,
             predict=predict,
         )
-        return replace(_Sweep(measure, limit_s).run(sizes, present), predict=predict)
+        sweep = replace(_Sweep(measure, limit_s).run(sizes, present), predict=predict)
+    run.keep({"batch_sizes": sweep.record}, _scalars(sweep))
+    return sweep
+
+
+def _scalars(sweep: BatchSizeSweep) -> dict[int, dict[str, float]]:
+    """TensorBoard plots them over the batch size, in place of a step."""
+    return {
+        each.batch_size: {
+            "batch_size/step_time_ms": each.step_ms,
+            "batch_size/examples_per_sec": each.examples_per_sec,
+            "batch_size/peak_mib": each.peak_mib,
+        }
+        for each in sweep.trained
+    }
 
 
 def sizes_around(present: int) -> list[int]:

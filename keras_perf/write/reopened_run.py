@@ -37,10 +37,17 @@ class ReopenedRun:
         Raises:
             OSError, tensorflow.errors.OpError: the file cannot be written.
         """
-        now = self._clock()
         found = [string_event(step, CONTEXT_TAG, json.dumps(context, default=str), CONTEXT_PLUGIN)]
         if scalars:
             found.append(scalar_event(step, scalars))
+        self._append(found)
+
+    def scalars(self, step: int, scalars: Mapping[str, float]) -> None:
+        """Scalars at one step; raises as `write`."""
+        self._append([scalar_event(step, scalars)])
+
+    def _append(self, found: list[Event]) -> None:
+        now = self._clock()
         if not self._path:
             found = [*self._beginning(now), *found]
         with tf.io.gfile.GFile(self._path, "ab") as file:

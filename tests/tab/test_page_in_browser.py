@@ -95,6 +95,7 @@ def test_at_every_width_text_is_large_enough_and_inside(page, file, width):
     assert page.evaluate(OUTSIDE, [".plot span, figcaption, .lane-head span", width]) == []
     assert page.evaluate(OUTSIDE, ["caption span", width]) == []
     assert page.evaluate(A_WORD_A_LINE) == []
+    assert page.evaluate(CUT) == []
 
 
 TOO_SMALL = """() => [...document.querySelectorAll("main *")].filter(each =>
@@ -106,6 +107,10 @@ OUTSIDE = """([what, width]) => [...document.querySelectorAll(what)].filter(each
   const box = each.getBoundingClientRect();
   return box.width && (box.left < 0 || box.right > width);
 }).map(each => each.textContent)"""
+
+CUT = """() => [...document.querySelectorAll(".stack-labels span")].filter(each =>
+  getComputedStyle(each).visibility === "visible" && each.scrollWidth > each.clientWidth
+).map(each => each.textContent)"""
 
 A_WORD_A_LINE = """() => [...document.querySelectorAll("td, tbody th")].filter(each => {
   const text = document.createRange();

@@ -194,7 +194,7 @@ def test_what_the_browser_loads_is_there(tab, runs):
 
 def test_every_module_that_is_imported_is_there_and_none_runs_text(tab, runs):
     ask = tab(runs("a"))
-    modules, read = ["/index.js"], {}
+    modules, read = ["/index.js", "/file.js"], {}
     while modules:
         module = modules.pop()
         answer = ask(module)

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from keras_perf.records.run.outlier import Cause
 from keras_perf.records.run_names import RUN
-from keras_perf.report.page.plots import CAUSE_MARKS
-from keras_perf.tab import shown_runs, timeline
-from keras_perf.tab.timeline import Timeline
+from keras_perf.report.page import timeline
+from keras_perf.report.page.timeline import CAUSE_MARKS, Timeline
+from keras_perf.tab import shown_runs
 from keras_perf.write.run_writer import RunWriter
 
 SCHEMA = json.loads((Path(__file__).parent / "steps_schema.json").read_text())
@@ -99,7 +99,7 @@ def test_of_many_steps_the_longest_stays_to_be_seen(steps):
 def test_outliers_and_captures_have_causes_owners_and_traces(steps):
     told = steps()
     first, second, third = told["outliers"]
-    assert (first["step"], first["cause"], first["owner"]) == (45, "input-stall", "Map")
+    assert (first["step"], first["cause"], first["owner"]) == (45, "input stall", "Map")
     assert first["trace"] == f"a/{RUN}/{TRACED}"
     # The run's record holds the worst; others are known by what was logged.
     assert (second["step"], second["cause"], second["usual_ms"]) == (600, "retrace", None)

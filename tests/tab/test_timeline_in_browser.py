@@ -1,10 +1,14 @@
 """The timeline of the Performance tab, in a browser."""
 
+import re
+
 import pytest
 from browsing import TAB, tensorboard_on
 from test_steps import CONTEXT, TRACED, capture, outlier, write_run
 
 from keras_perf.records.run_names import RUN
+from keras_perf.report.page.page import page_html
+from keras_perf.report.run_report import run_reports
 
 pytestmark = pytest.mark.xdist_group("a browser")
 
@@ -13,7 +17,7 @@ NASTY = "<img src=x onerror=alert(1)>"
 
 
 @pytest.fixture(scope="module")
-def tensorboard(tmp_path_factory):
+def logs(tmp_path_factory):
     logs = tmp_path_factory.mktemp("logs")
     context = {
         "events": [outlier(7_705, 900.0), outlier(30_000, 90.0, "callback", NASTY)],
@@ -25,24 +29,29 @@ def tensorboard(tmp_path_factory):
         write_run(logs / "a", intervals=LAST // 10, long_at=(771,))
         write_run(logs / "b", intervals=20)
     (logs / "a" / RUN / "plugins" / "profile" / TRACED).mkdir(parents=True)
+    return logs
+
+
+@pytest.fixture(scope="module")
+def tensorboard(logs):
     with tensorboard_on(logs, tensorflow=False) as address:
         yield address
 
 
 class Shown:
-    """A run's timeline, and where its steps are on the screen."""
+    """A run's timeline, and where its steps are on the screen; it may lie in a frame."""
 
-    def __init__(self, page):
-        self.page = page
-        self.canvas = page.locator(".timeline-canvas")
-        self.told = page.locator(".timeline-told")
-        self.said = page.locator(".timeline > .quiet")
+    def __init__(self, page, within=None):
+        self.page, within = page, within or page
+        self.canvas = within.locator(".timeline-canvas")
+        self.told = within.locator(".timeline-told")
+        self.said = within.locator(".timeline > .quiet")
         self.canvas.locator("svg").wait_for()
         self.canvas.scroll_into_view_if_needed()
 
     def at(self, share, y=220):
         box = self.canvas.bounding_box()
-        return box["x"] + 56 + share * (box["width"] - 66), box["y"] + y
+        return box["x"] + 52 + share * (box["width"] - 52), box["y"] + y
 
     def drag(self, begin, end):
         self.page.mouse.move(*self.at(begin))
@@ -161,6 +170,25 @@ def test_a_click_on_an_outlier_or_a_capture_opens_its_trace(timeline, tensorboar
         opened.value.close()
 
 
+def test_inside_tensorboard_a_click_on_an_outlier_opens_its_trace_beside_it(page, tensorboard):
+    page.set_viewport_size({"width": 1200, "height": 1000})
+    page.goto(tensorboard + "#keras_perf")
+    frame = page.frame_locator("iframe")
+    frame.get_by_label("Run").select_option("a")
+    shown = Shown(page, frame)
+    shown.says("4,000 intervals")
+    mark = shown.mark("outlier", 7_705)
+    mark.scroll_into_view_if_needed()
+    with page.context.expect_page() as opened:
+        click(shown, mark)
+    address = opened.value.url
+    assert address.startswith(tensorboard + "?run=a%2Fperf%2F" + TRACED)
+    # In a tab of its own, not in the frame, and TensorBoard is as it was.
+    opened.value.locator("tb-webapp").wait_for(state="attached")
+    assert opened.value.evaluate("window.top === window")
+    assert page.url == tensorboard + "#keras_perf"
+
+
 def test_a_click_on_an_outlier_without_a_trace_says_so(timeline):
     timeline.page.mouse.move(*timeline.at(0.1))
     click(timeline, timeline.mark("outlier", 30_000))
@@ -193,6 +221,26 @@ def test_zoom_stays_while_the_run_grows(timeline, tensorboard):
         pass
     page.wait_for_timeout(300)
     assert timeline.steps() == shown
+
+
+def test_as_a_file_it_zooms_and_tells_without_a_server(page, tensorboard, logs):
+    path = logs / "report.html"
+    path.write_text(page_html(run_reports([logs / "a"])), encoding="utf-8")
+    page.set_viewport_size({"width": 1200, "height": 1000})
+    page.goto(path.as_uri())
+    shown = Shown(page)
+    shown.says("4,000 intervals in 2,000 columns")
+    assert shown.steps() == (0, LAST)
+    shown.drag(0.18, 0.21)
+    shown.page.mouse.move(*shown.at(0.5))
+    begin, end = shown.steps()
+    assert 7_000 < begin < 7_700 < end < 8_600
+    shown.says(re.compile(r"1\d\d intervals in \d\d columns"))
+    click(shown, shown.mark("outlier", 7_705))
+    assert "Step was captured." in shown.told.inner_text()
+    page.mouse.dblclick(*shown.at(0.4))
+    shown.says("4,000 intervals")
+    assert len(page.context.pages) == 1
 
 
 def test_dark_and_narrow_it_fits(timeline):

@@ -105,10 +105,12 @@ def test_the_smoothed_loss_has_no_bias_and_ends_where_it_is_no_number():
 # In training.
 
 
-def test_the_losses_are_each_batch_s_own_at_the_rates_of_the_ramp():
+def test_the_losses_are_each_batch_s_own_at_the_rates_of_the_ramp(tmp_path):
     network, batches = model(), data()
-    found = kp.find_learning_rate(network, batches, lowest=1e-4, highest=1e-2, steps=50)
+    ramp = {"lowest": 1e-4, "highest": 1e-2, "steps": 50}
+    found = kp.find_learning_rate(network, batches, **ramp, log_dir=tmp_path)
     frame = found.to_frame()
+    assert kp.diagnose(tmp_path).summary.facts.learning_rates == found.record
     np.testing.assert_allclose(frame["learning_rate"], np.geomspace(1e-4, 1e-2, 50))
     alone, losses = model(), []
     for rate, (x, y) in zip(frame["learning_rate"], batches.repeat(), strict=False):

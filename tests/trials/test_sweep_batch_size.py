@@ -153,6 +153,18 @@ def test_the_largest_batch_is_predicted_and_tried_once_but_not_recommended(child
     assert "kp.find_learning_rate" in str(sweep).replace("keras_perf", "kp")
 
 
+def test_what_was_found_is_written_into_the_run(children, tmp_path):
+    children(step)
+    sweep = kp.sweep_batch_size(model(), dataset(), [16, 32, 64], log_dir=tmp_path)
+    told = str(kp.diagnose(tmp_path))
+    assert "Batch sizes, tried" in told
+    scalars = kp.load_scalars(tmp_path)
+    speeds = scalars[scalars["tag"] == "batch_size/examples_per_sec"].set_index("step")["value"]
+    known = {each.batch_size: each.examples_per_sec for each in sweep.trained}
+    assert dict(speeds) == pytest.approx(known)
+    assert sweep.record.recommended == sweep.recommended
+
+
 def test_a_prediction_that_does_not_come_true_is_told_and_not_the_largest(children):
     children(lambda size: step(size) if size < 100 else MEMORY)
     sweep = kp.sweep_batch_size(model(), dataset(), [16, 32, 64])

@@ -18,7 +18,7 @@ def fit_notes(training: Training) -> Iterator[str]:
 
     What it cannot see: that other machines' clocks differ, by which two seem to overlap.
     """
-    shown, others = training.fit, [fit for fit in training.fits if fit is not training.fit]
+    shown, others = training.fit, _others(training)
     if not others:
         return
     this = shown.identity
@@ -27,7 +27,7 @@ def fit_notes(training: Training) -> Iterator[str]:
         f"This is {this.name}, started {this.started_at} by {this.writer}. {count} into this "
         f"directory: {HOW_TO_CHOOSE}"
     )
-    newer = training.fits[training.fits.index(shown) + 1 :]
+    newer = [fit for fit in others if training.fits.index(fit) > training.fits.index(shown)]
     if calls := [fit for fit in newer if fit.facts.calls_only]:
         yield f"Newer, and of evaluate or predict, not of a training: {_named(calls)}."
     if empty := [fit for fit in newer if not fit.steps and not fit.facts.calls_only]:
@@ -45,6 +45,11 @@ def fit_notes(training: Training) -> Iterator[str]:
                 "wrote into this directory at the same time, and took time from each other if on "
                 "one machine: give each training a log_dir of its own."
             )
+
+
+def _others(training: Training) -> list[Fit]:
+    """All but the one that is shown and what only tried something."""
+    return [fit for fit in training.fits if fit is not training.fit and not fit.tried]
 
 
 def _named(fits: Sequence[Fit]) -> str:

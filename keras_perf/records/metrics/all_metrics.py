@@ -190,6 +190,24 @@ TRIAL_METRICS = (
         "h of T(N) = c + h / N: what each execution costs once.",
         "Includes callbacks and Keras's loop.",
     ),
+    Metric(
+        "batch_size/step_time_ms",
+        "ms",
+        "A step of this batch size, as sweep_batch_size measured it; the axis is the batch size.",
+        "Its batch was ready: what the input takes is not in it.",
+    ),
+    Metric(
+        "batch_size/examples_per_sec",
+        "1/s",
+        "Examples per second at this batch size; the axis is the batch size.",
+        "As batch_size/step_time_ms.",
+    ),
+    Metric(
+        "batch_size/peak_mib",
+        "MiB",
+        "Peak of memory that training took at this batch size; the axis is the batch size.",
+        "On a CPU resident memory beyond what the process held before it trained.",
+    ),
 )
 
 METRICS = (

@@ -28,6 +28,11 @@ class Cause(str, Enum):
         return f"perf_outliers/{self.value.replace('-', '_')}_ms"
 
 
+def cause_name(cause: str) -> str:
+    """A cause as a reader is shown it."""
+    return cause.replace("xla-", "XLA ").replace("-", " ")
+
+
 CAUSES = {
     Cause.RETRACE: "TensorFlow traced the train function again.",
     Cause.RECOMPILE: "XLA compiled for a shape that it had not seen.",

@@ -27,6 +27,8 @@ from keras_perf.records.run.start_up import StartUp
 from keras_perf.records.run.step_work import StepWork
 from keras_perf.records.run.trace_agreement import Agreement
 from keras_perf.records.run.tried.advice_trials import AdviceTrials
+from keras_perf.records.run.tried.batch_sizes import BatchSizes
+from keras_perf.records.run.tried.learning_rates import LearningRates
 from keras_perf.records.run.tried.steps_trial import StepsPerExecution, as_written_before
 from keras_perf.records.shapes import (
     any_of,
@@ -149,6 +151,8 @@ class RunFacts:
         record(StepsPerExecution), key="steps_per_execution_trial"
     )
     advice_trials: AdviceTrials | None = fact(record(AdviceTrials))
+    batch_sizes: BatchSizes | None = fact(record(BatchSizes))
+    learning_rates: LearningRates | None = fact(record(LearningRates))
     captures: tuple[Capture, ...] = fact(any_of(record(Capture)), ())
     trace_agreement: tuple[Agreement, ...] = fact(any_of(record(Agreement)), ())
     operations_on_cpu: Mapping[str, float] = fact(named(number()), {})
@@ -159,6 +163,12 @@ class RunFacts:
     def calls_only(self) -> bool:
         """Nothing was trained: somebody called `evaluate` or `predict`."""
         return bool(self.inference) and VALIDATION not in self.inference
+
+    @property
+    def tried_alone(self) -> dict[str, Any]:
+        """Field → what a trial found that was no part of a training."""
+        found = {"batch_sizes": self.batch_sizes, "learning_rates": self.learning_rates}
+        return {name: each for name, each in found.items() if each is not None}
 
     @property
     def pool(self) -> int:

@@ -26,12 +26,6 @@ MARKS = {
     "o": "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z",
     "s": "M-4-4h8v8h-8z",
     "D": "M0-5.5L5.5 0L0 5.5L-5.5 0z",
-    "P": "M-1.7-5h3.4v3.3h3.3v3.4h-3.3v3.3h-3.4v-3.3h-3.3v-3.4h3.3z",
-    "^": "M0-5L5 4.5H-5z",
-    "v": "M0 5L5-4.5H-5z",
-    "<": "M-5 0L4.5-5V5z",
-    ">": "M5 0L-4.5-5V5z",
-    "X": "M-4.5-2.5L-2.5-4.5L0-2L2.5-4.5L4.5-2.5L2 0L4.5 2.5L2.5 4.5L0 2L-2.5 4.5L-4.5 2.5L-2 0z",
 }
 """Shapes around a point, in pixels."""
 
@@ -154,9 +148,9 @@ def line(points: Iterable[tuple[float, float]], colour: str) -> Element:
     return element("path", class_="line", d=_path(points), style=f"stroke: {colour}")
 
 
-def area(points: Iterable[tuple[float, float]], colour: str, class_: str = "area") -> Element:
+def band(points: Iterable[tuple[float, float]], colour: str) -> Element:
     """What lies between points in percent of width and height."""
-    return element("path", class_=class_, d=f"{_path(points)}z", style=f"fill: {colour}")
+    return element("path", class_="band", d=f"{_path(points)}z", style=f"fill: {colour}")
 
 
 def _path(points: Iterable[tuple[float, float]]) -> str:
@@ -164,11 +158,11 @@ def _path(points: Iterable[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{x:.2f} {y:.2f}" for x, y in placed)
 
 
-def keys(named: Iterable[tuple[str, str, str]], before: str = "") -> Element:
+def keys(named: Iterable[tuple[str, str, str]]) -> Element:
     """What colours and shapes stand for: name, colour, shape of each."""
     shown = []
     for name, colour, shape in named:
         path = element("path", d=MARKS[shape], style=f"fill: {colour}")
         glyph = element("svg", path, class_="glyph", viewBox="-6 -6 12 12", aria_hidden="true")
         shown.append(element("span", glyph, name))
-    return element("div", before, *shown, class_="keys")
+    return element("div", *shown, class_="keys")

@@ -11,8 +11,8 @@ import pandas as pd
 
 from keras_perf.records.figures import figure
 from keras_perf.report.page.html import element
+from keras_perf.report.page.lane_plot import Span, lane_plot
 from keras_perf.report.page.meanings import meaning
-from keras_perf.report.page.plots import Span, lane_plot
 from keras_perf.report.run_report import RunReport
 
 

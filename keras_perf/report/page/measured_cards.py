@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element
 import pandas as pd
 
 from keras_perf.records.figures import figure
-from keras_perf.records.run.outlier import CAUSES
+from keras_perf.records.run.outlier import CAUSES, cause_name
 from keras_perf.report.page.html import card, element, table
 from keras_perf.report.run_report import RunReport
 from keras_perf.report.text.efficiency_table import EFFICIENCY, HEADER, efficiency_rows
@@ -113,7 +113,7 @@ def events_card(report: RunReport) -> Element | None:
     rows = [
         [
             f"{event.step:,}",
-            event.cause.value,
+            cause_name(event.cause.value),
             event.owner or "–",
             CAUSES[event.cause],
             f"{event.excess_ms:,.1f}",

@@ -8,17 +8,17 @@ from xml.etree.ElementTree import Element
 from keras_perf.records.interval import PARTS
 from keras_perf.records.metrics.all_metrics import METRICS
 from keras_perf.report.page.comparison import change_card
-from keras_perf.report.page.copying import HASH, copying
 from keras_perf.report.page.html import card, document, element, table
 from keras_perf.report.page.meanings import popovers
-from keras_perf.report.page.over_training_card import over_training_card
-from keras_perf.report.page.run_section import OverSteps, run_cards
+from keras_perf.report.page.run_section import run_cards
+from keras_perf.report.page.script import script, script_hash, sheet
 from keras_perf.report.page.step_parts import stack, swatch
 from keras_perf.report.page.style import STYLE
+from keras_perf.report.page.timeline_card import held_steps
 from keras_perf.report.run_report import RunReport
 from keras_perf.report.runs_table import HEADER, NOTES, run_rows
 
-POLICY = f"default-src 'none'; style-src 'unsafe-inline'; script-src '{HASH}'"
+POLICY = f"default-src 'none'; style-src 'unsafe-inline'; script-src '{script_hash()}'"
 """The browser loads nothing and runs no script but ours, whatever a run's names hold."""
 
 
@@ -40,21 +40,19 @@ def page_html(reports: Sequence[RunReport]) -> str:
                 element("meta", http_equiv="Content-Security-Policy", content=POLICY),
                 element("meta", name="viewport", content="width=device-width, initial-scale=1"),
                 element("title", f"{title} · keras_perf"),
-                element("style", STYLE),
+                element("style", STYLE + sheet()),
             ),
-            element("body", page_content(reports), copying()),
+            element("body", page_content(reports), *held_steps(reports), script()),
             lang="en",
         )
     )
 
 
-def page_content(
-    reports: Sequence[RunReport], over_steps: OverSteps = over_training_card
-) -> Element:
-    """What the page shows of these runs; `over_steps` makes the card of each over its steps."""
+def page_content(reports: Sequence[RunReport]) -> Element:
+    """What the page shows of these runs, in the tab as in a file."""
     if len(reports) == 1:
         head = element("h1", reports[0].name, class_="where")
-        shown = run_cards(reports[0], "run1", over_steps)
+        shown = run_cards(reports[0], "run1")
     else:
         head = element("h1", _title(reports))
         changes = [change_card(reports[0], report) for report in reports[1:]]
@@ -64,7 +62,7 @@ def page_content(
             shown.reverse()
         for place, report in enumerate(reports, 1):
             heading = element("h2", f"{place}. ", element("span", report.name, class_="where"))
-            cards = run_cards(report, f"run{place}", over_steps)
+            cards = run_cards(report, f"run{place}")
             shown.append(element("section", heading, *cards, class_="run", id=f"run{place}"))
     product = element("p", "keras_perf report", class_="product")
     header = element("header", product, head)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from xml.etree.ElementTree import Element
 
 from keras_perf.advise.recommendation import Recommendation
+from keras_perf.records.interval import part_name
+from keras_perf.report.page.batch_sizes_card import batch_sizes_card
 from keras_perf.report.page.html import card, element, table
+from keras_perf.report.page.learning_rates_card import learning_rates_card
+from keras_perf.report.page.machine_card import machine_card
 from keras_perf.report.page.meanings import with_meaning
 from keras_perf.report.page.measured_cards import (
     devices_card,
@@ -18,25 +21,22 @@ from keras_perf.report.page.measured_cards import (
     start_up_card,
     totals_card,
 )
-from keras_perf.report.page.over_training_card import machine_card
 from keras_perf.report.page.pipeline_card import pipeline_card
 from keras_perf.report.page.step_parts import swatch
 from keras_perf.report.page.steps_curve_card import steps_curve_card
+from keras_perf.report.page.timeline_card import timeline_card
 from keras_perf.report.page.trials_card import trials_card
 from keras_perf.report.page.verdict_card import advice_id, verdict_card
 from keras_perf.report.page.workers_card import workers_card
 from keras_perf.report.run_report import RunReport
 from keras_perf.report.text.gain import gain_of
 
-OverSteps = Callable[[RunReport, str], Element | None]
-"""Makes the card that shows a run over its steps."""
 
-
-def run_cards(report: RunReport, name: str, over_steps: OverSteps) -> list[Element]:
+def run_cards(report: RunReport, name: str) -> list[Element]:
     """The cards of one run; `name` sets its ids apart from those of other runs."""
     cards = (
         verdict_card(report, name),
-        over_steps(report, name),
+        timeline_card(report, name),
         _advice(report, name),
         _breakdown(report),
         workers_card(report),
@@ -44,6 +44,8 @@ def run_cards(report: RunReport, name: str, over_steps: OverSteps) -> list[Eleme
         machine_card(report),
         trials_card(report),
         steps_curve_card(report),
+        batch_sizes_card(report),
+        learning_rates_card(report),
         owners_card(report),
         inference_card(report),
         efficiency_card(report),
@@ -64,7 +66,7 @@ def _breakdown(report: RunReport) -> Element | None:
     rows: list[list[str | Element]] = []
     for part, ms in report.parts.items():
         figures = ("in compute", "") if ms is None else (f"{ms:.3f}", f"{ms / step_ms:.1%}")
-        named = with_meaning(swatch(part), f"perf/{part}_ms", part.replace("_", " "))
+        named = with_meaning(swatch(part), f"perf/{part}_ms", part_name(part))
         rows.append([named, *figures])
     step = with_meaning("step", "perf/step_time_ms", "step")
     rows.append([step, f"{step_ms:.3f}", "100.0%"])

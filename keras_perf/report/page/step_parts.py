@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import Element
 
+from keras_perf.records.interval import part_name
 from keras_perf.report.page.html import element
 from keras_perf.report.run_report import RunReport
 
@@ -15,9 +16,7 @@ def colour_of(part: str) -> str:
 
 def swatch(part: str) -> Element:
     """A part's name behind its colour."""
-    return element(
-        "span", element("span", class_="swatch", style=colour_of(part)), part.replace("_", " ")
-    )
+    return element("span", element("span", class_="swatch", style=colour_of(part)), part_name(part))
 
 
 def stack(report: RunReport, full_ms: float) -> Element:
@@ -28,7 +27,7 @@ def stack(report: RunReport, full_ms: float) -> Element:
     parts = [
         element(
             "span",
-            title=f"{part.replace('_', ' ')}: {ms:.3f} ms",
+            title=f"{part_name(part)}: {ms:.3f} ms",
             style=f"{colour_of(part)}; width: {ms / full_ms:.3%}",
         )
         for part, ms in report.parts.items()

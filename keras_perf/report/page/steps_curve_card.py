@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree.ElementTree import Element
 
 from keras_perf.records.run.tried.steps_trial import StepsPerExecution
-from keras_perf.report.page.drawing import Axis, keys, line, mark, plot, stretched
+from keras_perf.report.page.curve import curve_keys, curve_plot
 from keras_perf.report.page.html import card, element, table
 from keras_perf.report.page.meanings import with_meaning
 from keras_perf.report.run_report import RunReport
@@ -13,7 +13,6 @@ from keras_perf.report.run_report import RunReport
 POINTS = 60
 """Of the curve."""
 
-COLOUR = "var(--compute)"
 CAPTION = "Milliseconds per step; the curve is c + h / N, through what was measured."
 
 
@@ -61,22 +60,7 @@ def _curve(trial: StepsPerExecution, measured: dict[int, float]) -> list[Element
     least, most = min(measured), max(*measured, trial.steps_per_execution)
     numbers = [least * (most / least) ** (k / POINTS) for k in range(POINTS + 1)]
     curve = [(n, ms) for n in numbers if (ms := _predicted(trial, n)) is not None]
-    over = Axis(least, most, logarithmic=True)
-    up = Axis(0.0, max([*measured.values(), *(ms for _, ms in curve)]) * 1.15)
-    shapes = [line([(over.percent(n), up.percent(ms)) for n, ms in curve], COLOUR)] if curve else []
-    marks = [
-        mark(over.percent(n), up.percent(ms), "o", COLOUR, f"{n:,} steps: {ms:.3f} ms measured")
-        for n, ms in measured.items()
-    ]
     chosen = _predicted(trial, trial.steps_per_execution)
-    named = [("measured", COLOUR, "o")]
-    if chosen is not None:
-        place = over.percent(trial.steps_per_execution), up.percent(chosen)
-        marks.append(mark(*place, "D", "var(--good)", "recommended"))
-        named.append(("recommended", "var(--good)", "D"))
-    ticks = [(float(n), f"{n:,}") for n in measured]
-    title = "Milliseconds per step over steps per execution: " + ", ".join(
-        f"{n:,}: {ms:.3f}" for n, ms in measured.items()
-    )
-    drawn = plot(title, over, up, [stretched(*shapes), *marks], height=130, x_ticks=ticks)
-    return [keys(named), drawn]
+    marked = {} if chosen is None else {"recommended": (trial.steps_per_execution, chosen)}
+    what = "Milliseconds per step over steps per execution"
+    return [curve_keys(marked), curve_plot(what, measured, curve, marked, height=130)]

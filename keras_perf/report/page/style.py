@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from keras_perf.report.page.plots import COMMUNICATION
 from keras_perf.showing.colours import PART_COLOURS
+
+COMMUNICATION = "#8a6fc9"
+"""Of what several workers exchange; elsewhere it lies inside compute."""
 
 _NAMED = {**PART_COLOURS, "communication": COMMUNICATION}
 _COLOURS = "\n".join(f"  --{part}: {colour};" for part, colour in _NAMED.items())
@@ -139,10 +141,8 @@ svg { display: block; overflow: visible; color: var(--ink); }
 .plot .steps .first { transform: none; }
 .plot .steps .last { transform: translateX(-100%); }
 .plot .grid { stroke: var(--line); }
-.plot .area { stroke: var(--card); stroke-width: 1; vector-effect: non-scaling-stroke; }
 .plot .band { opacity: .25; }
 .plot .line { fill: none; stroke-width: 1.8; vector-effect: non-scaling-stroke; }
-.plot .stem { stroke-width: 1; opacity: .5; }
 .plot .mark { overflow: visible; }
 .glyph { width: 12px; height: 12px; flex: none; }
 .keys { display: flex; flex-wrap: wrap; gap: 2px 16px; margin: 0 0 8px 52px; font-size: 13px; }
@@ -171,6 +171,7 @@ figure .keys + .plot { margin-top: 12px; }
 .graph .head { fill: var(--quiet); }
 .stack-labels { display: flex; margin-top: 4px; font-size: 13px; }
 .stack-labels span { overflow: hidden; white-space: nowrap; text-overflow: ellipsis; }
+.stack-labels .short { visibility: hidden; }
 .verdict .stack { margin-top: 20px; }
 .state {
   margin: 0 0 14px; padding: 8px 12px; border: 1px solid var(--line); border-left: 4px solid;
@@ -212,12 +213,17 @@ details[open] summary { margin-bottom: 12px; }
   .advice pre:has(.copy) { padding-top: 42px; }
   .gain { flex: 0 1 auto; border-radius: 12px; }
   span.bars { min-width: 80px; }
-  .stack-labels span { white-space: normal; }
+  .stack-labels { flex-wrap: wrap; gap: 2px 16px; }
+  .stack-labels span { width: auto !important; visibility: visible !important; }
+  .stack-labels span::before {
+    content: ""; display: inline-block; width: 11px; height: 11px; margin-right: 6px;
+    border-radius: 3px; background: var(--part);
+  }
   .keys, .lane-head { margin-left: 0; }
   .plot { grid-template-columns: 34px minmax(0, 1fr); }
   table:not(.words) :is(td, thead th):not(:first-child) { white-space: nowrap; }
   table.events :is(td, thead th):nth-child(4) { min-width: 230px; white-space: normal; }
-  table tbody th { min-width: 136px; }
+  table tbody th { min-width: 136px; overflow-wrap: anywhere; }
   th, td { padding-inline: 5px; }
   .graph.wide { display: none; }
   table.words { min-width: 720px; }

@@ -6,6 +6,7 @@ from xml.etree.ElementTree import Element
 
 from keras_perf.analyse.summary import ENOUGH_STEPS
 from keras_perf.records.figures import figure, in_ms, in_percent
+from keras_perf.records.interval import part_name
 from keras_perf.report.page.html import element
 from keras_perf.report.page.meanings import with_meaning
 from keras_perf.report.page.step_parts import colour_of, stack
@@ -28,8 +29,8 @@ A_STEP = "a step"
 FIRST_ADVICE = 3
 """Named with the verdict."""
 
-LABELLED = 0.12
-"""Parts with a smaller share of the bar are named in the table alone."""
+LABELLED = 0.14
+"""Parts with a smaller share of the bar are named below it only where all stand in a list."""
 
 
 def verdict_card(report: RunReport, name: str) -> Element:
@@ -82,10 +83,9 @@ def _bar(report: RunReport) -> list[Element]:
     labels = [
         element(
             "span",
-            f"{part.replace('_', ' ')} {in_percent(ms / step_ms)}"
-            if ms >= LABELLED * step_ms
-            else "",
-            style=f"width: {ms / step_ms:.3%}",
+            f"{part_name(part)} {in_percent(ms / step_ms)}",
+            class_="" if ms >= LABELLED * step_ms else "short",
+            style=f"{colour_of(part)}; width: {ms / step_ms:.3%}",
         )
         for part, ms in report.parts.items()
         if ms

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from keras_perf.records.interval import PARTS
+from keras_perf.records.interval import PARTS, part_name
 from keras_perf.report.text.forms import Form, Row
 from keras_perf.showing import html
 from keras_perf.showing.colours import PART_COLOURS
@@ -13,7 +13,7 @@ from keras_perf.showing.colours import PART_COLOURS
 def coloured(parts: Mapping[str, float]) -> dict[str, tuple[float, str]]:
     """Parts of a step by the names that are shown, each with its colour; only those there are."""
     return {
-        part.replace("_", " "): (parts[part], PART_COLOURS[part])
+        part_name(part): (parts[part], PART_COLOURS[part])
         for part in PARTS
         if parts.get(part, 0.0) > 0
     }

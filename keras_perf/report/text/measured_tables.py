@@ -9,8 +9,11 @@ from keras_perf.analyse.stage_paces import shown_paces
 from keras_perf.analyse.start_up import StartUpTime, start_up_time
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import in_percent
+from keras_perf.records.interval import part_name
 from keras_perf.records.run.devices.device_memory import DeviceMemory
 from keras_perf.records.run.inference import Inference
+from keras_perf.records.run.outlier import cause_name
+from keras_perf.report.text.batch_sizes_table import BATCH_SIZES, HEADER, batch_size_rows
 
 Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]
 """Title, header, rows."""
@@ -66,13 +69,15 @@ def measured_tables(summary: Summary) -> Iterator[Table]:
     if totals := summary.facts.outliers.event_totals:
         rows = [
             [
-                " ".join(dict.fromkeys(filter(None, (total.cause, total.owner)))),
+                " ".join(dict.fromkeys(filter(None, (cause_name(total.cause), total.owner)))),
                 str(total.count),
                 f"{total.total_ms:.1f}",
             ]
             for total in totals[:SHOWN_EVENTS]
         ]
         yield EVENTS, ["cause", "times", "longer by, ms"], rows
+    if (sizes := summary.facts.batch_sizes) is not None:
+        yield BATCH_SIZES, HEADER, [*batch_size_rows(sizes)]
     if (spent := start_up_time(summary)) is not None:
         yield START_UP, ["what", "s"], _start_up(spent)
 
@@ -102,7 +107,7 @@ def _figure(ms: float | None) -> str:
 _INFERENCE_PARTS = ("input_wait", "compute", "dispatch", "callbacks", "compile")
 _INFERENCE_HEADER = (
     *("", "calls", "batches", "ms"),
-    *(part.replace("_", " ") for part in _INFERENCE_PARTS),
+    *map(part_name, _INFERENCE_PARTS),
     *("other", "examples/s"),
 )
 

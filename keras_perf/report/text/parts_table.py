@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from keras_perf.records.figures import UNKNOWN, in_percent
-from keras_perf.records.interval import PARTS
+from keras_perf.records.interval import PARTS, part_name
 
 PARTS_TITLE = "Where the time of a step goes"
 
@@ -25,6 +25,6 @@ def parts_table(breakdown: Mapping[str, float]) -> tuple[list[str], list[list[st
         ms = breakdown[part]
         share = in_percent(ms / step) if step else in_percent(0.0)
         figures = ["in compute", ""] if math.isnan(ms) else [f"{ms:.3f}", share]
-        rows.append([part.replace("_", " "), *figures])
+        rows.append([part_name(part), *figures])
     rows.append(["step", f"{step:.3f}", "100%"])
     return ["part of a step", "ms", "share"], rows

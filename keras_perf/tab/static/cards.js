@@ -5,7 +5,7 @@ import { addCopying } from "./copying.js";
 import { addLeading } from "./leading.js";
 import { addMeanings } from "./meanings.js";
 import { addSorting } from "./sorting.js";
-import { addTimelines } from "./timeline.js";
+import { addTimelines } from "./asked_steps.js";
 
 // Each gets the element that holds the cards, whenever they are new, and what it may ask the server:
 // `at(route, runs)` is the address of an answer, `runs` are the names of those that are shown.

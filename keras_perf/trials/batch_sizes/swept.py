@@ -10,7 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from keras_perf.records.figures import figure, in_mib
+from keras_perf.records.figures import figure
+from keras_perf.records.run.tried.batch_sizes import BatchSize, BatchSizes
 from keras_perf.showing import html
 from keras_perf.trials.batch_sizes.memory_line import MemoryLine
 
@@ -56,6 +57,18 @@ class TriedSize:
         """It did not train."""
         return bool(self.reason)
 
+    @property
+    def record(self) -> BatchSize:
+        """What is kept of it in a run."""
+        if self.failed:
+            return BatchSize(batch_size=self.batch_size, reason=self.reason)
+        return BatchSize(
+            batch_size=self.batch_size,
+            step_ms=self.step_ms,
+            examples_per_sec=self.examples_per_sec,
+            peak_mib=self.peak_mib,
+        )
+
 
 @dataclass(frozen=True)
 class BatchSizeSweep:
@@ -96,8 +109,7 @@ class BatchSizeSweep:
     @property
     def largest(self) -> int | None:
         """The predicted largest batch if it trained, else None."""
-        sizes = [each.batch_size for each in self.trained]
-        return self.predicted if self.predicted in sizes else None
+        return self.record.largest
 
     def to_frame(self) -> pd.DataFrame:
         """A row a batch size, smallest first.
@@ -128,36 +140,28 @@ class BatchSizeSweep:
     def _repr_html_(self) -> str:
         best = max(each.examples_per_sec for each in self.trained)
         bars = [0.0 if each.failed else each.examples_per_sec / best for each in self.tried]
-        pieces = [html.heading(self._recommendation()), html.paragraph(self._memory())]
+        pieces = [html.heading(self.record.reason), html.paragraph(self.record.memory)]
         pieces.append(html.table(_HEADS, [_cells(each) for each in self.tried], bars))
         return html.whole([*pieces, html.paragraph(LATER if self.predict else CHANGED)])
 
     def __str__(self) -> str:
-        lines = [self._recommendation(), self._memory(), "", _row(*_HEADS)]
+        lines = [self.record.reason, self.record.memory, "", _row(*_HEADS)]
         lines += [_told(each) for each in self.tried]
         return "\n".join([*lines, "", LATER if self.predict else CHANGED]) + "\n"
 
-    def _recommendation(self) -> str:
-        speeds = {each.batch_size: each.examples_per_sec for each in self.trained}
-        chosen = speeds[self.recommended]
-        text = f"Batch size {self.recommended}: {figure(chosen)} examples per second"
-        if self.present in speeds and self.present != self.recommended:
-            text += f", {chosen / speeds[self.present]:.2f}× as many as at {self.present}"
-        if self.recommended == self._asked[-1].batch_size:
-            return text + ". It is the largest asked for that trained; larger ones may have more."
-        return text + ". No other size asked for has over 2% more."
-
-    def _memory(self) -> str:
-        if self.line is None:
-            return "The peaks of memory lie on no rising line: no largest batch is predicted."
-        text = (
-            f"Memory: {in_mib(self.line.fixed_mib)} and {in_mib(self.line.per_example_mib)} an "
-            f"example, of {in_mib(self.limit_mib)}."
+    @property
+    def record(self) -> BatchSizes:
+        """What is kept of it in a run."""
+        return BatchSizes(
+            tried=tuple(each.record for each in self.tried),
+            present=self.present,
+            recommended=self.recommended,
+            predicted=self.predicted,
+            limit_mib=self.limit_mib,
+            fixed_mib=None if self.line is None else self.line.fixed_mib,
+            per_example_mib=None if self.line is None else self.line.per_example_mib,
+            predict=self.predict,
         )
-        if self.predicted is None:
-            return text + " It leads to no other size that is worth trying."
-        outcome = "trained" if self.largest is not None else "failed"
-        return text + f" {self.predicted} examples fit by that line; tried once, they {outcome}."
 
 
 _HEADS = ("batch_size", "step_ms", "quartiles", "examples_per_sec", "peak_mib")

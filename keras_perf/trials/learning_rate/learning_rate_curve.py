@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from keras_perf.records.run.tried.learning_rates import LearningRates
 from keras_perf.showing import html
 
 CLEAR = 5.0
@@ -19,6 +20,10 @@ of normal noise alone, 3 fell so far."""
 
 DIVERGED = 3.0
 """The loss lies above its least by as many times the least, or what it had fallen, the larger."""
+
+
+KEPT_STEPS = 200
+"""As many as a plot can show."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,19 @@ class LearningRateCurve:
         columns = (self.learning_rates, self.losses, self.smoothed_losses)
         rows = [(step, *row) for step, row in enumerate(zip(*columns, strict=True), 1)]
         return pd.DataFrame(rows, columns=["step", "learning_rate", "loss", "smoothed_loss"])
+
+    @property
+    def record(self) -> LearningRates:
+        """What is kept of it in a run: of very many steps some."""
+        pairs = zip(self.learning_rates, self.smoothed_losses, strict=True)
+        known = [pair for pair in pairs if math.isfinite(pair[1])]
+        shown = known[:: 1 + len(known) // KEPT_STEPS]
+        return LearningRates(
+            learning_rates=tuple(rate for rate, _ in shown),
+            smoothed_losses=tuple(loss for _, loss in shown),
+            suggestion=None if math.isnan(self.suggestion) else self.suggestion,
+            diverged=self.diverged,
+        )
 
     def plot(self) -> Any:
         """Draws loss over learning rate on matplotlib's current axes, and returns these."""

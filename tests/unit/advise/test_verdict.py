@@ -42,7 +42,8 @@ PREFETCHED = [*SEQUENTIAL, stage("Prefetch", 0.0)]
         (
             {"input_wait": 0.0, "compute": 6.0, "dispatch": 3.0, "other_host": 1.0},
             "dispatch-bound",
-            "dispatch and other host: 4 ms of each step; without, training would be 1.67× as fast.",
+            "dispatch and other host work: 4 ms of each step; without, training would be 1.67× as "
+            "fast.",
         ),
         (
             {"input_wait": 0.0, "compute": 6.0, "compile": 3.0, "callbacks": 1.0},

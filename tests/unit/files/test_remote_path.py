@@ -12,8 +12,8 @@ import tensorboard.compat
 from tensorboard.compat import tensorflow_stub
 from tensorboard.compat.tensorflow_stub.io import gfile
 
-from keras_perf.files import file_systems
-from keras_perf.files.any_path import any_path, beginning, folders_below
+from keras_perf.files import file_systems, remote_path
+from keras_perf.files.any_path import any_path, beginning, bytes_from, folders_below
 from keras_perf.files.remote_path import RemotePath
 from keras_perf.write.writable_log_dir import writable_log_dir
 
@@ -48,6 +48,32 @@ def test_what_is_written_is_read_back(root):
     assert (root / "a").is_file()
     assert root.is_dir()
     assert not (root / "b").exists()
+
+
+def test_of_a_file_that_has_grown_only_what_is_new_is_fetched(root, monkeypatch):
+    (root / "a").write_bytes(b"known and new")
+    fetched = []
+    read = gfile.FSSpecFileSystem.read
+
+    def counted(*given):
+        content, token = read(*given)
+        fetched.append(content)
+        return content, token
+
+    monkeypatch.setattr(gfile.FSSpecFileSystem, "read", counted)
+    assert bytes_from(root / "a", 6) == b"and new"
+    assert fetched == [b"and new"]
+    assert bytes_from(root / "a", 13) == bytes_from(root / "a", 100) == b""
+    assert bytes_from(root / "a", 0) == b"known and new"
+
+
+def test_tensorflow_s_files_are_read_from_a_place_on(monkeypatch):
+    files = pytest.importorskip("tensorflow").io.gfile
+    monkeypatch.setattr(remote_path, "file_system_of", lambda _: files)
+    path = RemotePath.of("ram://grown/a")
+    path.write_bytes(b"known and new")
+    assert bytes_from(path, 6) == b"and new"
+    assert bytes_from(path, 13) == bytes_from(path, 100) == b""
 
 
 def test_every_folder_is_walked(root):

@@ -57,15 +57,15 @@ def comparison(after: dict[str, Any], before: dict[str, Any] = BEFORE) -> Compar
 TEXT = """\
 A step is 2.50× as fast (2.40–2.60): input-bound before, compute-bound after
 
-part of a step  before ms  after ms  saved ms      90% interval
---------------  ---------  --------  --------  ----------------
-input wait          8.000     0.000     8.000    8.000 to 8.000
-compute             1.500     3.875    -2.375  -2.375 to -2.375
-dispatch            0.000     0.000     0.000    0.000 to 0.000
-callbacks           0.250     0.062     0.188    0.188 to 0.188
-other host          0.250     0.062     0.188    0.188 to 0.188
-compile             0.000     0.000     0.000    0.000 to 0.000
-step               10.000     4.000     6.000    6.000 to 6.000
+part of a step   before ms  after ms  saved ms      90% interval
+---------------  ---------  --------  --------  ----------------
+input wait           8.000     0.000     8.000    8.000 to 8.000
+compute              1.500     3.875    -2.375  -2.375 to -2.375
+dispatch             0.000     0.000     0.000    0.000 to 0.000
+callbacks            0.250     0.062     0.188    0.188 to 0.188
+other host work      0.250     0.062     0.188    0.188 to 0.188
+compile              0.000     0.000     0.000    0.000 to 0.000
+step                10.000     4.000     6.000    6.000 to 6.000
 
 recommended before                                   after  predicted    faster
 ---------------------------------------------------  -----  ---------  --------
@@ -84,7 +84,7 @@ MARKDOWN = """\
 | compute | 1.500 | 3.875 | -2.375 | -2.375 to -2.375 |
 | dispatch | 0.000 | 0.000 | 0.000 | 0.000 to 0.000 |
 | callbacks | 0.250 | 0.062 | 0.188 | 0.188 to 0.188 |
-| other host | 0.250 | 0.062 | 0.188 | 0.188 to 0.188 |
+| other host work | 0.250 | 0.062 | 0.188 | 0.188 to 0.188 |
 | compile | 0.000 | 0.000 | 0.000 | 0.000 to 0.000 |
 | step | 10.000 | 4.000 | 6.000 | 6.000 to 6.000 |
 

@@ -65,15 +65,15 @@ All together: a step 3.89× (2.96–4.92), which is not the product of the singl
 Change it, train again, and compare: keras-perf compare BEFORE AFTER.
 
 Where the time of a step goes
-part of a step          ms  share
---------------  ----------  -----
-input wait           8.000    80%
-compute              1.000    10%
-dispatch        in compute
-callbacks            0.400     4%
-other host           0.600     6%
-compile              0.000     0%
-step                10.000   100%
+part of a step           ms  share
+---------------  ----------  -----
+input wait            8.000    80%
+compute               1.000    10%
+dispatch         in compute
+callbacks             0.400     4%
+other host work       0.600     6%
+compile               0.000     0%
+step                 10.000   100%
 
 Host time by owner, per step
 owner                       ms  share
@@ -125,7 +125,7 @@ Change it, train again, and compare: keras-perf compare BEFORE AFTER.
 | compute | 6.000 | 60% |
 | dispatch | in compute |  |
 | callbacks | 4.000 | 40% |
-| other host | 0.000 | 0% |
+| other host work | 0.000 | 0% |
 | compile | 0.000 | 0% |
 | step | 10.000 | 100% |
 
@@ -147,15 +147,15 @@ compute-bound: no other part is worth 5%: what remains is the model's own comput
 No change is predicted to gain 2% or more.
 
 Where the time of a step goes
-part of a step      ms  share
---------------  ------  -----
-input wait       0.000     0%
-compute          9.900    99%
-dispatch         0.050     0%
-callbacks        0.030     0%
-other host       0.020     0%
-compile          0.000     0%
-step            10.000   100%
+part of a step       ms  share
+---------------  ------  -----
+input wait        0.000     0%
+compute           9.900    99%
+dispatch          0.050     0%
+callbacks         0.030     0%
+other host work   0.020     0%
+compile           0.000     0%
+step             10.000   100%
 
 * Means over 200 steps after warm-up; profiled and trial steps, \
 validation and epoch boundaries are left out.

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 
-import pandas as pd
 import pytest
-from hand_built import summary
+from hand_built import frame, summary
 
 from keras_perf.analyse.hardware.efficiency import Efficiency
 from keras_perf.records.rates import Rates
@@ -30,7 +29,7 @@ def report():
     sensors = {"gpu/0/energy_per_step_j": 7.0, "gpu/0/dram_bandwidth_pct": 70.0}
     run = summary(compute=10.0, sensors=sensors, context=context)
     prices = Rates(price_per_kwh=0.4, price_per_hour=3.6)
-    return RunReport("logs/run", diagnosis_of(run, prices), pd.DataFrame(columns=["step", "tag"]))
+    return RunReport("logs/run", diagnosis_of(run, prices), frame())
 
 
 def test_the_text_shows_what_is_known(report):

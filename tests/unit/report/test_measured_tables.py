@@ -80,7 +80,7 @@ def test_events_are_told_by_cause_and_owner():
             ["cause", "times", "longer by, ms"],
             [
                 ["checkpoint ModelCheckpoint.on_epoch_end", "5", "1234.6"],
-                ["input-stall", "2", "70.0"],
+                ["input stall", "2", "70.0"],
             ],
         )
     ]

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from keras_perf.analyse.summary import summarize
 from keras_perf.report.diagnosis import diagnosis_of
-from keras_perf.report.page.downsampling import MOST
 from keras_perf.report.page.drawing import MOST_TICKS, Axis, plot, short
+from keras_perf.report.page.lane_plot import MOST, lane_plot
 from keras_perf.report.page.lanes_card import lanes_figures
-from keras_perf.report.page.over_training_card import machine_card, over_training_card
+from keras_perf.report.page.machine_card import machine_card
 from keras_perf.report.page.pipeline_graph import MOST_LETTERS, pipeline_graphs
 from keras_perf.report.page.pipeline_tree import Node, pipeline_tree
-from keras_perf.report.page.plots import lane_plot, parts_plot
 from keras_perf.report.page.steps_curve_card import steps_curve_card
+from keras_perf.report.page.timeline import timeline_of
 from keras_perf.report.page.workers_card import workers_card
 from keras_perf.report.run_report import RunReport
 
@@ -78,19 +78,6 @@ def test_an_axis_has_short_numbers(value, text):
 
 def paths(element):
     return [each.attrib["d"] for each in element.iter("path")]
-
-
-def test_parts_lie_on_each_other_and_the_highest_fits():
-    points = [point(10, 10, 4.0, input_wait=3.0), point(20, 10, 8.0, input_wait=7.0)]
-    intervals = summarize(frame(*points), facts_of({})).intervals
-    _, drawn = parts_plot(intervals, (0, 20))
-    lower, upper = (re.findall(r"[\d.]+ ([\d.]+)", d) for d in paths(drawn))
-    highest = 8.0 * 1.05
-    assert [float(y) for y in lower[:4:2]] == pytest.approx(
-        [100 - 300 / highest, 100 - 700 / highest], rel=1e-3
-    )
-    assert lower[:4] == upper[:3:-1], "the upper part begins where the lower ends"
-    assert min(map(float, upper)) > 0
 
 
 def test_a_long_run_is_drawn_with_a_bounded_number_of_points():
@@ -380,11 +367,11 @@ def test_all_plots_begin_and_end_at_the_same_steps():
     }
     points = [(step, point(step, 10, 4.0, input_wait=1.0)[1] | HOST) for step in (10, 20, 30)]
     found = report(context, *points)
-    shown = [over_training_card(found, "run1"), machine_card(found)]
     axes = {
         tuple("".join(e.itertext()) for e in axis)
-        for card in shown
-        for axis in card.iter("div")
+        for axis in machine_card(found).iter("div")
         if axis.attrib.get("class") == "steps"
     }
     assert axes == {("0", "5", "10", "15", "20", "25", "30")}
+    timeline = timeline_of(found)
+    assert (timeline.first, timeline.last) == (0, 30)

@@ -23,16 +23,16 @@ QUICK = report("quick", examples=64, input_wait=0.0, compute=4.0, callbacks=1.0)
 EMPTY = report("empty", steps=0)
 
 TEXT = """\
-run           verdict  step ms  input wait  compute  dispatch  callbacks  other host  compile  \
-steps/s  examples/s  × the first
------  --------------  -------  ----------  -------  --------  ---------  ----------  -------  \
--------  ----------  -----------
-slow      input-bound   10.000       8.000    2.000     0.000      0.000           –        –  \
-  100.0       3,200        1.00×
-quick  callback-bound    5.000       0.000    4.000         –      1.000           –        –  \
-  200.0      12,800        4.00×
-empty    inconclusive        –           –        –         –          –           –        –  \
-      –           –            –
+run           verdict  step ms  input wait  compute  dispatch  callbacks  other host work  \
+compile  steps/s  examples/s  × the first
+-----  --------------  -------  ----------  -------  --------  ---------  ---------------  \
+-------  -------  ----------  -----------
+slow      input-bound   10.000       8.000    2.000     0.000      0.000                – \
+       –    100.0       3,200        1.00×
+quick  callback-bound    5.000       0.000    4.000         –      1.000                – \
+       –    200.0      12,800        4.00×
+empty    inconclusive        –           –        –         –          –                – \
+       –        –           –            –
 
 * Parts are in ms per step; – was not measured, and such a part lies in compute.
 * × the first: times as fast as the first run, per example where both know their batch size, \

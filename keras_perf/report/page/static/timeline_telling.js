@@ -50,7 +50,7 @@ const middle = ({ begin, end }, { x, left, right }, place) => Math.min(Math.max(
 
 function tellColumn({ data }, { place }) {
   const { begin, end, mean, least, most, longest_at, parts } = data.columns;
-  const rows = Object.entries(parts).map(([part, values]) => row(swatch(part), part.replaceAll("_", " "), values[place] === null ? "in compute" : ms(values[place])));
+  const rows = Object.entries(parts).map(([part, values]) => row(swatch(part), data.names[part], values[place] === null ? "in compute" : ms(values[place])));
   const inside = data.outliers.filter((each) => each.step >= begin[place] && each.step < end[place]);
   const worst = [...inside].sort((one, other) => other.excess_ms - one.excess_ms).slice(0, MOST_OUTLIERS);
   const captures = data.captures.filter((each) => each.first < end[place] && each.last > begin[place]);
@@ -75,24 +75,25 @@ function tellOutlier({ data }, { of }) {
   ];
 }
 
-function noTrace({ captures }, step) {
-  const captured = captures.some((each) => each.first <= step && step < each.last);
-  return captured ? "Step was captured, but its trace is not there any more." : "No trace holds this step.";
+function noTrace({ captures, profile }, step) {
+  if (!captures.some((each) => each.first <= step && step < each.last)) return "No trace holds this step.";
+  return profile ? "Step was captured, but its trace is not there any more." : "Step was captured.";
 }
 
-function tellCapture(_, { of }) {
+function tellCapture({ data }, { of }) {
+  const gone = data.profile ? "Its trace is not there any more." : "TensorBoard's Profile tab shows its trace.";
   return [
     made("p", { className: "where-it-is", textContent: `capture of steps ${number(of.first)}–${number(of.last)}` }),
     made("p", { textContent: `started by: ${of.reason}` }),
-    made("p", { className: "quiet", textContent: of.trace ? "Click for it in the Profile tab." : "Its trace is not there any more." }),
+    made("p", { className: "quiet", textContent: of.trace ? "Click for it in the Profile tab." : gone }),
   ];
 }
 
 // The parts, then the causes, that are to be seen.
-export function legendOf({ columns, outliers }) {
+export function legendOf({ columns, names, outliers }) {
   const marks = new Map(outliers.map((each) => [each.cause, each.mark]));
   return [
-    ...Object.keys(columns.parts).map((part) => made("span", {}, swatch(part), part.replaceAll("_", " "))),
+    ...Object.keys(columns.parts).map((part) => made("span", {}, swatch(part), names[part])),
     ...[...marks].map(([cause, mark]) => made("span", {}, icon(mark), cause)),
   ];
 }

@@ -63,7 +63,7 @@ function hover(timeline, x, y) {
 }
 
 // The column that holds a step, or the next one where none does.
-function columnAt({ end }, step) {
+export function columnAt({ end }, step) {
   let low = 0, high = end.length;
   while (low < high) {
     const half = (low + high) >> 1;

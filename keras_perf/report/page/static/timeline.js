@@ -1,10 +1,10 @@
 // The timeline of a run: outliers, captures and the parts of a step over the steps. Drag to zoom,
-// Shift and drag to move, double click for all of it. Each stretch of steps is asked of the
-// server anew, so that the closer one looks the more exact it is.
+// Shift and drag to move, double click for all of it. Each stretch of steps is asked for anew, so
+// that the closer one looks the more exact it is.
 
 import { made } from "./elements.js";
 import { drawn } from "./timeline_drawing.js";
-import { followKeys, followMouse } from "./timeline_moves.js";
+import { columnAt, followKeys, followMouse } from "./timeline_moves.js";
 import { hide, legendOf, tellAt } from "./timeline_telling.js";
 
 const PIXELS_A_COLUMN = 2;
@@ -14,14 +14,15 @@ const FEWEST_STEPS = 4;
 // What each run was last shown of: the page is made anew whenever the run has grown.
 const lastShown = new Map();
 
-export function addTimelines(content, { at, runs }) {
-  content.querySelectorAll(".timeline").forEach((place) => new Timeline(place, at, runs[place.dataset.place - 1]));
+// `stepsOf(number)` is the run's name, and who answers for its steps.
+export function addTimelinesOf(content, stepsOf) {
+  content.querySelectorAll(".timeline").forEach((place) => new Timeline(place, ...stepsOf(Number(place.dataset.place))));
 }
 
 class Timeline {
-  constructor(place, at, run) {
-    this.at = at;
+  constructor(place, run, steps) {
     this.run = run;
+    this.steps = steps;
     const { data = null, range = null } = this.inPlaceOf(lastShown.get(this.run));
     this.data = data; // The last answer; older than what is shown while a new one is on its way.
     this.range = range; // null is the whole run, also as it grows.
@@ -99,18 +100,23 @@ class Timeline {
   async ask() {
     this.asking?.abort();
     this.asking = new AbortController();
-    const url = this.at("./steps", [this.run]);
-    const width = this.canvas.clientWidth || 800;
-    url.searchParams.set("columns", Math.ceil(width / PIXELS_A_COLUMN));
-    if (this.range) ["from", "to"].forEach((name, place) => url.searchParams.set(name, this.range[place]));
+    const columns = Math.ceil((this.canvas.clientWidth || 800) / PIXELS_A_COLUMN);
     try {
-      const answer = await fetch(url, { signal: this.asking.signal });
-      if (!answer.ok) throw new Error(await answer.text());
-      this.data = await answer.json();
+      this.take(await this.steps(this.range, columns, this.asking.signal));
       this.draw();
     } catch (error) {
       if (error.name !== "AbortError") this.said.textContent = `The steps cannot be shown: ${error.message}`;
     }
+  }
+
+  // The columns are others; the mouse stays where it is.
+  take(data) {
+    if (this.cursor?.kind === "column") {
+      const place = columnAt(data.columns, this.data.columns.end[this.cursor.place]);
+      if (place === null) hide(this);
+      else this.cursor.place = place;
+    }
+    this.data = data;
   }
 
   draw() {
@@ -120,8 +126,6 @@ class Timeline {
     this.whole.disabled = !this.range;
     this.said.textContent = sayWhatIsShown(this.data, this.shown, this.scale.clipped);
     if (this.cursor) tellAt(this, this.cursor);
-    // For what else lies on the same steps.
-    this.canvas.dispatchEvent(new CustomEvent("steps-shown", { bubbles: true, detail: { run: this.run, shown: this.shown } }));
   }
 }
 

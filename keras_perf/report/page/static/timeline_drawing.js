@@ -5,7 +5,6 @@ import { svg } from "./elements.js";
 
 const LANES = { outliers: [16, 64], captures: [84, 94], steps: [122, 290] };
 const HEIGHT = 318;
-const RIGHT = 10;
 const OUTLIER_TIMES = 2.2; // As high as the axis reaches, in usual columns.
 const USUAL = 0.95;
 const JOINED_PX = 1.5; // Nearer columns touch.
@@ -14,13 +13,14 @@ const JOINED_PX = 1.5; // Nearer columns touch.
 export function drawn(timeline) {
   const { data, canvas, shown: [from, to] } = timeline;
   const width = canvas.clientWidth;
-  const left = width < 500 ? 38 : 56;
-  const x = (step) => left + (step - from) / (to - from) * (width - left - RIGHT);
-  const step = (px) => from + (px - left) / (width - left - RIGHT) * (to - from);
+  // As wide as the scales of the plots below, so that steps lie below each other.
+  const left = window.innerWidth > 640 ? 52 : 42;
+  const x = (step) => left + (step - from) / (to - from) * (width - left);
+  const step = (px) => from + (px - left) / (width - left) * (to - from);
   const top = highest(data.columns);
   const [high, low] = LANES.steps;
   const y = (ms) => low - Math.min(ms, top) / top * (low - high);
-  const scale = { x, step, y, top, left, right: width - RIGHT, low, high, lanes: LANES, height: HEIGHT, clipped: 0 };
+  const scale = { x, step, y, top, left, right: width, low, high, lanes: LANES, height: HEIGHT, clipped: 0 };
 
   const clip = `clip-${timeline.run.length}-${Math.random().toString(36).slice(2)}`;
   const inside = svg("g", { "clip-path": `url(#${clip})` });
@@ -31,7 +31,7 @@ export function drawn(timeline) {
   scale.selected = svg("rect", { class: "selected", y: LANES.outliers[0], height: low - LANES.outliers[0], visibility: "hidden" });
   inside.append(scale.selected, scale.crosshair);
   const drawing = svg("svg", { width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}`, "aria-hidden": "true" },
-    svg("defs", {}, svg("clipPath", { id: clip }, svg("rect", { x: left - 1, width: width - RIGHT - left + 2, height: HEIGHT }))),
+    svg("defs", {}, svg("clipPath", { id: clip }, svg("rect", { x: left - 1, width: width - left + 2, height: HEIGHT }))),
     ...axes(scale, [from, to], outliers.length), inside, ...outliers);
   canvas.replaceChildren(drawing);
   return scale;

@@ -1,4 +1,4 @@
-"""What is drawn over the steps of a run: all with the same axis, one below the other."""
+"""The exchange, GPUs and host over the steps of a run: all with one axis, one below the other."""
 
 from __future__ import annotations
 
@@ -9,47 +9,23 @@ import pandas as pd
 from keras_perf.records.figures import figure
 from keras_perf.records.run.exchange import EXCHANGE_PARTS
 from keras_perf.report.page.html import card, element
+from keras_perf.report.page.lane_plot import Span, lane_plot
 from keras_perf.report.page.lanes_card import lanes_figures
 from keras_perf.report.page.meanings import meaning
-from keras_perf.report.page.plots import Span, events_plot, lane_plot, parts_plot
+from keras_perf.report.page.timeline import span_of
 from keras_perf.report.page.workers_card import EXCHANGE_NAMES
 from keras_perf.report.run_report import RunReport
 
 
-def over_training_card(report: RunReport, _name: str) -> Element | None:
-    """Parts and events; in the tab a timeline that can be zoomed takes their place."""
-    span, figures = _span(report), []
-    if report.summary.steps:
-        drawn = parts_plot(report.summary.intervals, span)
-        what = "ms per step over optimizer steps, a mean per interval"
-        figures.append(_figure("Parts of a step", what, drawn, "perf/step_time_ms"))
-    if report.events:
-        drawn = events_plot(report.events, span)
-        figures.append(_figure("Longest steps and pauses", "ms longer than usual, by cause", drawn))
-    return card("Over the training", *figures) if figures else None
-
-
 def machine_card(report: RunReport) -> Element | None:
     """The exchange, GPUs and host."""
-    span, figures = _span(report), []
+    span, figures = span_of(report), []
     if lanes := _exchange(report.summary.intervals, span):
-        figures.append(_figure("Exchange among workers", "as this worker saw it", lanes))
+        what = element("small", " – as this worker saw it")
+        title = element("figcaption", "Exchange among workers", what)
+        figures.append(element("figure", title, *lanes))
     figures += lanes_figures(report, span)
     return card("The machine over the same steps", *figures) if figures else None
-
-
-def _span(report: RunReport) -> Span:
-    """All that is known of the run lies within."""
-    begin = report.summary.facts.length.first_step or 0
-    logged = report.scalars["step"].max() if len(report.scalars) else 0
-    return begin, max(int(logged), begin + 1, *(event.step for event in report.events))
-
-
-def _figure(title: str, what: str, drawn: list[Element], tag: str = "") -> Element:
-    caption = [element("small", f" – {what} ")]
-    if tag:
-        caption.append(meaning(tag, title.lower()))
-    return element("figure", element("figcaption", title, *caption), *drawn)
 
 
 def _exchange(intervals: pd.DataFrame, span: Span) -> list[Element]:

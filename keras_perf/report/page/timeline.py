@@ -1,4 +1,4 @@
-"""The steps of a run, as many of them as a screen can show at once."""
+"""The steps of a run, as many of them as a screen can show at once: what a timeline draws."""
 
 from __future__ import annotations
 
@@ -10,12 +10,25 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from keras_perf.records.interval import PARTS
+from keras_perf.records.interval import PARTS, part_name
 from keras_perf.records.run.capture import Capture
-from keras_perf.records.run.outlier import CAUSES, Cause, Outlier
+from keras_perf.records.run.outlier import CAUSES, Cause, Outlier, cause_name
 from keras_perf.records.visible import visible
-from keras_perf.report.page.plots import CAUSE_MARKS
 from keras_perf.report.run_report import RunReport
+
+CAUSE_MARKS = {
+    Cause.RETRACE: ("#0c9a72", "s"),
+    Cause.RECOMPILE: ("#0c9a72", "D"),
+    Cause.GARBAGE: ("#7f7f7f", "P"),
+    Cause.CALLBACK: ("#b8860b", "^"),
+    Cause.CHECKPOINT: ("#b8860b", "v"),
+    Cause.VALIDATION: ("#b86399", "s"),
+    Cause.SHUFFLE: ("#d55e00", "<"),
+    Cause.ITERATOR: ("#d55e00", ">"),
+    Cause.INPUT: ("#d55e00", "o"),
+    Cause.UNKNOWN: ("#7f7f7f", "X"),
+}
+"""Colour of the part that the cause belongs to, and a shape: no two causes share both."""
 
 MOST_COLUMNS = 2000
 MOST_OUTLIERS = 200
@@ -52,7 +65,9 @@ class Timeline:
     outliers: tuple[Outlier, ...]
     captures: tuple[Capture, ...]
 
-    def between(self, first: int, last: int, columns: int, trace_of: TraceOf) -> dict[str, Any]:
+    def between(
+        self, first: int, last: int, columns: int, trace_of: TraceOf | None
+    ) -> dict[str, Any]:
         """What lies between two steps, as JSON has it; `tests/tab/steps_schema.json` says how.
 
         Arguments:
@@ -60,8 +75,9 @@ class Timeline:
             last: a later one.
             columns: how many can be told apart on the screen. Where there are more intervals,
                 several make one column, which keeps the least, the mean and the most of them.
-            trace_of: a capture's trace, as the Profile tab calls it.
+            trace_of: a capture's trace, as the Profile tab calls it; None where no such tab is.
         """
+        trace = trace_of or (lambda _: None)
         begin = int(np.searchsorted(self.end, first, side="right"))
         end = int(np.searchsorted(self.begin, last, side="left"))
         count = max(end - begin, 0)
@@ -77,12 +93,14 @@ class Timeline:
             "to": last,
             "intervals": count,
             "exact": shown == count,
+            "profile": trace_of is not None,
             "columns": self._columns(groups, end),
+            "names": {part: part_name(part) for part in self.parts},
             "outliers_in_range": len(outliers),
             "outliers": [
-                self._outlier(each, trace_of) for each in sorted(worst, key=lambda each: each.step)
+                self._outlier(each, trace) for each in sorted(worst, key=lambda each: each.step)
             ],
-            "captures": [_capture(each, trace_of) for each in captured],
+            "captures": [_capture(each, trace) for each in captured],
         }
 
     def _columns(self, groups: NDArray[np.int64], end: int) -> dict[str, Any]:
@@ -125,7 +143,7 @@ class Timeline:
         colour, shape = CAUSE_MARKS[event.cause]
         return {
             "step": event.step,
-            "cause": event.cause.value,
+            "cause": cause_name(event.cause.value),
             "mark": {"colour": colour, "shape": shape},
             "meaning": CAUSES[event.cause],
             "owner": visible(event.owner),
@@ -146,13 +164,10 @@ def timeline_of(report: RunReport) -> Timeline:
     outliers = _outliers(report)
     captures = tuple(sorted(report.summary.facts.captures, key=lambda each: each.first_step))
     begin = end - steps.astype(np.int64)
-    places = [*begin[:1].tolist(), *end[-1:].tolist(), *(each.step for each in outliers)]
-    places += [step for each in captures for step in (each.first_step, each.last_step)]
-    first = report.summary.facts.length.first_step
-    least = min([*places, *([] if first is None else [first])], default=0)
+    first, last = span_of(report)
     return Timeline(
-        first=least,
-        last=max([*places, least + 1]),
+        first=first,
+        last=last,
         begin=begin,
         end=end,
         steps=steps,
@@ -165,6 +180,22 @@ def timeline_of(report: RunReport) -> Timeline:
         outliers=outliers,
         captures=captures,
     )
+
+
+def span_of(report: RunReport) -> tuple[int, int]:
+    """All that is known of the run lies within; it is of all that is drawn over the steps."""
+    facts, intervals = report.summary.facts, report.summary.intervals
+    steps = [event.step for event in report.events]
+    steps += [step for each in facts.captures for step in (each.first_step, each.last_step)]
+    if len(report.scalars):
+        logged = report.scalars["step"]
+        steps += [int(logged.min()), int(logged.max())]
+    if len(intervals):
+        steps.append(int(intervals.index[0] - intervals["steps"].iloc[0]))
+    if facts.length.first_step is not None:
+        steps.append(facts.length.first_step)
+    first = min(steps, default=0)
+    return first, max([*steps, first + 1])
 
 
 def _outliers(report: RunReport) -> tuple[Outlier, ...]:
