@@ -91,6 +91,11 @@ class Room:
         length -= length % self.present
         return length if length > max(tried) else None
 
+    def length_again(self, tried: Sequence[int]) -> int | None:
+        """The longest of the lengths tried that there is room for once more, or None."""
+        most = min(self._longest, self._affordable(CONFIRMATIONS))
+        return max((length for length in tried if length <= most), default=None)
+
 
 def in_turn(lengths: Sequence[int], trials: int) -> list[int]:
     """Each length in turn, each time with its run-up."""
