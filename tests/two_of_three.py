@@ -1,4 +1,4 @@
-"""For tests of which a single training decides nothing: somebody else may have taken the machine."""
+"""For tests that a single training does not decide: others may have taken the machine from it."""
 
 from collections.abc import Callable
 from functools import wraps

@@ -21,7 +21,7 @@ CLEARLY = 2.0
 """Only where one takes so many times as long as the other do the two alone say which is behind."""
 
 TURNS = 2
-"""So often each is measured, in turn: only what holds every time is more than a neighbour's doing."""
+"""So often each is measured, in turn: what holds each time is no neighbour's doing."""
 
 
 def simple_mnist_convnet():

@@ -22,13 +22,12 @@ class InGaps:
     Attributes:
         ordinary_ms: gaps that held the end of an ordinary execution and the begin of the next.
         inner_ms: gaps inside executions of several steps, most of them.
-        wait_ms: how long a step of the last of these waited for input; None if it was too long
-            for all of its gaps to be remembered.
+        wait_ms: how long a step of the last of these waited for input.
     """
 
     ordinary_ms: Sequence[float]
     inner_ms: Sequence[float]
-    wait_ms: float | None
+    wait_ms: float
 
     @property
     def step_ms(self) -> float:
@@ -45,8 +44,7 @@ class InGaps:
 
         No longer than the last trial's did: what else runs on the machine looks like waiting.
         """
-        rest_ms = max(0.0, in_graph_ms - self.step_ms)
-        return rest_ms if self.wait_ms is None else min(rest_ms, self.wait_ms)
+        return min(max(0.0, in_graph_ms - self.step_ms), self.wait_ms)
 
     @property
     def tells(self) -> bool:
@@ -55,12 +53,11 @@ class InGaps:
         Every ordinary gap is longer than three quarters of those inside.
         """
         most = sorted(self.inner_ms)[len(self.inner_ms) * 3 // 4]
-        waits_less = self.wait_ms is not None and self.wait_ms < self.per_execution_ms / 2
-        return waits_less and most < min(self.ordinary_ms)
+        return self.wait_ms < self.per_execution_ms / 2 and most < min(self.ordinary_ms)
 
     def curve(self) -> CostCurve:
         """The cost of a step by steps per execution."""
-        return CostCurve(self.step_ms + (self.wait_ms or 0.0), self.per_execution_ms)
+        return CostCurve(self.step_ms + self.wait_ms, self.per_execution_ms)
 
     def resampled_curves(self, draws: int = 200) -> list[CostCurve]:
         """Curves of bootstrap samples."""
@@ -90,9 +87,9 @@ def in_gaps(gaps_us: Sequence[int], steps: int, trial_ms: float) -> InGaps | Non
     ordinary, inner = gaps_ms[-BETWEEN:], gaps_ms[: -BETWEEN - 1]
     if len(inner) < BETWEEN:
         return None
-    found = InGaps(ordinary, inner, None)
-    within = gaps_ms[-BETWEEN - steps + 1 : -BETWEEN]
-    if len(within) < steps - 1:
-        return found
-    waits_ms = trial_ms - sum(within) - found.step_ms - found.per_execution_ms
+    found = InGaps(ordinary, inner, 0.0)
+    # Of a long trial only the newest gaps are remembered.
+    within = gaps_ms[:-BETWEEN][1 - steps :]
+    between_ms = sum(within) / len(within) * (steps - 1)
+    waits_ms = trial_ms - between_ms - found.step_ms - found.per_execution_ms
     return InGaps(ordinary, inner, max(0.0, waits_ms / steps))

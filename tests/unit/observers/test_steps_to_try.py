@@ -72,3 +72,7 @@ def test_trials_never_take_more_than_half_of_what_is_left(present, epoch, left, 
     if beyond is not None:
         assert sum(in_turn([beyond], CONFIRMATIONS)) <= left / 2
         assert beyond % present == 0
+    again = room.length_again(tuple(lengths))
+    if again is not None:
+        assert again in lengths
+        assert sum(in_turn([again], CONFIRMATIONS)) <= left / 2

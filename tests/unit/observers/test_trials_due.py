@@ -1,0 +1,55 @@
+"""Which trials are due, one after the other."""
+
+from __future__ import annotations
+
+import pytest
+
+from keras_perf.observers.steps_trial.steps_to_try import CONFIRMATIONS, TRIALS, Room
+from keras_perf.observers.steps_trial.trial_times import RUN_UP, TrialTimes
+from keras_perf.observers.steps_trial.trials_due import REPEATS, TrialQueue
+from keras_perf.records.execution import Execution, Kind
+
+EACH = 1 + RUN_UP
+
+
+def room(steps_left=10_000):
+    return Room(1, 1.0, 0.5, 1000, steps_left, 256, 1.0)
+
+
+def emptied(queue, times):
+    """All that is due, run."""
+    found = []
+    while queue.next_steps:
+        found.append(queue.take())
+    times.add(Execution(0, n, Kind.TRIAL, 0, 10**6, 10**6, 10**6) for n in found)
+    return found
+
+
+def first_ones():
+    queue, times = TrialQueue(), TrialTimes()
+    assert queue.fill(room(), times, lambda: 64) is None
+    assert emptied(queue, times) == [8, 8, 32, 32] * TRIALS
+    return queue, times
+
+
+def test_two_lengths_take_turns_and_one_beyond_follows_once():
+    queue, times = first_ones()
+    queue.fill(room(), times, lambda: 64)
+    assert emptied(queue, times) == [128] * EACH * CONFIRMATIONS
+    queue.fill(room(), times, lambda: 256)
+    assert queue.next_steps == 0
+
+
+def test_the_longest_that_fits_is_repeated_so_many_times_and_no_more():
+    queue, times = first_ones()
+    for _ in range(REPEATS):
+        assert queue.repeat(room(), times)
+        assert emptied(queue, times) == [32] * EACH * CONFIRMATIONS
+    assert not queue.repeat(room(), times)
+
+
+@pytest.mark.parametrize(("left", "length"), [(2 * 6 * 32, 32), (2 * 6 * 32 - 1, 8), (95, None)])
+def test_repeats_leave_half_of_the_training_alone(left, length):
+    queue, times = first_ones()
+    assert queue.repeat(room(left), times) == (length is not None)
+    assert emptied(queue, times) == ([length] * EACH * CONFIRMATIONS if length else [])
