@@ -53,6 +53,11 @@ class TrialTimes:
         return tuple(self._longer_ms)
 
     @property
+    def trial_steps(self) -> int:
+        """Steps of all longer executions."""
+        return sum(n * len(found) for n, found in self._longer_ms.items())
+
+    @property
     def newest_longer(self) -> tuple[int, float]:
         """Steps of the newest longer execution, and its milliseconds inside the train function."""
         return self._newest_longer

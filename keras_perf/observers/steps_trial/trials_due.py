@@ -75,8 +75,8 @@ class TrialQueue:
 
     def repeat(self, room: Room, times: TrialTimes) -> bool:
         """Makes the longest trials due once more; whether training leaves room for that."""
-        length = room.length_again(times.lengths) if self._repeats < REPEATS else None
-        if length is None:
+        length = room.length_again(times.lengths, times.trial_steps)
+        if length is None or self._repeats == REPEATS:
             return False
         self._repeats += 1
         self._due = in_turn([length], CONFIRMATIONS)

@@ -48,8 +48,13 @@ def test_the_longest_that_fits_is_repeated_so_many_times_and_no_more():
     assert not queue.repeat(room(), times)
 
 
-@pytest.mark.parametrize(("left", "length"), [(2 * 6 * 32, 32), (2 * 6 * 32 - 1, 8), (95, None)])
-def test_repeats_leave_half_of_the_training_alone(left, length):
+TAKEN = TRIALS * EACH * (8 + 32)
+"""Steps of the first trials."""
+
+
+@pytest.mark.parametrize(("spare", "repeats"), [(0, 1), (-1, 0)])
+def test_repeats_leave_half_of_the_training_alone(spare, repeats):
     queue, times = first_ones()
-    assert queue.repeat(room(left), times) == (length is not None)
-    assert emptied(queue, times) == ([length] * EACH * CONFIRMATIONS if length else [])
+    left = TAKEN + 2 * EACH * CONFIRMATIONS * 32 + spare
+    assert queue.repeat(room(left), times) == bool(repeats)
+    assert emptied(queue, times) == [32] * EACH * CONFIRMATIONS * repeats
