@@ -10,6 +10,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from two_of_three import two_of_three
 
 import keras_perf as kp
 from keras_perf.trials.measuring.in_turn import Pair
@@ -223,6 +224,7 @@ def test_what_xla_refuses_is_told_and_costs_nothing():
 
 
 @pytest.mark.timing
+@two_of_three
 def test_a_map_that_waits_is_found_and_the_dataset_mends_it(monkeypatch):
     monkeypatch.setattr(running, "SLICE_S", 0.08)
     model, data = dense(), rows().batch(8).map(waiting)
