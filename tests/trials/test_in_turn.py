@@ -38,7 +38,7 @@ def test_much_that_may_be_noise_is_measured_for_longer():
 
 
 def test_noise_without_end_has_an_end():
-    after = chain([5.0, 60.0, 5.0] * 3, cycle([5.0, 60.0, 5.0, 60.0, 5.0]))
+    after = chain([5.0, 60.0, 5.0] * 3, cycle([5.0, 60.0, 60.0, 5.0]))
     pair, slices = measured(repeat(10.0), after)
     assert slices == 10 * PATIENCE
     assert pair.unclear

@@ -214,7 +214,7 @@ def test_what_xla_refuses_is_told_and_costs_nothing():
     data = rows().batch(8)
     model.fit(data, shuffle=False, verbose=0)
     before = state(model)
-    tried = kp.try_advice(model, data, budget_s=20.0)
+    tried = kp.try_advice(model, data, budget_s=60.0)
     (why,) = (each.why for each in tried.trials.not_tried if each.id == "enable-xla")
     assert "PyFunc" in why
     assert_equal(state(model), before)
@@ -240,7 +240,7 @@ def test_a_map_that_waits_is_found_and_the_dataset_mends_it(monkeypatch):
 
 @pytest.mark.usefixtures("short_slices")
 def test_a_model_that_runs_eagerly_is_compiled():
-    tried = kp.try_advice(dense(run_eagerly=True), rows().batch(8), budget_s=20.0)
+    tried = kp.try_advice(dense(run_eagerly=True), rows().batch(8), budget_s=60.0)
     assert "disable-run-eagerly" in {each.id for each in tried.changes}
 
 
@@ -256,7 +256,7 @@ def test_each_callback_is_left_out_on_trial():
             time.sleep(0.01)
 
     callback = Waits()
-    tried = kp.try_advice(dense(), rows().batch(8), callbacks=[callback], budget_s=20.0)
+    tried = kp.try_advice(dense(), rows().batch(8), callbacks=[callback], budget_s=60.0)
     (left_out,) = (each for each in tried.trials.changes if each.where == "Waits")
     assert left_out.low > 1.5
     assert left_out.alters
@@ -273,7 +273,7 @@ def test_lengths_that_vary_are_padded_or_not_compiled_whichever_is_faster():
     model = keras.Sequential([keras.Input((None, 3)), keras.layers.GlobalAveragePooling1D()])
     model.add(keras.layers.Dense(1))
     model.compile("sgd", "mse", jit_compile=True)
-    tried = kp.try_advice(model, data, budget_s=20.0)
+    tried = kp.try_advice(model, data, budget_s=60.0)
     assert {"stable-shapes", "disable-xla"} <= {each.id for each in tried.trials.changes}
     assert not tried.trials.one_shape
 
