@@ -91,5 +91,6 @@ def in_gaps(gaps_us: Sequence[int], steps: int, trial_ms: float) -> InGaps | Non
     # Of a long trial only the newest gaps are remembered.
     within = gaps_ms[:-BETWEEN][1 - steps :]
     between_ms = sum(within) / len(within) * (steps - 1)
-    waits_ms = trial_ms - between_ms - found.step_ms - found.per_execution_ms
+    # Its last step, and what it costs to enter and leave it: no more than in the shortest one.
+    waits_ms = trial_ms - between_ms - max(found.step_ms, min(ordinary))
     return InGaps(ordinary, inner, max(0.0, waits_ms / steps))
