@@ -156,18 +156,15 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
         room = self._trials.room(self._times, plan.steps, self.limit, self.max_execution_s)
         if room is None:
             return
-        refusal = self._queue.fill(room, self._times, self._chosen_so_far)
-        if refusal is not None:
-            self._refuse(refusal)
+        self._refusal = self._queue.fill(room, self._times, self._chosen_so_far)
+        if self._refusal is not None:
+            # The first executions alone may have been disturbed.
+            if self._times.settled:
+                self._refuse(self._refusal)
         elif not self._queue.next_steps:
-            self._conclude(self._gap_times(plan))
-
-    def _gap_times(self, plan: Plan) -> Sequence[int]:
-        """tf.data's gap times, where they are those of single steps."""
-        pipeline = self._fit.pipeline
-        if pipeline is None or plan.steps > 1 or self._fit.fetches_per_step != 1:
-            return ()
-        return pipeline.gap_times() or ()
+            found = self._found(self._fit.gaps_of_single_steps())
+            if not (found.unclear and self._queue.repeat(room, self._times)):
+                self._conclude(found)
 
     def _prepared(self, steps: int) -> bool:
         """Executions of so many steps can be run; if they cannot, why not."""
@@ -198,13 +195,15 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
     def _chosen_so_far(self) -> int:
         return choose_steps(self._times.curve(self._fit.steps_per_execution), self._bounds())
 
-    def _conclude(self, gaps_us: Sequence[int] = ()) -> None:
+    def _found(self, gaps_us: Sequence[int] = ()) -> Conclusion:
+        return conclude(self._times, self._fit.steps_per_execution, self._bounds(), gaps_us)
+
+    def _conclude(self, found: Conclusion) -> None:
         fit, trials = self._fit, self._trials
         self._finished = True
         if not self.apply:
             fit.audience.stop_directing(self)
-        present = fit.steps_per_execution
-        found = self._conclusion = conclude(self._times, present, self._bounds(), gaps_us)
+        self._conclusion = found
         record = replace(
             found.record,
             extra_traces=trials.extra_traces,
@@ -235,7 +234,7 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
     def executions_end(self) -> None:
         """Concludes from as many trials as there were."""
         if not self._finished and len(self._times.samples(self._fit.steps_per_execution)) > 1:
-            self._conclude()
+            self._conclude(self._found())
 
     def leaves(self, aborted: bool) -> None:
         """Leaves a recommendation, if only the reason why there is none."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -72,6 +73,12 @@ class ObservedTraining:
     def compiled_by_xla(self) -> bool:
         """XLA compiles the steps."""
         return False
+
+    def gaps_of_single_steps(self) -> Sequence[int]:
+        """tf.data's gap times, where an ordinary execution is one step that fetches once."""
+        if self.pipeline is None or self.steps_per_execution > 1 or self.fetches_per_step != 1:
+            return ()
+        return self.pipeline.gap_times() or ()
 
     def settings(self) -> Questions:
         """What the driver adds to the facts of the run: name → what is asked."""

@@ -36,7 +36,9 @@ def assert_equal_training(one, other):
 
 
 @pytest.mark.parametrize(("optimizer", "dropout"), [("sgd", False), ("adam", True)])
-def test_trials_change_neither_weights_nor_history(optimizer, dropout, tmp_path):
+def test_trials_change_neither_weights_nor_history(optimizer, dropout, monkeypatch, tmp_path):
+    # What is repeated beside busy neighbours has a test of its own.
+    monkeypatch.setattr("keras_perf.observers.steps_trial.trials_due.REPEATS", 0)
     recommender = kp.StepsPerExecutionRecommender(tmp_path)
     arguments = {"optimizer": optimizer, "dropout": dropout, "epochs": 4}
     assert_equal_training(train([recommender], **arguments), train([], **arguments))

@@ -7,6 +7,7 @@ import numpy as np
 import programs
 import pytest
 import tensorflow as tf
+from two_of_three import two_of_three
 
 import keras_perf as kp
 from keras_perf.observation.facts.input.pipeline_model import PipelineModel
@@ -67,6 +68,7 @@ def test_a_callbacks_time_is_its_own(n, tmp_path):
     assert found.recommendations[0].evidence["owner"] == "Outlasts.on_train_batch_end"
 
 
+@two_of_three
 def test_a_tiny_model_is_bound_by_dispatch(tmp_path):
     found = diagnose(tmp_path, data=programs.dataset(300), epochs=3)
     assert found.verdict == "dispatch-bound"

@@ -9,7 +9,8 @@ import tempfile
 import time
 import timeit
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -56,7 +57,16 @@ class Scenario:
 SCENARIOS: list[Scenario] = []
 
 INJECTED: list[float] = []
-"""Seconds that each wait for storage really took: a busy machine is late to wake."""
+"""How many times as long as it was meant to each wait or piece of work really took: a busy machine
+is late to wake, and works on something else meanwhile."""
+
+
+@contextmanager
+def injected(ms: float) -> Iterator[None]:
+    """What is put into a program, and is meant to take so long."""
+    begin = time.perf_counter()
+    yield
+    INJECTED.append(1e3 * (time.perf_counter() - begin) / ms)
 
 
 def scenario(**expected: Any) -> Callable[[Callable[..., None]], None]:
@@ -90,9 +100,8 @@ def slept(ms: float) -> Callable[[Any, Any], Any]:
     """A map's function that waits, as for storage, and is as stateful as reading is."""
 
     def wait(x: np.ndarray) -> np.ndarray:
-        begin = time.perf_counter()
-        time.sleep(ms / 1e3)
-        INJECTED.append(time.perf_counter() - begin)
+        with injected(ms):
+            time.sleep(ms / 1e3)
         return x
 
     def mapped(x: Any, y: Any) -> Any:
@@ -147,7 +156,8 @@ class Hook(keras.callbacks.Callback):
         self.ms = ms
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        busy(self.ms)
+        with injected(self.ms):
+            busy(self.ms)
 
 
 class Pause(Hook):
@@ -165,7 +175,8 @@ class EpochHook(keras.callbacks.Callback):
         self.ms = ms
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        busy(self.ms)
+        with injected(self.ms):
+            busy(self.ms)
 
 
 # -- the input pipeline ------------------------------------------------------------------
@@ -266,7 +277,8 @@ class Batches(keras.utils.PyDataset):
         if self.works:
             work(self.ms)
         else:
-            time.sleep(self.ms / 1e3)
+            with injected(self.ms):
+                time.sleep(self.ms / 1e3)
         return np.ones((8, 8), "float32"), np.ones((8, 1), "float32")
 
 

@@ -8,6 +8,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from two_of_three import two_of_three
 
 import keras_perf as kp
 
@@ -18,6 +19,9 @@ RANDOM = np.random.default_rng(0)
 
 CLEARLY = 2.0
 """Only where one takes so many times as long as the other do the two alone say which is behind."""
+
+TURNS = 2
+"""So often each is measured, in turn: what holds each time is no neighbour's doing."""
 
 
 def simple_mnist_convnet():
@@ -105,6 +109,7 @@ EXAMPLES = [
 )
 @pytest.mark.filterwarnings("ignore:Your input ran out of data:UserWarning")
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.__name__)
+@two_of_three
 def test_the_verdict_does_not_contradict_input_and_step_alone(example, tmp_path):
     keras.utils.set_random_seed(0)
     model, data = example()
@@ -116,13 +121,14 @@ def test_the_verdict_does_not_contradict_input_and_step_alone(example, tmp_path)
         callbacks=kp.perf_callbacks(tmp_path, profiler=False),
     )
     found = kp.diagnose(tmp_path)
-    input_ms = kp.benchmark_input_pipeline(data, batches=40)["batch_ms"].median()
-    batch = next(iter(data))
-    step_ms = kp.benchmark_train_step(model, batch, steps=40)["step_ms"].median()
-    told = f"input alone {input_ms:.2f} ms, step alone {step_ms:.2f} ms\n{found}"
-    if input_ms > CLEARLY * step_ms:
+    batch, input_ms, step_ms = next(iter(data)), [], []
+    for _ in range(TURNS):
+        input_ms.append(kp.benchmark_input_pipeline(data, batches=40)["batch_ms"].median())
+        step_ms.append(kp.benchmark_train_step(model, batch, steps=40)["step_ms"].median())
+    told = f"input alone {input_ms} ms, step alone {step_ms} ms\n{found}"
+    if min(input_ms) > CLEARLY * max(step_ms):
         assert found.verdict == "input-bound", told
-    if step_ms > CLEARLY * input_ms:
+    if min(step_ms) > CLEARLY * max(input_ms):
         assert found.verdict in ("compute-bound", "dispatch-bound", "inconclusive"), told
     if found.verdict == "inconclusive":
         # Only where a step is short and what entering and leaving it costs is not known.

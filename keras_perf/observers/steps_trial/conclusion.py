@@ -5,43 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import NamedTuple
 
 from keras_perf.observers.steps_trial.cost_curve import CostCurve, resampled_curves
+from keras_perf.observers.steps_trial.in_gaps import in_gaps
 from keras_perf.observers.steps_trial.steps_choice import (
     MOSTLY_INPUT,
     Bounds,
     recommend,
 )
 from keras_perf.observers.steps_trial.trial_times import TrialTimes
-from keras_perf.observers.steps_trial.trials_due import BETWEEN
 from keras_perf.records.run.tried.steps_trial import StepsPerExecution
-
-
-class _InGaps(NamedTuple):
-    """Costs without the wait for input, whose noise would hide them, in milliseconds."""
-
-    step_ms: float
-    """A step in the graph."""
-    per_execution_ms: float
-    """What an execution costs beyond its step."""
-
-
-def _costs_in_gaps(gaps_us: Sequence[int]) -> _InGaps | None:
-    """What tf.data's gap times say after a trial; None if they are too few.
-
-    The newest gaps are the ordinary executions' since then; those before lie inside the trial's.
-
-    Arguments:
-        gaps_us: tf.data's gap times, newest last, where an ordinary execution is one step that
-            fetches once.
-    """
-    gaps_ms = [gap / 1e3 for gap in gaps_us]
-    ordinary, inner = gaps_ms[-BETWEEN:], gaps_ms[: -BETWEEN - 1]
-    if len(inner) < BETWEEN:
-        return None
-    step_ms = float(median(inner))
-    return _InGaps(step_ms, max(0.0, float(median(ordinary)) - step_ms))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +32,11 @@ class Conclusion:
     record: StepsPerExecution
     dispatch_ms: float | None
     ordinary_ms: float
+
+    @property
+    def unclear(self) -> bool:
+        """More trials may tell what is gained from noise."""
+        return self.record.lost_in_noise and self.record.input_wait_ms is None
 
     @property
     def dispatch_share(self) -> float | None:
@@ -79,22 +57,24 @@ def conclude(times: TrialTimes, present: int, bounds: Bounds, gaps_us: Sequence[
         times: of the present length and at least one other.
         present: steps of an ordinary execution.
         bounds: what limits the number that is recommended.
-        gaps_us: tf.data's gap times, as `_costs_in_gaps` takes them; () where they are no help.
+        gaps_us: tf.data's gap times, as `in_gaps` takes them; () where they are no help.
     """
-    host_ms = times.host_ms
-    samples, curve = times.samples(present), times.curve(present)
-    resampled = resampled_curves(samples, host_ms, present)
-    wait_ms = 0.0
-    if (in_gaps := _costs_in_gaps(gaps_us)) is not None:
-        step_ms, per_execution_ms = in_gaps
-        wait_ms = max(0.0, curve.in_graph_ms - step_ms)
+    host_ms, samples, ordinary_ms = times.host_ms, times.samples(present), None
+    curves = [times.curve(present), *resampled_curves(samples, host_ms, present)]
+    certain, wait_ms = times.surely_cheaper(present), 0.0
+    gaps = in_gaps(gaps_us, *times.newest_longer)
+    if gaps is not None and gaps.tells and not certain:
+        # What else runs on the machine disturbs executions, which are longer, more than gaps.
+        curves, certain = [gaps.curve(), *gaps.resampled_curves()], True
+        ordinary_ms = max(curves[0].in_graph_ms, curves[0].step_ms(present) - host_ms)
+    elif gaps is not None:
+        wait_ms = gaps.wait_of(curves[0].in_graph_ms)
         longer_ms = min(sorted(ms)[0] / n for n, ms in samples.items() if n != present)
-        possible = curve.step_ms(present) - per_execution_ms / present <= 1.1 * longer_ms
-        if possible and wait_ms > MOSTLY_INPUT * curve.in_graph_ms:
+        possible = curves[0].step_ms(present) - gaps.per_execution_ms / present <= 1.1 * longer_ms
+        if possible and wait_ms > MOSTLY_INPUT * curves[0].in_graph_ms:
             # Times of executions are mostly waiting; the gaps know better.
-            curve = curve.at_most(per_execution_ms, present)
-            resampled = [each.at_most(per_execution_ms, present) for each in resampled]
-    certain = times.surely_cheaper(present)
+            curves = [each.at_most(gaps.per_execution_ms, present) for each in curves]
+    curve, *resampled = curves
     record = recommend(curve, resampled, present, bounds, certain=certain, input_wait_ms=wait_ms)
     record = replace(
         record,
@@ -104,4 +84,4 @@ def conclude(times: TrialTimes, present: int, bounds: Bounds, gaps_us: Sequence[
         host_ms=host_ms,
     )
     dispatch_ms = max(0.0, curve.cost_at(present) - host_ms) if certain else None
-    return Conclusion(curve, record, dispatch_ms, median(samples[present]))
+    return Conclusion(curve, record, dispatch_ms, ordinary_ms or median(samples[present]))

@@ -91,6 +91,20 @@ class Room:
         length -= length % self.present
         return length if length > max(tried) else None
 
+    def length_again(self, tried: Sequence[int], trial_steps: int) -> int | None:
+        """The longest of the lengths tried that there is room for once more, or None.
+
+        None is much shorter than the longest of all, and all trials together take no more than
+        half of the training.
+
+        Arguments:
+            tried: lengths.
+            trial_steps: steps of all trials so far.
+        """
+        executions = 2 * CONFIRMATIONS * (1 + RUN_UP)
+        most = min(self._longest, (self.steps_left - trial_steps) // executions)
+        return max((n for n in tried if max(tried) / 2 <= n <= most), default=None)
+
 
 def in_turn(lengths: Sequence[int], trials: int) -> list[int]:
     """Each length in turn, each time with its run-up."""

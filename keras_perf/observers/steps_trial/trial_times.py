@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable
 from statistics import median
 
-from keras_perf.observers.steps_trial.cost_curve import CostCurve, Samples, fit_curve
+from keras_perf.observers.steps_trial.cost_curve import CostCurve, fit_curve
 from keras_perf.records.execution import Execution, Kind
 
 RUN_UP = 1
@@ -31,6 +31,7 @@ class TrialTimes:
         self._ordinary_ms: deque[float] = deque(maxlen=REMEMBERED)
         self._host_ms: deque[float] = deque(maxlen=REMEMBERED)
         self._longer_ms: dict[int, list[float]] = {}
+        self._newest_longer = 1, 0.0
 
     def add(self, executions: Iterable[Execution]) -> None:
         """Adds executions in their order."""
@@ -41,6 +42,7 @@ class TrialTimes:
                 self.executions += 1
                 self.trial_ns += execution.inside_ns
                 self._longer_ms.setdefault(execution.steps, []).append(inside_ms)
+                self._newest_longer = execution.steps, inside_ms
             elif execution.kind is Kind.STEADY:
                 self._ordinary_ms.append(inside_ms)
                 self._host_ms.append(execution.host_ns / 1e6)
@@ -51,16 +53,35 @@ class TrialTimes:
         return tuple(self._longer_ms)
 
     @property
+    def trial_steps(self) -> int:
+        """Steps of all longer executions."""
+        return sum(n * len(found) for n, found in self._longer_ms.items())
+
+    @property
+    def newest_longer(self) -> tuple[int, float]:
+        """Steps of the newest longer execution, and its milliseconds inside the train function."""
+        return self._newest_longer
+
+    @property
     def ordinary_ms(self) -> float | None:
-        """An ordinary execution inside the train function; None before there was one."""
-        return median(self._ordinary_ms) if self._ordinary_ms else None
+        """An ordinary execution inside the train function; None before there was one.
+
+        The lower quartile: what else runs on the machine makes others longer.
+        """
+        found = sorted(self._ordinary_ms)
+        return found[len(found) // 4] if found else None
+
+    @property
+    def settled(self) -> bool:
+        """More ordinary executions would tell nothing new of their time."""
+        return len(self._ordinary_ms) == REMEMBERED
 
     @property
     def host_ms(self) -> float:
         """The host's part after each execution."""
         return median(self._host_ms) if self._host_ms else 0.0
 
-    def samples(self, present: int) -> Samples:
+    def samples(self, present: int) -> dict[int, list[float]]:
         """Measured times by length, without the run-ups.
 
         Arguments:
@@ -75,14 +96,15 @@ class TrialTimes:
     def surely_cheaper(self, present: int) -> bool:
         """Steps of the longest executions are cheaper than those of ordinary ones.
 
-        Three quarters of the one lie below three quarters of the other.
+        Three quarters of the one lie below three quarters of the other. Those of half the longest
+        length count too: what an execution costs is next to nothing for a step of either.
         """
         samples = self.samples(present)
-        longest = max(samples)
-        ordinary, longer = sorted(samples[present]), sorted(samples[longest])
+        ordinary = sorted(samples.pop(present))
+        long = [n for n in samples if n >= max(samples) / 2]
+        steps_ms = sorted((ms + self.host_ms) / n for n in long for ms in samples[n])
         least = (ordinary[len(ordinary) // 4] + self.host_ms) / present
-        most = (longer[-1 - len(longer) // 4] + self.host_ms) / longest
-        return most < least
+        return steps_ms[-1 - len(steps_ms) // 4] < least
 
     def curve(self, present: int) -> CostCurve:
         """The curve that fits the samples."""

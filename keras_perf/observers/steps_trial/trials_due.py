@@ -10,18 +10,22 @@ from keras_perf.observers.steps_trial.trial_times import RUN_UP, TrialTimes
 BETWEEN = 4
 """Ordinary executions before each trial, so that a drifting machine drifts for both."""
 
+REPEATS = 4
+"""So many times more trials are made where those so far cannot be told from noise."""
+
 
 class TrialQueue:
     """Lengths of the trials to come.
 
     First come two lengths in turn, then one beyond what they lead to: what a step costs in the
-    graph shows best in long executions.
+    graph shows best in long executions. The longest is repeated where noise hides what is gained.
     """
 
     def __init__(self) -> None:
         self._due: list[int] = []
         self._since_trial = 0
         self._confirmed = False
+        self._repeats = 0
 
     def ordinary_follows(self) -> bool:
         """An ordinary execution is about to run; whether a trial may take its place."""
@@ -68,3 +72,12 @@ class TrialQueue:
             self._confirmed = True
             self._due = in_turn([beyond], CONFIRMATIONS)
         return None
+
+    def repeat(self, room: Room, times: TrialTimes) -> bool:
+        """Makes the longest trials due once more; whether training leaves room for that."""
+        length = room.length_again(times.lengths, times.trial_steps)
+        if length is None or self._repeats == REPEATS:
+            return False
+        self._repeats += 1
+        self._due = in_turn([length], CONFIRMATIONS)
+        return True

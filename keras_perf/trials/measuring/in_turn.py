@@ -13,6 +13,10 @@ DRAWS = 400
 BOUNDS = (10, 90)
 """Percentiles of the interval of a ratio: 80% of the draws lie inside."""
 
+LARGE, PATIENCE = 1.2, 3.0
+"""Where so large a gain, or a larger one, may still be noise, a pair is measured so many times as
+long."""
+
 Slice = Callable[[], float]
 """Does the work for a moment; returns milliseconds of one unit of it."""
 
@@ -32,6 +36,11 @@ class Pair:
     low: float
     high: float
 
+    @property
+    def unclear(self) -> bool:
+        """Much is gained, or else something disturbed it."""
+        return self.gain >= LARGE and self.low <= 1.0
+
 
 def in_turn(
     before: Slice,
@@ -46,18 +55,20 @@ def in_turn(
     Arguments:
         before: the work as it is.
         after: the changed one.
-        seconds: for both together, more where a slice takes long.
+        seconds: for both together, more where a slice takes long or the gain stays unclear.
         hopeless: it ends earlier if the gain is less than this at the upper end of its interval.
         clock: seconds.
     """
     times: tuple[list[float], list[float]] = ([], [])
-    begin = clock()
-    while len(times[0]) < LEAST_SLICES or clock() - begin < seconds:
+    begin, pair = clock(), None
+    while pair is None or clock() - begin < seconds * (PATIENCE if pair.unclear else 1.0):
         for slice_ms, taken in zip((before, after), times, strict=True):
             taken.append(slice_ms())
-        if len(times[0]) >= LEAST_SLICES and pair_of(*times).high < hopeless:
-            break
-    return pair_of(*times)
+        if len(times[0]) >= LEAST_SLICES:
+            pair = pair_of(*times)
+            if pair.high < hopeless:
+                break
+    return pair
 
 
 def pair_of(before: list[float], after: list[float]) -> Pair:

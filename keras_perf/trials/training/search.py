@@ -153,7 +153,7 @@ class Search:
         return [each for each in found if each.id not in self.without]
 
     def _try_alone(self, change: TrainingChange, left: int) -> None:
-        seconds = Budget.for_a_pair(self._trier.budget.left_alone_s, left)
+        seconds = Budget.for_a_pair(self._left_s, left)
         found = self._trier.tried(change, self.setup, self._present, seconds, keeps=self._keeps)
         if found is not None:
             others = [tried.gain for other, tried in self._alone.items() if not other.alters]
@@ -161,8 +161,15 @@ class Search:
                 self._first = found[1]
             self._alone[change] = found[0]
 
+    @property
+    def _left_s(self) -> float:
+        """For changes tried alone: all the time, until there is something to put together."""
+        budget = self._trier.budget
+        pays = any(tried.low >= WORTHWHILE for tried in self._alone.values())
+        return budget.left_alone_s if pays else budget.left_s
+
     def _has_time(self, change: TrainingChange) -> bool:
-        why = self._trier.too_long(change, self.setup, self.budget.left_alone_s)
+        why = self._trier.too_long(change, self.setup, self._left_s)
         if why:
             self._trier.leaves_out(change, why)
         return not why
@@ -173,7 +180,8 @@ class Search:
             return True
         ready_ms = FREE * self._pair.after_ms + self.outside_ms
         for other, tried in self._alone.items():
-            if change.rewriting and other.rewriting and tried.after_ms <= ready_ms:
+            as_ready = tried.after_ms <= ready_ms and tried.low >= WORTHWHILE
+            if change.rewriting and other.rewriting and as_ready:
                 why = f"with {tried.id} a step is as fast as on a ready batch"
                 self._trier.leaves_out(change, why)
                 return False

@@ -61,9 +61,9 @@ class Together:
         wanted.sort(key=lambda change: alone[change].gain, reverse=True)
         for number, change in enumerate(wanted):
             pays = alone[change].low >= WORTHWHILE
-            # With nothing there yet, on top is as alone; and alone the best was not enough.
+            # With nothing there yet, on top is as alone; and alone it was not enough.
             if not self.changes and not pays:
-                break
+                continue
             running = first if number == 0 else None
             if self._has_no_time(change, made=running is not None):
                 if not self.changes:

@@ -89,8 +89,8 @@ def test_after_some_patience_ctrl_c_is_answered_inside():
     def hangs():
         with uninterrupted(0.01):
             try:
-                os.kill(os.getpid(), signal.SIGINT)
                 done.append("began")
+                os.kill(os.getpid(), signal.SIGINT)
                 threading.Event().wait(60)
                 done.append("all")
             finally:

@@ -72,3 +72,13 @@ def test_trials_never_take_more_than_half_of_what_is_left(present, epoch, left, 
     if beyond is not None:
         assert sum(in_turn([beyond], CONFIRMATIONS)) <= left / 2
         assert beyond % present == 0
+
+
+@given(st.integers(1, 8), st.integers(1, 5000), st.integers(0, 100_000), st.integers(0, 10_000))
+def test_repeated_trials_leave_half_of_the_training_alone(present, epoch, left, spent):
+    room = Room(present, 1.0, 0.5, epoch, left, 256, 1.0)
+    tried = (8 * present, 32 * present, 37 * present)
+    again = room.length_again(tried, spent)
+    if again is not None:
+        assert again in tried[1:]
+        assert spent + sum(in_turn([again], CONFIRMATIONS)) <= (left + spent) / 2

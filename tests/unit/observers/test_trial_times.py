@@ -1,3 +1,5 @@
+import pytest
+
 from keras_perf.observers.steps_trial.trial_times import TrialTimes
 from keras_perf.records.execution import Execution, Kind
 
@@ -38,3 +40,23 @@ def test_the_host_comes_on_top_of_each_execution():
     times.add([executed(10, 12, Kind.TRIAL)] * 8)
     curve = times.curve(1)
     assert (round(curve.in_graph_ms, 6), round(curve.per_execution_ms, 6)) == (1.0, 3.0)
+
+
+def test_the_lower_quartile_is_an_ordinary_execution():
+    times = TrialTimes()
+    times.add(executed(1, ms) for ms in (5, 80, 6, 90))
+    assert times.ordinary_ms == 6
+    assert not times.settled
+    times.add([executed(1, 5)] * 36)
+    assert times.settled
+
+
+@pytest.mark.parametrize(("late_ms", "cheaper"), [(40, True), (400, False)])
+def test_lengths_next_to_the_longest_count_as_well(late_ms, cheaper):
+    times = TrialTimes()
+    times.add([executed(1, 3)] * 40)
+    times.add([executed(32, 40, Kind.TRIAL)] * 6)
+    times.add([executed(32, late_ms, Kind.TRIAL)] * 4)
+    times.add(executed(37, ms, Kind.TRIAL) for ms in (44, 44, 44, 44, 400, 400))
+    assert times.newest_longer == (37, 400)
+    assert times.surely_cheaper(1) is cheaper
