@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import keras_perf as kp
 from keras_perf.observation.facts.input.pipeline_model import PipelineModel
-from keras_perf.observation.facts.model_facts import trace_counter
+from keras_perf.observation.facts.tracing_time import trace_counter
 
 pytestmark = pytest.mark.timing
 
