@@ -159,6 +159,8 @@ def _why_no_wait(summary: Summary) -> str:
             f"epochs of {epoch_steps} steps are too short for it; dataset.repeat() with "
             "steps_per_epoch makes fewer, longer ones"
         )
+    if not summary.facts.settings.tries_steps:
+        return "only with steps_per_execution=1 it is known whether the device waited for a batch"
     if summary.facts.input.input_kind == "PyDataset":
         return "with PyDataset workers, Keras turns off what measures it"
     return (
@@ -191,7 +193,9 @@ def _may_be_dispatch(summary: Summary) -> str:
     why = (
         ". To measure it, add StepsPerExecutionRecommender (perf_callbacks has it) and train again."
     )
-    if trial is not None:
+    if not summary.facts.settings.tries_steps:
+        why = ", and cannot be with this backend of Keras. A larger batch_size takes fewer steps."
+    elif trial is not None:
         why = f" ({trial.reason.rstrip('.')}). A longer training leaves more time to measure it."
     return (
         f"a step of {in_ms(summary.step_ms)} may be mostly call overhead: what it costs to enter "

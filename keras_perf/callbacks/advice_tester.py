@@ -6,15 +6,13 @@ import os
 from dataclasses import replace
 from typing import Any
 
-import tensorflow as tf
-
 from keras_perf.analyse.training import newest_training
 from keras_perf.callbacks.observing_callback import ObservingCallback
+from keras_perf.observation.facts.input.tf_data import tensorflow_of
 from keras_perf.observation.observation import Observation
 from keras_perf.observation.of_fit.fit import FitObservation
 from keras_perf.records.arguments import require_bool, require_number
 from keras_perf.trials.failure import told
-from keras_perf.trials.try_advice import tried_advice
 
 OUTSIDE = ("callbacks", "other_host")
 """Parts of a step that trials do not run."""
@@ -77,10 +75,14 @@ class AdviceTester(ObservingCallback):
         recording.facts = replace(recording.facts, advice_trials=trials)
 
     def _tried(self, fit: FitObservation, data: Any) -> Any:
-        if not isinstance(data, tf.data.Dataset):
+        if (why := fit.backend.why_no_trials) is not None:
+            raise ValueError(why)
+        if tensorflow_of(data) is None:
             raise ValueError(
                 f"only a tf.data.Dataset can be read a second time, got {type(data).__name__}"
             )
+        from keras_perf.trials.try_advice import tried_advice
+
         start_up = fit.recording.facts.start_up
         return tried_advice(
             fit.model,

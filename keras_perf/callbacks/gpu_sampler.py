@@ -7,14 +7,10 @@ import os
 from dataclasses import replace
 from typing import Any
 
-import tensorflow as tf
-
 from keras_perf.callbacks.observing_callback import ObservingCallback, harmless
-from keras_perf.observation.facts.machine.device_memory import allocated_by_tag
 from keras_perf.observation.observation import Observation
 from keras_perf.observers.delayed_signals import PATIENCE_S, uninterrupted
 from keras_perf.observers.gpu_and_host import GpuWatch
-from keras_perf.observers.nvml.cuda_order import Seen
 from keras_perf.observers.sensors.epoch_line import EpochLine
 from keras_perf.observers.sensors.sampler import sampling_interval
 from keras_perf.records.arguments import require_bool
@@ -72,7 +68,7 @@ class GPUUtilizationSampler(ObservingCallback):
         self._step = observation.first_step
         self._line = EpochLine() if self.epoch_line else None
         recording = observation.recording
-        seen = recording.ask("tensorflow_gpus", tensorflow_gpus)
+        seen = recording.ask("tensorflow_gpus", observation.backend.gpus)
         with uninterrupted(PATIENCE_S):
             self._watch = GpuWatch(self.interval_s, logger.warning, seen)
         recording.facts = replace(recording.facts, gpu=self._watch.facts)
@@ -112,7 +108,8 @@ class GPUUtilizationSampler(ObservingCallback):
         assert self.observation is not None
         steps, self._step = step - self._step, step
         examples = self.observation.recording.facts.length.examples_per_step
-        allocated = self.observation.recording.ask("allocated_memory", allocated_by_tag) or {}
+        ask, backend = self.observation.recording.ask, self.observation.backend
+        allocated = ask("allocated_memory", backend.allocated_by_tag) or {}
         values = self._watch.take(steps, examples) | allocated
         self.writer.scalars(step, values, wall_time)
         if self._line is not None:
@@ -127,10 +124,3 @@ class GPUUtilizationSampler(ObservingCallback):
         watch, self._watch = self._watch, None
         if watch is not None:
             watch.stop()
-
-
-def tensorflow_gpus() -> Seen:
-    """The GPUs that TensorFlow trains on, by what CUDA shows it."""
-    there = tf.config.list_physical_devices("GPU")
-    chosen = tuple(there.index(gpu) for gpu in tf.config.get_visible_devices("GPU"))
-    return Seen(len(there), chosen)

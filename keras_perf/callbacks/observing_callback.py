@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import logging
 import os
 import time
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from typing import Any
 
 import keras
 
+from keras_perf.backends.chosen import chosen_backend
 from keras_perf.observation.failure_line import warn_of
 from keras_perf.observation.listener import Listener
 from keras_perf.observation.observation import Observation
@@ -19,8 +19,6 @@ from keras_perf.observation.of_fit.running_fits import join
 from keras_perf.observation.safe_writer import SafeWriter
 from keras_perf.observers.asking import unwarned
 from keras_perf.write.writable_log_dir import writable_log_dir
-
-logger = logging.getLogger("keras_perf")
 
 
 def harmless(hook: Callable[..., None]) -> Callable[..., None]:
@@ -54,6 +52,7 @@ class ObservingCallback(keras.callbacks.Callback, Listener):
 
     def __init__(self, log_dir: str | os.PathLike[str]) -> None:
         super().__init__()
+        chosen_backend()
         self.log_dir = writable_log_dir(log_dir)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -77,16 +76,7 @@ class ObservingCallback(keras.callbacks.Callback, Listener):
     @harmless
     def on_train_begin(self, logs: Any = None) -> None:
         """Joins, or says in one line why not."""
-        if keras.backend.backend() != "tensorflow":
-            logger.warning(
-                "keras_perf: %s observes fit on Keras's TensorFlow backend only, not on %r; "
-                "it stays silent.",
-                type(self).__name__,
-                keras.backend.backend(),
-            )
-            self.not_observed("Keras runs on another backend than TensorFlow")
-            return
-        joined = join(self.model, self, self._of_fit, self.clock)
+        joined = join(self.model, self, self._of_fit, self.clock, chosen_backend())
         if joined is None:
             if self.observation is None:
                 self.not_observed("this fit is inside another one, which is observed")

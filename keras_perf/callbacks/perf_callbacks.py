@@ -39,6 +39,7 @@ def perf_callbacks(
 
     Raises:
         TypeError, ValueError, OSError: a wrong argument, or `log_dir` cannot be written.
+        NotImplementedError: Keras computes with a backend that is not observed, such as torch.
 
     >>> import keras_perf as kp
     >>> len(kp.perf_callbacks("logs/run1", profiler=False, gpu={"interval_s": 1.0}))

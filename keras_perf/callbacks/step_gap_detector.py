@@ -10,14 +10,10 @@ from functools import partial
 from statistics import fmean
 from typing import Any
 
-import keras
-
+from keras_perf.backends.chosen import chosen_backend
 from keras_perf.callbacks.observing_callback import ObservingCallback, harmless
-from keras_perf.observation.facts.input.pipeline_model import PipelineModel
-from keras_perf.observation.facts.tracing_time import traced_s
+from keras_perf.observation.input_model import InputModel
 from keras_perf.observation.observation import Observation
-from keras_perf.observation.of_calls.call_log import CallLog
-from keras_perf.observation.of_calls.watch_call import watch_call
 from keras_perf.observers.steps.call_scalars import call_scalars
 from keras_perf.observers.steps.hook_rhythm import HookTimes
 from keras_perf.observers.steps.interval_scalars import interval_scalars
@@ -83,13 +79,13 @@ class StepGapDetector(ObservingCallback):
         self._shuffles: bool | None = None
         self._fills: list[float] = []
         self._examples_per_step: float | None = None
-        self._calls: CallLog | None = None
+        self._calls: Any = None
 
     def observation_begins(self, observation: Observation) -> None:
         """Starts anew: nothing of an earlier `fit` is carried over."""
         self._forget()
         self._splitter = Splitter(observation.fetches_per_step)
-        self._start_up = StartUpTimes(observation.now(), traced_s())
+        self._start_up = StartUpTimes(observation.now(), observation.backend.traced_s())
         observation.recording.diagnose_at_end(self.log_dir, summary=self.summary)
 
     @harmless
@@ -103,10 +99,8 @@ class StepGapDetector(ObservingCallback):
         self._watch(PREDICT)
 
     def _watch(self, kind: str) -> None:
-        if self.observation is not None or keras.backend.backend() != "tensorflow":
-            return
-        self._calls = self._calls or CallLog(self.log_dir, self.model)
-        watch_call(kind, self.model, self._calls, self.clock)
+        if self.observation is None:
+            self._calls = chosen_backend().watch_call(kind, self, self._calls)
 
     def validation_ends(self, call: Inference) -> None:
         """Adds it to the others, and logs its parts."""
@@ -145,7 +139,7 @@ class StepGapDetector(ObservingCallback):
             )
         # The first one may be of another kind, as in a capture that begins with it.
         warmup = [e for e in executions if e.kind is Kind.WARMUP] or executions[:1]
-        self._start_up.add(warmup, waits or {}, traced_s())
+        self._start_up.add(warmup, waits or {}, observation.backend.traced_s())
 
     def epoch_gap_ends(self, gap: EpochGap) -> None:
         """Adds it to what lies outside of the steps."""
@@ -154,7 +148,7 @@ class StepGapDetector(ObservingCallback):
         self._hooks.add(gap.owners)
         self.writer.scalars(gap.step, self._outside.add_gap(gap), time.time())
 
-    def stretch_ends(self, pipeline: PipelineModel | None, pending_gaps: int | None) -> None:
+    def stretch_ends(self, pipeline: InputModel | None, pending_gaps: int | None) -> None:
         """Asks tf.data for the gaps."""
         assert self.observation is not None
         model = pipeline.read() if pipeline is not None else None

@@ -10,7 +10,6 @@ from typing import Any
 
 from keras_perf.callbacks.observing_callback import ObservingCallback, harmless
 from keras_perf.callbacks.written_captures import WrittenCaptures
-from keras_perf.capture import profiler_door
 from keras_perf.capture.chosen_worker import captures_here
 from keras_perf.capture.triggers import Triggers
 from keras_perf.cluster.worker_number import require_workers
@@ -174,7 +173,7 @@ class WindowedProfiler(ObservingCallback, Director):
             return plan
         if not self._captures.open:
             return plan
-        marker = profiler_door.step_marker(self._fit.step)
+        marker = self._fit.backend.profiler.step_marker(self._fit.step)
         return plan._replace(kind=Kind.PROFILED, around=marker)
 
     def _warm_up_again(self, step: int, why: str) -> None:

@@ -28,7 +28,9 @@ class WrittenCaptures:
     def __init__(self, log_dir: str, observation: Observation) -> None:
         self._observation = observation
         self._writer = observation.recording.writer(log_dir)
-        self._captures = Captures(os.path.join(log_dir, observation.recording.run))
+        self._captures = Captures(
+            os.path.join(log_dir, observation.recording.run), observation.backend.profiler
+        )
         self._readings = TraceReadings()
 
     @property

@@ -7,9 +7,9 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from types import ModuleType
 
-from keras_perf.capture import profiler_door
-from keras_perf.capture.trace_files import Saved
+from keras_perf.capture.trace_files import CaptureError, Saved
 from keras_perf.observers.capture_windows.cost import Slowdown, bytes_per_step
 from keras_perf.observers.capture_windows.windows import Window
 from keras_perf.observers.delayed_signals import uninterrupted
@@ -25,6 +25,10 @@ class Captures:
 
     Steps given to it are the optimizer's. What went wrong is said; nothing is raised.
 
+    Arguments:
+        log_dir: under which traces are kept.
+        profiler: the door to the one that takes them.
+
     Attributes:
         open: a capture is running.
         lost: a capture could not be saved; another would not be either.
@@ -32,8 +36,8 @@ class Captures:
         saved: where the newest one lies.
     """
 
-    def __init__(self, log_dir: str) -> None:
-        self._log_dir = log_dir
+    def __init__(self, log_dir: str, profiler: ModuleType) -> None:
+        self._log_dir, self._profiler = log_dir, profiler
         self.open = self.lost = self.refused = False
         self.saved: Saved | None = None
         self._records: list[Capture] = []
@@ -52,8 +56,8 @@ class Captures:
         self._window, self._first_step = window, step
         begin = time.perf_counter()
         try:
-            profiler_door.start(self._log_dir)
-        except profiler_door.CaptureError as error:
+            self._profiler.start(self._log_dir)
+        except CaptureError as error:
             self.refused = True
             logger.warning("keras_perf: no trace of this window: %s.", str(error))
             return False
@@ -70,8 +74,8 @@ class Captures:
         self.open = False
         begin = time.perf_counter()
         try:
-            self.saved = profiler_door.stop()
-        except profiler_door.CaptureError as error:
+            self.saved = self._profiler.stop()
+        except CaptureError as error:
             self.lost = True
             logger.warning(
                 "keras_perf: the trace of steps %d to %d was lost: %s. No other window of this "

@@ -11,13 +11,9 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 from tensorflow.python.profiler import profiler_v2
 
-from keras_perf.capture.trace_files import Saved, keep, saved_in, staging_folder
+from keras_perf.capture.trace_files import CaptureError, Saved, keep, saved_in, staging_folder
 from keras_perf.observers.asking import unwarned
 from keras_perf.observers.capture_windows.cost import LARGEST_BYTES
-
-
-class CaptureError(RuntimeError):
-    """A capture could not be started or saved; the message says why."""
 
 
 class _Number(int):

@@ -20,6 +20,10 @@ from keras_perf.files.remote_path import RemotePath, is_remote
 PROFILES = os.path.join("plugins", "profile")
 
 
+class CaptureError(RuntimeError):
+    """A capture could not be started or saved; the message says why."""
+
+
 class Saved(NamedTuple):
     """A saved capture."""
 

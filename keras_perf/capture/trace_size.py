@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import logging
+import sys
 from typing import Any
 
-from keras_perf.capture.executed_nodes import executed_nodes
 from keras_perf.observers.capture_windows.cost import (
     BYTES_PER_OP,
     LARGEST_BYTES,
     UNKNOWN_BYTES_PER_STEP,
     longest_window,
 )
-from keras_perf.trials.train_functions.train_function import traces_of
 
 logger = logging.getLogger("keras_perf")
 
@@ -52,6 +51,11 @@ def nodes_of_a_step(train_function: Any) -> int | None:
 
     None where there is no graph, as with `run_eagerly`, or none is found. Takes milliseconds.
     """
+    if sys.modules.get("tensorflow") is None:
+        return None
+    from keras_perf.capture.executed_nodes import executed_nodes
+    from keras_perf.trials.train_functions.train_function import traces_of
+
     traced = traces_of(train_function)
     if not traced:
         return None

@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
-import tensorflow as tf
-
+from keras_perf.files.any_path import any_path, size_and_time
 from keras_perf.files.remote_path import is_remote
 from keras_perf.observers.capture_windows.may_compile import MayCompile
 from keras_perf.observers.capture_windows.slow_steps import Slow, SlowSteps, Throttle
@@ -105,8 +104,8 @@ class OnTouch:
 
     def _touched_ns(self) -> int | None:
         try:
-            return int(tf.io.gfile.stat(self._path).mtime_nsec)
-        except tf.errors.OpError:
+            return round(1e9 * size_and_time(any_path(self._path))[1])
+        except OSError:
             return None
 
 

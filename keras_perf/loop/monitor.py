@@ -12,6 +12,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from keras_perf.backends.on_tensorflow import OnTensorFlow
 from keras_perf.callbacks.observing_callback import ObservingCallback
 from keras_perf.callbacks.perf_callbacks import Choice, perf_callbacks
 from keras_perf.callbacks.steps_recommender import StepsPerExecutionRecommender
@@ -23,6 +24,7 @@ from keras_perf.observation.of_loop.exchange import TimedExchange
 from keras_perf.observation.of_loop.loop import LoopObservation
 from keras_perf.records.arguments import require_bool, require_int, require_number
 from keras_perf.records.epoch_gap import VALIDATION
+from keras_perf.records.observed_backends import NO_LOOPS
 from keras_perf.records.run.tried.steps_trial import StepsPerExecution
 from keras_perf.records.visible import visible
 
@@ -83,6 +85,8 @@ class LoopMonitor:
         gaps: Choice = True,
         steps_per_execution: Choice = True,
     ) -> None:
+        if keras.backend.backend() != "tensorflow":
+            raise NotImplementedError(f"keras_perf: {NO_LOOPS}.")
         _require_kinds(model, strategy, exchange, function)
         _require_counts(steps, first_step, worker)
         _require_sizes(examples_per_step, fetches_per_step)
@@ -132,7 +136,7 @@ class LoopMonitor:
 
     def __enter__(self) -> LoopMonitor:
         try:
-            observation = self._make(clock=self.clock)
+            observation = self._make(backend=OnTensorFlow(self.clock), clock=self.clock)
         except Exception as error:  # noqa: BLE001  monitoring never kills training
             warn_of(error, "LoopMonitor", "this training is not observed")
             return self

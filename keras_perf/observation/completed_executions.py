@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from keras_perf.observation.facts.input.pipeline_model import PipelineModel
+from keras_perf.observation.input_model import InputModel
 from keras_perf.observation.listeners import Audience
 from keras_perf.observers.steps.recompiling import RecompileGuess
 from keras_perf.observers.steps.timeline import Timeline
@@ -32,7 +32,7 @@ class Completed:
         self._fetches_per_step, self._shapes_differ = fetches_per_step, shapes_differ
         self._judge = RecompileGuess()
 
-    def tell(self, pipeline: PipelineModel | None, pending_gaps: int | None) -> None:
+    def tell(self, pipeline: InputModel | None, pending_gaps: int | None) -> None:
         """Tells of the executions and epoch gaps completed since the last time.
 
         No execution of the next epoch is complete when the gap before it ends.

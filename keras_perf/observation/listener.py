@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
-from keras_perf.observation.facts.input.pipeline_model import PipelineModel
+from keras_perf.observation.backend import TrainFunction
+from keras_perf.observation.input_model import InputModel
 from keras_perf.records.epoch_gap import EpochGap
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.phase import Phase
 from keras_perf.records.run.inference import Inference
-from keras_perf.trials.train_functions.train_function import TrainFunction
 
 
 class Plan(NamedTuple):
@@ -34,7 +34,7 @@ class Listener:
     def epoch_gap_ends(self, gap: EpochGap) -> None:
         """What lay between two epochs, or after the last one, is over."""
 
-    def stretch_ends(self, pipeline: PipelineModel | None, pending_gaps: int | None) -> None:
+    def stretch_ends(self, pipeline: InputModel | None, pending_gaps: int | None) -> None:
         """A run of consecutive steady executions on one iterator has ended.
 
         Arguments:

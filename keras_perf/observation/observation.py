@@ -10,10 +10,8 @@ from typing import Any
 
 import keras
 
+from keras_perf.observation.backend import Backend
 from keras_perf.observation.completed_executions import Completed
-from keras_perf.observation.facts.batch_shapes import rows_may_differ
-from keras_perf.observation.facts.input.pipeline_model import PipelineModel
-from keras_perf.observation.facts.model_facts import trace_counter
 from keras_perf.observation.failure_line import ends_harmlessly, warn_of
 from keras_perf.observation.listener import Plan
 from keras_perf.observation.listeners import Audience
@@ -22,7 +20,6 @@ from keras_perf.observation.trials import Trials
 from keras_perf.observation.warmup_and_intervals import Over, Pace
 from keras_perf.observers.delayed_signals import PATIENCE_S, uninterrupted
 from keras_perf.observers.steps.garbage import CollectorPauses
-from keras_perf.observers.steps.timeline import Timeline
 from keras_perf.records.execution import Kind
 from keras_perf.records.interval import Interval
 from keras_perf.records.run.ending import Ending, How
@@ -53,6 +50,7 @@ class Observation(ObservedTraining):
     def __init__(
         self,
         model: keras.Model,
+        backend: Backend,
         function: Any,
         steps_per_execution: int,
         *,
@@ -61,9 +59,9 @@ class Observation(ObservedTraining):
         fetches_per_step: float = 1.0,
         run: str = RUN,
     ) -> None:
-        super().__init__(model, steps_per_execution, fetches_per_step, first_step, run)
+        super().__init__(model, backend, steps_per_execution, fetches_per_step, first_step, run)
         self.now = clock
-        self.timeline = Timeline()
+        self.timeline = backend.timeline
         self.audience = Audience()
         self.batch = 0
         self.mid_epoch = False
@@ -89,7 +87,7 @@ class Observation(ObservedTraining):
     def _runs(self, function: Any) -> None:
         """Ordinary executions are calls of this function."""
         self._ordinary = Plan(function, self.steps_per_execution, _STEADY)
-        self._count_traces = trace_counter(function)
+        self._count_traces = self.backend.trace_counter(function)
         self.traces = self._count_traces()
 
     def begin(self, iterator: Any) -> Plan:
@@ -114,8 +112,8 @@ class Observation(ObservedTraining):
     def _plan(self, iterator: Any, now: int) -> Plan:
         """What the next execution is, after the work that is due between two executions."""
         if self.pipeline is None or self.pipeline.iterator is not iterator:
-            self.pipeline = PipelineModel(iterator)
-            self.rows_differ = rows_may_differ(self.pipeline)
+            self.pipeline = self.backend.input_model(iterator)
+            self.rows_differ = self.backend.rows_may_differ(self.pipeline)
         pace = self.pace
         if (over := pace.over(now)) is Over.STRETCH:
             self._end_stretch(pace.held_fetches)
@@ -191,6 +189,7 @@ class Observation(ObservedTraining):
                     listeners.callback(self.audience.end, aborted=aborted)
                     with ExitStack() as taken:
                         taken.callback(self._collector.stop)
+                        taken.callback(ends_harmlessly, self.backend.release)
                         taken.callback(ends_harmlessly, self._give_back)
                     ends_harmlessly(self._tell_the_rest)
                 ends_harmlessly(self.recording.finish, self.step, diagnoses=self.diagnoses)

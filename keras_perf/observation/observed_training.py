@@ -7,13 +7,8 @@ from typing import Any
 
 import keras
 
-from keras_perf.observation.facts.batch_shapes import compiles_for_shapes
-from keras_perf.observation.facts.in_the_step import OperationsInTheStep
-from keras_perf.observation.facts.input.pipeline_model import PipelineModel
-from keras_perf.observation.facts.machine.gpu_use import gpu_use_facts
-from keras_perf.observation.facts.machine.machine_facts import machine_facts
-from keras_perf.observation.facts.model_facts import model_facts
-from keras_perf.observation.facts.step_work import WorkQuestion
+from keras_perf.observation.backend import Backend
+from keras_perf.observation.input_model import InputModel
 from keras_perf.observation.run_record import Recording
 from keras_perf.observers.asking import Questions
 
@@ -23,9 +18,10 @@ class ObservedTraining:
 
     Attributes:
         model: being trained.
+        backend: what the library tells that computes.
         first_step: optimizer steps before this training.
         step: optimizer steps before the next execution.
-        traces: how often TensorFlow has traced the train function.
+        traces: how often the train function was traced, or compiled where that is told.
         steps_per_execution: of an ordinary execution.
         fetches_per_step: how often a step asks the iterator for an element.
         epochs: number of epochs asked for, where that is known.
@@ -42,36 +38,38 @@ class ObservedTraining:
     def __init__(
         self,
         model: keras.Model,
+        backend: Backend,
         steps_per_execution: int,
         fetches_per_step: float,
         first_step: int,
         run: str,
     ) -> None:
-        self.model = model
+        self.model, self.backend = model, backend
         self.steps_per_execution = steps_per_execution
         self.fetches_per_step = fetches_per_step
         self.first_step = self.step = first_step
         self.epochs: int | None = None
         self.epoch_steps: int | None = None
         self.input_kind: str | None = None
-        self.pipeline: PipelineModel | None = None
+        self.pipeline: InputModel | None = None
         self.rows_differ: bool | None = None
-        self.work = WorkQuestion()
-        self._in_the_step = OperationsInTheStep()
+        self.work = backend.work
         self._shapes_differ = False
         self.recording = Recording(run, self._facts)
-        self.recording.learn(gpu_use_facts())
+        self.recording.learn(backend.facts_at_begin())
 
     @property
     def shapes_differ(self) -> bool:
         """XLA compiles the steps, and batches may differ in more than their number of rows."""
         # Between epochs there is no pipeline to ask.
-        self._shapes_differ |= self.compiled_by_xla and compiles_for_shapes(self.pipeline)
+        self._shapes_differ |= self.compiled_by_xla and self.backend.shapes_may_differ(
+            self.pipeline
+        )
         return self._shapes_differ
 
     @property
     def compiled_by_xla(self) -> bool:
-        """XLA compiles the steps."""
+        """XLA compiles the steps, and nothing tells when."""
         return False
 
     def gaps_of_single_steps(self) -> Sequence[int]:
@@ -87,10 +85,11 @@ class ObservedTraining:
     def _facts(self) -> Questions:
         """What is known of a training without measuring: versions, settings, sizes."""
         return {
-            **machine_facts(),
-            **model_facts(self.model),
+            **self.backend.facts(self.model),
             "steps_per_execution": lambda: self.steps_per_execution,
-            "operations_in_step": lambda: self._in_the_step(self._function_asked(), self.traces),
+            "operations_in_step": lambda: self.backend.operations_in_step(
+                self._function_asked(), self.traces
+            ),
             "input_kind": lambda: self.input_kind,
             "shapes_differ": lambda: self.shapes_differ,
             "rows_differ": lambda: self.rows_differ,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from keras_perf.observation.backend import TrainFunction
 from keras_perf.observation.listener import Plan
 from keras_perf.observers.steps_trial.steps_choice import Bounds
 from keras_perf.observers.steps_trial.steps_to_try import Room
@@ -91,3 +92,16 @@ class Trials:
     def tracing_s(self) -> float:
         """Seconds that took."""
         return 0.0
+
+
+class TrialsInFit(Trials):
+    """Told by the observation of a `fit` what may matter to trials."""
+
+    def runs(self, function: TrainFunction) -> None:
+        """The model's train function is this one."""
+
+    def hooks_change(self) -> None:
+        """A callback has got a batch hook since training began, or lost one."""
+
+    def epoch_ended(self, steps: int) -> None:
+        """An epoch had so many steps."""

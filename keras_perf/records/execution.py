@@ -51,6 +51,9 @@ class Execution(NamedTuple):
     """Of one that seems to have compiled: for how long, by what usual ones compute; 0 where that
     cannot be told from waiting for input. Else None."""
 
+    input_wait_ns: int | None = None
+    """For how long it waited for its batch, where the iterator itself was timed; else None."""
+
     @property
     def cycle_ns(self) -> int:
         """Begin to the next begin."""

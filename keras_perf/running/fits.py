@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from keras_perf.records.observed_backends import OBSERVED, refusal
 from keras_perf.running.fit_directories import FitDirectories
 from keras_perf.running.options import Options
 
@@ -130,8 +131,8 @@ class ObservedFits:
 
     def _is_to_run_as_it_is(self, given: Any) -> bool:
         backend = self._keras.config.backend()
-        if backend != "tensorflow":
-            self._not(f"Keras runs on {backend}, and only its TensorFlow backend is observed")
+        if backend not in OBSERVED:
+            self._not(refusal(backend).rstrip("."))
             return True
         # Where it was never imported, the program has none of ours.
         ours: Any = sys.modules.get("keras_perf.callbacks.observing_callback")

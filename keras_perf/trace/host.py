@@ -13,8 +13,9 @@ from keras_perf.trace.cover import Cover, Ticks
 from keras_perf.trace.file.xplane import Events, Line, Plane, XSpace
 from keras_perf.trace.host_operations import CpuOperations, Executor, OnThread, joined
 
-_WAIT = re.compile(r"IteratorGetNext(AsOptional|Sync)?Op::\w*Compute\w*")
-_EXECUTION = "EagerKernelExecute"
+_WAIT = re.compile(r"IteratorGetNext(AsOptional|Sync)?Op::\w*Compute\w*|keras_perf: next batch")
+_EXECUTION = re.compile(r"EagerKernelExecute|PjitFunction\(train_step\)")
+"""TensorFlow's names, and on JAX ours and that of Keras's compiled step."""
 _CORRELATION = "correlation_id"
 _COLLECTIVE = re.compile(r"(^|[/:])(Collective(Reduce|Gather)|NcclAllReduce)")
 _COMPILES = re.compile(
@@ -183,7 +184,7 @@ def _python_line(plane: Plane, line: Line, executor: Executor) -> PythonLine | N
             calls[name] = _spans(events.where(events.name_id == name_id))
     if not markers and not calls:
         return None
-    executions = _chosen(events, plane.ids(_EXECUTION.__eq__))
+    executions = _chosen(events, plane.ids(_EXECUTION.fullmatch))
     runs = frozenset(executor.runs_of(events))
     return PythonLine(line.name, markers, calls, _spans(executions), runs)
 

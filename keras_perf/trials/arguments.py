@@ -7,9 +7,18 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from keras_perf.records.observed_backends import NO_TRIALS
+
 
 def check_compiled(model: keras.Model) -> None:
-    """Raises ValueError unless `model` can be trained."""
+    """Raises unless `model` can be trained, with TensorFlow.
+
+    Raises:
+        ValueError: it is not compiled.
+        NotImplementedError: Keras computes with something else.
+    """
+    if keras.backend.backend() != "tensorflow":
+        raise NotImplementedError(f"keras_perf: {NO_TRIALS}.")
     if not model.compiled:
         raise ValueError("model must be compiled, got one that is not. Call model.compile first.")
 

@@ -13,8 +13,8 @@ from tensorflow.python.profiler import profiler_v2
 from traces import At, captures, marked_steps, steps_of_xprof, traces
 
 import keras_perf as kp
+from keras_perf.backends import on_tensorflow
 from keras_perf.capture import profiler_door, trace_size
-from keras_perf.observation import observation
 from keras_perf.observers.capture_windows import cost as capture_cost
 from keras_perf.records.execution import Kind
 from keras_perf.trace.file.xplane import read_xspace
@@ -93,7 +93,7 @@ def test_warm_up_starts_again_after_a_retrace_inside_it_but_the_first(
         nonlocal traced
         traced += 1
 
-    monkeypatch.setattr(observation, "trace_counter", lambda function: lambda: traced)
+    monkeypatch.setattr(on_tensorflow, "trace_counter", lambda function: lambda: traced)
     fit(tmp_path, batches=80, epochs=1, others=[At(trace, batch)], active_steps=10)
     [path] = traces(tmp_path)
     assert marked_steps(path) == list(range(first, first + 10))

@@ -234,10 +234,14 @@ def test_a_failing_callback_of_ours_is_dropped_and_training_goes_on(tmp_path, sa
 
 
 def test_another_backend_is_refused_in_one_line(tmp_path, said, monkeypatch):
-    monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
-    kp.StepGapDetector(tmp_path).on_train_begin()
+    detector = kp.StepGapDetector(tmp_path / "before")
+    monkeypatch.setattr(keras.backend, "backend", lambda: "torch")
+    detector.on_train_begin()
     assert len(said()) == 1
-    assert "TensorFlow backend only" in said()[0]
+    assert "on TensorFlow and JAX only" in said()[0]
+    with pytest.raises(NotImplementedError, match="on torch nothing tells it yet when its GPU"):
+        kp.perf_callbacks(tmp_path / "logs")
+    assert not (tmp_path / "logs").exists()
 
 
 def test_the_model_stays_reachable_for_every_callback(together):

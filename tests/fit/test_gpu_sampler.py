@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 import keras_perf as kp
-from keras_perf.callbacks import gpu_sampler as gpu_module
+from keras_perf.backends import on_tensorflow
 from keras_perf.observers import gpu_and_host as gpu_watch
 from keras_perf.observers.nvml.cuda_order import Seen
 from keras_perf.observers.sensors.sensor import SensorError
@@ -144,9 +144,9 @@ def test_a_line_per_epoch_on_request(scripted, tmp_path, capsys):
 
 def test_what_tensorflow_trains_on_is_passed_on(scripted, tmp_path, monkeypatch):
     gpus = [tf.config.PhysicalDevice(f"/physical_device:GPU:{i}", "GPU") for i in range(3)]
-    monkeypatch.setattr(gpu_module.tf.config, "list_physical_devices", lambda kind: gpus)
-    monkeypatch.setattr(gpu_module.tf.config, "get_visible_devices", lambda kind: gpus[2:0:-1])
-    assert gpu_module.tensorflow_gpus() == Seen(3, (2, 1))
+    monkeypatch.setattr(on_tensorflow.tf.config, "list_physical_devices", lambda kind: gpus)
+    monkeypatch.setattr(on_tensorflow.tf.config, "get_visible_devices", lambda kind: gpus[2:0:-1])
+    assert on_tensorflow.OnTensorFlow(int).gpus() == Seen(3, (2, 1))
 
 
 def test_a_gpu_that_fails_in_the_middle_costs_one_line_and_its_values(scripted, tmp_path, said):

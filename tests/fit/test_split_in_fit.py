@@ -11,7 +11,7 @@ from two_of_three import two_of_three
 
 import keras_perf as kp
 from keras_perf.observation.facts.input.pipeline_model import PipelineModel
-from keras_perf.observation.facts.model_facts import trace_counter
+from keras_perf.observation.facts.tracing_time import trace_counter
 
 pytestmark = pytest.mark.timing
 

@@ -8,6 +8,7 @@ from keras_perf.advise.notes.contention import contention_notes
 from keras_perf.advise.notes.devices.gpu import gpu_notes
 from keras_perf.advise.notes.devices.gpu_trace import gpu_trace_notes
 from keras_perf.advise.notes.devices.replicas import replica_notes
+from keras_perf.advise.notes.hooks_on_jax import hook_notes
 from keras_perf.advise.notes.in_the_step import distribution_notes, step_notes
 from keras_perf.advise.notes.inference import inference_notes
 from keras_perf.advise.notes.input.loaders import loader_notes
@@ -51,6 +52,7 @@ def notes_of(situation: Situation, verdict: str, advised: Collection[str]) -> It
     yield from trial_notes(summary.facts, advised)
     yield from settings_notes(summary.facts)
     yield from step_notes(summary.facts)
+    yield from hook_notes(summary.facts)
     yield from distribution_notes(summary.facts)
     yield from worker_notes(summary)
     yield from replica_notes(summary)

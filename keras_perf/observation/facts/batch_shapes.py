@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from keras_perf.observation.facts.input.pipeline_model import PipelineModel
+from keras_perf.observation.input_model import InputModel
 
 
-def compiles_for_shapes(pipeline: PipelineModel | None) -> bool:
+def compiles_for_shapes(pipeline: InputModel | None) -> bool:
     """Batches may differ in more than their number of rows, and XLA compiles for each shape.
 
     A last, smaller batch is known by its place.
@@ -15,13 +15,13 @@ def compiles_for_shapes(pipeline: PipelineModel | None) -> bool:
     return any(shape is None or None in shape[1:] for shape in _batch_shapes(pipeline))
 
 
-def rows_may_differ(pipeline: PipelineModel | None) -> bool:
+def rows_may_differ(pipeline: InputModel | None) -> bool:
     """A batch may have fewer rows than others, as the last one has without `drop_remainder`."""
     shapes = _batch_shapes(pipeline)
     return not shapes or any(shape is None or None in shape[:1] for shape in shapes)
 
 
-def _batch_shapes(pipeline: PipelineModel | None) -> list[list[int | None] | None]:
+def _batch_shapes(pipeline: InputModel | None) -> list[list[int | None] | None]:
     """Of each part of a batch; None where not even the number of axes is known."""
     specs = tf.nest.flatten(getattr(getattr(pipeline, "iterator", None), "element_spec", ()))
     shapes = [getattr(spec, "shape", None) for spec in specs]

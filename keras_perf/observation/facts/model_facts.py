@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import keras
-import tensorflow as tf
 
-from keras_perf.observation.facts.machine.gpu_use import variables_on
+from keras_perf.observation.facts.input.tf_data import tensorflow_of
 from keras_perf.observers.asking import Questions, unwarned
-from keras_perf.trials.train_functions.train_function import inner_function
 
 
 def model_facts(model: keras.Model) -> Questions:
@@ -21,8 +18,6 @@ def model_facts(model: keras.Model) -> Questions:
         "parameters": lambda: int(model.count_params()) if model.built else None,
         "float16_softmax": partial(ends_in_float16_softmax, model),
         "layer_widths": partial(layer_widths, model),
-        "variables_on": partial(variables_on, model),
-        "unrolled_steps_per_execution": lambda: model.unrolled_steps_per_execution,
     }
 
 
@@ -32,8 +27,6 @@ def keras_settings(model: keras.Model) -> Questions:
         "run_eagerly": lambda: bool(model.run_eagerly),
         "jit_compile": lambda: bool(model.jit_compile),
         "optimizer": lambda: type(model.optimizer).__name__,
-        "strategy": lambda: type(model.distribute_strategy).__name__,
-        "replicas": lambda: int(model.distribute_strategy.num_replicas_in_sync),
     }
 
 
@@ -107,23 +100,14 @@ def _counted_by_loss(model: keras.Model) -> float | None:
 
 def is_endless(x: Any) -> bool:
     """It says of itself that it never ends."""
-    return isinstance(x, tf.data.Dataset) and int(x.cardinality()) == tf.data.INFINITE_CARDINALITY
+    tf = tensorflow_of(x)
+    return tf is not None and int(x.cardinality()) == tf.data.INFINITE_CARDINALITY
 
 
 def steps_are_capped() -> bool:
     """An epoch ends after `keras.config.set_max_steps_per_epoch` steps, newer than Keras 3.9."""
     cap = getattr(keras.config, "max_steps_per_epoch", lambda: None)
     return bool(cap())
-
-
-def trace_counter(function: Any) -> Callable[[], int]:
-    """Counts traces of a `tf.function`, or of the one inside Keras's train function.
-
-    Where that is not found (another version, `run_eagerly`), the count stays 0 and retracing is
-    not recognised.
-    """
-    found = inner_function(function)
-    return (lambda: 0) if found is None else found.experimental_get_tracing_count
 
 
 def layer_widths(model: keras.Model) -> list[int]:

@@ -7,16 +7,18 @@ import os
 import re
 import sys
 from collections.abc import Generator
+from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
-import keras
-import tensorflow as tf
-
 from keras_perf.records.run.source_line import SourceLine
 
-LIBRARIES = tuple(os.path.dirname(module.__file__) + os.sep for module in (keras, tf))
+LIBRARIES = tuple(
+    os.path.dirname(found.origin) + os.sep
+    for found in map(find_spec, ("keras", "tensorflow", "jax"))
+    if found is not None and found.origin is not None
+)
 """Whose functions nobody is told to change."""
 
 MOST_WRAPPERS = 20
@@ -34,7 +36,7 @@ def source_of(function: Any, name: str | None = None) -> SourceLine | None:
         name: is told in place of the function's own.
 
     Returns:
-        None of what is built in, of Keras's and TensorFlow's own, and of code that was typed in.
+        None of what is built in, of Keras's and its backend's own, and of code that was typed in.
     """
     try:
         code = code_of(function)

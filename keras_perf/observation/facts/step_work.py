@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_perf.observation.facts.flops.counting import Counted, NotCountedError, StepGraph
-from keras_perf.observation.facts.input.pipeline_model import PipelineModel
+from keras_perf.observation.input_model import InputModel
 from keras_perf.records.run.step_work import NotCounted, StepWork
 from keras_perf.trials.train_functions.train_function import traces_of
 
@@ -26,7 +26,7 @@ class WorkQuestion:
         self._signature: Any | None = None
         self._found: StepWork | None = None
 
-    def was_fed(self, pipeline: PipelineModel | None) -> None:
+    def was_fed(self, pipeline: InputModel | None) -> None:
         """Of the traces that a function may have, training ran the one for such iterators."""
         if self._signature is None and pipeline is not None:
             self._signature = _signature_of(pipeline.iterator)

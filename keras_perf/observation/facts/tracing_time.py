@@ -1,8 +1,12 @@
-"""How long TensorFlow has traced Python functions in this process."""
+"""How long TensorFlow has traced Python functions in this process, and how often one."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from keras_perf.observers.asking import unwarned
+from keras_perf.trials.train_functions.train_function import inner_function
 
 
 def traced_s() -> float | None:
@@ -21,3 +25,13 @@ def _counted_us() -> int:
     from tensorflow.python.eager.polymorphic_function import tracing_compilation
 
     return int(tracing_compilation._graph_building_time_counter.get_cell().value())
+
+
+def trace_counter(function: Any) -> Callable[[], int]:
+    """Counts traces of a `tf.function`, or of the one inside Keras's train function.
+
+    Where that is not found (another version, `run_eagerly`), the count stays 0 and retracing is
+    not recognised.
+    """
+    found = inner_function(function)
+    return (lambda: 0) if found is None else found.experimental_get_tracing_count

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import keras
-
-from keras_perf.observation.facts.machine.machine_facts import machine_facts
-from keras_perf.observation.facts.model_facts import model_facts
 from keras_perf.observation.failure_line import warn_of
-from keras_perf.observers.asking import answers, unwarned
+from keras_perf.observers.asking import Questions, answers, unwarned
 from keras_perf.observers.steps.call_scalars import call_scalars
 from keras_perf.records.run.inference import Inference
 from keras_perf.records.run.run_facts import RunFacts
@@ -25,14 +21,14 @@ class CallLog:
 
     Arguments:
         log_dir: the directory that TensorBoard is started on.
-        model: that is called first.
+        facts: of the machine and of the model that is called first.
     """
 
-    def __init__(self, log_dir: str, model: keras.Model) -> None:
+    def __init__(self, log_dir: str, facts: Questions) -> None:
         self._log_dir = log_dir
         self._run: ReopenedRun | None = ReopenedRun(log_dir)
         not_known: dict[str, str] = {}
-        known = answers({**machine_facts(), **model_facts(model)}, not_known)
+        known = answers(facts, not_known)
         self._facts = replace(RunFacts().told(known)[0], not_known=not_known)
         self._calls: dict[str, Inference] = {}
         self._unwritten_s = 0.0

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
 import keras
 import tensorflow as tf
 
 from keras_perf.observation.failure_line import warn_of
+from keras_perf.observation.of_calls.calling_hook import calling_hook
 from keras_perf.observation.of_calls.rows import rows_of
-from keras_perf.records.owners import owner_of
 from keras_perf.records.run.inference import PredictCalls
 
 WAITED_FOR = 2
@@ -88,7 +86,7 @@ class PredictsInHooks:
 
     def _add(self, spent_s: float, inside: _Inside | None) -> None:
         try:
-            if (owner := _calling_hook()) is None:
+            if (owner := calling_hook()) is None:
                 return
             call = PredictCalls(1, spent_s, 0, examples=0.0)
             if inside is not None and inside.known:
@@ -110,14 +108,3 @@ def _is_done() -> bool:
     except Exception:  # noqa: BLE001  another version: then the call counts as not timed
         return False
     return True
-
-
-def _calling_hook() -> str | None:
-    """The callback's hook that is being run, by the frame of ours that calls it; else None."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        ours = str(frame.f_globals.get("__name__")).startswith("keras_perf.observation.")
-        if ours and {"callback", "hook"} <= frame.f_locals.keys():
-            return owner_of(frame.f_locals["callback"], frame.f_locals["hook"])
-        frame = frame.f_back
-    return None

@@ -9,7 +9,8 @@ import keras
 import tensorflow as tf
 
 from keras_perf.observation.facts.input.pipeline_model import PipelineModel
-from keras_perf.observation.facts.model_facts import evaluated_examples, trace_counter
+from keras_perf.observation.facts.model_facts import evaluated_examples
+from keras_perf.observation.facts.tracing_time import trace_counter
 from keras_perf.observation.failure_line import warn_of
 from keras_perf.observation.of_calls.asked_of_call import AskedOfCall
 from keras_perf.observation.of_calls.rows import rows_of

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from keras_perf.trials.train_functions.repeated_function import each_calls_logs
-
 
 class Answers:
     """The logs of several of Keras's calls whose steps were run in one execution.
@@ -30,6 +28,9 @@ class Answers:
             calls: how many.
             as_one: to callbacks, all of them are one execution.
         """
+        # Only TensorFlow's train functions can be repeated.
+        from keras_perf.trials.train_functions.repeated_function import each_calls_logs
+
         self._logs, self.left, self._as_one = each_calls_logs(logs), calls, as_one
 
     def take(self) -> Any:

@@ -10,11 +10,10 @@ import keras
 
 from keras_perf.observation.facts.ending_facts import ended_by
 from keras_perf.observation.facts.source_lines import source_of
-from keras_perf.observation.of_calls.call_hooks import CallHooks
-from keras_perf.observation.of_calls.validations import Validations
 from keras_perf.observation.of_fit.answers_to_keras import Answers
 from keras_perf.observation.of_fit.found_hooks import Hooks, leaves, overridden
-from keras_perf.observation.of_fit.trials_of_fit import TrialsOfFit
+from keras_perf.observation.of_fit.watched_validations import ValidationHooks, WatchedValidations
+from keras_perf.observation.trials import TrialsInFit
 from keras_perf.observers.steps.timeline import Timeline
 from keras_perf.records.epoch_gap import VALIDATION
 from keras_perf.records.owners import owner_of
@@ -40,8 +39,8 @@ class ObservedFit(Protocol):
     now: Callable[[], int]
     timeline: Timeline
     answers: Answers
-    trials: TrialsOfFit
-    validations: Validations
+    trials: TrialsInFit
+    validations: WatchedValidations
 
     def epoch_begins(self) -> None:
         """Before an epoch's first execution."""
@@ -71,7 +70,7 @@ class CallbackTiming(keras.callbacks.Callback):
         self._observation: ObservedFit | None = observation
         self._timeline, self._now = observation.timeline, observation.now
         self._find_hooks()
-        self._validation: CallHooks | None = None
+        self._validation: ValidationHooks | None = None
         callbacks.callbacks = [self]
 
     def _find_hooks(self) -> None:
@@ -129,7 +128,7 @@ class CallbackTiming(keras.callbacks.Callback):
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Notes that the logs have been read, then times each callback's hook."""
         begin = self._now()
-        self._timeline.ready(begin)
+        self._timeline.ready(begin, batch)
         observation = self._observation
         if observation is not None and observation.answers.hide_hooks:
             return

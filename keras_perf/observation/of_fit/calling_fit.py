@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 import keras
 
 from keras_perf.observation.facts.input.batch_rows import rows_of_batches
-from keras_perf.observation.facts.input.dataset_graph import dataset_graph
-from keras_perf.observation.facts.input.distribution_options import distribution_options
 from keras_perf.observation.facts.input.given_input import (
     kind_of_input,
     source_of_input,
     workers_of,
 )
 from keras_perf.observation.facts.input.loaders import loader_of
+from keras_perf.observation.facts.input.tf_data import is_of_tensorflow
 from keras_perf.observation.facts.model_facts import is_endless, steps_are_capped
 from keras_perf.observers.asking import Questions
+from keras_perf.records.run.input.pipeline import WrittenPipeline
 
 
 def is_being_called(callbacks: keras.callbacks.CallbackList | None) -> bool:
@@ -69,9 +69,9 @@ def asked_of_fit(callbacks: keras.callbacks.CallbackList | None) -> Asked:
 
 
 def _facts(data: Any, validation_steps: Any) -> Questions:
-    (workers, processes), written = workers_of(data), dataset_graph(data)
+    workers, processes = workers_of(data)
     loader, source = loader_of(data), source_of_input(data)
-    shared = distribution_options(data)
+    written, shared = _of_tensorflow(data) if is_of_tensorflow(data) else (None, {})
     return {
         "dataset": lambda: written,
         "distribution_options": lambda: shared,
@@ -81,6 +81,14 @@ def _facts(data: Any, validation_steps: Any) -> Questions:
         "input_source": lambda: source,
         "validation_steps": lambda: validation_steps,
     }
+
+
+def _of_tensorflow(data: Any) -> tuple[WrittenPipeline | None, dict[str, str]]:
+    """The stages of a dataset, and how it is to be shared out."""
+    from keras_perf.observation.facts.input.dataset_graph import dataset_graph
+    from keras_perf.observation.facts.input.distribution_options import distribution_options
+
+    return dataset_graph(data), distribution_options(data)
 
 
 _ARGUMENTS = ("x", "batch_size", "steps_per_epoch", "validation_steps")

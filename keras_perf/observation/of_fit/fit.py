@@ -8,28 +8,24 @@ from functools import partial
 from typing import Any
 
 import keras
-import tensorflow as tf
 
+from keras_perf.observation.backend import Backend, TrainFunction
 from keras_perf.observation.facts.ending_facts import ended_by
 from keras_perf.observation.facts.model_facts import (
-    examples_per_step,
-    keras_settings,
     optimizer_iterations,
     require_train_function,
 )
 from keras_perf.observation.failure_line import harmless
 from keras_perf.observation.listener import Plan
 from keras_perf.observation.observation import Observation
-from keras_perf.observation.of_calls.predicts_in_hooks import PredictsInHooks
-from keras_perf.observation.of_calls.validations import Validations
 from keras_perf.observation.of_fit.answers_to_keras import Answers
 from keras_perf.observation.of_fit.callback_timing import CallbackTiming
 from keras_perf.observation.of_fit.calling_fit import asked_of_fit, is_being_called
 from keras_perf.observation.of_fit.epoch_length import EpochLength
-from keras_perf.observation.of_fit.trials_of_fit import TrialsOfFit
+from keras_perf.observation.of_fit.put_train_function import put_train_function
+from keras_perf.observation.trials import TrialsInFit
 from keras_perf.observers.asking import Questions
 from keras_perf.records.execution import Kind
-from keras_perf.trials.train_functions.train_function import TrainFunction, put_train_function
 
 
 class FitObservation(Observation):
@@ -45,6 +41,7 @@ class FitObservation(Observation):
     def __init__(
         self,
         model: keras.Model,
+        backend: Backend,
         callbacks: keras.callbacks.CallbackList | None,
         when_closed: Callable[[FitObservation], None],
         clock: Callable[[], int],
@@ -52,7 +49,9 @@ class FitObservation(Observation):
         require_train_function(model)
         function, steps = model.train_function, int(model.steps_per_execution)
         first_step = optimizer_iterations(model) or 0
-        super().__init__(model, function, steps, clock=clock, first_step=first_step)
+        super().__init__(
+            model, backend, backend.called(function), steps, clock=clock, first_step=first_step
+        )
         self._when_closed = when_closed
         asked = asked_of_fit(callbacks)
         self.epochs, self.epoch_steps = asked.epochs, asked.epoch_steps
@@ -61,11 +60,11 @@ class FitObservation(Observation):
         self._length = EpochLength(model, asked)
         self._epochs_done, self._exhausted = 0, False
         tell = partial(self.audience.tell, "validation_ends")
-        self.validations = Validations(model, tell, clock)
+        self.validations = backend.validations(model, tell, clock)
         self.answers = Answers()
         self.replacements = 0
-        self.trials: TrialsOfFit = TrialsOfFit(self, asked, lambda: self.batch_hooks)
-        self._wrapper: TrainFunction = self._execute
+        self.trials: TrialsInFit = backend.trials(self, asked, lambda: self.batch_hooks)
+        self._wrapper = backend.stand_in(model, self._execute)
         self._observe_train_function()
         self.times_callbacks = callbacks is not None
         self._list = weakref.ref(callbacks) if callbacks is not None else lambda: None
@@ -73,7 +72,7 @@ class FitObservation(Observation):
         if self._timing is None:
             # Nobody tells when Keras calls.
             put_train_function(self.model, self._wrapper)
-        self._predicts = PredictsInHooks(model, clock)
+        self._predicts = backend.predicts(model, clock)
 
     # -- what only `fit` knows -----------------------------------------------------------
 
@@ -94,7 +93,7 @@ class FitObservation(Observation):
     @property
     def compiled_by_xla(self) -> bool:
         """As Keras has decided, or was told."""
-        return bool(self.model.jit_compile)
+        return self.backend.compiles_unseen(self.model)
 
     @property
     def data(self) -> Any:
@@ -104,7 +103,7 @@ class FitObservation(Observation):
     def settings(self) -> Questions:
         """Keras's settings of the `fit`."""
         return {
-            **keras_settings(self.model),
+            **self.backend.settings(self.model),
             "function_replacements": lambda: self.replacements,
             "predicts": self._predicts.calls,
             "batch_hooks": lambda: sorted({owner for _, owner in self.batch_hooks}),
@@ -113,13 +112,14 @@ class FitObservation(Observation):
         }
 
     def examples_per_step(self) -> float | None:
-        """From the loss metric."""
-        return examples_per_step(self.model, self.batch)
+        """As the backend counts them."""
+        return self.backend.examples_per_step(self.model, self.batch)
 
     # -- the hot path --------------------------------------------------------------------
 
     def _observe_train_function(self) -> None:
-        self._function: TrainFunction = self.model.train_function
+        self._found = self.model.train_function
+        self._function: TrainFunction = self.backend.called(self._found)
         self.trials.runs(self._function)
         self._runs(self._function)
 
@@ -132,7 +132,7 @@ class FitObservation(Observation):
         if found is None:
             # Compiled anew within training, which Keras does not survive.
             return
-        if found is not self._function:
+        if found is not self._found:
             self._follow()
         put_train_function(self.model, self._wrapper)
 
@@ -147,7 +147,7 @@ class FitObservation(Observation):
     def _execute(self, iterator: Any) -> Any:
         """In place of the model's train function."""
         if self.times_callbacks:
-            put_train_function(self.model, self._function)
+            put_train_function(self.model, self._found)
         if self.closed or self._is_of_another(iterator):
             return self._function(iterator)
         if self.answers.left:
@@ -171,7 +171,7 @@ class FitObservation(Observation):
                 return plan.function(iterator)
             with plan.around:
                 return plan.function(iterator)
-        except (StopIteration, tf.errors.OutOfRangeError):
+        except self.backend.end_of_data:
             self.timeline.discard()
             self._exhausted = True
             raise
@@ -244,7 +244,7 @@ class FitObservation(Observation):
         self.validations.release()
         self._predicts.restore()
         if vars(self.model).get("train_function") is self._wrapper:
-            put_train_function(self.model, self._function)
+            put_train_function(self.model, self._found)
         if self._timing is not None:
             self._timing.restore()
         self._when_closed(self)

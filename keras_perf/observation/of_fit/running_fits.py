@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import keras
 
+from keras_perf.observation.backend import Backend
 from keras_perf.observation.facts.ending_facts import ended_by
 from keras_perf.observation.listener import Listener
 from keras_perf.observation.of_calls.calling_list import calling_list
@@ -28,6 +29,7 @@ def join(
     listener: Listener,
     joined: FitObservation | None,
     clock: Callable[[], int],
+    backend: Callable[[Callable[[], int]], Backend],
 ) -> FitObservation | None:
     """The observation of the `fit` that is beginning on `model`, with `listener` on it.
 
@@ -39,6 +41,7 @@ def join(
         listener: to be told.
         joined: what it has joined before and was not told the end of.
         clock: in nanoseconds; that of the first listener counts.
+        backend: makes the one that the model trains with, of a clock.
     """
     for thread in list(_closing):
         thread.join()
@@ -63,7 +66,7 @@ def join(
                 "keras_perf: on_train_begin was not called by a keras CallbackList; "
                 "callbacks' times are missing and count as other host time."
             )
-        current = FitObservation(model, callbacks, _has_closed, clock)
+        current = FitObservation(model, backend(clock), callbacks, _has_closed, clock)
         _running[model] = current
         if callbacks is not None:
             weakref.finalize(callbacks, _close_elsewhere, current).atexit = False

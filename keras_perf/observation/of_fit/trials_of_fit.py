@@ -18,7 +18,7 @@ from keras_perf.observation.of_fit.trial_conditions import (
     called_less_often,
     reason_not_to_try,
 )
-from keras_perf.observation.trials import Trials
+from keras_perf.observation.trials import TrialsInFit
 from keras_perf.observers.steps_trial.steps_choice import Bounds
 from keras_perf.records.execution import Kind
 from keras_perf.trials.train_functions.on_replicas import differs_on_replicas
@@ -26,7 +26,7 @@ from keras_perf.trials.train_functions.repeated_function import RepeatedFunction
 from keras_perf.trials.train_functions.train_function import TrainFunction
 
 
-class TrialsOfFit(Trials):
+class TrialsOfFit(TrialsInFit):
     """Steps of several of Keras's calls are run in one, ahead of the calls.
 
     Arguments:

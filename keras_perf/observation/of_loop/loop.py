@@ -9,6 +9,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from keras_perf.observation.backend import Backend
 from keras_perf.observation.facts.input.dataset_graph import dataset_behind, dataset_graph
 from keras_perf.observation.facts.input.pipeline_model import PipelineModel
 from keras_perf.observation.listener import Plan
@@ -35,6 +36,7 @@ class LoopObservation(Observation):
     Arguments:
         model: being trained.
         function: the `tf.function` that is called, or None.
+        backend: TensorFlow's.
         strategy: that it runs under.
         steps: optimizer steps in all; None if unknown.
         first_step: of them, those that were done before.
@@ -52,6 +54,7 @@ class LoopObservation(Observation):
         model: keras.Model,
         function: Any,
         *,
+        backend: Backend,
         strategy: tf.distribute.Strategy,
         steps: int | None,
         first_step: int,
@@ -65,6 +68,7 @@ class LoopObservation(Observation):
     ) -> None:
         super().__init__(
             model,
+            backend,
             function,
             1,
             clock=clock,

@@ -57,4 +57,5 @@ class Slowdown:
         """The ratio for the window told of since the last time; None if a side is missing."""
         inside, before = list(self._inside), list(self._before)
         self._inside.clear()
-        return median(inside) / median(before) if before and inside else None
+        usual = median(before) if before else 0.0
+        return median(inside) / usual if inside and usual else None

@@ -8,6 +8,7 @@ from itertools import pairwise
 from statistics import median, quantiles
 
 from keras_perf.observers.steps.gap_times import GAP_HISTORY, fetches_of, gaps_of_each, step_of
+from keras_perf.observers.steps.timed_waits import timed_waits
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.interval import Interval
 
@@ -136,22 +137,23 @@ class Splitter:
         A stretch too short to be measured takes the share of the others in its interval.
         """
         self._usual_ns = self._usual_inside()
-        self.waits = {}
-        if self._stretch_executions and gaps_us is not None:
+        self.waits, timed = timed_waits(self._recent)
+        measured: tuple[float, float | None] | None = None if timed is None else (timed, None)
+        if measured is None and self._stretch_executions and gaps_us is not None:
             self._gaps_known = True
             measured = self._measure(list(gaps_us), pending_gaps + self._unmeasured_gaps)
-            if measured is not None:
-                wait, dispatch = measured
-                known = [e for e in self._recent if e.first_step in self.waits]
-                self._computing_ms.extend(
-                    max(0, e.inside_ns - self.waits[e.first_step]) / e.steps / 1e6 for e in known
-                )
-                self._measured_inside += self._stretch_inside
-                self._wait += wait * self._stretch_inside
-                self._share = self._wait / max(1, self._measured_inside)
-                if dispatch is not None:
-                    self._measured_executions += self._stretch_executions
-                    self._dispatch += dispatch * self._stretch_executions
+        if measured is not None:
+            wait, dispatch = measured
+            known = [e for e in self._recent if e.first_step in self.waits]
+            self._computing_ms.extend(
+                max(0, e.inside_ns - self.waits[e.first_step]) / e.steps / 1e6 for e in known
+            )
+            self._measured_inside += self._stretch_inside
+            self._wait += wait * self._stretch_inside
+            self._share = self._wait / max(1, self._measured_inside)
+            if dispatch is not None:
+                self._measured_executions += self._stretch_executions
+                self._dispatch += dispatch * self._stretch_executions
         self._recent.clear()
         self._stretch_inside = self._stretch_executions = self._unmeasured_gaps = 0
 
@@ -217,9 +219,7 @@ class Splitter:
         )
         if not self._steps or (waits_for_more and not final):
             return None
-        wait = None
-        if self._share is not None:
-            wait = round(self._share * self._inside)
+        wait = None if self._share is None else round(self._share * self._inside)
         dispatch = None
         if self._measured_executions:
             dispatch = round(self._dispatch / self._measured_executions * self._executions)

@@ -9,7 +9,7 @@ from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.owners import COLLECTOR
 
 
-class _Row:
+class Row:
     """An execution while its times come in."""
 
     __slots__ = ("begin", "end", "hooks", "kind", "pauses", "ready", "returned", "step", "steps")
@@ -21,6 +21,7 @@ class _Row:
         self.pauses: list[tuple[int, int]] = []
 
     def execution(self) -> Execution:
+        """The record, once all times are there."""
         ready = self.ready or self.returned
         times = self.begin, self.returned, ready, self.end
         collected = self._paused(self.begin, self.end)
@@ -58,9 +59,11 @@ class Timeline:
     `take`, many at once: between two executions every microsecond is the training's.
     """
 
+    _new_row: type[Row] = Row
+
     def __init__(self) -> None:
-        self._row: _Row | None = None
-        self._rows: list[_Row] = []
+        self._row: Row | None = None
+        self._rows: list[Row] = []
         self._last = 0
         self._gap: _OpenGap | None = None
         self._gaps: list[EpochGap] = []
@@ -86,7 +89,7 @@ class Timeline:
             self._rows.append(row)
         else:
             self._close_gap(entry, followed=True)
-        self._row = _Row(now, step, steps, kind)
+        self._row = self._new_row(now, step, steps, kind)
 
     def returned(self, now: int) -> None:
         """The train function has returned."""
@@ -98,8 +101,13 @@ class Timeline:
         if self._row is not None:
             self._row.kind = kind
 
-    def ready(self, now: int) -> None:
-        """Its results have been read: the device is done."""
+    def ready(self, now: int, batch: int | None = None) -> None:
+        """Its results have been read: the device is done.
+
+        Arguments:
+            now: when.
+            batch: the last one of its epoch that the execution ran.
+        """
         row = self._row
         if row is not None and not row.ready:
             row.ready = self._last = now

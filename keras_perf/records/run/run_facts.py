@@ -53,8 +53,11 @@ class Settings:
 
     `driver` is `loop` for a custom loop. `batch_hooks` are the user's hooks that are called in
     every batch. `function_replacements` counts how often a callback made the train function anew,
-    `function_traces` how often TensorFlow traced it.
+    `function_traces` how often it was traced, or compiled where only that is told.
+    `tries_steps` is False where no training can try other numbers of steps per execution.
     `operations_in_step` are types of operations in it that print, check values or call Python.
+    `waiting_hooks` are those for which training waits for each step's result, and `state_reads`
+    how often a `Class.hook` had the model's state handed back to it within an epoch, on JAX.
     `validation_steps` are those that `fit` was told. `worker` is this one's number among `workers`.
     `collector_threshold` is how many new objects Python's garbage collector waits for; 0 where it
     is off.
@@ -62,6 +65,7 @@ class Settings:
 
     driver: str = fact(text, "fit")
     steps_per_execution: int = fact(count(1, 1e9), 1)
+    tries_steps: bool = fact(flag, default=True)
     unrolled_steps_per_execution: int = fact(count(1, 1e9), 1)
     operations_in_step: tuple[str, ...] = fact(each(text), ())
     run_eagerly: bool = fact(flag, default=False)
@@ -73,6 +77,8 @@ class Settings:
     function_traces: int | None = fact(count())
     batch_hooks: tuple[str, ...] = fact(each(text), ())
     collector_threshold: int | None = fact(count())
+    waiting_hooks: tuple[str, ...] = fact(each(text), ())
+    state_reads: Mapping[str, int] = fact(named(count()), {})
     validation_steps: int | None = fact(count())
     dtype_policy: str | None = fact(text)
     parameters: int | None = fact(count())

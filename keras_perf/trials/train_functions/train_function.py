@@ -13,14 +13,6 @@ import tensorflow as tf
 TrainFunction = Callable[[Any], Any]
 
 
-def put_train_function(model: keras.Model, function: TrainFunction) -> None:
-    """Makes it the model's train function.
-
-    Past Keras's own `__setattr__`, which looks for variables to track and takes 3 µs.
-    """
-    vars(model)["train_function"] = function
-
-
 def inner_function(function: Any) -> Any | None:
     """The `tf.function` itself, or the one in the closure of Keras's train function, or None."""
     if hasattr(function, "experimental_get_tracing_count"):

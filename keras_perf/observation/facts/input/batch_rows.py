@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import tensorflow as tf
-
 from keras_perf.observation.facts.input.given_input import kind_of_input
+from keras_perf.observation.facts.input.tf_data import tensorflow_of
 from keras_perf.observers.asking import unwarned
 
 KERAS_BATCH = 32
@@ -27,12 +26,13 @@ def rows_of_batches(data: Any, batch_size: Any) -> int | None:
     try:
         if kind_of_input(data) == "arrays":
             return int(batch_size or KERAS_BATCH)
-        return unwarned(_rows, data) if isinstance(data, tf.data.Dataset) else None
+        tensorflow = tensorflow_of(data)
+        return unwarned(_rows, data, tensorflow) if tensorflow else None
     except Exception:  # noqa: BLE001  what is read is not public, and one sentence depends on it
         return None
 
 
-def _rows(dataset: Any) -> int | None:
+def _rows(dataset: Any, tf: Any) -> int | None:
     shape = tf.nest.flatten(dataset.element_spec)[0].shape
     if shape.rank and shape[0] is not None:
         return int(shape[0])

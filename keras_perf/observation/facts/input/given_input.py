@@ -6,9 +6,9 @@ from collections.abc import Generator
 from typing import Any
 
 import keras
-import tensorflow as tf
 
 from keras_perf.observation.facts.input.loaders import TORCH, kind_of_loader, loader_of
+from keras_perf.observation.facts.input.tf_data import is_of_tensorflow
 from keras_perf.observation.facts.source_lines import source_of
 from keras_perf.records.run.source_line import SourceLine
 
@@ -17,7 +17,7 @@ def kind_of_input(x: Any) -> str | None:
     """What `fit` was given, in a word."""
     if x is None:
         return None
-    if isinstance(x, tf.data.Dataset | tf.distribute.DistributedDataset):
+    if is_of_tensorflow(x):
         return "tf.data"
     if isinstance(x, keras.utils.PyDataset):
         return "PyDataset"

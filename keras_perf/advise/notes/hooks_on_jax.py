@@ -1,0 +1,33 @@
+"""What callbacks make training on JAX do beside their own work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from keras_perf.records.run.run_facts import RunFacts
+
+OFTEN = 0.1
+"""A hook that reads the state in fewer of the steps is none to speak of."""
+
+
+def hook_notes(facts: RunFacts) -> Iterator[str]:
+    """A sentence or two on hooks that training waits for, and on those that read the state."""
+    if hooks := facts.settings.waiting_hooks:
+        yield (
+            f"For {_listed(hooks)}, training waits for the result of each step before it "
+            "prepares the next one. Where such a hook only looks and may be called later, from "
+            "another thread, async_safe = True on its callback lets training go on. What that "
+            "gains was not measured: train again and compare."
+        )
+    least = max(10, OFTEN * facts.length.steps)
+    reads = sorted(hook for hook, times in facts.settings.state_reads.items() if times >= least)
+    if reads:
+        yield (
+            f"{_listed(reads)} read self.model while an epoch ran: each time, the whole state of "
+            "model and optimizer is handed back to its variables and collected again for the next "
+            "step. At an epoch's end it is there without that."
+        )
+
+
+def _listed(hooks: tuple[str, ...] | list[str]) -> str:
+    return " and ".join((", ".join(hooks[:-1]), hooks[-1])) if len(hooks) > 1 else hooks[0]

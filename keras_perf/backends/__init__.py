@@ -1,0 +1,1 @@
+"""What is observed where Keras computes with TensorFlow, or with JAX; one class each."""

@@ -1,0 +1,153 @@
+"""Keras on JAX: what its steps, its input and its devices tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+
+from keras_perf.backends.jax_facts import (
+    allocated_by_tag,
+    distribution_facts,
+    gpus,
+    jax_facts,
+)
+from keras_perf.backends.jax_hooks import StateReads, waiting_hooks
+from keras_perf.backends.jax_steps import JaxInput, StandIn, listen, listen_no_more
+from keras_perf.backends.not_watched import NoPredicts, NoTrials, NoValidations, NoWork
+from keras_perf.capture import jax_door
+from keras_perf.observation.backend import TrainFunction
+from keras_perf.observation.facts.model_facts import keras_settings, model_facts
+from keras_perf.observation.input_model import InputModel
+from keras_perf.observers.asking import Questions
+from keras_perf.observers.nvml.cuda_order import Seen
+from keras_perf.observers.steps.overlapping import OverlappingTimeline
+from keras_perf.records.observed_backends import NO_TRIALS
+
+WHY_NO_TRIALS = (
+    "on JAX, Keras up to 3.15 runs the steps of an execution one by one from Python, so that more "
+    "of them save nothing but callbacks' calls"
+)
+
+
+class OnJax:
+    """See `Backend`.
+
+    Keras's own threads read the logs of each step, or the training thread does where a callback
+    asks for that: both tell when the device is done, and nothing waits for it that did not before.
+
+    Arguments:
+        clock: of the training, in nanoseconds.
+    """
+
+    end_of_data: tuple[type[BaseException], ...] = (StopIteration,)
+    why_no_trials: str | None = NO_TRIALS
+    profiler = jax_door
+
+    def __init__(self, clock: Callable[[], int]) -> None:
+        self.timeline = OverlappingTimeline()
+        self.work = NoWork()
+        self._stand_in = StandIn(self.timeline, clock)
+        self._reads: StateReads | None = None
+        self._hooks: Callable[[], Any] = tuple
+        listen(self.timeline, clock)
+
+    # -- a step ----------------------------------------------------------------------------
+
+    def called(self, function: Any) -> TrainFunction:
+        """With the state that Keras has called its stand-in with."""
+        return self._stand_in.called(function)
+
+    def stand_in(self, model: keras.Model, execute: TrainFunction) -> StandIn:
+        """Keras calls it with the state and the iterator."""
+        self._stand_in.execute = execute
+        self._reads = StateReads(model)
+        return self._stand_in
+
+    def input_model(self, iterator: Any) -> InputModel:
+        """What was timed."""
+        return JaxInput(iterator)
+
+    def trace_counter(self, function: Any) -> Callable[[], int]:
+        """Counts what was compiled in calls of the train function."""
+        return lambda: self.timeline.compilations
+
+    def compiles_unseen(self, model: keras.Model) -> bool:
+        """JAX tells whenever it compiles."""
+        return False
+
+    def shapes_may_differ(self, pipeline: InputModel | None) -> bool:
+        """Needed only where nothing tells of compiling."""
+        return False
+
+    def rows_may_differ(self, pipeline: InputModel) -> None:
+        """The iterator does not tell."""
+
+    # -- facts -----------------------------------------------------------------------------
+
+    def facts_at_begin(self) -> Questions:
+        """None: whether JAX finds the machine's GPUs it says itself."""
+        return {}
+
+    def facts(self, model: keras.Model) -> Questions:
+        """Versions, settings, sizes."""
+        return {**jax_facts(), **model_facts(model)}
+
+    def settings(self, model: keras.Model) -> Questions:
+        """Keras's, how its distribution shares the batches out, and what the batches were."""
+        batches = self._stand_in.batches
+        return {
+            **keras_settings(model),
+            **distribution_facts(),
+            "tries_steps": lambda: False,
+            "waiting_hooks": lambda: waiting_hooks(self._hooks()),
+            "state_reads": lambda: dict(self._reads.counts) if self._reads else {},
+            "shapes_differ": lambda: batches.shapes_differ,
+            "rows_differ": lambda: batches.rows_differ,
+        }
+
+    def operations_in_step(self, function: Any, traces: int) -> list[str]:
+        """None is known."""
+        return []
+
+    def examples_per_step(self, model: keras.Model, steps: int) -> float | None:
+        """From the batches that were fetched."""
+        return self._stand_in.batches.mean_rows
+
+    def traced_s(self) -> None:
+        """It is told with what was compiled."""
+
+    def gpus(self) -> Seen:
+        """Those that JAX uses."""
+        return gpus()
+
+    def allocated_by_tag(self) -> dict[str, float]:
+        """From JAX's allocators."""
+        return allocated_by_tag()
+
+    # -- beside the steps ------------------------------------------------------------------
+
+    def trials(self, fit: Any, asked: Any, hooks: Callable[[], Any]) -> NoTrials:
+        """None is made."""
+        self._hooks = hooks
+        return NoTrials(WHY_NO_TRIALS)
+
+    def validations(self, model: keras.Model, told: Any, clock: Callable[[], int]) -> NoValidations:
+        """How long they take is known from the epochs' ends; they are not split."""
+        return NoValidations()
+
+    def predicts(self, model: keras.Model, clock: Callable[[], int]) -> NoPredicts:
+        """They count as their callbacks' time."""
+        return NoPredicts()
+
+    def release(self) -> None:
+        """Lets go of the batches' iterator, and hears of no more compiling."""
+        listen_no_more(self.timeline)
+        self._stand_in.let_go()
+        if self._reads is not None:
+            self._reads.restore()
+
+    @staticmethod
+    def watch_call(kind: str, callback: Any, log: Any) -> None:
+        """It is not watched."""

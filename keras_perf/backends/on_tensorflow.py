@@ -1,0 +1,145 @@
+"""Keras on TensorFlow: what its steps, its input and its devices tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from keras_perf.capture import profiler_door
+from keras_perf.observation.backend import TrainFunction
+from keras_perf.observation.facts.batch_shapes import compiles_for_shapes, rows_may_differ
+from keras_perf.observation.facts.in_the_step import OperationsInTheStep
+from keras_perf.observation.facts.input.pipeline_model import PipelineModel
+from keras_perf.observation.facts.machine.device_memory import allocated_by_tag
+from keras_perf.observation.facts.machine.gpu_use import gpu_use_facts, variables_on
+from keras_perf.observation.facts.machine.machine_facts import machine_facts
+from keras_perf.observation.facts.model_facts import (
+    examples_per_step,
+    keras_settings,
+    model_facts,
+)
+from keras_perf.observation.facts.step_work import WorkQuestion
+from keras_perf.observation.facts.tracing_time import trace_counter, traced_s
+from keras_perf.observation.input_model import InputModel
+from keras_perf.observation.of_calls.call_log import CallLog
+from keras_perf.observation.of_calls.predicts_in_hooks import PredictsInHooks
+from keras_perf.observation.of_calls.validations import Validations
+from keras_perf.observation.of_calls.watch_call import watch_call
+from keras_perf.observation.of_fit.trials_of_fit import TrialsOfFit
+from keras_perf.observers.asking import Questions
+from keras_perf.observers.nvml.cuda_order import Seen
+from keras_perf.observers.steps.timeline import Timeline
+
+
+class OnTensorFlow:
+    """See `Backend`.
+
+    Arguments:
+        clock: of the training, in nanoseconds.
+    """
+
+    end_of_data = (StopIteration, tf.errors.OutOfRangeError)
+    why_no_trials: str | None = None
+    profiler = profiler_door
+
+    def __init__(self, clock: Callable[[], int]) -> None:
+        self.timeline = Timeline()
+        self.work = WorkQuestion()
+        self.operations_in_step = OperationsInTheStep()
+
+    def called(self, function: TrainFunction) -> TrainFunction:
+        """It is called so as it is."""
+        return function
+
+    def stand_in(self, model: keras.Model, execute: TrainFunction) -> TrainFunction:
+        """Keras calls it with the iterator."""
+        return execute
+
+    def input_model(self, iterator: Any) -> InputModel:
+        """tf.data's own model of it."""
+        return PipelineModel(iterator)
+
+    def trace_counter(self, function: Any) -> Callable[[], int]:
+        """Counts traces of the `tf.function`."""
+        return trace_counter(function)
+
+    def compiles_unseen(self, model: keras.Model) -> bool:
+        """No public counter tells what XLA compiles."""
+        return bool(model.jit_compile)
+
+    def shapes_may_differ(self, pipeline: InputModel | None) -> bool:
+        """As the iterator's `element_spec` tells."""
+        return compiles_for_shapes(pipeline)
+
+    def rows_may_differ(self, pipeline: InputModel) -> bool:
+        """As the iterator's `element_spec` tells."""
+        return rows_may_differ(pipeline)
+
+    def facts_at_begin(self) -> Questions:
+        """Whether the machine's GPUs can be used, and are."""
+        return gpu_use_facts()
+
+    def facts(self, model: keras.Model) -> Questions:
+        """Versions, settings, sizes."""
+        return _facts(model)
+
+    def settings(self, model: keras.Model) -> Questions:
+        """Keras's, and the strategy."""
+        strategy = model.distribute_strategy
+        return {
+            **keras_settings(model),
+            "strategy": lambda: type(strategy).__name__,
+            "replicas": lambda: int(strategy.num_replicas_in_sync),
+        }
+
+    def examples_per_step(self, model: keras.Model, steps: int) -> float | None:
+        """From the loss metric."""
+        return examples_per_step(model, steps)
+
+    def traced_s(self) -> float | None:
+        """From TensorFlow's own counter."""
+        return traced_s()
+
+    def gpus(self) -> Seen:
+        """Those that TensorFlow trains on, by what CUDA shows it."""
+        there = tf.config.list_physical_devices("GPU")
+        chosen = tuple(there.index(gpu) for gpu in tf.config.get_visible_devices("GPU"))
+        return Seen(len(there), chosen)
+
+    def allocated_by_tag(self) -> dict[str, float]:
+        """From TensorFlow's allocators."""
+        return allocated_by_tag()
+
+    def trials(self, fit: Any, asked: Any, hooks: Callable[[], Any]) -> TrialsOfFit:
+        """Longer executions are loops around the traced function."""
+        return TrialsOfFit(fit, asked, hooks)
+
+    def validations(self, model: keras.Model, told: Any, clock: Callable[[], int]) -> Validations:
+        """All of them."""
+        return Validations(model, told, clock)
+
+    def predicts(self, model: keras.Model, clock: Callable[[], int]) -> PredictsInHooks:
+        """All of them."""
+        return PredictsInHooks(model, clock)
+
+    def release(self) -> None:
+        """Nothing is held."""
+
+    @staticmethod
+    def watch_call(kind: str, callback: Any, log: CallLog | None) -> CallLog:
+        """Logs what is known of an `evaluate` or `predict`; the log for the next one."""
+        log = log or CallLog(callback.log_dir, _facts(callback.model))
+        watch_call(kind, callback.model, log, callback.clock)
+        return log
+
+
+def _facts(model: keras.Model) -> Questions:
+    return {
+        **machine_facts(),
+        **model_facts(model),
+        "variables_on": lambda: variables_on(model),
+        "unrolled_steps_per_execution": lambda: model.unrolled_steps_per_execution,
+    }

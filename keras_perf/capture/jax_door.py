@@ -1,0 +1,110 @@
+"""The one door to JAX's profiler."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
+
+import jax
+
+from keras_perf.capture.trace_files import CaptureError, Saved, keep, saved_in, staging_folder
+from keras_perf.observers.capture_windows.cost import LARGEST_BYTES
+
+
+class _Session(NamedTuple):
+    log_dir: str
+    staging: str
+
+
+_session: _Session | None = None
+
+
+def start(log_dir: str) -> None:
+    """Starts a capture that will lie under `log_dir`/plugins/profile.
+
+    Raises:
+        CaptureError: another profiler is running, or the profiler refuses, or there is no room.
+    """
+    global _session
+    try:
+        staging = staging_folder(log_dir)
+        disk = shutil.disk_usage(staging)
+    except OSError as error:
+        raise CaptureError(f"{log_dir!r} cannot be written ({error})") from error
+    try:
+        if disk.total and disk.free < LARGEST_BYTES:
+            free_mib = disk.free / 2**20
+            raise CaptureError(f"only {free_mib:.0f} MiB are free on the disk of {staging!r}")
+        _start(staging)
+    except CaptureError:
+        shutil.rmtree(staging, ignore_errors=True)
+        raise
+    _session = _Session(log_dir, staging)
+
+
+def _start(staging: str) -> None:
+    options = jax.profiler.ProfileOptions()
+    # Each call of a Python function would be an event, and slow the step down many times.
+    options.python_tracer_level = 0
+    try:
+        jax.profiler.start_trace(staging, profiler_options=options)
+    except (RuntimeError, ValueError) as error:
+        raise CaptureError(str(error)) from error
+
+
+def stop() -> Saved:
+    """Ends the capture and saves it.
+
+    Returns:
+        Where it lies and its size. Where that is remote, a local copy is left for its reader.
+
+    Raises:
+        CaptureError: there is none, or it cannot be written; the message says where what there
+            is of it was left.
+    """
+    global _session
+    session, _session = _session, None
+    if session is None:
+        raise CaptureError("there is none to save")
+    try:
+        jax.profiler.stop_trace()
+    except (RuntimeError, ValueError, OSError) as error:
+        shutil.rmtree(session.staging, ignore_errors=True)
+        raise CaptureError(str(error)) from error
+    if not saved_in(session.staging):
+        raise CaptureError("the profiler has saved nothing")
+    try:
+        saved = keep(session.staging, session.log_dir)
+    except OSError as error:
+        raise CaptureError(
+            f"it could not be moved to {session.log_dir!r} ({error}) and lies in "
+            f"{session.staging!r}"
+        ) from error
+    if saved.copy is None:
+        shutil.rmtree(session.staging, ignore_errors=True)
+    return saved
+
+
+def captures() -> bool:
+    """A capture of ours is running."""
+    return _session is not None
+
+
+class _StepMarker:
+    """JAX's own marker, made late: its clock starts where it is made."""
+
+    def __init__(self, step: int) -> None:
+        self._step = step
+
+    def __enter__(self) -> None:
+        self._marker = jax.profiler.StepTraceAnnotation("train", step_num=self._step)
+        self._marker.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self._marker.__exit__(*error)
+
+
+def step_marker(step: int) -> AbstractContextManager[None]:
+    """Marks one step, so that xprof counts it."""
+    return _StepMarker(step)

@@ -1,0 +1,55 @@
+"""What is known of the machine and of Python on it, whatever Keras computes with."""
+
+from __future__ import annotations
+
+import gc
+import os
+import platform
+from importlib.metadata import version
+
+import keras
+import psutil
+
+from keras_perf.observation.facts.machine.container_memory import container_memory
+from keras_perf.observers.asking import Questions
+
+
+def host_facts(*libraries: tuple[str, str]) -> Questions:
+    """Name → what is asked.
+
+    Arguments:
+        libraries: name and version of what Keras computes with.
+    """
+    own = {"keras_perf": version("keras-perf"), "keras": keras.__version__}
+    versions = {**own, **dict(libraries), "python": platform.python_version()}
+    return {
+        "versions": lambda: versions,
+        "cpu_count": _cpu_count,
+        "memory_available_mib": _memory_available_mib,
+        "memory_total_mib": lambda: psutil.virtual_memory().total / 2**20,
+        "container_memory_mib": _container_memory_mib,
+        "collector_threshold": _collector_threshold,
+    }
+
+
+def _memory_available_mib() -> float:
+    """What may still be used: of the machine's memory, or of the container's."""
+    available_mib = float(psutil.virtual_memory().available / 2**20)
+    container = container_memory()
+    return available_mib if container is None else min(available_mib, container.available_mib)
+
+
+def _container_memory_mib() -> float | None:
+    container = container_memory()
+    return None if container is None else container.limit_mib
+
+
+def _cpu_count() -> int | None:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count()
+
+
+def _collector_threshold() -> int:
+    """New objects that Python's garbage collector waits for; 0 where it is off."""
+    return gc.get_threshold()[0] if gc.isenabled() else 0

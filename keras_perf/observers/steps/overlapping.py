@@ -1,0 +1,169 @@
+"""Executions whose calls return before the device is done, and that the host runs ahead of."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+
+from keras_perf.observers.steps.timeline import Row, Timeline
+from keras_perf.records.execution import Execution, Kind
+
+Span = tuple[int, int]
+
+MOST_AHEAD = 256
+"""No host runs further ahead of its device: of an execution so long ago nobody tells any more."""
+
+
+class _Row(Row):
+    """With what the call itself tells."""
+
+    __slots__ = ("compiles", "fetches")
+
+    def __init__(self, begin: int, step: int, steps: int, kind: Kind) -> None:
+        super().__init__(begin, step, steps, kind)
+        self.fetches: list[Span] = []
+        self.compiles: list[Span] = []
+
+
+class OverlappingTimeline(Timeline):
+    """Cuts a training's time by what it waits for: at each moment one thing.
+
+    The device is done with an execution when its logs can be read, which another thread may tell
+    much later than its call has returned. From then on training waits for the host: for the next
+    batch, for callbacks, for the rest of the loop, until the next execution has been handed over.
+    What the host did while the device was still at work delayed nothing, and is no part of a
+    step. So an execution begins here when the device is done with the one before, if it was called
+    earlier; the parts of all of them add up to the time that has passed.
+
+    What it cannot see: of an execution of several steps, whether the device waited for a batch
+    after the first; so it says nothing of the input wait of such.
+
+    All but `ready` is called in the thread that trains; what other threads tell of hooks and of
+    compiling is theirs.
+
+    Attributes:
+        compilations: what was compiled in calls of the train function.
+    """
+
+    _new_row = _Row
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._thread = threading.get_ident()
+        self._batches = 0
+        self._awaited: dict[int, Row] = {}
+        self._done = self.compilations = 0
+        self._ended = False
+
+    def begin(self, entry: int, now: int, step: int, steps: int, kind: Kind) -> None:
+        """As `Timeline.begin`; its end is told by the number of its last batch in the epoch."""
+        super().begin(entry, now, step, steps, kind)
+        self._thread = threading.get_ident()
+        if not self._batches:
+            self._awaited.clear()
+        self._batches += steps
+        assert self._row is not None
+        self._awaited[self._batches - 1] = self._row
+
+    def fetched(self, begin: int, end: int) -> None:
+        """The call waited for its batch."""
+        if isinstance(self._row, _Row):
+            self._row.fetches.append((begin, end))
+
+    def compiled(self, begin: int, end: int) -> None:
+        """Something was compiled; it counts where the train function is being called."""
+        row = self._row
+        if not isinstance(row, _Row) or row.returned or threading.get_ident() != self._thread:
+            return
+        row.compiles.append((begin, end))
+        self.compilations += 1
+
+    def ready(self, now: int, batch: int | None = None) -> None:
+        """The logs of the execution that ended with `batch` have been read, in any thread."""
+        row = self._row if batch is None else self._awaited.pop(batch, None)
+        if row is not None and not row.ready:
+            row.ready = now
+
+    def host(self, owner: str, begin: int, end: int) -> None:
+        """A callback ran; in another thread than training's it took none of its time."""
+        if threading.get_ident() == self._thread:
+            super().host(owner, begin, end)
+
+    def discard(self) -> None:
+        """The execution raised, or found no data: it never was."""
+        if self._row is not None:
+            self._awaited.pop(self._batches - 1, None)
+        super().discard()
+
+    def flush(self, missing_steps: int = 0, *, may_have_compiled: bool = False) -> None:
+        """The epoch's last execution is over; the device may still be at work."""
+        super().flush(missing_steps, may_have_compiled=may_have_compiled)
+        self._batches = 0
+
+    def outside(self, owner: str, begin: int | None, end: int) -> None:
+        """As `Timeline.outside`, from when the device was done with the steps."""
+        if self._gap is not None:
+            self._gap.begin = min(end, max(self._gap.begin, self._done_by_now()))
+        super().outside(owner, begin, end)
+
+    def close(self, now: int) -> None:
+        """No epoch follows: what is not known to be done by now never will be."""
+        super().close(now)
+        self._ended = True
+
+    def _done_by_now(self) -> int:
+        return max((row.ready for row in self._rows), default=self._done)
+
+    def take(self) -> list[Execution]:
+        """The executions that have ended since the last time and that the device is done with."""
+        rows = self._rows
+        known = len(rows) if self._ended else max(0, len(rows) - MOST_AHEAD)
+        for place in range(known, len(rows)):
+            if rows[place].ready:
+                # A device does one after the other: what came before is done too.
+                known = place + 1
+        self._rows = rows[known:]
+        latest = 0
+        for row in reversed(rows[:known]):
+            # Who reads the logs may come to know of it only later; the next one is known by then.
+            latest = row.ready = min(filter(None, (row.ready, latest)), default=0)
+        return [self._execution(row) for row in rows[:known]]
+
+    def _execution(self, row: Row) -> Execution:
+        """Each moment is counted once: what the device's work before covers is left out."""
+        found = row.execution()
+        begin = max(found.begin_ns, self._done)
+        ready = self._done = max(begin, found.ready_ns)
+        end = max(found.end_ns, ready)
+        returned = min(max(found.returned_ns, begin), ready)
+        assert isinstance(row, _Row)
+        compiled = sum(e - b for b, e in _merged(_within(row.compiles, begin, ready)))
+        waited = sum(e - b for b, e in _within(row.fetches, begin, ready))
+        hooks = ((owner, list(_within([(b, e)], ready, end))) for owner, b, e in row.hooks)
+        return found._replace(
+            begin_ns=begin,
+            returned_ns=returned,
+            ready_ns=ready,
+            end_ns=end,
+            owners=tuple((owner, e - b) for owner, spans in hooks for b, e in spans),
+            compile_ns=compiled or None,
+            input_wait_ns=waited if row.steps == 1 else None,
+        )
+
+
+def _within(spans: Iterable[Span], begin: int, end: int) -> Iterator[Span]:
+    """The parts of spans from `begin` to `end`."""
+    for b, e in spans:
+        if min(e, end) > max(b, begin):
+            yield max(b, begin), min(e, end)
+
+
+def _merged(spans: Iterable[Span]) -> list[Span]:
+    """Spans of which none overlaps another: what is compiled within what is traced counts once."""
+    found: list[Span] = []
+    for begin, end in sorted(spans):
+        if found and begin <= found[-1][1]:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        else:
+            found.append((begin, end))
+    return found

@@ -1,0 +1,25 @@
+"""Which of Keras's backends are observed."""
+
+from __future__ import annotations
+
+OBSERVED = ("tensorflow", "jax")
+
+NO_TRIALS = (
+    "trials run Keras's TensorFlow backend; on JAX, make the change, train again and compare"
+)
+
+NO_LOOPS = "LoopMonitor watches tf.functions, and so needs KERAS_BACKEND=tensorflow"
+
+_NEEDED = {
+    "torch": "when its GPU is done with a step, and when torch.compile compiles",
+}
+
+
+def refusal(name: str) -> str:
+    """Why Keras on this backend is not observed, and what would be needed."""
+    needed = _NEEDED.get(name, "when it fetches a batch, and when it is done with a step")
+    return (
+        f"Keras runs on {name}, and keras_perf observes it on TensorFlow and JAX only: on {name} "
+        f"nothing tells it yet {needed}. Set KERAS_BACKEND=tensorflow or jax, or leave "
+        "keras_perf's callbacks out."
+    )

@@ -1,0 +1,220 @@
+"""Trains on Keras's JAX backend, and prints as JSON what was found: for a Python of its own.
+
+All but the last training runs as where TensorFlow is not installed.
+"""
+
+import json
+import logging
+import sys
+import time
+
+import keras
+import numpy as np
+
+import keras_perf as kp
+
+SLEPT = []
+FOUND = {}
+WITHOUT = {}
+said = []
+
+
+class Kept(logging.Handler):
+    def emit(self, record):
+        said.append(record.getMessage())
+
+
+logging.getLogger("keras_perf").addHandler(Kept())
+
+
+def sleep(ms):
+    begin = time.perf_counter()
+    time.sleep(ms / 1e3)
+    SLEPT.append(1e3 * (time.perf_counter() - begin))
+
+
+def mlp(features=8, width=16, layers=1, at_once=1):
+    keras.utils.set_random_seed(1)
+    dense = [keras.layers.Dense(width, activation="relu") for _ in range(layers)]
+    model = keras.Sequential(
+        [keras.Input((features,)), *dense, keras.layers.Dropout(0.2), keras.layers.Dense(1)]
+    )
+    model.compile("adam", "mse", steps_per_execution=at_once)
+    return model
+
+
+def arrays(batches, rows=8, features=8):
+    x = np.random.default_rng(0).normal(size=(batches * rows, features)).astype("float32")
+    return x, x[:, :1]
+
+
+def batches_of(count, ms=0.0, rows=8):
+    x, y = arrays(count, rows)
+    for at in range(0, len(x), rows):
+        if ms:
+            sleep(ms)
+        yield x[at : at + rows], y[at : at + rows]
+
+
+class Sleeps(keras.callbacks.Callback):
+    pass
+
+
+class AtBegin(Sleeps):
+    def on_train_batch_begin(self, batch, logs=None):
+        sleep(30)
+
+
+class AtEnd(Sleeps):
+    def on_train_batch_end(self, batch, logs=None):
+        sleep(30)
+
+
+class Late(Sleeps):
+    """Keras may call it in a thread of its own, where it takes none of training's time."""
+
+    async_safe = True
+
+    def on_train_batch_end(self, batch, logs=None):
+        time.sleep(0.001)
+
+
+class Touches(keras.callbacks.Callback):
+    def on_train_batch_begin(self, batch, logs=None):
+        assert self.model.built
+
+
+class Fails(Late):
+    def on_train_batch_end(self, batch, logs=None):
+        if batch == 20:
+            raise ValueError("on purpose")
+
+
+class Slow(keras.utils.PyDataset):
+    def __len__(self):
+        return 50
+
+    def __getitem__(self, index):
+        sleep(30)
+        return np.ones((8, 8), "float32"), np.ones((8, 1), "float32")
+
+
+def lengths():
+    for batch in range(50):
+        rows, length = 4, 8 + (batch // 10 if batch % 10 == 0 else 0)
+        yield np.ones((rows, length, 3), "float32"), np.ones((rows, 1), "float32")
+
+
+def convolutions():
+    keras.utils.set_random_seed(1)
+    model = keras.Sequential(
+        [
+            keras.Input((None, 3)),
+            keras.layers.Conv1D(4, 3),
+            keras.layers.GlobalAveragePooling1D(),
+            keras.layers.Dense(1),
+        ]
+    )
+    model.compile("sgd", "mse")
+    return model
+
+
+def compare(name, model, data, callbacks=(), plain=True, alike=None, profiler=False, **how):
+    """Trains with and without, on the same data."""
+    folder = f"{sys.argv[1]}/{name}"
+    weights = WITHOUT.get(alike)
+    if plain and weights is None:
+        without = model()
+        without.fit(*data(), verbose=0, callbacks=[kind() for kind in callbacks], **how)
+        weights = WITHOUT[alike or name] = without.get_weights()
+    SLEPT.clear()
+    watched = model()
+    ours = kp.perf_callbacks(folder, profiler=profiler, summary=False)
+    watched.fit(*data(), verbose=0, callbacks=[*ours, *(kind() for kind in callbacks)], **how)
+    same = weights is None or all(map(np.array_equal, weights, watched.get_weights()))
+    found = kp.diagnose(folder)
+    FOUND[name] = {
+        "same": same,
+        "verdict": found.verdict,
+        "parts": dict(found.breakdown),
+        "advice": [each.id for each in found.recommendations],
+        "owners": list(found.summary.owners),
+        "injected": sum(SLEPT) / len(SLEPT) if SLEPT else 0.0,
+        "text": str(found),
+        "facts": found.summary.facts.to_json(),
+        "left": sorted({"jax_state_sync", "predict"} & vars(watched).keys()),
+        "function": watched.train_function.__module__,
+    }
+    return folder
+
+
+def raises():
+    yield from batches_of(30)
+    raise RuntimeError("on purpose")
+
+
+def pipeline():
+    import tensorflow as tf
+
+    def slow(x, y):
+        return tf.numpy_function(lambda x: (sleep(30), x)[1], [x], tf.float32), y
+
+    data = tf.data.Dataset.from_tensor_slices(arrays(50)).batch(8).map(slow)
+    # The shape is lost in Python, and Keras builds models of a known one.
+    return (data.map(lambda x, y: (tf.ensure_shape(x, (8, 8)), y)),)
+
+
+def main():
+    compare("arrays", mlp, lambda: arrays(200), batch_size=8, epochs=2)
+    compare("generator", mlp, lambda: (batches_of(50, 30),))
+    compare("pydataset", mlp, lambda: (Slow(),), plain=False)
+    compare("begin", mlp, lambda: arrays(50), [AtBegin], batch_size=8)
+    compare("end", mlp, lambda: arrays(50), [AtEnd], alike="begin", batch_size=8)
+    compare("late", mlp, lambda: arrays(80), [Late], batch_size=8)
+    compare("touches", mlp, lambda: arrays(80), [Touches], alike="late", batch_size=8)
+    compare("lengths", convolutions, lambda: (lengths(),))
+    compare("executions", lambda: mlp(at_once=4), lambda: arrays(150), batch_size=8)
+    x, y = arrays(40, 256, 256)
+    compare(
+        "healthy",
+        lambda: mlp(256, 384, 3),
+        lambda: (x, y),
+        plain=False,
+        batch_size=256,
+        validation_data=(x[:512], y[:512]),
+    )
+    folder = compare(
+        "captured",
+        mlp,
+        lambda: arrays(80),
+        alike="late",
+        profiler={"active_steps": 5},
+        batch_size=8,
+    )
+    trace = kp.read_trace(folder)
+    FOUND["captured"]["steps"] = [int(step) for step in trace.to_frame().step]
+    FOUND["captured"]["step_ms"] = float(trace.to_frame().step_ms.mean())
+
+    model = mlp()
+    try:
+        model.fit(raises(), verbose=0, callbacks=kp.perf_callbacks(f"{sys.argv[1]}/raises"))
+    except RuntimeError as error:
+        FOUND["raised"] = type(error).__name__
+    try:
+        ours = kp.perf_callbacks(f"{sys.argv[1]}/fails", summary=False)
+        model.fit(*arrays(100), batch_size=8, verbose=0, callbacks=[*ours, Fails()])
+    except ValueError as error:
+        FOUND["failed"] = str(error)
+    FOUND["raised_function"] = model.train_function.__module__
+    model.evaluate(
+        *arrays(4), batch_size=8, verbose=0, callbacks=kp.perf_callbacks(f"{sys.argv[1]}/evaluated")
+    )
+    comparison = kp.compare(f"{sys.argv[1]}/generator", f"{sys.argv[1]}/arrays")
+    FOUND["compared"] = float(comparison.speedup)
+    del sys.modules["tensorflow"]
+    compare("tf_data", mlp, pipeline)
+    FOUND["said"] = said
+    print(json.dumps(FOUND))
+
+
+main()

@@ -1,0 +1,150 @@
+"""Keras on JAX: programs whose bottleneck is known, all of them in one Python of its own."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from keras_perf.records.interval import PARTS
+
+pytestmark = [
+    pytest.mark.timing,
+    pytest.mark.skipif(find_spec("jax") is None, reason="JAX is not installed"),
+]
+
+SAME = (
+    "arrays",
+    "generator",
+    "begin",
+    "end",
+    "late",
+    "touches",
+    "lengths",
+    "captured",
+    "tf_data",
+    "executions",
+)
+"""Trained with and without callbacks."""
+
+PROGRAM = """
+import runpy, sys
+sys.modules["tensorflow"] = None  # what an import meets where it is not installed
+runpy.run_path(sys.argv[2], run_name="__main__")
+"""
+
+FOUND, NO_MORE = 0.7, 1.2
+"""Of what was injected, so much is found where it was put or hidden by computing, and no more."""
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    script = str(Path(__file__).with_name("on_jax.py"))
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path_factory.mktemp("jax")), script]
+    backend = {"KERAS_BACKEND": "jax", "CUDA_VISIBLE_DEVICES": ""}
+    ran = subprocess.run(
+        command, capture_output=True, text=True, timeout=290, env=os.environ | backend
+    )
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    return json.loads(ran.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_weights_are_the_same_bit_for_bit(trained, name):
+    assert trained[name]["same"]
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict", "part", "advice"),
+    [
+        ("generator", "input-bound", "input_wait", "parallel-input"),
+        ("pydataset", "input-bound", "input_wait", "parallel-input"),
+        ("tf_data", "input-bound", "input_wait", None),
+        ("begin", "callback-bound", "callbacks", "amortize-callback"),
+        ("end", "callback-bound", "callbacks", "amortize-callback"),
+    ],
+)
+def test_injected_time_is_found_where_it_was_put(trained, name, verdict, part, advice):
+    found = trained[name]
+    assert found["verdict"] == verdict
+    parts, injected = found["parts"], found["injected"]
+    assert parts[part] < NO_MORE * injected
+    assert parts[part] + parts["compute"] > FOUND * injected
+    if advice is not None:
+        assert found["advice"][0] == advice
+
+
+@pytest.mark.parametrize("name", [*SAME, "pydataset", "healthy"])
+def test_the_parts_add_up_and_nothing_stays(trained, name):
+    found = trained[name]
+    known = [ms for part in PARTS if math.isfinite(ms := found["parts"][part])]
+    assert sum(known) == pytest.approx(found["parts"]["step"], rel=1e-6)
+    assert found["left"] == []
+    assert found["function"].startswith("keras.")
+
+
+def test_compiling_for_new_lengths_is_timed_and_named(trained):
+    found = trained["lengths"]
+    assert found["verdict"] == "compile-bound"
+    assert found["parts"]["compile"] > found["parts"]["step"] / 2
+    assert found["facts"]["shapes_differ"]
+    assert found["advice"] == ["stable-shapes"]
+    assert "an axis other than the rows differs" in found["text"]
+
+
+def test_nothing_is_advised_where_the_model_takes_the_time(trained):
+    found = trained["healthy"]
+    assert found["verdict"] == "compute-bound"
+    assert found["advice"] == []
+    assert found["parts"]["compute"] > 0.8 * found["parts"]["step"]
+    assert found["facts"]["examples_per_step"] == 256
+
+
+def test_a_hook_in_another_thread_takes_none_of_trainings_time(trained):
+    assert trained["late"]["parts"]["callbacks"] == 0
+    assert "Late.on_train_batch_end" not in trained["late"]["owners"]
+
+
+@pytest.mark.parametrize("name", [*SAME, "healthy"])
+def test_callbacks_that_training_waits_for_are_named_and_no_others(trained, name):
+    waits = "For AtEnd.on_train_batch_end, training waits for the result of each step"
+    reads = "Touches.on_train_batch_begin read self.model while an epoch ran"
+    assert ("training waits for the result" in trained[name]["text"]) == (name == "end")
+    assert ("read self.model" in trained[name]["text"]) == (name == "touches")
+    assert waits in trained["end"]["text"]
+    assert reads in trained["touches"]["text"]
+
+
+def test_a_tiny_model_is_told_what_cannot_be_measured(trained):
+    assert trained["arrays"]["verdict"] in {"inconclusive", "dispatch-bound"}
+    assert "runs the steps of an execution one by one from Python" in trained["arrays"]["text"]
+    assert "A longer training leaves more time" not in trained["arrays"]["text"]
+
+
+def test_of_several_steps_in_one_execution_the_wait_is_said_to_be_unknown(trained):
+    assert math.isnan(trained["executions"]["parts"]["input_wait"])
+    assert trained["executions"]["facts"]["last_step"] == 150
+
+
+def test_a_window_is_captured_and_its_steps_are_read(trained):
+    assert trained["captured"]["steps"] == list(range(20, 25))
+    assert trained["captured"]["step_ms"] > 0
+    assert trained["captured"]["facts"]["captures"]
+
+
+def test_a_training_that_raises_is_left_as_it_was(trained):
+    assert trained["raised"] == "RuntimeError"
+    assert trained["failed"] == "on purpose"
+    assert trained["raised_function"].startswith("keras.")
+
+
+def test_two_runs_are_compared(trained):
+    assert trained["compared"] > 1
+
+
+def test_nothing_else_is_said(trained):
+    assert {line for line in trained["said"] if "no NVIDIA driver" not in line} == set()

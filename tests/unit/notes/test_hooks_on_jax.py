@@ -1,0 +1,29 @@
+"""What is said of callbacks that make training on JAX wait, or hand its state back."""
+
+from __future__ import annotations
+
+from hand_built import facts_of
+
+from keras_perf.advise.notes.hooks_on_jax import hook_notes
+
+
+def said(**context):
+    return list(hook_notes(facts_of({"first_step": 0, "last_step": 400} | context)))
+
+
+def test_hooks_that_training_waits_for_are_named_without_a_claim_of_gain():
+    [note] = said(waiting_hooks=["A.on_train_batch_end", "B.on_train_batch_end"])
+    assert "For A.on_train_batch_end and B.on_train_batch_end, training waits" in note
+    assert "async_safe = True" in note
+    assert "was not measured" in note
+
+
+def test_hooks_that_read_the_state_in_many_steps_are_named():
+    [note] = said(state_reads={"A.on_train_batch_begin": 40, "B.on_train_batch_begin": 39})
+    assert note.startswith("A.on_train_batch_begin read self.model while an epoch ran")
+    assert "B.on" not in note
+
+
+def test_nothing_is_said_of_others():
+    assert said() == []
+    assert said(state_reads={"A.on_train_batch_begin": 9}, last_step=20) == []

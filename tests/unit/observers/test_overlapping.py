@@ -1,0 +1,129 @@
+"""Executions that the host runs ahead of: each moment belongs to what training waits for then."""
+
+from __future__ import annotations
+
+import threading
+from itertools import pairwise
+
+from keras_perf.observers.steps.overlapping import MOST_AHEAD, OverlappingTimeline
+from keras_perf.observers.steps.split import Splitter
+from keras_perf.records.execution import Kind
+
+MS = 1_000_000
+
+
+def told(steps, timeline=None, **how):
+    """Executions of (begin, fetched, returned, done) in milliseconds, each on its own batch."""
+    timeline = timeline or OverlappingTimeline()
+    for batch, (begin, fetched, returned, _) in enumerate(steps):
+        timeline.begin(begin * MS, begin * MS, batch, 1, Kind.STEADY)
+        timeline.fetched(begin * MS, fetched * MS)
+        timeline.returned(returned * MS)
+    for batch, (*_, done) in enumerate(steps):
+        if done is not None:
+            timeline.ready(done * MS, batch)
+    timeline.flush(**how)
+    return timeline.take()
+
+
+def parts(execution):
+    """Input wait, the rest inside, and the host's time, in milliseconds."""
+    wait = execution.input_wait_ns
+    return wait // MS, (execution.inside_ns - wait) // MS, execution.host_ns // MS
+
+
+def test_what_the_host_does_while_the_device_is_at_work_is_in_no_part():
+    # The second batch is fetched from 3 to 8, the device is busy until 12.
+    first, second, third = told([(0, 1, 2, 12), (3, 8, 9, 22), (10, 11, 12, 32)])
+    assert parts(first) == (1, 11, 0)
+    assert parts(second) == (0, 10, 0)
+    assert parts(third) == (0, 10, 0)
+    assert (first.begin_ns, third.end_ns) == (0, 32 * MS)
+
+
+def test_what_outlasts_the_device_is_waited_for():
+    # The device is done at 4; the batch that is fetched from 3 comes at 8.
+    _, second, _ = told([(0, 1, 2, 4), (3, 8, 9, 10), (10, 11, 12, 13)])
+    assert parts(second) == (4, 2, 0)
+
+
+def test_parts_add_up_to_the_time_that_has_passed():
+    found = told([(0, 1, 2, 5), (4, 9, 10, 10), (15, 15, 16, 30), (18, 20, 21, 31)])
+    assert sum(sum(parts(each)) for each in found) == 31
+    for before, after in pairwise(found):
+        assert before.end_ns == after.begin_ns
+
+
+def test_an_execution_is_not_told_of_before_the_device_is_done():
+    timeline = OverlappingTimeline()
+    assert len(told([(0, 1, 2, 4), (3, 4, 5, None)], timeline)) == 1
+    timeline.ready(9 * MS, 1)
+    [late] = timeline.take()
+    assert late.ready_ns == 9 * MS
+
+
+def test_of_a_device_that_works_in_order_the_later_tells_of_the_earlier():
+    first, second = told([(0, 1, 2, 20), (3, 4, 5, 8)])
+    assert (first.ready_ns, second.ready_ns) == (8 * MS, 8 * MS)
+    first, second = told([(0, 1, 2, None), (3, 4, 5, 8)])
+    assert first.ready_ns <= second.ready_ns == 8 * MS
+
+
+def test_where_nobody_tells_executions_do_not_pile_up():
+    steps = [(10 * n, 10 * n + 1, 10 * n + 2, None) for n in range(MOST_AHEAD + 5)]
+    assert len(told(steps)) == 5
+
+
+def test_what_is_compiled_within_what_is_traced_counts_once_and_only_in_the_call():
+    timeline = OverlappingTimeline()
+    timeline.begin(0, 0, 0, 1, Kind.STEADY)
+    timeline.compiled(2 * MS, 5 * MS)
+    timeline.compiled(1 * MS, 6 * MS)
+    timeline.compiled(7 * MS, 9 * MS)
+    other = threading.Thread(target=timeline.compiled, args=(0, 10 * MS))
+    other.start()
+    other.join()
+    timeline.returned(10 * MS)
+    timeline.compiled(10 * MS, 30 * MS)
+    timeline.ready(12 * MS, 0)
+    timeline.flush()
+    [execution] = timeline.take()
+    assert execution.compile_ns == 7 * MS
+    assert timeline.compilations == 3
+
+
+def test_a_hook_in_another_thread_takes_none_of_the_time():
+    timeline = OverlappingTimeline()
+    timeline.begin(0, 0, 0, 1, Kind.STEADY)
+    timeline.returned(1 * MS)
+    timeline.ready(2 * MS, 0)
+    timeline.host("Here.on_train_batch_begin", 2 * MS, 5 * MS)
+    other = threading.Thread(target=timeline.host, args=("There.on_train_batch_end", 2, 9 * MS))
+    other.start()
+    other.join()
+    timeline.flush()
+    [execution] = timeline.take()
+    assert execution.owners == (("Here.on_train_batch_begin", 3 * MS),)
+    assert execution.end_ns == 5 * MS
+
+
+def test_of_several_steps_in_one_execution_the_wait_is_not_known():
+    timeline = OverlappingTimeline()
+    timeline.begin(0, 0, 0, 4, Kind.STEADY)
+    timeline.fetched(0, 1 * MS)
+    timeline.returned(5 * MS)
+    timeline.ready(6 * MS, 3)
+    timeline.flush()
+    [execution] = timeline.take()
+    assert execution.input_wait_ns is None
+
+
+def test_a_splitter_takes_the_wait_from_executions_that_were_timed():
+    splitter = Splitter()
+    for execution in told([(0, 1, 2, 4), (3, 8, 9, 10), (10, 11, 12, 13)]):
+        splitter.add(execution)
+    splitter.close_stretch(None)
+    interval = splitter.take()
+    assert interval.input_wait_ns == 6 * MS
+    assert interval.total_ns == 13 * MS
+    assert splitter.waits == {0: 1 * MS, 1: 4 * MS, 2: 1 * MS}
