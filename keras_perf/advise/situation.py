@@ -17,9 +17,8 @@ from keras_perf.analyse.whole_training import compiles_once, measured_share
 from keras_perf.records.run.run_facts import RunFacts
 
 NEARLY_BUSY = 0.5
-"""With prefetching, a pipeline whose stages are busy for less than this share of a step keeps
-up; what a step still waits is the price of fetching a batch, or a stall now and then. Only where
-the buffer's fill is not known."""
+"""A prefetched pipeline that is busy for less than this share of a step keeps up: what a step still
+waits is a fetch, or a stall now and then. Only where the buffer's fill is not known."""
 
 HALF_EMPTY = 0.5
 """A prefetch buffer that is less full than this on average belongs to a pipeline that does not

@@ -1,15 +1,14 @@
-"""A model of a training step, to predict what a change buys."""
+"""What a change makes of a step, to predict what it buys."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from keras_perf.advise.fitted import (
     AFTER_WAITING,
     AFTER_WORK,
     BUSY_THREADS,
-    CROWDED,
     LESS_UNDISTURBED,
     LONG_PAUSE_MS,
     MOST_OF_A_PAUSE,
@@ -18,6 +17,7 @@ from keras_perf.advise.fitted import (
     OPTIMISTIC_THREADS,
     SHORT_PAUSE_MS,
 )
+from keras_perf.advise.step_time import StepTime
 
 INSIDE = ("compute", "dispatch")
 """Parts of the rest that the train function takes."""
@@ -30,81 +30,8 @@ MOSTLY_WAITING = 0.5
 
 
 @dataclass(frozen=True)
-class StepModel:
-    """A step takes its input's time and the rest's, one after the other or overlapped.
-
-    With prefetching the step lasts as long as the longer of the two, without as long as both;
-    never shorter than its CPU time divided by the cores.
-
-    Attributes:
-        stages: milliseconds per batch of each stage of the input pipeline.
-        prefetched: the pipeline runs ahead of training.
-        rest: milliseconds per step of everything else, by part; of compute, what goes into
-            exchanging gradients is `wire`, and into waiting for slower workers `peer_wait`.
-        cpu_ms: CPU time per step, over all cores; 0 where it was not sampled.
-        cores: logical CPUs.
-        threads: how many threads each stage keeps busy; one where it is not named.
-        on_gpu: the compute part does not need the CPU.
-        outside: milliseconds per step of what lies between epochs.
-        start_up_ms: milliseconds per step of what was done once, before steps were steady.
-        start_up_compiling_ms: of these, what compiles for the shapes that batches have.
-        compiling_share: of all steps, those that compile as the measured ones do on average.
-        once_between_ms: of the rest between epochs, what few of them had.
-        undisturbed_ms: compute, with dispatch, of the quickest steps; None where not known.
-        pool: threads that run the functions of parallel maps.
-        waiting_share: how much of the time of maps no thread computes for them (0 to 1), at
-            least, on a machine without a limit on CPU time; 0 where that is not known.
-        without_pauses: a trial's figures are in it, of steps one right after the other.
-        python: stages run Python code, which takes the interpreter as well as a core.
-        awake_ms: what computing saved because it no longer follows a long pause.
-    """
-
-    stages: Mapping[str, float]
-    prefetched: bool
-    rest: Mapping[str, float]
-    cpu_ms: float = 0.0
-    cores: int = 1
-    threads: Mapping[str, int] = field(default_factory=dict)
-    on_gpu: bool = False
-    outside: Mapping[str, float] = field(default_factory=dict)
-    start_up_ms: float = 0.0
-    start_up_compiling_ms: float = 0.0
-    compiling_share: float = 1.0
-    once_between_ms: float = 0.0
-    undisturbed_ms: float | None = None
-    pool: int = 1
-    waiting_share: float = 0.0
-    without_pauses: bool = False
-    python: bool = False
-    awake_ms: float = 0.0
-
-    @property
-    def produce_ms(self) -> float:
-        """Time the pipeline needs for a batch."""
-        return sum(self.stages.values())
-
-    @property
-    def rest_ms(self) -> float:
-        """Time of everything but input."""
-        return sum(self.rest.values())
-
-    @property
-    def input_wait_ms(self) -> float:
-        """For how long a step waits for its batch."""
-        hidden = self.rest_ms if self.prefetched else 0.0
-        return max(0.0, self.produce_ms - hidden)
-
-    @property
-    def step_ms(self) -> float:
-        """Predicted time of a step."""
-        both = self.produce_ms, self.rest_ms
-        flow = max(both) if self.prefetched else sum(both)
-        return max(flow, self.cpu_ms / self.cores)
-
-    @property
-    def whole_ms(self) -> float:
-        """A step with its share of what lies between epochs."""
-        return self.step_ms + sum(self.outside.values())
+class StepModel(StepTime):
+    """A step's time, and what it is once something is changed."""
 
     @property
     def training_ms(self) -> float:
@@ -114,21 +41,6 @@ class StepModel:
             without_ms = self.with_rest({"compile": 0.0}).step_ms
             whole_ms -= (1 - self.compiling_share) * (self.step_ms - without_ms)
         return whole_ms
-
-    @property
-    def idle_share(self) -> float:
-        """How much of the cores' time nobody uses (0 to 1)."""
-        busy = self.cpu_ms / self.cores / self.step_ms if self.step_ms else 0.0
-        return max(0.0, 1 - busy)
-
-    @property
-    def _crowded(self) -> float:
-        """Whether threads of pipeline and training are in each other's way (0 to 1).
-
-        1 where they keep as much of the cores busy as in the trainings that were measured, or
-        where that is not known.
-        """
-        return min(1.0, (1 - self.idle_share) / CROWDED) if self.cpu_ms else 1.0
 
     def usable_threads(self, optimism: float) -> float:
         """Threads' worth of work that a parallel stage gets.
@@ -179,7 +91,7 @@ class StepModel:
                 less, apart = LESS_UNDISTURBED
                 alone = 1 - freed * (less + apart * optimism)
                 quickest = min(1.0, self.undisturbed_ms / inside * alone)
-                left = 1 - gone * (1 - quickest) * self._crowded
+                left = 1 - gone * (1 - quickest) * self.crowded
             if inside and not (self.python and optimism > 0):
                 # No more can be gained than the work that goes, unless it kept the interpreter.
                 left = max(left, 1 - saved / inside)
@@ -259,7 +171,6 @@ class StepModel:
         1.9, 4.0 and 3.7 ms without; after pauses of 2 ms there was no difference.
         Of pauses that are `waited` rather than worked, caches stay warmer: steps took 0.8 to 0.85
         without. What was tried has nothing of it left to gain.
-
         """
         inside_ms = sum(self.rest.get(part, 0.0) for part in INSIDE)
         if self.on_gpu or self.without_pauses or not inside_ms:

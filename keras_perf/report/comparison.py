@@ -232,10 +232,8 @@ def compare(before: str | os.PathLike[str], after: str | os.PathLike[str]) -> Co
     first, second = diagnose(before), diagnose(after)
     for name, path, diagnosis in (("before", before, first), ("after", after, second)):
         if not diagnosis.summary.steps:
-            raise ValueError(
-                f"{name} must hold a run with measured steps, {os.fspath(path)!r} has none: "
-                f"{diagnosis.explanation}"
-            )
+            wanted = f"{name} must hold a run with measured steps, {os.fspath(path)!r} has none"
+            raise ValueError(f"{wanted}: {diagnosis.explanation}")
     return comparison_of(first, second)
 
 

@@ -17,6 +17,7 @@ from keras_perf.advise.notes.devices.roofline import roofline_notes
 from keras_perf.advise.notes.fits import fit_notes
 from keras_perf.advise.notes.inference import inference_notes
 from keras_perf.advise.notes.memory.ending import ending_notes
+from keras_perf.advise.notes.not_measured import why_no_step
 from keras_perf.advise.notes.trace import trace_details
 from keras_perf.advise.outside_of_steps import about_validation
 from keras_perf.advise.recommendation import Recommendation
@@ -212,16 +213,7 @@ def diagnosis_of(summary: Summary, rates: Rates = NO_RATES) -> Diagnosis:
     alerts = tuple(gpu_use_alerts(summary))
     if not summary.steps:
         step = dict.fromkeys((*PARTS, "step"), math.nan)
-        ended = summary.facts.ending
-        by = f" by {ended.error}" if ended is not None and ended.error else ""
-        why = (
-            f"no step was measured: training ended within the warm-up{by}, or StepGapDetector "
-            "was not among the callbacks."
-        )
-        if summary.facts.calls_only:
-            why = "no training was measured here; the table shows what the calls took."
-        elif summary.facts.tried_alone and ended is None:
-            why = "no training was measured here; what was tried beside one is."
+        why = why_no_step(summary.facts)
         one, of_calls = (1.0, 1.0, 1.0), tuple(inference_notes(summary))
         return Diagnosis("inconclusive", why, step, (), one, of_calls, summary, one, alerts)
     situation = situation_of(summary)

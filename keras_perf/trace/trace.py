@@ -228,10 +228,8 @@ class Trace:
             "between two executions: callbacks, validation, the end of an epoch."
         ]
         if self.steps_from == "functions":
-            notes.append(
-                "No step markers: each call of the tf.function that waited for input most is an "
-                "execution, validation's too."
-            )
+            waited = "each call of the tf.function that waited for input most is an execution"
+            notes.append(f"No step markers: {waited}, validation's too.")
         if "gap_ms" not in self.means:
             notes.append("One execution only: what lies between executions is not known.")
         if len(self.hosts) > 1:

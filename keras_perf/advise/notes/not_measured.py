@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 
 from keras_perf.analyse.summary import Summary
 from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
+from keras_perf.records.run.run_facts import RunFacts
 
 WAITING = 0.25
 """Of a step; where it waits for more, the split leaves dispatch in compute."""
@@ -47,3 +48,16 @@ def not_measured_notes(summary: Summary, advised: Collection[str]) -> Iterator[s
     elif trial is not None and "raise-steps-per-execution" not in advised:
         setting = "Steps per call" if facts.settings.in_a_loop else "steps_per_execution"
         yield f"{setting}: {trial.reason}"
+
+
+def why_no_step(facts: RunFacts) -> str:
+    """A sentence on a run without a measured step."""
+    if facts.calls_only:
+        return "no training was measured here; the table shows what the calls took."
+    if facts.tried_alone and facts.ending is None:
+        return "no training was measured here; what was tried beside one is."
+    by = f" by {facts.ending.error}" if facts.ending is not None and facts.ending.error else ""
+    return (
+        f"no step was measured: training ended within the warm-up{by}, or StepGapDetector "
+        "was not among the callbacks."
+    )
