@@ -31,7 +31,7 @@ import stand_in
 from overhead import EPOCHS, Stopwatch, fit, model_and_data
 
 import keras_perf as kp
-from keras_perf.callbacks import gpu_sampler as gpu
+from keras_perf.backends.on_tensorflow import OnTensorFlow
 from keras_perf.observers.gpu_and_host import GpuWatch
 
 RATES_HZ = (5, 20, 100)
@@ -93,7 +93,7 @@ def main() -> None:
     arguments = parser.parse_args()
     result.begin()
     samples = result.Table()
-    gpu.tensorflow_gpus = lambda: None  # TensorFlow sees no stand-in
+    OnTensorFlow.gpus = lambda _: None  # TensorFlow sees no stand-in
     with tempfile.TemporaryDirectory() as folder:
         library = stand_in.build(Path(folder))
         for gpus in (1, 8):

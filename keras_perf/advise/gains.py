@@ -10,6 +10,7 @@ from keras_perf.advise.eager import (
     cores_used,
     share_of_operations,
 )
+from keras_perf.advise.fetching import fetching_sooner
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel
 from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
@@ -87,7 +88,10 @@ def gain_beside(situation: Situation, verdict: str) -> tuple[float, str]:
     elif verdict == "dispatch-bound" and not _no_cost_of_executions(situation):
         parts = ("callbacks", *parts_of(verdict, situation))
         without = model.with_rest(dict.fromkeys(parts, 0.0))
-        what = "callbacks too are called less often"
+        trial = situation.facts.trial
+        if trial is not None:
+            without = fetching_sooner(without, trial.in_graph_ms, situation.able_ms, 0.0)
+        what = "callbacks too are called less often, and batches fetched within an execution"
     else:
         return 1.0, ""
     return model.step_ms / max(1e-9, replace(without, cpu_ms=0.0).step_ms), what

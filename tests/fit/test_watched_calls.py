@@ -104,7 +104,7 @@ def test_what_fails_in_watching_costs_a_line_and_no_prediction(clock, said, monk
 
 @pytest.fixture
 def called(monkeypatch):
-    monkeypatch.setattr(predicts_in_hooks, "_calling_hook", lambda: "Shows.on_epoch_end")
+    monkeypatch.setattr(predicts_in_hooks, "calling_hook", lambda: "Shows.on_epoch_end")
 
 
 @pytest.mark.usefixtures("called")

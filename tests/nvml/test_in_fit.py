@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import keras_perf as kp
-from keras_perf.callbacks import gpu_sampler as gpu
+from keras_perf.backends.on_tensorflow import OnTensorFlow
 from keras_perf.observers.nvml.cuda_order import Seen
 
 GPU_IS_LOST = 15
@@ -29,7 +29,7 @@ def two(nvml, monkeypatch):
     """Two GPUs with GPM, both of which TensorFlow uses."""
     for uuid in ("GPU-1", "GPU-2"):
         nvml.set(nvml.add(uuid), has_gpm=1)
-    monkeypatch.setattr(gpu, "tensorflow_gpus", lambda: Seen(2, (0, 1)))
+    monkeypatch.setattr(OnTensorFlow, "gpus", lambda _: Seen(2, (0, 1)))
     return nvml
 
 
@@ -39,7 +39,7 @@ def fit(model, sampler, *callbacks, steps=64, **options) -> None:
 
 
 def test_a_fit_is_sampled_and_gives_nvml_back(two, model, tmp_path, monkeypatch):
-    monkeypatch.setattr(gpu, "tensorflow_gpus", lambda: Seen(2, (1,)))
+    monkeypatch.setattr(OnTensorFlow, "gpus", lambda _: Seen(2, (1,)))
     sampler = kp.GPUUtilizationSampler(tmp_path, interval_s=0.01)
     for _ in range(5):
         fit(model, sampler)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from keras_perf.advise.fetching import fetching_sooner
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import runs_more_steps
 from keras_perf.advise.rules.in_a_loop import steps_per_call
@@ -17,37 +18,6 @@ FETCH_MS = {-1: 0.3, 0: 0.05, 1: 0.0}
 IN_GRAPH_OFF, SOONER_MS = 0.15, 0.3
 """In long executions a step in the graph took up to so much of its time more or less than the
 trials' short ones told, and up to so many milliseconds less."""
-
-
-WOKEN_MS = 1.0
-"""A call waits up to so long until the thread wakes that fetches its batch, though that is ready;
-within an execution it is awake. Waits of 0.4 ms a call came to 0.08 ms a step in long ones."""
-
-
-def _fetching_sooner(
-    model: StepModel, in_graph_ms: float | None, able_ms: float, optimism: float
-) -> StepModel:
-    """Of what a call waits for its batch, waking is not waited for in each step.
-
-    At worst all of it stays, and what is expected is what the trials' steps took beside computing.
-    At best nothing is left but the pipeline's work, where training waits for that.
-
-    Arguments:
-        model: with the rest as it will be.
-        in_graph_ms: a step inside the trials' long executions; None where it is not known.
-        able_ms: the pipeline's work for a batch, as tf.data counts it.
-        optimism: from −1 to +1.
-    """
-    fetched = model.rest.get("fetch", 0.0)
-    waits, work = (fetched, 0.0) if model.prefetched else (model.produce_ms, able_ms)
-    least = min(waits, max(work, waits - WOKEN_MS))
-    computing = model.rest.get("compute", 0.0)
-    tried = waits if in_graph_ms is None else max(0.0, in_graph_ms - computing)
-    expected = min(waits, max(least, tried))
-    left = expected + abs(optimism) * ((least if optimism > 0 else waits) - expected)
-    if model.prefetched:
-        return replace(model, rest={**model.rest, "fetch": left})
-    return model.hidden(left / waits) if waits else model
 
 
 @rule("raise-steps-per-execution", followed=runs_more_steps, in_a_loop=steps_per_call)
@@ -79,7 +49,7 @@ def raise_steps_per_execution(situation: Situation) -> Recommendation | None:
         # A trial takes batches that are there; later each has to be fetched. At worst none of
         # what is saved was work that another thread could not have done meanwhile.
         cpu_ms = model.cpu_ms - (model.cpu_ms - later.cpu_ms) * (1 + optimism) / 2
-        later = _fetching_sooner(later, trial.in_graph_ms, situation.able_ms, optimism)
+        later = fetching_sooner(later, trial.in_graph_ms, situation.able_ms, optimism)
         fetch_ms = max(later.rest.get("fetch", 0.0), FETCH_MS[round(optimism)])
         return replace(later, rest={**later.rest, "fetch": fetch_ms}, cpu_ms=cpu_ms)
 
