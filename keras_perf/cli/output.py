@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 import io
 import os
@@ -10,40 +9,11 @@ import sys
 from collections.abc import Iterator
 from typing import TextIO
 
+from keras_perf.records.plain import PLAINLY
 from keras_perf.records.visible import visible
 
 CLOSED_PIPE = 141
 """The exit code where whoever read the output has left: a shell's for SIGPIPE."""
-
-PLAIN = {
-    "×": "x",
-    "–": "-",
-    "−": "-",
-    "…": "...",
-    "←": "<-",
-    "▶": ">",
-    "→": "->",
-    "·": "-",
-    "÷": "/",
-    "±": "+-",
-    "µ": "u",
-    "°": "deg",
-    "∞": "inf",
-}
-"""For our own characters, where the terminal or the file has none of them."""
-
-_ERRORS = "keras_perf.plain"
-
-
-def _in_plain(error: UnicodeError) -> tuple[str, int]:
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    missing = error.object[error.start : error.end]
-    shown = (PLAIN.get(c) or c.encode("ascii", "backslashreplace").decode() for c in missing)
-    return "".join(shown), error.end
-
-
-codecs.register_error(_ERRORS, _in_plain)
 
 
 def complain(text: str) -> None:
@@ -55,7 +25,7 @@ def told_on(stream: TextIO, text: str) -> None:
     """Writes to a stream in what characters it has; where it cannot be written nothing happens."""
     with contextlib.suppress(OSError, ValueError):
         encoding = stream.encoding or "utf-8"
-        stream.write(text.encode(encoding, _ERRORS).decode(encoding))
+        stream.write(text.encode(encoding, PLAINLY).decode(encoding))
         stream.flush()
 
 
@@ -78,7 +48,7 @@ def readable_output() -> Iterator[None]:
 @contextlib.contextmanager
 def _plain(stream: io.TextIOWrapper) -> Iterator[None]:
     before = stream.errors
-    stream.reconfigure(errors=_ERRORS)
+    stream.reconfigure(errors=PLAINLY)
     try:
         yield
     finally:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_perf.records.figures import in_ms
+from keras_perf.records.figures import in_ms, in_percent
+from keras_perf.records.plain import PLAINLY
 from keras_perf.report.diagnosis import Diagnosis
 from keras_perf.report.ending_lines import in_short
 from keras_perf.report.text.gain import gain_of
@@ -40,9 +41,6 @@ INK, FAINT, GROUND = "#1a1a1a", "#666666", "#ffffff"
 
 LINE = 56
 """Characters of a line that fit."""
-
-PLAIN = str.maketrans({"×": "x", "–": "-", "…": "...", "µ": "u", "≥": ">="})
-"""Pillow's own font has letters of ASCII only."""
 
 SHOWN = 0.01
 """Of a step: a part that takes less is drawn, but not named."""
@@ -91,7 +89,7 @@ def _bar(draw: ImageDraw, parts: Mapping[str, tuple[float, str]]) -> None:
         left = right
         if ms < SHOWN * whole_ms:
             continue
-        said = _plain(f"{name} {in_ms(ms)} ({ms / whole_ms:.0%})")
+        said = _plain(f"{name} {in_ms(ms)} ({in_percent(ms / whole_ms)})")
         takes = 28 + draw.textlength(said, font=_font(SMALL))
         if word + takes > MARGIN + width:
             word, y = float(MARGIN), y + 32
@@ -135,7 +133,8 @@ def _font(size: int) -> ImageFont | FreeTypeFont:
 
 
 def _plain(text: str) -> str:
-    return text.translate(PLAIN).encode("ascii", "replace").decode()
+    # Pillow's own font has ASCII's letters only.
+    return text.encode("ascii", PLAINLY).decode()
 
 
 def _text(
