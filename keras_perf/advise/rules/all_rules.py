@@ -102,7 +102,6 @@ def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
         key=lambda advice: advice.change(situation.model, 0.0).whole_ms,
     )
     left = [advice for advice in found if advice not in chosen]
-    chosen = _without_loss_first(chosen)
     model = situation.model
     for advice in chosen:
         model = advice.change(model, 0.0)
@@ -116,14 +115,15 @@ def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
         model = changed
         chosen.append(replace(best, speedup_after_others=gain))
     by = uncertainty(situation)
-    return tuple(_with_wider_bounds(advice, by) for advice in chosen)
+    return tuple(_without_loss_first([_with_wider_bounds(advice, by) for advice in chosen]))
 
 
 def _without_loss_first(chosen: list[Recommendation]) -> list[Recommendation]:
-    """What loses something stands behind what gains by the same part and loses nothing."""
+    """What loses something stands behind what surely gains by the same part and loses nothing."""
     ids = [each.id for each in chosen]
+    gaining = {each.id for each in chosen if each.low >= WORTH_SAYING}
     for losing, others in LOSES_NOTHING.items():
-        place = max((ids.index(id) for id in others if id in ids), default=-1)
+        place = max((ids.index(id) for id in others if id in gaining), default=-1)
         if losing in ids[:place]:
             late = chosen[ids.index(losing)]
             chosen = [*chosen[: place + 1], late, *chosen[place + 1 :]]

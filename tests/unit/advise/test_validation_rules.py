@@ -109,6 +109,12 @@ def test_without_loss_comes_first_and_validating_less_second():
     assert first.predicted_speedup < second.predicted_speedup
 
 
+def test_what_may_gain_nothing_does_not_come_before_what_surely_does():
+    python = measured(validating(SLICES, DECODE | {"python": True}, BATCH))
+    first, second = recommendations(python)
+    assert (first.id, second.id, second.low) == ("rarer-validation", "faster-validation", 1.0)
+
+
 @pytest.mark.parametrize(
     "found",
     [
