@@ -196,7 +196,9 @@ def _may_be_dispatch(summary: Summary) -> str:
     if not summary.facts.settings.tries_steps:
         why = ", and cannot be with this backend of Keras. A larger batch_size takes fewer steps."
     elif trial is not None:
-        why = f" ({trial.reason.rstrip('.')}). A longer training leaves more time to measure it."
+        why = f" ({trial.reason.rstrip('.')})."
+        if not trial.not_tried:
+            why += " A longer training leaves more time to measure it."
     return (
         f"a step of {in_ms(summary.step_ms)} may be mostly call overhead: what it costs to enter "
         f"and leave the train function was not measured{why}"
