@@ -103,7 +103,7 @@ class Slow(keras.utils.PyDataset):
 def lengths():
     # A step computes for so long that, where nothing compiles, its batch costs next to nothing.
     for batch in range(50):
-        rows, length = 256, 32 + (batch // 10 if batch % 10 == 0 else 0)
+        rows, length = 128, 32 + (batch // 10 if batch % 10 == 0 else 0)
         yield np.ones((rows, length, 3), "float32"), np.ones((rows, 1), "float32")
 
 
