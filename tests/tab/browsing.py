@@ -22,6 +22,9 @@ LOOKS_AGAIN_MS = 60_000
 RUN = ".bar-of-tools select >> nth=0"
 """Where the run is chosen."""
 
+FITS = "width => document.documentElement.scrollWidth <= width"
+"""To be waited for: what is drawn to the window's width is drawn anew in the next frame."""
+
 
 WITHOUT_TENSORFLOW = """
 import sys

@@ -1,7 +1,7 @@
 """The Performance tab in TensorBoard, in a browser."""
 
 import pytest
-from browsing import RUN, TAB, tensorboard_on
+from browsing import FITS, RUN, TAB, tensorboard_on
 from hand_built import stage, write_fit
 
 pytestmark = pytest.mark.xdist_group("a browser")
@@ -145,8 +145,9 @@ def test_it_is_dark_where_tensorboard_is(page, tensorboard):
 
 def test_a_narrow_window_is_enough(opened):
     page = opened("slow")
+    page.locator(".timeline-canvas svg").wait_for()
     page.set_viewport_size({"width": 400, "height": 800})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    page.wait_for_function(FITS, arg=400)
 
 
 def test_a_name_runs_no_script(opened):

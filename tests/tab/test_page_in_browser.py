@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from browsing import RUN, TAB, tensorboard_on
+from browsing import FITS, RUN, TAB, tensorboard_on
 from hand_built import stage, write_fit
 
 from keras_perf.report.page.page import page_html
@@ -90,7 +90,8 @@ def tensorboard(logs):
 def test_at_every_width_text_is_large_enough_and_inside(page, file, width):
     page.set_viewport_size({"width": width, "height": 900})
     page.goto(file)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.locator(".timeline-canvas svg").first.wait_for()
+    page.wait_for_function(FITS, arg=width)
     assert page.evaluate(TOO_SMALL) == []
     assert page.evaluate(OUTSIDE, [".plot span, figcaption, .lane-head span", width]) == []
     assert page.evaluate(OUTSIDE, ["caption span", width]) == []

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from browsing import TAB, tensorboard_on
+from browsing import FITS, TAB, tensorboard_on
 from test_steps import CONTEXT, TRACED, capture, outlier, write_run
 
 from keras_perf.records.run_names import RUN
@@ -175,10 +175,10 @@ def test_inside_tensorboard_a_click_on_an_outlier_opens_its_trace_beside_it(page
     page.goto(tensorboard + "#keras_perf")
     frame = page.frame_locator("iframe")
     frame.get_by_label("Run").select_option("a")
+    frame.locator("h1", has_text="a").wait_for()
     shown = Shown(page, frame)
     shown.says("4,000 intervals")
     mark = shown.mark("outlier", 7_705)
-    mark.scroll_into_view_if_needed()
     with page.context.expect_page() as opened:
         click(shown, mark)
     address = opened.value.url
@@ -246,10 +246,7 @@ def test_as_a_file_it_zooms_and_tells_without_a_server(page, tensorboard, logs):
 def test_dark_and_narrow_it_fits(timeline):
     page = timeline.page
     page.set_viewport_size({"width": 400, "height": 800})
-    page.wait_for_function(
-        "document.querySelector('.timeline-canvas svg').getBoundingClientRect().width < 400"
-    )
-    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    page.wait_for_function(FITS, arg=400)
     text = timeline.canvas.locator("text").first
     colour = "e => getComputedStyle(e).fill"
     light = text.evaluate(colour)
