@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from keras_perf.capture.trace_files import CaptureError, Saved, keep, saved_in, staging_folder
-from keras_perf.observers.capture_windows.cost import LARGEST_BYTES
+from keras_perf.capture.trace_files import CaptureError, Saved, begun, kept, saved_in
 
 
 class _Session(NamedTuple):
@@ -27,20 +26,7 @@ def start(log_dir: str) -> None:
         CaptureError: another profiler is running, or the profiler refuses, or there is no room.
     """
     global _session
-    try:
-        staging = staging_folder(log_dir)
-        disk = shutil.disk_usage(staging)
-    except OSError as error:
-        raise CaptureError(f"{log_dir!r} cannot be written ({error})") from error
-    try:
-        if disk.total and disk.free < LARGEST_BYTES:
-            free_mib = disk.free / 2**20
-            raise CaptureError(f"only {free_mib:.0f} MiB are free on the disk of {staging!r}")
-        _start(staging)
-    except CaptureError:
-        shutil.rmtree(staging, ignore_errors=True)
-        raise
-    _session = _Session(log_dir, staging)
+    _session = _Session(log_dir, begun(log_dir, _start))
 
 
 def _start(staging: str) -> None:
@@ -74,16 +60,7 @@ def stop() -> Saved:
         raise CaptureError(str(error)) from error
     if not saved_in(session.staging):
         raise CaptureError("the profiler has saved nothing")
-    try:
-        saved = keep(session.staging, session.log_dir)
-    except OSError as error:
-        raise CaptureError(
-            f"it could not be moved to {session.log_dir!r} ({error}) and lies in "
-            f"{session.staging!r}"
-        ) from error
-    if saved.copy is None:
-        shutil.rmtree(session.staging, ignore_errors=True)
-    return saved
+    return kept(session.staging, session.log_dir)
 
 
 def captures() -> bool:

@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 from tensorflow.python.profiler import profiler_v2
 
-from keras_perf.capture.trace_files import CaptureError, Saved, keep, saved_in, staging_folder
+from keras_perf.capture.trace_files import CaptureError, Saved, begun, kept, saved_in
 from keras_perf.observers.asking import unwarned
-from keras_perf.observers.capture_windows.cost import LARGEST_BYTES
 
 
 class _Number(int):
@@ -49,21 +48,7 @@ def start(log_dir: str) -> None:
         CaptureError: another profiler is running, or the profiler refuses, or there is no room.
     """
     global _session
-    try:
-        staging = staging_folder(log_dir)
-        disk = shutil.disk_usage(staging)
-    except (tf.errors.OpError, OSError) as error:
-        raise CaptureError(f"{log_dir!r} cannot be written ({error})") from error
-    try:
-        # Some network file systems tell no size at all: 0 of 0 bytes are free.
-        if disk.total and disk.free < LARGEST_BYTES:
-            free_mib = disk.free / 2**20
-            raise CaptureError(f"only {free_mib:.0f} MiB are free on the disk of {staging!r}")
-        _start(staging)
-    except CaptureError:
-        shutil.rmtree(staging, ignore_errors=True)
-        raise
-    _session = _Session(log_dir, staging, _record())
+    _session = _Session(log_dir, begun(log_dir, _start), _record())
 
 
 def _start(staging: str) -> None:
@@ -101,16 +86,7 @@ def stop() -> Saved:
     if session is None:
         raise CaptureError("there is none to save")
     _stop(session)
-    try:
-        saved = keep(session.staging, session.log_dir)
-    except (tf.errors.OpError, OSError) as error:
-        raise CaptureError(
-            f"it could not be moved to {session.log_dir!r} ({error}) and lies in "
-            f"{session.staging!r}"
-        ) from error
-    if saved.copy is None:
-        shutil.rmtree(session.staging, ignore_errors=True)
-    return saved
+    return kept(session.staging, session.log_dir)
 
 
 def _stop(session: _Session) -> None:

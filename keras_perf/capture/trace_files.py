@@ -12,10 +12,12 @@ import itertools
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 from keras_perf.files.remote_path import RemotePath, is_remote
+from keras_perf.observers.capture_windows.cost import LARGEST_BYTES
 
 PROFILES = os.path.join("plugins", "profile")
 
@@ -33,7 +35,55 @@ class Saved(NamedTuple):
     """Of a remote one, a local folder to read it from, which the reader removes."""
 
 
-def staging_folder(log_dir: str) -> str:
+def begun(log_dir: str, start: Callable[[str], None]) -> str:
+    """Starts a capture that will lie under `log_dir`/plugins/profile.
+
+    Arguments:
+        log_dir: a folder, also a remote one.
+        start: starts a profiler that saves into the folder it is given; raises CaptureError
+            where that refuses.
+
+    Returns:
+        The folder that was given, for `kept`.
+
+    Raises:
+        CaptureError: the profiler refuses, or nothing can be written, or there is no room.
+    """
+    try:
+        staging = _staging_folder(log_dir)
+        disk = shutil.disk_usage(staging)
+    except OSError as error:
+        raise CaptureError(f"{log_dir!r} cannot be written ({error})") from error
+    try:
+        # Some network file systems tell no size at all: 0 of 0 bytes are free.
+        if disk.total and disk.free < LARGEST_BYTES:
+            free_mib = disk.free / 2**20
+            raise CaptureError(f"only {free_mib:.0f} MiB are free on the disk of {staging!r}")
+        start(staging)
+    except CaptureError:
+        shutil.rmtree(staging, ignore_errors=True)
+        raise
+    return staging
+
+
+def kept(staging: str, log_dir: str) -> Saved:
+    """Puts a capture that a profiler has saved where TensorBoard finds it.
+
+    Raises:
+        CaptureError: it cannot be written there; the message says where it was left.
+    """
+    try:
+        saved = _moved(staging, log_dir)
+    except OSError as error:
+        raise CaptureError(
+            f"it could not be moved to {log_dir!r} ({error}) and lies in {staging!r}"
+        ) from error
+    if saved.copy is None:
+        shutil.rmtree(staging, ignore_errors=True)
+    return saved
+
+
+def _staging_folder(log_dir: str) -> str:
     """A new folder to capture into: on the same file system, or a local one if that is remote."""
     if is_remote(log_dir):
         return tempfile.mkdtemp(prefix="keras_perf-capture-")
@@ -52,7 +102,7 @@ def saved_in(staging: str) -> list[str]:
     ]
 
 
-def keep(staging: str, log_dir: str) -> Saved:
+def _moved(staging: str, log_dir: str) -> Saved:
     """Moves a capture into `log_dir`, beside those that are there; to a remote one it is copied."""
     files = saved_in(staging)
     size = sum(os.path.getsize(file) for file in files)
