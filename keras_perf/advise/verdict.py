@@ -15,6 +15,7 @@ from keras_perf.advise.gains import (
 )
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import INSIDE, StepModel
+from keras_perf.analyse.cpu_share import NOTICED
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
 from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
 from keras_perf.records.figures import in_ms, in_percent
@@ -89,9 +90,7 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
     if quickest_ms is not None and _inside_ms(situation.model) > DISTURBED * quickest_ms:
         return "inconclusive", (
             f"steps spend {in_ms(_inside_ms(situation.model))} in the train function, and the "
-            f"quickest tenth of them no more than {in_ms(quickest_ms)}: something unrecognised "
-            "slows the others; it is unlikely to be the model. A trace of such steps "
-            "(WindowedProfiler) may show it."
+            f"quickest tenth of them no more than {in_ms(quickest_ms)}: {_who_slows(situation)}"
         )
     if "dispatch" in summary.parts or summary.facts.settings.run_eagerly:
         return "compute-bound", (
@@ -102,6 +101,20 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
     return "compute-bound", (
         f"{_nothing_else(situation)}: what remains is the model's own computation and dispatch, "
         "which was not measured."
+    )
+
+
+def _who_slows(situation: Situation) -> str:
+    """What may make some steps so much longer than the quickest ones."""
+    taken = 1 - situation.share_of_cores
+    if taken > NOTICED:
+        return (
+            f"other processes used {in_percent(taken)} of the CPUs meanwhile, which may be what "
+            "slows the others. Train again without them."
+        )
+    return (
+        "something unrecognised slows the others; it is unlikely to be the model. A trace of such "
+        "steps (WindowedProfiler) may show it."
     )
 
 

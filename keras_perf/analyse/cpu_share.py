@@ -7,6 +7,9 @@ from keras_perf.analyse.summary import Summary
 LEAST_SHARE = 0.2
 """However busy the machine is: sampling tells no more of it."""
 
+NOTICED = 0.2
+"""Other processes that use less than this share of the CPUs are not worth a sentence."""
+
 
 def share_of_cores(summary: Summary) -> float:
     """What other processes leave of the CPUs (0.2 to 1); times of tf.data are longer by as much.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from keras_perf.advise.notes.contention import NOTICED_PCT
-from keras_perf.analyse.cpu_share import share_of_cores
+from keras_perf.analyse.cpu_share import NOTICED, share_of_cores
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import in_percent
 
@@ -24,11 +23,11 @@ def few_intervals(before: Summary, after: Summary) -> str:
 
 def unequal_load(before: Summary, after: Summary) -> str:
     """A sentence where other processes used the CPUs in one of the runs; "" elsewhere."""
-    busy = [100 * (1 - share_of_cores(run)) for run in (before, after)]
-    if max(busy) <= NOTICED_PCT:
+    busy = [1 - share_of_cores(run) for run in (before, after)]
+    if max(busy) <= NOTICED:
         return ""
     return (
-        f"Other processes used {in_percent(busy[0] / 100)} of the CPUs before and "
-        f"{in_percent(busy[1] / 100)} after, which the bounds do not count: repeat both runs on a "
+        f"Other processes used {in_percent(busy[0])} of the CPUs before and "
+        f"{in_percent(busy[1])} after, which the bounds do not count: repeat both runs on a "
         "quiet machine."
     )

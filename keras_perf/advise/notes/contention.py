@@ -6,25 +6,22 @@ from collections.abc import Iterator
 
 from keras_perf.advise.interpreter import OF_OTHERS, runs_python
 from keras_perf.advise.situation import SPARE_PCT
-from keras_perf.analyse.cpu_share import share_of_cores
+from keras_perf.analyse.cpu_share import NOTICED, share_of_cores
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import in_ms, in_percent
 
 CLEARLY_HELD_MS = 1.0
 """A thread that waits for less may have waited for a core."""
 
-NOTICED_PCT = 20.0
-"""Other processes that use less than this share of the CPUs are not worth a sentence."""
-
 
 def load_of_others(summary: Summary) -> str:
     """What to know of every figure of a run where other processes used the CPUs; "" elsewhere."""
-    others_pct = 100 * (1 - share_of_cores(summary))
-    if others_pct <= NOTICED_PCT:
+    taken = 1 - share_of_cores(summary)
+    if taken <= NOTICED:
         return ""
     return (
         "Other processes (including this training's children) used "
-        f"{in_percent(others_pct / 100)} of the CPUs, so CPU work took longer, and predicted "
+        f"{in_percent(taken)} of the CPUs, so CPU work took longer, and predicted "
         "gains have wider bounds."
     )
 

@@ -350,6 +350,16 @@ def test_steps_far_slower_than_the_quickest_are_kept_by_something():
     assert verdict_of(situation(**parts, context={"undisturbed_ms": 4.1}))[0] == "compute-bound"
 
 
+def test_steps_slowed_where_others_used_the_cpus_are_not_called_a_riddle():
+    parts = {"input_wait": 0.0, "compute": 10.0, "dispatch": 0.0}
+    sensors = {"host/cpu_pct": 95.0, "host/process_cpu_pct": 32.0}
+    facts = {"undisturbed_ms": 2.0, "cpu_count": 2}
+    verdict, why = verdict_of(situation(**parts, context=facts, sensors=sensors))
+    assert verdict == "inconclusive"
+    assert "other processes used 79% of the CPUs meanwhile" in why
+    assert "unrecognised" not in why
+
+
 def test_a_pipeline_that_works_all_the_time_paces_a_step_that_waits_a_little():
     found = situation(
         input_wait=2.0,
