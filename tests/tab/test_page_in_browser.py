@@ -1,5 +1,6 @@
 """The page's cards in a browser: at every width, with a keyboard, in the tab and as a file."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -167,6 +168,35 @@ def test_the_report_as_a_file_copies_advice(page, file):
     page.get_by_role("button", name="copied").wait_for()
     code = page.locator(".advice code").first.inner_text()
     assert page.evaluate("navigator.clipboard.readText()").strip() == code.strip()
+
+
+def step_of(text):
+    return int(text.replace(",", ""))
+
+
+def test_the_machine_s_lanes_show_the_steps_that_the_timeline_shows(page, file):
+    page.goto(file)
+    run, other = page.locator("#run1"), page.locator("#run2")
+    run.locator(".timeline-canvas svg").wait_for()
+    shown, whole = ".plot[data-steps] svg > svg", "0 0 1000 100"
+    lanes = run.locator(shown)
+    run.get_by_label("zoom in").click()
+    told = run.locator(".timeline > .quiet").inner_text()
+    begin, end = map(step_of, re.match(r"Steps ([\d,]+) to ([\d,]+)\.", told).groups())
+    first, last = map(
+        int, run.locator(".plot[data-steps]").first.get_attribute("data-steps").split()
+    )
+    assert first < begin < end < last
+    for lane in lanes.all():
+        left, _, width, _ = map(float, lane.get_attribute("viewBox").split())
+        assert first + (last - first) * left / 1000 == pytest.approx(begin)
+        assert (last - first) * width / 1000 == pytest.approx(end - begin)
+    labels = run.locator(".plot[data-steps] .steps span").all_inner_texts()
+    assert labels
+    assert all(begin <= step_of(label) <= end for label in labels)
+    assert other.locator(shown).first.get_attribute("viewBox") == whole
+    run.get_by_label("show all steps").click()
+    assert [lane.get_attribute("viewBox") for lane in lanes.all()] == [whole] * lanes.count()
 
 
 def test_a_comparison_s_table_leads_to_its_runs_also_where_links_lead_elsewhere(page, tensorboard):

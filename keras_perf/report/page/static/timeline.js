@@ -3,6 +3,7 @@
 // that the closer one looks the more exact it is.
 
 import { made } from "./elements.js";
+import { lanesOf, showSteps } from "./lanes.js";
 import { drawn } from "./timeline_drawing.js";
 import { columnAt, followKeys, followMouse } from "./timeline_moves.js";
 import { hide, legendOf, tellAt } from "./timeline_telling.js";
@@ -34,6 +35,7 @@ class Timeline {
       + "Shift with left and right: move. Enter: the trace of an outlier. Escape: all steps.");
     this.told = made("div", { className: "timeline-told", role: "status", hidden: true });
     this.legend = made("div", { className: "timeline-legend" });
+    this.lanes = lanesOf(place);
     place.replaceChildren(this.tools(), this.legend, made("div", { className: "timeline-frame" }, this.canvas, this.told), this.said);
     followMouse(this);
     followKeys(this);
@@ -122,6 +124,7 @@ class Timeline {
   draw() {
     if (!this.data || !this.canvas.clientWidth) return;
     this.scale = drawn(this);
+    showSteps(this.lanes, this.shown);
     this.legend.replaceChildren(...legendOf(this.data));
     this.whole.disabled = !this.range;
     this.said.textContent = sayWhatIsShown(this.data, this.shown, this.scale.clipped);

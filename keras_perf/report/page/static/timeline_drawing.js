@@ -2,6 +2,7 @@
 
 import { marked } from "./timeline_marks.js";
 import { svg } from "./elements.js";
+import { ticks } from "./timeline_ticks.js";
 
 const LANES = { outliers: [16, 64], captures: [84, 94], steps: [122, 290] };
 const HEIGHT = 318;
@@ -112,14 +113,4 @@ function axes({ x, y, left, right, low, top, lanes }, [from, to], outliers) {
     name("ms per step", lanes.steps[0] - 14),
     name(outliers ? "outliers, by how much longer" : "no outliers", lanes.outliers[0] - 5), name("captures", lanes.captures[0] - 5));
   return drawing;
-}
-
-// Round numbers between two others, about so many.
-export function ticks(from, to, count) {
-  const rough = (to - from) / count;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const by = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough * 0.999);
-  const found = [];
-  for (let place = Math.ceil(from / by); place * by <= to; place += 1) found.push(Number((place * by).toPrecision(12)));
-  return found;
 }
