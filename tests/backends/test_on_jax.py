@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from two_of_three import Shared, two_of_three
 
 from keras_perf.records.interval import PARTS
 
@@ -44,13 +45,17 @@ FOUND, NO_MORE = 0.7, 1.2
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     script = str(Path(__file__).with_name("on_jax.py"))
-    command = [sys.executable, "-c", PROGRAM, str(tmp_path_factory.mktemp("jax")), script]
     backend = {"KERAS_BACKEND": "jax", "CUDA_VISIBLE_DEVICES": ""}
-    ran = subprocess.run(
-        command, capture_output=True, text=True, timeout=290, env=os.environ | backend
-    )
-    assert ran.returncode == 0, ran.stderr[-3000:]
-    return json.loads(ran.stdout.splitlines()[-1])
+
+    def train():
+        command = [sys.executable, "-c", PROGRAM, str(tmp_path_factory.mktemp("jax")), script]
+        ran = subprocess.run(
+            command, capture_output=True, text=True, timeout=290, env=os.environ | backend
+        )
+        assert ran.returncode == 0, ran.stderr[-3000:]
+        return json.loads(ran.stdout.splitlines()[-1])
+
+    return Shared(train)
 
 
 @pytest.mark.parametrize("name", SAME)
@@ -68,6 +73,7 @@ def test_weights_are_the_same_bit_for_bit(trained, name):
         ("end", "callback-bound", "callbacks", "amortize-callback"),
     ],
 )
+@two_of_three
 def test_injected_time_is_found_where_it_was_put(trained, name, verdict, part, advice):
     found = trained[name]
     assert found["verdict"] == verdict
@@ -87,6 +93,7 @@ def test_the_parts_add_up_and_nothing_stays(trained, name):
     assert found["function"].startswith("keras.")
 
 
+@two_of_three
 def test_compiling_for_new_lengths_is_timed_and_named(trained):
     found = trained["lengths"]
     assert found["verdict"] == "compile-bound"
@@ -96,6 +103,7 @@ def test_compiling_for_new_lengths_is_timed_and_named(trained):
     assert "an axis other than the rows differs" in found["text"]
 
 
+@two_of_three
 def test_nothing_is_advised_where_the_model_takes_the_time(trained):
     found = trained["healthy"]
     assert found["verdict"] == "compute-bound"
@@ -110,6 +118,7 @@ def test_a_hook_in_another_thread_takes_none_of_trainings_time(trained):
 
 
 @pytest.mark.parametrize("name", [*SAME, "healthy"])
+@two_of_three
 def test_callbacks_that_training_waits_for_are_named_and_no_others(trained, name):
     waits = "For AtEnd.on_train_batch_end, training waits for the result of each step"
     reads = "Touches.on_train_batch_begin read self.model while an epoch ran"
@@ -119,6 +128,7 @@ def test_callbacks_that_training_waits_for_are_named_and_no_others(trained, name
     assert reads in trained["touches"]["text"]
 
 
+@two_of_three
 def test_a_tiny_model_is_told_what_cannot_be_measured(trained):
     assert trained["arrays"]["verdict"] in {"inconclusive", "dispatch-bound"}
     assert "runs the steps of an execution one by one from Python" in trained["arrays"]["text"]
