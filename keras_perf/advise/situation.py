@@ -54,12 +54,14 @@ class Situation:
     """A summary, and the model that was fitted to it.
 
     `interpreter_ms` is for how much of a step the input pipeline's Python code holds the
-    interpreter; 0 where it does not keep training waiting.
+    interpreter; 0 where it does not keep training waiting. `asks_ahead` where nothing prefetches,
+    but an execution has several steps: while one computes, the next one's batch is asked for.
     """
 
     summary: Summary
     model: StepModel
     interpreter_ms: float = 0.0
+    asks_ahead: bool = False
 
     @property
     def own_dataset(self) -> bool:
@@ -140,13 +142,14 @@ def situation_of(summary: Summary) -> Situation:
     prefetched = any(pace.name.startswith("Prefetch") for pace in paces)
     prefetched = prefetched or bool(paces and paces[-1].name.startswith(RUNS_AHEAD))
     known = sum(costs.values())
+    asks_ahead = bool(known) and not prefetched and summary.facts.settings.steps_per_execution > 1
     fill = summary.facts.input.prefetch_fill
     if fill is None:
         behind = known > NEARLY_BUSY * summary.step_ms
     else:
         seen = fill < HALF_EMPTY and wait > NOTICED * summary.step_ms
         behind = seen or wait - stalled(summary, *STALLS) > _paces_ms(summary.step_ms, known)
-    if not prefetched and not held_ms:
+    if not (prefetched or asks_ahead or held_ms):
         produce = wait
     elif held_ms or (wait and behind):
         produce = summary.step_ms
@@ -166,7 +169,7 @@ def situation_of(summary: Summary) -> Situation:
         summary,
         StepModel(
             stages=stages,
-            prefetched=prefetched or bool(held_ms),
+            prefetched=prefetched or asks_ahead or bool(held_ms),
             rest=parts,
             cpu_ms=summary.sensors.get("host/process_cpu_pct", 0.0) / 100 * summary.step_ms,
             cores=summary.facts.machine.cores,
@@ -183,6 +186,7 @@ def situation_of(summary: Summary) -> Situation:
             python=runs_python(summary),
         ),
         held_ms,
+        asks_ahead,
     )
 
 

@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median, quantiles
 
-from keras_perf.observers.steps.gap_times import GAP_HISTORY, fetches_of, gaps_of_each, step_of
+from keras_perf.observers.steps.gap_times import (
+    GAP_HISTORY,
+    fetches_of,
+    gaps_of_each,
+    step_of,
+    waited_ns,
+)
 from keras_perf.observers.steps.timed_waits import timed_waits
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.interval import Interval
@@ -16,7 +22,7 @@ LONG_EXECUTION = 16
 """Fewer gaps inside an execution than this say too little about it."""
 
 LITTLE_WAIT = 0.25
-"""Of an execution; where it waits for more, batches come late, and gaps are no steps."""
+"""Of an execution; where its `GetNext` take more, batches come late, and gaps are no steps."""
 
 LONG_STEP_NS = 20e6
 """Of longer steps an execution's dispatch, about a millisecond, is within their differences."""
@@ -169,18 +175,20 @@ class Splitter:
             share = self._share_of_long_execution(gaps, pending)
             return None if share is None else (share, None)
         measured = executions[-1 - len(gaps_of_executions) :]
-        wait = measured[-1].begin_ns - measured[0].begin_ns - sum(map(sum, gaps_of_executions))
-        inside = sum(map(_training_ns, measured[:-1]))
-        share = min(1.0, max(0.0, wait / max(1, inside)))
-        dispatches = []
+        waited, dispatches = 0, []
         for (execution, successor), own in zip(pairwise(measured), gaps_of_executions, strict=True):
             cycle = successor.begin_ns - execution.begin_ns
-            wait_ns = self.waits[execution.first_step] = max(0, cycle - sum(own))
-            if execution.returned_ns > execution.begin_ns and wait_ns <= LITTLE_WAIT * cycle:
+            wait = waited_ns(execution, own, successor.begin_ns)
+            waited += wait
+            self.waits[execution.first_step] = max(0, wait)
+            fetched = cycle - sum(own)
+            if execution.returned_ns > execution.begin_ns and fetched <= LITTLE_WAIT * cycle:
                 outside = successor.begin_ns - execution.returned_ns
                 step = step_of(own, outside)
                 if step is not None and step <= LONG_STEP_NS:
                     dispatches.append(sum(own) - len(own) * step - outside)
+        inside = sum(map(_training_ns, measured[:-1]))
+        share = min(1.0, max(0.0, waited / max(1, inside)))
         told = 2 * len(dispatches) > len(gaps_of_executions)
         return share, max(0.0, median(dispatches)) if told else None
 

@@ -34,7 +34,8 @@ STEP_METRICS = (
         "perf/input_wait_ms",
         "ms",
         "Part of a step spent waiting in the iterator's GetNext.",
-        "Needs tf.data's autotune (its default); absent without it, and then inside compute.",
+        "Needs tf.data's autotune (its default); absent without it, and then inside compute. With "
+        "several steps per execution, what computing hides of a late batch is an upper bound.",
     ),
     Metric(
         "perf/compute_ms",

@@ -50,6 +50,23 @@ def test_a_pipeline_without_prefetching_is_told_to_prefetch():
     )
 
 
+@pytest.mark.parametrize(
+    ("compute", "wait", "hidden"),
+    [(14.0, 2.0, 2.0), (2.0, 8.0, 2.0)],
+    ids=["batches in time", "late batches"],
+)
+def test_of_several_steps_at_once_prefetching_hides_the_first_batch_only(compute, wait, hidden):
+    several = {"steps_per_execution": 4}
+    advice = prefetch(situation(input_wait=wait, compute=compute, stages=PIPELINE, context=several))
+    before = compute + wait
+    left = [before - part * hidden for part in (0.8, 0.9, 1.0)]
+    assert_predicts(advice, *left, before=before)
+    assert advice.reason == (
+        "An execution of 4 steps waits for its first batch, and asks for the others while a step "
+        f"computes: {wait:.0f} ms of each step were waited for in all."
+    )
+
+
 def test_a_pipeline_that_prefetches_is_not_told_to():
     assert prefetch(situation(input_wait=8.0, compute=2.0, stages=PREFETCHED)) is None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from keras_perf.observers.steps.gap_times import gaps_of_each, waits_of
+from keras_perf.observers.steps.gap_times import gaps_of_each, waited_ns, waits_of
 from keras_perf.records.execution import Execution, Kind
 
 US = 1000
@@ -54,3 +54,44 @@ def test_the_fetches_of_the_one_that_has_run_after_it_are_passed_over():
 
 def test_a_gap_longer_than_the_time_it_lies_in_is_no_wait_below_nothing():
     assert waits_of(begun_at(0, 100), 1, [101], 0, None) == {0: 0}
+
+
+MS = 1_000_000
+BETWEEN = 2 * MS
+"""Between two executions, half a millisecond of which lies outside of the train function."""
+
+
+def overlapped(steps: int, computes: int, fetches: int) -> tuple[Execution, list[int], int]:
+    """An execution whose steps ask for the next batch, its gaps, and the next one's begin."""
+    gap = max(0, computes - fetches)
+    gaps = [0, *[gap] * (steps - 2), gap + computes + BETWEEN]
+    cycle = BETWEEN + fetches + (steps - 1) * max(computes, fetches) + computes
+    assert sum(gaps) == cycle - steps * fetches
+    return Execution(0, steps, Kind.STEADY, MS, MS + cycle - MS // 2, 0, 0), gaps, MS + cycle
+
+
+@pytest.mark.parametrize("steps", [2, 3, 4, 32])
+def test_of_several_steps_only_the_first_waits_where_batches_come_in_time(steps):
+    assert waited_ns(*overlapped(steps, 5 * MS, 3 * MS)) == 3 * MS
+
+
+@pytest.mark.parametrize("steps", [2, 3, 4, 32])
+def test_of_several_steps_whose_batches_are_late_what_computing_hides_is_no_wait(steps):
+    found = waited_ns(*overlapped(steps, 5 * MS, 12 * MS))
+    waited = 12 * MS + (steps - 1) * 7 * MS
+    # Half a millisecond between two executions cannot be told from computing.
+    assert found == waited - (steps - 1) * MS // 2
+
+
+def test_where_no_step_asks_ahead_all_of_each_fetch_is_waited_for():
+    computes, fetches, steps = 5 * MS, 3 * MS, 4
+    cycle = BETWEEN + steps * (computes + fetches)
+    execution = Execution(0, steps, Kind.STEADY, MS, MS + cycle - MS // 2, 0, 0)
+    gaps = [*[computes] * (steps - 1), computes + BETWEEN]
+    assert waited_ns(execution, gaps, MS + cycle) == steps * fetches
+
+
+def test_where_nobody_saw_it_return_or_a_step_asks_more_than_once_each_fetch_counts():
+    execution, gaps, after = overlapped(4, 5 * MS, 3 * MS)
+    assert waited_ns(execution._replace(returned_ns=0), gaps, after) == 4 * 3 * MS
+    assert waited_ns(execution._replace(steps=2), gaps, after) == 4 * 3 * MS

@@ -20,13 +20,19 @@ from keras_perf.advise.step_model import MOSTLY_WAITING, StepModel
 from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.run.input.pipeline import runs_in_pool
 
+PREFETCH = "dataset = dataset.prefetch(tf.data.AUTOTUNE)  # last in the pipeline"
+
 
 @rule("prefetch", followed=has_stage("Prefetch"))
 def prefetch(situation: Situation) -> Recommendation | None:
     """The pipeline and training take turns."""
     model, wait = situation.model, situation.summary.parts.get("input_wait", 0.0)
     known = situation.facts.input.stages
-    if model.prefetched or not known or not wait or not situation.own_dataset:
+    if not known or not wait or not situation.own_dataset:
+        return None
+    if situation.asks_ahead:
+        return _ahead_of_executions(situation, wait)
+    if model.prefetched:
         return None
 
     def change(model: StepModel, optimism: float) -> StepModel:
@@ -43,8 +49,31 @@ def prefetch(situation: Situation) -> Recommendation | None:
             f"Each step waits {in_ms(wait)} for input and then works {in_ms(model.rest_ms)}; "
             "with prefetching the shorter of the two disappears behind the longer."
         ),
-        action="dataset = dataset.prefetch(tf.data.AUTOTUNE)  # last in the pipeline",
+        action=PREFETCH,
         evidence={"input_wait_ms": wait, "rest_ms": model.rest_ms},
+    )
+
+
+def _ahead_of_executions(situation: Situation, wait: float) -> Recommendation:
+    """Keras asks for the next batch while a step computes, but not beyond an execution's end."""
+    at_once = situation.facts.settings.steps_per_execution
+
+    def change(model: StepModel, optimism: float) -> StepModel:
+        hidden = 0.9 + 0.1 * optimism
+        fetched = model.with_rest({"get_next": 1 - hidden})
+        # A pipeline that is late anyway makes as many batches in the time of one fewer.
+        return fetched.hidden(1 - hidden / (at_once + 1))
+
+    return predicted(
+        situation.model,
+        change,
+        title="Prepare an execution's first batch while the one before it trains",
+        reason=(
+            f"An execution of {at_once} steps waits for its first batch, and asks for the others "
+            f"while a step computes: {in_ms(wait)} of each step were waited for in all."
+        ),
+        action=PREFETCH,
+        evidence={"input_wait_ms": wait, "rest_ms": situation.model.rest_ms},
     )
 
 
