@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from keras_perf.advise.gains import WORTHWHILE
 from keras_perf.advise.recommendation import Recommendation
+from keras_perf.advise.situation import situation_of
 from keras_perf.advise.what_is_left import ON
 from keras_perf.analyse.stage_paces import stage_paces
 from keras_perf.report.diagnosis import Diagnosis
@@ -42,7 +43,8 @@ def contradictions(found: Diagnosis) -> Iterator[str]:
         outside = summary.outside
         if advice.id == "rarer-validation":
             around = outside["validation"] + min(outside["epoch_rest"], outside["validation"])
-            most = summary.whole_ms / max(1e-9, summary.whole_ms - around)
+            whole_ms = situation_of(summary).model.training_ms
+            most = whole_ms / max(1e-9, whole_ms - around)
             if advice.predicted_speedup > most * (1 + 1e-9):
                 yield f"{advice.id}: {advice.predicted_speedup:.2f}× of a part worth {most:.2f}×"
         yield from _prose_against_table(found, advice.reason)
