@@ -310,7 +310,7 @@ class RareLitter(Litter):
     """Makes objects every so many batches."""
 
     def __init__(self, every: int) -> None:
-        super().__init__(10_000)
+        super().__init__()
         self.every = every
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
