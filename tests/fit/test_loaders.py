@@ -179,10 +179,9 @@ def test_a_fit_on_a_data_loader_splits_its_wait_and_trains_as_without(tmp_path, 
     assert making.cost_ms >= SLEPT_MS
 
 
-def test_real_loaders_have_the_shape_of_those_that_stand_in(monkeypatch):
+def test_grain_has_the_shape_of_what_stands_in(monkeypatch):
     monkeypatch.delitem(sys.modules, "grain")
     grain = pytest.importorskip("grain")
-    torch_data = pytest.importorskip("torch.utils.data")
     source = list(range(8))
     threads = grain.ReadOptions(num_threads=4, prefetch_buffer_size=8)
     data = grain.MapDataset.source(source).to_iter_dataset(threads)
@@ -196,7 +195,6 @@ def test_real_loaders_have_the_shape_of_those_that_stand_in(monkeypatch):
             data.map(lambda x: x),
             data.mp_prefetch(processes).map(lambda x: x),
             loader,
-            torch_data.DataLoader(source, num_workers=2, persistent_workers=True),
         )
     ]
     assert found == [
@@ -204,5 +202,11 @@ def test_real_loaders_have_the_shape_of_those_that_stand_in(monkeypatch):
         Loader("IterDataset", workers=0, read_threads=4),
         Loader("IterDataset", workers=2, ahead=3, read_threads=4),
         Loader("DataLoader", workers=2, ahead=1, read_threads=16),
-        Loader("DataLoader", workers=2, ahead=2, persistent=True, pinned=False),
     ]
+
+
+def test_torch_has_the_shape_of_what_stands_in():
+    torch_data = pytest.importorskip("torch.utils.data")
+    loader = torch_data.DataLoader(list(range(8)), num_workers=2, persistent_workers=True)
+    found = loader_of(loader)
+    assert found == Loader("DataLoader", workers=2, ahead=2, persistent=True, pinned=False)
