@@ -16,11 +16,13 @@ from tensorboard.plugins import base_plugin
 from werkzeug import wrappers
 
 from keras_perf.report.page.html import document_part
+from keras_perf.report.page.machine_card import machine_card
 from keras_perf.report.page.page import page_content, side_by_side
 from keras_perf.report.page.style import STYLE
 from keras_perf.report.page.timeline import MOST_COLUMNS
 from keras_perf.report.run_report import RunReport
 from keras_perf.tab.log_dirs import log_dirs
+from keras_perf.tab.read_run import ReadRun
 from keras_perf.tab.shown_runs import ShownRuns, UnknownRunError
 
 LOGGER = logging.getLogger(__name__)
@@ -63,6 +65,7 @@ class PerformancePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             "/runs": self._list,
             "/page": self._page,
             "/steps": self._steps,
+            "/lanes": self._lanes,
             "/table": self._table,
         }
         return {route: wrappers.Request.application(answer) for route, answer in answers.items()}
@@ -98,14 +101,34 @@ class PerformancePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
     def _steps(self, request: wrappers.Request) -> wrappers.Response:
         """The steps of `run=` after `from=` and up to `to=`, of which `columns=` can be shown."""
+
+        def told(read: ReadRun, first: int, last: int, columns: int) -> wrappers.Response:
+            trace_of = read.trace_of if read.of_tensorboard else None
+            steps = read.timeline.between(first, last, columns, trace_of)
+            return _answer(json.dumps(steps), "application/json")
+
+        return self._between(request, told)
+
+    def _lanes(self, request: wrappers.Request) -> wrappers.Response:
+        """The machine over the steps of `run=` after `from=` and up to `to=`."""
+
+        def told(read: ReadRun, first: int, last: int, _: int) -> wrappers.Response:
+            card = machine_card(read.report, (first, last))
+            return _answer("" if card is None else document_part(card), "text/html")
+
+        return self._between(request, told)
+
+    def _between(
+        self,
+        request: wrappers.Request,
+        told: Callable[[ReadRun, int, int, int], wrappers.Response],
+    ) -> wrappers.Response:
+        """What is told of a run from one step to another, in so many columns."""
         asked = request.args
         try:
             read = self._runs.read(asked.get("run", ""))
-            timeline = read.timeline
-            first, last = (
-                int(asked.get("from", timeline.first)),
-                int(asked.get("to", timeline.last)),
-            )
+            first = int(asked.get("from", read.timeline.first))
+            last = int(asked.get("to", read.timeline.last))
             columns = int(asked.get("columns", MOST_COLUMNS))
         except ValueError:
             return _answer("from, to and columns must be whole numbers.", "text/plain", 400)
@@ -113,9 +136,7 @@ class PerformancePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             return _answer("There is no such run that can be read.", "text/plain", 404)
         if not (-MOST_STEPS < first < last < MOST_STEPS and columns > 0):
             return _answer("from must be less than to, and columns above 0.", "text/plain", 400)
-        trace_of = read.trace_of if read.of_tensorboard else None
-        told = timeline.between(first, last, columns, trace_of)
-        return _answer(json.dumps(told), "application/json")
+        return told(read, first, last, columns)
 
     def _table(self, request: wrappers.Request) -> wrappers.Response:
         """All runs that can be read, a row each."""

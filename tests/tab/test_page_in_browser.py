@@ -199,6 +199,23 @@ def test_the_machine_s_lanes_show_the_steps_that_the_timeline_shows(page, file):
     assert [lane.get_attribute("viewBox") for lane in lanes.all()] == [whole] * lanes.count()
 
 
+def test_in_the_tab_lanes_are_drawn_anew_from_all_points_of_the_steps(page, tensorboard):
+    page.goto(tensorboard + TAB)
+    page.locator(RUN).select_option("after")
+    page.locator("h1", has_text="after").wait_for()
+    page.locator(".timeline-canvas svg").wait_for()
+    lane = page.locator(".plot[data-steps]").first
+    whole = lane.get_attribute("data-steps")
+    page.get_by_label("zoom in").click()
+    page.locator(f".plot[data-steps]:not([data-steps='{whole}'])").first.wait_for()
+    told = page.locator(".timeline > .quiet").inner_text()
+    begin, end = map(step_of, re.match(r"Steps ([\d,]+) to ([\d,]+)\.", told).groups())
+    assert lane.get_attribute("data-steps") == f"{begin} {end}"
+    assert lane.locator("svg > svg").first.get_attribute("viewBox") == "0 0 1000 100"
+    page.get_by_label("show all steps").click()
+    page.locator(f".plot[data-steps='{whole}']").first.wait_for()
+
+
 def test_a_comparison_s_table_leads_to_its_runs_also_where_links_lead_elsewhere(page, tensorboard):
     page.goto(tensorboard + "#keras_perf")
     frame = page.frame_locator("iframe")

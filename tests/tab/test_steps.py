@@ -128,11 +128,25 @@ def test_of_very_many_outliers_the_longest_are_told(steps, monkeypatch):
 )
 def test_a_stretch_that_is_none_is_refused(steps, query):
     assert steps.ask("/steps", run="a", **query).status_code == 400
+    assert steps.ask("/lanes", run="a", **query).status_code == 400
+
+
+def test_the_machine_is_told_of_a_stretch_of_steps(steps, tab, tmp_path):
+    assert steps.ask("/lanes", run="a").text == ""
+    writer = RunWriter(str(tmp_path / "b"))
+    for step in range(10, 2010, 10):
+        writer.scalars(step, {"perf/step_time_ms": 4.0, "host/cpu_pct": step / 100}, float(step))
+    writer.close()
+    told = tab(tmp_path)("/lanes", run="b", **{"from": 500, "to": 600}).text
+    assert 'data-steps="500 600"' in told
+    assert "mean 10" in told
+    assert told.count("L") < 20
 
 
 def test_only_runs_that_were_found_have_steps(steps):
     assert steps.ask("/steps", run="../a").status_code == 404
     assert steps.ask("/steps").status_code == 404
+    assert steps.ask("/lanes", run="../a").status_code == 404
 
 
 @pytest.mark.parametrize("trace", ["", "..", f"../profile/{TRACED}", "nul\0"])

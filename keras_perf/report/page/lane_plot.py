@@ -38,17 +38,20 @@ def lane_plot(
 
     Arguments:
         title: what it shows.
-        samples: value by step.
+        samples: value by step, also of steps beyond the span.
         span: of all plots.
         most: the highest value of the axis.
         around: the least and the greatest value of each sample's time.
         ticks: below it the labels of the steps.
     """
     over, up = Axis(*span), Axis(0.0, most or 1.0)
-    values = _thinned(samples)
+    values = _thinned(_within(samples, span))
     shapes = []
     if around is not None:
-        low, high = (_thinned(*each) for each in zip(around, ("min", "max"), strict=True))
+        low, high = (
+            _thinned(_within(each, span), how)
+            for each, how in zip(around, ("min", "max"), strict=True)
+        )
         outline = [*_points(high, over, up), *reversed([*_points(low, over, up)])]
         shapes.append(band(outline, "var(--compute)"))
     for stretch in _unbroken(values):
@@ -61,6 +64,13 @@ def lane_plot(
     # With which the page shows fewer steps, as the timeline does.
     made.set("data-steps", f"{span[0]} {span[1]}")
     return made
+
+
+def _within(samples: pd.Series, span: Span) -> pd.Series:
+    """Those of the span, and the next on both sides, to which lines lead."""
+    steps = samples.index.to_numpy()
+    begin = max(0, int(np.searchsorted(steps, span[0])) - 1)
+    return samples.iloc[begin : int(np.searchsorted(steps, span[1], side="right")) + 1]
 
 
 def _thinned(samples: pd.Series, how: str = "mean") -> pd.Series:

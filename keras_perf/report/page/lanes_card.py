@@ -13,6 +13,7 @@ from keras_perf.records.figures import figure
 from keras_perf.report.page.html import element
 from keras_perf.report.page.lane_plot import Span, lane_plot
 from keras_perf.report.page.meanings import meaning
+from keras_perf.report.page.timeline import span_of
 from keras_perf.report.run_report import RunReport
 
 
@@ -44,8 +45,13 @@ SILENT_SHARE = 0.1
 """Of a run's steps: a GPU that has no reading in its last ones is said to have none."""
 
 
-def lanes_figures(report: RunReport, span: Span) -> list[Element]:
-    """A figure of each sampled GPU, and one of the host; [] where nothing was sampled."""
+def lanes_figures(report: RunReport, shown: Span) -> list[Element]:
+    """A figure of each sampled GPU, and one of the host; [] where nothing was sampled.
+
+    Arguments:
+        report: of a run.
+        shown: its steps that are drawn; what is said in words is said of all.
+    """
     found = {
         str(tag): points.set_index("step")["value"]
         for tag, points in report.scalars.groupby("tag", observed=True)
@@ -54,17 +60,17 @@ def lanes_figures(report: RunReport, span: Span) -> list[Element]:
     facts = report.summary.facts
     figures = []
     for gpu in gpus:
-        lanes = _drawn(_gpu_lanes(gpu, facts.gpu.gpu_memory_total_mib), found, span)
+        lanes = _drawn(_gpu_lanes(gpu, facts.gpu.gpu_memory_total_mib), found, shown)
         name = facts.gpu.gpus.get(f"gpu/{gpu}", "")
-        silent = _silent_since(found, f"gpu/{gpu}/", span)
+        silent = _silent_since(found, f"gpu/{gpu}/", span_of(report))
         figures += [_figure(f"GPU {gpu}", name, lanes, silent)] if lanes else []
-    shown = figures[:SHOWN_GPUS]
+    told = figures[:SHOWN_GPUS]
     if others := figures[SHOWN_GPUS:]:
         more = element("summary", f"{len(others)} more GPU{'s' * (len(others) > 1)}")
-        shown.append(element("details", more, *others))
-    host = _drawn(_host_lanes(facts.machine.memory_total_mib), found, span)
+        told.append(element("details", more, *others))
+    host = _drawn(_host_lanes(facts.machine.memory_total_mib), found, shown)
     without = "" if gpus or not host else "no GPU was sampled"
-    return [*shown, *([_figure("Host", without, host)] if host else [])]
+    return [*told, *([_figure("Host", without, host)] if host else [])]
 
 
 def _gpu_lanes(gpu: int, memory_mib: float | None) -> Iterator[Lane]:

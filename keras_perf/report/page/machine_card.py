@@ -17,9 +17,9 @@ from keras_perf.report.page.workers_card import EXCHANGE_NAMES
 from keras_perf.report.run_report import RunReport
 
 
-def machine_card(report: RunReport) -> Element | None:
-    """The exchange, GPUs and host."""
-    span, figures = span_of(report), []
+def machine_card(report: RunReport, shown: Span | None = None) -> Element | None:
+    """The exchange, GPUs and host, over the steps that are shown; all where none are named."""
+    span, figures = shown or span_of(report), []
     if lanes := _exchange(report.summary.intervals, span):
         what = element("small", " – as this worker saw it")
         title = element("figcaption", "Exchange among workers", what)

@@ -3,14 +3,21 @@
 import { addTimelinesOf } from "./timeline.js";
 
 export function addTimelines(content, { at, runs }) {
-  addTimelinesOf(content, (place) => [runs[place - 1], asking(at, runs[place - 1])]);
+  addTimelinesOf(content, (place) => [runs[place - 1], steps(at, runs[place - 1]), lanes(at, runs[place - 1])]);
 }
 
-const asking = (at, run) => async (range, columns, signal) => {
-  const url = at("./steps", [run]);
-  url.searchParams.set("columns", columns);
-  if (range) ["from", "to"].forEach((name, place) => url.searchParams.set(name, range[place]));
+const steps = (at, run) => async (range, columns, signal) => (await asked(at("./steps", [run]), range, signal, { columns })).json();
+
+// Of a parsed document no script runs.
+const lanes = (at, run) => async (range, signal) => {
+  const text = await (await asked(at("./lanes", [run]), range, signal)).text();
+  return new DOMParser().parseFromString(text, "text/html");
+};
+
+async function asked(url, range, signal, more = {}) {
+  const values = range ? { ...more, from: range[0], to: range[1] } : more;
+  for (const [name, value] of Object.entries(values)) url.searchParams.set(name, value);
   const answer = await fetch(url, { signal });
   if (!answer.ok) throw new Error(await answer.text());
-  return answer.json();
-};
+  return answer;
+}

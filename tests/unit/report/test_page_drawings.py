@@ -86,6 +86,16 @@ def test_a_long_run_is_drawn_with_a_bounded_number_of_points():
     assert sum(d.count("L") for d in paths(drawn)) <= 3 * MOST
 
 
+def test_of_few_steps_a_lane_has_every_point_and_the_next_ones():
+    samples = pd.Series(range(0, 1_000_000, 10), index=range(0, 1_000_000, 10), dtype=float)
+    drawn = lane_plot("title", samples, (5_005, 6_005), 1e5, (samples, samples), ticks=True)
+    band, line = paths(drawn)
+    assert line.count("L") + 1 == 102
+    assert line.startswith("M-5.00 ")
+    assert band.count("L") + 1 == 204
+    assert drawn.attrib["data-steps"] == "5005 6005"
+
+
 def test_extremes_are_not_averaged_away():
     low = pd.Series(50.0, index=range(10_000))
     high = low.copy()

@@ -3,7 +3,7 @@
 // that the closer one looks the more exact it is.
 
 import { made } from "./elements.js";
-import { lanesOf, showSteps } from "./lanes.js";
+import { Lanes } from "./lanes.js";
 import { drawn } from "./timeline_drawing.js";
 import { columnAt, followKeys, followMouse } from "./timeline_moves.js";
 import { hide, legendOf, tellAt } from "./timeline_telling.js";
@@ -15,15 +15,16 @@ const FEWEST_STEPS = 4;
 // What each run was last shown of: the page is made anew whenever the run has grown.
 const lastShown = new Map();
 
-// `stepsOf(number)` is the run's name, and who answers for its steps.
-export function addTimelinesOf(content, stepsOf) {
-  content.querySelectorAll(".timeline").forEach((place) => new Timeline(place, ...stepsOf(Number(place.dataset.place))));
+// `sourcesOf(number)` is the run's name, who answers for its steps, and who for the machine's lanes.
+export function addTimelinesOf(content, sourcesOf) {
+  content.querySelectorAll(".timeline").forEach((place) => new Timeline(place, ...sourcesOf(Number(place.dataset.place))));
 }
 
 class Timeline {
-  constructor(place, run, steps) {
+  constructor(place, run, steps, lanes) {
     this.run = run;
     this.steps = steps;
+    this.lanes = new Lanes(place, lanes);
     const { data = null, range = null } = this.inPlaceOf(lastShown.get(this.run));
     this.data = data; // The last answer; older than what is shown while a new one is on its way.
     this.range = range; // null is the whole run, also as it grows.
@@ -35,7 +36,6 @@ class Timeline {
       + "Shift with left and right: move. Enter: the trace of an outlier. Escape: all steps.");
     this.told = made("div", { className: "timeline-told", role: "status", hidden: true });
     this.legend = made("div", { className: "timeline-legend" });
-    this.lanes = lanesOf(place);
     place.replaceChildren(this.tools(), this.legend, made("div", { className: "timeline-frame" }, this.canvas, this.told), this.said);
     followMouse(this);
     followKeys(this);
@@ -104,8 +104,10 @@ class Timeline {
     this.asking = new AbortController();
     const columns = Math.ceil((this.canvas.clientWidth || 800) / PIXELS_A_COLUMN);
     try {
-      this.take(await this.steps(this.range, columns, this.asking.signal));
+      const { signal } = this.asking;
+      this.take(await this.steps(this.range, columns, signal));
       this.draw();
+      await this.lanes.drawAnew(this.range, signal);
     } catch (error) {
       if (error.name !== "AbortError") this.said.textContent = `The steps cannot be shown: ${error.message}`;
     }
@@ -124,7 +126,7 @@ class Timeline {
   draw() {
     if (!this.data || !this.canvas.clientWidth) return;
     this.scale = drawn(this);
-    showSteps(this.lanes, this.shown);
+    this.lanes.show(this.shown);
     this.legend.replaceChildren(...legendOf(this.data));
     this.whole.disabled = !this.range;
     this.said.textContent = sayWhatIsShown(this.data, this.shown, this.scale.clipped);
