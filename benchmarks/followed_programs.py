@@ -867,6 +867,13 @@ def _map_of(program: Program, stage: str, stages: list[str]) -> int | None:
     return maps[running.index(stage)] if stage in running and len(running) == len(maps) else None
 
 
+def _wider_pool(program: Program, advice: Any, stages: list[str]) -> Program | None:
+    """Not where a map within the program's dataset needs more calls, too."""
+    if "first of all" in advice.action:
+        return None
+    return _options(program, threading__private_threadpool_size=int(advice.evidence["advised"]))
+
+
 def _parallel_map(program: Program, advice: Any, stages: list[str]) -> Program | None:
     place = _map_of(program, advice.evidence["stage"], stages)
     if place is None:
@@ -973,9 +980,7 @@ _CHANGES: Mapping[str, Callable[[Program, Any, list[str]], Program | None]] = {
     "prefetch": lambda p, a, s: replace(p, stages=(*p.stages, Stage("prefetch", tf.data.AUTOTUNE))),
     "parallel-map": _parallel_map,
     "cache": _cache,
-    "private-threadpool": lambda p, a, s: _options(
-        p, threading__private_threadpool_size=int(a.evidence["advised"])
-    ),
+    "private-threadpool": _wider_pool,
     "nondeterministic-order": lambda p, a, s: _options(p, deterministic=False),
     "batch-before-map": _batch_first,
     "interleave": _interleaved,

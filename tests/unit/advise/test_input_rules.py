@@ -463,6 +463,15 @@ def test_elsewhere_more_threads_are_not_advised(changed):
     assert widened(**changed) is None
 
 
+def test_where_the_map_makes_fewer_calls_than_there_are_threads_these_come_first():
+    slow = [stage("ParallelMapV2", 64.0, parallelism=4), stage("Prefetch", 0.0)]
+    advice = widened(stages=slow)
+    first, *_ = advice.action.splitlines()
+    assert "num_parallel_calls=tf.data.AUTOTUNE in the map, which has 4 for 8 threads" in first
+    compile(advice.action, "action", "exec")
+    assert "first of all" not in widened().action
+
+
 def test_as_many_threads_as_hide_the_wait_are_enough():
     assert widened(compute=7.0, input_wait=1.0).evidence["advised"] == 16
     assert widened(compute=4.0, input_wait=4.0).evidence["advised"] == 32

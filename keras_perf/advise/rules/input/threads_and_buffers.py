@@ -153,6 +153,13 @@ def private_threadpool(situation: Situation) -> Recommendation | None:
                 wider = wider.with_threads(name, max(1.0, min(most, usable / model.threads[name])))
         return wider.awake(model.step_ms - wider.step_ms, optimism, waited=True)
 
+    calls = model.threads.get(stage, 1)
+    fewer = ""
+    if 1 < calls < model.pool:
+        fewer = (
+            f"# first of all: num_parallel_calls=tf.data.AUTOTUNE in the map, which has {calls} "
+            f"for {model.pool} threads\n"
+        )
     return predicted(
         model,
         change,
@@ -160,11 +167,11 @@ def private_threadpool(situation: Situation) -> Recommendation | None:
         reason=(
             f"Stage {stage} takes {in_ms(at_work[stage])} a batch over all threads, of which it "
             f"computes for {in_percent(1 - waits)} at most and otherwise waits; "
-            f"{model.threads.get(stage, 1)} of its calls run at a time, and the pool that runs "
+            f"{calls} of its calls run at a time, and the pool that runs "
             f"them has {model.pool} threads.{where(written_as(stage, situation.facts))}"
         ),
         action=(
-            "options = tf.data.Options()\n"
+            f"{fewer}options = tf.data.Options()\n"
             f"options.threading.private_threadpool_size = {advised}\n"
             "dataset = dataset.with_options(options)  # anywhere in the pipeline, whose map needs "
             "num_parallel_calls=tf.data.AUTOTUNE"
