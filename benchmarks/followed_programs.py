@@ -319,6 +319,19 @@ class RareLitter(Litter):
             super().on_train_batch_end(batch, logs)
 
 
+class RareChatter(Chatter):
+    """Formats lines every so many batches."""
+
+    def __init__(self, every: int) -> None:
+        super().__init__()
+        self.every = every
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """As `Chatter` does in every batch."""
+        if batch % self.every == 0:
+            super().on_train_batch_end(batch, logs)
+
+
 def epoch_hook(ms: float) -> Work:
     """An epoch's hook."""
     return Work("RareEpochHook", lambda n: RareEpochHook(ms, n))
@@ -494,7 +507,7 @@ INJECTED = (
         size=256,
         width=256,
     ),
-    of_rows("chatter", ("callback-bound",), 200, works=(Work("Chatter", Chatter),)),
+    of_rows("chatter", ("callback-bound",), 200, works=(Work("RareChatter", RareChatter),)),
     of_rows(
         "a train function made anew",
         ("compile-bound",),
