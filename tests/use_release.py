@@ -4,7 +4,8 @@
 
 Looked at: both archives hold every file of the package, its licences and its version; every command
 answers; a training is observed, reported as text and as a page; the loop of `keras-perf template`
-trains; TensorBoard finds the Performance tab, which answers with the run.
+trains; TensorBoard finds the Performance tab, which answers with the run. Then, if this Python has
+JAX, the same but for the loop where TensorFlow is not installed.
 
 The environment borrows TensorFlow and the rest from the Python that runs this, which takes half a
 minute; --with-dependencies installs them there, as a user's pip does, which takes minutes.
@@ -21,6 +22,7 @@ import tarfile
 import tempfile
 import venv
 import zipfile
+from importlib.util import find_spec
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "keras_perf"
@@ -51,6 +53,8 @@ for route in ("/index.js", "/tab.css"):
 assert run["name"] == "run"
 assert "perf" in routes["/page"].get("/page", query_string={"run": "run"}).text
 """
+
+WITHOUT = "from importlib.util import find_spec; print(find_spec('tensorflow'))"
 
 
 def wanted() -> set[str]:
@@ -83,9 +87,12 @@ class Room:
         folder: an empty one outside the repository.
         wheel: installed there.
         with_dependencies: whether the rest is installed, too, or lent by this Python.
+        lacks: what is not lent, with all whose names begin so.
     """
 
-    def __init__(self, folder: Path, wheel: Path, *, with_dependencies: bool) -> None:
+    def __init__(
+        self, folder: Path, wheel: Path, *, with_dependencies: bool = False, lacks: str = ""
+    ) -> None:
         self._bin = folder / "venv" / "bin"
         self._work = folder / "work"
         self._work.mkdir()
@@ -95,18 +102,23 @@ class Room:
         if not with_dependencies:
             options.append("--no-deps")
             [site] = (folder / "venv" / "lib").glob("python*/site-packages")
-            (site / "lent.pth").write_text(sysconfig.get_path("purelib") + "\n")
+            lent = folder / "lent"
+            lent.mkdir()
+            for each in Path(sysconfig.get_path("purelib")).iterdir():
+                if not lacks or not each.name.startswith(lacks):
+                    (lent / each.name).symlink_to(each)
+            (site / "lent.pth").write_text(f"{lent}\n")
         pip = [sys.executable, "-m", "pip", "--python", str(self._bin / "python"), "install"]
         subprocess.run([*pip, *options, str(wheel)], check=True)
 
-    def run(self, program: str, *arguments: str) -> str:
+    def run(self, program: str, *arguments: str, **environment: str) -> str:
         """What a program of the environment prints; ends this one where it fails."""
         print("$", program, *(each for each in arguments if "\n" not in each), flush=True)
         environ = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
         done = subprocess.run(
             [str(self._bin / program), *arguments],
             cwd=self._work,
-            env=environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
+            env=environ | {"TF_CPP_MIN_LOG_LEVEL": "3"} | environment,
             capture_output=True,
             text=True,
             timeout=300,
@@ -119,15 +131,19 @@ class Room:
         """As a user does."""
         for command in ("run", "demo", "report", "compare", "history", "template", "launch"):
             assert "usage:" in self.run("keras-perf", command, "--help")
-        self.run("python", "-c", TRAINING)
+        self.observe(version)
+        self.run("keras-perf", "template", "train.py")
+        self.run("python", "train.py", "--steps", "40", "--evaluate-every", "20")
+
+    def observe(self, version: str, backend: str = "tensorflow") -> None:
+        """A training and all that shows it."""
+        self.run("python", "-c", TRAINING, KERAS_BACKEND=backend)
         assert "input wait" in self.run("keras-perf", "report", "logs/run")
         self.run("keras-perf", "report", "logs/run", "--html", "report.html")
         assert "</html>" in (self._work / "report.html").read_text(encoding="utf-8")
         told, place = self.run("python", "-c", TAB).strip().splitlines()[-1].split(maxsplit=1)
         assert told == version, f"{told} instead of {version}"
         assert place.startswith(str(self._bin.parent)), place
-        self.run("keras-perf", "template", "train.py")
-        self.run("python", "train.py", "--steps", "40", "--evaluate-every", "20")
 
 
 def main() -> None:
@@ -145,6 +161,13 @@ def main() -> None:
         room = Room(Path(folder), wheels[0], with_dependencies=arguments.with_dependencies)
         room.use(version)
     print(f"{wheels[0].name} works where it was installed")
+    if find_spec("jax") is None:
+        return
+    with tempfile.TemporaryDirectory(prefix="keras_perf_release_") as folder:
+        room = Room(Path(folder), wheels[0], lacks="tensorflow")
+        assert "None" in room.run("python", "-c", WITHOUT)
+        room.observe(version, backend="jax")
+    print(f"{wheels[0].name} works where TensorFlow is not installed")
 
 
 if __name__ == "__main__":
