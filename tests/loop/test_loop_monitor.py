@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 import watched_loops
 from tensorflow.python.profiler import profiler_v2
+from two_of_three import two_of_three
 
 import keras_perf as kp
 from keras_perf.loop import LoopMonitor
@@ -373,6 +374,8 @@ def test_a_function_that_another_number_would_trace_again_is_not_tried(
     assert {e.steps for e in told} == {1}
 
 
+@pytest.mark.timing
+@two_of_three
 def test_applied_the_calls_are_as_long_as_what_is_left_allows(tracing_is_cheap, told, tmp_path):
     loop = watched_loops.Loop()
     choice = {"apply": True, "limit": 32}
@@ -387,6 +390,8 @@ def test_applied_the_calls_are_as_long_as_what_is_left_allows(tracing_is_cheap, 
 
 
 @needs_gap_times
+@pytest.mark.timing
+@two_of_three
 def test_applied_the_cost_of_a_call_is_shared_by_its_steps(tracing_is_cheap, told, tmp_path):
     loop = watched_loops.Loop()
     choice = {"apply": True, "limit": 256}
