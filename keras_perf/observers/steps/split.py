@@ -212,8 +212,9 @@ class Splitter:
         """The interval since the last one, and a new beginning.
 
         Returns:
-            None if there are no steps, if a stretch has begun that is not closed, or if gap times
-            are to be had but no stretch was long enough yet: then the steps wait for the next call.
+            None if there are no steps or they took no time, if a stretch has begun that is not
+            closed, or if gap times are to be had but no stretch was long enough yet: then the steps
+            wait for the next call.
 
         Arguments:
             dispatch_share: dispatch as a share of the time inside, as known from elsewhere, for
@@ -225,7 +226,8 @@ class Splitter:
         waits_for_more = self._stretch_executions or (
             self._gaps_known and not self._measured_inside
         )
-        if not self._steps or (waits_for_more and not final):
+        # Of what a device is told to be done with at one moment, all but the first takes no time.
+        if not self._total or (waits_for_more and not final):
             return None
         wait = None if self._share is None else round(self._share * self._inside)
         dispatch = None

@@ -779,3 +779,16 @@ def test_compiling_in_a_stretch_that_is_never_closed_leaves_the_last_ones_wait_a
     assert parts["compile"] == 49_900
     assert parts["compute"] + parts["input_wait"] == 10 * 110 + 100
     assert parts["input_wait"] == pytest.approx(11 * 10, rel=0.1)
+
+
+def test_executions_that_took_no_time_wait_for_the_next_interval():
+    splitter = Splitter()
+    splitter.add(Execution(0, 1, Kind.STEADY, 5 * US, 5 * US, 5 * US, 5 * US))
+    splitter.close_stretch(None)
+    assert splitter.take() is None
+    assert splitter.take(final=True) is None
+    splitter.add(Execution(1, 1, Kind.STEADY, 5 * US, 9 * US, 9 * US, 9 * US))
+    splitter.close_stretch(None)
+    interval = splitter.take()
+    assert interval is not None
+    assert (interval.steps, interval.total_ns) == (2, 4 * US)
