@@ -273,14 +273,14 @@ def sequence_model() -> keras.Model:
 
 def hook(ms: float, every: int = 1) -> Work:
     """A batch hook."""
-    return Work("RareHook", lambda n: RareHook(ms, n), every)
+    return Work("RareHook", lambda n: RareHook(n, ms), every)
 
 
-class RareHook(Hook):
-    """Works every so many batches."""
+class Rarely(keras.callbacks.Callback):
+    """Before a callback's class: what it does behind batches, behind every so many."""
 
-    def __init__(self, ms: float, every: int) -> None:
-        super().__init__(ms)
+    def __init__(self, every: int, *arguments: Any) -> None:
+        super().__init__(*arguments)
         self.every = every
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
@@ -289,7 +289,11 @@ class RareHook(Hook):
             super().on_train_batch_end(batch, logs)
 
 
-class RarePause(RareHook, Pause):
+class RareHook(Rarely, Hook):
+    """Works every so many batches."""
+
+
+class RarePause(Rarely, Pause):
     """Waits every so many batches."""
 
 
@@ -306,30 +310,12 @@ class RareEpochHook(EpochHook):
             super().on_epoch_end(epoch, logs)
 
 
-class RareLitter(Litter):
+class RareLitter(Rarely, Litter):
     """Makes objects every so many batches."""
 
-    def __init__(self, every: int) -> None:
-        super().__init__()
-        self.every = every
 
-    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """As `Litter` does in every batch."""
-        if batch % self.every == 0:
-            super().on_train_batch_end(batch, logs)
-
-
-class RareChatter(Chatter):
+class RareChatter(Rarely, Chatter):
     """Formats lines every so many batches."""
-
-    def __init__(self, every: int) -> None:
-        super().__init__()
-        self.every = every
-
-    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """As `Chatter` does in every batch."""
-        if batch % self.every == 0:
-            super().on_train_batch_end(batch, logs)
 
 
 def epoch_hook(ms: float) -> Work:
@@ -477,7 +463,7 @@ INJECTED = (
         200,
         Stage("map", slept(6.0)),
         options={"experimental_optimization.inject_prefetch": False},
-        works=(Work("RarePause", lambda n: RarePause(4.0, n)),),
+        works=(Work("RarePause", lambda n: RarePause(n, 4.0)),),
     ),
     of_rows(
         "the same work in five epochs, 15 ms",
