@@ -142,7 +142,9 @@ def situation_of(summary: Summary) -> Situation:
     prefetched = any(pace.name.startswith("Prefetch") for pace in paces)
     prefetched = prefetched or bool(paces and paces[-1].name.startswith(RUNS_AHEAD))
     known = sum(costs.values())
-    asks_ahead = bool(known) and not prefetched and summary.facts.settings.steps_per_execution > 1
+    settings = summary.facts.settings
+    ahead = settings.steps_per_execution > 1 and not settings.run_eagerly
+    asks_ahead = bool(known) and ahead and not prefetched
     fill = summary.facts.input.prefetch_fill
     if fill is None:
         behind = known > NEARLY_BUSY * summary.step_ms

@@ -67,6 +67,13 @@ def test_of_several_steps_at_once_prefetching_hides_the_first_batch_only(compute
     )
 
 
+def test_run_eagerly_several_steps_ask_for_no_batch_ahead():
+    eager = {"steps_per_execution": 4, "run_eagerly": True}
+    advice = prefetch(situation(input_wait=8.0, compute=2.0, stages=PIPELINE, context=eager))
+    assert_predicts(advice, 8.4, 8.2, 8.0)
+    assert "Each step waits 8 ms" in advice.reason
+
+
 def test_a_pipeline_that_prefetches_is_not_told_to():
     assert prefetch(situation(input_wait=8.0, compute=2.0, stages=PREFETCHED)) is None
 

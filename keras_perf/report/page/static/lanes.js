@@ -1,5 +1,6 @@
 // The machine's lanes show the steps that their timeline shows.
 
+import { made } from "./elements.js";
 import { ticks } from "./timeline_ticks.js";
 
 const WIDTH = 1000, HEIGHT = 100; // What a lane is drawn in.
@@ -53,10 +54,9 @@ function showIn(lane, from, to, fewer) {
 function labels(from, to) {
   return ticks(from, to, LABELS).filter(Number.isInteger).map((step) => {
     const percent = 100 * (step - from) / (to - from);
-    const label = document.createElement("span");
-    label.textContent = step.toLocaleString("en");
+    const className = percent < NEAR_THE_EDGE ? "first" : percent > 100 - NEAR_THE_EDGE ? "last" : "";
+    const label = made("span", { className, textContent: step.toLocaleString("en") });
     label.style.left = `${percent}%`;
-    label.className = percent < NEAR_THE_EDGE ? "first" : percent > 100 - NEAR_THE_EDGE ? "last" : "";
     return label;
   });
 }
