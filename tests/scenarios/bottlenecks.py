@@ -65,7 +65,7 @@ INJECTED: list[float] = []
 is late to wake, and works on something else meanwhile."""
 
 MEASURED: list[float] = []
-"""Milliseconds of what nobody sets the length of, by a clock beside it: what each step has of it."""
+"""Milliseconds a step of what nobody sets the length of, by a clock beside it."""
 
 
 @contextmanager
