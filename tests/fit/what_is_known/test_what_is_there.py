@@ -1,0 +1,162 @@
+"""What advice starts from: settings and habits of a `fit`, known while it runs."""
+
+import gc
+import os
+import time
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from programs import arrays, dataset, model
+
+import keras_perf as kp
+from keras_perf.callbacks import step_gap_detector
+from keras_perf.observation.facts.input.distribution_options import (
+    distribution_options,
+    options_of_iterator,
+)
+from keras_perf.observers.steps_trial import steps_to_try
+
+STEPS = 80
+
+
+def facts_of(log_dir, data, **fit):
+    callbacks = [kp.StepGapDetector(log_dir), *fit.pop("callbacks", [])]
+    model().fit(data, verbose=0, shuffle=False, callbacks=callbacks, **fit)
+    return kp.diagnose(log_dir).summary.facts
+
+
+@pytest.mark.parametrize("drop", [True, False])
+def test_it_is_known_whether_rows_differ(tmp_path, drop):
+    assert facts_of(tmp_path, dataset(STEPS, drop_remainder=drop)).input.rows_differ is not drop
+
+
+class Slow(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        if batch % 10 == 0:
+            time.sleep(0.02)
+
+
+def test_a_hook_that_works_rarely_is_known_to(tmp_path):
+    hooks = facts_of(tmp_path, dataset(STEPS), callbacks=[Slow()]).hooks
+    assert hooks["Slow.on_train_batch_end"].period == pytest.approx(10, abs=1)
+
+
+class Ones(keras.utils.PyDataset):
+    def __len__(self):
+        return STEPS
+
+    def __getitem__(self, index):
+        return np.ones((8, 8), "float32"), np.ones((8, 1), "float32")
+
+
+def test_the_workers_of_a_pydataset_are_known(tmp_path):
+    known = facts_of(tmp_path, Ones(workers=2)).input
+    assert (known.input_workers, known.input_processes) == (2, False)
+
+
+def test_the_steps_of_a_validation_are_known(tmp_path):
+    data = dataset(STEPS)
+    settings = facts_of(tmp_path, data, validation_data=data, validation_steps=3).settings
+    assert settings.validation_steps == 3
+
+
+class Reads(keras.callbacks.Callback):
+    """Somebody looks while training runs, or it is killed."""
+
+    def __init__(self, log_dir):
+        super().__init__()
+        self.log_dir, self.found = log_dir, None
+
+    def on_train_batch_end(self, batch, logs=None):
+        if batch == 1990:
+            self.found = kp.diagnose(self.log_dir)
+
+
+def test_a_running_training_shows_its_trial_and_what_lies_outside(tmp_path, monkeypatch):
+    monkeypatch.setattr(step_gap_detector, "FACTS_EVERY_NS", 0)
+    monkeypatch.setattr(steps_to_try, "SMALL_COST_S", 100)
+    reads = Reads(tmp_path)
+    reads.async_safe = True
+    callbacks = [*kp.perf_callbacks(tmp_path, profiler=False, gpu=False), reads]
+    model().fit(*arrays(2000), batch_size=8, verbose=0, shuffle=False, callbacks=callbacks)
+    facts = reads.found.summary.facts
+    assert facts.trial is not None
+    assert facts.trial.trials or facts.trial.not_tried
+    assert facts.outside is not None
+    assert facts.hooks
+
+
+class Watched(keras.layers.Layer):
+    """Prints, checks and calls Python in every step."""
+
+    def call(self, x):
+        tf.print(tf.shape(x), output_stream=f"file://{os.devnull}")
+        tf.debugging.assert_all_finite(x, "not finite")
+        tf.debugging.assert_greater(tf.shape(x)[0], 0)
+        return tf.ensure_shape(tf.py_function(lambda values: values, [x], tf.float32), x.shape)
+
+
+def test_what_a_step_does_beside_training_is_known(tmp_path):
+    network = keras.Sequential([keras.layers.Input((8,)), Watched(), keras.layers.Dense(1)])
+    network.compile("sgd", "mse", jit_compile=False)
+    callbacks = [kp.StepGapDetector(tmp_path)]
+    network.fit(dataset(STEPS), verbose=0, shuffle=False, callbacks=callbacks)
+    found = kp.diagnose(tmp_path)
+    operations = ("Assert", "CheckNumerics", "EagerPyFunc", "PrintV2")
+    assert found.summary.facts.settings.operations_in_step == operations
+    assert sum("The train step" in note for note in found.notes) == 3
+
+
+def test_a_plain_step_and_a_plain_dataset_have_nothing_to_tell(tmp_path):
+    known = facts_of(tmp_path, dataset(STEPS))
+    assert known.settings.operations_in_step == ()
+    assert known.settings.unrolled_steps_per_execution == 1
+    assert known.settings.collector_threshold == gc.get_threshold()[0]
+    assert known.input.distribution_options == {}
+
+
+def test_how_a_dataset_is_to_be_shared_is_known():
+    options = tf.data.Options()
+    assert distribution_options(dataset(2).with_options(options)) == {}
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
+    assert distribution_options(dataset(2).with_options(options)) == {"auto_shard_policy": "OFF"}
+    assert distribution_options(arrays(2)) == {}
+
+
+def test_the_options_of_a_distributed_dataset_are_found():
+    """Canary for `distribution_options`: they are a private name of a DistributedDataset."""
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    asked = tf.distribute.InputOptions(
+        experimental_fetch_to_device=False, experimental_per_replica_buffer_size=4
+    )
+    plain, changed = (
+        distribution_options(strategy.experimental_distribute_dataset(dataset(2), how))
+        for how in (None, asked)
+    )
+    assert plain == {}
+    assert changed == {"fetch_to_device": "False", "per_replica_buffer_size": "4"}
+
+
+@pytest.mark.parametrize("policy", ["AUTO", "OFF", "DATA"])
+def test_how_a_distributed_iterator_s_dataset_is_shared_is_found(policy):
+    """Canary for `options_of_iterator`: private names of a DistributedIterator and its parts."""
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    options = tf.data.Options()
+    options.experimental_distribute.auto_shard_policy = getattr(
+        tf.data.experimental.AutoShardPolicy, policy
+    )
+    shared = strategy.experimental_distribute_dataset(dataset(2).with_options(options))
+    usual = {} if policy == "AUTO" else {"auto_shard_policy": policy}
+    assert options_of_iterator(iter(shared)) == usual
+    assert options_of_iterator(iter(dataset(2).with_options(options))) == {}
+
+
+def test_unrolled_steps_are_known(tmp_path):
+    network = model(steps_per_execution=4)
+    network.unrolled_steps_per_execution = 2
+    callbacks = [kp.StepGapDetector(tmp_path)]
+    network.fit(dataset(STEPS), verbose=0, shuffle=False, callbacks=callbacks)
+    notes = kp.diagnose(tmp_path).notes
+    assert any("writes 2 of the 4 steps of an execution out one by one" in note for note in notes)
