@@ -1,6 +1,6 @@
 """For tests that a single training does not decide: others may have taken the machine from it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -9,14 +9,14 @@ from typing import Any
 class Shared:
     """What several tests look at; it is made anew for one of them that was wrong."""
 
-    def __init__(self, make: Callable[[], Mapping[str, Any]]) -> None:
+    def __init__(self, make: Callable[[], Any]) -> None:
         """Made right away."""
         self._make = make
         self._made = make()
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, place: Any) -> Any:
         """As in what was made."""
-        return self._made[name]
+        return self._made[place]
 
     def anew(self) -> None:
         """Made once more."""
