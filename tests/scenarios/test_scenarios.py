@@ -55,7 +55,8 @@ def complaint(scenario, log_dir):
     if scenario.by_the_clock:
         usual = inspect.signature(scenario.train).parameters["ms"].default
         arguments["ms"] = usual * stretched(scenario)
-    scenario.train(kp.perf_callbacks(log_dir, profiler=scenario.traced), **arguments)
+    profiler = {"active_steps": 8} if scenario.traced else False
+    scenario.train(kp.perf_callbacks(log_dir, profiler=profiler), **arguments)
     found = kp.diagnose(log_dir)
     advised = [advice.id for advice in found.recommendations]
     wrong = []
