@@ -340,6 +340,7 @@ def test_the_gpu_sampler_knows_the_phases(tmp_path):
     assert "host/process_cpu_pct" in set(kp.load_scalars(tmp_path)["tag"])
 
 
+@pytest.mark.timing
 def test_a_tiny_model_is_told_to_run_more_steps_per_call(tracing_is_cheap, told, tmp_path):
     loop, other = watched_loops.Loop(), watched_loops.Loop()
     monitor = loop.monitor(tmp_path, 1200, steps_per_execution=True)

@@ -254,6 +254,7 @@ def test_a_map_that_waits_is_found_and_the_dataset_mends_it(monkeypatch):
     assert "Worth it" in str(tried)
 
 
+@pytest.mark.timing
 @pytest.mark.usefixtures("short_slices")
 def test_a_model_that_runs_eagerly_is_compiled():
     tried = kp.try_advice(dense(run_eagerly=True), rows().batch(8), budget_s=60.0)
