@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import Element
 
-from keras_perf.report.comparison import comparison_of
+from keras_perf.report.comparison import Comparison, comparison_of
+from keras_perf.report.differing_settings import NOTHING_DIFFERS, settings_table
 from keras_perf.report.page.html import card, element, table
 from keras_perf.report.run_report import RunReport
 
@@ -21,8 +22,15 @@ def change_card(first: RunReport, report: RunReport) -> Element | None:
         element("p", compared.headline),
         table(header, rows, PARTS_SAVED),
         *taken,
+        _settings(compared),
         element("p", compared.closing, class_="quiet"),
     )
+
+
+def _settings(compared: Comparison) -> Element:
+    if not compared.settings:
+        return element("p", NOTHING_DIFFERS)
+    return table(*settings_table(compared.settings), SETTINGS, class_="settings")
 
 
 PARTS_SAVED = (
@@ -31,3 +39,7 @@ PARTS_SAVED = (
 )
 
 ADVICE = "What was recommended for the first run, and what this one shows of it."
+
+SETTINGS = (
+    "– is not set, or not known. What was not recorded, such as layers and data, may differ too."
+)

@@ -89,6 +89,8 @@ table.runs tbody th { overflow-wrap: anywhere; min-width: 110px; }
 table.bars td { width: 75%; padding-right: 0; }
 table.bars tbody th { overflow-wrap: anywhere; }
 table.words td, table.words th { text-align: left; vertical-align: top; font-size: 13.5px; }
+table.settings :is(th, td) { text-align: left; vertical-align: top; overflow-wrap: anywhere; }
+table.settings :is(th, td):nth-child(n + 2) { width: 40%; }
 table.events { font-size: 14px; white-space: nowrap; }
 table.events :is(th, td):nth-child(4) { white-space: normal; }
 table.events :is(th, td):nth-child(n + 2):nth-child(-n + 4) { text-align: left; }

@@ -22,6 +22,7 @@ from keras_perf.records.metrics.all_metrics import METRICS
 from keras_perf.records.run.outlier import CAUSES, Cause, Outlier
 from keras_perf.records.run.run_facts import plain
 from keras_perf.records.visible import visible
+from keras_perf.report.differing_settings import NOTHING_DIFFERS
 from keras_perf.report.page.page import POLICY, page_html
 from keras_perf.report.page.script import script_text
 from keras_perf.report.page.style import STYLE
@@ -368,6 +369,19 @@ def test_each_later_run_says_part_by_part_what_changed_since_the_first(page, tmp
     )
     assert "2.000 to 2.000" in seen.texts("td")
     assert "still recommended" in seen.texts("td")
+
+
+def test_settings_in_which_two_runs_differ_stand_beside_what_changed(page, tmp_path):
+    faster = CONTEXT | {"jit_compile": True, "versions": {"tensorflow": "2.22.0"}}
+    write_fit(tmp_path / "c", step_ms=2.0, context=faster)
+    page("a", "b")
+    told = Page(page_html(run_reports([tmp_path / name for name in "ac"])))
+    assert "settings that differ" in told.texts("th")
+    assert {"XLA", "TensorFlow"} <= {*told.texts("th")}
+    assert {"no", "yes", "2.21.0", "2.22.0"} <= {*told.texts("td")}
+    same = Page(page_html(run_reports([tmp_path / name for name in "ab"])))
+    assert NOTHING_DIFFERS in same.texts("p")
+    assert "settings that differ" not in same.texts("th")
 
 
 def test_one_run_alone_has_not_changed(page):
