@@ -65,6 +65,10 @@ def write_all(log_dir, step_ms=10.0):
     writer.close()
 
 
+NO_CLIPBOARD = "Object.defineProperty(navigator, 'clipboard', { value: undefined })"
+"""As a page has it that came over http from another machine."""
+
+
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory):
     logs = tmp_path_factory.mktemp("logs")
@@ -168,6 +172,26 @@ def test_the_report_as_a_file_copies_advice(page, file):
     page.get_by_role("button", name="copied").wait_for()
     code = page.locator(".advice code").first.inner_text()
     assert page.evaluate("navigator.clipboard.readText()").strip() == code.strip()
+
+
+def test_advice_is_copied_where_the_browser_gives_the_page_no_clipboard(page, file):
+    page.add_init_script(
+        f"Object.defineProperty(navigator, 'clipboard', {{ value: {NO_CLIPBOARD} }})"
+    )
+    page.goto(file)
+    code = page.locator(".advice code").first.inner_text()
+    page.locator(".advice .copy").first.click()
+    page.get_by_role("button", name="copied").wait_for()
+    assert page.evaluate("getSelection().toString()") == ""
+    other = page.context.new_page()
+    other.goto(file)
+    other.bring_to_front()
+    assert other.evaluate("navigator.clipboard.readText()").strip() == code.strip()
+    page.bring_to_front()
+    page.evaluate("document.execCommand = () => false")
+    page.locator(".advice .copy").first.click()
+    page.get_by_role("button", name="selected: press Ctrl+C").wait_for()
+    assert page.evaluate("getSelection().toString()").strip() == code.strip()
 
 
 def step_of(text):
