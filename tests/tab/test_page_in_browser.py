@@ -21,6 +21,7 @@ pytestmark = pytest.mark.xdist_group("a browser")
 WIDTHS = (400, 800, 1400)
 CHAIN = [{"kind": "map", "function": "decode_and_augment_a_large_picture"}, {"kind": "batch"}]
 PLAIN = dict.fromkeys(("parallel", "stateful", "random", "reads_files"), False)
+CHANGE = {"gain": 3.0, "low": 2.9, "high": 3.1, "before_ms": 9.0, "after_ms": 3.0}
 CONTEXT = {
     "examples_per_step": 32.0,
     "cpu_count": 8,
@@ -45,12 +46,10 @@ CONTEXT = {
     ],
     "advice_trials": {
         "step_ms": 9.0,
-        "changes": [
-            {"id": id_, "gain": 3.0, "low": 2.9, "high": 3.1, "before_ms": 9.0, "after_ms": 3.0}
-            for id_ in ("cache", "private-threadpool")
-        ],
+        "changes": [CHANGE | {"id": id_} for id_ in ("cache", "private-threadpool")],
     },
 }
+SHARED = {"gpu/0/other_processes": 1.0}
 SENSORS = {"host/cpu_pct": 50.0, "gpu/0/utilization_pct": 80.0, "gpu/0/power_w": 300.0}
 
 
@@ -65,6 +64,43 @@ def write_all(log_dir, step_ms=10.0):
     writer.close()
 
 
+def write_full(log_dir):
+    """A run with advice on everything, of which one was tried, and with an alert."""
+    paid = CHANGE | {"gain": 2.0, "low": 1.9, "high": 2.1}
+    tried = [paid | {"id": "parallel-map"}, paid | {"id": "tune-gc", "gain": 1.1, "low": 1.05}]
+    context = CONTEXT | {
+        "stages": [stage("TensorSlice", 0.1), stage("Map", 8.0), stage("BatchV2", 0.2)],
+        "advice_trials": {
+            "step_ms": 12.0,
+            "ready_ms": 4.0,
+            **dict.fromkeys(("changes", "together"), tried),
+        },
+        "steps_per_execution_trial": {
+            "recommended": 8,
+            "predicted_speedup": 1.4,
+            "low": 1.2,
+            "high": 1.6,
+            "applied": False,
+            "reason": "",
+            "evidence": {
+                "in_graph_ms": 2.0,
+                "per_execution_ms": 1.0,
+                "steps_per_execution": 1,
+                "trials": {"1": 3.0, "8": 2.2},
+            },
+        },
+    }
+    writer = RunWriter(str(log_dir))
+    for step in range(10, 410, 10):
+        parts = {"input_wait": 7.0, "compute": 2.0, "dispatch": 1.0, "callbacks": 2.0}
+        values = {f"perf/{part}_ms": ms for part, ms in parts.items()}
+        owners = {"perf_callbacks/Mine.on_train_batch_end_ms": 2.0}
+        measured = {"perf/step_time_ms": 12.0, "perf/interval_steps": 10.0}
+        writer.scalars(step, values | owners | measured | SENSORS | SHARED, wall_time=float(step))
+    writer.context(400, context)
+    writer.close()
+
+
 NO_CLIPBOARD = "Object.defineProperty(navigator, 'clipboard', { value: undefined })"
 """As a page has it that came over http from another machine."""
 
@@ -74,6 +110,7 @@ def logs(tmp_path_factory):
     logs = tmp_path_factory.mktemp("logs")
     write_all(logs / "before", 12.0)
     write_all(logs / "after")
+    write_full(logs / "full")
     return logs
 
 
@@ -260,6 +297,60 @@ def test_the_verdict_names_what_to_change_first_and_leads_there(page, tensorboar
     link.click()
     page.locator("#run1-advice-1:focus").wait_for()
     assert page.locator("#run1-advice-1 h4").inner_text().startswith(f"1. {link.inner_text()}")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_first_screen_has_the_verdict_what_to_do_and_the_steps(page, tensorboard, theme):
+    page.add_init_script(f"localStorage._tb_global_settings = JSON.stringify({{theme: '{theme}'}})")
+    page.set_viewport_size({"width": 1280, "height": 940})
+    page.goto(tensorboard + "#keras_perf")
+    frame = page.frame_locator("iframe")
+    frame.locator(RUN).select_option("full")
+    frame.locator("h1", has_text="full").wait_for()
+    frame.locator(".timeline-canvas .outlier").first.wait_for()
+    screen = frame.locator("html").evaluate(ON_SCREEN, ["h1", ".verdict", ".timeline-canvas"])
+    assert screen == [True] * 3
+    verdict = frame.locator(".verdict")
+    assert verdict.locator(".name").inner_text() == "input-bound"
+    assert verdict.locator(".because").inner_text().count(".") == 1
+    assert verdict.locator(".because").inner_text().startswith("Training waits for its data: ")
+    told = verdict.inner_text()
+    assert "is shared: other processes have it open" in told
+    assert re.search(r"^step \?\n12 ms$", told, re.MULTILINE)
+    assert re.search(r"predicted with all advice followed\na step [\d.]+ ms, [\d.]+×", told)
+    first = verdict.locator(".first-advice li")
+    assert frame.locator(".advice").count() >= 4
+    assert first.count() == 3
+    ways = [re.search("measured|predicted", text).group() for text in first.all_inner_texts()]
+    assert {*ways} == {"measured", "predicted"}
+    assert frame.locator(".timeline-canvas path[data-part]").count() == 4
+
+
+ON_SCREEN = """(html, what) => what.map(each => {
+  const { top, bottom } = document.querySelector(each).getBoundingClientRect();
+  return top >= 0 && bottom < window.innerHeight;
+})"""
+
+
+def test_parts_have_their_names_where_they_are_drawn(page, tensorboard):
+    page.set_viewport_size({"width": 1200, "height": 900})
+    page.goto(tensorboard + TAB)
+    page.locator(RUN).select_option("full")
+    page.locator("h1", has_text="full").wait_for()
+    names = page.locator(".timeline-canvas .part-name")
+    names.first.wait_for()
+    # Dispatch is too low for its name.
+    assert names.all_text_contents() == ["input wait", "compute", "callbacks"]
+    for name in names.all():
+        box = name.bounding_box()
+        area = page.locator(
+            f"path[data-part={name.text_content().replace(' ', '_')}]"
+        ).bounding_box()
+        for side, size in (("x", "width"), ("y", "height")):
+            assert area[side] <= box[side] + 1
+            assert box[side] + box[size] <= area[side] + area[size] + 1
+    legend = page.locator(".timeline-legend").inner_text().split("\n")
+    assert legend[:5] == ["from below:", "input wait", "compute", "dispatch", "callbacks"]
 
 
 def test_it_is_there_however_tensorboard_was_started(page, logs):
