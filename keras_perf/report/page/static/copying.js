@@ -27,7 +27,7 @@ async function copied(code) {
   }
 }
 
-// A page that came over http from another machine has no clipboard.
+// A page that came unencrypted from another machine has no clipboard.
 function copiedAsSelected(code) {
   const selection = document.getSelection();
   selection.selectAllChildren(code);
