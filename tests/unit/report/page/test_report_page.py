@@ -9,6 +9,7 @@ import tempfile
 from collections import Counter
 from dataclasses import replace
 from html.parser import HTMLParser
+from importlib.resources import files
 from pathlib import Path
 from xml.etree.ElementTree import fromstring
 
@@ -30,6 +31,7 @@ from keras_perf.report.page.style import STYLE
 from keras_perf.report.run_report import run_reports
 from keras_perf.write.run_writer import RunWriter
 
+SHAPES = files("keras_perf") / "report" / "page" / "static" / "timeline_marks.js"
 NASTY = '<script>alert("&amp;")</script>'
 
 CONTEXT = {
@@ -237,8 +239,18 @@ def test_every_button_and_link_has_a_name_and_only_what_is_read_elsewhere_is_hid
     assert hidden <= {"div", "span", "svg"}
 
 
-def test_no_two_causes_look_the_same():
-    assert len(set(CAUSE_MARKS.values())) == len(CAUSE_MARKS) == len(Cause)
+def test_no_two_causes_have_the_same_shape_whatever_their_colours():
+    shapes = [shape for _, shape in CAUSE_MARKS.values()]
+    assert len(set(shapes)) == len(shapes) == len(Cause)
+    drawn = re.findall(r'"(M[^"]+)"', SHAPES.read_text(encoding="utf-8"))
+    assert len(set(drawn)) == len(drawn) >= len(shapes)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("cause", Cause)
+def test_marks_of_outliers_stand_out_from_their_card(theme, cause):
+    colour, _ = CAUSE_MARKS[cause]
+    assert contrast(colour, colours_of(theme)["card"]) >= 3
 
 
 def test_each_rule_for_bars_says_of_which_bars():
@@ -266,9 +278,9 @@ def test_a_run_is_told_from_verdict_to_versions(page):
     )
     assert {"input wait 50%", "compute 50%"} <= set(seen.texts("span"))
     # Beside the verdict, and where all is said of the advice.
-    gains = [each for each in seen.texts("span") if "step 1.82× (1.42–2.34)" in each]
-    assert len(gains) == 2
-    assert re.fullmatch(r"a step 1.82× \(1.\d\d–2.\d\d\) as fast", gains[0])
+    first, second = [each for each in seen.texts("span") if "step 1.82× (1.42–2.34)" in each]
+    assert first == "step 1.82× (1.42–2.34), predicted"
+    assert second.startswith("a step 1.82× (1.42–2.34) as fast")
     assert CAUSES[Cause.CALLBACK] in seen.texts("td")
     assert {"2.21.0", "no", "32", "H200 GPU-1"} <= set(seen.texts("dd"))
 
