@@ -89,6 +89,7 @@ th:first-child { text-align: left; padding-left: 0; }
 table.breakdown tbody tr:last-child > * { font-weight: 650; border-top: 2px solid var(--line); }
 table.runs { font-size: 13.5px; margin-bottom: 18px; }
 table.runs td { white-space: nowrap; }
+table.runs .meant { white-space: normal; }
 table.runs th, table.runs td { padding-inline: 7px; }
 table.runs th:first-child { padding-left: 0; }
 table.runs :is(th, td):nth-child(2) { text-align: left; }
