@@ -1,34 +1,11 @@
-"""How the page looks: light or dark as the reader's system is, or as `data-theme` says."""
+"""How the page looks."""
 
 from __future__ import annotations
 
-from keras_perf.showing.colours import PART_COLOURS
-
-COMMUNICATION = "#8a6fc9"
-"""Of what several workers exchange; elsewhere it lies inside compute."""
-
-_NAMED = {**PART_COLOURS, "communication": COMMUNICATION}
-_COLOURS = "\n".join(f"  --{part}: {colour};" for part, colour in _NAMED.items())
-
-_DARK = """
-    color-scheme: dark;
-    --ground: #101318; --card: #181c23; --ink: #e7eaf0; --quiet: #9aa4b2; --line: #2c323c;
-    --code: #11151b; --good: #5fd3a0; --good-ground: #12311f;
-"""
+from keras_perf.report.page.theme import THEME
 
 STYLE = (
-    f"""
-:root {{
-  color-scheme: light;
-  --ground: #f6f7f9; --card: #ffffff; --ink: #1b1f27; --quiet: #5b6472; --line: #dfe3e9;
-  --code: #f1f3f6; --good: #0b7a4b; --good-ground: #e3f5ec;
-{_COLOURS}
-}}
-@media (prefers-color-scheme: dark) {{
-  :root:not([data-theme="light"]) {{{_DARK}  }}
-}}
-:root[data-theme="dark"] {{{_DARK}}}
-"""
+    THEME
     + """
 * { box-sizing: border-box; }
 body {
@@ -89,7 +66,7 @@ th:first-child { text-align: left; padding-left: 0; }
 table.breakdown tbody tr:last-child > * { font-weight: 650; border-top: 2px solid var(--line); }
 table.runs { font-size: 13.5px; margin-bottom: 18px; }
 table.runs td { white-space: nowrap; }
-table.runs .meant { white-space: normal; }
+:is(table.runs, tbody th) .meant { white-space: normal; }
 table.runs th, table.runs td { padding-inline: 7px; }
 table.runs th:first-child { padding-left: 0; }
 table.runs :is(th, td):nth-child(2) { text-align: left; }
@@ -164,6 +141,7 @@ svg { display: block; overflow: visible; color: var(--ink); }
 figure .keys + .plot { margin-top: 12px; }
 .two { display: flex; flex-wrap: wrap; gap: 20px 32px; align-items: start; }
 .two > * { flex: 1 1 420px; min-width: 0; max-width: 100%; }
+.two td { white-space: nowrap; }
 .two > :first-child { flex-grow: 0; flex-basis: auto; }
 .graph { font-size: 13px; }
 .graph text { fill: currentColor; }
