@@ -2,6 +2,7 @@
 
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -101,7 +102,7 @@ def write_full(log_dir):
     writer.close()
 
 
-NO_CLIPBOARD = "Object.defineProperty(navigator, 'clipboard', { value: undefined })"
+NO_CLIPBOARD = "Object.defineProperty(navigator, 'clipboard', {configurable: true})"
 """As a page has it that came over http from another machine."""
 
 
@@ -351,6 +352,32 @@ def test_parts_have_their_names_where_they_are_drawn(page, tensorboard):
             assert box[side] + box[size] <= area[side] + area[size] + 1
     legend = page.locator(".timeline-legend").inner_text().split("\n")
     assert legend[:5] == ["from below:", "input wait", "compute", "dispatch", "callbacks"]
+
+
+def test_the_tab_shows_what_the_html_report_shows(page, tensorboard, logs):
+    for name in ("full", "before"):
+        [report] = run_reports([logs / name])
+        path = logs / "one.html"
+        path.write_text(page_html([replace(report, name=name)]), encoding="utf-8")
+        page.goto(path.as_uri())
+        page.locator(".timeline-canvas svg").wait_for()
+        in_file = page.locator("main").evaluate(SHOWN)
+        page.goto(tensorboard + TAB)
+        page.locator(RUN).select_option(name)
+        page.locator("h1", has_text=name).wait_for()
+        page.locator(".timeline-canvas svg").wait_for()
+        assert page.locator("main").evaluate(SHOWN) == in_file
+
+
+SHOWN = """main => {
+  const told = (node) => node.nodeType === 3 ? node.data : [
+    node.localName, ...[...node.attributes].map(({ name, value }) => `${name}=${value}`).sort(),
+    ...(node.matches(".timeline") ? [] : [...node.childNodes].map(told)),
+  ];
+  main.querySelectorAll(".copy").forEach(button => button.remove());
+  return told(main);
+}"""
+"""All that the server made of a page; what the browser adds to it is left out."""
 
 
 def test_it_is_there_however_tensorboard_was_started(page, logs):

@@ -2,13 +2,13 @@
 
 import { svg } from "./elements.js";
 
-const LETTER_PX = 6.4, HEIGHT_PX = 15;
+const LETTER_PX = 7.6, BESIDE_PX = 6, HEIGHT_PX = 16; // Of a wide font.
 
 // Where a name fits nowhere, its part is named by the legend and where one points only.
 export function namesIn({ columns, names }, layers, scale) {
   return layers.flatMap((layer) => {
     const name = names[layer.part];
-    const place = roomiest(columns, layer, scale, name.length * LETTER_PX);
+    const place = roomiest(columns, layer, scale, name.length * LETTER_PX + BESIDE_PX);
     return place ? [svg("text", { x: place.x, y: place.y + 4, class: "part-name" }, name)] : [];
   });
 }
