@@ -83,10 +83,10 @@ def test_one_run_is_compared_with_another_and_all_are_sorted(opened):
     before.wait_for(state="hidden")
     head = page.get_by_role("columnheader", name="step ms")
     shown = page.locator("table.runs tbody th")
-    head.get_by_role("button", name="step ms").click()
+    head.get_by_role("button", name="step ms", exact=True).click()
     assert head.get_attribute("aria-sort") == "ascending"
     assert shown.last.inner_text().endswith("slow")
-    head.get_by_role("button", name="step ms").click()
+    head.get_by_role("button", name="step ms", exact=True).click()
     assert head.get_attribute("aria-sort") == "descending"
     assert shown.first.inner_text().endswith("slow")
     shown.first.get_by_role("link").click()
@@ -100,7 +100,7 @@ def test_sorting_and_focus_stay_while_the_table_is_made_anew(page, tmp_path):
         page.goto(address + TAB)
         page.locator(RUN).select_option(label="all runs")
         head = page.get_by_role("columnheader", name="step ms")
-        button = head.get_by_role("button", name="step ms")
+        button = head.get_by_role("button", name="step ms", exact=True)
         button.focus()
         for key, order in (("Enter", "ascending"), ("Space", "descending")):
             page.keyboard.press(key)

@@ -18,7 +18,7 @@ function roomiest({ begin, end }, { below, above }, { x, y, left, right }, width
   let best = null, height = HEIGHT_PX;
   begin.forEach((step, first) => {
     const from = Math.max(x(step), left);
-    let low = Infinity, high = -Infinity, place = first;
+    let low = y(below[first]), high = y(above[first]), place = first;
     for (; place < begin.length && x(end[place]) > left; place += 1) {
       if (place > first && begin[place] > end[place - 1]) return;
       low = Math.min(low, y(below[place]));
