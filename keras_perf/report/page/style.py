@@ -42,9 +42,7 @@ dl.figures .predicted dd { color: var(--quiet); font-size: 13px; font-weight: 40
 .no-advice { margin: 12px 0 0; padding-top: 8px; border-top: 1px solid var(--line); }
 .first-advice li { padding: 2px 0; }
 .first-advice a { font-weight: 600; text-underline-offset: 3px; }
-.first-advice .gain {
-  display: inline-block; margin-left: 12px; font-size: 13.5px; white-space: nowrap;
-}
+.first-advice .gain { display: inline-block; margin-left: 12px; font-size: 13.5px; }
 dl.facts { display: grid; grid-template-columns: repeat(auto-fill, minmax(150px, 1fr)); gap: 12px; }
 dl.facts dd { margin: 0; overflow-wrap: anywhere; }
 dd, td { font-variant-numeric: tabular-nums; }
@@ -203,10 +201,11 @@ details[open] summary { margin-bottom: 12px; }
   dl.figures .predicted { grid-column: 1 / -1; }
   .advice pre:has(.copy) { padding-top: 42px; }
   .gain { flex: 0 1 auto; border-radius: 12px; }
+  .first-advice .gain { margin-left: 0; }
   span.bars { min-width: 80px; }
   .keys, .lane-head { margin-left: 0; }
   .plot { grid-template-columns: 34px minmax(0, 1fr); }
-  table:not(.words) :is(td, thead th):not(:first-child) { white-space: nowrap; }
+  table:not(.words, .settings) :is(td, thead th):not(:first-child) { white-space: nowrap; }
   table.events :is(td, thead th):nth-child(4) { min-width: 230px; white-space: normal; }
   table tbody th { min-width: 136px; overflow-wrap: anywhere; }
   th, td { padding-inline: 5px; }
