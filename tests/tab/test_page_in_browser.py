@@ -50,7 +50,7 @@ CONTEXT = {
         "changes": [CHANGE | {"id": id_} for id_ in ("cache", "private-threadpool")],
     },
 }
-SHARED = {"gpu/0/other_processes": 1.0}
+SHARED = {"gpu/0/other_processes": 1.0, "gpu/0/energy_per_step_j": 3.2}
 SENSORS = {"host/cpu_pct": 50.0, "gpu/0/utilization_pct": 80.0, "gpu/0/power_w": 300.0}
 
 
@@ -352,6 +352,20 @@ def test_parts_have_their_names_where_they_are_drawn(page, tensorboard):
             assert box[side] + box[size] <= area[side] + area[size] + 1
     legend = page.locator(".timeline-legend").inner_text().split("\n")
     assert legend[:5] == ["from below:", "input wait", "compute", "dispatch", "callbacks"]
+
+
+def test_runs_are_sorted_by_energy_and_what_is_unknown_comes_last(page, tensorboard):
+    page.goto(tensorboard + TAB)
+    page.locator(RUN).select_option(label="all runs")
+    by_energy = page.get_by_role("button", name="J/example", exact=True)
+    by_energy.focus()
+    for order in ("ascending", "descending"):
+        page.keyboard.press("Space")
+        page.locator(f"th[aria-sort={order}]", has=by_energy).wait_for()
+        cells = page.locator("table.runs tbody td:nth-child(12)").all_inner_texts()
+        assert cells == ["0.1", "–", "–"]
+    page.get_by_role("button", name="What J/example means").click()
+    page.get_by_text("The same for each training example.").wait_for()
 
 
 def test_the_tab_shows_what_the_html_report_shows(page, tensorboard, logs):
