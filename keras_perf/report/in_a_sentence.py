@@ -14,7 +14,7 @@ _PARTS = {**PARTS_OF, "input-bound": ("input_wait",), "compute-bound": ("compute
 _MEANS = {
     "input-bound": "training waits for its data",
     "callback-bound": "callbacks hold training up",
-    "dispatch-bound": "steps are too short for what it costs to start each",
+    "dispatch-bound": "starting each step takes time that can be saved",
     "compile-bound": "training stops to compile again and again",
     "eager-bound": "Python runs the operations one by one",
     "communication-bound": "exchanging gradients holds the workers up",
@@ -23,6 +23,9 @@ _MEANS = {
 """What a verdict is, for those who read the word for the first time."""
 
 _SENTENCE = re.compile(r".+?\.(?=\s+[A-Z]|$)", re.DOTALL)
+
+_SUBJECT = re.compile(r"^[^:.]+: (?=\S+ m?s of each step)")
+"""What takes the time, where the sentence begins with it; the meaning says it already."""
 
 MOST_OF_IT = 0.5
 """The wait is told where it is this share at least of what a ready batch saves."""
@@ -46,7 +49,7 @@ def in_a_sentence(diagnosis: Diagnosis) -> str:
         return _begun(diagnosis.explanation)
     why = in_short(diagnosis)
     if why == diagnosis.explanation:
-        why = _waited(diagnosis) or _first_sentence(why)
+        why = _waited(diagnosis) or _SUBJECT.sub("", _first_sentence(why))
     return f"{_begun(means)}: {why.rstrip('.')}."
 
 

@@ -187,7 +187,9 @@ div.meaning p:last-child { margin: 0; }
   color: inherit; background: var(--code); border: 1px solid var(--line); border-radius: 6px;
   cursor: pointer;
 }
-.advice pre { position: relative; }
+.advice pre { position: relative; overflow: visible; }
+.advice pre:has(.copy) { padding-right: 92px; }
+.advice code { display: block; overflow-x: auto; }
 ul { margin: 0; padding-left: 20px; }
 .quiet { color: var(--quiet); font-size: 13.5px; }
 summary { cursor: pointer; font-weight: 600; }
@@ -199,7 +201,7 @@ details[open] summary { margin-bottom: 12px; }
   dl.figures { display: grid; grid-template-columns: 1fr 1fr; gap: 12px 16px; }
   dl.figures .meant { white-space: normal; }
   dl.figures .predicted { grid-column: 1 / -1; }
-  .advice pre:has(.copy) { padding-top: 42px; }
+  .advice pre:has(.copy) { padding: 42px 14px 12px; }
   .gain { flex: 0 1 auto; border-radius: 12px; }
   .first-advice .gain { margin-left: 0; }
   span.bars { min-width: 80px; }

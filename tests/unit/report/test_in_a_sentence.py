@@ -35,6 +35,16 @@ def told(*arguments, **named):
             {"compute": 5.0, "compile": 5.0},
             "Training stops to compile again and again: compile takes 50% of a step of 10 ms.",
         ),
+        (
+            {"compute": 1.0, "dispatch": 3.0, "other_host": 1.0},
+            "Starting each step takes time that can be saved: dispatch and other host work take "
+            "80% of a step of 5 ms.",
+        ),
+        (
+            {"compute": 10.0, "context": {"run_eagerly": True}},
+            "Python runs the operations one by one: 10 ms of each step; compiled, training would "
+            "be 1.05× as fast.",
+        ),
     ],
 )
 def test_it_says_what_the_verdict_means_and_the_share_behind_it(parts, sentence):
