@@ -13,8 +13,6 @@ from keras_perf.read.fits import fits_of
 from keras_perf.report.page.page import page_html
 from keras_perf.report.run_report import run_reports
 
-pytestmark = pytest.mark.xdist_group("runs of two workers")
-
 needs_gap_times = pytest.mark.skipif(
     not hasattr(tf.data.experimental, "get_model_proto"),
     reason="this TensorFlow does not tell tf.data's gap times",
