@@ -38,7 +38,8 @@ class Scenario:
         at_a_time: so many of the waits go on at a time.
         in_turn: nothing is prepared while a step computes, so all of the wait is seen.
         needs_cores: `top` would buy nothing, and is not advised, where others use all of them.
-        told_on_idle_cores: where others use all of them, it may seem a slow model.
+        told_on_idle_cores: it lies in `compute` too, and where others use all cores, it may seem
+            a slow model.
         never: ids that would be wrong.
         traced: the prediction rests on a trace, so one is taken, of eight steps.
     """

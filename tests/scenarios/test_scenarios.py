@@ -61,16 +61,16 @@ def complaint(scenario, log_dir):
     advised = [advice.id for advice in found.recommendations]
     wrong = []
     crowded = scenario.needs_cores and not has_spare_cores(found)
-    # Else it may be inconclusive, and the part that of a slow model.
-    sure = not (crowded and scenario.told_on_idle_cores)
-    if found.verdict not in (*scenario.verdicts, *(() if sure else ("inconclusive",))):
+    # Where the verdict cannot be told, that has to be said.
+    unsure = ("inconclusive",) if crowded and scenario.told_on_idle_cores else ()
+    if found.verdict not in (*scenario.verdicts, *unsure):
         wrong.append(f"the verdict is {found.verdict}")
     right = [] if scenario.top is None else [scenario.top]
     if advised[:1] != right and not (crowded and not advised):
         wrong.append(f"the first advice is {advised[:1]}")
     if set(advised) & set(scenario.never):
         wrong.append(f"among the advice is one of {scenario.never}")
-    wrong += misplaced(scenario, found, sure)
+    wrong += misplaced(scenario, found)
     return f"{', '.join(wrong)}:\n{found}" if wrong else ""
 
 
@@ -79,20 +79,21 @@ def has_spare_cores(found):
     return found.summary.sensors.get("host/cpu_pct", 100.0) <= IDLE_PCT
 
 
-def misplaced(scenario, found, sure):
-    """What was injected, and is not found where it was put, which it need not be unless `sure`."""
+def misplaced(scenario, found):
+    """What was injected, and is not found where it was put, or more than that."""
     if scenario.part is None:
         return []
     measured = {**found.summary.parts, "step": found.summary.step_ms, **found.summary.outside}
     parts = dict.fromkeys(PARTS, 0.0) | measured
     wrong = []
-    if scenario.part in PARTS and not scenario.by_the_clock and sure:
+    elsewhere = scenario.told_on_idle_cores
+    if scenario.part in PARTS and not scenario.by_the_clock and not elsewhere:
         # Beside long computation a callback or compiling is only the largest of the rest.
         rivals = [part for part in PARTS if part != "compute" or scenario.part == "input_wait"]
         largest = max({*rivals, scenario.part}, key=lambda part: parts[part])
         wrong += [f"the largest part is {largest}"] if largest != scenario.part else []
     least, most = bounds(scenario, parts)
-    if not (least if sure else 0.0) <= parts[scenario.part] <= most:
+    if not (0.0 if elsewhere else least) <= parts[scenario.part] <= most:
         wrong.append(f"{scenario.part} is not between {least:.2f} and {most:.2f} ms")
     return wrong
 
