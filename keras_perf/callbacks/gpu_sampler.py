@@ -26,8 +26,8 @@ class GPUUtilizationSampler(ObservingCallback):
     Logs time-weighted means of each interval's training time as `gpu/<i>/*` (NVML, on Hopper
     and newer also GPM) and `host/*` (psutil), with extremes, validation and energy beside them,
     and what TensorFlow has allocated on each GPU;
-    `<i>` is TensorFlow's number of the GPU. On a machine without an NVIDIA driver it says so in
-    one line and logs the host only.
+    `<i>` is TensorFlow's number of the GPU. On a machine without an NVIDIA GPU it logs the host
+    only; where there is one that cannot be read, one line says why.
 
     Arguments:
         log_dir: the directory that TensorBoard is started on; str or os.PathLike.
@@ -70,7 +70,7 @@ class GPUUtilizationSampler(ObservingCallback):
         recording = observation.recording
         seen = recording.ask("tensorflow_gpus", observation.backend.gpus)
         with uninterrupted(PATIENCE_S):
-            self._watch = GpuWatch(self.interval_s, logger.warning, seen)
+            self._watch = GpuWatch(self.interval_s, logger.warning, seen, absent=logger.info)
         recording.facts = replace(recording.facts, gpu=self._watch.facts)
         recording.not_known |= self._watch.not_known
 

@@ -45,7 +45,11 @@ class GpuSampling:
         with ExitStack() as opened:
             opened.callback(self._writer.close)
             self._watch = GpuWatch(
-                interval_s, logger.warning, phase=Phase.TRAINING, after_sample=self._write_if_due
+                interval_s,
+                logger.warning,
+                absent=logger.warning,
+                phase=Phase.TRAINING,
+                after_sample=self._write_if_due,
             )
             opened.pop_all()
         self._due = time.monotonic() + POINT_EVERY_S
