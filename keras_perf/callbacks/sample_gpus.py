@@ -121,7 +121,7 @@ def sample_gpus(
     Raises:
         TypeError, ValueError, OSError: a wrong argument, or `log_dir` cannot be written.
 
-    What it cannot see: which of these GPUs a framework was told to leave alone.
+    What it cannot see: which of these GPUs a framework leaves alone.
 
     >>> import keras_perf as kp
     >>> with kp.sample_gpus("logs/loop") as gpus:

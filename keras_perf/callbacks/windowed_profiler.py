@@ -43,9 +43,9 @@ class WindowedProfiler(ObservingCallback, Director):
         wait_steps: steps at the start of each cycle in which nothing happens.
         warmup_steps: steps to let pass after those: tracing, compiling, autotuning.
         active_steps: steps to capture, at least 1. A window whose trace would be larger than
-            about 64 MiB is shortened, and that is said.
+            about 64 MiB is shortened, with a warning.
         repeat: number of cycles; 0 for no end.
-        every_s: beside the schedule, a window each time that so many seconds have passed.
+        every_s: seconds between windows that come beside the schedule.
         on_slow_step: a factor above 1: beside the schedule, a window when the median step has
             become slower by it, or a single one took far longer than usual.
         max_captures: how often, at most, `on_slow_step` may start a window in a `fit`.

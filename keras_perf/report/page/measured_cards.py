@@ -99,8 +99,8 @@ def efficiency_card(report: RunReport) -> Element | None:
     """FLOPs and their share of the peak, memory traffic, energy and prices."""
     rows = efficiency_rows(report.diagnosis.efficiency)
     caption = (
-        "Multiplications as the graph of a step has them, by the mean time of a step. Energy is "
-        "that of the sampled GPUs alone."
+        "Multiplications as the graph of a step has them, by the mean time of a step. Energy "
+        "counts the sampled GPUs alone."
     )
     return card(EFFICIENCY, table([*HEADER], [[*row] for row in rows], caption)) if rows else None
 
