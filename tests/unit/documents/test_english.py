@@ -34,9 +34,9 @@ def spoken(tree: ast.Module) -> Iterator[str]:
     """String literals that may reach a user: no docstrings."""
     told_apart = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if id(node) not in told_apart:
-                yield node.value
+        is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if is_text and id(node) not in told_apart:
+            yield node.value
 
 
 def test_what_the_program_says_names_them_too():
