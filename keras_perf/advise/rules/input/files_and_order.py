@@ -9,8 +9,9 @@ from keras_perf.advise.python_threads import about_python, useful_threads
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import has_stage, lets_overtake
 from keras_perf.advise.rules.rule import rule
-from keras_perf.advise.situation import UNSEEN_INSIDE, Situation, stalled
+from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import MOSTLY_WAITING, StepModel
+from keras_perf.advise.step.step_parts import UNSEEN_INSIDE, stalled
 from keras_perf.records.figures import in_ms
 from keras_perf.records.run.input.pipeline import Stage
 
