@@ -16,7 +16,7 @@ from keras_perf.records.phase import Phase
 from keras_perf.records.run.run_facts import GpuFacts, RunFacts
 
 
-class GpuWatch:
+class GpuHostSampler:
     """Samples until `stop`; without a GPU the host only.
 
     Arguments:

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 import keras_perf as kp
 from keras_perf.backends import on_tensorflow
-from keras_perf.observers import gpu_and_host as gpu_watch
+from keras_perf.observers import gpu_and_host
 from keras_perf.observers.nvml.cuda_order import Seen
 from keras_perf.observers.sensors.sensor import AbsentError, SensorError
 
@@ -57,7 +57,7 @@ class ScriptedGpu:
 @pytest.fixture
 def scripted(monkeypatch):
     kind = type("Scripted", (ScriptedGpu,), {})
-    monkeypatch.setattr(gpu_watch, "NvmlReader", kind)
+    monkeypatch.setattr(gpu_and_host, "NvmlReader", kind)
     return kind
 
 
@@ -91,7 +91,7 @@ def test_on_a_machine_without_a_gpu_the_host_is_sampled_without_a_warning(
     def no_driver(warn, seen):
         raise AbsentError("no NVIDIA driver is visible to this process")
 
-    monkeypatch.setattr(gpu_watch, "NvmlReader", no_driver)
+    monkeypatch.setattr(gpu_and_host, "NvmlReader", no_driver)
     assert "host/cpu_pct" in set(fit(tmp_path)["tag"])
     assert said() == []
 

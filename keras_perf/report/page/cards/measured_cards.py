@@ -105,7 +105,7 @@ def efficiency_card(report: RunReport) -> Element | None:
     return card(EFFICIENCY, table([*HEADER], [[*row] for row in rows], caption)) if rows else None
 
 
-def events_card(report: RunReport) -> Element | None:
+def outliers_card(report: RunReport) -> Element | None:
     """The worst steps and pauses."""
     if not report.events:
         return None

@@ -6,8 +6,8 @@ import warnings
 
 import pytest
 
-from keras_perf.observers import gpu_and_host as gpu_watch
-from keras_perf.observers.gpu_and_host import GpuWatch, energy
+from keras_perf.observers import gpu_and_host
+from keras_perf.observers.gpu_and_host import GpuHostSampler, energy
 from keras_perf.observers.nvml.cuda_order import Seen
 from keras_perf.observers.sensors.sensor import AbsentError, SensorError
 from keras_perf.records.run.run_facts import GpuFacts
@@ -66,11 +66,11 @@ class Gpus:
         pass
 
 
-def watched(monkeypatch, reader, seen=None, absent=print) -> tuple[GpuWatch, list[str]]:
+def watched(monkeypatch, reader, seen=None, absent=print) -> tuple[GpuHostSampler, list[str]]:
     """Not longer than it takes to look at it."""
-    monkeypatch.setattr(gpu_watch, "NvmlReader", reader)
+    monkeypatch.setattr(gpu_and_host, "NvmlReader", reader)
     said: list[str] = []
-    watch = GpuWatch(10.0, said.append, seen, absent=absent)
+    watch = GpuHostSampler(10.0, said.append, seen, absent=absent)
     watch.stop()
     return watch, said
 
