@@ -162,58 +162,6 @@ def follow_up(found: Found) -> str:
     return f"{tables({'sums': titles}, found)}\n\n{told}"
 
 
-def in_five(every: dict[str, Found]) -> str:
-    """What one wants to know first."""
-    sums = every["follow_up"]["tables"]["sums"]
-
-    def total(*keys: str) -> str:
-        return " of ".join(str(sum(each[key] for each in sums)) for key in keys)
-
-    [errors] = every["split"]["tables"]["errors"]
-    added = of(every["hot_path"]["tables"]["cpu_time"], variant=ALL_FOUR)["added_us"]
-    rows = [
-        (
-            "right verdicts, programs with a known bottleneck and Keras's published examples",
-            total("right_verdicts", "programs"),
-            "follow_up",
-        ),
-        (
-            f"measured gains inside the predicted interval (it states 80%; aim: {AIM_INSIDE_PCT}%)",
-            total("inside_interval", "gains"),
-            "follow_up",
-        ),
-        (
-            "error of the split for injected sleeps of 0 to 40 ms",
-            f"{errors['median_ms']:.2f} ms median, {errors['largest_ms']:.2f} ms at most",
-            "split",
-        ),
-        (
-            f"CPU time that all four callbacks add to an execution (aim: {AIM_ADDED_US:.0f} µs)",
-            f"{added:.0f} µs",
-            "hot_path",
-        ),
-        (
-            "one core's time for sampling a GPU five times a second, on a stand-in for the driver",
-            f"{core_pct(every['gpu_sampler']):.2f}%",
-            "gpu_sampler",
-        ),
-    ]
-    lines = [f"| {what} | {figure} | `{every[name]['command']}` |" for what, figure, name in rows]
-    table = "\n".join(["| what | figure | measured by |", "|---|---|---|", *lines])
-    return f"{table}\n\n{_as_wall_time(every['overhead'])}"
-
-
-def _as_wall_time(overhead: Found) -> str:
-    """What all four callbacks add where their threads share the cores with the training."""
-    added = of(overhead["tables"]["added"], variant=ALL_FOUR)
-    aim = f"they add at most {AIM_ADDED_US:.0f} µs of wall time to a step, all threads counted"
-    figure = (
-        f"{added['added_us']:.0f} µs (quartiles {added['lower_quartile_us']:.0f} to "
-        f"{added['upper_quartile_us']:.0f}), by `{overhead['command']}`"
-    )
-    return reached(aim, figure, added["added_us"] <= AIM_ADDED_US)
-
-
 BLOCKS: dict[str, Callable[[Found], str]] = {
     "overhead": overhead,
     "hot_path": hot_path,

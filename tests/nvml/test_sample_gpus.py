@@ -128,12 +128,12 @@ def test_figures_are_not_written_before_everything_has_started(nvml, tmp_path, s
     nvml.add("GPU-1")
     monkeypatch.setattr(sampling, "POINT_EVERY_S", 0.0)
 
-    class Slow(sampling.GpuWatch):
+    class Slow(sampling.GpuHostSampler):
         def __init__(self, *arguments, **options) -> None:
             super().__init__(*arguments, **options)
             time.sleep(0.05)
 
-    monkeypatch.setattr(sampling, "GpuWatch", Slow)
+    monkeypatch.setattr(sampling, "GpuHostSampler", Slow)
     with kp.sample_gpus(tmp_path, interval_s=0.001):
         time.sleep(0.05)
     assert said() == []
