@@ -20,9 +20,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 NO_SHRINKING = [phase for phase in Phase if phase not in (Phase.shrink, Phase.explain)]
 """A failing example is shown as it was drawn: to make it smaller may take minutes."""
 
-settings.register_profile(
-    "same", deadline=None, derandomize=True, phases=NO_SHRINKING, max_examples=50
-)
+settings.register_profile("same", deadline=None, derandomize=True, phases=NO_SHRINKING)
 settings.register_profile("others", deadline=None, phases=NO_SHRINKING)
 settings.load_profile("same")
 

@@ -87,7 +87,8 @@ def misplaced(scenario, found):
     parts = dict.fromkeys(PARTS, 0.0) | measured
     wrong = []
     elsewhere = scenario.told_on_idle_cores
-    if scenario.part in PARTS and not scenario.by_the_clock and not elsewhere:
+    set_by_us = scenario.by_the_clock and scenario.injected_ms
+    if scenario.part in PARTS and not set_by_us and not elsewhere:
         # Beside long computation a callback or compiling is only the largest of the rest.
         rivals = [part for part in PARTS if part != "compute" or scenario.part == "input_wait"]
         largest = max({*rivals, scenario.part}, key=lambda part: parts[part])
