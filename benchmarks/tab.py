@@ -3,9 +3,9 @@
     python benchmarks/tab.py [--scalars 1000000] [--runs 50] [--repeats 3]
 
 What: in TensorBoard, with chromium, on a run of a million scalars: from the address to the drawn
-timeline, from a key that zooms to the timeline and the machine's lanes of these steps, and, once the
-browser has heard that the run has grown, from its question to the drawn page. Then fifty runs that hold
-a million scalars together: from the choice to their table, the first time and the second.
+timeline; from a key that zooms to the timeline and the machine's lanes of these steps; and, once
+the browser has heard that the run has grown, from its question to the drawn page. Then fifty runs
+that hold a million scalars together: from the choice to their table, the first time and the next.
 
 How: TensorBoard is started anew for each repeat, so nothing was read before; the event files have
 just been written and lie in the page cache. Wall time of browser and server together, which share
@@ -28,8 +28,8 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "tab"))
 
-from browsing import RUN, TAB, chromium_of, tensorboard_on  # noqa: E402
-from many_scalars import SCALARS, STEPS, event_file, write_intervals  # noqa: E402
+from browsing import RUN, TAB, chromium_of, tensorboard_on
+from many_scalars import SCALARS, STEPS, event_file, write_intervals
 
 WINDOW = {"width": 1280, "height": 1000}
 WAIT_MS = 120_000
