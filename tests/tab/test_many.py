@@ -8,7 +8,7 @@ from browsing import RUN, TAB, tensorboard_on
 from many_scalars import SCALARS, STEPS, event_file, write_intervals
 
 from keras_perf.read import file_content
-from keras_perf.report.page import lane_plot
+from keras_perf.report.page.plots import lane_plot
 from keras_perf.tab import shown_runs
 
 pytestmark = pytest.mark.xdist_group("a browser")
