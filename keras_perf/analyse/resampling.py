@@ -51,9 +51,10 @@ def _times_drawn(count: int, seed: int) -> NDArray[np.uint16]:
     A long run that grows keeps its number of blocks; no block is drawn more than `MOST_BLOCKS`
     times.
     """
-    random = np.random.default_rng(seed)
-    times = [np.bincount(random.integers(0, count, count), minlength=count) for _ in range(DRAWS)]
-    return np.stack(times).astype(np.uint16)
+    drawn = np.random.default_rng(seed).integers(0, count, (DRAWS, count))
+    drawn += count * np.arange(DRAWS)[:, None]
+    times = np.bincount(drawn.ravel(), minlength=drawn.size)
+    return times.reshape(drawn.shape).astype(np.uint16)
 
 
 def bounds_of(draws: Figures) -> Bounds:
