@@ -3,12 +3,13 @@
 import shutil
 
 import pytest
+import tensorboard
 from browsing import LOOKS_AGAIN_MS, tensorboard_on
 from built_trace import BuiltPlane, marker, runs, wait
 from built_trace import write as write_trace
 from hand_built import stage
 from playwright.sync_api import expect
-from test_steps import CONTEXT, TRACED, capture, outlier, write_run
+from test_steps import CONTEXT, GONE, TRACED, capture, outlier, write_run
 
 from keras_perf import diagnose
 from keras_perf.records.run_names import RUN
@@ -34,18 +35,23 @@ def five_steps():
 
 @pytest.fixture
 def traced(tmp_path, monkeypatch):
-    """A log directory with a run whose outlier was captured, and the trace."""
+    """A log directory with a run whose outlier was captured, its trace, and a newer one."""
     monkeypatch.setitem(CONTEXT, "events", [outlier(7_705, 900.0)])
     monkeypatch.setitem(CONTEXT, "captures", [capture(7_700, TRACED)])
     logs = tmp_path / "logs"
     write_run(logs / "a", intervals=1_000, long_at=(771,))
-    folder = logs / "a" / RUN / "plugins" / "profile" / TRACED
-    folder.mkdir(parents=True)
     built = write_trace(tmp_path / "built", five_steps())
-    shutil.move(built, folder / built.name)
+    for name in (TRACED, GONE):
+        folder = logs / "a" / RUN / "plugins" / "profile" / name
+        folder.mkdir(parents=True)
+        shutil.copy(built, folder)
     return logs
 
 
+@pytest.mark.skipif(
+    tuple(map(int, tensorboard.version.VERSION.split(".")[:2])) < (2, 17),
+    reason="TensorBoard 2.16 drops from its address which trace is asked for",
+)
 def test_a_click_on_an_outlier_shows_its_trace_in_the_profile_tab(page, traced):
     page.set_viewport_size({"width": 1200, "height": 1000})
     with tensorboard_on(traced, tensorflow=False) as address:
@@ -58,7 +64,7 @@ def test_a_click_on_an_outlier_shows_its_trace_in_the_profile_tab(page, traced):
         with page.context.expect_page() as opened:
             page.mouse.click(mark["x"] + mark["width"] / 2, mark["y"] + mark["height"] / 2)
         profile = opened.value.frame_locator("iframe")
-        profile.get_by_text("Sessions (1)").wait_for()
+        profile.get_by_text("Sessions (2)").wait_for()
         profile.get_by_text(f"a/{RUN}/{TRACED}").wait_for()
         profile.get_by_text("Trace Viewer", exact=True).wait_for()
         viewer = profile.frame_locator("iframe")
