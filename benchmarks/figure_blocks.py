@@ -12,6 +12,7 @@ AIM_ADDED_US = 20.0
 AIM_SAMPLER_PCT = 0.5
 AIM_INSIDE_PCT = 90
 AIM_CLOSE_PCT = 95
+AIM_SCREENS_S = {"first screen": 2.0, "next screen": 0.5}
 DEFAULT_RATE = 5
 
 
@@ -130,6 +131,17 @@ def trace(found: Found) -> str:
     return "\n\n".join([tables({"capture": capture}, found), read, read_in, exact])
 
 
+def tab(found: Found) -> str:
+    """Seconds until something is seen."""
+    rows = found["tables"]["waits"]
+    titles = {"what": "what", "s": "s, median", "most_s": "s, longest", "repeats": "repeats"}
+    told = [tables({"waits": titles}, found)]
+    for screen, aim in AIM_SCREENS_S.items():
+        longest = max(row["s"] for row in rows if row["aim"] == screen)
+        told.append(reached(f"a {screen} within {aim:g} s", f"{longest:.2f} s", longest <= aim))
+    return "\n\n".join(told)
+
+
 def tried(found: Found) -> str:
     """How near trials are to `fit`."""
     [sums] = found["tables"]["sums"]
@@ -168,6 +180,7 @@ BLOCKS: dict[str, Callable[[Found], str]] = {
     "split": split,
     "gpu_sampler": gpu_sampler,
     "scalars": partial(as_it_is, "values"),
+    "tab": tab,
     "trace": trace,
     "steps_per_execution": partial(as_it_is, "models"),
     "loops": loops,
