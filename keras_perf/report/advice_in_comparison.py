@@ -5,12 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.advise.rules.all_rules import FOLLOWED
-from keras_perf.advise.rules.followed import works_less
+from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.report.diagnosis import Diagnosis
-
-NO_LONGER_GIVEN = ("stable-shapes", "rarer-validation", "call-the-model")
-"""Where settings do not show that it was followed, that it is no longer given does."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +48,13 @@ def _later(advice: Recommendation, after: Diagnosis) -> AdviceTaken:
 
 
 def _is_taken(advice: Recommendation, given: list[Recommendation], after: Diagnosis) -> bool | None:
-    if advice.id in FOLLOWED:
-        shown = FOLLOWED[advice.id](after.summary.facts, advice)
-        if shown is not None or advice.id not in NO_LONGER_GIVEN:
+    known = known_of(advice.id)
+    if known.followed is not None:
+        shown = known.followed(after.summary.facts, advice)
+        if shown is not None or not known.else_gone:
             return shown
-    if advice.id == "amortize-callback":
-        return works_less(after.summary, advice)
+    if known.takes_less is not None:
+        return known.takes_less(after.summary, advice)
     if not after.summary.steps or after.verdict == "inconclusive":
         return None
     advised = advice.evidence.get("advised")

@@ -32,7 +32,12 @@ FEW_LENGTHS = 4
 each. At best nothing compiles, which is training without XLA."""
 
 
-@rule("stable-shapes", followed=has_stable_shapes)
+@rule(
+    "stable-shapes",
+    tried_title="Give the train function batches of few lengths",
+    followed=has_stable_shapes,
+    else_gone=True,
+)
 def stable_shapes(situation: Situation) -> Recommendation | None:
     """The train function is traced again and again."""
     spent = situation.model.rest.get("compile", 0.0)
@@ -147,7 +152,12 @@ def _compilation_ms(summary: Summary) -> float | None:
     return sum(total.total_ms for total in totals) / count if count else None
 
 
-@rule("disable-run-eagerly", followed=runs_in_a_graph, in_a_loop=not_eagerly)
+@rule(
+    "disable-run-eagerly",
+    tried_title="Compile the train step",
+    followed=runs_in_a_graph,
+    in_a_loop=not_eagerly,
+)
 def disable_run_eagerly(situation: Situation) -> Recommendation | None:
     """Every operation is run from Python."""
     if not situation.facts.settings.run_eagerly:

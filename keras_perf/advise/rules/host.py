@@ -7,6 +7,7 @@ import math
 from keras_perf.advise.as_written import at
 from keras_perf.advise.code_names import identifier
 from keras_perf.advise.recommendation import Recommendation, predicted
+from keras_perf.advise.rules.followed import works_less
 from keras_perf.advise.rules.in_a_loop import rarer_work
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
@@ -35,7 +36,13 @@ FREQUENCY_ARGUMENTS = {
 """Keras's own callbacks that can be told how often."""
 
 
-@rule("amortize-callback", in_a_loop=rarer_work)
+@rule(
+    "amortize-callback",
+    on="callbacks",
+    leaves="other callbacks, and what it does less often, stay",
+    in_a_loop=rarer_work,
+    takes_less=works_less,
+)
 def amortize_callback(situation: Situation) -> Recommendation | None:
     """A callback's batch hook takes a noticeable part of every step."""
     owners = {name: ms for name, ms in situation.summary.owners.items() if name != COLLECTOR}

@@ -18,7 +18,13 @@ MOSTLY = 0.5
 """Share of a call that lies outside of the predict function."""
 
 
-@rule("call-the-model", followed=calls_the_model)
+@rule(
+    "call-the-model",
+    on="callbacks",
+    leaves="the model's own work, and other callbacks, stay",
+    followed=calls_the_model,
+    else_gone=True,
+)
 def call_the_model(situation: Situation) -> Recommendation | None:
     """`predict` in a hook makes an input pipeline for every call, for a batch or two."""
     found = situation.facts.predicts

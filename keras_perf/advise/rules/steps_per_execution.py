@@ -20,7 +20,14 @@ IN_GRAPH_OFF, SOONER_MS = 0.15, 0.3
 trials' short ones told, and up to so many milliseconds less."""
 
 
-@rule("raise-steps-per-execution", followed=runs_more_steps, in_a_loop=steps_per_call)
+@rule(
+    "raise-steps-per-execution",
+    on="dispatch",
+    leaves="it is shared by more steps, not gone",
+    tried_title="Run several steps per execution",
+    followed=runs_more_steps,
+    in_a_loop=steps_per_call,
+)
 def raise_steps_per_execution(situation: Situation) -> Recommendation | None:
     """What each execution costs is worth sharing among more steps."""
     model, trial = situation.model, situation.facts.trial

@@ -68,7 +68,7 @@ def _sequential_maps(stages: Iterable[WrittenStage]) -> int:
     return sum(stage.kind == "map" and not stage.parallel for stage in stages)
 
 
-@rule("faster-validation", followed=_followed)
+@rule("faster-validation", on="validation", followed=_followed)
 def faster_validation(situation: Situation) -> Recommendation | None:
     """Validation waits for batches that could be made faster, with the same result."""
     model, facts = situation.model, situation.facts

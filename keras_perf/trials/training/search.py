@@ -20,9 +20,6 @@ from keras_perf.trials.training.setup import Setup
 from keras_perf.trials.training.together import WORTHWHILE, Together
 from keras_perf.trials.training.trier import Trier
 
-FIRST = ("cache", "parallel-map", "interleave", "batch-before-map")
-"""Changes of the input from which most is to be expected."""
-
 FREE = 1.1
 """Input costs nothing more if a step takes at most so many times as long as on a ready batch."""
 
@@ -137,7 +134,7 @@ class Search:
         rewritings, left = possible_changes(self.setup.graph, any_order=self.any_order)
         for each in left:
             self._trier.not_tried.append(NotTried(id=each.id, where=each.where, why=each.why))
-        rewritings.sort(key=lambda each: FIRST.index(each.id) if each.id in FIRST else len(FIRST))
+        rewritings.sort(key=lambda each: -each.promise)
         why = self._not_kept and f"the cache that is there was not filled: {self._not_kept}"
         if self._one_shape and self._pair.high < WORTHWHILE:
             why = "steps on a ready batch take as long: input costs nothing"

@@ -8,7 +8,7 @@ import pytest
 from hand_built import assert_predicts, situation, stage
 
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.advise.rules.all_rules import recommendations
+from keras_perf.advise.rules.best_first import recommendations
 from keras_perf.advise.rules.input.files_and_order import interleave
 from keras_perf.advise.rules.input.threads_and_buffers import parallel_map, prefetch
 

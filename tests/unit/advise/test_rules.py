@@ -12,12 +12,8 @@ from hypothesis import strategies as st
 
 from keras_perf.advise.prediction_bounds import uncertainty, widened
 from keras_perf.advise.recommendation import cost_ms
-from keras_perf.advise.rules.all_rules import (
-    RULES,
-    WORTH_SAYING,
-    combined_speedup,
-    recommendations,
-)
+from keras_perf.advise.rules.all_rules import RULES
+from keras_perf.advise.rules.best_first import WORTH_SAYING, combined_speedup, recommendations
 from keras_perf.report.diagnosis import diagnosis_of
 
 PIPELINE = [

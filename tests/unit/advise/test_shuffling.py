@@ -141,14 +141,14 @@ def test_a_loop_keeps_one_iterator():
 def test_a_later_run_shows_whether_it_was_followed(chain, followed):
     found = advice(READ, SHUFFLE, RANDOM, BATCH)
     later = summary(compute=1.0, context={"dataset": {"chains": [chain]}}).facts
-    assert cheaper_shuffle.followed(later, found) is followed
+    assert cheaper_shuffle.known.followed(later, found) is followed
 
 
 def test_a_later_run_shows_that_it_was_moved():
     found = advice(READ, RANDOM, SHUFFLE, BATCH)
     for chain, followed in (([RANDOM, SHUFFLE], False), ([SHUFFLE, RANDOM], True)):
         later = summary(compute=1.0, context={"dataset": {"chains": [[READ, *chain]]}}).facts
-        assert cheaper_shuffle.followed(later, found) is followed
+        assert cheaper_shuffle.known.followed(later, found) is followed
 
 
 # -- the note ----------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from hand_built import between_epochs, facts_of, stage, summary, write_fit
 
 from keras_perf.advise.prediction_bounds import uncertainty
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.advise.rules.all_rules import FOLLOWED
+from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.advise.situation import situation_of
 from keras_perf.analyse.part_means import part_means
 from keras_perf.analyse.summary import Summary
@@ -241,11 +241,14 @@ def test_options_of_the_dataset_show_that_advice_was_taken():
 
     wider, ordered = advice("private-threadpool", advised=16), advice("nondeterministic-order")
     context = {"cpu_count": 2, "dataset": {"threadpool_size": 16, "deterministic": False}}
-    assert FOLLOWED[wider.id](facts_of(context), wider)
-    assert FOLLOWED[ordered.id](facts_of(context), ordered)
-    assert not FOLLOWED[wider.id](facts_of({"cpu_count": 2}), wider)
-    assert FOLLOWED[ordered.id](RunFacts(), ordered) is None
-    assert FOLLOWED[ordered.id](facts_of({"dataset": {"deterministic": True}}), ordered) is False
+    assert known_of(wider.id).followed(facts_of(context), wider)
+    assert known_of(ordered.id).followed(facts_of(context), ordered)
+    assert not known_of(wider.id).followed(facts_of({"cpu_count": 2}), wider)
+    assert known_of(ordered.id).followed(RunFacts(), ordered) is None
+    assert (
+        known_of(ordered.id).followed(facts_of({"dataset": {"deterministic": True}}), ordered)
+        is False
+    )
 
 
 def test_a_part_that_one_of_the_two_did_not_measure_is_shown_and_what_compute_saved_is_of_both():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from keras_perf.advise.notes.input.slow_input import ON_INPUT
+from keras_perf.advise.notes.input.slow_input import input_is_advised
 from keras_perf.analyse.refills import refills_of
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import in_ms, in_percent
@@ -24,7 +24,7 @@ def shuffle_notes(summary: Summary, advised: Collection[str]) -> Iterator[str]:
     if refills is None or refills.share < NOTICEABLE or "cheaper-shuffle" in advised:
         return
     remedy = "a smaller buffer fills faster, and mixes less"
-    if ON_INPUT & set(advised):
+    if input_is_advised(advised):
         remedy = "the advice on the input shortens that"
     yield (
         f"{refills.count} epochs began by waiting {in_ms(refills.each_ms)} for a shuffle to fill "

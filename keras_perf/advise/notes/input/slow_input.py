@@ -4,25 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.advise.situation import Situation
 from keras_perf.records.figures import in_ms
-
-ON_INPUT = {
-    "prefetch",
-    "parallel-map",
-    "parallel-input",
-    "private-threadpool",
-    "batch-before-map",
-    "interleave",
-    "nondeterministic-order",
-    "cache",
-    "cheaper-shuffle",
-}
 
 
 def slow_input_notes(situation: Situation, verdict: str, advised: Collection[str]) -> Iterator[str]:
     """A sentence, where the verdict is the input and no advice is on it."""
-    if verdict != "input-bound" or ON_INPUT & set(advised):
+    if verdict != "input-bound" or input_is_advised(advised):
         return
     if not situation.paces:
         if situation.facts.input.input_kind == "arrays":
@@ -44,3 +33,8 @@ def slow_input_notes(situation: Situation, verdict: str, advised: Collection[str
         "What would: less work per example, examples prepared once and stored, or other machines "
         f"for the input (tf.data service).{instead}"
     )
+
+
+def input_is_advised(advised: Collection[str]) -> bool:
+    """Some advice is on the input."""
+    return any(known_of(id).on == "input" for id in advised)

@@ -30,7 +30,12 @@ def _takes_batches(name: str, situation: Situation) -> bool:
     return not any(stage.one_at_a_time for stage in written)
 
 
-@rule("batch-before-map")
+@rule(
+    "batch-before-map",
+    on="input",
+    leaves="the work itself stays",
+    tried_title="Call the map's function for whole batches",
+)
 def batch_before_map(situation: Situation) -> Recommendation | None:
     """A cheap map runs once per example, where once per batch would do."""
     model, recorded = situation.model, situation.facts.input.stages

@@ -64,7 +64,13 @@ class Place:
         return f"dataset.{kind}({arguments})"
 
 
-@rule("cache", followed=is_cached)
+@rule(
+    "cache",
+    on="input",
+    leaves="the first pass and what comes behind the cache stay",
+    tried_title="Keep what is the same in every pass",
+    followed=is_cached,
+)
 def cache(situation: Situation) -> Recommendation | None:
     """Every pass through the data does the same preparation again."""
     facts, model = situation.facts, situation.model

@@ -24,7 +24,13 @@ NO_FILES = ("Generator", "Window", "ParallelInterleave", "LegacyParallelInterlea
 """Where one of these is, what runs pipelines runs them for something else, or in parallel."""
 
 
-@rule("interleave", followed=has_stage("ParallelInterleave", "LegacyParallelInterleave"))
+@rule(
+    "interleave",
+    on="input",
+    leaves="the work stays, shared by the CPUs",
+    tried_title="Read several files at a time",
+    followed=has_stage("ParallelInterleave", "LegacyParallelInterleave"),
+)
 def interleave(situation: Situation) -> Recommendation | None:
     """Files are read one after the other."""
     model = situation.model
@@ -77,7 +83,13 @@ def _unseen(recorded: Sequence[Stage]) -> bool:
     return any(stage.name.startswith((*UNSEEN_INSIDE, "Generator")) for stage in recorded)
 
 
-@rule("nondeterministic-order", followed=lets_overtake)
+@rule(
+    "nondeterministic-order",
+    on="input",
+    leaves="the work itself stays",
+    tried_title="Let examples overtake each other",
+    followed=lets_overtake,
+)
 def nondeterministic_order(situation: Situation) -> Recommendation | None:
     """Parallel stages wait for their slowest element, to keep the order."""
     model, summary = situation.model, situation.summary

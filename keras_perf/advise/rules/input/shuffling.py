@@ -68,7 +68,13 @@ def _followed(facts: RunFacts, advice: Recommendation) -> bool | None:
     return bool(smaller or repeated or moved)
 
 
-@rule("cheaper-shuffle", followed=_followed, in_a_loop=one_iterator)
+@rule(
+    "cheaper-shuffle",
+    on="input",
+    leaves="only the buffer's filling goes",
+    followed=_followed,
+    in_a_loop=one_iterator,
+)
 def cheaper_shuffle(situation: Situation) -> Recommendation | None:
     """Each epoch waits until the buffer of its shuffle is full again.
 

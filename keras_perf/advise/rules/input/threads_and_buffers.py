@@ -23,7 +23,13 @@ from keras_perf.records.run.input.pipeline import runs_in_pool
 PREFETCH = "dataset = dataset.prefetch(tf.data.AUTOTUNE)  # last in the pipeline"
 
 
-@rule("prefetch", followed=has_stage("Prefetch"))
+@rule(
+    "prefetch",
+    on="input",
+    leaves="it only hides the shorter of input and computing behind the longer",
+    tried_title="Make batches ahead of training",
+    followed=has_stage("Prefetch"),
+)
 def prefetch(situation: Situation) -> Recommendation | None:
     """The pipeline and training take turns."""
     model, wait = situation.model, situation.summary.parts.get("input_wait", 0.0)
@@ -77,7 +83,13 @@ def _ahead_of_executions(situation: Situation, wait: float) -> Recommendation:
     )
 
 
-@rule("parallel-map", followed=maps_in_parallel)
+@rule(
+    "parallel-map",
+    on="input",
+    leaves="the map's work stays, shared by threads",
+    tried_title="Call the map's function in several threads",
+    followed=maps_in_parallel,
+)
 def parallel_map(situation: Situation) -> Recommendation | None:
     """A sequential map sets the pipeline's pace."""
     model = situation.model
@@ -121,7 +133,13 @@ MOST_THREADS = 64
 """More are not advised: what waits for storage then waits for its bandwidth."""
 
 
-@rule("private-threadpool", followed=has_threads)
+@rule(
+    "private-threadpool",
+    on="input",
+    leaves="the waiting stays, more of it at a time",
+    tried_title="Give the input a pool of threads of its own",
+    followed=has_threads,
+)
 def private_threadpool(situation: Situation) -> Recommendation | None:
     """A map waits, and no more of its calls run at a time than there are cores."""
     model, recorded = situation.model, situation.facts.input.stages

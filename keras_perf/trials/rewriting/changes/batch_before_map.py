@@ -54,6 +54,7 @@ def _change(batch: NodeDef, steps: list[_Step]) -> Change:
         apply=apply,
         stage=name,
         stage_after=steps[0].name,
+        promise=1,
     )
 
 

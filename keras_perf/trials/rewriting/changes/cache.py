@@ -41,7 +41,16 @@ def cache(graph: PipelineGraph) -> Found:
 
     python = "; your Python function must give the same each time"
     costs = IN_MEMORY + FIRST_PASS + (python if graph.runs_python(place) else "")
-    yield Change("cache", where, f"{where}.cache()", costs, apply=apply, stage=name, keeps=True)
+    yield Change(
+        "cache",
+        where,
+        f"{where}.cache()",
+        costs,
+        apply=apply,
+        stage=name,
+        keeps=True,
+        promise=4,
+    )
 
 
 def differs_from_pass_to_pass(graph: PipelineGraph, stage: NodeDef) -> bool:

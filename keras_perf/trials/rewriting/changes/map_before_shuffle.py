@@ -95,6 +95,7 @@ def _change(graph: PipelineGraph, passed: list[NodeDef], maps: list[NodeDef]) ->
         stage=names[-1],
         stage_after=back,
         keeps=True,
+        promise=4,
     )
 
 

@@ -35,6 +35,7 @@ def parallel_interleaves(graph: PipelineGraph) -> Found:
             costs,
             apply=_made_parallel(stage.name),
             stage=stage.name,
+            promise=2,
         )
 
 

@@ -36,6 +36,7 @@ def parallel_maps(graph: PipelineGraph) -> Found:
             costs,
             apply=_made_parallel(stage.name),
             stage=stage.name,
+            promise=3,
         )
 
 
