@@ -13,7 +13,6 @@ from keras_perf.observation.listener import Plan
 from keras_perf.observation.observation import Observation
 from keras_perf.observation.of_fit.calling_fit import Asked
 from keras_perf.observation.of_fit.trial_conditions import (
-    EAGER_FUNCTIONS,
     BatchHooks,
     called_less_often,
     reason_not_to_try,
@@ -21,6 +20,7 @@ from keras_perf.observation.of_fit.trial_conditions import (
 from keras_perf.observation.trials import TrialsInFit
 from keras_perf.observers.steps_trial.steps_choice import Bounds
 from keras_perf.records.execution import Kind
+from keras_perf.records.run.tried.why_no_steps import WhyNoSteps
 from keras_perf.trials.train_functions.on_replicas import differs_on_replicas
 from keras_perf.trials.train_functions.repeated_function import RepeatedFunction
 from keras_perf.trials.train_functions.train_function import TrainFunction
@@ -103,7 +103,7 @@ class TrialsOfFit(TrialsInFit):
         assert self._fit.pipeline is not None
         assert self._function is not None
         if tf.config.functions_run_eagerly():
-            return EAGER_FUNCTIONS
+            return WhyNoSteps.EAGER_FUNCTIONS.of()
         if self._hooks_have_changed:
             self._hooks_have_changed = False
             if (reason := self.reason_not_to_try()) is not None:
@@ -114,7 +114,7 @@ class TrialsOfFit(TrialsInFit):
             repeated.prepare(self._fit.pipeline.iterator)
             return repeated.differs or self._differs_on_replicas(repeated)
         except Exception as error:  # noqa: BLE001  monitoring never kills training
-            return f"the train function cannot be repeated ({error!r})"
+            return WhyNoSteps.CANNOT_BE_REPEATED.of(error=repr(error))
         finally:
             self._tracing_s += time.perf_counter() - begin
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from typing import Any
 
+from keras_perf.records.reason import Reason
 from keras_perf.records.run.capture import Capture
 from keras_perf.records.run.devices.device_memory import DeviceMemory
 from keras_perf.records.run.devices.gpu_use import GpuUse
@@ -43,8 +44,8 @@ from keras_perf.records.shapes import (
     text,
 )
 
-FORMAT = 1
-"""Of what is written; records without one are of versions that wrote sentences too."""
+FORMAT = 2
+"""Of what is written: 1 had sentences where 2 has words and figures; versions before wrote none."""
 
 
 @dataclass(frozen=True)
@@ -236,6 +237,8 @@ def _written(facts: Any) -> dict[str, Any]:
 
 def plain(value: Any) -> Any:
     """A value as JSON has it."""
+    if isinstance(value, Reason):
+        return value.to_json()
     if is_dataclass(value) and not isinstance(value, type):
         facts = {f.metadata.get("key") or f.name: getattr(value, f.name) for f in fields(value)}
         return {key: plain(each) for key, each in facts.items() if each is not None}
