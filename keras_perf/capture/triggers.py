@@ -15,6 +15,7 @@ from keras_perf.files.remote_path import is_remote
 from keras_perf.observers.capture_windows.may_compile import MayCompile
 from keras_perf.observers.capture_windows.slow_steps import Slow, SlowSteps, Throttle
 from keras_perf.records.execution import Execution
+from keras_perf.records.run.capture_reason import CaptureReason
 
 logger = logging.getLogger("keras_perf")
 
@@ -27,9 +28,6 @@ REMOTE_LOOK_S = 10.0
 """Between two looks at a remote file system, where each takes tens of milliseconds."""
 
 
-WHY_SHAPES = "shapes differ: does XLA compile in nearly every step?"
-
-
 class EverySeconds:
     """Asks for a window each time that so many seconds of training have passed."""
 
@@ -40,7 +38,7 @@ class EverySeconds:
     def interval_ends(self) -> None:
         """Looks at the clock."""
         now_s = time.monotonic()
-        if now_s >= self._next_s and self._request(f"every {self._every_s:g} s"):
+        if now_s >= self._next_s and self._request(CaptureReason.EVERY.of(every_s=self._every_s)):
             self._next_s = now_s + self._every_s
 
 
@@ -77,7 +75,7 @@ class OnShapesThatDiffer:
         """Judges them."""
         if self._may_compile is None or not self._shapes_differ():
             return
-        if self._may_compile.add(executions) and self._request(WHY_SHAPES):
+        if self._may_compile.add(executions) and self._request(CaptureReason.SHAPES_DIFFER.of()):
             self._may_compile = None
 
 
@@ -100,7 +98,7 @@ class OnTouch:
         if touched != self._seen:
             self._seen = touched
             if touched is not None:
-                self._request(f"{REQUEST_FILE} was touched")
+                self._request(CaptureReason.TOUCHED.of(file=REQUEST_FILE))
 
     def _touched_ns(self) -> int | None:
         try:
@@ -127,7 +125,7 @@ class OnSignal:
 
     def _received(self, number: int, frame: FrameType | None) -> None:
         if self._receives:
-            self._request("SIGUSR2")
+            self._request(CaptureReason.SIGNAL.of())
         if callable(self._before):
             self._before(number, frame)
 

@@ -14,6 +14,7 @@ from keras_perf.records.run.tried.advice_trials import (
     NotTried,
     TriedChange,
 )
+from keras_perf.records.run.tried.why_not_tried import WhyNotTried
 from keras_perf.trials.environment.handed_training import HandedTraining
 from keras_perf.trials.environment.process import FailedError, TrainingProcess, training_process
 from keras_perf.trials.environment.program_settings import ProgramSettings
@@ -98,7 +99,7 @@ class EnvironmentTrials:
         """Raises FailedError where the process without any setting does not begin to train."""
         while left:
             if self.budget.left_s <= 0:
-                self._leave_out_all(left, f"the {self.budget.seconds:.0f} s for them were over")
+                self._leave_out_all(left, WhyNotTried.TIME_IS_OVER.of(budget_s=self.budget.seconds))
                 return
             self.progress.tries(f"{left[0].variable}={left[0].value}", self.budget.left_s)
             present.begins()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
 from keras_perf.records.run.tried.advice_trials import AdviceTrials, NotTried, TriedChange
+from keras_perf.records.run.tried.why_not_tried import WhyNotTried
 from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.measuring.progress import Progress
 from keras_perf.trials.rewriting.admission import kept_already
@@ -135,9 +136,9 @@ class Search:
         for each in left:
             self._trier.not_tried.append(NotTried(id=each.id, where=each.where, why=each.why))
         rewritings.sort(key=lambda each: -each.promise)
-        why = self._not_kept and f"the cache that is there was not filled: {self._not_kept}"
+        why = self._not_kept and WhyNotTried.CACHE_NOT_FILLED.of(why=self._not_kept)
         if self._one_shape and self._pair.high < WORTHWHILE:
-            why = "steps on a ready batch take as long: input costs nothing"
+            why = WhyNotTried.INPUT_IS_FREE.of()
         if why:
             for change in rewritings:
                 self._trier.leaves_out(change, why)
@@ -179,7 +180,7 @@ class Search:
         for other, tried in self._alone.items():
             as_ready = tried.after_ms <= ready_ms and tried.low >= WORTHWHILE
             if change.rewriting and other.rewriting and as_ready:
-                why = f"with {tried.id} a step is as fast as on a ready batch"
+                why = WhyNotTried.AS_ON_READY.of(other=tried.id)
                 self._trier.leaves_out(change, why)
                 return False
         return True

@@ -11,10 +11,14 @@ import pytest
 
 import keras_perf
 from keras_perf.records.reason import Reason, Words, worded
-from keras_perf.records.run.run_facts import RunFacts, from_json
+from keras_perf.records.run.run_facts import RunFacts, from_json, plain
+from keras_perf.records.run.tried.advice_trials import AdviceTrials, NotTried
+from keras_perf.records.run.tried.batch_sizes import BatchSize
 from keras_perf.records.run.tried.steps_trial import StepsPerExecution
 from keras_perf.records.run.tried.why_no_steps import WhyNoSteps
-from keras_perf.records.shapes import WrongShapeError
+from keras_perf.records.run.tried.why_not_trained import WhyNotTrained
+from keras_perf.records.run.tried.why_not_tried import WhyNotTried
+from keras_perf.records.shapes import WrongShapeError, record
 
 PACKAGE = Path(keras_perf.__file__).parent
 
@@ -87,6 +91,28 @@ def test_a_run_says_why_nothing_was_tried_as_it_did_when_it_was_written():
         "not tried: epochs of 4 steps, with 8 steps still to go, leave no room to try."
     )
     assert isinstance(read.trial.not_tried, Reason)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (NotTried, {"id": "cache", "why": WhyNotTried.SEVERAL_DATASETS.of()}),
+        (BatchSize, {"batch_size": 8, "reason": WhyNotTrained.TOO_LONG.of(size=4)}),
+        (AdviceTrials, {"step_ms": 1.0, "not_tried": (NotTried(id="a", why="ValueError: no"),)}),
+    ],
+)
+def test_records_of_trials_keep_their_reasons(kind, values):
+    made = kind(**values)
+    content = json.loads(json.dumps(plain(made)))
+    assert record(kind)(content) == made
+    assert plain(record(kind)(content)) == content
+
+
+@pytest.mark.parametrize("kind", kinds().values(), ids=str)
+def test_every_sentence_is_read_as_it_was_written(kind):
+    for word in kind:
+        told = word.of(**dict.fromkeys(word.names, 3))
+        assert worded(kind)(written(told)) == told
 
 
 def test_each_sentence_is_given_just_what_stands_in_it():

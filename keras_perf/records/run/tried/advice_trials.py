@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from keras_perf.records.reason import worded
+from keras_perf.records.run.tried.why_not_tried import WhyNotTried
 from keras_perf.records.shapes import any_of, count, each, fact, flag, needed, number, record, text
 
 FACTOR = number(most=1e6)
@@ -55,7 +57,7 @@ class NotTried:
 
     id: str = needed(text)
     where: str = fact(text, "")
-    why: str = needed(text)
+    why: str = needed(worded(WhyNotTried))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

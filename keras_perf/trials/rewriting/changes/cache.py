@@ -5,6 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
+from keras_perf.records.run.tried.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.changes.change import (
     Change,
     Found,
@@ -24,7 +25,7 @@ def cache(graph: PipelineGraph) -> Found:
     if has_cache(graph):
         return
     if not graph.is_a_chain:
-        yield NotDone("cache", "whole pipeline", "several datasets come together in it")
+        yield NotDone("cache", "whole pipeline", WhyNotTried.SEVERAL_DATASETS.of())
         return
     place = None
     for stage in graph.stages:

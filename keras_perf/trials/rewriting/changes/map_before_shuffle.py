@@ -8,6 +8,7 @@ import tensorflow as tf
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
 from keras_perf.records.figures import in_bytes
+from keras_perf.records.run.tried.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.changes.cache import (
     differs_from_pass_to_pass,
     has_cache,
@@ -61,9 +62,9 @@ def _passed(graph: PipelineGraph, place: int) -> list[NodeDef]:
 
 def _reason_against(graph: PipelineGraph, stage: NodeDef) -> str:
     if graph.is_random(stage):
-        return "it draws random numbers, which other elements would get"
+        return WhyNotTried.OTHER_RANDOM_NUMBERS.of()
     if graph.runs_python(stage):
-        return "your Python function would see the elements in another order"
+        return WhyNotTried.PYTHON_SEES_ORDER.of()
     return ""
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from keras_perf.records.run.tried.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.changes.change import Change, Found, NotDone
 from keras_perf.trials.rewriting.changes.stages import in_parallel, named, present
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
@@ -19,7 +20,7 @@ def parallel_interleaves(graph: PipelineGraph) -> Found:
         where = named(stage)
         inside = graph.operations(stage)
         if graph.is_random(stage) or any(each.startswith("Shuffle") for each in inside):
-            why = "it draws random numbers or shuffles, which datasets read at once would share"
+            why = WhyNotTried.RANDOM_READS.of()
             yield NotDone("interleave", where, why)
             continue
         cycle = graph.value(stage.input[-2])

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from keras_perf.records.run.tried.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.changes.change import Change, Found, NotDone
 from keras_perf.trials.rewriting.changes.stages import (
     in_parallel,
@@ -23,7 +24,7 @@ def parallel_maps(graph: PipelineGraph) -> Found:
             continue
         where = named(stage)
         if graph.is_random(stage):
-            why = "it draws random numbers, which other calls would get"
+            why = WhyNotTried.RANDOM_CALLS.of()
             yield NotDone("parallel-map", where, why)
             continue
         costs = "a buffer of a few elements"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from keras_perf.records.run.tried.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.changes.change import Change, Found, NotDone
 from keras_perf.trials.rewriting.changes.stages import is_map, is_parallel
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
@@ -29,7 +30,7 @@ def order_given_up(graph: PipelineGraph, *, allowed: bool) -> Found:
     if not _calls(graph):
         return
     if not allowed:
-        why = "it changes the order of examples: allow it by any_order=True"
+        why = WhyNotTried.ORDER.of()
         yield NotDone("nondeterministic-order", "whole pipeline", why)
         return
     yield Change(
