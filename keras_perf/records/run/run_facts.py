@@ -6,7 +6,7 @@ Groups are for readers only: in JSON their facts stand side by side, as they alw
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from typing import Any
@@ -46,6 +46,8 @@ from keras_perf.records.shapes import (
 
 FORMAT = 2
 """Of what is written: 1 had sentences where 2 has words and figures; versions before wrote none."""
+
+TRIAL = "steps_per_execution_trial"
 
 
 @dataclass(frozen=True)
@@ -154,9 +156,7 @@ class RunFacts:
     inference: Mapping[str, Inference] = fact(named(record(Inference)), {})
     predicts: Mapping[str, PredictCalls] = fact(named(record(PredictCalls)), {})
     exchange: ExchangeFacts | None = fact(record(ExchangeFacts))
-    trial: StepsPerExecution | None = fact(
-        record(StepsPerExecution), key="steps_per_execution_trial"
-    )
+    trial: StepsPerExecution | None = fact(record(StepsPerExecution), key=TRIAL)
     advice_trials: AdviceTrials | None = fact(record(AdviceTrials))
     batch_sizes: BatchSizes | None = fact(record(BatchSizes))
     learning_rates: LearningRates | None = fact(record(LearningRates))
@@ -186,9 +186,13 @@ class RunFacts:
         """The record with these values, by their keys, and the keys of those that are wrong.
 
         Arguments:
-            values: what JSON or another library gave. What is None, or no fact of ours, is
-                passed over.
+            values: what JSON or another library gave. What is None is passed over.
+
+        Raises:
+            KeyError: a key is that of no fact.
         """
+        if unknown := values.keys() - KEYS:
+            raise KeyError(f"no fact is called {', '.join(sorted(unknown))}")
         changed, wrong = facts_in(RunFacts, values)
         for each_field in fields(self):
             group = getattr(self, each_field.name)
@@ -207,6 +211,18 @@ class RunFacts:
         return {"format": FORMAT, **told}
 
 
+def _keys(kind: type[Any]) -> Iterator[str]:
+    for each_field in fields(kind):
+        if "shape" in each_field.metadata:
+            yield each_field.metadata["key"] or each_field.name
+        else:
+            yield from _keys(type(getattr(RunFacts(), each_field.name)))
+
+
+KEYS = frozenset(_keys(RunFacts))
+"""By which all facts are written."""
+
+
 def from_json(content: Any) -> tuple[RunFacts, list[str]]:
     """The record, and the keys of what could not be read; a wrong value costs itself.
 
@@ -215,8 +231,9 @@ def from_json(content: Any) -> tuple[RunFacts, list[str]]:
     """
     if not isinstance(content, Mapping):
         return RunFacts(), ["all of it"]
-    trial = as_written_before(content.get("steps_per_execution_trial"))
-    facts, wrong = RunFacts().told({**content, "steps_per_execution_trial": trial})
+    known = {key: value for key, value in content.items() if key in KEYS}
+    known[TRIAL] = as_written_before(known.get(TRIAL))
+    facts, wrong = RunFacts().told(known)
     first, last = facts.length.first_step, facts.length.last_step
     if first is not None and last is not None and first > last:
         wrong += ["first_step", "last_step"]
