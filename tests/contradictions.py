@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from keras_perf.advise.gains import WORTHWHILE
+from keras_perf.advise.gains.of_a_part import WORTHWHILE
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.advise.situation import situation_of

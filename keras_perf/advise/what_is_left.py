@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from keras_perf.advise.gains import WORTHWHILE, bound_between_epochs, gains
+from keras_perf.advise.gains.of_a_part import WORTHWHILE, bound_between_epochs, gains
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.advise.situation import Situation

@@ -194,7 +194,7 @@ def diagnose(
         TypeError: a price or rate is no number.
         ValueError: one is not above 0; several runs are there, name one; there is no such `fit`.
 
-    Source of the predictions: the model in `keras_perf.advise.step_model`. What they cannot
+    Source of the predictions: the model in `keras_perf.advise.step.step_model`. What they cannot
     see: what a change does to caches, memory bandwidth and thread contention.
     """
     rates = Rates(price_per_kwh, price_per_hour, matmul_flops_per_sec)

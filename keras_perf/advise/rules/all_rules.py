@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+from keras_perf.advise.rules.between_epochs.epochs import amortize_epoch_callback, rarer_validation
+from keras_perf.advise.rules.between_epochs.predict_calls import call_the_model
+from keras_perf.advise.rules.between_epochs.validation_batches import larger_validation_batches
+from keras_perf.advise.rules.between_epochs.validation_input import faster_validation
 from keras_perf.advise.rules.compute import disable_run_eagerly, stable_shapes
-from keras_perf.advise.rules.epochs import amortize_epoch_callback, rarer_validation
 from keras_perf.advise.rules.garbage import tune_gc
 from keras_perf.advise.rules.host import amortize_callback
 from keras_perf.advise.rules.input.batching import batch_before_map
@@ -27,11 +30,8 @@ from keras_perf.advise.rules.on_a_gpu import (
     multiples_of_8,
 )
 from keras_perf.advise.rules.only_tried import ONLY_TRIED
-from keras_perf.advise.rules.predict_calls import call_the_model
 from keras_perf.advise.rules.rule import Known, Rule
 from keras_perf.advise.rules.steps_per_execution import raise_steps_per_execution
-from keras_perf.advise.rules.validation_batches import larger_validation_batches
-from keras_perf.advise.rules.validation_input import faster_validation
 from keras_perf.advise.rules.workers import (
     balance_workers,
     fewer_exchanges,

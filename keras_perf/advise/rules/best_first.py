@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from keras_perf.advise.prediction_bounds import uncertainty, widened
+from keras_perf.advise.gains.prediction_bounds import uncertainty, widened
 from keras_perf.advise.recommendation import Recommendation, cost_ms
 from keras_perf.advise.rules.all_rules import RULES, known_of
 from keras_perf.advise.rules.as_tried import as_tried, put_together
