@@ -6,12 +6,10 @@ Groups are for readers only: in JSON their facts stand side by side, as they alw
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
-from enum import Enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from keras_perf.records.reason import Reason
 from keras_perf.records.run.capture import Capture
 from keras_perf.records.run.devices.device_memory import DeviceMemory
 from keras_perf.records.run.devices.gpu_use import GpuUse
@@ -31,6 +29,7 @@ from keras_perf.records.run.tried.advice_trials import AdviceTrials
 from keras_perf.records.run.tried.batch_sizes import BatchSizes
 from keras_perf.records.run.tried.learning_rates import LearningRates
 from keras_perf.records.run.tried.steps_trial import StepsPerExecution, as_written_before
+from keras_perf.records.run.written import keys_of, written
 from keras_perf.records.shapes import (
     any_of,
     count,
@@ -204,22 +203,14 @@ class RunFacts:
 
     def to_json(self) -> dict[str, Any]:
         """Key → value, for `json.dumps`; what is not known is left out."""
-        known, defaults = _written(self), _written(RunFacts())
+        known, defaults = written(self), written(RunFacts())
         told = {k: v for k, v in known.items() if k not in self.not_known or v != defaults.get(k)}
         if not self.not_known:
             del told["not_known"]
         return {"format": FORMAT, **told}
 
 
-def _keys(kind: type[Any]) -> Iterator[str]:
-    for each_field in fields(kind):
-        if "shape" in each_field.metadata:
-            yield each_field.metadata["key"] or each_field.name
-        else:
-            yield from _keys(type(getattr(RunFacts(), each_field.name)))
-
-
-KEYS = frozenset(_keys(RunFacts))
+KEYS = frozenset(keys_of(RunFacts()))
 """By which all facts are written."""
 
 
@@ -239,30 +230,3 @@ def from_json(content: Any) -> tuple[RunFacts, list[str]]:
         wrong += ["first_step", "last_step"]
         facts = replace(facts, length=replace(facts.length, first_step=None, last_step=None))
     return facts, wrong
-
-
-def _written(facts: Any) -> dict[str, Any]:
-    known: dict[str, Any] = {}
-    for each_field in fields(facts):
-        value = getattr(facts, each_field.name)
-        if "shape" not in each_field.metadata:
-            known |= _written(value)
-        elif value is not None:
-            known[each_field.metadata["key"] or each_field.name] = plain(value)
-    return known
-
-
-def plain(value: Any) -> Any:
-    """A value as JSON has it."""
-    if isinstance(value, Reason):
-        return value.to_json()
-    if is_dataclass(value) and not isinstance(value, type):
-        facts = {f.metadata.get("key") or f.name: getattr(value, f.name) for f in fields(value)}
-        return {key: plain(each) for key, each in facts.items() if each is not None}
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
-    return value

@@ -16,8 +16,8 @@ from pathlib import Path
 import keras
 import tensorflow as tf
 
-from keras_perf.records.run.run_facts import plain
 from keras_perf.records.run.tried.why_not_trained import WhyNotTrained
+from keras_perf.records.run.written import stored
 from keras_perf.trials.batch_sizes.training_memory import only_so_much, training_memory
 from keras_perf.trials.measuring.rounds import timed_rounds
 from keras_perf.trials.other_process.saved_model import SavedModel, in_one_line
@@ -153,7 +153,7 @@ def main(task: str) -> None:
         Path("/proc/self/oom_score_adj").write_text("1000")
     told = json.loads(task)
     answer = measured(Task(**{**told, "model": SavedModel(**told["model"])}))
-    print(json.dumps(plain(answer)))
+    print(json.dumps(stored(answer)))
 
 
 if __name__ == "__main__":
