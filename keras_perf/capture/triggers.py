@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import signal
 import threading
-import time
 from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
@@ -20,6 +19,8 @@ from keras_perf.records.run.capture_reason import CaptureReason
 logger = logging.getLogger("keras_perf")
 
 Request = Callable[[str], bool]
+Clock = Callable[[], int]
+"""In nanoseconds."""
 
 REQUEST_FILE = "capture_now"
 """Touching this file in the log directory asks for a window."""
@@ -31,13 +32,13 @@ REMOTE_LOOK_S = 10.0
 class EverySeconds:
     """Asks for a window each time that so many seconds of training have passed."""
 
-    def __init__(self, every_s: float, request: Request) -> None:
-        self._every_s, self._request = every_s, request
-        self._next_s = time.monotonic() + every_s
+    def __init__(self, every_s: float, request: Request, clock: Clock) -> None:
+        self._every_s, self._request, self._now = every_s, request, clock
+        self._next_s = clock() / 1e9 + every_s
 
     def interval_ends(self) -> None:
         """Looks at the clock."""
-        now_s = time.monotonic()
+        now_s = self._now() / 1e9
         if now_s >= self._next_s and self._request(CaptureReason.EVERY.of(every_s=self._every_s)):
             self._next_s = now_s + self._every_s
 
@@ -45,8 +46,9 @@ class EverySeconds:
 class OnSlowStep:
     """Asks for a window when steps are slow, as often as the throttle allows."""
 
-    def __init__(self, factor: float, throttle: Throttle, request: Request) -> None:
+    def __init__(self, factor: float, throttle: Throttle, request: Request, clock: Clock) -> None:
         self._slow, self._throttle, self._request = SlowSteps(factor), throttle, request
+        self._now = clock
         self._waiting: Slow | None = None
 
     def executions(self, executions: Sequence[Execution]) -> None:
@@ -56,7 +58,7 @@ class OnSlowStep:
             found = self._waiting or found
         if found is None:
             return
-        now_s = time.monotonic()
+        now_s = self._now() / 1e9
         if self._throttle.allows(now_s) and self._request(found.reason):
             self._throttle.count(now_s)
             self._waiting = None
@@ -82,15 +84,15 @@ class OnShapesThatDiffer:
 class OnTouch:
     """Asks for a window when somebody has touched `REQUEST_FILE`."""
 
-    def __init__(self, log_dir: str, request: Request) -> None:
-        self._path, self._request = f"{log_dir}/{REQUEST_FILE}", request
+    def __init__(self, log_dir: str, request: Request, clock: Clock) -> None:
+        self._path, self._request, self._now = f"{log_dir}/{REQUEST_FILE}", request, clock
         self._pause_s = REMOTE_LOOK_S if is_remote(log_dir) else 0.0
-        self._next_s = time.monotonic() + self._pause_s
+        self._next_s = clock() / 1e9 + self._pause_s
         self._seen = self._touched_ns()
 
     def interval_ends(self) -> None:
         """Looks at the file; it is left where it is, for other workers to see."""
-        now_s = time.monotonic()
+        now_s = self._now() / 1e9
         if now_s < self._next_s:
             return
         self._next_s = now_s + self._pause_s
@@ -158,6 +160,7 @@ class Triggers:
         request_when_warm: does so once the warm-up is over.
         request_first: does so if nothing was captured before.
         shapes_differ: tells whether XLA may compile for each batch.
+        clock: nanoseconds.
         every_s, on_slow_step, throttle, on_signal: what of it is wanted, as in `WindowedProfiler`.
     """
 
@@ -168,15 +171,19 @@ class Triggers:
         request_when_warm: Request,
         request_first: Request,
         shapes_differ: Callable[[], bool],
+        clock: Clock,
         *,
         every_s: float | None,
         on_slow_step: float | None,
         throttle: Throttle,
         on_signal: bool,
     ) -> None:
-        self._touch = OnTouch(log_dir, request)
-        self._time = None if every_s is None else EverySeconds(every_s, request_when_warm)
-        self._slow = None if on_slow_step is None else OnSlowStep(on_slow_step, throttle, request)
+        self._touch = OnTouch(log_dir, request, clock)
+        self._time = self._slow = None
+        if every_s is not None:
+            self._time = EverySeconds(every_s, request_when_warm, clock)
+        if on_slow_step is not None:
+            self._slow = OnSlowStep(on_slow_step, throttle, request, clock)
         self._signal = OnSignal(request) if on_signal else None
         self._shapes = OnShapesThatDiffer(shapes_differ, request_first)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -108,7 +107,7 @@ class TrialsOfFit(TrialsInFit):
             self._hooks_have_changed = False
             if (reason := self.reason_not_to_try()) is not None:
                 return reason
-        begin = time.perf_counter()
+        begin = self._fit.now()
         try:
             repeated = self._repeated = self._repeated or RepeatedFunction(self._function)
             repeated.prepare(self._fit.pipeline.iterator)
@@ -116,7 +115,7 @@ class TrialsOfFit(TrialsInFit):
         except Exception as error:  # noqa: BLE001  monitoring never kills training
             return WhyNoSteps.CANNOT_BE_REPEATED.of(error=repr(error))
         finally:
-            self._tracing_s += time.perf_counter() - begin
+            self._tracing_s += (self._fit.now() - begin) / 1e9
 
     def _differs_on_replicas(self, repeated: RepeatedFunction) -> str | None:
         """Compared before the first trial, for each trace once."""
