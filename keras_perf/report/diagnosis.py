@@ -227,7 +227,7 @@ def diagnosis_of(summary: Summary, rates: Rates = NO_RATES) -> Diagnosis:
         explanation,
         what_is_left(situation, verdict, advice),
         about_validation(situation),
-        load_of_others(summary),
+        load_of_others(situation),
     )
     return Diagnosis(
         verdict,
