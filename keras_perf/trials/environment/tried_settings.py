@@ -14,7 +14,7 @@ from keras_perf.records.run.tried.advice_trials import (
     NotTried,
     TriedChange,
 )
-from keras_perf.records.run.tried.why_not_tried import WhyNotTried
+from keras_perf.records.run.tried.why_not_tried import EndedBy, WhyNotTried
 from keras_perf.trials.environment.handed_training import HandedTraining
 from keras_perf.trials.environment.process import FailedError, TrainingProcess, training_process
 from keras_perf.trials.environment.program_settings import ProgramSettings
@@ -70,7 +70,7 @@ class EnvironmentTrials:
         try:
             self._run(list(settings))
         except KeyboardInterrupt:
-            self.stopped = "an interrupt"
+            self.stopped = EndedBy.INTERRUPT.of()
 
     def added_to(self, trials: AdviceTrials) -> AdviceTrials:
         """The trials, and these."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
 from keras_perf.records.run.tried.advice_trials import AdviceTrials, NotTried, TriedChange
-from keras_perf.records.run.tried.why_not_tried import WhyNotTried
+from keras_perf.records.run.tried.why_not_tried import EndedBy, WhyNotTried
 from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.measuring.progress import Progress
 from keras_perf.trials.rewriting.admission import kept_already
@@ -73,7 +73,7 @@ class Search:
 
     def run(self) -> AdviceTrials:
         """Until all is tried, time is over, or an interrupt."""
-        stopped = ""
+        stopped: str = ""
         try:
             self._look()
             changes = self._changes()
@@ -83,7 +83,7 @@ class Search:
             self._together = Together(self._trier, self.setup, self._present, self._keeps)
             self._together.add(self._alone, self._first)
         except KeyboardInterrupt:
-            stopped = "an interrupt"
+            stopped = EndedBy.INTERRUPT.of()
             if self._together is not None:
                 self._together.only_the_first()
         return self._told(stopped)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from keras_perf.records.reason import worded
-from keras_perf.records.run.tried.why_not_tried import WhyNotTried
+from keras_perf.records.run.tried.why_not_tried import EndedBy, WhyNotTried
 from keras_perf.records.shapes import any_of, count, each, fact, flag, needed, number, record, text
 
 FACTOR = number(most=1e6)
@@ -76,7 +76,7 @@ class AdviceTrials:
         total: all of `together` beside the training as it is, as one change.
         not_tried: what was not measured.
         seconds: that all of it took.
-        stopped: it was over before all was tried.
+        stopped: what ended it before all was tried; "" if nothing did.
     """
 
     step_ms: float = needed(MILLISECONDS)
@@ -89,7 +89,7 @@ class AdviceTrials:
     total: TriedChange | None = fact(record(TriedChange))
     not_tried: tuple[NotTried, ...] = fact(any_of(record(NotTried)), ())
     seconds: float = fact(number(), 0.0)
-    stopped: str = fact(text, "")
+    stopped: str = fact(worded(EndedBy), "")
 
     @property
     def input_costs_ms(self) -> float:

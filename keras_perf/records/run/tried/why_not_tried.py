@@ -1,4 +1,4 @@
-"""Why a change was not tried on a training, or on its input."""
+"""Why a change was not tried on a training, or on its input, and why others were not."""
 
 from __future__ import annotations
 
@@ -34,3 +34,9 @@ class WhyNotTried(Words):
         "{budget_s:.0f} s"
     )
     TIME_IS_OVER = "the {budget_s:.0f} s for them were over"
+
+
+class EndedBy(Words):
+    """What ended trials before all was tried."""
+
+    INTERRUPT = "an interrupt"
