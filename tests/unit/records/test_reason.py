@@ -12,8 +12,9 @@ import pytest
 import keras_perf
 from keras_perf.records.reason import Reason, Words, worded
 from keras_perf.records.run.run_facts import RunFacts, from_json
-from keras_perf.records.run.tried.advice_trials import AdviceTrials, NotTried
+from keras_perf.records.run.tried.advice_trials import AdviceTrials, NotTried, TriedChange
 from keras_perf.records.run.tried.batch_sizes import BatchSize
+from keras_perf.records.run.tried.price import Alters, Costs
 from keras_perf.records.run.tried.steps_trial import StepsPerExecution
 from keras_perf.records.run.tried.why_no_steps import WhyNoSteps
 from keras_perf.records.run.tried.why_not_trained import WhyNotTrained
@@ -31,6 +32,8 @@ class Sample(Words):
 
 VALUES = {"needed_s": 3.4, "step_ms": 12.345, "size_mib": 2048, "owner": "Mine.on_epoch_end"}
 TOLD = "it takes 3 s and 12.3 ms, of 2 GiB, for Mine.on_epoch_end"
+
+GAINED = {"id": "cache", "gain": 2.0, "low": 1.9, "high": 2.1} | {"before_ms": 4.0, "after_ms": 2.0}
 
 
 def kinds(base=Words):
@@ -98,6 +101,8 @@ def test_a_run_says_why_nothing_was_tried_as_it_did_when_it_was_written():
     ("kind", "values"),
     [
         (NotTried, {"id": "cache", "why": WhyNotTried.SEVERAL_DATASETS.of()}),
+        (TriedChange, GAINED | {"costs": Costs.KEPT.of(where=Costs.IN_MEMORY.of())}),
+        (TriedChange, GAINED | {"costs": "much", "alters": Alters.WITHOUT.of(callback="Log")}),
         (BatchSize, {"batch_size": 8, "reason": WhyNotTrained.TOO_LONG.of(size=4)}),
         (AdviceTrials, {"step_ms": 1.0, "not_tried": (NotTried(id="a", why="ValueError: no"),)}),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from keras_perf.records.reason import worded
+from keras_perf.records.run.tried.price import Alters, Costs
 from keras_perf.records.run.tried.why_not_tried import EndedBy, WhyNotTried
 from keras_perf.records.shapes import any_of, count, each, fact, flag, needed, number, record, text
 
@@ -41,8 +42,8 @@ class TriedChange:
     after_ms: float = needed(MILLISECONDS)
     code: str = fact(text, "")
     number: int | None = fact(count())
-    costs: str = fact(text, "")
-    alters: str = fact(text, "")
+    costs: str = fact(worded(Costs), "")
+    alters: str = fact(worded(Alters), "")
     after: tuple[str, ...] = fact(each(text), ())
 
     @property

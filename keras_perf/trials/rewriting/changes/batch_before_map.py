@@ -6,6 +6,7 @@ import tensorflow as tf
 from tensorflow.core.framework.function_pb2 import FunctionDef
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
+from keras_perf.records.run.tried.price import Costs
 from keras_perf.records.run.tried.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.batched_function import CannotBatchError, batched
 from keras_perf.trials.rewriting.changes.change import (
@@ -51,7 +52,7 @@ def _change(batch: NodeDef, steps: list[_Step]) -> Change:
         "batch-before-map",
         ".".join(step.where for step in reversed(steps)),
         ".".join(["batch(…)", *inside]),
-        "memory for the intermediate results of a whole batch",
+        Costs.WHOLE_BATCHES.of(),
         apply=apply,
         stage=name,
         stage_after=steps[0].name,

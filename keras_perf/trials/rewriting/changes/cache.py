@@ -5,6 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
+from keras_perf.records.run.tried.price import Costs
 from keras_perf.records.run.tried.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.changes.change import (
     Change,
@@ -15,9 +16,6 @@ from keras_perf.trials.rewriting.changes.change import (
 from keras_perf.trials.rewriting.changes.file_cache import IN_MEMORY
 from keras_perf.trials.rewriting.changes.stages import SEES_ORDER, named, present
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
-
-FIRST_PASS = "; the first pass, which fills it, is not in the gain"
-"""Trials fill a cache before they measure."""
 
 
 def cache(graph: PipelineGraph) -> Found:
@@ -40,8 +38,10 @@ def cache(graph: PipelineGraph) -> Found:
     def apply(changed: PipelineGraph) -> None:
         keep_behind(changed, name)
 
-    python = "; your Python function must give the same each time"
-    costs = IN_MEMORY + FIRST_PASS + (python if graph.runs_python(place) else "")
+    # Trials fill a cache before they measure.
+    costs = Costs.KEPT.of(where=IN_MEMORY)
+    if graph.runs_python(place):
+        costs = Costs.SAME_EACH_TIME.of(one=costs)
     yield Change(
         "cache",
         where,

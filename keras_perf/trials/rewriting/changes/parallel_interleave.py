@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from keras_perf.records.run.tried.price import Costs
 from keras_perf.records.run.tried.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.changes.change import Change, Found, NotDone
 from keras_perf.trials.rewriting.changes.stages import in_parallel, named, present
@@ -24,11 +25,11 @@ def parallel_interleaves(graph: PipelineGraph) -> Found:
             yield NotDone("interleave", where, why)
             continue
         cycle = graph.value(stage.input[-2])
-        costs = "a buffer for each dataset that is read"
+        costs = Costs.EACH_DATASET.of()
         if cycle is not None:
-            costs = f"a buffer for each of the {int(cycle)} datasets that are read at a time"
+            costs = Costs.DATASETS.of(number=int(cycle))
         if graph.runs_python(stage):
-            costs += "; calls of your Python function in several threads, in another order"
+            costs = Costs.BOTH.of(one=costs, other=Costs.SEVERAL_THREADS.of())
         yield Change(
             "interleave",
             where,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from keras_perf.records.run.tried.price import Costs
 from keras_perf.records.run.tried.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.changes.change import Change, Found, NotDone
 from keras_perf.trials.rewriting.changes.stages import (
@@ -27,9 +28,9 @@ def parallel_maps(graph: PipelineGraph) -> Found:
             why = WhyNotTried.RANDOM_CALLS.of()
             yield NotDone("parallel-map", where, why)
             continue
-        costs = "a buffer of a few elements"
+        costs = Costs.FEW_ELEMENTS.of()
         if graph.runs_python(stage):
-            costs = "calls of your Python function in several threads, in another order"
+            costs = Costs.SEVERAL_THREADS.of()
         yield Change(
             "parallel-map",
             where,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from keras_perf.records.run.tried.price import Costs
 from keras_perf.records.run.tried.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.changes.change import Change, Found, NotDone
 from keras_perf.trials.rewriting.changes.stages import is_map, is_parallel
@@ -20,7 +21,7 @@ def wider_pool(graph: PipelineGraph) -> Found:
             "private-threadpool",
             "whole pipeline",
             f"options.threading.private_threadpool_size = {WIDER_POOL}",
-            f"{WIDER_POOL} threads",
+            Costs.THREADS.of(number=WIDER_POOL),
             options=_widen,
         )
 
@@ -37,7 +38,7 @@ def order_given_up(graph: PipelineGraph, *, allowed: bool) -> Found:
         "nondeterministic-order",
         "whole pipeline",
         "options.deterministic = False",
-        "the order of examples differs between runs",
+        Costs.ORDER.of(),
         options=_let_overtake,
     )
 
