@@ -24,7 +24,7 @@ from keras_perf.observers.asking import Questions
 from keras_perf.observers.nvml.cuda_order import Seen
 from keras_perf.observers.steps.overlapping import OverlappingTimeline
 from keras_perf.records.observed_backends import NO_TRIALS
-from keras_perf.records.run.tried.why_no_steps import WhyNoSteps
+from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 
 
 class OnJax:

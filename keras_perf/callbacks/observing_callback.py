@@ -18,7 +18,7 @@ from keras_perf.observation.of_fit.fit import FitObservation
 from keras_perf.observation.of_fit.running_fits import join
 from keras_perf.observation.safe_writer import SafeWriter
 from keras_perf.observers.asking import unwarned
-from keras_perf.records.run.tried.why_no_steps import WhyNoSteps
+from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 from keras_perf.write.writable_log_dir import writable_log_dir
 
 

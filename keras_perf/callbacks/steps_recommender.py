@@ -21,8 +21,8 @@ from keras_perf.observers.steps_trial.trial_times import TrialTimes
 from keras_perf.observers.steps_trial.trials_due import TrialQueue
 from keras_perf.records.arguments import require_bool, require_int, require_number
 from keras_perf.records.execution import Execution, Kind
+from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 from keras_perf.records.run.tried.steps_trial import StepsPerExecution
-from keras_perf.records.run.tried.why_no_steps import WhyNoSteps
 from keras_perf.report.text.curve_table import curve_markdown, recommendation_scalars
 
 

@@ -14,7 +14,7 @@ from keras_perf.files.remote_path import is_remote
 from keras_perf.observers.capture_windows.may_compile import MayCompile
 from keras_perf.observers.capture_windows.slow_steps import Slow, SlowSteps, Throttle
 from keras_perf.records.execution import Execution
-from keras_perf.records.run.capture_reason import CaptureReason
+from keras_perf.records.reasons.capture_reason import CaptureReason
 
 logger = logging.getLogger("keras_perf")
 

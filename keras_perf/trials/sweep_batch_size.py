@@ -12,7 +12,7 @@ import keras
 import tensorflow as tf
 
 from keras_perf.records.arguments import require_bool, require_count, require_number
-from keras_perf.records.run.tried.why_not_trained import WhyNotTrained
+from keras_perf.records.reasons.why_not_trained import WhyNotTrained
 from keras_perf.trials.arguments import check_compiled, check_dataset
 from keras_perf.trials.batch_sizes.child import Answer
 from keras_perf.trials.batch_sizes.handed_over import (

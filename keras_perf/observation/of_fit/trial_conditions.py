@@ -8,7 +8,7 @@ import keras
 import tensorflow as tf
 
 from keras_perf.observation.facts.model_facts import optimizer_iterations
-from keras_perf.records.run.tried.why_no_steps import WhyNoSteps
+from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 
 BatchHooks = Sequence[tuple[keras.callbacks.Callback, str]]
 """Callbacks with a batch hook of their own, and `Class.hook`."""

@@ -19,7 +19,7 @@ from keras_perf.observation.of_fit.trial_conditions import (
 from keras_perf.observation.trials import TrialsInFit
 from keras_perf.observers.steps_trial.steps_choice import Bounds
 from keras_perf.records.execution import Kind
-from keras_perf.records.run.tried.why_no_steps import WhyNoSteps
+from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 from keras_perf.trials.train_functions.on_replicas import differs_on_replicas
 from keras_perf.trials.train_functions.repeated_function import RepeatedFunction
 from keras_perf.trials.train_functions.train_function import TrainFunction

@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_perf.observation.observation import Observation
 from keras_perf.observation.trials import Trials
 from keras_perf.observers.steps_trial.steps_choice import Bounds
-from keras_perf.records.run.tried.why_no_steps import WhyNoSteps
+from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 from keras_perf.trials.train_functions.train_function import takes_a_number
 
 

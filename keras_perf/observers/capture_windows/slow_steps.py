@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from keras_perf.observers.steps.outliers import OutlierJudge
 from keras_perf.records.execution import Execution, Kind
-from keras_perf.records.run.capture_reason import CaptureReason
+from keras_perf.records.reasons.capture_reason import CaptureReason
 from keras_perf.records.run.outlier import Cause
 
 BLOCK = 32

@@ -6,7 +6,7 @@ import sys
 from typing import NamedTuple
 
 from keras_perf.observers.capture_windows.schedule import CaptureSchedule
-from keras_perf.records.run.capture_reason import CaptureReason
+from keras_perf.records.reasons.capture_reason import CaptureReason
 
 NEVER = sys.maxsize
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from keras_perf.observers.steps_trial.trial_times import RUN_UP
-from keras_perf.records.run.tried.why_no_steps import WhyNoSteps
+from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 
 TRIALS = 5
 """Executions of each other length that are measured."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from keras_perf.records.reason import worded
-from keras_perf.records.run.capture_reason import CaptureReason
+from keras_perf.records.reasons.capture_reason import CaptureReason
+from keras_perf.records.reasons.reason import worded
 from keras_perf.records.shapes import count, fact, needed, number, text
 
 

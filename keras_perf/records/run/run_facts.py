@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from keras_perf.records.reasons.reason import worded
+from keras_perf.records.reasons.why_not_known import WhyNotKnown
 from keras_perf.records.run.capture import Capture
 from keras_perf.records.run.devices.device_memory import DeviceMemory
 from keras_perf.records.run.devices.gpu_use import GpuUse
@@ -163,7 +165,7 @@ class RunFacts:
     trace_agreement: tuple[Agreement, ...] = fact(any_of(record(Agreement)), ())
     operations_on_cpu: Mapping[str, float] = fact(named(number()), {})
     ending: Ending | None = fact(record(Ending))
-    not_known: Mapping[str, str] = fact(named(text), {})
+    not_known: Mapping[str, str] = fact(named(worded(WhyNotKnown)), {})
 
     @property
     def calls_only(self) -> bool:

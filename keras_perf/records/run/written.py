@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
 
-from keras_perf.records.reason import Reason
+from keras_perf.records.reasons.reason import Reason
 
 
 def plain(value: Any, of_reason: Callable[[Reason], Any] = str) -> Any:

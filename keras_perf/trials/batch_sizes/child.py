@@ -16,7 +16,7 @@ from pathlib import Path
 import keras
 import tensorflow as tf
 
-from keras_perf.records.run.tried.why_not_trained import WhyNotTrained
+from keras_perf.records.reasons.why_not_trained import WhyNotTrained
 from keras_perf.records.run.written import stored
 from keras_perf.trials.batch_sizes.training_memory import only_so_much, training_memory
 from keras_perf.trials.measuring.rounds import timed_rounds

@@ -16,8 +16,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_perf.records.reason import worded
-from keras_perf.records.run.tried.why_not_trained import WhyNotTrained
+from keras_perf.records.reasons.reason import worded
+from keras_perf.records.reasons.why_not_trained import WhyNotTrained
 from keras_perf.trials.batch_sizes.child import Answer, Task, is_out_of_memory
 from keras_perf.trials.other_process.saved_model import (
     REMEDY,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from keras_perf.records.run.tried.price import Costs
+from keras_perf.records.reasons.price import Costs
 
 ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
 

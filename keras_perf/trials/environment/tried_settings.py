@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from keras_perf.records.reasons.why_not_tried import EndedBy, WhyNotTried
 from keras_perf.records.run.tried.advice_trials import (
     ENVIRONMENT,
     AdviceTrials,
     NotTried,
     TriedChange,
 )
-from keras_perf.records.run.tried.why_not_tried import EndedBy, WhyNotTried
 from keras_perf.trials.environment.handed_training import HandedTraining
 from keras_perf.trials.environment.process import FailedError, TrainingProcess, training_process
 from keras_perf.trials.environment.program_settings import ProgramSettings

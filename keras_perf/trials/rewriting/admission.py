@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from keras_perf.records.run.tried.why_not_tried import WhyNotTried
+from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.changes import Change
 from keras_perf.trials.rewriting.changes.stages import named
 from keras_perf.trials.rewriting.keeping import length, reason_against_keeping

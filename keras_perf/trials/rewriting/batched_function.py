@@ -10,7 +10,7 @@ from tensorflow.core.framework.function_pb2 import FunctionDef
 from tensorflow.core.framework.graph_pb2 import GraphDef
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
-from keras_perf.records.run.tried.why_not_tried import WhyNotTried
+from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.exact_operations import ONE_BY_ONE, is_exact
 
 Known = dict[str, tf.Tensor]

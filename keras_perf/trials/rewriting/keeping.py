@@ -11,7 +11,7 @@ import psutil
 import tensorflow as tf
 
 from keras_perf.records.figures import in_bytes
-from keras_perf.records.run.tried.why_not_tried import WhyNotTried
+from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.measuring.own_iterator import OwnIterator
 from keras_perf.trials.rewriting.changes import Change, NoLongerPossibleError
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph

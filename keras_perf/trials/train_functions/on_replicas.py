@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import tensorflow as tf
 
-from keras_perf.records.run.tried.why_no_steps import WhyNoSteps
+from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 from keras_perf.trials.train_functions.repeated_function import operations_of
 
 CALLS = 3

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import keras
 
-from keras_perf.records.run.tried.price import Alters, Costs
+from keras_perf.records.reasons.price import Alters, Costs
 from keras_perf.trials.rewriting.changes import Change
 from keras_perf.trials.training.padding import padded, some_axis_varies
 from keras_perf.trials.training.precision import in_precision, other_policy

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
+from keras_perf.records.reasons.why_not_tried import EndedBy, WhyNotTried
 from keras_perf.records.run.tried.advice_trials import AdviceTrials, NotTried, TriedChange
-from keras_perf.records.run.tried.why_not_tried import EndedBy, WhyNotTried
 from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.measuring.progress import Progress
 from keras_perf.trials.rewriting.admission import kept_already

@@ -8,8 +8,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from statistics import median
 
+from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.records.run.tried.advice_trials import NotTried, TriedChange
-from keras_perf.records.run.tried.why_not_tried import WhyNotTried
 from keras_perf.trials.failure import told
 from keras_perf.trials.measuring.in_turn import LEAST_SLICES, Pair, Slice, in_turn
 from keras_perf.trials.measuring.progress import Progress

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 import keras_perf
-from keras_perf.records.reason import Reason, Words, worded
+from keras_perf.records.reasons.price import Alters, Costs
+from keras_perf.records.reasons.reason import Reason, Words, worded
+from keras_perf.records.reasons.why_no_steps import WhyNoSteps
+from keras_perf.records.reasons.why_not_trained import WhyNotTrained
+from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.records.run.run_facts import RunFacts, from_json
 from keras_perf.records.run.tried.advice_trials import AdviceTrials, NotTried, TriedChange
 from keras_perf.records.run.tried.batch_sizes import BatchSize
-from keras_perf.records.run.tried.price import Alters, Costs
 from keras_perf.records.run.tried.steps_trial import StepsPerExecution
-from keras_perf.records.run.tried.why_no_steps import WhyNoSteps
-from keras_perf.records.run.tried.why_not_trained import WhyNotTrained
-from keras_perf.records.run.tried.why_not_tried import WhyNotTried
 from keras_perf.records.run.written import plain, stored
 from keras_perf.records.shapes import WrongShapeError, record
 

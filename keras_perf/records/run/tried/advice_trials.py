@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from keras_perf.records.reason import worded
-from keras_perf.records.run.tried.price import Alters, Costs
-from keras_perf.records.run.tried.why_not_tried import EndedBy, WhyNotTried
+from keras_perf.records.reasons.price import Alters, Costs
+from keras_perf.records.reasons.reason import worded
+from keras_perf.records.reasons.why_not_tried import EndedBy, WhyNotTried
 from keras_perf.records.shapes import any_of, count, each, fact, flag, needed, number, record, text
 
 FACTOR = number(most=1e6)

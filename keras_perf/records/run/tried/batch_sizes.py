@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from keras_perf.records.figures import figure, in_mib
-from keras_perf.records.reason import worded
-from keras_perf.records.run.tried.why_not_trained import WhyNotTrained
+from keras_perf.records.reasons.reason import worded
+from keras_perf.records.reasons.why_not_trained import WhyNotTrained
 from keras_perf.records.shapes import any_of, count, fact, flag, needed, number, record
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from keras_perf.records.figures import in_ms
-from keras_perf.records.reason import worded
-from keras_perf.records.run.tried.why_no_steps import WhyNoSteps
+from keras_perf.records.reasons.reason import worded
+from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 from keras_perf.records.shapes import count, each, fact, flag, named, number, text
 
 FACTOR = number(most=1e6)

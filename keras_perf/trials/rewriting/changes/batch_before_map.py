@@ -6,8 +6,8 @@ import tensorflow as tf
 from tensorflow.core.framework.function_pb2 import FunctionDef
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
-from keras_perf.records.run.tried.price import Costs
-from keras_perf.records.run.tried.why_not_tried import WhyNotTried
+from keras_perf.records.reasons.price import Costs
+from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.batched_function import CannotBatchError, batched
 from keras_perf.trials.rewriting.changes.change import (
     Change,

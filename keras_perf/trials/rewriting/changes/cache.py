@@ -5,8 +5,8 @@ from __future__ import annotations
 import tensorflow as tf
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
-from keras_perf.records.run.tried.price import Costs
-from keras_perf.records.run.tried.why_not_tried import WhyNotTried
+from keras_perf.records.reasons.price import Costs
+from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.changes.change import (
     Change,
     Found,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from keras_perf.records.run.tried.price import Costs
+from keras_perf.records.reasons.price import Costs
 from keras_perf.trials.rewriting.changes.change import Change, NoLongerPossibleError
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tensorflow.core.framework.function_pb2 import FunctionDef
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
-from keras_perf.records.run.tried.price import Costs
+from keras_perf.records.reasons.price import Costs
 from keras_perf.trials.rewriting.changes.change import Change, Found, NoLongerPossibleError
 from keras_perf.trials.rewriting.changes.stages import is_map, named, present
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph, specs_of

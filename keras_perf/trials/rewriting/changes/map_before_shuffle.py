@@ -7,8 +7,8 @@ import math
 import tensorflow as tf
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
-from keras_perf.records.run.tried.price import Costs
-from keras_perf.records.run.tried.why_not_tried import WhyNotTried
+from keras_perf.records.reasons.price import Costs
+from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.changes.cache import (
     differs_from_pass_to_pass,
     has_cache,

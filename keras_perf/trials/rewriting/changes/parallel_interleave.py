@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from keras_perf.records.run.tried.price import Costs
-from keras_perf.records.run.tried.why_not_tried import WhyNotTried
+from keras_perf.records.reasons.price import Costs
+from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.changes.change import Change, Found, NotDone
 from keras_perf.trials.rewriting.changes.stages import in_parallel, named, present
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from keras_perf.records.run.tried.price import Costs
+from keras_perf.records.reasons.price import Costs
 from keras_perf.trials.rewriting.changes.change import Change, Found
 from keras_perf.trials.rewriting.changes.stages import present
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from keras_perf.records.run.tried.price import Costs
-from keras_perf.records.run.tried.why_not_tried import WhyNotTried
+from keras_perf.records.reasons.price import Costs
+from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.changes.change import Change, Found, NotDone
 from keras_perf.trials.rewriting.changes.stages import is_map, is_parallel
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keras_perf.records.reason import Words
+from keras_perf.records.reasons.reason import Words
 
 
 class CaptureReason(Words):
