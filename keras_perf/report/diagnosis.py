@@ -21,6 +21,7 @@ from keras_perf.advise.notes.not_measured import why_no_step
 from keras_perf.advise.notes.trace import trace_details
 from keras_perf.advise.outside_of_steps import about_validation
 from keras_perf.advise.recommendation import Recommendation
+from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.advise.rules.best_first import combined_speedup, recommendations
 from keras_perf.advise.situation import situation_of
 from keras_perf.advise.verdict import verdict_of
@@ -162,7 +163,7 @@ class Diagnosis:
         of = {each.of for each in self.recommendations}
         if "whole" in of or (of and self.summary.outside):
             together["the whole training"] = self.combined_whole_speedup
-        compiling = any(each.id == "stable-shapes" for each in self.recommendations)
+        compiling = any(known_of(each.id).on == "compiling" for each in self.recommendations)
         if "step" in of and not compiling:
             together["a step"] = self.combined_speedup
         return together

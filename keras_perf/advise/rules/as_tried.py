@@ -46,7 +46,7 @@ def as_tried(situation: Situation, found: Iterable[Recommendation]) -> list[Reco
             if known_of(id).on != "input" or not _input_is_free(trials):
                 kept.append(_no_more_than_on_a_ready_batch(advised[id], situation))
         elif paid is not None and (paid.stands_alone or id in on_top or unfinished):
-            cached, last = id == "cache", on_top.get(id, paid)
+            cached, last = known_of(id).keeps, on_top.get(id, paid)
             trained = _over_all_passes(paid, situation, cached=cached)
             advice = _with_first_pass(_in_place_of(advised.get(id), trained), paid, situation)
             last = _over_all_passes(last, situation, cached=cached)
@@ -79,7 +79,7 @@ def _input_is_free(trials: AdviceTrials) -> bool:
 
 def _frees_input(tried: TriedChange, trials: AdviceTrials) -> bool:
     free_ms = FREE * (trials.ready_ms or 0.0)
-    return tried.id == "cache" or (_is_of_input(tried) and tried.after_ms <= free_ms)
+    return known_of(tried.id).keeps or (_is_of_input(tried) and tried.after_ms <= free_ms)
 
 
 def _is_of_input(tried: TriedChange) -> bool:
@@ -111,7 +111,9 @@ def put_together(
     if trials is None or trials.total is None or not together <= {each.id for each in advice}:
         return None, [*measured, *predicted]
     by_input, none_left = all(map(_is_of_input, trials.together)), _input_is_free(trials)
-    total = _over_all_passes(trials.total, situation, cached="cache" in together)
+    total = _over_all_passes(
+        trials.total, situation, cached=any(known_of(id).keeps for id in together)
+    )
     all_as_one = _gaining(total, by_input=by_input, none_left=none_left)
     return total, [all_as_one, *predicted]
 
@@ -172,7 +174,7 @@ def _with_first_pass(
 ) -> Recommendation:
     """Why its figure is less than that of the steps that were tried."""
     passes = _passes(situation)
-    if tried.id != "cache" or passes < 1:
+    if not known_of(tried.id).keeps or passes < 1:
         return advice
     told = (
         f" That was with a filled cache; the gain counts the first of the {passes:.0f} passes of "

@@ -34,6 +34,7 @@ each. At best nothing compiles, which is training without XLA."""
 
 @rule(
     "stable-shapes",
+    on="compiling",
     tried_title="Give the train function batches of few lengths",
     followed=has_stable_shapes,
     else_gone=True,

@@ -15,7 +15,7 @@ Look = Callable[[Situation], Recommendation | None]
 Followed = Callable[[RunFacts, Recommendation], bool | None]
 TakesLess = Callable[[Summary, Recommendation], bool | None]
 Reworded = Callable[[Recommendation, Summary], Recommendation | None]
-Part = Literal["", "input", "callbacks", "dispatch", "validation"]
+Part = Literal["", "input", "callbacks", "dispatch", "compiling", "validation"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +31,7 @@ class Known:
             `compile`; None where it is the same.
         on: the part of the time that it shortens, where it is on one.
         leaves: what of that part it leaves, and why.
+        keeps: it keeps what the first pass makes; tried, it has been made.
         loses: it loses information, so that it stands behind advice on its part that does not.
         tried_title: its title where it was tried; "" where that is its id.
         gives_up: what there is now, and being without it paid.
@@ -42,6 +43,7 @@ class Known:
     in_a_loop: Reworded | None = None
     on: Part = ""
     leaves: str = ""
+    keeps: bool = False
     loses: bool = False
     tried_title: str = ""
     gives_up: str = ""

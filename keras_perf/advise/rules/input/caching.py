@@ -68,6 +68,7 @@ class Place:
     "cache",
     on="input",
     leaves="the first pass and what comes behind the cache stay",
+    keeps=True,
     tried_title="Keep what is the same in every pass",
     followed=is_cached,
 )
