@@ -81,9 +81,9 @@ def _shown(name: str, value: Any) -> Any:
     return figure
 
 
-def worded(*kinds: type[Words]) -> Shape:
+def worded(kind: type[Words]) -> Shape:
     """A sentence with one of these words, or a text, as older versions and exceptions have it."""
-    by_word = {each.word: each for kind in kinds for each in kind}
+    by_word = {each.word: each for each in kind}
 
     def shaped(value: Any) -> Reason:
         if isinstance(value, Reason):
@@ -95,8 +95,9 @@ def worded(*kinds: type[Words]) -> Shape:
             # Of a newer version.
             return Reason(word.replace("-", " "))
         try:
-            return by_word[word].of(**{k: inside(v) for k, v in value.items() if k != "word"})
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            names = by_word[word].names
+            return by_word[word].of(**{name: inside(value[name]) for name in names})
+        except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
             raise WrongShapeError from error
 
     def inside(value: Any) -> Any:

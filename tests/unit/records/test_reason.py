@@ -84,6 +84,14 @@ def test_a_wrong_value_costs_the_sentence(values):
         worded(Sample)({"word": "too-long", **values})
 
 
+def test_sentences_in_sentences_without_end_cost_the_outermost():
+    content = {"word": "on-top", "why": "of old"}
+    for _ in range(5000):
+        content = {"word": "on-top", "why": content}
+    with pytest.raises(WrongShapeError):
+        worded(Sample)(content)
+
+
 def test_a_run_says_why_nothing_was_tried_as_it_did_when_it_was_written():
     why = WhyNoSteps.NO_ROOM.of(epochs="epochs", epoch_steps=4, steps_left=8)
     facts = RunFacts(trial=StepsPerExecution(not_tried=why))
