@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from advice_on import ON
+
 from keras_perf.advise.gains.of_a_part import WORTHWHILE
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.advise.situation import situation_of
-from keras_perf.advise.what_is_left import ON
 from keras_perf.analyse.stage_paces import stage_paces
 from keras_perf.report.diagnosis import Diagnosis
 from keras_perf.report.text.measured_tables import measured_tables
@@ -109,15 +109,15 @@ def _advice_against_verdict(found: Diagnosis) -> Iterator[str]:
         for advice in found.recommendations:
             # What was measured twice differs.
             gain = advice.low if advice.tried else advice.predicted_speedup
-            on_it = found.verdict in ON and known_of(advice.id).on == ON[found.verdict]
-            if on_it and advice.of == "step" and gain > ROUNDED * most:
+            on_it = advice.id in ON.get(found.verdict, ()) and advice.of == "step"
+            if on_it and gain > ROUNDED * most:
                 yield f"at most {most:.2f}×, yet {advice.id} alone buys {gain:.2f}×"
     if found.verdict == "compute-bound" and "no other part is worth" in found.explanation:
         wait = summary.parts.get("input_wait", 0.0)
         if step_ms > WORTHWHILE * (step_ms - wait) and "input wait" not in found.explanation:
             yield f"no other part is worth anything, beside an input wait of {wait:.3g} ms"
         for advice in found.recommendations:
-            on_a_part = advice.of == "step" and known_of(advice.id).on in ON.values()
+            on_a_part = advice.of == "step" and any(advice.id in ids for ids in ON.values())
             told = "is predicted all the same" in found.explanation or advice.tried
             if on_a_part and not told and advice.predicted_speedup > WORTHWHILE * ROUNDED:
                 yield f"no part is worth 5%, yet {advice.id} buys {advice.predicted_speedup:.2f}×"

@@ -70,7 +70,7 @@ class Room:
         lengths = fitting[:3:2]
         left_s = self.steps_left * self.step_ms / 1e3
         if self.step_ms > LONG_STEP_MS:
-            return [], WhyNoSteps.LONG_STEPS.of(limit=LONG_STEP_MS)
+            return [], WhyNoSteps.LONG_STEPS.of(step_ms=self.step_ms, limit_ms=LONG_STEP_MS)
         if not lengths:
             return [], WhyNoSteps.NO_ROOM.of(
                 epochs=self.epochs, epoch_steps=self.epoch_steps, steps_left=self.steps_left

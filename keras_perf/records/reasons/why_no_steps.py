@@ -47,7 +47,10 @@ class WhyNoSteps(Words):
     REPLICAS_DIFFER = "several replicas train otherwise where their steps run in one execution"
     CHANGES_TABLES = "the train step changes a table or a queue, which a trial could not put back"
     SHOWS_VALUES = "the train step prints or checks values, and the trial would show it zeros"
-    LONG_STEPS = "steps of more than {limit:.0f} ms are too long to gain from it"
+    LONG_STEPS = (
+        "when trials were due, steps took {step_ms} in the train function, and those of more than "
+        "{limit_ms} are too long to gain from it"
+    )
     NO_ROOM = (
         "{epochs} of {epoch_steps} steps, with {steps_left} steps still to go, leave no room to try"
     )
