@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from keras_perf.advise.as_written import WORK, function_of, running, runs_as, where
+from keras_perf.advise.as_written import WORK, function_of, lambdas_in, running, runs_as, where
 from keras_perf.advise.python_threads import about_quickest
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import is_cached
@@ -111,7 +111,7 @@ def cache(situation: Situation) -> Recommendation | None:
             f"and fits into memory.{python}{where(place.written)}"
         ),
         action=(
-            f"dataset = {place.call}.cache()  "
+            f"{lambdas_in(place.written)}dataset = {place.call}.cache()  "
             "# before shuffle, repeat and all that draws random numbers"
         ),
         evidence={"saved_ms": saved_ms, "epochs": place.passes, "size_mib": size_mib},
