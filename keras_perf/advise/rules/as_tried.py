@@ -60,6 +60,9 @@ OF_INPUT = (
 MORE_OF_INPUT = (*OF_INPUT, "parallel-input", "cheaper-shuffle")
 """With that which no trial can follow."""
 
+COMPILES = "stable-shapes"
+"""Trials run compiled steps: of what compiles the rule predicts, from what they tell of a step."""
+
 FREE = 1.1
 """Input costs nothing more if a step takes at most so many times as long as on a ready batch."""
 
@@ -83,6 +86,9 @@ def as_tried(situation: Situation, found: Iterable[Recommendation]) -> list[Reco
     kept: list[Recommendation] = []
     advised = {each.id: each for each in found}
     for id in dict.fromkeys([*advised, *alone, *on_top]):
+        if id == COMPILES and id in advised:
+            kept.append(advised[id])
+            continue
         paid = _that_paid(alone.get(id), on_top.get(id))
         if id not in alone and id not in on_top:
             if id not in MORE_OF_INPUT or not _input_is_free(trials):
