@@ -140,6 +140,10 @@ def _nothing_else(situation: Situation) -> str:
         whatever["dispatch"] = (
             "dispatch of {}, of which more steps per execution save little where steps are so long"
         )
+    elif summary.facts.trial is None or not summary.facts.trial.trials:
+        whatever["dispatch"] = (
+            "dispatch of {}, more than an execution can cost: computing of its last step is in it"
+        )
     shown = [
         told.format(in_ms(summary.parts[part]))
         for part, told in whatever.items()

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from keras_perf.advise.cache_place import best_place
 from keras_perf.advise.gains import gain_on_a_ready_batch
 from keras_perf.advise.recommendation import Change, Recommendation
-from keras_perf.advise.rules.input.caching import best_place
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel
 from keras_perf.records.figures import in_ms

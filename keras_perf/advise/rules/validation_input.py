@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from keras_perf.advise.as_written import WORK, function_of, lambdas_in, running, where, written_in
+from keras_perf.advise.cache_place import same_in_every_pass
 from keras_perf.advise.python_threads import HOLDS_IT, useful_for_python
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.epochs import WORTH
-from keras_perf.advise.rules.input.caching import same_in_every_pass
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import StepModel
