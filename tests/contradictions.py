@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from keras_perf.advise.gains import WORTHWHILE
+from keras_perf.advise.gains.of_a_part import WORTHWHILE
+from keras_perf.advise.gains.what_is_left import ON
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.situation import situation_of
-from keras_perf.advise.what_is_left import ON
 from keras_perf.analyse.stage_paces import stage_paces
 from keras_perf.report.diagnosis import Diagnosis
 from keras_perf.report.text.measured_tables import measured_tables

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from keras_perf.advise.compiling import compilation_ms, usual_computing
+from keras_perf.advise.gains.compiling import compilation_ms, usual_computing
 from keras_perf.advise.recommendation import Change, Recommendation, cost_ms, predicted
 from keras_perf.advise.situation import Situation
-from keras_perf.advise.step_model import INSIDE, StepModel
+from keras_perf.advise.step.step_model import INSIDE, StepModel
 from keras_perf.records.figures import figure, in_ms
 from keras_perf.records.run.outlier import Cause
 from keras_perf.records.run.tried.advice_trials import TriedChange

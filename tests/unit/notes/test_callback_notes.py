@@ -5,7 +5,7 @@ from __future__ import annotations
 from hand_built import between_epochs, situation
 
 from keras_perf.advise.notes.callbacks import callback_notes
-from keras_perf.advise.rules.epochs import amortize_epoch_callback
+from keras_perf.advise.rules.between_epochs.epochs import amortize_epoch_callback
 from keras_perf.advise.rules.host import amortize_callback
 from keras_perf.advise.verdict import verdict_of
 
