@@ -48,6 +48,9 @@ from keras_perf.advise.situation import Situation
 WORTH_SAYING = 1.02
 """Below this predicted speed-up a recommendation is left out."""
 
+UNCERTAIN = " It may as well gain nothing: compare before and after."
+"""Of advice whose interval begins where nothing is gained."""
+
 LOSES_NOTHING = {"rarer-validation": ("faster-validation", "larger-validation-batches")}
 """Advice that loses information, and what is told before it because it loses none."""
 
@@ -134,7 +137,9 @@ def _without_loss_first(chosen: list[Recommendation]) -> list[Recommendation]:
 def _with_wider_bounds(advice: Recommendation, by: float) -> Recommendation:
     bounds = advice.predicted_speedup, advice.low, advice.high
     _, low, high = bounds if advice.tried else widened(bounds, by)
-    return replace(advice, low=low, high=high)
+    uncertain = low <= 1.0 and not advice.tried and advice.speedup_after_others is None
+    reason = f"{advice.reason}{UNCERTAIN}" if uncertain else advice.reason
+    return replace(advice, low=low, high=high, reason=reason)
 
 
 def combined_speedup(

@@ -53,6 +53,15 @@ def test_what_buys_less_than_two_percent_is_left_out():
     assert ids(compute=9.8, garbage_ms=0.21) == ["tune-gc"]
 
 
+def test_advice_whose_interval_begins_where_nothing_is_gained_says_so():
+    sure, unsure = (
+        recommendations(situation(compute=10.0 - ms, garbage_ms=ms))[0] for ms in (6.0, 0.5)
+    )
+    assert unsure.low == 1.0 < sure.low
+    assert unsure.reason.endswith(" It may as well gain nothing: compare before and after.")
+    assert "gain nothing" not in sure.reason
+
+
 def test_a_fast_training_is_told_nothing():
     assert ids(input_wait=0.0, compute=10.0, stages=PREFETCHED) == []
 
