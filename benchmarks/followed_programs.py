@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import re
 import shutil
 import sys
 import tempfile
@@ -831,6 +832,11 @@ PUBLISHED = (
 )
 
 
+def named(names: str) -> list[str]:
+    """Names that stand one behind the other, with a comma and no space: some hold a comma."""
+    return re.split(",(?! )", names)
+
+
 # -- following advice --------------------------------------------------------------------
 
 
@@ -969,7 +975,9 @@ def _faster_validation(program: Program, advice: Any, stages: list[str]) -> Prog
 
 def _one_shape(program: Program, advice: Any, stages: list[str]) -> Program | None:
     if "bucket" in advice.action:
-        return _compiled(program, jit_compile=False)
+        # To choose lengths is a person's.
+        without_xla = advice.action.startswith("model.compile")
+        return _compiled(program, jit_compile=False) if without_xla else None
     changed = tuple(
         replace(stage, more={**stage.more, "drop_remainder": True})
         if stage.kind == "batch"

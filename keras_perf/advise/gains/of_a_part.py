@@ -10,10 +10,12 @@ from keras_perf.advise.gains.eager import (
     cores_used,
     share_of_operations,
 )
+from keras_perf.advise.gains.longer_executions import inside_ms, left_inside
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.fetching import fetching_sooner
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
+from keras_perf.records.run.tried.steps_trial import StepsPerExecution
 
 WORTHWHILE = 1.05
 """If removing a part whole buys less than this, the step is bound by its computation."""
@@ -90,11 +92,21 @@ def gain_beside(situation: Situation, verdict: str) -> tuple[float, str]:
         without = model.with_rest(dict.fromkeys(parts, 0.0))
         trial = situation.facts.trial
         if trial is not None:
+            without = _as_on_trial(without, trial, situation)
             without = fetching_sooner(without, trial.in_graph_ms, situation.able_ms, 0.0)
         what = "callbacks too are called less often, and batches fetched within an execution"
     else:
         return 1.0, ""
     return model.step_ms / max(1e-9, replace(without, cpu_ms=0.0).step_ms), what
+
+
+def _as_on_trial(without: StepModel, trial: StepsPerExecution, situation: Situation) -> StepModel:
+    """Computing takes no longer than in the executions that were tried."""
+    computing_ms = without.rest.get("compute", 0.0)
+    if not computing_ms or trial.steps_per_execution <= trial.present:
+        return without
+    tried_ms = left_inside(situation, trial, 0.0) * inside_ms(situation.model)
+    return without.with_rest({"compute": min(1.0, tried_ms / computing_ms)})
 
 
 def gain_on_a_ready_batch(situation: Situation) -> float | None:

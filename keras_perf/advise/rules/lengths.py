@@ -76,7 +76,7 @@ def stable_lengths(
         reason=(
             f"{reason} an axis other than the rows differs from batch to batch, and XLA compiles "
             f"for each of its lengths{_each_takes(situation)}. {best.told}"
-            + "".join(f" {way.told} That would gain {gains[way.title]}." for way in others)
+            + "".join(f" {way.told}" for way in others if way.told)
         ),
         action="\n".join(
             [best.code, *(f"# or, predicted {gains[way.title]}:\n{way.code}" for way in others)]

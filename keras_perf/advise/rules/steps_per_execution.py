@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from keras_perf.advise.gains.longer_executions import inside_ms, left_inside
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import runs_more_steps
 from keras_perf.advise.rules.in_a_loop import steps_per_call
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.fetching import fetching_sooner
-from keras_perf.advise.step.step_model import INSIDE, StepModel
-from keras_perf.records.run.tried.steps_trial import StepsPerExecution
+from keras_perf.advise.step.step_model import StepModel
 
 FETCHED = {-1: 3.0, 0: 1.5, 1: 0.0}
 """To fetch a batch takes so many times the pipeline's work for it, as tf.data counts that: in
@@ -22,10 +22,6 @@ LEAST_FETCHED_MS = {-1: 0.05, 0: 0.02, 1: 0.0}
 NOT_KNOWN_MS = {-1: 0.3, 0: 0.05, 1: 0.0}
 MOST_FETCHED_MS = 0.3
 """Of a batch of a few KiB; twenty tiny models took 0.1 to 0.5 ms a step in all."""
-
-IN_GRAPH_OFF = 0.15
-"""In long executions a step in the graph took up to so much of its time more or less than the
-trials' short ones told."""
 
 OTHER_WORK_OFF = 0.5
 """The CPU time of what works beside the train function is more or less by this share than it is
@@ -50,10 +46,10 @@ def raise_steps_per_execution(situation: Situation) -> Recommendation | None:
         factor = min(1.0, current / recommended + 0.1 * max(0.0, -optimism))
         callbacks = 1 - shared * (1 - factor)
         later = model.with_rest({"other_host": factor, "callbacks": callbacks})
-        left = _left_inside(situation, trial, optimism)
-        inside_ms = left * _inside_ms(model)
-        dispatch_ms = min(inside_ms, model.rest.get("dispatch", 0.0) * current / recommended)
-        inside = {"compute": inside_ms - dispatch_ms, "dispatch": dispatch_ms}
+        left = left_inside(situation, trial, optimism)
+        later_ms = left * inside_ms(model)
+        dispatch_ms = min(later_ms, model.rest.get("dispatch", 0.0) * current / recommended)
+        inside = {"compute": later_ms - dispatch_ms, "dispatch": dispatch_ms}
         later = replace(later, rest={**later.rest, **inside})
         later = fetching_sooner(later, trial.in_graph_ms, situation.able_ms, optimism)
         # A trial takes batches that are there; later each has to be fetched.
@@ -69,36 +65,6 @@ def raise_steps_per_execution(situation: Situation) -> Recommendation | None:
         action=_with_more_steps(situation, recommended),
         evidence={**trial.evidence, "present": current, "advised": recommended},
     )
-
-
-def _inside_ms(model: StepModel) -> float:
-    return sum(model.rest.get(part, 0.0) for part in INSIDE)
-
-
-def _left_inside(situation: Situation, trial: StepsPerExecution, optimism: float) -> float:
-    """Share of a step's time in the train function that is left in longer executions.
-
-    So many times less as on trial, beside whose executions it was measured; of what computes no
-    less is left than computes in the graph. What a step waits for input lies in the trial's times.
-    """
-    rest, number = situation.model.rest, trial.steps_per_execution
-    now_ms = _inside_ms(situation.model)
-    if not now_ms:
-        return 1.0
-    computing_ms = rest.get("compute", 0.0)
-    shared_ms = rest.get("dispatch", 0.0) * trial.present / number
-    in_graph_ms, execution_ms = trial.in_graph_ms, trial.per_execution_ms
-    off = 1 - IN_GRAPH_OFF * optimism
-    if in_graph_ms is None or execution_ms is None or not trial.predicted_speedup:
-        return min(1.0, (computing_ms + shared_ms) * off / now_ms)
-    waits_ms = min(situation.summary.parts.get("input_wait", 0.0), in_graph_ms / 2)
-    computed_ms = in_graph_ms - waits_ms
-    before_ms = computed_ms + execution_ms / trial.present
-    gain = before_ms / max(1e-9, computed_ms + execution_ms / number)
-    end = trial.high if optimism > 0 else trial.low
-    bound = 1 + abs(optimism) * (end / trial.predicted_speedup - 1)
-    least_ms = min(computing_ms, in_graph_ms) + shared_ms
-    return min(1.0, max(1 / gain, least_ms / now_ms) / max(1e-9, bound) * off)
 
 
 def _fetch_ms(situation: Situation, optimism: float) -> float:
