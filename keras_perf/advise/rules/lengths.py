@@ -65,7 +65,9 @@ def stable_lengths(
     if trials is not None and any(each.id == "disable-xla" for each in trials.together):
         return None
     model, ways = situation.model, [_few_lengths(situation)]
-    if situation.facts.settings.jit_compile is not False:
+    settings = situation.facts.settings
+    # Of a loop of which nobody has said so, XLA is not there.
+    if settings.jit_compile or (settings.jit_compile is None and not settings.in_a_loop):
         ways.append(_without_xla(situation))
     best, *others = sorted(ways, key=lambda way: -way.gain(model))
     gains = {way.title: f"{max(1.0, way.gain(model)):.2f}×" for way in others}
@@ -74,9 +76,9 @@ def stable_lengths(
         best.change,
         title=best.title,
         reason=(
-            f"{reason} an axis other than the rows differs from batch to batch, and XLA compiles "
-            f"for each of its lengths{_each_takes(situation)}. {best.told}"
-            + "".join(f" {way.told}" for way in others if way.told)
+            f"{reason} an axis other than the rows differs from batch to batch, and "
+            f"{_what_compiles(situation)} for each of its lengths{_each_takes(situation)}."
+            + "".join(f" {way.told}" for way in (best, *others) if way.told)
         ),
         action="\n".join(
             [best.code, *(f"# or, predicted {gains[way.title]}:\n{way.code}" for way in others)]
@@ -84,6 +86,12 @@ def stable_lengths(
         evidence=evidence,
         of="whole",
     )
+
+
+def _what_compiles(situation: Situation) -> str:
+    if situation.facts.settings.jit_compile is False:
+        return "the train function is traced"
+    return "XLA compiles"
 
 
 def _each_takes(situation: Situation) -> str:
@@ -112,9 +120,8 @@ def _without_xla(situation: Situation) -> _Way:
             "Without XLA nothing is compiled for a length: tried on this training, a step took "
             f"{in_ms(tried.after_ms)}."
         )
-    return _Way(
-        "Train without XLA", told, "model.compile(..., jit_compile=False)  # no XLA", change
-    )
+    where = "@tf.function(" if situation.facts.settings.in_a_loop else "model.compile(..., "
+    return _Way("Train without XLA", told, f"{where}jit_compile=False)  # no XLA", change)
 
 
 def _few_lengths(situation: Situation) -> _Way:

@@ -78,7 +78,7 @@ def test_for_each_length_that_is_left_xla_compiles_once():
     advice = stable_shapes(situation(compute=2.0, compile=40.0, context=with_xla))
     assert_predicts(advice, 2 * 1.3 + 8, 2 + 4, 2 + 1, before=42.0)
     assert advice.reason.endswith("Of few lengths 4 are predicted to compile, 8 at worst.")
-    assert "for each of its lengths, 200 ms each." in advice.reason
+    assert "the train function is traced for each of its lengths, 200 ms each." in advice.reason
     assert "jit_compile" not in advice.action
     one_shape = stable_shapes(
         situation(compute=2.0, compile=40.0, context=context | {"shapes_differ": False})
@@ -151,6 +151,16 @@ def test_what_compiles_in_the_warm_up_goes_with_what_compiles_later():
     assert "\n# or, predicted 2.88×:\n" in advice.action
     assert advice.action.index("2.88×") < advice.action.index("bucket_by_sequence_length")
     assert advice.reason.endswith("Of few lengths 4 are predicted to compile, 8 at worst.")
+
+
+@pytest.mark.parametrize(
+    ("jit_compile", "said"), [(True, "@tf.function(jit_compile=False)"), (None, ""), (False, "")]
+)
+def test_in_a_loop_xla_is_spoken_of_only_where_it_is_there(jit_compile, said):
+    context = {"shapes_differ": True, "driver": "loop", "jit_compile": jit_compile}
+    advice = stable_shapes(situation(compute=2.0, compile=40.0, context=context))
+    assert said in advice.action
+    assert ("jit_compile" in advice.action) is bool(said)
 
 
 def tried(id: str, before_ms: float, after_ms: float) -> dict[str, Any]:
