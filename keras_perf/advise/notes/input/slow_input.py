@@ -35,7 +35,7 @@ def slow_input_notes(situation: Situation, verdict: str, advised: Collection[str
         return
     slowest = max(situation.paces, key=lambda name: situation.paces[name])
     yield (
-        f"For no change to the pipeline a gain is predicted{_in_this_training(situation)}: of its "
+        f"No change to the pipeline is predicted to gain 2%{_in_this_training(situation)}: of its "
         f"{in_ms(situation.able_ms)} per batch, on the threads that it has, {slowest} takes "
         f"{in_ms(situation.paces[slowest])}.{_in_more_passes(situation)}{_untried(situation)} Less "
         "work per example, examples prepared once and stored, or other machines for the input "
@@ -53,8 +53,8 @@ def _in_more_passes(situation: Situation) -> str:
     if not kept_ms or place is None:
         return ""
     return (
-        f" In more epochs {place.call}.cache() would save {in_ms(kept_ms)} of each batch from the "
-        f"second on.{where(place.written)}"
+        f" In more epochs {place.call}.cache() would save {in_ms(kept_ms)} of each batch "
+        f"from the second one on.{where(place.written)}"
     )
 
 
@@ -70,7 +70,7 @@ def _kept_ms(situation: Situation) -> float:
 def _untried(situation: Situation) -> str:
     if situation.facts.advice_trials is not None or not situation.own_dataset:
         return ""
-    return " try_advice measures what changes gain of which no more is known."
+    return " try_advice measures what changes gain."
 
 
 def _about_python(situation: Situation) -> str:

@@ -34,10 +34,10 @@ def once(epochs: int):
 def test_a_training_of_one_pass_is_told_what_a_cache_would_save_in_more():
     (said,) = slow_input_notes(once(1), "input-bound", [])
     assert said.startswith(
-        "For no change to the pipeline a gain is predicted in this training, which goes through "
+        "No change to the pipeline is predicted to gain 2% in this training, which goes through "
         "its data once: of its 9.77 ms per batch, on the threads that it has, ParallelMap (3) "
         "takes 9.7 ms. In more epochs dataset.map(prepare).cache() would save 9.77 ms of each "
-        "batch from the second on. Its function prepare is in train.py, line 31. try_advice "
+        "batch from the second one on. Its function prepare is in train.py, line 31. try_advice "
     )
     (said,) = slow_input_notes(once(5), "input-bound", [])
     assert ".cache()" not in said
@@ -69,7 +69,7 @@ def test_python_code_is_told_what_stands_in_its_place():
     slow = situation(input_wait=8.0, compute=2.0, stages=[stage("Map", 8.0)], context=context)
     (said,) = slow_input_notes(slow, "input-bound", [])
     assert said.endswith("in place of Python code let threads share the work.")
-    assert "For no change to the pipeline a gain is predicted: of its" in said
+    assert "No change to the pipeline is predicted to gain 2%: of its" in said
     (said,) = slow_input_notes(SLOW, "input-bound", [])
     assert "Python" not in said
 
