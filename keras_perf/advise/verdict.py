@@ -140,6 +140,10 @@ def _nothing_else(situation: Situation) -> str:
         whatever["dispatch"] = (
             "dispatch of {}, of which more steps per execution save little where steps are so long"
         )
+    elif summary.facts.trial is None or not summary.facts.trial.trials:
+        whatever["dispatch"] = (
+            "dispatch of {}, more than an execution can cost: computing of its last step is in it"
+        )
     shown = [
         told.format(in_ms(summary.parts[part]))
         for part, told in whatever.items()
@@ -237,7 +241,10 @@ def _because(verdict: str, gain: float, situation: Situation) -> str:
         spent = sum(summary.parts.get(name, 0.0) for name in names)
         what = " and ".join(map(part_name, names))
         if verdict == "compile-bound" and summary.facts.input.shapes_differ:
-            shared = " No more can be had: each length that is left still compiles once."
+            shared = (
+                " No more can be had: each length that is left still compiles once, and without "
+                "XLA a step may compute for longer."
+            )
     without = "compiled" if verdict == "eager-bound" else "without"
     faster = _faster(verdict, gain, situation)
     beside, if_so = gain_beside(situation, verdict)
@@ -249,7 +256,8 @@ def _because(verdict: str, gain: float, situation: Situation) -> str:
 def _faster(verdict: str, gain: float, situation: Situation) -> str:
     """By how much, and of what; of compiling, which no steady step does, of the training only."""
     whole = speed_up(saved_ms_of(gain, situation.model), situation.model.training_ms)
-    if gain <= CLEARLY_MORE * whole:
+    once = verdict == "compile-bound" and situation.model.compiling_share < 1
+    if gain <= CLEARLY_MORE * whole and not once:
         return f"training would be {gain:.2f}× as fast"
     if verdict == "compile-bound":
         whole = gain_without_compiling(situation)

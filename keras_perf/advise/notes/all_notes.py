@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from keras_perf.advise.notes.callbacks import callback_notes
 from keras_perf.advise.notes.contention import contention_notes
 from keras_perf.advise.notes.devices.gpu import gpu_notes
 from keras_perf.advise.notes.devices.gpu_trace import gpu_trace_notes
@@ -47,6 +48,7 @@ def notes_of(situation: Situation, verdict: str, advised: Collection[str]) -> It
         *remote_file_notes(situation, verdict, advised),
     ]
     yield from of_this_input or slow_input_notes(situation, verdict, advised)
+    yield from callback_notes(situation, verdict, advised)
     yield from reading_notes(summary, verdict)
     yield from inference_notes(summary, advised)
     yield from trial_notes(summary.facts, advised)

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from keras_perf.advise.cache_place import best_place
 from keras_perf.advise.gains.of_a_part import gain_on_a_ready_batch
 from keras_perf.advise.recommendation import Change, Recommendation
 from keras_perf.advise.rules.all_rules import known_of
-from keras_perf.advise.rules.input.caching import best_place
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.figures import in_ms
@@ -41,6 +41,10 @@ def as_tried(situation: Situation, found: Iterable[Recommendation]) -> list[Reco
     kept: list[Recommendation] = []
     advised = {each.id: each for each in found}
     for id in dict.fromkeys([*advised, *alone, *on_top]):
+        if known_of(id).on == "compiling" and id in advised:
+            # Trials run compiled steps: of what compiles the rule predicts, from what they tell.
+            kept.append(advised[id])
+            continue
         paid = _that_paid(alone.get(id), on_top.get(id))
         if id not in alone and id not in on_top:
             if known_of(id).on != "input" or not _input_is_free(trials):

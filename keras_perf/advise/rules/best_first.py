@@ -14,6 +14,9 @@ from keras_perf.advise.situation import Situation
 WORTH_SAYING = 1.02
 """Below this predicted speed-up a recommendation is left out."""
 
+UNCERTAIN = " It may as well gain nothing: compare before and after."
+"""Of advice whose interval begins where nothing is gained."""
+
 
 def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
     """All that is worth saying, best first.
@@ -64,7 +67,9 @@ def _loses_nothing(advice: Recommendation, beside: Recommendation) -> bool:
 def _with_wider_bounds(advice: Recommendation, by: float) -> Recommendation:
     bounds = advice.predicted_speedup, advice.low, advice.high
     _, low, high = bounds if advice.tried else widened(bounds, by)
-    return replace(advice, low=low, high=high)
+    uncertain = low <= 1.0 and not advice.tried and advice.speedup_after_others is None
+    reason = f"{advice.reason}{UNCERTAIN}" if uncertain else advice.reason
+    return replace(advice, low=low, high=high, reason=reason)
 
 
 def combined_speedup(

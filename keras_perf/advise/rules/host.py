@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from keras_perf.advise.as_written import at
+from keras_perf.advise.as_written import LAMBDA, at, lambda_at
 from keras_perf.advise.code_names import identifier
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import works_less
@@ -113,11 +113,12 @@ def _with_fewer_calls(
     if name in FREQUENCY_ARGUMENTS:
         return f"keras.callbacks.{name}(..., {FREQUENCY_ARGUMENTS[name]}={steps})"
     if name == "LambdaCallback":
+        unnamed = lambda_at(source)
         function = identifier(source.name if source else "", "your_function")
         return (
-            f"calls = itertools.count(1)\n"
+            f"{unnamed}calls = itertools.count(1)\n"
             f"keras.callbacks.LambdaCallback({method}=lambda batch, logs: "
-            f"next(calls) % {calls} or {function}(batch, logs))"
+            f"next(calls) % {calls} or {LAMBDA if unnamed else function}(batch, logs))"
         )
     return (
         f"class {identifier(name, 'YourCallback')}(keras.callbacks.Callback):\n"

@@ -43,6 +43,10 @@ def test_growth_is_told_with_its_bounds_and_when_memory_is_full():
 def test_from_step_to_step_it_is_a_list_of_tensors_and_the_hooks_are_named():
     [note] = notes(context={"batch_hooks": ["Mine.on_train_batch_end"]})
     assert "from step to step (the batch hooks are Mine.on_train_batch_end)" in note
+    source = {"file": "train.py", "line": 9, "name": "on_train_batch_end"}
+    known = {"batch_hooks": ["Mine.on_train_batch_end"]}
+    [told] = notes(context=known | {"hook_sources": {"Mine.on_train_batch_end": source}})
+    assert "the batch hooks are Mine.on_train_batch_end (train.py, line 9))" in told
     assert "tensors kept in a list" in note
     assert "made anew" not in note
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from keras_perf.advise.as_written import at
 from keras_perf.advise.situation import Situation
 from keras_perf.analyse.growth import Growth
 from keras_perf.analyse.summary import Summary
@@ -92,13 +93,18 @@ def _where(growth: Growth, facts: RunFacts) -> str:
         return "Whether it rises with the steps or with the epochs is unknown."
     if share >= MOSTLY:
         owners = sorted(facts.outside.epoch_callbacks_s) if facts.outside is not None else []
-        named = f" (of the callbacks {', '.join(owners)} work there)" if owners else ""
+        named = f" (of the callbacks {_named(owners, facts)} work there)" if owners else ""
         return f"{in_percent(share)} of it comes where an epoch ends{named}."
     if share <= HARDLY:
         hooks = facts.settings.batch_hooks
-        named = f" (the batch hooks are {', '.join(hooks)})" if hooks else ""
+        named = f" (the batch hooks are {_named(hooks, facts)})" if hooks else ""
         return f"It comes within the epochs, from step to step{named}."
     return f"{in_percent(share)} of it comes where an epoch ends, the rest from step to step."
+
+
+def _named(hooks: Iterable[str], facts: RunFacts) -> str:
+    """Each with the line where it is written, if that is known."""
+    return ", ".join(f"{hook}{at(facts.hook_sources.get(hook))}" for hook in hooks)
 
 
 def _usual_causes(growth: Growth, situation: Situation) -> str:

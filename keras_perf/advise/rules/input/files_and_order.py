@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from keras_perf.advise.as_written import function_of, where, written_as
+from keras_perf.advise.as_written import function_of, lambdas_in, where, written_as
 from keras_perf.advise.python_threads import about_python, useful_threads
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import has_stage, lets_overtake
@@ -63,6 +63,7 @@ def interleave(situation: Situation) -> Recommendation | None:
         ),
         action=(
             "files = tf.data.Dataset.list_files(pattern)\n"
+            f"{'' if kind else lambdas_in(written)}"
             f"dataset = files.interleave({reader}, num_parallel_calls=tf.data.AUTOTUNE)"
         ),
         evidence={"stage": stage, "stage_ms": situation.paces[stage]},

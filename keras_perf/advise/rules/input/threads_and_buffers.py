@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from keras_perf.advise.as_written import function_of, where, written_as
+from keras_perf.advise.as_written import function_of, lambdas_in, where, written_as
 from keras_perf.advise.python_threads import about_python, may_wait, useful_threads
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import (
@@ -124,7 +124,10 @@ def parallel_map(situation: Situation) -> Recommendation | None:
             f"{in_ms(all_ms)} that a batch needs ({in_percent(share)}); {model.cores} logical "
             f"CPUs are there to share it.{where(written)}{about_python(situation, stage)}"
         ),
-        action=f"dataset = dataset.map({function}, num_parallel_calls=tf.data.AUTOTUNE)",
+        action=(
+            f"{lambdas_in(written)}"
+            f"dataset = dataset.map({function}, num_parallel_calls=tf.data.AUTOTUNE)"
+        ),
         evidence={"stage": stage, "stage_ms": stage_ms, "cores": model.cores},
     )
 
