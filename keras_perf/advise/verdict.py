@@ -15,6 +15,7 @@ from keras_perf.advise.gains.of_a_part import (
 )
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import INSIDE, StepModel
+from keras_perf.advise.told_of_trial import told_of_trial
 from keras_perf.analyse.cpu_share import NOTICED
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
 from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
@@ -213,7 +214,7 @@ def _may_be_dispatch(summary: Summary) -> str:
     if not summary.facts.settings.tries_steps:
         why = ", and cannot be with this backend of Keras. A larger batch_size takes fewer steps."
     elif trial is not None:
-        why = f" ({trial.reason.rstrip('.')})."
+        why = f" ({told_of_trial(trial, summary).rstrip('.')})."
         if not trial.not_tried:
             why += " A longer training leaves more time to measure it."
     return (
@@ -257,9 +258,10 @@ def _faster(verdict: str, gain: float, situation: Situation) -> str:
     """By how much, and of what; of compiling, which no steady step does, of the training only."""
     whole = speed_up(saved_ms_of(gain, situation.model), situation.model.training_ms)
     once = verdict == "compile-bound" and situation.model.compiling_share < 1
+    if verdict == "compile-bound":
+        whole = gain_without_compiling(situation)
     if gain <= CLEARLY_MORE * whole and not once:
         return f"training would be {gain:.2f}× as fast"
     if verdict == "compile-bound":
-        whole = gain_without_compiling(situation)
         return f"the whole training, start-up included, would be {whole:.2f}× as fast"
     return f"a step would be {gain:.2f}× as fast, the whole training {whole:.2f}×"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from keras_perf.advise.recommendation import Recommendation
@@ -29,12 +30,28 @@ class AdviceTaken:
         """What it was to buy, alone or once those above it are done."""
         return self.advice.speedup_after_others or self.advice.predicted_speedup
 
+    @property
+    def gain(self) -> str:
+        """The same as it is told, with whether it was measured on trial."""
+        return f"{self.predicted:.2f}×{' on trial' if self.advice.tried else ''}"
+
     def __str__(self) -> str:
         if self.taken is None:
             return "unknown"
         if self.taken:
             return "taken"
         return "still recommended" if self.again else "not taken, nor recommended now"
+
+
+def how_expected(advice: Sequence[AdviceTaken]) -> str:
+    """Where the figure of all of it comes from, and whether all was followed."""
+    tried = [each.advice.tried for each in advice]
+    how = "Predicted, in part from trials," if any(tried) else "Predicted"
+    if all(tried):
+        how = "Expected, from trials,"
+    all_taken = all(each.taken for each in advice)
+    which = "" if all_taken else ", though not all are known to have been followed"
+    return f"{how} for all recommendations together{which}"
 
 
 def advice_taken(before: Diagnosis, after: Diagnosis) -> tuple[AdviceTaken, ...]:

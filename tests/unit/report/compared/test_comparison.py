@@ -287,6 +287,7 @@ def test_what_is_predicted_of_each_stands_beside_what_was_measured_of_all():
             "taken": [True, True, True],
             # From 20 ms to 12 of the whole training; of the step of 10 ms to 4.75 and 8.2.
             "predicted": [20 / 12, 10 / 4.75, 10 / 8.2],
+            "tried": [False, False, False],
             "of": ["whole", "step", "step"],
             "measured": [2.0, 2.5, 2.5],
         }
@@ -307,9 +308,24 @@ def test_what_pays_only_after_another_change_is_predicted_as_it_then_pays():
     assert list(frame["predicted"]) == pytest.approx([10 / 7, 7 / after_the_map])
 
 
+@pytest.mark.parametrize(
+    ("tried", "told"),
+    [((), "Predicted for all"), ((0,), "Predicted, in part from trials, for all"),
+     ((0, 1), "Expected, from trials, for all")],
+)  # fmt: skip
+def test_what_was_measured_on_trial_is_not_called_a_prediction(tried, told):
+    found = comparison(AFTER)
+    advice = [replace(a, tried=n in tried) for n, a in enumerate(found.before.recommendations)]
+    found = replace(found, before=replace(found.before, recommendations=tuple(advice)))
+    gains = [row[2] for row in found.advice_table()[1]]
+    assert ["on trial" in gain for gain in gains] == [n in tried for n in range(2)]
+    assert list(found.advice_frame()["tried"]) == [n in tried for n in range(2)]
+    assert told in found.closing
+
+
 def test_without_advice_before_its_frame_is_empty():
     frame = comparison(AFTER, AFTER).advice_frame()
-    assert list(frame.columns) == ["id", "title", "taken", "predicted", "of", "measured"]
+    assert list(frame.columns) == ["id", "title", "taken", "predicted", "tried", "of", "measured"]
     assert len(frame) == 0
 
 
