@@ -185,6 +185,7 @@ BLOCKS: dict[str, Callable[[Found], str]] = {
     "steps_per_execution": partial(as_it_is, "models"),
     "loops": loops,
     "scaling": partial(as_it_is, "workers"),
+    "shuffle_refill": partial(as_it_is, "parts"),
     "tuning": partial(as_it_is, "pipelines"),
     "tried": tried,
     "tried programs": partial(as_it_is, "programs"),

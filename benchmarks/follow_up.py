@@ -37,7 +37,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 import result
 from contradictions import contradictions
-from followed_programs import INJECTED, PUBLISHED, Program, followed
+from followed_programs import INJECTED, PUBLISHED, Program, followed, named
 
 import keras_perf as kp
 from keras_perf.analyse.stage_paces import stage_paces
@@ -158,7 +158,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     logging.getLogger("keras_perf").setLevel(logging.ERROR)
     result.begin()
-    wanted = set(filter(None, arguments.only.split(",")))
+    wanted = set(filter(None, named(arguments.only)))
     tallies: dict[str, Tally] = defaultdict(Tally)
     rows, sums = result.Table(), result.Table()
     for kind, programs in (("injected", INJECTED), ("published", PUBLISHED)):

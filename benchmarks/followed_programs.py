@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import re
 import shutil
 import sys
 import tempfile
@@ -831,6 +832,11 @@ PUBLISHED = (
 )
 
 
+def named(names: str) -> list[str]:
+    """Names that stand one behind the other, with a comma and no space: some hold a comma."""
+    return re.split(",(?! )", names)
+
+
 # -- following advice --------------------------------------------------------------------
 
 
@@ -890,7 +896,7 @@ def _cache(program: Program, advice: Any, stages: list[str]) -> Program | None:
         if stage.kind == "map"
     }
     named = advice.action.partition("map(")[2].partition(")")[0].partition(",")[0]
-    place = names.get(named, _maps(program)[-1] if named == "your_function" else None)
+    place = names.get(named, _maps(program)[-1] if named in UNNAMED else None)
     if place is None:
         return None
     before, after = program.stages[: place + 1], program.stages[place + 1 :]
@@ -899,9 +905,13 @@ def _cache(program: Program, advice: Any, stages: list[str]) -> Program | None:
     return replace(program, stages=(*kept, Stage("cache"), *mixing, *after))
 
 
+UNNAMED = "your_lambda", "your_function"
+"""What code to paste calls a lambda, and a function that is not known."""
+
+
 def _called(function: Any) -> str:
     name = str(getattr(function, "__name__", ""))
-    return "your_function" if name == "<lambda>" else name
+    return UNNAMED[0] if name == "<lambda>" else name
 
 
 def _batch_first(program: Program, advice: Any, stages: list[str]) -> Program | None:
@@ -909,7 +919,7 @@ def _batch_first(program: Program, advice: Any, stages: list[str]) -> Program | 
     batches = [p for p, stage in enumerate(program.stages) if stage.kind == "batch"]
     if place is None or not batches or batches[0] < place:
         return None
-    if _called(program.stages[place].argument) != "your_function":
+    if _called(program.stages[place].argument) not in UNNAMED:
         # A person has to write it for batches.
         return None
     changed = list(program.stages)
@@ -965,7 +975,9 @@ def _faster_validation(program: Program, advice: Any, stages: list[str]) -> Prog
 
 def _one_shape(program: Program, advice: Any, stages: list[str]) -> Program | None:
     if "bucket" in advice.action:
-        return _compiled(program, jit_compile=False)
+        # To choose lengths is a person's.
+        without_xla = advice.action.startswith("model.compile")
+        return _compiled(program, jit_compile=False) if without_xla else None
     changed = tuple(
         replace(stage, more={**stage.more, "drop_remainder": True})
         if stage.kind == "batch"

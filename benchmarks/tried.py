@@ -167,7 +167,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     os.chdir(tempfile.mkdtemp())
     result.begin()
-    wanted = set(filter(None, arguments.only.split(",")))
+    wanted = set(filter(None, programs.named(arguments.only)))
     rows, sums = result.Table(), result.Table()
     for program in (*programs.INJECTED, *programs.PUBLISHED):
         if wanted and program.name not in wanted:

@@ -56,9 +56,29 @@ def _only_one(
     return found[0] if len(found) == len(alike) == 1 else None
 
 
+LAMBDA = "your_lambda"
+"""What a function without a name is called in code to paste."""
+
+
 def function_of(stage: WrittenStage | None, otherwise: str) -> str:
     """The name of the stage's function, for code to paste."""
-    return identifier(stage.function, otherwise) if stage is not None else otherwise
+    if stage is None:
+        return otherwise
+    unnamed = lambda_at(stage.source) if not stage.function else ""
+    return LAMBDA if unnamed else identifier(stage.function, otherwise)
+
+
+def lambdas_in(*stages: WrittenStage | None) -> str:
+    """A line of comment, above code to paste, for each of their functions that has no name."""
+    unnamed = (stage.source for stage in stages if stage is not None and not stage.function)
+    return "".join(map(lambda_at, unnamed))
+
+
+def lambda_at(source: SourceLine | None) -> str:
+    """A line of comment that tells where a lambda is; "" where that is not known."""
+    if source is None or source.name:
+        return ""
+    return f"# {LAMBDA}: the lambda in {source}\n"
 
 
 def where(stage: WrittenStage | None) -> str:

@@ -13,6 +13,11 @@ UNKNOWN_GAIN, AT_WORK_GAIN = 0.5, 0.25
 """Of what threads save at best, what is expected where nobody knows whether the function waits,
 and where the CPU time tells that it computes: it may still let go of the interpreter."""
 
+RATHER_WAITS = 0.5
+"""A stage rather waits if CPU time beyond that of computing is at most this share of its time. It
+is less sure than where no thread computed: computing may take less than a core, as while it waits
+for the interpreter."""
+
 ALONE = 0.7
 """Where other processes leave less of the CPUs than this, CPU time does not tell who waits."""
 
@@ -70,13 +75,15 @@ def useful_for_python(
     else:
         gained = AT_WORK_GAIN if (at_work or 0.0) >= AT_WORK else UNKNOWN_GAIN
         worst, expected = 1.0, 1 - gained * (1 - least)
+        if at_work is not None and at_work <= RATHER_WAITS:
+            expected = (expected + max(least, at_work)) / 2
     expected = min(worst, expected)
     end = least if optimism > 0 else worst
     return 1 / (expected + abs(optimism) * (end - expected))
 
 
 def may_wait(situation: Situation, name: str) -> bool:
-    """Threads may shorten this stage: it is no Python code, or CPU time tells that it waits.
+    """Threads may shorten this stage: it is no Python code, or CPU time tells that it may wait.
 
     Nobody knows where CPU time was not sampled, or where others took the CPUs: what waits for a
     core looks like what waits for a file.
@@ -85,7 +92,8 @@ def may_wait(situation: Situation, name: str) -> bool:
     if not calls_python(name, situation.facts) or not model.cpu_ms:
         return True
     busy = situation.share_of_cores < ALONE and not computes_in_python(situation)
-    return model.waiting_share > MOSTLY_WAITING or busy
+    rather_waits = (_share_at_work(situation, name) or 0.0) <= RATHER_WAITS
+    return model.waiting_share > MOSTLY_WAITING or rather_waits or busy
 
 
 def computes_in_python(situation: Situation) -> bool:
@@ -122,6 +130,12 @@ def about_python(situation: Situation, name: str) -> str:
         return (
             f" It is Python code; for at least {in_percent(waits)} of its time no thread "
             "computed, so it mostly waits, and several threads can wait at once."
+        )
+    at_work = _share_at_work(situation, name)
+    if at_work is not None and at_work <= RATHER_WAITS:
+        return (
+            f"{HOLDS_IT} CPU time beyond what computing takes is {in_percent(at_work)} of its "
+            "time, so it rather waits; try_advice measures what it gains."
         )
     return (
         f"{HOLDS_IT} Which of these it does was not measured; try_advice measures what it gains."

@@ -12,6 +12,7 @@ from keras_perf.advise.gains.of_a_part import (
     speed_up,
 )
 from keras_perf.advise.situation import Situation
+from keras_perf.advise.told_of_trial import told_of_trial
 from keras_perf.analyse.cpu_share import NOTICED
 from keras_perf.analyse.summary import Summary
 from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
@@ -93,7 +94,10 @@ def of_a_part(verdict: str, gain: float, situation: Situation) -> str:
         spent = sum(summary.parts.get(name, 0.0) for name in names)
         what = " and ".join(map(part_name, names))
         if verdict == "compile-bound" and summary.facts.input.shapes_differ:
-            shared = " No more can be had: each length that is left still compiles once."
+            shared = (
+                " No more can be had: each length that is left still compiles once, and without "
+                "XLA a step may compute for longer."
+            )
     without = "compiled" if verdict == "eager-bound" else "without"
     faster = _faster(verdict, gain, situation)
     beside, if_so = gain_beside(situation, verdict)
@@ -105,10 +109,12 @@ def of_a_part(verdict: str, gain: float, situation: Situation) -> str:
 def _faster(verdict: str, gain: float, situation: Situation) -> str:
     """By how much, and of what; of compiling, which no steady step does, of the training only."""
     whole = speed_up(saved_ms_of(gain, situation.model), situation.model.training_ms)
-    if gain <= CLEARLY_MORE * whole:
-        return f"training would be {gain:.2f}× as fast"
+    once = verdict == "compile-bound" and situation.model.compiling_share < 1
     if verdict == "compile-bound":
         whole = gain_without_compiling(situation)
+    if gain <= CLEARLY_MORE * whole and not once:
+        return f"training would be {gain:.2f}× as fast"
+    if verdict == "compile-bound":
         return f"the whole training, start-up included, would be {whole:.2f}× as fast"
     return f"a step would be {gain:.2f}× as fast, the whole training {whole:.2f}×"
 
@@ -132,6 +138,10 @@ def nothing_else(situation: Situation) -> str:
     if summary.step_ms > LONG_STEP_MS:
         whatever["dispatch"] = (
             "dispatch of {}, of which more steps per execution save little where steps are so long"
+        )
+    elif summary.facts.trial is None or not summary.facts.trial.trials:
+        whatever["dispatch"] = (
+            "dispatch of {}, more than an execution can cost: computing of its last step is in it"
         )
     shown = [
         told.format(in_ms(summary.parts[part]))
@@ -183,7 +193,7 @@ def may_be_dispatch(summary: Summary) -> str:
     if not summary.facts.settings.tries_steps:
         why = ", and cannot be with this backend of Keras. A larger batch_size takes fewer steps."
     elif trial is not None:
-        why = f" ({trial.reason.rstrip('.')})."
+        why = f" ({told_of_trial(trial, summary).rstrip('.')})."
         if not trial.not_tried:
             why += " A longer training leaves more time to measure it."
     return (

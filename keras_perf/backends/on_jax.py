@@ -24,11 +24,7 @@ from keras_perf.observers.asking import Questions
 from keras_perf.observers.nvml.cuda_order import Seen
 from keras_perf.observers.steps.overlapping import OverlappingTimeline
 from keras_perf.records.observed_backends import NO_TRIALS
-
-WHY_NO_TRIALS = (
-    "on JAX, Keras up to 3.15 runs the steps of an execution one by one from Python, so that more "
-    "of them save nothing but callbacks' calls"
-)
+from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 
 
 class OnJax:
@@ -131,7 +127,7 @@ class OnJax:
     def trials(self, fit: Any, asked: Any, hooks: Callable[[], Any]) -> NoTrials:
         """None is made."""
         self._hooks = hooks
-        return NoTrials(WHY_NO_TRIALS)
+        return NoTrials(WhyNoSteps.ON_JAX.of())
 
     def validations(self, model: keras.Model, told: Any, clock: Callable[[], int]) -> NoValidations:
         """How long they take is known from the epochs' ends; they are not split."""

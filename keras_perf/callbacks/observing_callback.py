@@ -18,6 +18,7 @@ from keras_perf.observation.of_fit.fit import FitObservation
 from keras_perf.observation.of_fit.running_fits import join
 from keras_perf.observation.safe_writer import SafeWriter
 from keras_perf.observers.asking import unwarned
+from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 from keras_perf.write.writable_log_dir import writable_log_dir
 
 
@@ -79,7 +80,7 @@ class ObservingCallback(keras.callbacks.Callback, Listener):
         joined = join(self.model, self, self._of_fit, self.clock, chosen_backend())
         if joined is None:
             if self.observation is None:
-                self.not_observed("this fit is inside another one, which is observed")
+                self.not_observed(WhyNoSteps.INSIDE_ANOTHER.of())
         elif joined is not self.observation:
             self._begins(joined)
 

@@ -21,6 +21,7 @@ from keras_perf.observers.steps_trial.trial_times import TrialTimes
 from keras_perf.observers.steps_trial.trials_due import TrialQueue
 from keras_perf.records.arguments import require_bool, require_int, require_number
 from keras_perf.records.execution import Execution, Kind
+from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 from keras_perf.records.run.tried.steps_trial import StepsPerExecution
 from keras_perf.report.text.curve_table import curve_markdown, recommendation_scalars
 
@@ -149,7 +150,7 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
 
     def function_replaced(self) -> None:
         """The longer functions train as the model was before: they are not run any more."""
-        self._refuse("a callback made the train function anew during training")
+        self._refuse(WhyNoSteps.REPLACED.of())
 
     def _look_further(self, plan: Plan) -> None:
         """Makes more trials due, or concludes; neither while too little is known."""
@@ -239,7 +240,7 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
     def leaves(self, aborted: bool) -> None:
         """Leaves a recommendation, if only the reason why there is none."""
         if not self._finished:
-            self.not_observed(self._refusal or "too few steps after warm-up to try another number")
+            self.not_observed(self._refusal or WhyNoSteps.FEW_STEPS.of())
         self._record()
 
     def _record(self) -> None:

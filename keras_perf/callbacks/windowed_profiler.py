@@ -118,6 +118,7 @@ class WindowedProfiler(ObservingCallback, Director):
             self._request_when_warm,
             self._request_first,
             lambda: observation.shapes_differ,
+            observation.now,
             every_s=self.every_s,
             on_slow_step=self.on_slow_step,
             throttle=Throttle(self.max_captures, self.cooldown_s),

@@ -29,7 +29,9 @@ class WrittenCaptures:
         self._observation = observation
         self._writer = observation.recording.writer(log_dir)
         self._captures = Captures(
-            os.path.join(log_dir, observation.recording.run), observation.backend.profiler
+            os.path.join(log_dir, observation.recording.run),
+            observation.backend.profiler,
+            observation.now,
         )
         self._readings = TraceReadings()
 

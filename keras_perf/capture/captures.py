@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import ModuleType
 
@@ -28,6 +27,7 @@ class Captures:
     Arguments:
         log_dir: under which traces are kept.
         profiler: the door to the one that takes them.
+        clock: nanoseconds.
 
     Attributes:
         open: a capture is running.
@@ -36,8 +36,8 @@ class Captures:
         saved: where the newest one lies.
     """
 
-    def __init__(self, log_dir: str, profiler: ModuleType) -> None:
-        self._log_dir, self._profiler = log_dir, profiler
+    def __init__(self, log_dir: str, profiler: ModuleType, clock: Callable[[], int]) -> None:
+        self._log_dir, self._profiler, self._now = log_dir, profiler, clock
         self.open = self.lost = self.refused = False
         self.saved: Saved | None = None
         self._records: list[Capture] = []
@@ -54,14 +54,14 @@ class Captures:
 
     def _begin(self, step: int, window: Window) -> bool:
         self._window, self._first_step = window, step
-        begin = time.perf_counter()
+        begin = self._now()
         try:
             self._profiler.start(self._log_dir)
         except CaptureError as error:
             self.refused = True
             logger.warning("keras_perf: no trace of this window: %s.", str(error))
             return False
-        self._start_s = time.perf_counter() - begin
+        self._start_s = self._seconds_since(begin)
         self.open = True
         return True
 
@@ -72,7 +72,7 @@ class Captures:
 
     def _end(self, step: int) -> None:
         self.open = False
-        begin = time.perf_counter()
+        begin = self._now()
         try:
             self.saved = self._profiler.stop()
         except CaptureError as error:
@@ -85,7 +85,10 @@ class Captures:
                 str(error),
             )
             return
-        self._unsettled = self._record(step, self.saved, time.perf_counter() - begin)
+        self._unsettled = self._record(step, self.saved, self._seconds_since(begin))
+
+    def _seconds_since(self, begin: int) -> float:
+        return (self._now() - begin) / 1e9
 
     def _record(self, step: int, saved: Saved, stop_s: float) -> Capture:
         return Capture(

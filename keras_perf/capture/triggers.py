@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import signal
 import threading
-import time
 from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
@@ -15,10 +14,13 @@ from keras_perf.files.remote_path import is_remote
 from keras_perf.observers.capture_windows.may_compile import MayCompile
 from keras_perf.observers.capture_windows.slow_steps import Slow, SlowSteps, Throttle
 from keras_perf.records.execution import Execution
+from keras_perf.records.reasons.capture_reason import CaptureReason
 
 logger = logging.getLogger("keras_perf")
 
 Request = Callable[[str], bool]
+Clock = Callable[[], int]
+"""In nanoseconds."""
 
 REQUEST_FILE = "capture_now"
 """Touching this file in the log directory asks for a window."""
@@ -27,28 +29,26 @@ REMOTE_LOOK_S = 10.0
 """Between two looks at a remote file system, where each takes tens of milliseconds."""
 
 
-WHY_SHAPES = "shapes differ: does XLA compile in nearly every step?"
-
-
 class EverySeconds:
     """Asks for a window each time that so many seconds of training have passed."""
 
-    def __init__(self, every_s: float, request: Request) -> None:
-        self._every_s, self._request = every_s, request
-        self._next_s = time.monotonic() + every_s
+    def __init__(self, every_s: float, request: Request, clock: Clock) -> None:
+        self._every_s, self._request, self._now = every_s, request, clock
+        self._next_s = clock() / 1e9 + every_s
 
     def interval_ends(self) -> None:
         """Looks at the clock."""
-        now_s = time.monotonic()
-        if now_s >= self._next_s and self._request(f"every {self._every_s:g} s"):
+        now_s = self._now() / 1e9
+        if now_s >= self._next_s and self._request(CaptureReason.EVERY.of(every_s=self._every_s)):
             self._next_s = now_s + self._every_s
 
 
 class OnSlowStep:
     """Asks for a window when steps are slow, as often as the throttle allows."""
 
-    def __init__(self, factor: float, throttle: Throttle, request: Request) -> None:
+    def __init__(self, factor: float, throttle: Throttle, request: Request, clock: Clock) -> None:
         self._slow, self._throttle, self._request = SlowSteps(factor), throttle, request
+        self._now = clock
         self._waiting: Slow | None = None
 
     def executions(self, executions: Sequence[Execution]) -> None:
@@ -58,7 +58,7 @@ class OnSlowStep:
             found = self._waiting or found
         if found is None:
             return
-        now_s = time.monotonic()
+        now_s = self._now() / 1e9
         if self._throttle.allows(now_s) and self._request(found.reason):
             self._throttle.count(now_s)
             self._waiting = None
@@ -77,22 +77,22 @@ class OnShapesThatDiffer:
         """Judges them."""
         if self._may_compile is None or not self._shapes_differ():
             return
-        if self._may_compile.add(executions) and self._request(WHY_SHAPES):
+        if self._may_compile.add(executions) and self._request(CaptureReason.SHAPES_DIFFER.of()):
             self._may_compile = None
 
 
 class OnTouch:
     """Asks for a window when somebody has touched `REQUEST_FILE`."""
 
-    def __init__(self, log_dir: str, request: Request) -> None:
-        self._path, self._request = f"{log_dir}/{REQUEST_FILE}", request
+    def __init__(self, log_dir: str, request: Request, clock: Clock) -> None:
+        self._path, self._request, self._now = f"{log_dir}/{REQUEST_FILE}", request, clock
         self._pause_s = REMOTE_LOOK_S if is_remote(log_dir) else 0.0
-        self._next_s = time.monotonic() + self._pause_s
+        self._next_s = clock() / 1e9 + self._pause_s
         self._seen = self._touched_ns()
 
     def interval_ends(self) -> None:
         """Looks at the file; it is left where it is, for other workers to see."""
-        now_s = time.monotonic()
+        now_s = self._now() / 1e9
         if now_s < self._next_s:
             return
         self._next_s = now_s + self._pause_s
@@ -100,7 +100,7 @@ class OnTouch:
         if touched != self._seen:
             self._seen = touched
             if touched is not None:
-                self._request(f"{REQUEST_FILE} was touched")
+                self._request(CaptureReason.TOUCHED.of(file=REQUEST_FILE))
 
     def _touched_ns(self) -> int | None:
         try:
@@ -127,7 +127,7 @@ class OnSignal:
 
     def _received(self, number: int, frame: FrameType | None) -> None:
         if self._receives:
-            self._request("SIGUSR2")
+            self._request(CaptureReason.SIGNAL.of())
         if callable(self._before):
             self._before(number, frame)
 
@@ -160,6 +160,7 @@ class Triggers:
         request_when_warm: does so once the warm-up is over.
         request_first: does so if nothing was captured before.
         shapes_differ: tells whether XLA may compile for each batch.
+        clock: nanoseconds.
         every_s, on_slow_step, throttle, on_signal: what of it is wanted, as in `WindowedProfiler`.
     """
 
@@ -170,15 +171,19 @@ class Triggers:
         request_when_warm: Request,
         request_first: Request,
         shapes_differ: Callable[[], bool],
+        clock: Clock,
         *,
         every_s: float | None,
         on_slow_step: float | None,
         throttle: Throttle,
         on_signal: bool,
     ) -> None:
-        self._touch = OnTouch(log_dir, request)
-        self._time = None if every_s is None else EverySeconds(every_s, request_when_warm)
-        self._slow = None if on_slow_step is None else OnSlowStep(on_slow_step, throttle, request)
+        self._touch = OnTouch(log_dir, request, clock)
+        self._time = self._slow = None
+        if every_s is not None:
+            self._time = EverySeconds(every_s, request_when_warm, clock)
+        if on_slow_step is not None:
+            self._slow = OnSlowStep(on_slow_step, throttle, request, clock)
         self._signal = OnSignal(request) if on_signal else None
         self._shapes = OnShapesThatDiffer(shapes_differ, request_first)
 

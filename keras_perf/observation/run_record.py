@@ -13,6 +13,7 @@ from keras_perf.analyse.summary import Summary
 from keras_perf.observation.safe_writer import SafeWriter
 from keras_perf.observation.shown_lines import show
 from keras_perf.observers.asking import Answer, Questions, answers, unwarned
+from keras_perf.records.reasons.why_not_known import WhyNotKnown
 from keras_perf.records.run.ending import Ending, How
 from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.run_names import without_worker
@@ -72,7 +73,9 @@ class Recording:
         """Asks for facts; what fails, or cannot be true, stays as it was and is named."""
         found = answers(questions, self.not_known)
         self.facts, wrong = self.facts.told(found)
-        self.not_known |= {name: f"it cannot be {reprlib.repr(found[name])}" for name in wrong}
+        self.not_known |= {
+            name: WhyNotKnown.CANNOT_BE.of(value=reprlib.repr(found[name])) for name in wrong
+        }
 
     def ask(self, name: str, question: Callable[[], Answer]) -> Answer | None:
         """The answer, which is no fact of the run; None if it fails, and that is named."""

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.advise.rules.all_rules import FOLLOWED
-from keras_perf.advise.rules.followed import works_less
+from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.report.diagnosis import Diagnosis
-
-NO_LONGER_GIVEN = ("stable-shapes", "rarer-validation", "call-the-model")
-"""Where settings do not show that it was followed, that it is no longer given does."""
 
 
 @dataclass(frozen=True)
@@ -33,12 +30,28 @@ class AdviceTaken:
         """What it was to buy, alone or once those above it are done."""
         return self.advice.speedup_after_others or self.advice.predicted_speedup
 
+    @property
+    def gain(self) -> str:
+        """The same as it is told, with whether it was measured on trial."""
+        return f"{self.predicted:.2f}×{' on trial' if self.advice.tried else ''}"
+
     def __str__(self) -> str:
         if self.taken is None:
             return "unknown"
         if self.taken:
             return "taken"
         return "still recommended" if self.again else "not taken, nor recommended now"
+
+
+def how_expected(advice: Sequence[AdviceTaken]) -> str:
+    """Where the figure of all of it comes from, and whether all was followed."""
+    tried = [each.advice.tried for each in advice]
+    how = "Predicted, in part from trials," if any(tried) else "Predicted"
+    if all(tried):
+        how = "Expected, from trials,"
+    all_taken = all(each.taken for each in advice)
+    which = "" if all_taken else ", though not all are known to have been followed"
+    return f"{how} for all recommendations together{which}"
 
 
 def advice_taken(before: Diagnosis, after: Diagnosis) -> tuple[AdviceTaken, ...]:
@@ -52,12 +65,13 @@ def _later(advice: Recommendation, after: Diagnosis) -> AdviceTaken:
 
 
 def _is_taken(advice: Recommendation, given: list[Recommendation], after: Diagnosis) -> bool | None:
-    if advice.id in FOLLOWED:
-        shown = FOLLOWED[advice.id](after.summary.facts, advice)
-        if shown is not None or advice.id not in NO_LONGER_GIVEN:
+    known = known_of(advice.id)
+    if known.followed is not None:
+        shown = known.followed(after.summary.facts, advice)
+        if shown is not None or not known.else_gone:
             return shown
-    if advice.id == "amortize-callback":
-        return works_less(after.summary, advice)
+    if known.takes_less is not None:
+        return known.takes_less(after.summary, advice)
     if not after.summary.steps or after.verdict == "inconclusive":
         return None
     advised = advice.evidence.get("advised")

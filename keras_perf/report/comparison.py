@@ -10,7 +10,7 @@ import pandas as pd
 
 from keras_perf.analyse.change import Change, examples_ratio, summary_change
 from keras_perf.analyse.resampling import speedup_interval
-from keras_perf.report.advice_in_comparison import AdviceTaken, advice_taken
+from keras_perf.report.advice_in_comparison import AdviceTaken, advice_taken, how_expected
 from keras_perf.report.comparison_bounds import few_intervals, may_be_chance, unequal_load
 from keras_perf.report.diagnosis import Diagnosis, diagnose
 from keras_perf.report.differing_settings import Differing, differing_settings, tell_settings
@@ -145,7 +145,8 @@ class Comparison:
 
         Columns: `id`, `title`, `taken` (`after` no longer gives it, or shows the number that was
         advised; None where `after` is inconclusive), `predicted` (alone, or once those above are
-        done), `of` (`step` or `whole`), `measured` (of everything that changed).
+        done), `tried` (`predicted` was measured on trial), `of` (`step` or `whole`), `measured`
+        (of everything that changed).
         """
         measured = {"step": self.speedup, "whole": self.whole_speedup}
         rows = [
@@ -154,19 +155,20 @@ class Comparison:
                 "title": each.advice.title,
                 "taken": each.taken,
                 "predicted": each.predicted,
+                "tried": each.advice.tried,
                 "of": each.advice.of,
                 "measured": measured[each.advice.of],
             }
             for each in self.advice
         ]
-        columns = ["id", "title", "taken", "predicted", "of", "measured"]
+        columns = ["id", "title", "taken", "predicted", "tried", "of", "measured"]
         return pd.DataFrame(rows, columns=columns)
 
     def advice_table(self) -> tuple[list[str], list[list[str]]]:
         """Header and rows of what a reader is shown of `advice_frame`."""
         faster = {"step": "the step", "whole": "the whole training"}
         rows = [
-            [each.advice.title, str(each), f"{each.predicted:.2f}×", faster[each.advice.of]]
+            [each.advice.title, str(each), each.gain, faster[each.advice.of]]
             for each in self.advice
         ]
         return ["recommended before", "after", "predicted", "faster"], rows
@@ -205,9 +207,7 @@ class Comparison:
             of_step = told if "a step" in self.before.predicted_together else []
             of_whole = self.before.combined_whole_speedup
             told = [beside("the whole training", of_whole, self.whole_speedup), *of_step]
-        all_taken = all(each.taken for each in self.advice)
-        which = "" if all_taken else ", though not all are known to have been followed"
-        return f"Predicted for all recommendations together{which}: {'; '.join(told)}."
+        return f"{how_expected(self.advice)}: {'; '.join(told)}."
 
 
 def compare(before: str | os.PathLike[str], after: str | os.PathLike[str]) -> Comparison:

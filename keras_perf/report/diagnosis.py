@@ -10,7 +10,6 @@ from typing import Any
 
 import pandas as pd
 
-from keras_perf.advise.gains.what_is_left import what_is_left
 from keras_perf.advise.notes.all_notes import notes_of
 from keras_perf.advise.notes.contention import load_of_others
 from keras_perf.advise.notes.devices.gpu_use import gpu_details, gpu_use_alerts
@@ -22,9 +21,11 @@ from keras_perf.advise.notes.not_measured import why_no_step
 from keras_perf.advise.notes.trace import trace_details
 from keras_perf.advise.outside_of_steps import about_validation
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.advise.rules.all_rules import combined_speedup, recommendations
+from keras_perf.advise.rules.all_rules import known_of
+from keras_perf.advise.rules.best_first import combined_speedup, recommendations
 from keras_perf.advise.situation import situation_of
 from keras_perf.advise.verdict import verdict_of
+from keras_perf.advise.what_is_left import what_is_left
 from keras_perf.analyse.hardware.efficiency import Efficiency, efficiency_of
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
 from keras_perf.analyse.training import Training, newest_training
@@ -162,7 +163,7 @@ class Diagnosis:
         of = {each.of for each in self.recommendations}
         if "whole" in of or (of and self.summary.outside):
             together["the whole training"] = self.combined_whole_speedup
-        compiling = any(each.id == "stable-shapes" for each in self.recommendations)
+        compiling = any(known_of(each.id).on == "compiling" for each in self.recommendations)
         if "step" in of and not compiling:
             together["a step"] = self.combined_speedup
         return together
@@ -227,7 +228,7 @@ def diagnosis_of(summary: Summary, rates: Rates = NO_RATES) -> Diagnosis:
         explanation,
         what_is_left(situation, verdict, advice),
         about_validation(situation),
-        load_of_others(summary),
+        load_of_others(situation),
     )
     return Diagnosis(
         verdict,

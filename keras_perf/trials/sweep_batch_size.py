@@ -12,6 +12,7 @@ import keras
 import tensorflow as tf
 
 from keras_perf.records.arguments import require_bool, require_count, require_number
+from keras_perf.records.reasons.why_not_trained import WhyNotTrained
 from keras_perf.trials.arguments import check_compiled, check_dataset
 from keras_perf.trials.batch_sizes.child import Answer
 from keras_perf.trials.batch_sizes.handed_over import (
@@ -189,15 +190,20 @@ class _Sweep:
         try:
             answer = self._measure(size)
         except TooLongError:
-            self._tried.append(TriedSize(size, reason=f"not done after {self._limit_s:g} s"))
-            return f"not tried: {size} took too long"
+            self._tried.append(
+                TriedSize(size, reason=WhyNotTrained.NOT_DONE.of(limit_s=self._limit_s))
+            )
+            return WhyNotTrained.TOO_LONG.of(size=size)
         if not answer.failed:
             self._tried.append(TriedSize.of(size, answer.step_ms, answer.peak_mib))
             self._limits.append(answer.limit_mib)
             return ""
-        what = "out of memory: " if answer.out_of_memory else ""
-        self._tried.append(TriedSize(size, reason=what + answer.failed))
-        return f"not tried: {size} ran out of memory" if answer.out_of_memory else ""
+        if not answer.out_of_memory:
+            self._tried.append(TriedSize(size, reason=answer.failed))
+            return ""
+        why = WhyNotTrained.OUT_OF_MEMORY.of(why=answer.failed)
+        self._tried.append(TriedSize(size, reason=why))
+        return WhyNotTrained.ABOVE_OUT_OF_MEMORY.of(size=size)
 
 
 def _check(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 import keras
@@ -102,14 +102,16 @@ def tried_advice(
     without: Collection[str] = (),
     outside_ms: float = 0.0,
     making_s: float = 0.0,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> TriedAdvice:
     """As `try_advice`, whose arguments were looked at.
 
     Changes whose id is in `without` are not tried. `outside_ms` are milliseconds of a step that
     trials do not run: what is gained is less by them. `making_s` are seconds that the model's
     train function took to be traced, compiled and run for the first time, where that is known.
+    `clock` tells seconds.
     """
-    budget = Budget(budget_s, time.perf_counter)
+    budget = Budget(budget_s, clock)
     graph = require_graph(dataset)
     check_replicas(model, graph)
     with model.distribute_strategy.scope():
@@ -135,11 +137,12 @@ def tried_advice(
             outside_ms=outside_ms,
             making_s=making_s,
             progress=progress,
+            clock=clock,
         )
         with interruptible():
             trials = search.run()
             if environment_s is not None and not trials.stopped:
-                more = Budget(environment_s, time.perf_counter)
+                more = Budget(environment_s, clock)
                 environment = EnvironmentTrials(setup, more, outside_ms, progress)
                 environment.run(settings_to_try())
                 trials = environment.added_to(trials)

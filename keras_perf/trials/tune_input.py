@@ -25,7 +25,7 @@ from keras_perf.trials.rewriting.keeping import remove_unused
 from keras_perf.trials.rewriting.own_copy import require_graph
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.rewriting.shuffle_buffers import smaller_buffers
-from keras_perf.trials.rewriting.side_by_side import EndlessPipeline, side_by_side, slice_s
+from keras_perf.trials.rewriting.side_by_side import Clock, EndlessPipeline, side_by_side, slice_s
 from keras_perf.trials.rewriting.tuned_input import Tried, TunedInput
 from keras_perf.trials.train_step_benchmark import benchmark_train_step
 from keras_perf.trials.training.budget import Budget
@@ -95,7 +95,7 @@ def tune_input(
     graph = require_graph(dataset)
     if model is not None and step_ms is None:
         step_ms = _step_ms(model, graph.dataset())
-    return _Search(dataset, graph, step_ms, budget, any_order=any_order, cache_dir=folder).run()
+    return Tuning(dataset, graph, step_ms, budget, any_order=any_order, cache_dir=folder).run()
 
 
 def _step_ms(model: keras.Model, dataset: tf.data.Dataset) -> float:
@@ -103,8 +103,17 @@ def _step_ms(model: keras.Model, dataset: tf.data.Dataset) -> float:
     return float(frame["step_ms"].median())
 
 
-class _Search:
-    """Tries one change after the other on top of those that paid."""
+class Tuning:
+    """Tries one change after the other on top of those that paid.
+
+    Arguments:
+        dataset: as it is.
+        graph: of it.
+        step_ms: faster input buys nothing; None if that is not known.
+        budget: the time there is.
+        any_order, cache_dir: as in `tune_input`.
+        clock: seconds.
+    """
 
     def __init__(
         self,
@@ -115,11 +124,12 @@ class _Search:
         *,
         any_order: bool,
         cache_dir: Path | None = None,
+        clock: Clock = time.perf_counter,
     ) -> None:
         self._original, self._graph = dataset, graph
         self._options: tuple[Setting, ...] = ()
         self._step_ms, self._any_order, self._cache_dir = step_ms, any_order, cache_dir
-        self._budget = budget
+        self._budget, self._clock = budget, clock
         self._tried: list[Tried] = []
         self._not_done: list[NotDone] = []
         self._progress = Progress()
@@ -130,7 +140,7 @@ class _Search:
         changes, self._not_done = possible_changes(
             self._graph, any_order=self._any_order, cache_dir=self._cache_dir
         )
-        self._present = EndlessPipeline(self._graph.dataset())
+        self._present = EndlessPipeline(self._graph.dataset(), self._clock)
         self._before_ms = self._after_ms = self._present.batch_ms()
         stopped = ""
         try:
@@ -171,7 +181,7 @@ class _Search:
             made = change.made(self._graph)
             why = reason_against(change, self._graph, made, CHECKING * self._budget.seconds)
             if not why:
-                pipeline = EndlessPipeline(with_options(made.dataset(), options))
+                pipeline = EndlessPipeline(with_options(made.dataset(), options), self._clock)
                 why = not_filled(
                     change,
                     self._graph,

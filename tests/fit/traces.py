@@ -7,6 +7,7 @@ from tensorflow.tsl.profiler.protobuf import xplane_pb2
 from xprof.convert import raw_to_tool_data
 
 from keras_perf.read.fits import fits_of
+from keras_perf.records.run.written import plain
 
 
 def traces(log_dir):
@@ -17,8 +18,7 @@ def traces(log_dir):
 def captures(log_dir):
     """The captures that the run's facts name."""
     [[*_, fit]] = fits_of(log_dir).values()
-    context = fit.facts.to_json()
-    return context.get("captures", [])
+    return plain(fit.facts.captures)
 
 
 def marked_steps(path):

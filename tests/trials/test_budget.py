@@ -145,8 +145,10 @@ def test_an_input_is_tuned_in_time(monkeypatch, batch_s):
 
     monkeypatch.setattr(tune_input, "EndlessPipeline", Pipeline)
     monkeypatch.setattr(tune_input, "side_by_side", measured)
-    monkeypatch.setattr(tune_input.time, "perf_counter", clock)
     data = batches().map(lambda x, y: (x + 1, y)).map(lambda x, y: (x * 2, y))
-    tuned = tune_input.tune_input(data, budget_s=20.0)
+    budget = Budget(20.0, clock)
+    tuned = tune_input.Tuning(
+        data, require_graph(data), None, budget, any_order=False, clock=clock
+    ).run()
     assert clock.now <= 20.0
     assert tuned.tried or tuned.stopped

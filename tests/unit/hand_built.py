@@ -209,5 +209,5 @@ def write_fit(
         }
         writer.scalars(place * steps, values, wall_time=float(place))
     if context is not None:
-        writer.context(intervals * steps, context)
+        writer.context(intervals * steps, facts_of(context).to_json())
     writer.close()

@@ -6,6 +6,8 @@ import pandas as pd
 
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import INSIDE
+from keras_perf.analyse.summary import Summary
+from keras_perf.records.run.outlier import Cause
 
 
 def usual_share_of_compute(intervals: pd.DataFrame) -> float:
@@ -22,6 +24,29 @@ def usual_share_of_compute(intervals: pd.DataFrame) -> float:
     in_order = inside.sort_values()
     reached = steps[in_order.index].cumsum() >= steps.sum() / 2
     return float(min(1.0, in_order[reached].iloc[0] / mean)) if mean > 0 else 1.0
+
+
+def usual_computing(situation: Situation, optimism: float) -> float:
+    """Share of computing that is left without compiling.
+
+    As expected what it takes beyond the usual step goes; at worst nothing; at best a step becomes
+    one of the quickest, which do not follow on a compilation.
+    """
+    usual = usual_share_of_compute(situation.summary.intervals)
+    inside = sum(situation.model.rest.get(part, 0.0) for part in INSIDE)
+    quickest = (situation.model.undisturbed_ms or inside) / inside if inside else usual
+    end = min(usual, quickest) if optimism > 0 else 1.0
+    return usual + abs(optimism) * (end - usual)
+
+
+def compilation_ms(summary: Summary) -> float | None:
+    """One of XLA's compilations, as a trace or the longest steps show it; None if neither does."""
+    traced = summary.compiling
+    if traced is not None and traced.share:
+        return traced.compile_ms / traced.share
+    totals = [t for t in summary.facts.outliers.event_totals if t.cause == Cause.RECOMPILE.value]
+    count = sum(total.count for total in totals)
+    return sum(total.total_ms for total in totals) / count if count else None
 
 
 def gain_without_compiling(situation: Situation) -> float:

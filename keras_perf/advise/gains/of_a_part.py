@@ -10,10 +10,12 @@ from keras_perf.advise.gains.eager import (
     cores_used,
     share_of_operations,
 )
+from keras_perf.advise.gains.longer_executions import inside_ms, left_inside
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.fetching import fetching_sooner
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
+from keras_perf.records.run.tried.steps_trial import StepsPerExecution
 
 WORTHWHILE = 1.05
 """If removing a part whole buys less than this, the step is bound by its computation."""
@@ -90,11 +92,21 @@ def gain_beside(situation: Situation, verdict: str) -> tuple[float, str]:
         without = model.with_rest(dict.fromkeys(parts, 0.0))
         trial = situation.facts.trial
         if trial is not None:
+            without = _as_on_trial(without, trial, situation)
             without = fetching_sooner(without, trial.in_graph_ms, situation.able_ms, 0.0)
         what = "callbacks too are called less often, and batches fetched within an execution"
     else:
         return 1.0, ""
     return model.step_ms / max(1e-9, replace(without, cpu_ms=0.0).step_ms), what
+
+
+def _as_on_trial(without: StepModel, trial: StepsPerExecution, situation: Situation) -> StepModel:
+    """Computing takes no longer than in the executions that were tried."""
+    computing_ms = without.rest.get("compute", 0.0)
+    if not computing_ms or trial.steps_per_execution <= trial.present:
+        return without
+    tried_ms = left_inside(situation, trial, 0.0) * inside_ms(situation.model)
+    return without.with_rest({"compute": min(1.0, tried_ms / computing_ms)})
 
 
 def gain_on_a_ready_batch(situation: Situation) -> float | None:
@@ -106,16 +118,24 @@ def gain_on_a_ready_batch(situation: Situation) -> float | None:
     return 1 / (1 - saved)
 
 
+MOST_OF_AN_EXECUTION_MS = 2.0
+"""To enter and leave a train function took 0.45 to 0.9 ms on shared server CPUs, and up to 1.2 ms
+where others used them."""
+
+
 def _no_cost_of_executions(situation: Situation) -> bool:
     """More steps per execution saved nothing, or steps are too long for it to be tried.
 
-    Of several long steps in an execution the last one's computing is easily taken for dispatch.
+    Of several long steps in an execution the last one's computing is easily taken for dispatch:
+    where no trial compared, more than an execution can cost is.
     """
-    trial = situation.facts.trial
+    trial, at_once = situation.facts.trial, situation.facts.settings.steps_per_execution
     if trial is not None and trial.steps_per_execution > trial.present:
         return False
     tried = trial is not None and bool(trial.trials)
-    return tried or situation.model.step_ms > LONG_STEP_MS
+    execution_ms = at_once * situation.model.rest.get("dispatch", 0.0)
+    computed = at_once > 1 and execution_ms > MOST_OF_AN_EXECUTION_MS
+    return tried or computed or situation.model.step_ms > LONG_STEP_MS
 
 
 def parts_of(verdict: str, situation: Situation) -> tuple[str, ...]:

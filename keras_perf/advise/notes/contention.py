@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from keras_perf.advise.interpreter import OF_OTHERS, runs_python
-from keras_perf.advise.situation import SPARE_PCT
-from keras_perf.analyse.cpu_share import NOTICED, share_of_cores
-from keras_perf.analyse.summary import Summary
+from keras_perf.advise.interpreter import OF_OTHERS
+from keras_perf.advise.situation import SPARE_PCT, Situation
+from keras_perf.analyse.cpu_share import NOTICED
 from keras_perf.records.figures import in_ms, in_percent
 
 CLEARLY_HELD_MS = 1.0
 """A thread that waits for less may have waited for a core."""
 
 
-def load_of_others(summary: Summary) -> str:
+def load_of_others(situation: Situation) -> str:
     """What to know of every figure of a run where other processes used the CPUs; "" elsewhere."""
-    taken = 1 - share_of_cores(summary)
+    taken = 1 - situation.share_of_cores
     if taken <= NOTICED:
         return ""
     return (
@@ -26,14 +25,15 @@ def load_of_others(summary: Summary) -> str:
     )
 
 
-def contention_notes(summary: Summary) -> Iterator[str]:
+def contention_notes(situation: Situation) -> Iterator[str]:
     """A sentence on other threads of this process, where other processes explain no waiting."""
-    if load_of_others(summary):
+    if load_of_others(situation):
         return
+    summary = situation.summary
     waits_ms = summary.sensors.get("host/interpreter_wait_ms", 0.0)
     host_ms = summary.parts.get("callbacks", 0.0) + summary.parts.get("other_host", 0.0)
     others_work = host_ms > OF_OTHERS * summary.step_ms or summary.facts.settings.run_eagerly
-    python = not summary.facts.input.chains or runs_python(summary)
+    python = not summary.facts.input.chains or situation.runs_python
     idle = summary.sensors.get("host/cpu_pct", 100.0) < SPARE_PCT
     if waits_ms > CLEARLY_HELD_MS and idle and not others_work and not python:
         yield (

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from keras_perf.advise.cache_place import best_place
 from keras_perf.advise.gains.of_a_part import gain_on_a_ready_batch
 from keras_perf.advise.recommendation import Change, Recommendation
-from keras_perf.advise.rules.input.caching import best_place
+from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.figures import in_ms
@@ -16,49 +17,6 @@ from keras_perf.records.run.tried.advice_trials import AdviceTrials, TriedChange
 
 CLEARLY = 1.02
 """A change is worth it if it was so many times as fast at the lower end of its interval."""
-
-TITLES = {
-    "parallel-map": "Call the map's function in several threads",
-    "cache": "Keep what is the same in every pass",
-    "prefetch": "Make batches ahead of training",
-    "private-threadpool": "Give the input a pool of threads of its own",
-    "batch-before-map": "Call the map's function for whole batches",
-    "interleave": "Read several files at a time",
-    "nondeterministic-order": "Let examples overtake each other",
-    "enable-xla": "Compile the train function with XLA",
-    "disable-xla": "Do not compile the train function with XLA",
-    "disable-run-eagerly": "Compile the train step",
-    "stable-shapes": "Give the train function batches of few lengths",
-    "raise-steps-per-execution": "Run several steps per execution",
-    "tune-gc": "Let Python's garbage collector run less often",
-    "mixed-precision": "Compute in half precision",
-    "full-precision": "Compute in float32",
-    "larger-batch": "Train on larger batches",
-    "intra-op-threads": "Give an operation fewer threads",
-    "inter-op-threads": "Run fewer operations at a time",
-    "disable-onednn": "Compute without oneDNN",
-    "enable-onednn": "Compute with oneDNN",
-    "gpu-thread-mode": "Give the GPU's kernels threads of their own",
-}
-"""Of advice that only a trial gives; any other has its id for a title."""
-
-GIVEN_UP = {"disable-xla": "XLA", "full-precision": "half precision"}
-"""What there is now, and costs more than it gives where being without it paid."""
-
-OF_INPUT = (
-    "parallel-map",
-    "cache",
-    "prefetch",
-    "private-threadpool",
-    "batch-before-map",
-    "filter-before-map",
-    "interleave",
-    "nondeterministic-order",
-)
-"""Advice that makes nothing quicker but the input."""
-
-MORE_OF_INPUT = (*OF_INPUT, "parallel-input", "cheaper-shuffle")
-"""With that which no trial can follow."""
 
 FREE = 1.1
 """Input costs nothing more if a step takes at most so many times as long as on a ready batch."""
@@ -83,12 +41,16 @@ def as_tried(situation: Situation, found: Iterable[Recommendation]) -> list[Reco
     kept: list[Recommendation] = []
     advised = {each.id: each for each in found}
     for id in dict.fromkeys([*advised, *alone, *on_top]):
+        if known_of(id).on == "compiling" and id in advised:
+            # Trials run compiled steps: of what compiles the rule predicts, from what they tell.
+            kept.append(advised[id])
+            continue
         paid = _that_paid(alone.get(id), on_top.get(id))
         if id not in alone and id not in on_top:
-            if id not in MORE_OF_INPUT or not _input_is_free(trials):
+            if known_of(id).on != "input" or not _input_is_free(trials):
                 kept.append(_no_more_than_on_a_ready_batch(advised[id], situation))
         elif paid is not None and (paid.stands_alone or id in on_top or unfinished):
-            cached, last = id == "cache", on_top.get(id, paid)
+            cached, last = known_of(id).keeps, on_top.get(id, paid)
             trained = _over_all_passes(paid, situation, cached=cached)
             advice = _with_first_pass(_in_place_of(advised.get(id), trained), paid, situation)
             last = _over_all_passes(last, situation, cached=cached)
@@ -99,7 +61,8 @@ def as_tried(situation: Situation, found: Iterable[Recommendation]) -> list[Reco
 def _no_more_than_on_a_ready_batch(advice: Recommendation, situation: Situation) -> Recommendation:
     """Input that is only predicted gains at most what a step gained whose batch was ready."""
     most = gain_on_a_ready_batch(situation)
-    if most is None or advice.id not in MORE_OF_INPUT or advice.predicted_speedup <= most:
+    on_it = known_of(advice.id).on == "input"
+    if most is None or not on_it or advice.predicted_speedup <= most:
         return advice
     most = max(1.0, most)
     return replace(advice, predicted_speedup=most, low=min(advice.low, most))
@@ -120,7 +83,12 @@ def _input_is_free(trials: AdviceTrials) -> bool:
 
 def _frees_input(tried: TriedChange, trials: AdviceTrials) -> bool:
     free_ms = FREE * (trials.ready_ms or 0.0)
-    return tried.id == "cache" or (tried.id in OF_INPUT and tried.after_ms <= free_ms)
+    return known_of(tried.id).keeps or (_is_of_input(tried) and tried.after_ms <= free_ms)
+
+
+def _is_of_input(tried: TriedChange) -> bool:
+    """It makes nothing quicker but the input."""
+    return known_of(tried.id).on == "input"
 
 
 def best_of_each(trials: Iterable[TriedChange]) -> dict[str, TriedChange]:
@@ -146,8 +114,10 @@ def put_together(
     together = set() if trials is None else {each.id for each in trials.together}
     if trials is None or trials.total is None or not together <= {each.id for each in advice}:
         return None, [*measured, *predicted]
-    by_input, none_left = together <= {*OF_INPUT}, _input_is_free(trials)
-    total = _over_all_passes(trials.total, situation, cached="cache" in together)
+    by_input, none_left = all(map(_is_of_input, trials.together)), _input_is_free(trials)
+    total = _over_all_passes(
+        trials.total, situation, cached=any(known_of(id).keeps for id in together)
+    )
     all_as_one = _gaining(total, by_input=by_input, none_left=none_left)
     return total, [all_as_one, *predicted]
 
@@ -175,7 +145,7 @@ def _in_place_of(advice: Recommendation | None, tried: TriedChange) -> Recommend
     gain, low, high = (1.0, 1.0, 1.0) if tried.after else (tried.gain, tried.low, tried.high)
     return Recommendation(
         tried.id,
-        TITLES.get(tried.id, tried.id),
+        known_of(tried.id).tried_title or tried.id,
         reason,
         tried.code,
         max(1.0, gain),
@@ -208,7 +178,7 @@ def _with_first_pass(
 ) -> Recommendation:
     """Why its figure is less than that of the steps that were tried."""
     passes = _passes(situation)
-    if tried.id != "cache" or passes < 1:
+    if not known_of(tried.id).keeps or passes < 1:
         return advice
     told = (
         f" That was with a filled cache; the gain counts the first of the {passes:.0f} passes of "
@@ -220,7 +190,7 @@ def _with_first_pass(
 
 def _before_and_after(tried: TriedChange) -> str:
     before, after = f"{in_ms(tried.before_ms)}", f"{in_ms(tried.after_ms)}"
-    if (what := GIVEN_UP.get(tried.id)) is not None:
+    if what := known_of(tried.id).gives_up:
         return f"{before} with {what} and {after} without, so that it costs more than it gives"
     return f"{before} without and {after} with it"
 
@@ -229,7 +199,7 @@ def _as_measured(tried: TriedChange, trials: AdviceTrials) -> Change:
     if tried.stands_alone:
         return lambda model, _: model
     none_left = _frees_input(tried, trials)
-    return _gaining(tried, by_input=tried.id in OF_INPUT, none_left=none_left)
+    return _gaining(tried, by_input=_is_of_input(tried), none_left=none_left)
 
 
 def _gaining(tried: TriedChange, *, by_input: bool, none_left: bool) -> Change:

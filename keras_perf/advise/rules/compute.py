@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keras_perf.advise.gains.compiling import usual_share_of_compute
+from keras_perf.advise.gains.compiling import usual_computing
 from keras_perf.advise.gains.eager import compiled, cores_used, share_of_operations
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import (
@@ -10,12 +10,11 @@ from keras_perf.advise.rules.followed import (
     runs_in_a_graph,
 )
 from keras_perf.advise.rules.in_a_loop import not_eagerly
+from keras_perf.advise.rules.lengths import stable_lengths
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import INSIDE, StepModel
-from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import in_ms, in_percent
-from keras_perf.records.run.outlier import Cause
 
 WORTH_MENDING = 0.02
 """Compiling that takes less than this share of a step may be a stall that was taken for it."""
@@ -23,69 +22,63 @@ WORTH_MENDING = 0.02
 MUCH_BESIDE = 0.1
 """Compute that goes with compiling is told of where it is more than this share of compiling."""
 
-PADDING = 0.3
-"""What examples that are padded to fewer lengths compute more, at worst."""
 
-
-FEW_LENGTHS = 4
-"""Batches of few lengths are expected to have so many, twice as many at worst: XLA compiles for
-each. At best nothing compiles, which is training without XLA."""
-
-
-@rule("stable-shapes", followed=has_stable_shapes)
+@rule(
+    "stable-shapes",
+    on="compiling",
+    tried_title="Give the train function batches of few lengths",
+    followed=has_stable_shapes,
+    else_gone=True,
+)
 def stable_shapes(situation: Situation) -> Recommendation | None:
     """The train function is traced again and again."""
     spent = situation.model.rest.get("compile", 0.0)
     if not spent or spent < WORTH_MENDING * situation.model.step_ms:
         return None
 
-    padded = situation.facts.input.shapes_differ
-    usual = usual_share_of_compute(situation.summary.intervals)
-    inside = sum(situation.model.rest.get(part, 0.0) for part in INSIDE)
-    quickest = (situation.model.undisturbed_ms or inside) / inside if inside else usual
-    quickest = min(usual, quickest)
-
     def change(model: StepModel, optimism: float) -> StepModel:
-        # What goes is compiling, and what computing takes beyond the usual step; at best that
-        # becomes one of the quickest, which do not follow on a compilation.
-        end = quickest if optimism > 0 else 1.0
-        left = usual + abs(optimism) * (end - usual)
-        if padded and optimism < 0:
-            left *= 1 - optimism * PADDING
-        compiling = _compiling_left(situation, optimism)
-        return model.with_rest({"compile": compiling, **dict.fromkeys(INSIDE, left)})
+        # What goes is compiling, and what computing takes beyond the usual step.
+        left = dict.fromkeys(INSIDE, usual_computing(situation, optimism))
+        return model.with_rest({"compile": 0.1 * max(0.0, -optimism), **left})
 
-    replaced = situation.facts.settings.function_replacements
+    known, replaced = situation.facts.input, situation.facts.settings.function_replacements
+    reason = f"Tracing and compiling after warm-up takes {in_ms(spent)} per step on average:"
+    evidence = {
+        "compile_ms": spent,
+        "function_replacements": replaced,
+        "jit_compile": bool(situation.facts.settings.jit_compile),
+        "shapes_differ": known.shapes_differ,
+        "rows_differ": known.rows_differ,
+    }
+    if known.shapes_differ and not replaced:
+        return stable_lengths(situation, reason, evidence)
     title, why, action = _what_changes(situation)
-    if padded and _compiling_left(situation, 0.0):
-        why += f" The prediction compiles for {FEW_LENGTHS} lengths, at best, without XLA, none."
-    if (1 - usual) * inside > MUCH_BESIDE * spent:
-        why += (
-            f" Compute takes {in_ms(inside)} on average but {in_ms(usual * inside)} in a usual "
-            "step: the prediction takes the rest for unrecognised compilations, too."
-        )
     return predicted(
         situation.model,
         change,
         title=title,
-        reason=(
-            f"Tracing and compiling after warm-up takes {in_ms(spent)} per step on average: {why}"
-        ),
+        reason=f"{reason} {why}{_taken_for_compiling(situation, spent)}",
         action=action,
-        evidence={
-            "compile_ms": spent,
-            "function_replacements": replaced,
-            "jit_compile": bool(situation.facts.settings.jit_compile),
-            "shapes_differ": padded,
-            "rows_differ": situation.facts.input.rows_differ,
-        },
+        evidence=evidence,
         # No steady step compiles: what it is of is the training, which also begins and pauses.
         of="whole",
     )
 
 
+def _taken_for_compiling(situation: Situation, spent_ms: float) -> str:
+    """A sentence, where much of what computing takes is predicted to go too; else ""."""
+    inside = sum(situation.model.rest.get(part, 0.0) for part in INSIDE)
+    usual = usual_computing(situation, 0.0)
+    if (1 - usual) * inside <= MUCH_BESIDE * spent_ms:
+        return ""
+    return (
+        f" Compute takes {in_ms(inside)} on average but {in_ms(usual * inside)} in a usual "
+        "step: the prediction takes the rest for unrecognised compilations, too."
+    )
+
+
 def _what_changes(situation: Situation) -> tuple[str, str, str]:
-    """Title, reason and code: for a function made anew, a varying axis, a partial batch."""
+    """Title, reason and code: for a function made anew, a partial batch, something else."""
     known, replaced = situation.facts.input, situation.facts.settings.function_replacements
     if replaced:
         return (
@@ -93,19 +86,6 @@ def _what_changes(situation: Situation) -> tuple[str, str, str]:
             f"a callback made the train function anew {replaced} times.",
             "model.make_train_function(force=True)  # only where trainable layers change: for "
             "several of them at once, or between two calls of fit",
-        )
-    if known.shapes_differ:
-        return (
-            "Give the train function batches of few lengths",
-            "an axis other than the rows differs from batch to batch, and XLA compiles for each "
-            "of its lengths. Without XLA nothing is compiled for a length; what a step takes then "
-            "was not measured here, and try_advice measures it.",
-            "# examples of about one length share a batch, padded to one of few lengths\n"
-            "dataset = dataset.bucket_by_sequence_length(\n"
-            "    lambda x, y: tf.shape(x)[0], bucket_boundaries=[...], bucket_batch_sizes=[...],\n"
-            "    pad_to_bucket_boundary=True, drop_remainder=True)\n"
-            "# or all to one: dataset.padded_batch(batch_size, padded_shapes=...)\n"
-            "# or without XLA: model.compile(..., jit_compile=False)",
         )
     if not known.rows_differ:
         return (
@@ -124,30 +104,12 @@ def _what_changes(situation: Situation) -> tuple[str, str, str]:
     )
 
 
-def _compiling_left(situation: Situation, optimism: float) -> float:
-    """Share of compiling that stays: at worst a tenth, and once for each length that is left."""
-    at_least, summary, model = 0.1 * max(0.0, -optimism), situation.summary, situation.model
-    steps = situation.facts.length.steps or summary.steps
-    spent_ms = model.rest.get("compile", 0.0) * model.compiling_share
-    spent_ms += model.start_up_compiling_ms
-    each_ms = _compilation_ms(summary)
-    if not situation.facts.input.shapes_differ or not each_ms or not spent_ms or not steps:
-        return at_least
-    lengths = FEW_LENGTHS * (1 - optimism)
-    return min(1.0, max(at_least, lengths * each_ms / steps / spent_ms))
-
-
-def _compilation_ms(summary: Summary) -> float | None:
-    """One of XLA's compilations, as a trace or the longest steps show it; None if neither does."""
-    traced = summary.compiling
-    if traced is not None and traced.share:
-        return traced.compile_ms / traced.share
-    totals = [t for t in summary.facts.outliers.event_totals if t.cause == Cause.RECOMPILE.value]
-    count = sum(total.count for total in totals)
-    return sum(total.total_ms for total in totals) / count if count else None
-
-
-@rule("disable-run-eagerly", followed=runs_in_a_graph, in_a_loop=not_eagerly)
+@rule(
+    "disable-run-eagerly",
+    tried_title="Compile the train step",
+    followed=runs_in_a_graph,
+    in_a_loop=not_eagerly,
+)
 def disable_run_eagerly(situation: Situation) -> Recommendation | None:
     """Every operation is run from Python."""
     if not situation.facts.settings.run_eagerly:

@@ -30,7 +30,11 @@ def _few_pauses(summary: Summary) -> bool:
     return 0 < count < SEVERAL and long_ms > 0.5 * summary.garbage_ms * summary.steps
 
 
-@rule("tune-gc", followed=collects_rarely)
+@rule(
+    "tune-gc",
+    tried_title="Let Python's garbage collector run less often",
+    followed=collects_rarely,
+)
 def tune_gc(situation: Situation) -> Recommendation | None:
     """Python's garbage collector interrupts training."""
     spent, rest_ms = situation.summary.garbage_ms, situation.model.rest_ms

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-from keras_perf.advise.as_written import at
+from keras_perf.advise.as_written import LAMBDA, at, lambda_at
 from keras_perf.advise.code_names import identifier
 from keras_perf.advise.recommendation import Recommendation, predicted
+from keras_perf.advise.rules.followed import works_less
 from keras_perf.advise.rules.in_a_loop import rarer_work
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
@@ -35,7 +36,13 @@ FREQUENCY_ARGUMENTS = {
 """Keras's own callbacks that can be told how often."""
 
 
-@rule("amortize-callback", in_a_loop=rarer_work)
+@rule(
+    "amortize-callback",
+    on="callbacks",
+    leaves="other callbacks, and what it does less often, stay",
+    in_a_loop=rarer_work,
+    takes_less=works_less,
+)
 def amortize_callback(situation: Situation) -> Recommendation | None:
     """A callback's batch hook takes a noticeable part of every step."""
     owners = {name: ms for name, ms in situation.summary.owners.items() if name != COLLECTOR}
@@ -106,11 +113,12 @@ def _with_fewer_calls(
     if name in FREQUENCY_ARGUMENTS:
         return f"keras.callbacks.{name}(..., {FREQUENCY_ARGUMENTS[name]}={steps})"
     if name == "LambdaCallback":
+        unnamed = lambda_at(source)
         function = identifier(source.name if source else "", "your_function")
         return (
-            f"calls = itertools.count(1)\n"
+            f"{unnamed}calls = itertools.count(1)\n"
             f"keras.callbacks.LambdaCallback({method}=lambda batch, logs: "
-            f"next(calls) % {calls} or {function}(batch, logs))"
+            f"next(calls) % {calls} or {LAMBDA if unnamed else function}(batch, logs))"
         )
     return (
         f"class {identifier(name, 'YourCallback')}(keras.callbacks.Callback):\n"

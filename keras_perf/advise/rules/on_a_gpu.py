@@ -28,7 +28,12 @@ def _gpu(situation: Situation) -> tuple[int, ...] | None:
     return found[0].compute_capability if found else None
 
 
-@rule("enable-xla", followed=is_compiled, in_a_loop=with_jit_compile)
+@rule(
+    "enable-xla",
+    tried_title="Compile the train function with XLA",
+    followed=is_compiled,
+    in_a_loop=with_jit_compile,
+)
 def enable_xla(situation: Situation) -> Recommendation | None:
     """The train function is not compiled by XLA, on a GPU."""
     if _gpu(situation) is None or situation.facts.settings.jit_compile is not False:
@@ -46,7 +51,12 @@ def enable_xla(situation: Situation) -> Recommendation | None:
     )
 
 
-@rule("mixed-precision", followed=computes_in_half, in_a_loop=with_policy)
+@rule(
+    "mixed-precision",
+    tried_title="Compute in half precision",
+    followed=computes_in_half,
+    in_a_loop=with_policy,
+)
 def mixed_precision(situation: Situation) -> Recommendation | None:
     """Tensor cores are there and the model computes in float32."""
     gpu = _gpu(situation)
@@ -97,7 +107,11 @@ def multiples_of_8(situation: Situation) -> Recommendation | None:
     )
 
 
-@rule("larger-batch", followed=trains_on_larger_batches)
+@rule(
+    "larger-batch",
+    tried_title="Train on larger batches",
+    followed=trains_on_larger_batches,
+)
 def larger_batch(situation: Situation) -> Recommendation | None:
     """Kernels leave most of the GPU idle and memory is free."""
     summary = situation.summary
@@ -124,7 +138,11 @@ def larger_batch(situation: Situation) -> Recommendation | None:
     )
 
 
-@rule("gpu-thread-mode", followed=has_kernel_threads)
+@rule(
+    "gpu-thread-mode",
+    tried_title="Give the GPU's kernels threads of their own",
+    followed=has_kernel_threads,
+)
 def gpu_thread_mode(situation: Situation) -> Recommendation | None:
     """The input pipeline's threads keep those that launch kernels waiting."""
     summary = situation.summary

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
+from keras_perf.advise.gains.longer_executions import inside_ms, left_inside
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import runs_more_steps
 from keras_perf.advise.rules.in_a_loop import steps_per_call
@@ -12,15 +14,28 @@ from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.fetching import fetching_sooner
 from keras_perf.advise.step.step_model import StepModel
 
-FETCH_MS = {-1: 0.3, 0: 0.05, 1: 0.0}
-"""Fetching a batch of a few KiB; twenty tiny models took 0.1 to 0.5 ms a step in all."""
+FETCHED = {-1: 3.0, 0: 1.5, 1: 0.0}
+"""To fetch a batch takes so many times the pipeline's work for it, as tf.data counts that: in
+twenty trainings of tiny models 0.8 to 4 times."""
 
-IN_GRAPH_OFF, SOONER_MS = 0.15, 0.3
-"""In long executions a step in the graph took up to so much of its time more or less than the
-trials' short ones told, and up to so many milliseconds less."""
+LEAST_FETCHED_MS = {-1: 0.05, 0: 0.02, 1: 0.0}
+NOT_KNOWN_MS = {-1: 0.3, 0: 0.05, 1: 0.0}
+MOST_FETCHED_MS = 0.3
+"""Of a batch of a few KiB; twenty tiny models took 0.1 to 0.5 ms a step in all."""
+
+OTHER_WORK_OFF = 0.5
+"""The CPU time of what works beside the train function is more or less by this share than it is
+reckoned: tf.data does not count the handing of elements to threads."""
 
 
-@rule("raise-steps-per-execution", followed=runs_more_steps, in_a_loop=steps_per_call)
+@rule(
+    "raise-steps-per-execution",
+    on="dispatch",
+    leaves="it is shared by more steps, not gone",
+    tried_title="Run several steps per execution",
+    followed=runs_more_steps,
+    in_a_loop=steps_per_call,
+)
 def raise_steps_per_execution(situation: Situation) -> Recommendation | None:
     """What each execution costs is worth sharing among more steps."""
     model, trial = situation.model, situation.facts.trial
@@ -32,25 +47,21 @@ def raise_steps_per_execution(situation: Situation) -> Recommendation | None:
     own_work = sum(situation.summary.owners.get(name, 0.0) for name in trial.called_less_often)
     callbacks_ms = model.rest.get("callbacks", 0.0)
     shared = max(0.0, 1 - own_work / callbacks_ms) if callbacks_ms else 0.0
-    spread = max(0.0, trial.high / trial.low - 1) / 2 if trial.low else 0.0
 
     def change(model: StepModel, optimism: float) -> StepModel:
         # T(N) = c + h / N leaves nothing else of h; at worst a tenth of it belongs to c.
-        left = current / recommended * (1 - optimism * spread)
-        factor = min(1.0, max(0.0, left) + 0.1 * max(0.0, -optimism))
+        factor = min(1.0, current / recommended + 0.1 * max(0.0, -optimism))
         callbacks = 1 - shared * (1 - factor)
-        compute_ms = model.rest.get("compute", 0.0)
-        sooner_ms = min(0.7 * compute_ms, IN_GRAPH_OFF * compute_ms + SOONER_MS)
-        computing = 1 - IN_GRAPH_OFF * min(0.0, optimism)
-        if optimism > 0 and compute_ms:
-            computing = 1 - optimism * sooner_ms / compute_ms
-        host = {"dispatch": factor, "other_host": factor, "callbacks": callbacks}
-        later = model.with_rest({**host, "compute": computing})
-        # A trial takes batches that are there; later each has to be fetched. At worst none of
-        # what is saved was work that another thread could not have done meanwhile.
-        cpu_ms = model.cpu_ms - (model.cpu_ms - later.cpu_ms) * (1 + optimism) / 2
+        later = model.with_rest({"other_host": factor, "callbacks": callbacks})
+        left = left_inside(situation, trial, optimism)
+        later_ms = left * inside_ms(model)
+        dispatch_ms = min(later_ms, model.rest.get("dispatch", 0.0) * current / recommended)
+        inside = {"compute": later_ms - dispatch_ms, "dispatch": dispatch_ms}
+        later = replace(later, rest={**later.rest, **inside})
         later = fetching_sooner(later, trial.in_graph_ms, situation.able_ms, optimism)
-        fetch_ms = max(later.rest.get("fetch", 0.0), FETCH_MS[round(optimism)])
+        # A trial takes batches that are there; later each has to be fetched.
+        fetch_ms = max(later.rest.get("fetch", 0.0), _fetch_ms(situation, optimism))
+        cpu_ms = model.cpu_ms * _cpu_left(situation, left, optimism)
         return replace(later, rest={**later.rest, "fetch": fetch_ms}, cpu_ms=cpu_ms)
 
     return predicted(
@@ -61,6 +72,33 @@ def raise_steps_per_execution(situation: Situation) -> Recommendation | None:
         action=_with_more_steps(situation, recommended),
         evidence={**trial.evidence, "present": current, "advised": recommended},
     )
+
+
+def _fetch_ms(situation: Situation, optimism: float) -> float:
+    end = 1 if optimism > 0 else -1
+
+    def between(values: Mapping[int, float]) -> float:
+        return values[0] + abs(optimism) * (values[end] - values[0])
+
+    if not situation.able_ms:
+        return between(NOT_KNOWN_MS)
+    fetched_ms = between(FETCHED) * situation.able_ms
+    return min(MOST_FETCHED_MS, max(between(LEAST_FETCHED_MS), fetched_ms))
+
+
+def _cpu_left(situation: Situation, inside: float, optimism: float) -> float:
+    """Share of the CPU time of a step that is left: what works beside the train function stays.
+
+    That is the pipeline, and what the train function cannot have used of all cores.
+    """
+    model, rest = situation.model, situation.model.rest
+    if not model.cpu_ms:
+        return 1.0
+    pipeline_ms = sum(stage.cost_ms for stage in situation.facts.input.stages)
+    used_ms = model.cores * rest.get("compute", 0.0) + rest.get("dispatch", 0.0)
+    beside_ms = max(pipeline_ms, model.cpu_ms - used_ms) * (1 - OTHER_WORK_OFF * optimism)
+    beside = min(1.0, beside_ms / model.cpu_ms)
+    return beside + (1 - beside) * inside
 
 
 def _has_replicas(situation: Situation) -> bool:

@@ -9,14 +9,16 @@ from statistics import fmean
 import numpy as np
 
 from keras_perf.advise.recommendation import Recommendation, predicted
-from keras_perf.advise.rules.followed import exchanges_less, trains_on_larger_batches
+from keras_perf.advise.rules.followed import exchanges_less
 from keras_perf.advise.rules.in_a_loop import COMMAND
+from keras_perf.advise.rules.on_a_gpu import larger_batch
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.analyse.ring_time import ring_ms
 from keras_perf.analyse.worker import Worker
 from keras_perf.records.figures import in_bytes, in_ms, in_percent
+from keras_perf.records.run_names import worker_run
 
 ENOUGH_INTERVALS = 4
 """Fewer of them do not show whether it is always the same worker that is slow."""
@@ -70,7 +72,7 @@ def balance_workers(situation: Situation) -> Recommendation | None:
             f"slowest. {why} Work that is shared evenly gains {in_ms(steadily)}; a worker as fast "
             f"as the others gains {in_ms(as_the_others)}."
         ),
-        action=f"keras-perf report LOGDIR/perf/worker_{slowest}  # what its steps wait for",
+        action=f"keras-perf report LOGDIR/{worker_run(slowest)}  # what its steps wait for",
         evidence={
             "slowest_worker": slowest,
             "slow_part": part,
@@ -153,7 +155,7 @@ def reduce_in_half_precision(situation: Situation) -> Recommendation | None:
     )
 
 
-@rule("larger-batch", followed=trains_on_larger_batches)
+@larger_batch.also
 def fewer_exchanges(situation: Situation) -> Recommendation | None:
     """Gradients are exchanged after every batch, and that takes a noticeable part of the step."""
     summary = situation.summary

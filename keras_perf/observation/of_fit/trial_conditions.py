@@ -8,6 +8,7 @@ import keras
 import tensorflow as tf
 
 from keras_perf.observation.facts.model_facts import optimizer_iterations
+from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 
 BatchHooks = Sequence[tuple[keras.callbacks.Callback, str]]
 """Callbacks with a batch hook of their own, and `Class.hook`."""
@@ -25,9 +26,6 @@ _ONLY_LOOK = (
 at that batch."""
 
 
-EAGER_FUNCTIONS = "tf.config.run_functions_eagerly(True) runs every step from Python"
-
-
 def reason_not_to_try(
     model: keras.Model, hooks: BatchHooks, epoch_steps: int | None, *, may_run_out: bool
 ) -> str | None:
@@ -40,44 +38,31 @@ def reason_not_to_try(
         may_run_out: the data may end before the steps of an epoch that `fit` was told.
     """
     if model.run_eagerly:
-        return "run_eagerly=True runs every step from Python"
+        return WhyNoSteps.RUN_EAGERLY.of()
     if tf.config.functions_run_eagerly():
-        return EAGER_FUNCTIONS
+        return WhyNoSteps.EAGER_FUNCTIONS.of()
     if isinstance(model.distribute_strategy, tf.distribute.MultiWorkerMirroredStrategy):
-        return "several workers would have to try at the same steps"
+        return WhyNoSteps.SEVERAL_WORKERS.of()
     if type(model).make_train_function is not keras.Model.make_train_function:
-        return f"{type(model).__name__} has a make_train_function of its own"
+        return WhyNoSteps.OWN_TRAIN_FUNCTION.of(model=type(model).__name__)
     if epoch_steps is None:
-        return (
-            "the length of an epoch is not known before its end, which a longer execution must "
-            "not cross; steps_per_epoch, or dataset.apply(tf.data.experimental.assert_cardinality"
-            "(batches)), tells it"
-        )
+        return WhyNoSteps.LENGTH_NOT_KNOWN.of()
     if may_run_out:
-        return (
-            "with steps_per_epoch the data may end within a longer execution; dataset.repeat() "
-            "never does"
-        )
+        return WhyNoSteps.DATA_MAY_END.of()
     if optimizer_iterations(model) is None:
-        return "the model's optimizer does not count its steps"
+        return WhyNoSteps.STEPS_NOT_COUNTED.of()
     for callback, owner in hooks:
         # Not what somebody has put on the instance, or into a class made of one of these.
         hook = owner.rpartition(".")[2]
         put_on = {hook, hook.replace("train_", "")} & getattr(callback, "__dict__", {}).keys()
         only_looks = type(callback) in _ONLY_LOOK and not put_on
         if not only_looks and not getattr(callback, "async_safe", False):
-            return (
-                f"{owner} may steer training step by step; if it only looks, say so with "
-                "async_safe = True on the callback"
-            )
+            return WhyNoSteps.MAY_STEER.of(owner=owner)
         if getattr(callback, "save_freq", "epoch") != "epoch":
-            return (
-                f"{owner} saves the model between batches, when a trial would have trained it "
-                "further; with save_freq='epoch' it does not"
-            )
+            return WhyNoSteps.SAVES_BETWEEN_BATCHES.of(owner=owner)
         # Private to Keras's TensorBoard. Where it moves, a trial may fall into the window.
         if getattr(callback, "_start_batch", 0):
-            return f"{owner} captures a trace (profile_batch), in which a trial would stand"
+            return WhyNoSteps.CAPTURES.of(owner=owner)
     return None
 
 

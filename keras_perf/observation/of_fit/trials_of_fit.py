@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -13,7 +12,6 @@ from keras_perf.observation.listener import Plan
 from keras_perf.observation.observation import Observation
 from keras_perf.observation.of_fit.calling_fit import Asked
 from keras_perf.observation.of_fit.trial_conditions import (
-    EAGER_FUNCTIONS,
     BatchHooks,
     called_less_often,
     reason_not_to_try,
@@ -21,6 +19,7 @@ from keras_perf.observation.of_fit.trial_conditions import (
 from keras_perf.observation.trials import TrialsInFit
 from keras_perf.observers.steps_trial.steps_choice import Bounds
 from keras_perf.records.execution import Kind
+from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 from keras_perf.trials.train_functions.on_replicas import differs_on_replicas
 from keras_perf.trials.train_functions.repeated_function import RepeatedFunction
 from keras_perf.trials.train_functions.train_function import TrainFunction
@@ -103,20 +102,20 @@ class TrialsOfFit(TrialsInFit):
         assert self._fit.pipeline is not None
         assert self._function is not None
         if tf.config.functions_run_eagerly():
-            return EAGER_FUNCTIONS
+            return WhyNoSteps.EAGER_FUNCTIONS.of()
         if self._hooks_have_changed:
             self._hooks_have_changed = False
             if (reason := self.reason_not_to_try()) is not None:
                 return reason
-        begin = time.perf_counter()
+        begin = self._fit.now()
         try:
             repeated = self._repeated = self._repeated or RepeatedFunction(self._function)
             repeated.prepare(self._fit.pipeline.iterator)
             return repeated.differs or self._differs_on_replicas(repeated)
         except Exception as error:  # noqa: BLE001  monitoring never kills training
-            return f"the train function cannot be repeated ({error!r})"
+            return WhyNoSteps.CANNOT_BE_REPEATED.of(error=repr(error))
         finally:
-            self._tracing_s += time.perf_counter() - begin
+            self._tracing_s += (self._fit.now() - begin) / 1e9
 
     def _differs_on_replicas(self, repeated: RepeatedFunction) -> str | None:
         """Compared before the first trial, for each trace once."""

@@ -10,6 +10,7 @@ import tensorflow as tf
 from keras_perf.observation.observation import Observation
 from keras_perf.observation.trials import Trials
 from keras_perf.observers.steps_trial.steps_choice import Bounds
+from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 from keras_perf.trials.train_functions.train_function import takes_a_number
 
 
@@ -52,18 +53,15 @@ class TrialsOfLoop(Trials):
     def reason_not_to_try(self) -> str | None:
         """Why no other number of steps per call can be tried in this loop, or None."""
         if self._workers_train:
-            return "several workers would have to try at the same steps"
+            return WhyNoSteps.SEVERAL_WORKERS.of()
         if tf.config.functions_run_eagerly():
-            return "tf.config.run_functions_eagerly(True) runs every step from Python"
+            return WhyNoSteps.EAGER_FUNCTIONS.of()
         if self._loop.fetches_per_step < 1:
-            return "an element of the iterator holds several steps, whose number a trial changes"
+            return WhyNoSteps.STEPS_IN_AN_ELEMENT.of()
         if self._steps is None:
-            return "the number of steps is not known; LoopMonitor(steps=...) tells it"
+            return WhyNoSteps.STEPS_NOT_KNOWN.of()
         if self._function is None:
-            return (
-                "another number of steps could trace the loop's function again, with what Python "
-                "holds by then; LoopMonitor(function=...) lets that be seen"
-            )
+            return WhyNoSteps.FUNCTION_NOT_KNOWN.of()
         return None
 
     @property
@@ -94,8 +92,5 @@ class TrialsOfLoop(Trials):
         if self._judged_traces != self._loop.traces:
             self._judged_traces = self._loop.traces
             if not takes_a_number(self._function):
-                self._refusal = (
-                    "another number of steps would trace the loop's function again, with what "
-                    "Python holds by then; pass it as a tensor, tf.constant(call.steps)"
-                )
+                self._refusal = WhyNoSteps.TRACED_AGAIN.of()
         return self._refusal

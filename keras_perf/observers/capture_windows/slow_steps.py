@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from keras_perf.observers.steps.outliers import OutlierJudge
 from keras_perf.records.execution import Execution, Kind
-from keras_perf.records.figures import in_ms
+from keras_perf.records.reasons.capture_reason import CaptureReason
 from keras_perf.records.run.outlier import Cause
 
 BLOCK = 32
@@ -52,7 +52,7 @@ class SlowSteps:
                 slower = self._judge() or slower
         if slower is None and found:
             worst = max(found, key=lambda event: event.excess_ms)
-            reason = f"step {worst.step} took {in_ms(worst.excess_ms)} longer than usual"
+            reason = CaptureReason.SLOW_STEP.of(step=worst.step, excess_ms=worst.excess_ms)
             return Slow(reason, lasts=False)
         return slower
 
@@ -63,7 +63,7 @@ class SlowSteps:
             self._usual_ms = now_ms
         elif now_ms > self._factor * usual_ms:
             self._usual_ms = now_ms
-            reason = f"steps take {in_ms(now_ms)}, {now_ms / usual_ms:.2f} times the usual"
+            reason = CaptureReason.SLOW_STEPS.of(step_ms=now_ms, times=now_ms / usual_ms)
             return Slow(reason, lasts=True)
         return None
 

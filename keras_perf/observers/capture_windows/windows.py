@@ -6,13 +6,12 @@ import sys
 from typing import NamedTuple
 
 from keras_perf.observers.capture_windows.schedule import CaptureSchedule
+from keras_perf.records.reasons.capture_reason import CaptureReason
 
 NEVER = sys.maxsize
 
 RESTARTS = 3
 """A program that goes on retracing never warms up: after so many new warm-ups it is captured."""
-
-SCHEDULED = "schedule"
 
 
 class Window(NamedTuple):
@@ -75,7 +74,7 @@ class Windows:
         first = self.schedule.start_of(cycle) + self._shift
         if before is not None:
             first = max(first, before.end_step)
-        return Window(first, self.schedule.end_of(cycle) + self._shift, SCHEDULED)
+        return Window(first, self.schedule.end_of(cycle) + self._shift, CaptureReason.SCHEDULE.of())
 
     def _requested(self, step: int) -> Window | None:
         reason = self.asked

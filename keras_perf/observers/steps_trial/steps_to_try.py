@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from keras_perf.observers.steps_trial.trial_times import RUN_UP
+from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 
 TRIALS = 5
 """Executions of each other length that are measured."""
@@ -18,6 +19,9 @@ FACTORS = (32, 16, 8, 4, 2)
 
 LONG_STEP_MS = 20.0
 """A step this long cannot gain 5%: entering and leaving a function costs about a millisecond."""
+
+TOO_LONG = "too long to gain from it"
+"""Said of such steps."""
 
 LONG_TRIAL_MS = 500.0
 """No trial is meant to take longer."""
@@ -69,17 +73,13 @@ class Room:
         lengths = fitting[:3:2]
         left_s = self.steps_left * self.step_ms / 1e3
         if self.step_ms > LONG_STEP_MS:
-            return [], f"steps of more than {LONG_STEP_MS:.0f} ms are too long to gain from it"
+            return [], WhyNoSteps.LONG_STEPS.of(step_ms=self.step_ms, limit_ms=LONG_STEP_MS)
         if not lengths:
-            return [], (
-                f"{self.epochs} of {self.epoch_steps} steps, with {self.steps_left} steps still "
-                "to go, leave no room to try"
+            return [], WhyNoSteps.NO_ROOM.of(
+                epochs=self.epochs, epoch_steps=self.epoch_steps, steps_left=self.steps_left
             )
         if self.first_s > max(SMALL_COST_S, COST_SHARE * left_s):
-            return [], (
-                f"the first execution took {self.first_s:.0f} s to trace and compile; to optimise "
-                "another function would not pay in the steps that are left"
-            )
+            return [], WhyNoSteps.LONG_TRACING.of(first_s=self.first_s)
         return sorted(lengths), None
 
     def length_beyond(self, chosen: int, tried: Sequence[int]) -> int | None:

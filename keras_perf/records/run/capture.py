@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from keras_perf.records.reasons.capture_reason import CaptureReason
+from keras_perf.records.reasons.reason import worded
 from keras_perf.records.shapes import count, fact, needed, number, text
 
 
@@ -19,7 +21,7 @@ class Capture:
     where one of them is not known.
     """
 
-    reason: str = needed(text)
+    reason: str = needed(worded(CaptureReason))
     first_step: int = needed(count())
     last_step: int = needed(count())
     asked_first_step: int = needed(count())

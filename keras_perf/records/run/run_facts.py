@@ -7,10 +7,11 @@ Groups are for readers only: in JSON their facts stand side by side, as they alw
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
-from enum import Enum
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from keras_perf.records.reasons.reason import worded
+from keras_perf.records.reasons.why_not_known import WhyNotKnown
 from keras_perf.records.run.capture import Capture
 from keras_perf.records.run.devices.device_memory import DeviceMemory
 from keras_perf.records.run.devices.gpu_use import GpuUse
@@ -30,6 +31,7 @@ from keras_perf.records.run.tried.advice_trials import AdviceTrials
 from keras_perf.records.run.tried.batch_sizes import BatchSizes
 from keras_perf.records.run.tried.learning_rates import LearningRates
 from keras_perf.records.run.tried.steps_trial import StepsPerExecution, as_written_before
+from keras_perf.records.run.written import keys_of, written
 from keras_perf.records.shapes import (
     any_of,
     count,
@@ -43,8 +45,10 @@ from keras_perf.records.shapes import (
     text,
 )
 
-FORMAT = 1
-"""Of what is written; records without one are of versions that wrote sentences too."""
+FORMAT = 2
+"""Of what is written: 1 had sentences where 2 has words and figures; versions before wrote none."""
+
+TRIAL = "steps_per_execution_trial"
 
 
 @dataclass(frozen=True)
@@ -153,9 +157,7 @@ class RunFacts:
     inference: Mapping[str, Inference] = fact(named(record(Inference)), {})
     predicts: Mapping[str, PredictCalls] = fact(named(record(PredictCalls)), {})
     exchange: ExchangeFacts | None = fact(record(ExchangeFacts))
-    trial: StepsPerExecution | None = fact(
-        record(StepsPerExecution), key="steps_per_execution_trial"
-    )
+    trial: StepsPerExecution | None = fact(record(StepsPerExecution), key=TRIAL)
     advice_trials: AdviceTrials | None = fact(record(AdviceTrials))
     batch_sizes: BatchSizes | None = fact(record(BatchSizes))
     learning_rates: LearningRates | None = fact(record(LearningRates))
@@ -163,7 +165,7 @@ class RunFacts:
     trace_agreement: tuple[Agreement, ...] = fact(any_of(record(Agreement)), ())
     operations_on_cpu: Mapping[str, float] = fact(named(number()), {})
     ending: Ending | None = fact(record(Ending))
-    not_known: Mapping[str, str] = fact(named(text), {})
+    not_known: Mapping[str, str] = fact(named(worded(WhyNotKnown)), {})
 
     @property
     def calls_only(self) -> bool:
@@ -185,9 +187,13 @@ class RunFacts:
         """The record with these values, by their keys, and the keys of those that are wrong.
 
         Arguments:
-            values: what JSON or another library gave. What is None, or no fact of ours, is
-                passed over.
+            values: what JSON or another library gave. What is None is passed over.
+
+        Raises:
+            KeyError: a key is that of no fact.
         """
+        if unknown := values.keys() - KEYS:
+            raise KeyError(f"no fact is called {', '.join(sorted(unknown))}")
         changed, wrong = facts_in(RunFacts, values)
         for each_field in fields(self):
             group = getattr(self, each_field.name)
@@ -199,11 +205,15 @@ class RunFacts:
 
     def to_json(self) -> dict[str, Any]:
         """Key → value, for `json.dumps`; what is not known is left out."""
-        known, defaults = _written(self), _written(RunFacts())
+        known, defaults = written(self), written(RunFacts())
         told = {k: v for k, v in known.items() if k not in self.not_known or v != defaults.get(k)}
         if not self.not_known:
             del told["not_known"]
         return {"format": FORMAT, **told}
+
+
+KEYS = frozenset(keys_of(RunFacts()))
+"""By which all facts are written."""
 
 
 def from_json(content: Any) -> tuple[RunFacts, list[str]]:
@@ -214,35 +224,11 @@ def from_json(content: Any) -> tuple[RunFacts, list[str]]:
     """
     if not isinstance(content, Mapping):
         return RunFacts(), ["all of it"]
-    trial = as_written_before(content.get("steps_per_execution_trial"))
-    facts, wrong = RunFacts().told({**content, "steps_per_execution_trial": trial})
+    known = {key: value for key, value in content.items() if key in KEYS}
+    known[TRIAL] = as_written_before(known.get(TRIAL))
+    facts, wrong = RunFacts().told(known)
     first, last = facts.length.first_step, facts.length.last_step
     if first is not None and last is not None and first > last:
         wrong += ["first_step", "last_step"]
         facts = replace(facts, length=replace(facts.length, first_step=None, last_step=None))
     return facts, wrong
-
-
-def _written(facts: Any) -> dict[str, Any]:
-    known: dict[str, Any] = {}
-    for each_field in fields(facts):
-        value = getattr(facts, each_field.name)
-        if "shape" not in each_field.metadata:
-            known |= _written(value)
-        elif value is not None:
-            known[each_field.metadata["key"] or each_field.name] = plain(value)
-    return known
-
-
-def plain(value: Any) -> Any:
-    """A value as JSON has it."""
-    if is_dataclass(value) and not isinstance(value, type):
-        facts = {f.metadata.get("key") or f.name: getattr(value, f.name) for f in fields(value)}
-        return {key: plain(each) for key, each in facts.items() if each is not None}
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
-    return value

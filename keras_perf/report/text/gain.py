@@ -6,8 +6,8 @@ from keras_perf.advise.recommendation import Recommendation
 
 
 def gain_of(advice: Recommendation) -> str:
-    """Its speed-up with its bounds, of what, and whether that was measured."""
-    how = ", measured" if advice.tried else ""
+    """Its speed-up with its bounds, of what, and whether that was measured or is predicted."""
+    how = ", measured" if advice.tried else ", predicted"
     what = "the whole training" if advice.of == "whole" else "a step"
     if (gain := advice.speedup_after_others) is not None:
         return f"{what} {gain:.2f}× as fast once those above are done, nothing alone{how}"

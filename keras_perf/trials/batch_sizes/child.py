@@ -10,12 +10,14 @@ import json
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import keras
 import tensorflow as tf
 
+from keras_perf.records.reasons.why_not_trained import WhyNotTrained
+from keras_perf.records.run.written import stored
 from keras_perf.trials.batch_sizes.training_memory import only_so_much, training_memory
 from keras_perf.trials.measuring.rounds import timed_rounds
 from keras_perf.trials.other_process.saved_model import SavedModel, in_one_line
@@ -85,7 +87,7 @@ def measured(task: Task) -> Answer:
         step_ms = times(model, tiled(batch, task.batch_size), task.seconds)
         peak, limit = memory.peak_mib(), memory.limit_mib
         if peak > limit:
-            took = f"it took {peak:.0f} MiB, more than {limit:.0f} MiB"
+            took = WhyNotTrained.TOOK_MORE.of(peak_mib=peak, limit_mib=limit)
             return Answer(failed=took, out_of_memory=True)
         return Answer(step_ms, peak, limit)
     except Exception as error:  # noqa: BLE001  the parent tells it of this batch size
@@ -151,7 +153,7 @@ def main(task: str) -> None:
         Path("/proc/self/oom_score_adj").write_text("1000")
     told = json.loads(task)
     answer = measured(Task(**{**told, "model": SavedModel(**told["model"])}))
-    print(json.dumps(asdict(answer)))
+    print(json.dumps(stored(answer)))
 
 
 if __name__ == "__main__":

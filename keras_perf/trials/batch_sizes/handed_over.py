@@ -16,6 +16,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from keras_perf.records.reasons.reason import worded
+from keras_perf.records.reasons.why_not_trained import WhyNotTrained
 from keras_perf.trials.batch_sizes.child import Answer, Task, is_out_of_memory
 from keras_perf.trials.other_process.saved_model import (
     REMEDY,
@@ -99,13 +101,16 @@ def measured_in_a_child(
 
 def _answer(done: subprocess.CompletedProcess[str]) -> Answer:
     if done.returncode == 0:
-        return Answer(**json.loads(done.stdout.splitlines()[-1]))
+        told = json.loads(done.stdout.splitlines()[-1])
+        return Answer(**{**told, "failed": worded(WhyNotTrained)(told["failed"])})
     last = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "no word")
     if done.returncode == -signal.SIGKILL:
         # What the system does to a process where memory runs out.
-        return Answer(failed="killed (SIGKILL)", out_of_memory=True)
+        return Answer(failed=WhyNotTrained.KILLED.of(), out_of_memory=True)
     out = is_out_of_memory(RuntimeError(done.stderr))
     if done.returncode < 0:
         name = signal.Signals(-done.returncode).name
-        return Answer(failed=f"ended by {name}: {last.strip()}", out_of_memory=out)
-    return Answer(failed=f"ended with code {done.returncode}: {last.strip()}", out_of_memory=out)
+        why = WhyNotTrained.ENDED_BY.of(signal=name, last=last.strip())
+    else:
+        why = WhyNotTrained.ENDED.of(code=done.returncode, last=last.strip())
+    return Answer(failed=why, out_of_memory=out)

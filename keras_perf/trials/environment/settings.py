@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from keras_perf.records.reasons.price import Costs
+
 ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
 
 
@@ -45,12 +47,15 @@ def possible_settings(
     if on_gpu and environ.get("TF_GPU_THREAD_MODE", "global") == "global":
         yield EnvironmentSetting("gpu-thread-mode", "TF_GPU_THREAD_MODE", "gpu_private")
     half = str(max(1, cores // 2))
-    for pool, what in (("intra_op", "one operation"), ("inter_op", "operations")):
+    costs = {
+        "intra_op": Costs.ONE_OPERATION.of(cores=int(half), all=cores),
+        "inter_op": Costs.OPERATIONS.of(cores=int(half), all=cores),
+    }
+    for pool, price in costs.items():
         variable = f"TF_NUM_{pool.replace('_', '').upper()}_THREADS"
         if not threads.get(pool) and environ.get(variable, str(cores)) != half:
-            costs = f"{what} on {half} of {cores} cores in all of the program"
-            yield EnvironmentSetting(f"{pool.replace('_', '-')}-threads", variable, half, costs)
+            yield EnvironmentSetting(f"{pool.replace('_', '-')}-threads", variable, half, price)
     if not on_gpu:
         off = environ.get(ONEDNN, "1") == "0"
         id = "enable-onednn" if off else "disable-onednn"
-        yield EnvironmentSetting(id, ONEDNN, "1" if off else "0", "results are rounded otherwise")
+        yield EnvironmentSetting(id, ONEDNN, "1" if off else "0", Costs.ROUNDING.of())

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from keras_perf.records.reasons.why_not_tried import EndedBy, WhyNotTried
 from keras_perf.records.run.tried.advice_trials import (
     ENVIRONMENT,
     AdviceTrials,
@@ -69,7 +70,7 @@ class EnvironmentTrials:
         try:
             self._run(list(settings))
         except KeyboardInterrupt:
-            self.stopped = "an interrupt"
+            self.stopped = EndedBy.INTERRUPT.of()
 
     def added_to(self, trials: AdviceTrials) -> AdviceTrials:
         """The trials, and these."""
@@ -98,7 +99,7 @@ class EnvironmentTrials:
         """Raises FailedError where the process without any setting does not begin to train."""
         while left:
             if self.budget.left_s <= 0:
-                self._leave_out_all(left, f"the {self.budget.seconds:.0f} s for them were over")
+                self._leave_out_all(left, WhyNotTried.TIME_IS_OVER.of(budget_s=self.budget.seconds))
                 return
             self.progress.tries(f"{left[0].variable}={left[0].value}", self.budget.left_s)
             present.begins()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.changes import Change
 from keras_perf.trials.rewriting.changes.stages import named
-from keras_perf.trials.rewriting.keeping import NO_PASS, length, reason_against_keeping
+from keras_perf.trials.rewriting.keeping import length, reason_against_keeping
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.rewriting.same_elements import start_alike
 
@@ -30,7 +31,7 @@ def reason_against(
     was, is_now = change.compared(graph, made)
     if start_alike(was, is_now, COMPARED, within_s):
         return ""
-    return "its elements would differ, or differ from one time to the next anyhow"
+    return WhyNotTried.ELEMENTS_DIFFER.of()
 
 
 def kept_already(graph: PipelineGraph) -> Change | None:
@@ -69,7 +70,7 @@ def not_filled(
         return ""
     batches = length(graph.dataset(), left_s / 4)
     if batches is None or batches * batch_ms / 1e3 > left_s / 2:
-        return NO_PASS
+        return WhyNotTried.NO_PASS.of()
     why = reason_against_keeping(
         change, made, look_at=COMPARED, within_s=within_s, left_s=left_s / 4
     )

@@ -10,6 +10,7 @@ from tensorflow.core.framework.function_pb2 import FunctionDef
 from tensorflow.core.framework.graph_pb2 import GraphDef
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
+from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.exact_operations import ONE_BY_ONE, is_exact
 
 Known = dict[str, tf.Tensor]
@@ -18,6 +19,10 @@ Known = dict[str, tf.Tensor]
 
 class CannotBatchError(ValueError):
     """It is not known how to give the function a batch."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
 
 
 def batched(
@@ -40,9 +45,7 @@ def batched(
     """
     others = sorted({node.op for node in function.node_def if not is_exact(node)})
     if others:
-        raise CannotBatchError(
-            f"whether {' and '.join(others[:3])} would give the same for a batch is not known"
-        )
+        raise CannotBatchError(WhyNotTried.OPERATIONS.of(operations=" and ".join(others[:3])))
     signature = [tf.TensorSpec([None, *spec.shape], spec.dtype) for spec in elements]
 
     def of_batch(*arguments: tf.Tensor) -> list[tf.Tensor]:
@@ -55,9 +58,7 @@ def batched(
     except Exception as error:
         # TensorFlow fails in many ways where it does not know an operation.
         why = str(error).partition("\n")[0].rstrip(".")
-        raise CannotBatchError(
-            f"TensorFlow cannot make a function of batches of it: {why}"
-        ) from error
+        raise CannotBatchError(WhyNotTried.NOT_BATCHED.of(error=why)) from error
     return _definition(concrete, [*signature, *captured])
 
 

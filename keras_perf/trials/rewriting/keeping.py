@@ -11,12 +11,11 @@ import psutil
 import tensorflow as tf
 
 from keras_perf.records.figures import in_bytes
+from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.measuring.own_iterator import OwnIterator
 from keras_perf.trials.rewriting.changes import Change, NoLongerPossibleError
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.rewriting.same_elements import mean_bytes
-
-NO_PASS = "a pass through the data does not end in the time that is left"
 
 
 def length(dataset: tf.data.Dataset, within_s: float) -> int | None:
@@ -56,18 +55,16 @@ def reason_against_keeping(
     kept = made.until(change.stage).dataset()
     elements = length(kept, left_s)
     if elements is None:
-        return NO_PASS
+        return WhyNotTried.NO_PASS.of()
     size = elements * mean_bytes(kept, look_at, within_s)
     fits = size <= psutil.virtual_memory().available / 2
     if change.folder is None:
-        remedy = "; with cache_dir=DIRECTORY a file there is tried"
-        too_large = f"{size / 2**20:.0f} MiB would take more than half of the memory that is free"
-        return "" if fits else too_large + remedy
+        return "" if fits else WhyNotTried.NO_MEMORY.of(size_mib=size / 2**20)
     if fits:
         raise NoLongerPossibleError("memory is enough")
     directory = change.folder.parent
     if size > shutil.disk_usage(directory).free / 2:
-        return f"{size / 2**20:.0f} MiB would take more than half of what is free in {directory}"
+        return WhyNotTried.NO_DISK.of(size_mib=size / 2**20, directory=str(directory))
     change.folder.mkdir()
     return ""
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import tensorflow as tf
 
+from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 from keras_perf.trials.train_functions.repeated_function import operations_of
 
 CALLS = 3
@@ -54,10 +55,10 @@ def differs_on_replicas(
         return reason
     own = _of_zeros(strategy, iterator.element_spec)
     if own is None:
-        return "with several replicas a trial needs batches whose shape is known"
+        return WhyNoSteps.SHAPE_NOT_KNOWN.of()
     copies = _copies(strategy, concrete.graph.variables)
     if sum(copy.shape.num_elements() * copy.dtype.size for copy in copies) > MOST_MIB * 2**20:
-        return f"the variables of all replicas are more than the {MOST_MIB:.0f} MiB that we copy"
+        return WhyNoSteps.LARGE_REPLICAS.of(most=MOST_MIB)
 
     def one_by_one() -> None:
         for _ in range(calls):
@@ -67,16 +68,16 @@ def differs_on_replicas(
     if _after(lambda: repeated.run(own, calls), copies) == single:
         return None
     if _after(one_by_one, copies) != single:
-        return "steps of several replicas do not repeat bit for bit here, so none can be compared"
-    return "several replicas train otherwise where their steps run in one execution"
+        return WhyNoSteps.UNLIKE_ITSELF.of()
+    return WhyNoSteps.REPLICAS_DIFFER.of()
 
 
 def _unfit_for_zeros(operations: Iterable[str]) -> str | None:
     """Why steps are not to run on batches of zeros, or None: what they do beside variables."""
     if any(map(_CHANGES_MORE.match, operations)):
-        return "the train step changes a table or a queue, which a trial could not put back"
+        return WhyNoSteps.CHANGES_TABLES.of()
     if any(map(_SHOWS_OR_REFUSES.match, operations)):
-        return "the train step prints or checks values, and the trial would show it zeros"
+        return WhyNoSteps.SHOWS_VALUES.of()
     return None
 
 

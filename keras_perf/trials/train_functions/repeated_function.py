@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 from keras_perf.trials.train_functions.train_function import (
     TrainFunction,
     inner_function,
@@ -123,17 +124,14 @@ def _logs_of(concrete: Any) -> Any:
 def _how_it_differs(concrete: Any) -> str | None:
     operations = operations_of(concrete)
     if any(_keeps_a_random_state(name) for name in operations):
-        return (
-            "the train step draws tf.random numbers, whose sequence a second function would not "
-            "continue; keras.random continues it"
-        )
+        return WhyNoSteps.RANDOM_NUMBERS.of()
     if any(name.startswith("Write") and name.endswith("Summary") for name in operations):
-        return "the train step writes summaries, whose step number is set between two calls"
+        return WhyNoSteps.SUMMARIES.of()
     if operations & PYTHON:
-        return "the train step runs Python code, which may steer training"
+        return WhyNoSteps.PYTHON.of()
     logs = tf.nest.flatten(_logs_of(concrete))
     if not logs or not all(map(_is_number, logs)):
-        return "the train step returns logs that are no single numbers"
+        return WhyNoSteps.LOGS.of()
     return None
 
 

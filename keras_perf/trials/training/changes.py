@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import keras
 
+from keras_perf.records.reasons.price import Alters, Costs
 from keras_perf.trials.rewriting.changes import Change
 from keras_perf.trials.training.padding import padded, some_axis_varies
 from keras_perf.trials.training.precision import in_precision, other_policy
@@ -91,7 +92,7 @@ def _eager(setup: Setup) -> Iterator[TrainingChange]:
             "compile",
             f"model.compile(..., run_eagerly=False, jit_compile={setup.jit_compile})",
             lambda now: replace(now, run_eagerly=False),
-            costs="Python code in the step runs once, when it is traced",
+            costs=Costs.TRACED_ONCE.of(),
             traces=True,
         )
 
@@ -104,7 +105,7 @@ def _callbacks(setup: Setup) -> Iterator[TrainingChange]:
             name,
             f"model.fit(..., callbacks=[...])  # without {name}",
             _without(callback),
-            alters=f"what {name} does is missing",
+            alters=Alters.WITHOUT.of(callback=name),
         )
 
 
@@ -124,8 +125,8 @@ def _shapes(setup: Setup) -> Iterator[TrainingChange]:
             "lengths",
             "dataset.padded_batch(batch_size, padded_shapes=...)  # to few lengths",
             lambda now: replace(now, behind=(*now.behind, padded)),
-            costs="computing of what is padded",
-            alters="batches are padded with zeros, which the model must mask",
+            costs=Costs.PADDING.of(),
+            alters=Alters.PADDED.of(),
             new_shapes=True,
         )
 
@@ -139,7 +140,7 @@ def _xla(setup: Setup) -> Iterator[TrainingChange]:
         "compile",
         f"model.compile(..., jit_compile={wanted})",
         lambda now: replace(now, jit_compile=wanted),
-        costs="time to compile, for each shape of a batch" if wanted else "",
+        costs=Costs.COMPILING.of() if wanted else "",
         traces=True,
         jit_compile=wanted,
     )
@@ -154,7 +155,7 @@ def _collector(setup: Setup) -> Iterator[TrainingChange]:
         "Python",
         "gc.collect(); gc.freeze(); gc.set_threshold(100_000, 50, 100)",
         lambda now: replace(now, collector_rests=True),
-        costs="memory of objects in circles, until the collector looks again",
+        costs=Costs.CIRCLES.of(),
     )
 
 
@@ -170,12 +171,9 @@ def _larger_batch(setup: Setup) -> Iterator[TrainingChange]:
         lambda now: replace(
             now, behind=(*now.behind, lambda data: data.repeat().rebatch(larger)), rows=LARGER
         ),
-        costs="memory",
+        costs=Costs.MEMORY.of(),
         number=larger,
-        alters=(
-            "fewer updates for as many examples: look for the batch size and the learning rate "
-            "with sweep_batch_size and find_learning_rate"
-        ),
+        alters=Alters.FEWER_UPDATES.of(),
         new_shapes=True,
     )
 
@@ -198,7 +196,7 @@ def _precision(setup: Setup) -> Iterator[TrainingChange]:
         "policy",
         f'keras.mixed_precision.set_global_policy("{policy}")  # before the model is built',
         lambda now: replace(now, model=in_precision(now.model, policy)),
-        alters="the precision of what is computed",
+        alters=Alters.PRECISION.of(),
         traces=True,
     )
 
@@ -214,7 +212,7 @@ def _several_steps(setup: Setup, step_ms: float) -> Iterator[TrainingChange]:
         "compile",
         f"model.compile(..., steps_per_execution={number})",
         lambda now: replace(now, calls=calls),
-        costs=f"hooks of batches are called once for {number} steps",
+        costs=Costs.RARER_HOOKS.of(number=number),
         number=number,
         traces=True,
     )

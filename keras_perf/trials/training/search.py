@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
+from keras_perf.records.reasons.why_not_tried import EndedBy, WhyNotTried
 from keras_perf.records.run.tried.advice_trials import AdviceTrials, NotTried, TriedChange
 from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.measuring.progress import Progress
@@ -19,9 +20,6 @@ from keras_perf.trials.training.running import RunningTraining, TrainFunctions
 from keras_perf.trials.training.setup import Setup
 from keras_perf.trials.training.together import WORTHWHILE, Together
 from keras_perf.trials.training.trier import Trier
-
-FIRST = ("cache", "parallel-map", "interleave", "batch-before-map")
-"""Changes of the input from which most is to be expected."""
 
 FREE = 1.1
 """Input costs nothing more if a step takes at most so many times as long as on a ready batch."""
@@ -75,7 +73,7 @@ class Search:
 
     def run(self) -> AdviceTrials:
         """Until all is tried, time is over, or an interrupt."""
-        stopped = ""
+        stopped: str = ""
         try:
             self._look()
             changes = self._changes()
@@ -85,7 +83,7 @@ class Search:
             self._together = Together(self._trier, self.setup, self._present, self._keeps)
             self._together.add(self._alone, self._first)
         except KeyboardInterrupt:
-            stopped = "an interrupt"
+            stopped = EndedBy.INTERRUPT.of()
             if self._together is not None:
                 self._together.only_the_first()
         return self._told(stopped)
@@ -137,10 +135,10 @@ class Search:
         rewritings, left = possible_changes(self.setup.graph, any_order=self.any_order)
         for each in left:
             self._trier.not_tried.append(NotTried(id=each.id, where=each.where, why=each.why))
-        rewritings.sort(key=lambda each: FIRST.index(each.id) if each.id in FIRST else len(FIRST))
-        why = self._not_kept and f"the cache that is there was not filled: {self._not_kept}"
+        rewritings.sort(key=lambda each: -each.promise)
+        why = self._not_kept and WhyNotTried.CACHE_NOT_FILLED.of(why=self._not_kept)
         if self._one_shape and self._pair.high < WORTHWHILE:
-            why = "steps on a ready batch take as long: input costs nothing"
+            why = WhyNotTried.INPUT_IS_FREE.of()
         if why:
             for change in rewritings:
                 self._trier.leaves_out(change, why)
@@ -182,7 +180,7 @@ class Search:
         for other, tried in self._alone.items():
             as_ready = tried.after_ms <= ready_ms and tried.low >= WORTHWHILE
             if change.rewriting and other.rewriting and as_ready:
-                why = f"with {tried.id} a step is as fast as on a ready batch"
+                why = WhyNotTried.AS_ON_READY.of(other=tried.id)
                 self._trier.leaves_out(change, why)
                 return False
         return True

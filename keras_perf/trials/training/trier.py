@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from statistics import median
 
+from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.records.run.tried.advice_trials import NotTried, TriedChange
 from keras_perf.trials.failure import told
 from keras_perf.trials.measuring.in_turn import LEAST_SLICES, Pair, Slice, in_turn
@@ -77,9 +78,8 @@ class Trier:
             needed_s += self.making.takes_s(compiled=compiled)
         if needed_s < left_s:
             return ""
-        return (
-            f"it takes about {needed_s:.0f} s, and {max(0.0, left_s):.0f} s are left for it: "
-            f"allow more than {self.budget.seconds:.0f} s"
+        return WhyNotTried.TOO_LONG.of(
+            needed_s=needed_s, left_s=max(0.0, left_s), budget_s=self.budget.seconds
         )
 
     def tried(

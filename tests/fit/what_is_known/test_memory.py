@@ -88,16 +88,26 @@ KILLED = """
 import os, signal, sys, time
 import keras, programs
 import keras_perf as kp
+from keras_perf.observers.steps_trial import steps_to_try
+
+steps_to_try.SMALL_COST_S = 100
+recommender = kp.StepsPerExecutionRecommender(sys.argv[1])
 
 class Dies(keras.callbacks.Callback):
+    async_safe = True
+    left = 200
+
     def on_train_batch_end(self, batch, logs=None):
         time.sleep(0.004)
-        if batch == 400:
+        self.left -= recommender.recommendation is not None
+        if not self.left:
             os.kill(os.getpid(), signal.SIGKILL)
 
 programs.model().fit(
-    programs.dataset(500), verbose=0, shuffle=False,
-    callbacks=[Dies(), kp.StepGapDetector(sys.argv[1]), kp.GPUUtilizationSampler(sys.argv[1])],
+    programs.dataset(2000), verbose=0, shuffle=False,
+    callbacks=[
+        Dies(), kp.StepGapDetector(sys.argv[1]), kp.GPUUtilizationSampler(sys.argv[1]), recommender
+    ],
 )
 """
 
@@ -110,6 +120,9 @@ def test_a_training_that_is_killed_is_diagnosed_and_said_to_be_killed(processes,
     assert code == -signal.SIGKILL, told
     diagnosis = kp.diagnose(tmp_path / "logs")
     assert diagnosis.summary.steps > 0
+    trial = diagnosis.summary.facts.trial
+    assert trial is not None
+    assert trial.trials
     assert "is gone without an end of this training" in diagnosis.notes[0]
 
 

@@ -89,6 +89,37 @@ def test_a_running_training_shows_its_trial_and_what_lies_outside(tmp_path, monk
     assert facts.hooks
 
 
+class LooksOnceTried(keras.callbacks.Callback):
+    """Reads the log soon after trials have ended, in the middle of training."""
+
+    async_safe = True
+
+    def __init__(self, log_dir, recommender):
+        super().__init__()
+        self.log_dir, self.recommender = log_dir, recommender
+        self.found = None
+
+    def on_train_batch_end(self, batch, logs=None):
+        if self.found is None and self.recommender.recommendation is not None:
+            self.found = kp.diagnose(self.log_dir).summary.facts
+
+
+@pytest.mark.fault(2, "a training that is looked at right after trials")
+def test_trials_are_on_disk_once_they_have_ended(tmp_path, monkeypatch):
+    # Later facts come with the end only: what trials found is written for its own sake.
+    monkeypatch.setattr(step_gap_detector, "FACTS_EVERY_NS", 10**18)
+    monkeypatch.setattr(steps_to_try, "SMALL_COST_S", 100)
+    gaps, recommender = kp.StepGapDetector(tmp_path), kp.StepsPerExecutionRecommender(tmp_path)
+    looks = LooksOnceTried(tmp_path, recommender)
+    model().fit(
+        *arrays(2000), batch_size=8, verbose=0, shuffle=False, callbacks=[gaps, recommender, looks]
+    )
+    trial = looks.found.trial
+    assert trial is not None
+    assert trial.trials
+    assert trial.steps_per_execution == recommender.recommendation.steps_per_execution
+
+
 class Watched(keras.layers.Layer):
     """Prints, checks and calls Python in every step."""
 

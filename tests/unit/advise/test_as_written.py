@@ -45,10 +45,28 @@ def test_a_map_is_named_with_its_file_and_line():
     assert advice.reason.endswith("share it. Its function load is in train.py, line 31.")
 
 
-def test_a_lambda_has_a_line_and_no_name():
+def test_a_lambda_is_told_by_its_line_where_its_name_would_stand():
     advice = parallel_map(slow(LAMBDA))
-    assert ".map(your_function, " in advice.action
+    assert advice.action == (
+        "# your_lambda: the lambda in cell In[3], line 2\n"
+        "dataset = dataset.map(your_lambda, num_parallel_calls=tf.data.AUTOTUNE)"
+    )
     assert advice.reason.endswith("share it. Its function is in cell In[3], line 2.")
+    kept = cache(slow(LAMBDA)).action
+    assert kept.startswith("# your_lambda: the lambda in cell In[3], line 2\ndataset = ")
+    assert ".map(your_lambda).cache()" in kept
+
+
+def test_a_function_of_which_nothing_is_known_is_your_function():
+    action = parallel_map(slow(written())).action
+    assert action == "dataset = dataset.map(your_function, num_parallel_calls=tf.data.AUTOTUNE)"
+
+
+def test_a_lambda_in_a_file_with_a_strange_name_stays_a_comment_of_one_line():
+    strange = written(source={"file": "train.py\nimport os", "line": 2})
+    comment, code = parallel_map(slow(strange)).action.splitlines()
+    assert comment.startswith("# your_lambda: ")
+    assert code.startswith("dataset = ")
 
 
 def test_where_the_line_is_not_known_nothing_is_said_of_it():
@@ -109,6 +127,11 @@ def test_a_function_given_to_a_lambda_callback_is_named():
     context = {"hook_sources": {owner: PLACE | {"name": "draw"}}}
     found = situation(callbacks=6.0, compute=4.0, owners={owner: 6.0}, context=context)
     assert "or draw(batch, logs))" in amortize_callback(found).action
+    context = {"hook_sources": {owner: PLACE | {"name": ""}}}
+    unnamed = situation(callbacks=6.0, compute=4.0, owners={owner: 6.0}, context=context)
+    action = amortize_callback(unnamed).action
+    assert action.startswith("# your_lambda: the lambda in train.py, line 12\ncalls = ")
+    assert "or your_lambda(batch, logs))" in action
 
 
 def test_an_epoch_hook_is_named_with_its_line():

@@ -8,6 +8,7 @@ import pytest
 from hand_built import H200, situation, stage, summary
 
 from keras_perf.advise.interpreter import interpreter_ms
+from keras_perf.advise.rules.best_first import recommendations
 from keras_perf.advise.rules.input.python_input import HANDED_OVER_MS, parallel_input
 from keras_perf.advise.rules.input.threads_and_buffers import parallel_map
 from keras_perf.advise.situation import Situation
@@ -176,6 +177,20 @@ def test_processes_are_advised_and_no_threads():
     )
     assert "class Batches(keras.utils.PyDataset)" in advice.action
     assert "use_multiprocessing=True" in advice.action
+
+
+@pytest.mark.parametrize("kind", ["PyDataset", "DataLoader"])
+def test_processes_that_are_there_already_are_not_advised_again(kind):
+    context = {"dataset": None, "input_kind": kind, "input_processes": True, "input_workers": 4}
+    taken = held(context, stages=[stage("Generator", 6.8)])
+    assert taken.interpreter_ms > 0
+    assert parallel_input(taken) is None
+    # Nor are more than the cores.
+    waiting = held(context, stages=[stage("Generator", 6.8)], sensors={}, input_wait=4.0)
+    assert parallel_input(waiting) is None
+    for advice in (*recommendations(taken), *recommendations(waiting)):
+        assert "workers=" not in advice.action
+        assert "num_workers" not in advice.action
 
 
 def test_a_map_of_python_code_that_waits_may_have_threads():

@@ -17,7 +17,7 @@ from keras_perf.advise.gains.prediction_bounds import (
     THIN,
     uncertainty,
 )
-from keras_perf.advise.rules.all_rules import recommendations
+from keras_perf.advise.rules.best_first import recommendations
 from keras_perf.advise.situation import situation_of
 
 MEASURED = {"input_wait": 1.0, "dispatch": 1.0, "compute": 8.0}

@@ -8,7 +8,7 @@ import pytest
 from hand_built import assert_predicts, situation, stage
 
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.advise.rules.all_rules import recommendations
+from keras_perf.advise.rules.best_first import recommendations
 from keras_perf.advise.rules.input.files_and_order import interleave
 from keras_perf.advise.rules.input.threads_and_buffers import parallel_map, prefetch
 
@@ -70,6 +70,19 @@ def test_where_the_cpu_time_does_not_say_that_it_waits_threads_are_not_advised()
     assert "TensorFlow's operations" in advice.reason
     plain = slow(written=LOAD | {"python": False}, process_cpu_pct=60.0)
     assert "parallel-map" in {each.id for each in recommendations(plain)}
+
+
+def test_a_function_that_rather_waits_gets_threads_with_a_wide_interval():
+    # As a map that sleeps for 2 ms of a step of 2.3: 1.2 ms of CPU time, 0.8 of them computing's.
+    context = {"dataset": {"chains": [[SLICES, LOAD]]}, "cpu_count": 2, "prefetch_fill": 0.1}
+    stages = [stage("TensorSlice", 0.02), stage("Map", 2.1), stage("Prefetch", 0.05)]
+    parts = {"input_wait": 1.45, "compute": 0.85, "stages": stages, "context": context}
+    advice = only(situation(**parts, process_cpu_pct=52.0))
+    assert 1.3 < advice.predicted_speedup < 2.0 < advice.high
+    assert advice.low == 1.0
+    assert "is 16% of its time, so it rather waits; try_advice measures" in advice.reason
+    at_work = situation(**parts, process_cpu_pct=90.0)
+    assert "parallel-map" not in {each.id for each in recommendations(at_work)}
 
 
 def test_where_no_thread_computed_the_function_waits_and_threads_gain():

@@ -12,12 +12,8 @@ from hypothesis import strategies as st
 
 from keras_perf.advise.gains.prediction_bounds import uncertainty, widened
 from keras_perf.advise.recommendation import cost_ms
-from keras_perf.advise.rules.all_rules import (
-    RULES,
-    WORTH_SAYING,
-    combined_speedup,
-    recommendations,
-)
+from keras_perf.advise.rules.all_rules import RULES
+from keras_perf.advise.rules.best_first import WORTH_SAYING, combined_speedup, recommendations
 from keras_perf.report.diagnosis import diagnosis_of
 
 PIPELINE = [
@@ -51,6 +47,15 @@ def test_the_best_comes_first():
 def test_what_buys_less_than_two_percent_is_left_out():
     assert ids(compute=9.8, garbage_ms=0.19) == []
     assert ids(compute=9.8, garbage_ms=0.21) == ["tune-gc"]
+
+
+def test_advice_whose_interval_begins_where_nothing_is_gained_says_so():
+    sure, unsure = (
+        recommendations(situation(compute=10.0 - ms, garbage_ms=ms))[0] for ms in (6.0, 0.5)
+    )
+    assert unsure.low == 1.0 < sure.low
+    assert unsure.reason.endswith(" It may as well gain nothing: compare before and after.")
+    assert "gain nothing" not in sure.reason
 
 
 def test_a_fast_training_is_told_nothing():
@@ -300,3 +305,33 @@ def test_no_rule_predicts_a_loss_and_all_together_are_no_worse_than_each(argumen
 def test_no_report_says_one_thing_in_the_verdict_and_another_in_the_advice(arguments, cpu_pct):
     found = summary(**arguments, process_cpu_pct=cpu_pct)
     assert not list(contradictions(diagnosis_of(found)))
+
+
+@pytest.mark.parametrize(
+    ("wait", "compute", "dispatch", "in_graph", "execution"),
+    [
+        (0.03, 0.54, 1.074, 0.207, 1.249),
+        (0.048, 0.0, 1.863, 0.171, 0.576),
+        (0.1, 2.2, 3.1, 0.4, 5.0),
+    ],
+)
+def test_the_verdict_promises_no_less_than_more_steps_per_execution(
+    wait, compute, dispatch, in_graph, execution
+):
+    # Of a tiny model the split and the trial tell computing from dispatch differently.
+    gain = (in_graph + execution) / (in_graph + execution / 256)
+    trial = {"recommended": 256, "present": 1, "predicted_speedup": gain, "trials": {"8": 0.5}}
+    trial |= {"low": gain / 1.2, "high": gain * 1.2}
+    trial |= {"in_graph_ms": in_graph, "per_execution_ms": execution}
+    found = diagnosis_of(
+        summary(
+            input_wait=wait,
+            compute=compute,
+            dispatch=dispatch,
+            stages=[stage("Batch", 0.03), stage("Prefetch", 0.0)],
+            context={"steps_per_execution_trial": trial, "prefetch_fill": 1.0, "cpu_count": 2},
+        )
+    )
+    assert found.verdict == "dispatch-bound"
+    assert found.recommendations[0].id == "raise-steps-per-execution"
+    assert list(contradictions(found)) == []

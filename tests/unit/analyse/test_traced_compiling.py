@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hand_built import facts_of, frame, point, summary
 
-from keras_perf.advise.rules.all_rules import recommendations
+from keras_perf.advise.rules.best_first import recommendations
 from keras_perf.advise.situation import situation_of
 from keras_perf.advise.verdict import verdict_of
 from keras_perf.analyse.summary import Summary, summarize

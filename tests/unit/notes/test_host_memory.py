@@ -8,6 +8,7 @@ import pytest
 from hand_built import summary
 
 from keras_perf.advise.notes.memory.host_memory import host_memory_notes
+from keras_perf.advise.situation import situation_of
 from keras_perf.analyse.growth import Growth
 
 TAG = "host/process_memory_mib"
@@ -25,7 +26,9 @@ MACHINE = {"memory_available_mib": 3600.0, "first_step": 0, "last_step": 12_000}
 
 def notes(growth=LEAK, context=None, sensors=None):
     run = summary(compute=10.0, sensors=sensors, context=MACHINE | (context or {}))
-    return list(host_memory_notes(replace(run, growth={TAG: growth} if growth else {})))
+    return list(
+        host_memory_notes(situation_of(replace(run, growth={TAG: growth} if growth else {})))
+    )
 
 
 def test_growth_is_told_with_its_bounds_and_when_memory_is_full():
@@ -40,6 +43,10 @@ def test_growth_is_told_with_its_bounds_and_when_memory_is_full():
 def test_from_step_to_step_it_is_a_list_of_tensors_and_the_hooks_are_named():
     [note] = notes(context={"batch_hooks": ["Mine.on_train_batch_end"]})
     assert "from step to step (the batch hooks are Mine.on_train_batch_end)" in note
+    source = {"file": "train.py", "line": 9, "name": "on_train_batch_end"}
+    known = {"batch_hooks": ["Mine.on_train_batch_end"]}
+    [told] = notes(context=known | {"hook_sources": {"Mine.on_train_batch_end": source}})
+    assert "the batch hooks are Mine.on_train_batch_end (train.py, line 9))" in told
     assert "tensors kept in a list" in note
     assert "made anew" not in note
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import json
+from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -12,10 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import keras_perf
 from keras_perf.records.run.exchange import ExchangeFacts
 from keras_perf.records.run.outlier import Cause, Outlier
-from keras_perf.records.run.run_facts import FORMAT, Length, RunFacts, Settings, from_json
+from keras_perf.records.run.run_facts import FORMAT, KEYS, Length, RunFacts, Settings, from_json
 
+PACKAGE = Path(keras_perf.__file__).parent
 TEXT = st.text(st.characters(categories=("L", "N", "P")), max_size=9)
 EXCHANGES = st.builds(ExchangeFacts, st.just(9), st.integers(1, 99), st.none() | st.just(2.0))
 
@@ -65,6 +70,37 @@ def test_what_is_written_is_read(facts):
 def test_nothing_known_is_written_as_the_defaults():
     assert read(RunFacts()) == (RunFacts(), [])
     assert RunFacts().to_json()["format"] == FORMAT
+
+
+def test_a_key_that_no_fact_has_is_an_error_where_facts_are_handed_over():
+    with pytest.raises(KeyError, match="no fact is called epoch_step, steps_per_epoch"):
+        RunFacts().told({"epoch_step": 3, "steps_per_epoch": 3, "epochs": 2})
+
+
+def test_every_question_is_for_a_fact():
+    asked = set()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and _gives_questions(node):
+                returned = [each for each in ast.walk(node) if isinstance(each, ast.Return)]
+                asked |= {key for each in returned for key in _keys_in(each)}
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "learn":
+                asked |= set(_keys_in(node))
+    assert len(asked) > 40
+    assert asked <= KEYS
+
+
+def _gives_questions(function: ast.FunctionDef) -> bool:
+    return isinstance(function.returns, ast.Name) and function.returns.id == "Questions"
+
+
+def _keys_in(node: ast.AST) -> Iterator[str]:
+    """Of the dicts in it, but not of those within their values."""
+    if isinstance(node, ast.Dict):
+        yield from (each.value for each in node.keys if isinstance(each, ast.Constant))
+    elif not isinstance(node, ast.Lambda):
+        for child in ast.iter_child_nodes(node):
+            yield from _keys_in(child)
 
 
 def test_unknown_keys_are_kept_out():

@@ -39,19 +39,22 @@ input-bound: input wait: 8 ms of each step; without, training would be 5.00× as
 5.41× if that also speeds up computing. Of it parallel-map leaves 2.75 ms, hence its 2.11×: the \
 map's work stays, shared by threads.
 
-1. Run the map in parallel: stage Map (2) [parallel-map]  a step 2.11× (1.77–2.43) as fast
+1. Run the map in parallel: stage Map (2) [parallel-map]  \
+a step 2.11× (1.77–2.43) as fast, predicted
    The sequential stage Map (2) takes 6 ms of the 8 ms that a batch needs (75%); \
 8 logical CPUs are there to share it.
        dataset = dataset.map(your_function, num_parallel_calls=tf.data.AUTOTUNE)
 
-2. Prepare the next batch while the current one trains [prefetch]  a step 1.22× (1.03–1.45) as fast
+2. Prepare the next batch while the current one trains [prefetch]  \
+a step 1.22× (1.03–1.45) as fast, predicted
    Each step waits 8 ms for input and then works 2 ms; \
 with prefetching the shorter of the two disappears behind the longer.
        dataset = dataset.prefetch(tf.data.AUTOTUNE)  # last in the pipeline
 
 3. Do the work of Mine.on_train_batch_end every 20 steps [amortize-callback]  \
-a step 1.04× (1.00–1.20) as fast
-   Mine.on_train_batch_end takes 0.4 ms of every step of 10 ms; every 20 steps it leaves 0.02 ms.
+a step 1.04× (1.00–1.20) as fast, predicted
+   Mine.on_train_batch_end takes 0.4 ms of every step of 10 ms; every 20 steps it leaves 0.02 ms. \
+It may as well gain nothing: compare before and after.
        class Mine(keras.callbacks.Callback):
            calls = 0
 
@@ -99,7 +102,7 @@ Callbacks: 4 ms of each step; without, training would be 1.67× as fast; a step 
 2.00× if that also speeds up computing.
 
 ### 1. Do the work of Mine.on_train_batch_end every 20 steps (`amortize-callback`): \
-a step 1.89× (1.39–2.75) as fast
+a step 1.89× (1.39–2.75) as fast, predicted
 
 Mine.on_train_batch_end takes 4 ms of every step of 10 ms; every 20 steps it leaves 0.2 ms. \
 Computing, which then no longer follows a long pause, is expected to take 0.9 ms less.
@@ -201,7 +204,8 @@ def test_what_pays_only_after_another_change_says_so():
     )
     line = next(line for line in str(found).splitlines() if "[amortize-callback]" in line)
     assert line.endswith(
-        "[amortize-callback]  a step 2.04× as fast once those above are done, nothing alone"
+        "[amortize-callback]  a step 2.04× as fast once those above are done, nothing alone, "
+        "predicted"
     )
 
 
@@ -261,10 +265,9 @@ def test_a_speedup_of_the_whole_training_says_so():
     assert found.recommendations[0].id == "rarer-validation"
     # From 20 ms to 15.2, at worst to 20, at best to 14.96; and what differs from run to run.
     line = next(line for line in str(found).splitlines() if "[rarer-validation]" in line)
-    assert line.endswith("[rarer-validation]  the whole training 1.32× (1.00–1.50) as fast")
-    assert (
-        "(`rarer-validation`): the whole training 1.32× (1.00–1.50) as fast" in found.to_markdown()
-    )
+    gain = "the whole training 1.32× (1.00–1.50) as fast, predicted"
+    assert line.endswith(f"[rarer-validation]  {gain}")
+    assert f"(`rarer-validation`): {gain}" in found.to_markdown()
 
 
 def test_all_together_are_told_of_the_step_and_of_the_whole_training():

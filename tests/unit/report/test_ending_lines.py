@@ -20,7 +20,7 @@ def test_verdict_with_its_share_best_advice_with_its_gain_and_where_to_look():
     assert lines(diagnosis_of(summary(**SLOW_INPUT))) == [
         "keras_perf: input-bound: input wait takes 80% of a step of 10 ms",
         "  best advice: Run the map in parallel: stage Map (2) [parallel-map], "
-        "a step 2.11× (1.77–2.43) as fast, and 2 more",
+        "a step 2.11× (1.77–2.43) as fast, predicted, and 2 more",
         "  more: keras-perf report logs/run1, or the Performance tab of "
         "tensorboard --logdir logs/run1",
     ]

@@ -4,25 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from keras_perf.advise.as_written import where
+from keras_perf.advise.cache_place import FEWEST_PASSES, WORTH_KEEPING, best_place
+from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.advise.situation import Situation
 from keras_perf.records.figures import in_ms
-
-ON_INPUT = {
-    "prefetch",
-    "parallel-map",
-    "parallel-input",
-    "private-threadpool",
-    "batch-before-map",
-    "interleave",
-    "nondeterministic-order",
-    "cache",
-    "cheaper-shuffle",
-}
 
 
 def slow_input_notes(situation: Situation, verdict: str, advised: Collection[str]) -> Iterator[str]:
     """A sentence, where the verdict is the input and no advice is on it."""
-    if verdict != "input-bound" or ON_INPUT & set(advised):
+    if verdict != "input-bound" or input_is_advised(advised):
         return
     if not situation.paces:
         if situation.facts.input.input_kind == "arrays":
@@ -30,17 +21,61 @@ def slow_input_notes(situation: Situation, verdict: str, advised: Collection[str
                 "Keras makes these batches of arrays in memory, and how long each of its stages "
                 "takes was not recorded: larger batches are fetched less often."
             )
+        elif situation.own_dataset:
+            yield (
+                "Nothing is advised on the input: tf.data told nothing of its stages. It does with "
+                "options.autotune.enabled at its default and TensorFlow 2.18 or newer."
+            )
         return
     slowest = max(situation.paces, key=lambda name: situation.paces[name])
-    instead = ""
-    if situation.runs_python:
-        instead = (
-            " TensorFlow's operations, or NumPy's on whole arrays, in place of Python code let "
-            "threads share the work."
-        )
     yield (
-        f"No change to the pipeline is known to help: of its {in_ms(situation.able_ms)} per "
-        f"batch, on the threads that it has, {slowest} takes {in_ms(situation.paces[slowest])}. "
-        "What would: less work per example, examples prepared once and stored, or other machines "
-        f"for the input (tf.data service).{instead}"
+        f"No change to the pipeline is predicted to gain 2%{_in_this_training(situation)}: of its "
+        f"{in_ms(situation.able_ms)} per batch, on the threads that it has, {slowest} takes "
+        f"{in_ms(situation.paces[slowest])}.{_in_more_passes(situation)}{_untried(situation)} Less "
+        "work per example, examples prepared once and stored, or other machines for the input "
+        f"(tf.data service) help in any case.{_about_python(situation)}"
     )
+
+
+def _in_this_training(situation: Situation) -> str:
+    return " in this training, which goes through its data once" if _kept_ms(situation) else ""
+
+
+def _in_more_passes(situation: Situation) -> str:
+    """What a cache would save of a training that goes through its data more than once."""
+    kept_ms, place = _kept_ms(situation), best_place(situation.facts)
+    if not kept_ms or place is None:
+        return ""
+    return (
+        f" In more epochs {place.call}.cache() would save {in_ms(kept_ms)} of each batch "
+        f"from the second one on.{where(place.written)}"
+    )
+
+
+def _kept_ms(situation: Situation) -> float:
+    """What a cache would save of a batch; 0 where it has a second pass, or has no place."""
+    place = best_place(situation.facts)
+    if place is None or place.passes >= FEWEST_PASSES or not situation.own_dataset:
+        return 0.0
+    saved_ms = sum(situation.paces[name] for name in place.saved)
+    return saved_ms if saved_ms > WORTH_KEEPING * situation.model.step_ms else 0.0
+
+
+def _untried(situation: Situation) -> str:
+    if situation.facts.advice_trials is not None or not situation.own_dataset:
+        return ""
+    return " try_advice measures what changes gain."
+
+
+def _about_python(situation: Situation) -> str:
+    if not situation.runs_python:
+        return ""
+    return (
+        " TensorFlow's operations, or NumPy's on whole arrays, in place of Python code let "
+        "threads share the work."
+    )
+
+
+def input_is_advised(advised: Collection[str]) -> bool:
+    """Some advice is on the input."""
+    return any(known_of(id).on == "input" for id in advised)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from keras_perf.advise.interpreter import runs_python
+from keras_perf.advise.as_written import at
+from keras_perf.advise.situation import Situation
 from keras_perf.analyse.growth import Growth
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import figure, in_mib, in_percent
@@ -24,16 +25,17 @@ LONGEST_H = 24 * 365.0
 """When memory is full is said up to here: the rest is no forecast."""
 
 
-def host_memory_notes(summary: Summary) -> Iterator[str]:
+def host_memory_notes(situation: Situation) -> Iterator[str]:
     """A sentence or several each.
 
     What it cannot see: what is kept, and by whom; the memory of child processes.
     """
+    summary = situation.summary
     growth = summary.growth.get(PROCESS_MEMORY)
     if growth is not None and not may_fill_a_cache(summary.facts):
         yield (
             f"The memory of this process {how_it_grows(growth)}{_until_full(growth, summary)} "
-            f"{_where(growth, summary.facts)} {_usual_causes(growth, summary)}"
+            f"{_where(growth, summary.facts)} {_usual_causes(growth, situation)}"
         )
     moved_in = summary.sensors.get("host/swapped_in_mib_per_sec", 0.0)
     moved_out = summary.sensors.get("host/swapped_out_mib_per_sec", 0.0)
@@ -91,17 +93,22 @@ def _where(growth: Growth, facts: RunFacts) -> str:
         return "Whether it rises with the steps or with the epochs is unknown."
     if share >= MOSTLY:
         owners = sorted(facts.outside.epoch_callbacks_s) if facts.outside is not None else []
-        named = f" (of the callbacks {', '.join(owners)} work there)" if owners else ""
+        named = f" (of the callbacks {_named(owners, facts)} work there)" if owners else ""
         return f"{in_percent(share)} of it comes where an epoch ends{named}."
     if share <= HARDLY:
         hooks = facts.settings.batch_hooks
-        named = f" (the batch hooks are {', '.join(hooks)})" if hooks else ""
+        named = f" (the batch hooks are {_named(hooks, facts)})" if hooks else ""
         return f"It comes within the epochs, from step to step{named}."
     return f"{in_percent(share)} of it comes where an epoch ends, the rest from step to step."
 
 
-def _usual_causes(growth: Growth, summary: Summary) -> str:
-    traces = summary.facts.settings.function_traces
+def _named(hooks: Iterable[str], facts: RunFacts) -> str:
+    """Each with the line where it is written, if that is known."""
+    return ", ".join(f"{hook}{at(facts.hook_sources.get(hook))}" for hook in hooks)
+
+
+def _usual_causes(growth: Growth, situation: Situation) -> str:
+    traces = situation.facts.settings.function_traces
     if traces is not None and traces >= MANY_TRACES:
         return (
             f"TensorFlow has traced the train function {traces:,} times and keeps every graph: "
@@ -113,7 +120,7 @@ def _usual_causes(growth: Growth, summary: Summary) -> str:
         causes += ["a tf.data.Dataset made anew for each epoch", "predict() called in a loop"]
     if share is None or share < MOSTLY:
         causes.append("tensors kept in a list, where float(loss) would do")
-    if runs_python(summary):
+    if situation.runs_python:
         causes.append("what the input's Python code keeps")
     seen = "" if traces is None else f" (it is not the train function: traced {traces}×)"
     return f"Usual causes: {'; '.join(causes)}; functions that are traced again and again{seen}."

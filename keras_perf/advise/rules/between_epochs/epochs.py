@@ -6,7 +6,8 @@ from keras_perf.advise.as_written import at
 from keras_perf.advise.code_names import identifier
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import validates_less
-from keras_perf.advise.rules.in_a_loop import rarer_evaluation, rarer_work
+from keras_perf.advise.rules.host import amortize_callback
+from keras_perf.advise.rules.in_a_loop import rarer_evaluation
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
@@ -23,7 +24,14 @@ KERAS_OWN = ("BackupAndRestore", "ModelCheckpoint", "TensorBoard", "CSVLogger")
 """Callbacks of Keras's that work between epochs; a subclass can let some epochs pass."""
 
 
-@rule("rarer-validation", followed=validates_less, in_a_loop=rarer_evaluation)
+@rule(
+    "rarer-validation",
+    on="validation",
+    loses=True,
+    followed=validates_less,
+    in_a_loop=rarer_evaluation,
+    else_gone=True,
+)
 def rarer_validation(situation: Situation) -> Recommendation | None:
     """Validation takes a noticeable part of training."""
     model, recorded = situation.model, situation.facts.outside
@@ -98,7 +106,7 @@ def _each_validation(situation: Situation) -> dict[str, float]:
     return {**batches, "examples": validated.examples / validated.calls}
 
 
-@rule("amortize-callback", in_a_loop=rarer_work)
+@amortize_callback.also
 def amortize_epoch_callback(situation: Situation) -> Recommendation | None:
     """A callback's epoch hook takes a noticeable part of training."""
     recorded, model = situation.facts.outside, situation.model

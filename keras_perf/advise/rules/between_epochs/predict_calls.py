@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from keras_perf.advise.as_written import at
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.between_epochs.epochs import WORTH
 from keras_perf.advise.rules.followed import calls_the_model
@@ -18,7 +19,13 @@ MOSTLY = 0.5
 """Share of a call that lies outside of the predict function."""
 
 
-@rule("call-the-model", followed=calls_the_model)
+@rule(
+    "call-the-model",
+    on="callbacks",
+    leaves="the model's own work, and other callbacks, stay",
+    followed=calls_the_model,
+    else_gone=True,
+)
 def call_the_model(situation: Situation) -> Recommendation | None:
     """`predict` in a hook makes an input pipeline for every call, for a batch or two."""
     found = situation.facts.predicts
@@ -61,9 +68,10 @@ def _called_directly(
         change,
         title=f"Call the model itself in {owner}, not predict",
         reason=(
-            f"{owner} called model.predict {calls.calls} times{_rows(calls)}. A call takes "
-            f"{in_ms(calls.call_ms)}, of which the model's own work is {in_ms(calls.inside_ms)}: "
-            "the rest makes and ends an input pipeline."
+            f"{owner}{at(situation.facts.hook_sources.get(owner))} called model.predict "
+            f"{calls.calls} times{_rows(calls)}. A call takes {in_ms(calls.call_ms)}, of which the "
+            f"model's own work is {in_ms(calls.inside_ms)}: the rest makes and ends an "
+            "input pipeline."
         ),
         action=(
             "outputs = self.model(x, training=False)  # a tensor; or, traced as predict is:\n"

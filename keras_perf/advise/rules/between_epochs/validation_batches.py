@@ -34,7 +34,7 @@ def _rows(found: Inference) -> float | None:
     return found.examples / found.steps if found.examples and found.steps else None
 
 
-@rule("larger-validation-batches", followed=_followed)
+@rule("larger-validation-batches", on="validation", followed=_followed)
 def larger_validation_batches(situation: Situation) -> Recommendation | None:
     """Most of a validation's time goes into entering and leaving its function."""
     model, facts = situation.model, situation.facts

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from keras_perf.advise.as_written import WORK, function_of, running, where, written_in
+from keras_perf.advise.as_written import WORK, function_of, lambdas_in, running, where, written_in
+from keras_perf.advise.cache_place import same_in_every_pass
 from keras_perf.advise.python_threads import HOLDS_IT, useful_for_python
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.between_epochs.epochs import WORTH
-from keras_perf.advise.rules.input.caching import same_in_every_pass
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
@@ -68,7 +68,7 @@ def _sequential_maps(stages: Iterable[WrittenStage]) -> int:
     return sum(stage.kind == "map" and not stage.parallel for stage in stages)
 
 
-@rule("faster-validation", followed=_followed)
+@rule("faster-validation", on="validation", followed=_followed)
 def faster_validation(situation: Situation) -> Recommendation | None:
     """Validation waits for batches that could be made faster, with the same result."""
     model, facts = situation.model, situation.facts
@@ -224,6 +224,6 @@ def _action(chain: Chain, remedies: list[_Remedy]) -> str:
         if "cache" in names:
             calls += ".cache()"
     return (
-        f"validation_data = source{calls}  # then as before\n"
+        f"{lambdas_in(*chain[1 : until + 1])}validation_data = source{calls}  # then as before\n"
         "model.fit(..., validation_data=validation_data)"
     )

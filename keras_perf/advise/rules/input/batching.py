@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keras_perf.advise.as_written import function_of, where, written_as
+from keras_perf.advise.as_written import function_of, lambdas_in, where, written_as
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
@@ -31,7 +31,12 @@ def _takes_batches(name: str, situation: Situation) -> bool:
     return not any(stage.one_at_a_time for stage in written)
 
 
-@rule("batch-before-map")
+@rule(
+    "batch-before-map",
+    on="input",
+    leaves="the work itself stays",
+    tried_title="Call the map's function for whole batches",
+)
 def batch_before_map(situation: Situation) -> Recommendation | None:
     """A cheap map runs once per example, where once per batch would do."""
     model, recorded = situation.model, situation.facts.input.stages
@@ -80,7 +85,7 @@ def batch_before_map(situation: Situation) -> Recommendation | None:
             f"{where(written)}"
         ),
         action=(
-            f"dataset = dataset.batch(batch_size).map({function}, "
+            f"{lambdas_in(written)}dataset = dataset.batch(batch_size).map({function}, "
             "num_parallel_calls=tf.data.AUTOTUNE)  # which is then given whole batches"
         ),
         evidence={"stage": name, "calls_per_batch": calls, "call_ms": call_ms},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from keras_perf.advise.as_written import function_of, where, written_as
+from keras_perf.advise.as_written import function_of, lambdas_in, where, written_as
 from keras_perf.advise.python_threads import about_python, useful_threads
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import has_stage, lets_overtake
@@ -25,7 +25,13 @@ NO_FILES = ("Generator", "Window", "ParallelInterleave", "LegacyParallelInterlea
 """Where one of these is, what runs pipelines runs them for something else, or in parallel."""
 
 
-@rule("interleave", followed=has_stage("ParallelInterleave", "LegacyParallelInterleave"))
+@rule(
+    "interleave",
+    on="input",
+    leaves="the work stays, shared by the CPUs",
+    tried_title="Read several files at a time",
+    followed=has_stage("ParallelInterleave", "LegacyParallelInterleave"),
+)
 def interleave(situation: Situation) -> Recommendation | None:
     """Files are read one after the other."""
     model = situation.model
@@ -58,6 +64,7 @@ def interleave(situation: Situation) -> Recommendation | None:
         ),
         action=(
             "files = tf.data.Dataset.list_files(pattern)\n"
+            f"{'' if kind else lambdas_in(written)}"
             f"dataset = files.interleave({reader}, num_parallel_calls=tf.data.AUTOTUNE)"
         ),
         evidence={"stage": stage, "stage_ms": situation.paces[stage]},
@@ -78,7 +85,13 @@ def _unseen(recorded: Sequence[Stage]) -> bool:
     return any(stage.name.startswith((*UNSEEN_INSIDE, "Generator")) for stage in recorded)
 
 
-@rule("nondeterministic-order", followed=lets_overtake)
+@rule(
+    "nondeterministic-order",
+    on="input",
+    leaves="the work itself stays",
+    tried_title="Let examples overtake each other",
+    followed=lets_overtake,
+)
 def nondeterministic_order(situation: Situation) -> Recommendation | None:
     """Parallel stages wait for their slowest element, to keep the order."""
     model, summary = situation.model, situation.summary

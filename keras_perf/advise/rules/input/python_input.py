@@ -32,7 +32,13 @@ WITH_WORKERS = ("PyDataset", *LOADERS)
 """Kinds of input that can be told to use processes."""
 
 
-@rule("parallel-input", followed=makes_batches_in_processes, in_a_loop=own_processes)
+@rule(
+    "parallel-input",
+    on="input",
+    leaves="the work stays, shared by the CPUs",
+    followed=makes_batches_in_processes,
+    in_a_loop=own_processes,
+)
 def parallel_input(situation: Situation) -> Recommendation | None:
     """One Python thread makes the batches."""
     summary, model = situation.summary, situation.model

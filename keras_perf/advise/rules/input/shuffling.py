@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from keras_perf.advise.as_written import function_of, runs_as, where
+from keras_perf.advise.as_written import function_of, lambdas_in, runs_as, where
 from keras_perf.advise.recommendation import Change, Recommendation, predicted
 from keras_perf.advise.rules.in_a_loop import one_iterator
 from keras_perf.advise.rules.input.caching import cache
@@ -68,7 +68,13 @@ def _followed(facts: RunFacts, advice: Recommendation) -> bool | None:
     return bool(smaller or repeated or moved)
 
 
-@rule("cheaper-shuffle", followed=_followed, in_a_loop=one_iterator)
+@rule(
+    "cheaper-shuffle",
+    on="input",
+    leaves="only the buffer's filling goes",
+    followed=_followed,
+    in_a_loop=one_iterator,
+)
 def cheaper_shuffle(situation: Situation) -> Recommendation | None:
     """Each epoch waits until the buffer of its shuffle is full again.
 
@@ -150,7 +156,7 @@ def _moving(shuffle: _Shuffle) -> tuple[str, str]:
     if any(each.random for each in shuffle.maps):
         drawn = "; random numbers fall on other examples"
     action = (
-        f"dataset = dataset.shuffle({shuffle.buffer}){calls}"
+        f"{lambdas_in(*shuffle.maps)}dataset = dataset.shuffle({shuffle.buffer}){calls}"
         f"  # the same examples, in less memory{drawn}"
     )
     return action, "Shuffle before the map, so that the buffer fills at once"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from keras_perf.advise.as_written import function_of, where, written_as
+from keras_perf.advise.as_written import function_of, lambdas_in, where, written_as
 from keras_perf.advise.python_threads import about_python, may_wait, useful_threads
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import (
@@ -24,7 +24,13 @@ from keras_perf.records.run.input.pipeline import runs_in_pool
 PREFETCH = "dataset = dataset.prefetch(tf.data.AUTOTUNE)  # last in the pipeline"
 
 
-@rule("prefetch", followed=has_stage("Prefetch"))
+@rule(
+    "prefetch",
+    on="input",
+    leaves="it only hides the shorter of input and computing behind the longer",
+    tried_title="Make batches ahead of training",
+    followed=has_stage("Prefetch"),
+)
 def prefetch(situation: Situation) -> Recommendation | None:
     """The pipeline and training take turns."""
     model, wait = situation.model, situation.summary.parts.get("input_wait", 0.0)
@@ -78,7 +84,13 @@ def _ahead_of_executions(situation: Situation, wait: float) -> Recommendation:
     )
 
 
-@rule("parallel-map", followed=maps_in_parallel)
+@rule(
+    "parallel-map",
+    on="input",
+    leaves="the map's work stays, shared by threads",
+    tried_title="Call the map's function in several threads",
+    followed=maps_in_parallel,
+)
 def parallel_map(situation: Situation) -> Recommendation | None:
     """A sequential map sets the pipeline's pace."""
     model = situation.model
@@ -113,7 +125,10 @@ def parallel_map(situation: Situation) -> Recommendation | None:
             f"{in_ms(all_ms)} that a batch needs ({in_percent(share)}); {model.cores} logical "
             f"CPUs are there to share it.{where(written)}{about_python(situation, stage)}"
         ),
-        action=f"dataset = dataset.map({function}, num_parallel_calls=tf.data.AUTOTUNE)",
+        action=(
+            f"{lambdas_in(written)}"
+            f"dataset = dataset.map({function}, num_parallel_calls=tf.data.AUTOTUNE)"
+        ),
         evidence={"stage": stage, "stage_ms": stage_ms, "cores": model.cores},
     )
 
@@ -122,7 +137,13 @@ MOST_THREADS = 64
 """More are not advised: what waits for storage then waits for its bandwidth."""
 
 
-@rule("private-threadpool", followed=has_threads)
+@rule(
+    "private-threadpool",
+    on="input",
+    leaves="the waiting stays, more of it at a time",
+    tried_title="Give the input a pool of threads of its own",
+    followed=has_threads,
+)
 def private_threadpool(situation: Situation) -> Recommendation | None:
     """A map waits, and no more of its calls run at a time than there are cores."""
     model, at_work = situation.model, _in_the_pool(situation)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from keras_perf.records.reasons.price import Alters, Costs
+from keras_perf.records.reasons.reason import worded
+from keras_perf.records.reasons.why_not_tried import EndedBy, WhyNotTried
 from keras_perf.records.shapes import any_of, count, each, fact, flag, needed, number, record, text
 
 FACTOR = number(most=1e6)
@@ -39,8 +42,8 @@ class TriedChange:
     after_ms: float = needed(MILLISECONDS)
     code: str = fact(text, "")
     number: int | None = fact(count())
-    costs: str = fact(text, "")
-    alters: str = fact(text, "")
+    costs: str = fact(worded(Costs), "")
+    alters: str = fact(worded(Alters), "")
     after: tuple[str, ...] = fact(each(text), ())
 
     @property
@@ -55,7 +58,7 @@ class NotTried:
 
     id: str = needed(text)
     where: str = fact(text, "")
-    why: str = needed(text)
+    why: str = needed(worded(WhyNotTried))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +77,7 @@ class AdviceTrials:
         total: all of `together` beside the training as it is, as one change.
         not_tried: what was not measured.
         seconds: that all of it took.
-        stopped: it was over before all was tried.
+        stopped: what ended it before all was tried; "" if nothing did.
     """
 
     step_ms: float = needed(MILLISECONDS)
@@ -87,7 +90,7 @@ class AdviceTrials:
     total: TriedChange | None = fact(record(TriedChange))
     not_tried: tuple[NotTried, ...] = fact(any_of(record(NotTried)), ())
     seconds: float = fact(number(), 0.0)
-    stopped: str = fact(text, "")
+    stopped: str = fact(worded(EndedBy), "")
 
     @property
     def input_costs_ms(self) -> float:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from keras_perf.records.figures import figure, in_mib
-from keras_perf.records.shapes import any_of, count, fact, flag, needed, number, record, text
+from keras_perf.records.reasons.reason import worded
+from keras_perf.records.reasons.why_not_trained import WhyNotTrained
+from keras_perf.records.shapes import any_of, count, fact, flag, needed, number, record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +18,7 @@ class BatchSize:
     step_ms: float | None = fact(number(1e-9, 1e12))
     examples_per_sec: float | None = fact(number(1e-9))
     peak_mib: float | None = fact(number())
-    reason: str = fact(text, "")
+    reason: str = fact(worded(WhyNotTrained), "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

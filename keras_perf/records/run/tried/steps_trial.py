@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from keras_perf.records.figures import in_ms
+from keras_perf.records.reasons.reason import worded
+from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 from keras_perf.records.shapes import count, each, fact, flag, named, number, text
 
 FACTOR = number(most=1e6)
@@ -44,7 +46,7 @@ class StepsPerExecution:
     high: float = fact(FACTOR, 1.0)
     present: int = fact(count(1), 1)
     applied: bool = fact(flag, default=False)
-    not_tried: str = fact(text, "")
+    not_tried: str = fact(worded(WhyNoSteps), "")
     in_graph_ms: float | None = fact(MILLISECONDS)
     per_execution_ms: float | None = fact(MILLISECONDS)
     input_wait_ms: float | None = fact(MILLISECONDS)

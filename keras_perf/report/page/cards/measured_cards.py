@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any
 from xml.etree.ElementTree import Element
 
@@ -10,6 +11,7 @@ import pandas as pd
 
 from keras_perf.records.figures import figure
 from keras_perf.records.run.outlier import CAUSES, cause_name
+from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.report.page.html import card, element, table
 from keras_perf.report.page.meanings import explained, explained_rows
 from keras_perf.report.run_report import RunReport
@@ -25,37 +27,41 @@ from keras_perf.report.text.measured_tables import (
 
 SHOWN_EVENTS = 10
 
-FACTS = {
+VERSIONS = {
     "TensorFlow": "tensorflow",
     "Keras": "keras",
     "Python": "python",
     "keras_perf": "keras_perf",
-    "system": "system",
-    "logical CPUs": "cpu_count",
-    "memory, MiB": "memory_total_mib",
-    "GPUs": "gpus",
-    "GPUs that TensorFlow sees": "gpus_visible",
-    "GPU thread mode": "gpu_thread_mode",
-    "training": "driver",
-    "strategy": "strategy",
-    "workers": "workers",
-    "replicas": "replicas",
-    "input": "input_kind",
-    "workers of the input": "input_workers",
-    "precision": "dtype_policy",
-    "TensorFloat-32": "tensor_float_32",
-    "optimizer": "optimizer",
-    "parameters": "parameters",
-    "of them trained": "trainable_parameters",
-    "examples per step": "examples_per_step",
-    "steps per execution": "steps_per_execution",
-    "steps per epoch": "epoch_steps",
-    "validation steps": "validation_steps",
-    "epochs": "epochs",
-    "XLA": "jit_compile",
-    "eager": "run_eagerly",
 }
-"""What the facts tell of the run, by the name that the page gives it."""
+"""Of programs, by the name that the page gives them."""
+
+FACTS = {
+    "system": "gpu_use.system",
+    "logical CPUs": "machine.cpu_count",
+    "memory, MiB": "machine.memory_total_mib",
+    "GPUs": "gpu.gpus",
+    "GPUs that TensorFlow sees": "gpu_use.gpus_visible",
+    "GPU thread mode": "machine.gpu_thread_mode",
+    "training": "settings.driver",
+    "strategy": "settings.strategy",
+    "workers": "settings.workers",
+    "replicas": "settings.replicas",
+    "input": "input.input_kind",
+    "workers of the input": "input.input_workers",
+    "precision": "settings.dtype_policy",
+    "TensorFloat-32": "machine.tensor_float_32",
+    "optimizer": "settings.optimizer",
+    "parameters": "settings.parameters",
+    "of them trained": "settings.trainable_parameters",
+    "examples per step": "length.examples_per_step",
+    "steps per execution": "settings.steps_per_execution",
+    "steps per epoch": "length.epoch_steps",
+    "validation steps": "settings.validation_steps",
+    "epochs": "length.epochs",
+    "XLA": "settings.jit_compile",
+    "eager": "settings.run_eagerly",
+}
+"""What the page tells of the run, and where the record has it: any other path raises."""
 
 OWNER_TAGS = {"ms": "perf_callbacks/<owner>_ms", "share": "share of a step"}
 USE_TAGS = {
@@ -153,9 +159,11 @@ def outliers_card(report: RunReport) -> Element | None:
 
 def facts_card(report: RunReport) -> Element | None:
     """Versions, machine and settings."""
-    known = {**report.summary.facts.to_json(), **report.summary.facts.versions}
-    known["workers"] = known.get("workers") or None
-    facts = {label: known[key] for label, key in FACTS.items() if known.get(key) not in NOTHING}
+    known = report.summary.facts
+    told: dict[str, Any] = {label: known.versions.get(name) for label, name in VERSIONS.items()}
+    told |= {label: _asked(known, path) for label, path in FACTS.items()}
+    told["workers"] = known.settings.workers or None
+    facts = {label: value for label, value in told.items() if value not in NOTHING}
     if len(report.scalars):
         end = pd.Timestamp(report.scalars["wall_time"].max(), unit="s", tz="UTC")
         facts["last logged"] = f"{end:%Y-%m-%d %H:%M} UTC"
@@ -166,6 +174,12 @@ def facts_card(report: RunReport) -> Element | None:
         for label, value in facts.items()
     ]
     return card("The run", element("dl", *shown, class_="facts"))
+
+
+def _asked(facts: RunFacts, path: str) -> Any:
+    """A fact; None where its default stands for what could not be asked."""
+    value, default = attrgetter(path)(facts), attrgetter(path)(RunFacts())
+    return None if path.rpartition(".")[2] in facts.not_known and value == default else value
 
 
 def _told(value: Any) -> str:

@@ -6,6 +6,8 @@ import tensorflow as tf
 from tensorflow.core.framework.function_pb2 import FunctionDef
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
+from keras_perf.records.reasons.price import Costs
+from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.batched_function import CannotBatchError, batched
 from keras_perf.trials.rewriting.changes.change import (
     Change,
@@ -30,7 +32,7 @@ def batches_before_maps(graph: PipelineGraph) -> Found:
             try:
                 steps.append(_Step(graph, stage))
             except CannotBatchError as error:
-                why = str(error)
+                why = error.why
                 if not steps:
                     yield NotDone("batch-before-map", named(stage), why)
             stage = graph.source(stage)
@@ -50,10 +52,11 @@ def _change(batch: NodeDef, steps: list[_Step]) -> Change:
         "batch-before-map",
         ".".join(step.where for step in reversed(steps)),
         ".".join(["batch(…)", *inside]),
-        "memory for the intermediate results of a whole batch",
+        Costs.WHOLE_BATCHES.of(),
         apply=apply,
         stage=name,
         stage_after=steps[0].name,
+        promise=1,
     )
 
 
@@ -68,12 +71,12 @@ class _Step:
         self.name, self.where = stage.name, named(stage)
         source, function = graph.source(stage), graph.function(stage)
         if source is None or function is None or len(graph.readers(stage)) != 1:
-            raise CannotBatchError("several stages read its elements")
+            raise CannotBatchError(WhyNotTried.SEVERAL_READERS.of())
         if any(each.op.startswith("IgnoreErrors") for each in graph.stages):
-            raise CannotBatchError("an error in one element would leave out a whole batch")
+            raise CannotBatchError(WhyNotTried.ERRORS_LEFT_OUT.of())
         elements = specs_of(source)
         if any(not s.shape.is_fully_defined() or s.dtype == tf.variant for s in elements):
-            raise CannotBatchError("the elements before it need not have one shape")
+            raise CannotBatchError(WhyNotTried.SHAPES_DIFFER.of())
         wires = stage.input[1 : 1 + len(stage.attr["Targuments"].list.type)]
         arguments = function.signature.input_arg[len(elements) :]
         captured = [

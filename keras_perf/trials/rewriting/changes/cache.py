@@ -5,6 +5,8 @@ from __future__ import annotations
 import tensorflow as tf
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
+from keras_perf.records.reasons.price import Costs
+from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.changes.change import (
     Change,
     Found,
@@ -15,16 +17,13 @@ from keras_perf.trials.rewriting.changes.file_cache import IN_MEMORY
 from keras_perf.trials.rewriting.changes.stages import SEES_ORDER, named, present
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 
-FIRST_PASS = "; the first pass, which fills it, is not in the gain"
-"""Trials fill a cache before they measure."""
-
 
 def cache(graph: PipelineGraph) -> Found:
     """Behind the last work that is the same in every pass."""
     if has_cache(graph):
         return
     if not graph.is_a_chain:
-        yield NotDone("cache", "whole pipeline", "several datasets come together in it")
+        yield NotDone("cache", "whole pipeline", WhyNotTried.SEVERAL_DATASETS.of())
         return
     place = None
     for stage in graph.stages:
@@ -39,9 +38,20 @@ def cache(graph: PipelineGraph) -> Found:
     def apply(changed: PipelineGraph) -> None:
         keep_behind(changed, name)
 
-    python = "; your Python function must give the same each time"
-    costs = IN_MEMORY + FIRST_PASS + (python if graph.runs_python(place) else "")
-    yield Change("cache", where, f"{where}.cache()", costs, apply=apply, stage=name, keeps=True)
+    # Trials fill a cache before they measure.
+    costs = Costs.KEPT.of(where=IN_MEMORY)
+    if graph.runs_python(place):
+        costs = Costs.SAME_EACH_TIME.of(one=costs)
+    yield Change(
+        "cache",
+        where,
+        f"{where}.cache()",
+        costs,
+        apply=apply,
+        stage=name,
+        keeps=True,
+        promise=4,
+    )
 
 
 def differs_from_pass_to_pass(graph: PipelineGraph, stage: NodeDef) -> bool:

@@ -27,6 +27,7 @@ class Change:
         keeps: a whole pass is kept.
         folder: where it is kept instead; None for memory.
         beside_a_step: it pays only where something else happens between two batches.
+        promise: how much is to be expected of it in a training, beside others.
     """
 
     id: str
@@ -40,6 +41,7 @@ class Change:
     keeps: bool = False
     folder: Path | None = None
     beside_a_step: bool = False
+    promise: int = 0
 
     def made(self, graph: PipelineGraph) -> PipelineGraph:
         """The graph with this change.

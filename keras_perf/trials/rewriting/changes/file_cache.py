@@ -8,10 +8,11 @@ from pathlib import Path
 
 import tensorflow as tf
 
+from keras_perf.records.reasons.price import Costs
 from keras_perf.trials.rewriting.changes.change import Change, NoLongerPossibleError
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 
-IN_MEMORY = "memory for all that comes out there"
+IN_MEMORY = Costs.IN_MEMORY.of()
 
 
 def in_file(change: Change, cache_dir: Path) -> Change:

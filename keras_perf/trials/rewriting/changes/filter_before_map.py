@@ -5,6 +5,7 @@ from __future__ import annotations
 from tensorflow.core.framework.function_pb2 import FunctionDef
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
+from keras_perf.records.reasons.price import Costs
 from keras_perf.trials.rewriting.changes.change import Change, Found, NoLongerPossibleError
 from keras_perf.trials.rewriting.changes.stages import is_map, named, present
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph, specs_of
@@ -49,7 +50,7 @@ def _change(mapped: NodeDef, stage: NodeDef, function: str, predicate: FunctionD
 
     where = f"{named(stage)} before {named(mapped)}"
     code = f"filter(…).{named(mapped)}"
-    costs = "the map is not called for what is left out, so that an error there no longer shows"
+    costs = Costs.NOT_CALLED.of()
     return Change(
         "filter-before-map",
         where,

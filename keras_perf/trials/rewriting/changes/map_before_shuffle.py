@@ -7,7 +7,8 @@ import math
 import tensorflow as tf
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
-from keras_perf.records.figures import in_bytes
+from keras_perf.records.reasons.price import Costs
+from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.changes.cache import (
     differs_from_pass_to_pass,
     has_cache,
@@ -61,9 +62,9 @@ def _passed(graph: PipelineGraph, place: int) -> list[NodeDef]:
 
 def _reason_against(graph: PipelineGraph, stage: NodeDef) -> str:
     if graph.is_random(stage):
-        return "it draws random numbers, which other elements would get"
+        return WhyNotTried.OTHER_RANDOM_NUMBERS.of()
     if graph.runs_python(stage):
-        return "your Python function would see the elements in another order"
+        return WhyNotTried.PYTHON_SEES_ORDER.of()
     return ""
 
 
@@ -90,11 +91,12 @@ def _change(graph: PipelineGraph, passed: list[NodeDef], maps: list[NodeDef]) ->
         "cache",
         f"{where} before {named(passed[0])[:-1]}…)",
         f"{where}.cache(){shuffles}",
-        f"{IN_MEMORY}; {_buffers(graph, passed, maps[-1])}",
+        Costs.KEPT_BEFORE_SHUFFLE.of(where=IN_MEMORY, held=_buffers(graph, passed, maps[-1])),
         apply=apply,
         stage=names[-1],
         stage_after=back,
         keeps=True,
+        promise=4,
     )
 
 
@@ -110,8 +112,12 @@ def _buffers(graph: PipelineGraph, passed: list[NodeDef], last: NodeDef) -> str:
     held = [graph.value(each.input[1]) for each in passed if each.op.startswith("Shuffle")]
     elements = sum(int(each) for each in held if each is not None)
     bytes_each = element_bytes(last)
-    size = f", {in_bytes(elements * bytes_each)}" if bytes_each is not None else ""
-    return f"shuffle holds {elements:,} mapped elements{size}" if held else "none besides"
+    if not held:
+        return Costs.NONE_BESIDES.of()
+    if bytes_each is None:
+        return Costs.SHUFFLE_HOLDS.of(elements=elements)
+    size_mib = elements * bytes_each / 2**20
+    return Costs.SHUFFLE_HOLDS_SO_MUCH.of(elements=elements, size_mib=size_mib)
 
 
 def element_bytes(stage: NodeDef) -> int | None:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from keras_perf.records.reasons.price import Costs
+from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.changes.change import Change, Found, NotDone
 from keras_perf.trials.rewriting.changes.stages import in_parallel, named, present
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
@@ -19,15 +21,15 @@ def parallel_interleaves(graph: PipelineGraph) -> Found:
         where = named(stage)
         inside = graph.operations(stage)
         if graph.is_random(stage) or any(each.startswith("Shuffle") for each in inside):
-            why = "it draws random numbers or shuffles, which datasets read at once would share"
+            why = WhyNotTried.RANDOM_READS.of()
             yield NotDone("interleave", where, why)
             continue
         cycle = graph.value(stage.input[-2])
-        costs = "a buffer for each dataset that is read"
+        costs = Costs.EACH_DATASET.of()
         if cycle is not None:
-            costs = f"a buffer for each of the {int(cycle)} datasets that are read at a time"
+            costs = Costs.DATASETS.of(number=int(cycle))
         if graph.runs_python(stage):
-            costs += "; calls of your Python function in several threads, in another order"
+            costs = Costs.BOTH.of(one=costs, other=Costs.SEVERAL_THREADS.of())
         yield Change(
             "interleave",
             where,
@@ -35,6 +37,7 @@ def parallel_interleaves(graph: PipelineGraph) -> Found:
             costs,
             apply=_made_parallel(stage.name),
             stage=stage.name,
+            promise=2,
         )
 
 

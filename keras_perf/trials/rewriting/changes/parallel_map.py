@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from keras_perf.records.reasons.price import Costs
+from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.changes.change import Change, Found, NotDone
 from keras_perf.trials.rewriting.changes.stages import (
     in_parallel,
@@ -23,12 +25,12 @@ def parallel_maps(graph: PipelineGraph) -> Found:
             continue
         where = named(stage)
         if graph.is_random(stage):
-            why = "it draws random numbers, which other calls would get"
+            why = WhyNotTried.RANDOM_CALLS.of()
             yield NotDone("parallel-map", where, why)
             continue
-        costs = "a buffer of a few elements"
+        costs = Costs.FEW_ELEMENTS.of()
         if graph.runs_python(stage):
-            costs = "calls of your Python function in several threads, in another order"
+            costs = Costs.SEVERAL_THREADS.of()
         yield Change(
             "parallel-map",
             where,
@@ -36,6 +38,7 @@ def parallel_maps(graph: PipelineGraph) -> Found:
             costs,
             apply=_made_parallel(stage.name),
             stage=stage.name,
+            promise=3,
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from keras_perf.records.reasons.price import Costs
 from keras_perf.trials.rewriting.changes.change import Change, Found
 from keras_perf.trials.rewriting.changes.stages import present
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
@@ -27,7 +28,7 @@ def prefetch(graph: PipelineGraph) -> Found:
         "prefetch",
         "end",
         "prefetch(tf.data.AUTOTUNE)",
-        "a buffer of a few batches",
+        Costs.FEW_BATCHES.of(),
         apply=apply,
         beside_a_step=True,
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from keras_perf.records.reasons.price import Costs
+from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.changes.change import Change, Found, NotDone
 from keras_perf.trials.rewriting.changes.stages import is_map, is_parallel
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
@@ -19,7 +21,7 @@ def wider_pool(graph: PipelineGraph) -> Found:
             "private-threadpool",
             "whole pipeline",
             f"options.threading.private_threadpool_size = {WIDER_POOL}",
-            f"{WIDER_POOL} threads",
+            Costs.THREADS.of(number=WIDER_POOL),
             options=_widen,
         )
 
@@ -29,14 +31,14 @@ def order_given_up(graph: PipelineGraph, *, allowed: bool) -> Found:
     if not _calls(graph):
         return
     if not allowed:
-        why = "it changes the order of examples: allow it by any_order=True"
+        why = WhyNotTried.ORDER.of()
         yield NotDone("nondeterministic-order", "whole pipeline", why)
         return
     yield Change(
         "nondeterministic-order",
         "whole pipeline",
         "options.deterministic = False",
-        "the order of examples differs between runs",
+        Costs.ORDER.of(),
         options=_let_overtake,
     )
 

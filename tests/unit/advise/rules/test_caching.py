@@ -8,7 +8,7 @@ import pytest
 from hand_built import FITS_IN_MEMORY, facts_of, situation, stage
 
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.advise.rules.all_rules import FOLLOWED
+from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.advise.rules.input.caching import cache
 
 MIB = 2.0**20
@@ -152,4 +152,4 @@ def test_work_of_a_small_share_of_a_step_is_not_kept(work_ms, kept):
 def test_a_cache_that_is_written_is_followed_though_tf_data_does_not_show_it(kind, followed):
     advice = cached([SLICES, DECODE], [stage("Map", 5.0, bytes_per_batch=MIB)])
     later = {"dataset": {"chains": [[SLICES, {"kind": kind}, SHUFFLE]]}}
-    assert FOLLOWED[advice.id](facts_of(later), advice) is followed
+    assert known_of(advice.id).followed(facts_of(later), advice) is followed

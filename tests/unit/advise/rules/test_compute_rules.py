@@ -11,6 +11,7 @@ import pytest
 from hand_built import H200, assert_predicts, between_epochs, situation, summary
 
 from keras_perf.advise.recommendation import Recommendation
+from keras_perf.advise.rules.as_tried import as_tried
 from keras_perf.advise.rules.compute import disable_run_eagerly, stable_shapes
 from keras_perf.advise.rules.on_a_gpu import (
     enable_xla,
@@ -73,9 +74,12 @@ def test_for_each_length_that_is_left_xla_compiles_once():
     # 40 compilations of 200 ms in 200 steps: four of them are 4 ms a step, and eight 8 ms.
     totals = [{"cause": "xla-recompile", "count": 40, "total_ms": 8000.0}]
     context = {"shapes_differ": True, "event_totals": totals}
-    advice = stable_shapes(situation(compute=2.0, compile=40.0, context=context))
-    assert_predicts(advice, 2 * 1.3 + 8, 2 + 4, 2, before=42.0)
-    assert advice.reason.endswith("for 4 lengths, at best, without XLA, none.")
+    with_xla = context | {"jit_compile": False}
+    advice = stable_shapes(situation(compute=2.0, compile=40.0, context=with_xla))
+    assert_predicts(advice, 2 * 1.3 + 8, 2 + 4, 2 + 1, before=42.0)
+    assert advice.reason.endswith("Of few lengths 4 are predicted to compile, 8 at worst.")
+    assert "the train function is traced for each of its lengths, 200 ms each." in advice.reason
+    assert "jit_compile" not in advice.action
     one_shape = stable_shapes(
         situation(compute=2.0, compile=40.0, context=context | {"shapes_differ": False})
     )
@@ -120,14 +124,15 @@ def test_what_compiling_costs_is_told_of_the_training_whose_start_up_stays():
     assert advice.high < 4
 
 
-def varying(**first: float) -> Situation:
+def varying(trials: dict[str, Any] | None = None) -> Situation:
     """Of 400 steps of 2 ms 100 were measured, and compiled for 2 s; the warm-up did for 6 s more.
 
     Its ten lengths take 0.4 s each, and before the first step comes a second.
     """
     start_up = {"before_first_step_s": 1.0, "first_steps": 1, "first_execution_s": 0.002}
     totals = [{"cause": "xla-recompile", "count": 5, "total_ms": 2000.0}]
-    known = {"start_up": start_up | first, "jit_compile": True, "shapes_differ": True}
+    known = {"start_up": start_up, "jit_compile": True, "shapes_differ": True}
+    known["advice_trials"] = trials
     context = between_epochs(steps=400) | known | {"event_totals": totals}
     context["outside"] |= {"warmup_s": 6.2, "warmup_steps": 10}
     return situation(100, compute=2.0, compile=20.0, context=context)
@@ -137,9 +142,77 @@ def test_what_compiles_in_the_warm_up_goes_with_what_compiles_later():
     found = varying()
     # 400 steps of 2 ms, 2 s of the measured and 6 s of the warm-up's compiling, and a second.
     assert found.model.training_ms * 400 == pytest.approx(800 + 2000 + 6000 + 1000)
-    # Four lengths are left of it, at worst eight and computing three tenths longer, at best none.
+    # Nothing of it is left without XLA, whose steps compute for longer.
     advice = stable_shapes(found)
-    assert_predicts(advice, 1040 + 3200 + 1000, 800 + 1600 + 1000, 1800, before=9800)
+    assert advice.title == "Train without XLA"
+    assert_predicts(advice, 1600 + 1000, 960 + 1000, 800 + 1000, before=9800)
+    assert advice.action.startswith("model.compile(..., jit_compile=False)")
+    # Of few lengths four would compile, for 1.6 s.
+    assert "\n# or, predicted 2.88×:\n" in advice.action
+    assert advice.action.index("2.88×") < advice.action.index("bucket_by_sequence_length")
+    assert advice.reason.endswith("Of few lengths 4 are predicted to compile, 8 at worst.")
+
+
+@pytest.mark.parametrize(
+    ("jit_compile", "said"), [(True, "@tf.function(jit_compile=False)"), (None, ""), (False, "")]
+)
+def test_in_a_loop_xla_is_spoken_of_only_where_it_is_there(jit_compile, said):
+    context = {"shapes_differ": True, "driver": "loop", "jit_compile": jit_compile}
+    advice = stable_shapes(situation(compute=2.0, compile=40.0, context=context))
+    assert said in advice.action
+    assert ("jit_compile" in advice.action) is bool(said)
+
+
+def tried(id: str, before_ms: float, after_ms: float) -> dict[str, Any]:
+    gain = before_ms / after_ms
+    return {
+        "id": id,
+        "gain": gain,
+        "low": gain / 1.1,
+        "high": gain * 1.1,
+        "before_ms": before_ms,
+        "after_ms": after_ms,
+    }
+
+
+@pytest.mark.parametrize(
+    ("without_xla_ms", "padded_ms", "first", "expected"),
+    [(2.5, 2.2, "Train without XLA", 9800 / 2000), (9.5, 2.2, "Give the train", 9800 / 3480)],
+)
+def test_of_lengths_that_vary_the_way_that_was_faster_on_trial_stands_first(
+    without_xla_ms, padded_ms, first, expected
+):
+    # 400 steps, and a second before them; padded, four lengths compile for 1.6 s.
+    changes = [tried("disable-xla", 2.0, without_xla_ms), tried("stable-shapes", 2.0, padded_ms)]
+    found = varying(trials={"step_ms": 2.0, "one_shape": False, "changes": changes})
+    advice = stable_shapes(found)
+    assert advice.title.startswith(first)
+    assert advice.predicted_speedup == pytest.approx(expected)
+    assert "tried on this training, a step took" in advice.reason
+    assert "Padded to few lengths a step took 2.2 ms on trial" in advice.reason
+    # A trial, in which all lengths were compiled already, does not speak against it.
+    assert [each.id for each in as_tried(found, [advice])] == ["stable-shapes"]
+
+
+def test_where_training_without_xla_was_put_together_it_is_advised_once():
+    change = tried("disable-xla", 2.0, 1.0)
+    together = {"step_ms": 2.0, "one_shape": False, "changes": [change], "together": [change]}
+    assert stable_shapes(varying(trials=together)) is None
+
+
+def test_how_long_xla_compiled_narrows_what_is_predicted():
+    # Twenty lengths in 400 batches, as a run on two cores had them: 7.93 came of jit_compile=False
+    # in another one, for which 1.49 (1.00–17.5) was predicted from the lengths that may be left.
+    start_up = {"before_first_step_s": 0.02, "first_steps": 1, "first_execution_s": 1.04}
+    start_up |= {"tracing_s": 0.16, "computing_s": 0.83, "warmup_wait_s": 0.01}
+    totals = [{"cause": "xla-recompile", "count": 5, "total_ms": 4388.0}]
+    context = between_epochs(steps=400) | {"start_up": start_up, "event_totals": totals}
+    context |= {"jit_compile": True, "shapes_differ": True}
+    context["outside"] |= {"warmup_s": 2.4, "warmup_steps": 10}
+    context |= {"undisturbed_ms": 1.2, "cpu_count": 2}
+    found = situation(170, compute=1.7, compile=25.7, process_cpu_pct=52.0, context=context)
+    advice = stable_shapes(found)
+    assert 4 < advice.low < advice.predicted_speedup < 7.93 < advice.high < 10
 
 
 def test_the_verdict_promises_no_less_than_the_advice():

@@ -8,7 +8,7 @@ import pytest
 from hand_built import FITS_IN_MEMORY, assert_predicts, situation, stage
 
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.advise.rules.all_rules import recommendations
+from keras_perf.advise.rules.best_first import recommendations
 from keras_perf.advise.rules.input.batching import CALL_MS, batch_before_map
 from keras_perf.advise.rules.input.caching import FIRST_BATCH_MS, cache
 from keras_perf.advise.rules.input.files_and_order import (

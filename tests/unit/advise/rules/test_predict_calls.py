@@ -42,6 +42,14 @@ def test_predict_at_an_epoch_s_end_costs_the_training():
     assert "training=False" in found.action
 
 
+def test_a_hook_that_predicts_is_named_with_its_line():
+    source = {"file": "train.py", "line": 12, "name": "on_epoch_end"}
+    context = between_epochs(callbacks={EPOCH: 10.0})
+    context |= {"predicts": {EPOCH: TINY}, "hook_sources": {EPOCH: source}}
+    found = call_the_model(situation(compute=8.0, callbacks=2.0, context=context))
+    assert found.reason.startswith(f"{EPOCH} (train.py, line 12) called model.predict 100 times")
+
+
 def test_predict_after_batches_costs_the_steps():
     found = advice(BATCH, calls=30)
     gone = 0.03 * 49

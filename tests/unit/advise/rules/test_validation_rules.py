@@ -9,7 +9,8 @@ from hand_built import assert_predicts, between_epochs, facts_of, situation, sta
 
 from keras_perf.advise.notes.all_notes import notes_of
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.advise.rules.all_rules import FOLLOWED, recommendations
+from keras_perf.advise.rules.all_rules import known_of
+from keras_perf.advise.rules.best_first import recommendations
 from keras_perf.advise.rules.between_epochs.validation_batches import larger_validation_batches
 from keras_perf.advise.rules.between_epochs.validation_input import faster_validation
 
@@ -143,14 +144,14 @@ def test_a_later_run_shows_that_it_was_followed():
     advice = faster_validation(measured(SEQUENTIAL, memory_available_mib=1000.0))
 
     def later(*chain: dict[str, Any]) -> bool | None:
-        return FOLLOWED[advice.id](
+        return known_of(advice.id).followed(
             facts_of({"inference": {"validation": validating(*chain)}}), advice
         )
 
     assert later(SLICES, PARALLEL, BATCH) is True
     assert later(SLICES, DECODE, {"kind": "cache"}) is True
     assert later(SLICES, DECODE, BATCH) is False
-    assert FOLLOWED[advice.id](facts_of({}), advice) is None
+    assert known_of(advice.id).followed(facts_of({}), advice) is None
 
 
 def test_a_map_that_was_mended_counts_where_another_is_left_as_it_was():
@@ -159,7 +160,7 @@ def test_a_map_that_was_mended_counts_where_another_is_left_as_it_was():
     found = validating(SLICES, DECODE, cheap, BATCH, stages=running)
     advice = faster_validation(measured(found))
     later = facts_of({"inference": {"validation": validating(SLICES, PARALLEL, cheap, BATCH)}})
-    assert FOLLOWED[advice.id](later, advice) is True
+    assert known_of(advice.id).followed(later, advice) is True
 
 
 def test_of_a_validation_that_only_waits_no_less_than_nothing_is_left():
@@ -218,7 +219,7 @@ def test_a_cost_that_trials_did_not_tell_from_noise_advises_nothing():
 
 def test_larger_batches_are_seen_later():
     advice = batched()
-    follow = FOLLOWED[advice.id]
+    follow = known_of(advice.id).followed
     larger = facts_of({"inference": {"validation": SMALL | {"batch_size": 64}}})
     assert follow(larger, advice) is True
     assert follow(facts_of({"inference": {"validation": SMALL}}), advice) is False

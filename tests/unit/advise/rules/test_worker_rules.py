@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from hand_built import assert_predicts, summary
 
-from keras_perf.advise.rules.all_rules import recommendations
+from keras_perf.advise.rules.best_first import recommendations
 from keras_perf.advise.rules.workers import (
     balance_workers,
     fewer_exchanges,

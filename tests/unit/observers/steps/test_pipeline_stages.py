@@ -40,6 +40,21 @@ def model(output: int, **nodes: Any) -> SimpleNamespace:
     )
 
 
+def test_the_filling_of_a_shuffle_is_no_work_of_each_batch():
+    # tf.data's figures of 64 and of 5568 elements, behind a buffer of 1000.
+    def shuffle(made: int, ms: float) -> Stage:
+        pipeline = model(
+            1,
+            n1=node("BatchV2", 2, made=made // 64, ms=0.1, ratio=64.0),
+            n2=node("Shuffle", 3, made=made, ms=ms),
+            n3=node("TensorSlice", made=made + 1000, ms=0.5, ratio=0.0),
+        )
+        return stages_from_model(pipeline)[1]
+
+    assert shuffle(64, 175.4).cost_ms == pytest.approx(64 * 0.005)
+    assert shuffle(5568, 6.3).cost_ms == pytest.approx(64 * 6.3 / 5568)
+
+
 def test_stages_run_from_the_source_to_the_last_with_times_per_batch():
     pipeline = model(
         1,

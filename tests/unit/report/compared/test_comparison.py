@@ -13,7 +13,7 @@ from hand_built import between_epochs, facts_of, stage, summary, write_fit
 
 from keras_perf.advise.gains.prediction_bounds import uncertainty
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.advise.rules.all_rules import FOLLOWED
+from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.advise.situation import situation_of
 from keras_perf.analyse.part_means import part_means
 from keras_perf.analyse.summary import Summary
@@ -249,11 +249,14 @@ def test_options_of_the_dataset_show_that_advice_was_taken():
 
     wider, ordered = advice("private-threadpool", advised=16), advice("nondeterministic-order")
     context = {"cpu_count": 2, "dataset": {"threadpool_size": 16, "deterministic": False}}
-    assert FOLLOWED[wider.id](facts_of(context), wider)
-    assert FOLLOWED[ordered.id](facts_of(context), ordered)
-    assert not FOLLOWED[wider.id](facts_of({"cpu_count": 2}), wider)
-    assert FOLLOWED[ordered.id](RunFacts(), ordered) is None
-    assert FOLLOWED[ordered.id](facts_of({"dataset": {"deterministic": True}}), ordered) is False
+    assert known_of(wider.id).followed(facts_of(context), wider)
+    assert known_of(ordered.id).followed(facts_of(context), ordered)
+    assert not known_of(wider.id).followed(facts_of({"cpu_count": 2}), wider)
+    assert known_of(ordered.id).followed(RunFacts(), ordered) is None
+    assert (
+        known_of(ordered.id).followed(facts_of({"dataset": {"deterministic": True}}), ordered)
+        is False
+    )
 
 
 def test_a_part_that_one_of_the_two_did_not_measure_is_shown_and_what_compute_saved_is_of_both():
@@ -292,6 +295,7 @@ def test_what_is_predicted_of_each_stands_beside_what_was_measured_of_all():
             "taken": [True, True, True],
             # From 20 ms to 12 of the whole training; of the step of 10 ms to 4.75 and 8.2.
             "predicted": [20 / 12, 10 / 4.75, 10 / 8.2],
+            "tried": [False, False, False],
             "of": ["whole", "step", "step"],
             "measured": [2.0, 2.5, 2.5],
         }
@@ -312,9 +316,24 @@ def test_what_pays_only_after_another_change_is_predicted_as_it_then_pays():
     assert list(frame["predicted"]) == pytest.approx([10 / 7, 7 / after_the_map])
 
 
+@pytest.mark.parametrize(
+    ("tried", "told"),
+    [((), "Predicted for all"), ((0,), "Predicted, in part from trials, for all"),
+     ((0, 1), "Expected, from trials, for all")],
+)  # fmt: skip
+def test_what_was_measured_on_trial_is_not_called_a_prediction(tried, told):
+    found = comparison(AFTER)
+    advice = [replace(a, tried=n in tried) for n, a in enumerate(found.before.recommendations)]
+    found = replace(found, before=replace(found.before, recommendations=tuple(advice)))
+    gains = [row[2] for row in found.advice_table()[1]]
+    assert ["on trial" in gain for gain in gains] == [n in tried for n in range(2)]
+    assert list(found.advice_frame()["tried"]) == [n in tried for n in range(2)]
+    assert told in found.closing
+
+
 def test_without_advice_before_its_frame_is_empty():
     frame = comparison(AFTER, AFTER).advice_frame()
-    assert list(frame.columns) == ["id", "title", "taken", "predicted", "of", "measured"]
+    assert list(frame.columns) == ["id", "title", "taken", "predicted", "tried", "of", "measured"]
     assert len(frame) == 0
 
 

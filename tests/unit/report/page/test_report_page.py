@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from keras_perf.records.interval import PARTS
 from keras_perf.records.metrics.all_metrics import METRICS
 from keras_perf.records.run.outlier import CAUSES, Cause, Outlier
-from keras_perf.records.run.run_facts import plain
+from keras_perf.records.run.written import plain
 from keras_perf.records.visible import visible
 from keras_perf.report.differing_settings import NOTHING_DIFFERS
 from keras_perf.report.page.page import POLICY, page_html
@@ -280,7 +280,7 @@ def test_a_run_is_told_from_verdict_to_versions(page):
     # Beside the verdict, and where all is said of the advice.
     first, second = [each for each in seen.texts("span") if "step 1.82× (1.42–2.34)" in each]
     assert first == "step 1.82× (1.42–2.34), predicted"
-    assert second.startswith("a step 1.82× (1.42–2.34) as fast")
+    assert second == "a step 1.82× (1.42–2.34) as fast, predicted"
     assert CAUSES[Cause.CALLBACK] in seen.texts("td")
     assert {"2.21.0", "no", "32", "H200 GPU-1"} <= set(seen.texts("dd"))
 

@@ -6,51 +6,22 @@ from collections.abc import Collection, Sequence
 
 from keras_perf.advise.gains.of_a_part import WORTHWHILE, bound_between_epochs, gains
 from keras_perf.advise.recommendation import Recommendation
+from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.advise.situation import Situation
 from keras_perf.records.figures import in_ms
 
 MUCH_LESS = 0.8
 """An advice that gains less than this share of the verdict's figure is told with its reason."""
 
-WHY = {
-    "prefetch": "it only hides the shorter of input and computing behind the longer",
-    "parallel-map": "the map's work stays, shared by threads",
-    "parallel-input": "the work stays, shared by the CPUs",
-    "interleave": "the work stays, shared by the CPUs",
-    "batch-before-map": "the work itself stays",
-    "private-threadpool": "the waiting stays, more of it at a time",
-    "nondeterministic-order": "the work itself stays",
-    "cache": "the first pass and what comes behind the cache stay",
-    "cheaper-shuffle": "only the buffer's filling goes",
-    "amortize-callback": "other callbacks, and what it does less often, stay",
-    "call-the-model": "the model's own work, and other callbacks, stay",
-    "raise-steps-per-execution": "it is shared by more steps, not gone",
-}
-"""Advice on a part, and what of the part it leaves."""
-
-ON = {
-    "input-bound": (
-        "prefetch",
-        "parallel-map",
-        "parallel-input",
-        "interleave",
-        "batch-before-map",
-        "private-threadpool",
-        "nondeterministic-order",
-        "cache",
-        "cheaper-shuffle",
-    ),
-    "callback-bound": ("amortize-callback", "call-the-model"),
-    "dispatch-bound": ("raise-steps-per-execution",),
-}
-"""Verdict → advice on its part."""
+ON = {"input-bound": "input", "callback-bound": "callbacks", "dispatch-bound": "dispatch"}
+"""Verdict → the part that its advice is on."""
 
 
 def what_is_left(situation: Situation, verdict: str, advice: Sequence[Recommendation]) -> str:
     """A sentence where the verdict's figure and its best advice differ much; "" elsewhere."""
     if verdict == "compute-bound":
         return _beside_computing(advice)
-    best = _best(advice, ON.get(verdict, ()))
+    best = _best(advice, {ON[verdict]} if verdict in ON else ())
     if best is None:
         return ""
     bound = gains(situation)[verdict]
@@ -60,13 +31,13 @@ def what_is_left(situation: Situation, verdict: str, advice: Sequence[Recommenda
     left_ms = step_ms / best.predicted_speedup - step_ms / bound
     return (
         f"Of it {best.id} leaves {in_ms(left_ms)}, hence its {best.predicted_speedup:.2f}×: "
-        f"{WHY[best.id]}."
+        f"{known_of(best.id).leaves}."
     )
 
 
 def _beside_computing(advice: Sequence[Recommendation]) -> str:
     """Where no part is worth anything by itself, and its removal is predicted to be."""
-    best = _best(advice, [id for ids in ON.values() for id in ids])
+    best = _best(advice, ON.values())
     if best is None or best.tried or best.predicted_speedup < WORTHWHILE:
         return ""
     return (
@@ -75,11 +46,11 @@ def _beside_computing(advice: Sequence[Recommendation]) -> str:
     )
 
 
-def _best(advice: Sequence[Recommendation], ids: Collection[str]) -> Recommendation | None:
-    """Of those that gain in each step, and alone."""
+def _best(advice: Sequence[Recommendation], parts: Collection[str]) -> Recommendation | None:
+    """Of those on one of these parts that gain in each step, and alone."""
     found = [
         each
         for each in advice
-        if each.id in ids and each.of == "step" and not each.speedup_after_others
+        if known_of(each.id).on in parts and each.of == "step" and not each.speedup_after_others
     ]
     return max(found, key=lambda each: each.predicted_speedup, default=None)

@@ -1,0 +1,38 @@
+"""Why nothing is advised for callbacks that take much of a training."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from keras_perf.advise.as_written import at
+from keras_perf.advise.situation import Situation
+from keras_perf.records.owners import COLLECTOR
+
+ON_CALLBACKS = {"amortize-callback", "call-the-model", "tune-gc"}
+
+
+def callback_notes(situation: Situation, verdict: str, advised: Collection[str]) -> Iterator[str]:
+    """A sentence, where the verdict is callbacks and no advice is on them."""
+    if verdict != "callback-bound" or ON_CALLBACKS & set(advised):
+        return
+    facts, steps_ms = situation.facts, situation.summary.owners
+    epochs_s = facts.outside.epoch_callbacks_s if facts.outside is not None else {}
+    between = situation.model.outside.get("epoch_callbacks", 0.0)
+    in_epochs = between > situation.model.rest.get("callbacks", 0.0)
+    owner = _longest(epochs_s if in_epochs else steps_ms)
+    if not owner:
+        return
+    calls, unit = facts.hooks.get(owner), "epochs" if in_epochs else "calls"
+    if calls is None or calls.period < 2:
+        return
+    working = max(1, round(calls.working))
+    yield (
+        f"{owner}{at(facts.hook_sources.get(owner))} did nearly all of its work in {working} of "
+        f"{calls.times} {unit}: advised to be rarer still, it would hardly come up in a training "
+        "of this length. What remains is less work in it; a longer training has it as rarely."
+    )
+
+
+def _longest(owners: Mapping[str, float]) -> str:
+    found = {name: spent for name, spent in owners.items() if name != COLLECTOR}
+    return max(found, key=lambda name: found[name], default="")

@@ -1,0 +1,96 @@
+"""All advice, the best first, and what it buys together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from keras_perf.advise.gains.prediction_bounds import uncertainty, widened
+from keras_perf.advise.gains.refilling import naming_refills
+from keras_perf.advise.recommendation import Recommendation, cost_ms
+from keras_perf.advise.rules.all_rules import RULES, known_of
+from keras_perf.advise.rules.as_tried import as_tried, put_together
+from keras_perf.advise.situation import Situation
+
+WORTH_SAYING = 1.02
+"""Below this predicted speed-up a recommendation is left out."""
+
+UNCERTAIN = " It may as well gain nothing: compare before and after."
+"""Of advice whose interval begins where nothing is gained."""
+
+
+def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
+    """All that is worth saying, best first.
+
+    What buys nothing alone may buy much once another change is made: behind a slow input
+    pipeline a slow callback costs nothing, until the pipeline is mended. So what is left is
+    tried again with the others done, each time the best first.
+    """
+    advised = [advice for rule in RULES if (advice := rule(situation)) is not None]
+    found = as_tried(situation, advised)
+    chosen = sorted(
+        (advice for advice in found if advice.predicted_speedup >= WORTH_SAYING),
+        key=lambda advice: advice.change(situation.model, 0.0).whole_ms,
+    )
+    left = [advice for advice in found if advice not in chosen]
+    model = situation.model
+    for advice in chosen:
+        model = advice.change(model, 0.0)
+    while left:
+        best = min(left, key=lambda advice: advice.change(model, 0.0).whole_ms)
+        left.remove(best)
+        changed = best.change(model, 0.0)
+        gain = cost_ms(model, best.of) / cost_ms(changed, best.of)
+        if gain < WORTH_SAYING:
+            break
+        model = changed
+        chosen.append(replace(best, speedup_after_others=gain))
+    by = uncertainty(situation)
+    ordered = _without_loss_first([_with_wider_bounds(advice, by) for advice in chosen])
+    return tuple(naming_refills(situation.summary, ordered))
+
+
+def _without_loss_first(chosen: list[Recommendation]) -> list[Recommendation]:
+    """What loses something stands behind what surely gains by the same part and loses nothing."""
+    for late in [each for each in chosen if known_of(each.id).loses]:
+        place = max((n for n, each in enumerate(chosen) if _loses_nothing(each, late)), default=-1)
+        if late in chosen[:place]:
+            chosen = [*chosen[: place + 1], late, *chosen[place + 1 :]]
+            chosen.remove(late)
+    return chosen
+
+
+def _loses_nothing(advice: Recommendation, beside: Recommendation) -> bool:
+    """It surely gains, by the same part as other advice, and loses nothing."""
+    known, part = known_of(advice.id), known_of(beside.id).on
+    return advice.low >= WORTH_SAYING and known.on == part and not known.loses
+
+
+def _with_wider_bounds(advice: Recommendation, by: float) -> Recommendation:
+    bounds = advice.predicted_speedup, advice.low, advice.high
+    _, low, high = bounds if advice.tried else widened(bounds, by)
+    uncertain = low <= 1.0 and not advice.tried and advice.speedup_after_others is None
+    reason = f"{advice.reason}{UNCERTAIN}" if uncertain else advice.reason
+    return replace(advice, low=low, high=high, reason=reason)
+
+
+def combined_speedup(
+    situation: Situation,
+    advice: tuple[Recommendation, ...],
+    of: Literal["step", "whole"] = "step",
+) -> tuple[float, float, float]:
+    """What all of it buys together: expected, low, high. Not the product of the single ones."""
+    if not advice:
+        return 1.0, 1.0, 1.0
+    total, changes = put_together(situation, advice)
+    if total is not None and len(changes) == 1 and of == "step":
+        return total.gain, total.low, total.high
+    model, results = situation.model, []
+    for optimism in (0.0, -1.0, 1.0):
+        changed = model
+        for change in changes:
+            changed = change(changed, optimism)
+        results.append(max(1.0, cost_ms(model, of) / cost_ms(changed, of, optimism)))
+    expected, *bounds = results
+    together = expected, min(expected, *bounds), max(expected, *bounds)
+    return widened(together, uncertainty(situation)) if together[2] > 1.0 else together

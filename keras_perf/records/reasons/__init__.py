@@ -1,0 +1,1 @@
+"""Sentences of ours that a run holds: why, and at what price."""

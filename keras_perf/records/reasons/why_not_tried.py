@@ -1,0 +1,42 @@
+"""Why a change was not tried on a training, or on its input, and why others were not."""
+
+from __future__ import annotations
+
+from keras_perf.records.reasons.reason import Words
+
+
+class WhyNotTried(Words):
+    """`error` and `why` are what TensorFlow or another reason says."""
+
+    OTHER_RANDOM_NUMBERS = "it draws random numbers, which other elements would get"
+    RANDOM_CALLS = "it draws random numbers, which other calls would get"
+    RANDOM_READS = "it draws random numbers or shuffles, which datasets read at once would share"
+    PYTHON_SEES_ORDER = "your Python function would see the elements in another order"
+    SEVERAL_DATASETS = "several datasets come together in it"
+    ORDER = "it changes the order of examples: allow it by any_order=True"
+    SEVERAL_READERS = "several stages read its elements"
+    ERRORS_LEFT_OUT = "an error in one element would leave out a whole batch"
+    SHAPES_DIFFER = "the elements before it need not have one shape"
+    OPERATIONS = "whether {operations} would give the same for a batch is not known"
+    NOT_BATCHED = "TensorFlow cannot make a function of batches of it: {error}"
+    ELEMENTS_DIFFER = "its elements would differ, or differ from one time to the next anyhow"
+    NO_PASS = "a pass through the data does not end in the time that is left"
+    NO_MEMORY = (
+        "{size_mib:.0f} MiB would take more than half of the memory that is free; with "
+        "cache_dir=DIRECTORY a file there is tried"
+    )
+    NO_DISK = "{size_mib:.0f} MiB would take more than half of what is free in {directory}"
+    CACHE_NOT_FILLED = "the cache that is there was not filled: {why}"
+    INPUT_IS_FREE = "steps on a ready batch take as long: input costs nothing"
+    AS_ON_READY = "with {other} a step is as fast as on a ready batch"
+    TOO_LONG = (
+        "it takes about {needed_s:.0f} s, and {left_s:.0f} s are left for it: allow more than "
+        "{budget_s:.0f} s"
+    )
+    TIME_IS_OVER = "the {budget_s:.0f} s for them were over"
+
+
+class EndedBy(Words):
+    """What ended trials before all was tried."""
+
+    INTERRUPT = "an interrupt"

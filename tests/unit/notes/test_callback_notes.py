@@ -1,0 +1,50 @@
+"""What is said where callbacks take the time and nothing is advised on them."""
+
+from __future__ import annotations
+
+from hand_built import between_epochs, situation
+
+from keras_perf.advise.notes.callbacks import callback_notes
+from keras_perf.advise.rules.between_epochs.epochs import amortize_epoch_callback
+from keras_perf.advise.rules.host import amortize_callback
+from keras_perf.advise.verdict import verdict_of
+
+EPOCH, BATCH = "RareEpochHook.on_epoch_end", "RareHook.on_train_batch_end"
+SOURCE = {"file": "train.py", "line": 12, "name": "on_epoch_end"}
+
+
+def rare_in_epochs(working: float):
+    """A hook of 200 ms in some of ten epochs of 60 steps of 0.12 ms."""
+    hook = between_epochs(callbacks={EPOCH: working * 200 / 600}, steps=600)
+    context = hook | {"epochs": 10, "epoch_steps": 60, "hook_sources": {EPOCH: SOURCE}}
+    context["hooks"] = {EPOCH: {"times": 10, "working": working}}
+    return situation(600, input_wait=0.0, compute=0.12, context=context)
+
+
+def test_a_hook_that_works_in_few_epochs_is_advised_no_more_and_the_reason_is_told():
+    found = rare_in_epochs(2.0)
+    assert verdict_of(found)[0] == "callback-bound"
+    assert amortize_epoch_callback(found) is None
+    [said] = callback_notes(found, "callback-bound", ["raise-steps-per-execution"])
+    assert said.startswith(
+        f"{EPOCH} (train.py, line 12) did nearly all of its work in 2 of 10 epochs: advised to be "
+        "rarer still, it would hardly come up"
+    )
+
+
+def test_a_batch_hook_that_works_rarely_is_told_by_its_calls():
+    context = {"hooks": {BATCH: {"times": 150, "working": 1.0}}, "epoch_steps": 150}
+    found = situation(
+        input_wait=0.0, compute=1.0, callbacks=2.0, owners={BATCH: 2.0}, context=context
+    )
+    assert amortize_callback(found) is None
+    [said] = callback_notes(found, "callback-bound", [])
+    assert said.startswith(f"{BATCH} did nearly all of its work in 1 of 150 calls: ")
+
+
+def test_nothing_is_said_beside_advice_or_of_a_hook_that_works_each_time():
+    found = rare_in_epochs(2.0)
+    assert not list(callback_notes(found, "callback-bound", ["amortize-callback"]))
+    assert not list(callback_notes(found, "compute-bound", []))
+    assert not list(callback_notes(rare_in_epochs(10.0), "callback-bound", []))
+    assert not list(callback_notes(situation(compute=1.0), "callback-bound", []))
