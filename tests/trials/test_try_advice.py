@@ -14,11 +14,13 @@ import tensorflow as tf
 from two_of_three import two_of_three
 
 import keras_perf as kp
+from keras_perf.records.run.tried.advice_trials import AdviceTrials, TriedChange
 from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.measuring.progress import Progress
 from keras_perf.trials.rewriting import side_by_side
 from keras_perf.trials.train_functions.restored import KeptState
 from keras_perf.trials.training import budget, running, search, trier
+from keras_perf.trials.training.tried_advice import TriedAdvice
 from keras_perf.trials.try_advice import check_replicas
 
 FEATURES = 8
@@ -297,6 +299,35 @@ def test_lengths_that_vary_are_padded_or_not_compiled_whichever_is_faster():
     tried = kp.try_advice(model, data, budget_s=60.0)
     assert {"stable-shapes", "disable-xla"} <= {each.id for each in tried.trials.changes}
     assert not tried.trials.one_shape
+    # No gain counts what compiling takes, so it is told beside them.
+    assert tried.trials.compilations > 0
+    assert tried.trials.compiling_s > 0
+    assert f"XLA seems to have compiled in {tried.trials.compilations} executions, " in str(tried)
+
+
+@pytest.mark.parametrize(
+    ("after_ms", "told"),
+    [
+        (0.9, ". Without it a step takes no longer, and nothing is compiled."),
+        (1.5, ". A training of fewer than 12,000 steps is faster without it."),
+    ],
+)
+def test_until_when_a_training_is_faster_without_xla_is_told(after_ms, told):
+    change = TriedChange(
+        id="disable-xla", gain=9 / after_ms, low=5.0, high=11.0, before_ms=9.0, after_ms=after_ms
+    )
+    trials = AdviceTrials(
+        step_ms=9.0,
+        ready_ms=1.0,
+        one_shape=False,
+        compilations=20,
+        compiling_s=6.0,
+        changes=(change,),
+    )
+    said = str(TriedAdvice(trials, None))
+    assert "XLA seems to have compiled in 20 executions, for their lengths: 6.0 s in all" in said
+    assert f"which a training has once and no gain counts{told}\n" in said
+    assert "XLA" not in str(TriedAdvice(AdviceTrials(step_ms=1.0), None))
 
 
 # -- what is put together ----------------------------------------------------------------

@@ -32,6 +32,12 @@ SLICE_S = 0.15
 SETTLING_S = 3.0
 """Most seconds until a training goes its usual way."""
 
+COMPILES_S = 0.02
+"""XLA takes longer to compile a step."""
+
+FAR_LONGER = 5.0
+"""An execution in which XLA compiles takes more than so many times as long as the quickest."""
+
 SETTLED = 1.25
 """It does if it has not become so many times as fast."""
 
@@ -121,6 +127,7 @@ class RunningTraining:
             self._execute = functions.of(setup, iterator)
         self.making_s, self._has_run = clock() - begin, False
         self._steps = setup.steps
+        self._quickest_s, self._long_s = float("inf"), list[float]()
         # Of the model that they have, also where a copy of it is trained.
         model = setup.callbacks[0].model if setup.callbacks else setup.model
         self._hooks = hooks_of(model, setup.callbacks) if setup.keras_loop else None
@@ -151,14 +158,31 @@ class RunningTraining:
             steps, seconds = self._run_for(SLICE_S)
         return 1e3 * seconds / steps
 
+    @property
+    def compilations_s(self) -> list[float]:
+        """Seconds of each execution so far in which XLA seems to have compiled for a length.
+
+        What it cannot see: compilations hardly longer than the quickest execution; whether
+        something else on the machine made it so long.
+        """
+        longer_s = FAR_LONGER * self._quickest_s
+        return [s for s in self._long_s if self.compiles and s > longer_s]
+
     def _run_for(self, seconds: float) -> tuple[int, float]:
         """Steps of the present batch size, in so many seconds; at least one execution."""
         with self.feed.held() as iterator:
             steps, begin = 0, self._clock()
             while not steps or self._clock() - begin < seconds:
+                began = self._clock()
                 self._execution(iterator, steps)
                 steps += self._steps
+                self._note(self._clock() - began)
             return steps * self._setup.rows, self._clock() - begin
+
+    def _note(self, lasted_s: float) -> None:
+        self._quickest_s = min(self._quickest_s, lasted_s)
+        if lasted_s > COMPILES_S:
+            self._long_s.append(lasted_s)
 
     def _execution(self, iterator: Any, step: int) -> None:
         """As in Keras's loop; to read the logs waits for the device."""

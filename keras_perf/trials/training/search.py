@@ -90,7 +90,8 @@ class Search:
 
     def _told(self, stopped: str) -> AdviceTrials:
         pair, outside = self._pair, self.outside_ms
-        together = self._together
+        together, lengths = self._together, self.setup.jit_compile and not self._one_shape
+        compiled_s = self._present.compilations_s if lengths and pair is not None else []
         return AdviceTrials(
             step_ms=0.0 if pair is None else pair.before_ms + outside,
             # Beside a cache that is still to be filled, it tells nothing of later passes.
@@ -98,6 +99,8 @@ class Search:
             batch_ms=self._trier.batch_ms or None,
             outside_ms=outside,
             one_shape=self._one_shape,
+            compilations=len(compiled_s),
+            compiling_s=sum(compiled_s),
             changes=tuple(self._alone.values()),
             together=() if together is None else tuple(together.changes),
             total=None if together is None else together.total,

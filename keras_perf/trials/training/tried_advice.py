@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
@@ -90,7 +92,8 @@ class TriedAdvice:
             for each in shown
         ]
         first, *others = str(self).splitlines()
-        rest = [line for line in others if line.startswith(("All together", "Not tried", "Ended"))]
+        told = "All together", "Not tried", "Ended", "XLA"
+        rest = [line for line in others if line.startswith(told)]
         codes = (
             f"{each.code}  # costs {each.costs}" if each.costs else each.code
             for each in self.changes
@@ -101,7 +104,7 @@ class TriedAdvice:
 
     def __str__(self) -> str:
         found = self.trials
-        lines = [_pair(found)]
+        lines = [_pair(found), *_compiled(found)]
         lines += [_line(each) for each in sorted(found.changes, key=lambda each: -each.gain)]
         if found.together:
             lines += ["", "Worth it, one on top of the other:"]
@@ -125,6 +128,25 @@ def _once_only(found: AdviceTrials) -> str:
     if not once:
         return ""
     return f": measured again, {', '.join(once)} gained nothing, as where what is slow happens once"
+
+
+def _compiled(found: AdviceTrials) -> Iterator[str]:
+    """What XLA compiled for lengths, and until when a training is faster without it."""
+    if not found.compilations:
+        return
+    without = next((each for each in found.changes if each.id == "disable-xla"), None)
+    then = ""
+    if without is not None:
+        # Steps of a ready batch, which has one length: none of them compiles.
+        longer_ms = without.after_ms - (found.ready_ms or without.before_ms)
+        then = ". Without it a step takes no longer, and nothing is compiled"
+        if longer_ms > 0:
+            steps = math.ceil(1e3 * found.compiling_s / longer_ms)
+            then = f". A training of fewer than {steps:,} steps is faster without it"
+    yield (
+        f"XLA seems to have compiled in {found.compilations} executions, for their lengths: "
+        f"{found.compiling_s:.1f} s in all, which a training has once and no gain counts{then}."
+    )
 
 
 def _pair(found: AdviceTrials) -> str:

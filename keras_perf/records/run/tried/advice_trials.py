@@ -72,6 +72,9 @@ class AdviceTrials:
         outside_ms: what a step spends in callbacks and in Keras's loop, which trials do not run;
             it is in both sides of every gain, and in the other figures.
         one_shape: the ready batch stands for all of them.
+        compilations, compiling_s: in how many executions of the training as it is XLA seems to
+            have compiled, for lengths that came for the first time, and their seconds; no gain
+            counts them.
         changes: those that were measured alone.
         together: those that were put together, each measured on top of those before.
         total: all of `together` beside the training as it is, as one change.
@@ -85,6 +88,8 @@ class AdviceTrials:
     batch_ms: float | None = fact(MILLISECONDS)
     outside_ms: float = fact(MILLISECONDS, 0.0)
     one_shape: bool = fact(flag, default=True)
+    compilations: int = fact(count(), 0)
+    compiling_s: float = fact(number(), 0.0)
     changes: tuple[TriedChange, ...] = fact(any_of(record(TriedChange)), ())
     together: tuple[TriedChange, ...] = fact(any_of(record(TriedChange)), ())
     total: TriedChange | None = fact(record(TriedChange))
