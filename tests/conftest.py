@@ -7,12 +7,11 @@ import signal
 import threading
 
 import pytest
-from contradictions import contradictions
+from contradictions.checked import check_all, written_below
 from hypothesis import Phase, settings
 from nursery import Nursery
 
 from keras_perf.observers.steps.timeline import Timeline
-from keras_perf.report.diagnosis import Diagnosis
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -60,19 +59,15 @@ def nothing_left_behind():
 
 
 @pytest.fixture(autouse=True)
-def no_report_contradicts_itself():
-    """Every diagnosis that a test lets somebody read is checked, also those written at the end."""
+def no_report_contradicts_itself(request):
+    """Every report that a test lets somebody read is checked, also those of its processes."""
     found = []
-    told = Diagnosis._told
-
-    def checked(self, form):
-        found.extend(contradictions(self))
-        return told(self, form)
-
     # A test's own monkeypatch has to end before its other fixtures do.
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Diagnosis, "_told", checked)
+        check_all(patched, found)
         yield
+    if {"processes", "tmp_path"} <= set(request.fixturenames):
+        found.extend(written_below(request.getfixturevalue("tmp_path")))
     assert not found
 
 

@@ -15,6 +15,7 @@ from keras_perf.advise.gains import (
 )
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step_model import INSIDE, StepModel
+from keras_perf.advise.told_of_trial import told_of_trial
 from keras_perf.analyse.cpu_share import NOTICED
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
 from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
@@ -209,7 +210,7 @@ def _may_be_dispatch(summary: Summary) -> str:
     if not summary.facts.settings.tries_steps:
         why = ", and cannot be with this backend of Keras. A larger batch_size takes fewer steps."
     elif trial is not None:
-        why = f" ({trial.reason.rstrip('.')})."
+        why = f" ({told_of_trial(trial, summary).rstrip('.')})."
         if not trial.not_tried:
             why += " A longer training leaves more time to measure it."
     return (

@@ -20,6 +20,7 @@ from keras_perf.advise.notes.input.stage_order import order_notes
 from keras_perf.advise.notes.memory.device_memory import device_memory_notes
 from keras_perf.advise.notes.memory.host_memory import host_memory_notes
 from keras_perf.advise.notes.not_measured import not_measured_notes
+from keras_perf.advise.notes.nothing_advised import nothing_advised_notes
 from keras_perf.advise.notes.settings import settings_notes
 from keras_perf.advise.notes.start_up import start_up_notes
 from keras_perf.advise.notes.time_counted import time_notes
@@ -47,6 +48,7 @@ def notes_of(situation: Situation, verdict: str, advised: Collection[str]) -> It
         *remote_file_notes(situation, verdict, advised),
     ]
     yield from of_this_input or slow_input_notes(situation, verdict, advised)
+    yield from nothing_advised_notes(situation, verdict, advised)
     yield from reading_notes(summary, verdict)
     yield from inference_notes(summary, advised)
     yield from trial_notes(summary.facts, advised)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from keras_perf.advise.told_of_trial import told_of_trial
 from keras_perf.analyse.summary import Summary
 from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
 from keras_perf.records.run.run_facts import RunFacts
@@ -43,11 +44,11 @@ def not_measured_notes(summary: Summary, advised: Collection[str]) -> Iterator[s
         )
     trial = facts.trial
     if "dispatch" not in summary.parts:
-        why = "." if trial is None else f"; {trial.reason}"
+        why = "." if trial is None else f"; {told_of_trial(trial, summary)}"
         yield f"Dispatch was not measured and is inside compute{_of_several(summary)}{why}"
     elif trial is not None and "raise-steps-per-execution" not in advised:
         setting = "Steps per call" if facts.settings.in_a_loop else "steps_per_execution"
-        yield f"{setting}: {trial.reason}"
+        yield f"{setting}: {told_of_trial(trial, summary)}"
 
 
 def why_no_step(facts: RunFacts) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from keras_perf.observers.steps_trial.trial_times import RUN_UP
+from keras_perf.records.figures import in_ms
 
 TRIALS = 5
 """Executions of each other length that are measured."""
@@ -18,6 +19,9 @@ FACTORS = (32, 16, 8, 4, 2)
 
 LONG_STEP_MS = 20.0
 """A step this long cannot gain 5%: entering and leaving a function costs about a millisecond."""
+
+TOO_LONG = "too long to gain from it"
+"""Said of such steps."""
 
 LONG_TRIAL_MS = 500.0
 """No trial is meant to take longer."""
@@ -69,7 +73,10 @@ class Room:
         lengths = fitting[:3:2]
         left_s = self.steps_left * self.step_ms / 1e3
         if self.step_ms > LONG_STEP_MS:
-            return [], f"steps of more than {LONG_STEP_MS:.0f} ms are too long to gain from it"
+            return [], (
+                f"when trials were due, steps took {in_ms(self.step_ms)} in the train function, "
+                f"and those of more than {in_ms(LONG_STEP_MS)} are {TOO_LONG}"
+            )
         if not lengths:
             return [], (
                 f"{self.epochs} of {self.epoch_steps} steps, with {self.steps_left} steps still "

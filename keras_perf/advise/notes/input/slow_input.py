@@ -30,6 +30,11 @@ def slow_input_notes(situation: Situation, verdict: str, advised: Collection[str
                 "Keras makes these batches of arrays in memory, and how long each of its stages "
                 "takes was not recorded: larger batches are fetched less often."
             )
+        elif situation.own_dataset:
+            yield (
+                "Nothing is advised on the input: tf.data told nothing of its stages. It does with "
+                "options.autotune.enabled at its default and TensorFlow 2.18 or newer."
+            )
         return
     slowest = max(situation.paces, key=lambda name: situation.paces[name])
     instead = ""

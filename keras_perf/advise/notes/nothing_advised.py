@@ -1,0 +1,56 @@
+"""Why nothing is advised on what a training is bound by, where that is not its input."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from keras_perf.advise.gains import bound_between_epochs, gains
+from keras_perf.advise.situation import Situation
+
+ON_IT = {
+    "callback-bound": {"amortize-callback", "call-the-model", "tune-gc"},
+    "dispatch-bound": {"raise-steps-per-execution"},
+    "compile-bound": {"stable-shapes"},
+}
+"""Verdict → advice on its part."""
+
+
+def nothing_advised_notes(
+    situation: Situation, verdict: str, advised: Collection[str]
+) -> Iterator[str]:
+    """A sentence, where nothing is advised on the verdict's part."""
+    if verdict not in ON_IT or ON_IT[verdict] & set(advised):
+        return
+    if verdict == "callback-bound":
+        yield f"Nothing is advised on callbacks: {_of_callbacks(situation)}"
+    elif verdict == "compile-bound":
+        yield (
+            "Nothing is advised on compiling: without it, the whole training would be less than "
+            "2% faster."
+        )
+    elif why := _of_executions(situation):
+        yield f"Nothing is advised on what each execution costs: {why}"
+
+
+def _of_callbacks(situation: Situation) -> str:
+    if bound_between_epochs(situation.model, max(gains(situation).values())):
+        return (
+            "no hook between epochs takes 5% of the training and could be left out in most of "
+            "its epochs."
+        )
+    return "no hook takes 5% of a step and works more often than once an epoch."
+
+
+def _of_executions(situation: Situation) -> str:
+    """Nothing where the note on the trial says it."""
+    settings, trial = situation.facts.settings, situation.facts.trial
+    if not settings.tries_steps:
+        return "this backend of Keras cannot share it among several steps."
+    if trial is None:
+        return (
+            "no other number of steps was tried. StepsPerExecutionRecommender (perf_callbacks has "
+            "it) tries some."
+        )
+    if trial.applied:
+        return f"{trial.setting}={trial.steps_per_execution} was set during this training."
+    return ""

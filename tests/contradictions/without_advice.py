@@ -1,0 +1,35 @@
+"""A part that is worth something, on which nothing is advised, and nobody says why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from keras_perf.advise.what_is_left import ON
+from keras_perf.report.diagnosis import Diagnosis
+
+ADVICE = {
+    **ON,
+    "callback-bound": (*ON["callback-bound"], "tune-gc"),
+    "compile-bound": ("stable-shapes", "disable-xla"),
+    "eager-bound": ("disable-run-eagerly",),
+    "communication-bound": ("reduce-in-half-precision", "larger-batch", "balance-workers"),
+}
+"""Verdict → advice on its part."""
+
+WHY = re.compile(
+    "Nothing is advised on |No change to the pipeline is known to help|(?:no change|not tried): "
+    "|cannot be predicted|input wait itself could not be measured|What helps: "
+    "|Tried on this training too, and not advised now: |larger batches are fetched less often"
+    "|What either buys was not measured|No more can be had"
+)
+"""Sentences that say why."""
+
+
+def verdict_without_advice(found: Diagnosis) -> Iterator[str]:
+    """Whatever a training is bound by, there is advice on it, or a reason why there is none."""
+    ids = ADVICE.get(found.verdict)
+    if ids is None or any(each.id in ids or each.tried for each in found.recommendations):
+        return
+    if not any(WHY.search(text) for text in (found.explanation, *found.notes)):
+        yield f"{found.verdict}, yet nothing is advised on it, and nothing says why"
