@@ -267,7 +267,7 @@ def test_a_run_is_told_from_verdict_to_versions(page):
     # Beside the verdict, and where all is said of the advice.
     gains = [each for each in seen.texts("span") if each.startswith("a step 1.82× (")]
     assert len(gains) == 2
-    assert re.fullmatch(r"a step 1.82× \(1.\d\d–2.\d\d\) as fast", gains[0])
+    assert re.fullmatch(r"a step 1.82× \(1.\d\d–2.\d\d\) as fast, predicted", gains[0])
     assert CAUSES[Cause.CALLBACK] in seen.texts("td")
     assert {"2.21.0", "no", "32", "H200 GPU-1"} <= set(seen.texts("dd"))
 
