@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from keras_perf.advise.step_model import StepModel
+from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.figures import in_ms
 
 TOLD = 0.02

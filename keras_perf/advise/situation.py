@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from keras_perf.advise.interpreter import HELD_MS, cpu_beside_ms, interpreter_ms, runs_python
-from keras_perf.advise.step_model import INSIDE, StepModel
+from keras_perf.advise.step.step_model import INSIDE, StepModel
 from keras_perf.analyse.cpu_share import share_of_cores
 from keras_perf.analyse.part_means import Figures
 from keras_perf.analyse.resampling import resampled_means

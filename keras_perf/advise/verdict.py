@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from keras_perf.advise.compiling import gain_without_compiling
-from keras_perf.advise.gains import (
+from keras_perf.advise.gains.compiling import gain_without_compiling
+from keras_perf.advise.gains.of_a_part import (
     WORTHWHILE,
     bound_between_epochs,
     gain_beside,
@@ -14,7 +14,7 @@ from keras_perf.advise.gains import (
     speed_up,
 )
 from keras_perf.advise.situation import Situation
-from keras_perf.advise.step_model import INSIDE, StepModel
+from keras_perf.advise.step.step_model import INSIDE, StepModel
 from keras_perf.advise.told_of_trial import told_of_trial
 from keras_perf.analyse.cpu_share import NOTICED
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary

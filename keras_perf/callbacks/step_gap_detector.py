@@ -14,14 +14,14 @@ from keras_perf.backends.chosen import chosen_backend
 from keras_perf.callbacks.observing_callback import ObservingCallback, harmless
 from keras_perf.observation.input_model import InputModel
 from keras_perf.observation.observation import Observation
-from keras_perf.observers.steps.call_scalars import call_scalars
+from keras_perf.observers.steps.calls.call_scalars import call_scalars
 from keras_perf.observers.steps.hook_rhythm import HookTimes
+from keras_perf.observers.steps.input.pipeline_stages import buffer_fill, stages_from_model
 from keras_perf.observers.steps.interval_scalars import interval_scalars
 from keras_perf.observers.steps.outliers import OutlierJudge, OutlierLog
-from keras_perf.observers.steps.outside_steps import Outside
-from keras_perf.observers.steps.pipeline_stages import buffer_fill, stages_from_model
+from keras_perf.observers.steps.outside.outside_steps import Outside
+from keras_perf.observers.steps.outside.start_up import StartUpTimes
 from keras_perf.observers.steps.split import Splitter
-from keras_perf.observers.steps.start_up import StartUpTimes
 from keras_perf.records.arguments import require_bool
 from keras_perf.records.epoch_gap import EpochGap
 from keras_perf.records.execution import Execution, Kind

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from keras_perf.observation.listener import Plan
-from keras_perf.observers.steps.gap_times import GAP_HISTORY, fetches_of
+from keras_perf.observers.steps.input.gap_times import GAP_HISTORY, fetches_of
 from keras_perf.records.execution import Kind
 
 WARMUP_STEPS = 10

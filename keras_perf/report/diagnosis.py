@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from keras_perf.advise.gains.what_is_left import what_is_left
 from keras_perf.advise.notes.all_notes import notes_of
 from keras_perf.advise.notes.contention import load_of_others
 from keras_perf.advise.notes.devices.gpu_use import gpu_use_alerts
@@ -24,7 +25,6 @@ from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.all_rules import combined_speedup, recommendations
 from keras_perf.advise.situation import situation_of
 from keras_perf.advise.verdict import verdict_of
-from keras_perf.advise.what_is_left import what_is_left
 from keras_perf.analyse.hardware.efficiency import Efficiency, efficiency_of
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
 from keras_perf.analyse.training import Training, newest_training
@@ -194,7 +194,7 @@ def diagnose(
         TypeError: a price or rate is no number.
         ValueError: one is not above 0; several runs are there, name one; there is no such `fit`.
 
-    Source of the predictions: the model in `keras_perf.advise.step_model`. What they cannot
+    Source of the predictions: the model in `keras_perf.advise.step.step_model`. What they cannot
     see: what a change does to caches, memory bandwidth and thread contention.
     """
     rates = Rates(price_per_kwh, price_per_hour, matmul_flops_per_sec)

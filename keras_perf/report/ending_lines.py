@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from keras_perf.advise.gains import PARTS_OF
+from keras_perf.advise.gains.of_a_part import PARTS_OF
 from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.interval import part_name
 from keras_perf.records.run.ending import How

@@ -15,11 +15,11 @@ from typing import Any
 from tensorboard.plugins import base_plugin
 from werkzeug import wrappers
 
+from keras_perf.report.page.cards.machine_card import machine_card
 from keras_perf.report.page.html import document_part
-from keras_perf.report.page.machine_card import machine_card
 from keras_perf.report.page.page import page_content, side_by_side
+from keras_perf.report.page.plots.timeline import MOST_COLUMNS
 from keras_perf.report.page.style import STYLE
-from keras_perf.report.page.timeline import MOST_COLUMNS
 from keras_perf.report.run_report import RunReport
 from keras_perf.tab.log_dirs import log_dirs
 from keras_perf.tab.read_run import ReadRun

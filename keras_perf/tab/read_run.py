@@ -7,7 +7,7 @@ from functools import cached_property
 
 from keras_perf.files.any_path import AnyPath
 from keras_perf.records.run.capture import Capture
-from keras_perf.report.page.timeline import Timeline, timeline_of
+from keras_perf.report.page.plots.timeline import Timeline, timeline_of
 from keras_perf.report.run_report import RunReport
 
 TRACES = ("plugins", "profile")

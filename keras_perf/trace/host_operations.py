@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from keras_perf.trace.cover import Cover, Ticks
 from keras_perf.trace.file.xplane import Events, Plane
 
-_OPERATION = re.compile(r"[^\s:]:([A-Z]\w*)$")
-"""`model/dense/MatMul:MatMul`. At the level of the profiler that we ask for, those of a GPU are
-not among the host's events (op_kernel.cc and traceme.h: they count as inexpensive)."""
+_OPERATION = re.compile(r"[^\s:]:(_?[A-Z]\w*)$")
+"""`model/dense/MatMul:MatMul`, or `_MklMatMul` where oneDNN has a kernel for the processor. At the
+level of the profiler that we ask for, those of a GPU are not among the host's events (op_kernel.cc
+and traceme.h: they count as inexpensive)."""
 
 _NO_WORK = re.compile(
-    r"Iterator|.*(PartitionedCall|While|If|Case|Launch|RemoteCall)$|Xla|Collective"
+    r"Iterator|.*(PartitionedCall|While|If|Case|Launch|RemoteCall|Send|Recv)$|_?Xla|Collective"
 )
 """They call others, or wait."""
 

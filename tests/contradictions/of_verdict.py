@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from contradictions.told import FIGURE, ROUNDED, number
-from keras_perf.advise.gains import WORTHWHILE
+from keras_perf.advise.gains.of_a_part import WORTHWHILE
+from keras_perf.advise.gains.what_is_left import ON
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.advise.what_is_left import ON
 from keras_perf.records.figures import in_ms
 from keras_perf.records.interval import PARTS, part_name
 from keras_perf.report.diagnosis import Diagnosis

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from keras_perf.advise.what_is_left import ON
+from keras_perf.advise.gains.what_is_left import ON
 from keras_perf.report.diagnosis import Diagnosis
 
 ADVICE = {

@@ -51,7 +51,7 @@ def readings(nvml, tmp_path, monkeypatch):
     tool.write_text(f"#!/bin/sh\necho {SMI}\n")
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", str(tool.parent), prepend=":")
-    small = {"INTERVAL_S": 0.02, "SETTLE_S": 0.0, "ASKED_S": 0.3, "SAMPLES": 3, "STARTS": 3}
+    small = {"INTERVAL_S": 0.02, "SETTLE_S": 0.01, "ASKED_S": 0.3, "SAMPLES": 3, "STARTS": 3}
     for name, value in small.items():
         monkeypatch.setattr(gpu_readings, name, value)
     # Of half a second, on a machine that may be busy.

@@ -1,17 +1,12 @@
 """Runs that are written, and the tab's answers about them."""
 
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from playwright.sync_api import sync_playwright
-from werkzeug.test import Client
-
-sys.path.append(str(Path(__file__).parents[1] / "unit"))
-
 from browsing import LOOKS_AGAIN_MS, chromium_of
 from hand_built import write_fit
+from playwright.sync_api import sync_playwright
+from werkzeug.test import Client
 
 from keras_perf.tab.plugin import PerformancePlugin
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from keras_perf.records.run.outlier import Cause
 from keras_perf.records.run_names import RUN
-from keras_perf.report.page import timeline
-from keras_perf.report.page.timeline import CAUSE_MARKS, Timeline
+from keras_perf.report.page.plots import timeline
+from keras_perf.report.page.plots.timeline import CAUSE_MARKS, Timeline
 from keras_perf.tab import shown_runs
 from keras_perf.write.run_writer import RunWriter
 
@@ -186,7 +186,7 @@ def test_each_cause_has_a_mark_that_the_browser_draws():
     shapes = SCHEMA["properties"]["outliers"]["items"]["properties"]["mark"]["properties"]["shape"]
     assert {shape for _, shape in CAUSE_MARKS.values()} == set(shapes["enum"])
     assert CAUSE_MARKS.keys() == set(Cause)
-    drawn = (Path(timeline.__file__).parent / "static" / "timeline_marks.js").read_text()
+    drawn = (Path(timeline.__file__).parents[1] / "static" / "timeline_marks.js").read_text()
     for shape in shapes["enum"]:
         assert f'"{shape}":' in drawn or f" {shape}: " in drawn
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from keras_perf.advise.gains import bound_between_epochs, gains
+from keras_perf.advise.gains.of_a_part import bound_between_epochs, gains
 from keras_perf.advise.situation import Situation
 
 ON_IT = {

@@ -9,11 +9,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
 
-from keras_perf.advise.prediction_bounds import uncertainty, widened
+from keras_perf.advise.gains.prediction_bounds import uncertainty, widened
 from keras_perf.advise.recommendation import Recommendation, cost_ms
 from keras_perf.advise.rules.as_tried import as_tried, put_together
+from keras_perf.advise.rules.between_epochs.epochs import amortize_epoch_callback, rarer_validation
+from keras_perf.advise.rules.between_epochs.predict_calls import call_the_model
+from keras_perf.advise.rules.between_epochs.validation_batches import larger_validation_batches
+from keras_perf.advise.rules.between_epochs.validation_input import faster_validation
 from keras_perf.advise.rules.compute import disable_run_eagerly, stable_shapes
-from keras_perf.advise.rules.epochs import amortize_epoch_callback, rarer_validation
 from keras_perf.advise.rules.garbage import tune_gc
 from keras_perf.advise.rules.host import amortize_callback
 from keras_perf.advise.rules.input.batching import batch_before_map
@@ -33,11 +36,8 @@ from keras_perf.advise.rules.on_a_gpu import (
     mixed_precision,
     multiples_of_8,
 )
-from keras_perf.advise.rules.predict_calls import call_the_model
 from keras_perf.advise.rules.rule import Followed, Rule
 from keras_perf.advise.rules.steps_per_execution import raise_steps_per_execution
-from keras_perf.advise.rules.validation_batches import larger_validation_batches
-from keras_perf.advise.rules.validation_input import faster_validation
 from keras_perf.advise.rules.workers import (
     balance_workers,
     fewer_exchanges,

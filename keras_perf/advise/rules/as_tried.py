@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from keras_perf.advise.gains import gain_on_a_ready_batch
+from keras_perf.advise.gains.of_a_part import gain_on_a_ready_batch
 from keras_perf.advise.recommendation import Change, Recommendation
 from keras_perf.advise.rules.input.caching import best_place
 from keras_perf.advise.situation import Situation
-from keras_perf.advise.step_model import StepModel
+from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.figures import in_ms
 from keras_perf.records.run.tried.advice_trials import AdviceTrials, TriedChange
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from keras_perf.advise.compiling import usual_share_of_compute
-from keras_perf.advise.eager import compiled, cores_used, share_of_operations
+from keras_perf.advise.gains.compiling import usual_share_of_compute
+from keras_perf.advise.gains.eager import compiled, cores_used, share_of_operations
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import (
     has_stable_shapes,
@@ -12,7 +12,7 @@ from keras_perf.advise.rules.followed import (
 from keras_perf.advise.rules.in_a_loop import not_eagerly
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
-from keras_perf.advise.step_model import INSIDE, StepModel
+from keras_perf.advise.step.step_model import INSIDE, StepModel
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.run.outlier import Cause

@@ -6,7 +6,7 @@ from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import collects_rarely
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
-from keras_perf.advise.step_model import StepModel
+from keras_perf.advise.step.step_model import StepModel
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import in_ms
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from keras_perf.advise.fetching import fetching_sooner
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import runs_more_steps
 from keras_perf.advise.rules.in_a_loop import steps_per_call
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
-from keras_perf.advise.step_model import StepModel
+from keras_perf.advise.step.fetching import fetching_sooner
+from keras_perf.advise.step.step_model import StepModel
 
 FETCH_MS = {-1: 0.3, 0: 0.05, 1: 0.0}
 """Fetching a batch of a few KiB; twenty tiny models took 0.1 to 0.5 ms a step in all."""

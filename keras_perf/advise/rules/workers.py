@@ -13,7 +13,7 @@ from keras_perf.advise.rules.followed import exchanges_less, trains_on_larger_ba
 from keras_perf.advise.rules.in_a_loop import COMMAND
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
-from keras_perf.advise.step_model import StepModel
+from keras_perf.advise.step.step_model import StepModel
 from keras_perf.analyse.ring_time import ring_ms
 from keras_perf.analyse.worker import Worker
 from keras_perf.records.figures import in_bytes, in_ms, in_percent

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from keras_perf.observation.failure_line import warn_of
 from keras_perf.observers.asking import Questions, answers, unwarned
-from keras_perf.observers.steps.call_scalars import call_scalars
+from keras_perf.observers.steps.calls.call_scalars import call_scalars
 from keras_perf.records.run.inference import Inference
 from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.write.reopened_run import ReopenedRun

@@ -14,9 +14,9 @@ from keras_perf.observation.facts.tracing_time import trace_counter
 from keras_perf.observation.failure_line import warn_of
 from keras_perf.observation.of_calls.asked_of_call import AskedOfCall
 from keras_perf.observation.of_calls.rows import rows_of
-from keras_perf.observers.steps.call_split import CallSplit
-from keras_perf.observers.steps.gap_times import GAP_HISTORY
-from keras_perf.observers.steps.pipeline_stages import stages_from_model
+from keras_perf.observers.steps.calls.call_split import CallSplit
+from keras_perf.observers.steps.input.gap_times import GAP_HISTORY
+from keras_perf.observers.steps.input.pipeline_stages import stages_from_model
 from keras_perf.observers.steps.timeline import Timeline
 from keras_perf.records.execution import Kind
 from keras_perf.records.run.inference import Inference

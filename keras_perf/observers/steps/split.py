@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median, quantiles
 
-from keras_perf.observers.steps.gap_times import (
+from keras_perf.observers.steps.input.gap_times import (
     GAP_HISTORY,
     fetches_of,
     gaps_of_each,
     step_of,
     waited_ns,
 )
-from keras_perf.observers.steps.timed_waits import timed_waits
+from keras_perf.observers.steps.input.timed_waits import timed_waits
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.interval import Interval
 

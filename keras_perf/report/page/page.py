@@ -7,14 +7,14 @@ from xml.etree.ElementTree import Element
 
 from keras_perf.records.interval import PARTS
 from keras_perf.records.metrics.all_metrics import METRICS
+from keras_perf.report.page.cards.timeline_card import held_steps
 from keras_perf.report.page.comparison import change_card
 from keras_perf.report.page.html import card, document, element, table
 from keras_perf.report.page.meanings import popovers
+from keras_perf.report.page.plots.step_parts import stack, swatch
 from keras_perf.report.page.run_section import run_cards
 from keras_perf.report.page.script import script, script_hash, sheet
-from keras_perf.report.page.step_parts import stack, swatch
 from keras_perf.report.page.style import STYLE
-from keras_perf.report.page.timeline_card import held_steps
 from keras_perf.report.run_report import RunReport
 from keras_perf.report.runs_table import HEADER, NOTES, run_rows
 

@@ -6,12 +6,10 @@ from xml.etree.ElementTree import Element
 
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.records.interval import part_name
-from keras_perf.report.page.batch_sizes_card import batch_sizes_card
-from keras_perf.report.page.html import card, element, table
-from keras_perf.report.page.learning_rates_card import learning_rates_card
-from keras_perf.report.page.machine_card import machine_card
-from keras_perf.report.page.meanings import with_meaning
-from keras_perf.report.page.measured_cards import (
+from keras_perf.report.page.cards.batch_sizes_card import batch_sizes_card
+from keras_perf.report.page.cards.learning_rates_card import learning_rates_card
+from keras_perf.report.page.cards.machine_card import machine_card
+from keras_perf.report.page.cards.measured_cards import (
     devices_card,
     efficiency_card,
     events_card,
@@ -21,13 +19,15 @@ from keras_perf.report.page.measured_cards import (
     start_up_card,
     totals_card,
 )
-from keras_perf.report.page.pipeline_card import pipeline_card
-from keras_perf.report.page.step_parts import swatch
-from keras_perf.report.page.steps_curve_card import steps_curve_card
-from keras_perf.report.page.timeline_card import timeline_card
-from keras_perf.report.page.trials_card import trials_card
-from keras_perf.report.page.verdict_card import advice_id, verdict_card
-from keras_perf.report.page.workers_card import workers_card
+from keras_perf.report.page.cards.pipeline_card import pipeline_card
+from keras_perf.report.page.cards.steps_curve_card import steps_curve_card
+from keras_perf.report.page.cards.timeline_card import timeline_card
+from keras_perf.report.page.cards.trials_card import trials_card
+from keras_perf.report.page.cards.verdict_card import advice_id, verdict_card
+from keras_perf.report.page.cards.workers_card import workers_card
+from keras_perf.report.page.html import card, element, table
+from keras_perf.report.page.meanings import with_meaning
+from keras_perf.report.page.plots.step_parts import swatch
 from keras_perf.report.run_report import RunReport
 from keras_perf.report.text.gain import gain_of
 

@@ -8,7 +8,7 @@ import pytest
 from hand_built import FITS_IN_MEMORY, between_epochs, situation, stage, summary
 
 from keras_perf.advise.notes.input.stage_order import order_notes
-from keras_perf.advise.rules.epochs import amortize_epoch_callback
+from keras_perf.advise.rules.between_epochs.epochs import amortize_epoch_callback
 from keras_perf.advise.rules.host import amortize_callback
 from keras_perf.advise.rules.input.caching import cache
 from keras_perf.advise.rules.input.files_and_order import interleave

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from hand_built import situation, summary
 
-from keras_perf.advise.prediction_bounds import (
+from keras_perf.advise.gains.prediction_bounds import (
     FROM_RUN_TO_RUN,
     MOST,
     NOT_MEASURED,

@@ -10,7 +10,7 @@ from hand_built import FITS_IN_MEMORY, H200, awake, between_epochs, situation, s
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_perf.advise.prediction_bounds import uncertainty, widened
+from keras_perf.advise.gains.prediction_bounds import uncertainty, widened
 from keras_perf.advise.recommendation import cost_ms
 from keras_perf.advise.rules.all_rules import (
     RULES,

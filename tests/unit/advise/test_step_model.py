@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_perf.advise.situation import situation_of
-from keras_perf.advise.step_model import StepModel
+from keras_perf.advise.step.step_model import StepModel
 
 PIPELINE = [stage("TensorSlice", 1.0), stage("Map", 6.0), stage("Batch", 1.0)]
 

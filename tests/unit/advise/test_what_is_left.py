@@ -8,9 +8,9 @@ import pytest
 from contradictions import contradictions
 from hand_built import situation, stage, summary
 
+from keras_perf.advise.gains.what_is_left import ON, WHY, what_is_left
 from keras_perf.advise.rules.all_rules import recommendations
 from keras_perf.advise.verdict import verdict_of
-from keras_perf.advise.what_is_left import ON, WHY, what_is_left
 from keras_perf.report.diagnosis import diagnosis_of
 
 SEQUENTIAL = [stage("TensorSlice", 1.0), stage("Map", 6.0), stage("Batch", 1.0)]

@@ -37,7 +37,9 @@ def test_every_recommendation_has_its_entry():
 
 
 def test_every_verdict_has_its_entry():
-    advise = "".join(path.read_text(encoding="utf-8") for path in (PACKAGE / "advise").glob("*.py"))
+    advise = "".join(
+        path.read_text(encoding="utf-8") for path in (PACKAGE / "advise").rglob("*.py")
+    )
     verdicts = set(re.findall(r'"([a-z]+-bound|inconclusive)"', advise))
     assert len(verdicts) == 8
     assert set(entries("verdicts.md")) == verdicts

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from hand_built import between_epochs, situation, stage, summary, write_fit
 
-from keras_perf.advise.prediction_bounds import uncertainty, widened
+from keras_perf.advise.gains.prediction_bounds import uncertainty, widened
 from keras_perf.read.event_files import NoRunError
 from keras_perf.records.interval import PARTS
 from keras_perf.records.run.outlier import Cause

@@ -86,6 +86,12 @@ def test_an_operation_on_the_cpu_that_the_device_waits_for_is_told_with_its_type
     assert found.cpu_operations == {"Unique": 2.0, "Where": 0.5}
 
 
+def test_a_kernel_of_one_dnn_is_an_operation_as_well(tmp_path):
+    thread = [process(1, 8), ("model/dense/MatMul:_MklMatMul", 2, 6)]
+    found = trace(tmp_path, host(thread), kernel(1, 2))
+    assert found.cpu_operations == {"_MklMatMul": 2.0}
+
+
 @pytest.mark.parametrize(
     "thread",
     [
@@ -95,6 +101,7 @@ def test_an_operation_on_the_cpu_that_the_device_waits_for_is_told_with_its_type
         [process(2, 7), ("model/dense/MatMul:MatMul", 3, 6), launch(5.9, 5.95, 1)],
         # These wait, or call others.
         [process(2, 7), ("IteratorGetNext/_6:_Send", 3, 4), ("while:While", 4, 5)],
+        [process(2, 7), ("loss/_8:_HostRecv", 3, 6)],
         [process(2, 7), ("Partitioned:StatefulPartitionedCall", 3, 6)],
         [process(2, 7), ("IteratorGetNext:IteratorGetNext", 3, 6)],
         [process(2, 7), ("cluster:_XlaRun", 3, 6)],

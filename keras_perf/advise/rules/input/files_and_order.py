@@ -10,7 +10,7 @@ from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import has_stage, lets_overtake
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import UNSEEN_INSIDE, Situation, stalled
-from keras_perf.advise.step_model import MOSTLY_WAITING, StepModel
+from keras_perf.advise.step.step_model import MOSTLY_WAITING, StepModel
 from keras_perf.records.figures import in_ms
 from keras_perf.records.run.input.pipeline import Stage
 

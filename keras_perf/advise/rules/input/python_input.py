@@ -14,7 +14,7 @@ from keras_perf.advise.rules.followed import makes_batches_in_processes
 from keras_perf.advise.rules.in_a_loop import own_processes
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
-from keras_perf.advise.step_model import StepModel
+from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.figures import in_ms
 from keras_perf.records.run.input.pipeline import InputFacts
 from keras_perf.records.run.source_line import SourceLine

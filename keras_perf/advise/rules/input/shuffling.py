@@ -11,7 +11,7 @@ from keras_perf.advise.rules.in_a_loop import one_iterator
 from keras_perf.advise.rules.input.caching import cache
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
-from keras_perf.advise.step_model import StepModel
+from keras_perf.advise.step.step_model import StepModel
 from keras_perf.analyse.refills import refills_of
 from keras_perf.analyse.stage_paces import stage_paces
 from keras_perf.records.figures import in_ms, in_percent

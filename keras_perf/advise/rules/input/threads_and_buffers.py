@@ -16,7 +16,7 @@ from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import (
     Situation,
 )
-from keras_perf.advise.step_model import MOSTLY_WAITING, StepModel
+from keras_perf.advise.step.step_model import MOSTLY_WAITING, StepModel
 from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.run.input.pipeline import runs_in_pool
 

@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_perf.observers.asking import unwarned
-from keras_perf.observers.steps.gap_times import waits_of
+from keras_perf.observers.steps.input.gap_times import waits_of
 from keras_perf.records.execution import Execution
 
 

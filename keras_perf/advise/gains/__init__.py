@@ -1,0 +1,1 @@
+"""What a training would gain if something were gone, and how surely."""

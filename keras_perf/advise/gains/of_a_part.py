@@ -1,0 +1,149 @@
+"""What a step would gain if one part of it were gone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from keras_perf.advise.gains.eager import (
+    MOSTLY_PYTHON_CORES,
+    compiled,
+    cores_used,
+    share_of_operations,
+)
+from keras_perf.advise.situation import Situation
+from keras_perf.advise.step.fetching import fetching_sooner
+from keras_perf.advise.step.step_model import StepModel
+from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
+
+WORTHWHILE = 1.05
+"""If removing a part whole buys less than this, the step is bound by its computation."""
+
+PARTS_OF = {
+    "callback-bound": ("callbacks",),
+    "dispatch-bound": ("dispatch", "other_host"),
+    "compile-bound": ("compile",),
+    "communication-bound": ("wire",),
+}
+
+
+CLEARLY_CROWDED = 1.15
+"""What computing gains from cores that are free is reckoned, not measured: less is not believed,
+and more is asked for where others use the cores too, which looks the same."""
+
+
+def _gain_without_input(model: StepModel, share_of_cores: float) -> float:
+    """Without its wait, and without its work where that clearly takes cores from computing."""
+
+    def gain(found: StepModel) -> float:
+        without = replace(found.with_rest({"get_next": 0.0}), stages={}, cpu_ms=0.0)
+        return model.step_ms / max(1e-9, without.step_ms)
+
+    waiting = gain(model)
+    if not model.cpu_ms or model.undisturbed_ms is None:
+        return waiting
+    crowded = gain(model.with_less_work(dict.fromkeys(model.stages, 0.0), 0.0))
+    believed = CLEARLY_CROWDED / max(1e-9, share_of_cores)
+    return crowded if crowded >= believed * waiting else waiting
+
+
+def gain_between_epochs(model: StepModel) -> float:
+    """Speed-up of the whole training if callbacks took no time between epochs."""
+    without = model.with_outside({"epoch_callbacks": 0.0})
+    return model.whole_ms / max(1e-9, without.whole_ms)
+
+
+def bound_between_epochs(model: StepModel, gain: float) -> bool:
+    """Callbacks between epochs cost more than any part of a step, which would gain so much."""
+    between = gain_between_epochs(model)
+    most = model.outside.get("epoch_callbacks", 0.0) >= max(model.outside.values(), default=0.0)
+    # The start-up, which a longer training has once too, decides nothing.
+    of_steps = speed_up(saved_ms_of(gain, model), model.whole_ms)
+    return most and between >= WORTHWHILE and between > of_steps
+
+
+def speed_up(saved_ms: float, of_ms: float) -> float:
+    """Speed-up of what takes so long, if so much of it were gone."""
+    return of_ms / max(1e-9, of_ms - saved_ms)
+
+
+def saved_ms_of(gain: float, model: StepModel) -> float:
+    """Of a step, by a speed-up of it."""
+    return model.step_ms * (1 - 1 / gain)
+
+
+def gain_beside(situation: Situation, verdict: str) -> tuple[float, str]:
+    """What a step gains without its part and what goes with it, as advice reckons; what that is.
+
+    Computing speeds up once its cores no longer pause, and the pipeline no longer takes any; what
+    every execution costs is shared by callbacks that are called once for each.
+    """
+    model = situation.model
+    callbacks_ms, what = model.rest.get("callbacks", 0.0), "that also speeds up computing"
+    if verdict == "callback-bound":
+        without = model.with_rest({"callbacks": 0.0}).awake(callbacks_ms, 0.0)
+    elif verdict == "input-bound" and not situation.interpreter_ms:
+        all_stages = dict.fromkeys(model.stages, 0.0)
+        idle = model.with_rest({"get_next": 0.0}).with_less_work(all_stages, 0.0)
+        without = idle.awake(model.input_wait_ms, 0.0, waited=True)
+    elif verdict == "dispatch-bound" and not _no_cost_of_executions(situation):
+        parts = ("callbacks", *parts_of(verdict, situation))
+        without = model.with_rest(dict.fromkeys(parts, 0.0))
+        trial = situation.facts.trial
+        if trial is not None:
+            without = fetching_sooner(without, trial.in_graph_ms, situation.able_ms, 0.0)
+        what = "callbacks too are called less often, and batches fetched within an execution"
+    else:
+        return 1.0, ""
+    return model.step_ms / max(1e-9, replace(without, cpu_ms=0.0).step_ms), what
+
+
+def gain_on_a_ready_batch(situation: Situation) -> float | None:
+    """What was measured, where it was: the step as it is beside one that finds its batch ready."""
+    trials = situation.facts.advice_trials
+    if trials is None or trials.ready_ms is None or not trials.one_shape:
+        return None
+    saved = min(1 - 1e-9, trials.input_costs_ms / max(1e-9, trials.step_ms))
+    return 1 / (1 - saved)
+
+
+def _no_cost_of_executions(situation: Situation) -> bool:
+    """More steps per execution saved nothing, or steps are too long for it to be tried.
+
+    Of several long steps in an execution the last one's computing is easily taken for dispatch.
+    """
+    trial = situation.facts.trial
+    if trial is not None and trial.steps_per_execution > trial.present:
+        return False
+    tried = trial is not None and bool(trial.trials)
+    return tried or situation.model.step_ms > LONG_STEP_MS
+
+
+def parts_of(verdict: str, situation: Situation) -> tuple[str, ...]:
+    """What is taken for removable in this situation."""
+    if verdict == "dispatch-bound" and _no_cost_of_executions(situation):
+        return ("other_host",)
+    return PARTS_OF[verdict]
+
+
+def gains(situation: Situation) -> dict[str, float]:
+    """Verdict → speed-up if its part were gone."""
+    model = situation.model
+
+    def gain(without: StepModel) -> float:
+        return model.step_ms / max(1e-9, without.step_ms)
+
+    found = {
+        "input-bound": gain_on_a_ready_batch(situation)
+        or _gain_without_input(model, situation.share_of_cores)
+    }
+    for verdict in PARTS_OF:
+        parts = dict.fromkeys(parts_of(verdict, situation), 0.0)
+        without = replace(model.with_rest(parts), cpu_ms=0.0)
+        found[verdict] = gain(without)
+    if situation.facts.settings.run_eagerly:
+        known = share_of_operations(situation) is not None
+        mostly_python = cores_used(situation) < MOSTLY_PYTHON_CORES
+        # A guess counts at its worst.
+        optimism = 0.0 if known or mostly_python else -1.0
+        found["eager-bound"] = gain(replace(compiled(situation)(model, optimism), cpu_ms=0.0))
+    return found

@@ -1,0 +1,1 @@
+"""Advice on what lies between epochs: validation, predictions, hooks."""

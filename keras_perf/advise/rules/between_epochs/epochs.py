@@ -1,0 +1,140 @@
+"""Advice on what lies between epochs. Its speed-ups are of the whole training."""
+
+from __future__ import annotations
+
+from keras_perf.advise.as_written import at
+from keras_perf.advise.code_names import identifier
+from keras_perf.advise.recommendation import Recommendation, predicted
+from keras_perf.advise.rules.followed import validates_less
+from keras_perf.advise.rules.in_a_loop import rarer_evaluation, rarer_work
+from keras_perf.advise.rules.rule import rule
+from keras_perf.advise.situation import Situation
+from keras_perf.advise.step.step_model import StepModel
+from keras_perf.records.figures import in_ms, in_percent
+from keras_perf.records.run.inference import VALIDATION
+
+RARER = 5
+"""Work between epochs is advised to be done so many times less often."""
+
+WORTH = 0.05
+"""A hook that takes less than this share of the training is left alone."""
+
+KERAS_OWN = ("BackupAndRestore", "ModelCheckpoint", "TensorBoard", "CSVLogger")
+"""Callbacks of Keras's that work between epochs; a subclass can let some epochs pass."""
+
+
+@rule("rarer-validation", followed=validates_less, in_a_loop=rarer_evaluation)
+def rarer_validation(situation: Situation) -> Recommendation | None:
+    """Validation takes a noticeable part of training."""
+    model, recorded = situation.model, situation.facts.outside
+    spent = model.outside.get("validation", 0.0)
+    if spent < WORTH * model.whole_ms or recorded is None:
+        return None
+    present = _period(recorded.validations, recorded.epoch_gaps)
+    advised = RARER * present
+    rarer = (situation.facts.length.epochs or 0) >= advised
+    if not rarer and (present > 1 or situation.facts.settings.validation_steps):
+        return None
+
+    def change(model: StepModel, optimism: float) -> StepModel:
+        left = 1 / RARER * (1 - 0.2 * optimism)
+        if not rarer and optimism < 0:
+            # At worst it is what a validation takes whatever its length.
+            left += -optimism * (1 - left)
+        # Beginning and ending a validation is a part of what lies between two epochs: no more
+        # than the validation itself, and nothing of it goes where each epoch is still validated.
+        rest_ms = model.outside.get("epoch_rest", 0.0)
+        begun_ms = min(rest_ms, spent) if rarer else 0.0
+        gone = begun_ms * (1 - left) * (1 + optimism) / 2
+        rest = 1 - gone / rest_ms if rest_ms else 1.0
+        return model.with_outside({"validation": left, "epoch_rest": rest})
+
+    title = f"Validate less: every {advised} epochs, or on a part of the data"
+    action = f"model.fit(..., validation_freq={advised})"
+    if not rarer:
+        title = "Validate on a part of the data"
+        action = (
+            f"model.fit(..., validation_steps=batches // {RARER})  # of your validation batches"
+        )
+    validated = situation.facts.inference.get(VALIDATION)
+    data = {}
+    if validated is not None and validated.calls:
+        data["batches"] = validated.steps / validated.calls
+        if validated.examples:
+            data["examples"] = validated.examples / validated.calls
+    return predicted(
+        model,
+        change,
+        title=title,
+        reason=(
+            f"Validation takes {in_ms(spent)} for every step of {in_ms(model.step_ms)}, "
+            f"{in_percent(spent / model.training_ms)} of the training. Callbacks that watch val_ "
+            "metrics then act as rarely."
+        ),
+        action=action,
+        evidence={
+            "validation_ms": spent,
+            "share": spent / model.training_ms,
+            "present": present,
+            "advised": advised,
+            **data,
+        },
+        of="whole",
+    )
+
+
+@rule("amortize-callback", in_a_loop=rarer_work)
+def amortize_epoch_callback(situation: Situation) -> Recommendation | None:
+    """A callback's epoch hook takes a noticeable part of training."""
+    recorded, model = situation.facts.outside, situation.model
+    owners = recorded.epoch_callbacks_s if recorded is not None else {}
+    total = sum(owners.values())
+    if not total or not model.outside:
+        return None
+    owner = max(owners, key=lambda name: owners[name])
+    share = owners[owner] / total
+    spent, (name, _, hook) = share * model.outside["epoch_callbacks"], owner.partition(".")
+    calls = situation.facts.hooks.get(owner)
+    present = round(calls.period) if calls is not None else 1
+    advised = RARER * present
+    if advised > (situation.facts.length.epochs or advised) or spent < WORTH * model.whole_ms:
+        return None
+
+    def change(model: StepModel, optimism: float) -> StepModel:
+        left = 1 / RARER * (1 - 0.2 * optimism)
+        return model.with_outside({"epoch_callbacks": 1 - share * (1 - left)})
+
+    method = identifier(hook, "on_epoch_end")
+    if name in KERAS_OWN:
+        action = (
+            f"class Rarer{name}(keras.callbacks.{name}):\n"
+            f"    def {method}(self, epoch, logs=None):\n"
+            f"        if (epoch + 1) % {advised} == 0:\n"
+            f"            super().{method}(epoch, logs)"
+        )
+    else:
+        action = (
+            f"class {identifier(name, 'YourCallback')}(keras.callbacks.Callback):\n"
+            f"    def {method}(self, epoch, logs=None):\n"
+            f"        if (epoch + 1) % {advised}:\n"
+            "            return\n"
+            "        ...  # as before"
+        )
+    return predicted(
+        model,
+        change,
+        title=f"Do the work of {name}.{hook} every {advised} epochs",
+        reason=(
+            f"{owner}{at(situation.facts.hook_sources.get(owner))} takes {in_ms(spent)} for every "
+            f"step of {in_ms(model.step_ms)}, {in_percent(spent / model.training_ms)} of the "
+            "training."
+        ),
+        action=action,
+        evidence={"owner": owner, "callback_ms": spent, "present": present, "advised": advised},
+        of="whole",
+    )
+
+
+def _period(times: int, epochs: int) -> int:
+    """Every how many epochs something was done; 1 where that is not known."""
+    return max(1, round(epochs / times)) if times else 1

@@ -1,0 +1,86 @@
+"""Advice on a callback that calls `model.predict` on little data."""
+
+from __future__ import annotations
+
+from keras_perf.advise.recommendation import Recommendation, predicted
+from keras_perf.advise.rules.between_epochs.epochs import WORTH
+from keras_perf.advise.rules.followed import calls_the_model
+from keras_perf.advise.rules.rule import rule
+from keras_perf.advise.situation import Situation
+from keras_perf.advise.step.step_model import StepModel
+from keras_perf.records.figures import figure, in_ms
+from keras_perf.records.run.inference import PredictCalls
+
+ENOUGH_CALLS = 5
+"""Fewer timed calls say too little."""
+
+MOSTLY = 0.5
+"""Share of a call that lies outside of the predict function."""
+
+
+@rule("call-the-model", followed=calls_the_model)
+def call_the_model(situation: Situation) -> Recommendation | None:
+    """`predict` in a hook makes an input pipeline for every call, for a batch or two."""
+    found = situation.facts.predicts
+    for owner in sorted(found, key=lambda name: -_beside_s(found[name])):
+        if (advice := _called_directly(situation, owner, found[owner])) is not None:
+            return advice
+    return None
+
+
+def _beside_s(calls: PredictCalls) -> float:
+    """Seconds of all calls outside of the predict function."""
+    if not calls.timed:
+        return 0.0
+    return max(0.0, calls.timed_s - calls.inside_s) / calls.timed * calls.calls
+
+
+def _called_directly(
+    situation: Situation, owner: str, calls: PredictCalls
+) -> Recommendation | None:
+    model, steps = situation.model, situation.facts.length.steps
+    beside_s, in_a_batch = _beside_s(calls), ".on_epoch" not in owner
+    tiny = calls.executions <= 2 * calls.timed
+    mostly = calls.timed_s - calls.inside_s > MOSTLY * calls.timed_s
+    if calls.timed < ENOUGH_CALLS or not (tiny and mostly and steps):
+        return None
+    beside_ms = 1e3 * beside_s / steps
+    held = model.rest if in_a_batch else model.outside
+    part = "callbacks" if in_a_batch else "epoch_callbacks"
+    if beside_ms < WORTH * model.whole_ms or not held.get(part):
+        return None
+    share = min(1.0, beside_ms / held[part])
+
+    def change(model: StepModel, optimism: float) -> StepModel:
+        # Making tensors of the inputs is left, and calling the model op by op, where it is so.
+        left = 1 - share * (0.9 + 0.1 * optimism)
+        if in_a_batch:
+            return model.with_rest({part: left})
+        return model.with_outside({part: left})
+
+    rows = ""
+    if calls.examples:
+        each = calls.examples / calls.timed
+        rows = f", with {figure(each)} example{'' if each == 1 else 's'} a call"
+    return predicted(
+        model,
+        change,
+        title=f"Call the model itself in {owner}, not predict",
+        reason=(
+            f"{owner} called model.predict {calls.calls} times{rows}. A call takes "
+            f"{in_ms(calls.call_ms)}, of which the model's own work is {in_ms(calls.inside_ms)}: "
+            "the rest makes and ends an input pipeline."
+        ),
+        action=(
+            "outputs = self.model(x, training=False)  # a tensor; or, traced as predict is:\n"
+            "outputs = self.model.predict_on_batch(x)"
+        ),
+        evidence={
+            "owner": owner,
+            "calls": calls.calls,
+            "call_ms": calls.call_ms,
+            "inside_ms": calls.inside_ms,
+            "beside_ms": beside_ms,
+        },
+        of="step" if in_a_batch else "whole",
+    )

@@ -1,0 +1,1 @@
+"""What a step takes, of what, and what a change makes of it."""

@@ -1,0 +1,189 @@
+"""What a change makes of a step, to predict what it buys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from keras_perf.advise.step.fitted import (
+    AFTER_WAITING,
+    AFTER_WORK,
+    BUSY_THREADS,
+    LESS_UNDISTURBED,
+    LONG_PAUSE_MS,
+    MOST_OF_A_PAUSE,
+    MOST_OUTSIDE,
+    OPTIMISTIC_PAUSE,
+    OPTIMISTIC_THREADS,
+    SHORT_PAUSE_MS,
+)
+from keras_perf.advise.step.step_time import StepTime
+
+INSIDE = ("compute", "dispatch")
+"""Parts of the rest that the train function takes."""
+
+OUTSIDE = ("callbacks", "other_host")
+"""Parts of the rest that lie between two executions."""
+
+MOSTLY_WAITING = 0.5
+"""A pipeline that waits for more than this share of its time can use more threads than cores."""
+
+
+@dataclass(frozen=True)
+class StepModel(StepTime):
+    """A step's time, and what it is once something is changed."""
+
+    @property
+    def training_ms(self) -> float:
+        """A step with its share of all that this training took: see `analyse.whole_training`."""
+        whole_ms = self.whole_ms + self.start_up_ms
+        if self.compiling_share < 1:
+            without_ms = self.with_rest({"compile": 0.0}).step_ms
+            whole_ms -= (1 - self.compiling_share) * (self.step_ms - without_ms)
+        return whole_ms
+
+    def usable_threads(self, optimism: float) -> float:
+        """Threads' worth of work that a parallel stage gets.
+
+        All of the pool's where they mostly wait; where they compute, all cores if these are idle.
+        """
+        idle = (1 - BUSY_THREADS) * self.idle_share
+        share = min(1.0, BUSY_THREADS + idle + OPTIMISTIC_THREADS * optimism)
+        most = self.pool
+        if self.waiting_share <= MOSTLY_WAITING:
+            most = min(self.pool, self.cores)
+        return max(1.0, most * share)
+
+    def with_threads(self, stage: str, threads: float) -> StepModel:
+        """One stage's work is shared by so many threads; the work stays."""
+        shared = {**self.stages, stage: self.stages[stage] / threads}
+        now = {**self.threads, stage: round(self.threads.get(stage, 1) * threads)}
+        return replace(self, stages=shared, threads=now)
+
+    def hidden(self, factor: float) -> StepModel:
+        """Only this part of the input's time is left to be seen; the work stays."""
+        return replace(self, stages={name: ms * factor for name, ms in self.stages.items()})
+
+    def with_less_work(self, factors: Mapping[str, float], optimism: float) -> StepModel:
+        """Some stages do only a part of their work.
+
+        On a CPU the threads of the pipeline and those of the training share the cores, and
+        compute shrinks too when the pipeline lets go of some: where all of it goes, to nine
+        tenths of what the quickest steps took with it. (Steps of 0.65 to 6.7 ms came to 0.65 to
+        1.0 of that once a pipeline was gone that had kept 70% of two cores busy.) Where that is
+        not known, by half to all of the share of the cores that becomes free.
+        """
+        stages = {name: ms * factors.get(name, 1.0) for name, ms in self.stages.items()}
+        saved = sum((self.stages[n] - stages[n]) * self.threads.get(n, 1) for n in stages)
+        gone = 1 - sum(stages.values()) / self.produce_ms if self.produce_ms else 0.0
+        if gone and self.cpu_ms:
+            # What the rest cannot have used was the pipeline's, counted by tf.data or not; what
+            # computing must have used was not: stages may wait in place of working.
+            least = self.cpu_ms - self.cores * self.rest_ms
+            most = self.cpu_ms - self.rest.get("compute", 0.0)
+            saved = gone * max(0.0, least, min(saved / gone, most))
+        left = 1.0
+        inside = sum(self.rest.get(part, 0.0) for part in INSIDE)
+        if not self.on_gpu and self.prefetched and self.step_ms:
+            freed = min(1.0, saved / self.step_ms / self.cores)
+            left = 1 - freed * (3 + optimism) / 4
+            if self.undisturbed_ms is not None and inside:
+                less, apart = LESS_UNDISTURBED
+                alone = 1 - freed * (less + apart * optimism)
+                quickest = min(1.0, self.undisturbed_ms / inside * alone)
+                left = 1 - gone * (1 - quickest) * self.crowded
+            if inside and not (self.python and optimism > 0):
+                # No more can be gained than the work that goes, unless it kept the interpreter.
+                left = max(left, 1 - saved / inside)
+        rest = {p: ms * (left if p in INSIDE else 1.0) for p, ms in self.rest.items()}
+        changed = replace(self, stages=stages, rest=rest, cpu_ms=max(0.0, self.cpu_ms - saved))
+        work = sum(ms * self.threads.get(name, 1) for name, ms in stages.items())
+        # Computing uses all cores at worst, and one at best.
+        used = 1 + (self.cores - 1) * (1 - optimism) / 2
+        return replace(changed, cpu_ms=min(changed.cpu_ms, work + used * changed.rest_ms))
+
+    def apart(self, optimism: float) -> StepModel:
+        """Python code of the pipeline runs in other processes, and leaves training the interpreter.
+
+        Only at best is anything gained, for steps may be uneven for other reasons: computing then
+        takes what the quickest steps took, and the code itself, which both slow, half of its time.
+        """
+        inside = sum(self.rest.get(part, 0.0) for part in INSIDE)
+        if not self.python or self.undisturbed_ms is None or not inside:
+            return self
+        quickest, best = min(1.0, self.undisturbed_ms / inside), max(0.0, optimism)
+        computing = self.with_rest(dict.fromkeys(INSIDE, 1 - (1 - quickest) * best))
+        return computing.hidden(1 - best * (1 - max(0.5, quickest)))
+
+    def with_rest(self, factors: Mapping[str, float]) -> StepModel:
+        """Some parts of the rest take their time times a factor.
+
+        Compiling uses all cores, and with it goes that of the start-up.
+        """
+        rest = {part: ms * factors.get(part, 1.0) for part, ms in self.rest.items()}
+        saved = self.rest_ms - sum(rest.values())
+        compiling = self.rest.get("compile", 0.0) - rest.get("compile", 0.0)
+        saved += (self.cores - 1) * compiling
+        gone_ms = self.start_up_compiling_ms * (1 - factors.get("compile", 1.0))
+        return replace(
+            self,
+            rest=rest,
+            cpu_ms=max(0.0, self.cpu_ms - saved),
+            start_up_ms=self.start_up_ms - gone_ms,
+            start_up_compiling_ms=self.start_up_compiling_ms - gone_ms,
+        )
+
+    def faster(self, gain: float, *, by_input: bool = False, none_left: bool = False) -> StepModel:
+        """A step takes so many times less, of which callbacks and Keras's loop save nothing.
+
+        Arguments:
+            gain: step time before, divided by that after.
+            by_input: the input alone gets quicker, as long as that is enough.
+            none_left: of the input nothing is left that a step waits for.
+        """
+        aim_ms = self.step_ms / gain
+        if by_input and aim_ms >= self.rest_ms and not none_left:
+            wanted_ms = aim_ms if self.prefetched else aim_ms - self.rest_ms
+            left = min(1.0, wanted_ms / self.produce_ms) if self.produce_ms else 1.0
+            stages = {name: ms * left for name, ms in self.stages.items()}
+            return self._as_tried(stages, self.rest, gain)
+        outside = sum(self.rest.get(part, 0.0) for part in OUTSIDE)
+        kept = min(outside, MOST_OUTSIDE * aim_ms)
+        base_ms = self.rest_ms if by_input else self.step_ms
+        left = (aim_ms - kept) / max(1e-9, base_ms - outside)
+        of_input = 0.0 if by_input else 1 / gain if self.prefetched else left
+        stages = {name: ms * of_input for name, ms in self.stages.items()}
+        beside = kept / max(1e-9, outside)
+        rest = {n: ms * (beside if n in OUTSIDE else left) for n, ms in self.rest.items()}
+        return self._as_tried(stages, rest, gain)
+
+    def _as_tried(
+        self, stages: Mapping[str, float], rest: Mapping[str, float], gain: float
+    ) -> StepModel:
+        cpu_ms = self.cpu_ms / gain
+        return replace(self, stages=stages, rest=rest, cpu_ms=cpu_ms, without_pauses=True)
+
+    def awake(self, shorter_pause_ms: float, optimism: float, *, waited: bool = False) -> StepModel:
+        """Computes faster because its cores no longer pause for long between two steps.
+
+        While training waits for a callback or for input, the other cores fall asleep and caches
+        go cold. On two cores steps of 2.6, 6.0 and 5.5 ms after pauses of 5, 10 and 12 ms took
+        1.9, 4.0 and 3.7 ms without; after pauses of 2 ms there was no difference.
+        Of pauses that are `waited` rather than worked, caches stay warmer: steps took 0.8 to 0.85
+        without. What was tried has nothing of it left to gain.
+        """
+        inside_ms = sum(self.rest.get(part, 0.0) for part in INSIDE)
+        if self.on_gpu or self.without_pauses or not inside_ms:
+            return self
+        over = (shorter_pause_ms - SHORT_PAUSE_MS) / (LONG_PAUSE_MS - SHORT_PAUSE_MS)
+        faster = (AFTER_WAITING if waited else AFTER_WORK) + OPTIMISTIC_PAUSE * optimism
+        faster = max(0.0, faster) * min(1.0, max(0.0, over))
+        most_ms = MOST_OF_A_PAUSE * (1 + optimism / 2) * max(0.0, shorter_pause_ms)
+        saved_ms = min(faster * inside_ms, most_ms)
+        awake = self.with_rest(dict.fromkeys(INSIDE, 1 - saved_ms / inside_ms))
+        return replace(awake, awake_ms=self.awake_ms + saved_ms)
+
+    def with_outside(self, factors: Mapping[str, float]) -> StepModel:
+        """Some of what lies between epochs takes its time times a factor."""
+        outside = {name: ms * factors.get(name, 1.0) for name, ms in self.outside.items()}
+        return replace(self, outside=outside)

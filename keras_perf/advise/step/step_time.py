@@ -1,0 +1,101 @@
+"""What a step takes, and of what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from keras_perf.advise.step.fitted import CROWDED
+
+
+@dataclass(frozen=True)
+class StepTime:
+    """A step takes its input's time and the rest's, one after the other or overlapped.
+
+    With prefetching the step lasts as long as the longer of the two, without as long as both;
+    never shorter than its CPU time divided by the cores.
+
+    Attributes:
+        stages: milliseconds per batch of each stage of the input pipeline.
+        prefetched: the pipeline runs ahead of training.
+        rest: milliseconds per step of everything else, by part; of compute, what goes into
+            exchanging gradients is `wire`, and into waiting for slower workers `peer_wait`.
+        cpu_ms: CPU time per step, over all cores; 0 where it was not sampled.
+        cores: logical CPUs.
+        threads: how many threads each stage keeps busy; one where it is not named.
+        on_gpu: the compute part does not need the CPU.
+        outside: milliseconds per step of what lies between epochs.
+        start_up_ms: milliseconds per step of what was done once, before steps were steady.
+        start_up_compiling_ms: of these, what compiles for the shapes that batches have.
+        compiling_share: of all steps, those that compile as the measured ones do on average.
+        once_between_ms: of the rest between epochs, what few of them had.
+        undisturbed_ms: compute, with dispatch, of the quickest steps; None where not known.
+        pool: threads that run the functions of parallel maps.
+        waiting_share: how much of the time of maps no thread computes for them (0 to 1), at
+            least, on a machine without a limit on CPU time; 0 where that is not known.
+        without_pauses: a trial's figures are in it, of steps one right after the other.
+        python: stages run Python code, which takes the interpreter as well as a core.
+        awake_ms: what computing saved because it no longer follows a long pause.
+    """
+
+    stages: Mapping[str, float]
+    prefetched: bool
+    rest: Mapping[str, float]
+    cpu_ms: float = 0.0
+    cores: int = 1
+    threads: Mapping[str, int] = field(default_factory=dict)
+    on_gpu: bool = False
+    outside: Mapping[str, float] = field(default_factory=dict)
+    start_up_ms: float = 0.0
+    start_up_compiling_ms: float = 0.0
+    compiling_share: float = 1.0
+    once_between_ms: float = 0.0
+    undisturbed_ms: float | None = None
+    pool: int = 1
+    waiting_share: float = 0.0
+    without_pauses: bool = False
+    python: bool = False
+    awake_ms: float = 0.0
+
+    @property
+    def produce_ms(self) -> float:
+        """Time the pipeline needs for a batch."""
+        return sum(self.stages.values())
+
+    @property
+    def rest_ms(self) -> float:
+        """Time of everything but input."""
+        return sum(self.rest.values())
+
+    @property
+    def input_wait_ms(self) -> float:
+        """For how long a step waits for its batch."""
+        hidden = self.rest_ms if self.prefetched else 0.0
+        return max(0.0, self.produce_ms - hidden)
+
+    @property
+    def step_ms(self) -> float:
+        """Predicted time of a step."""
+        both = self.produce_ms, self.rest_ms
+        flow = max(both) if self.prefetched else sum(both)
+        return max(flow, self.cpu_ms / self.cores)
+
+    @property
+    def whole_ms(self) -> float:
+        """A step with its share of what lies between epochs."""
+        return self.step_ms + sum(self.outside.values())
+
+    @property
+    def idle_share(self) -> float:
+        """How much of the cores' time nobody uses (0 to 1)."""
+        busy = self.cpu_ms / self.cores / self.step_ms if self.step_ms else 0.0
+        return max(0.0, 1 - busy)
+
+    @property
+    def crowded(self) -> float:
+        """Whether threads of pipeline and training are in each other's way (0 to 1).
+
+        1 where they keep as much of the cores busy as in the trainings that were measured, or
+        where that is not known.
+        """
+        return min(1.0, (1 - self.idle_share) / CROWDED) if self.cpu_ms else 1.0

@@ -1,0 +1,1 @@
+"""What steps wait for: the times and the stages of their input pipeline."""

@@ -1,0 +1,1 @@
+"""What lies before and between steps."""

@@ -1,0 +1,1 @@
+"""What is drawn: lanes, curves, graphs, and the scales of their axes."""

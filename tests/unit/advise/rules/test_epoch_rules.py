@@ -1,0 +1,170 @@
+"""Rules on what lies between epochs: when each speaks, what it predicts, when it is silent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hand_built import assert_predicts, between_epochs, situation
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keras_perf.advise.recommendation import Recommendation
+from keras_perf.advise.rules.between_epochs.epochs import amortize_epoch_callback, rarer_validation
+from keras_perf.advise.rules.followed import validates_less
+
+# -- rarer-validation --------------------------------------------------------------------
+
+
+def rarer(validation: float, epochs: int | None = 5) -> Recommendation | None:
+    """Beside steps of 10 ms."""
+    context = between_epochs(validation) | {"epochs": epochs}
+    return rarer_validation(situation(compute=10.0, context=context))
+
+
+def test_validation_as_long_as_training_is_told_to_be_rarer():
+    advice = rarer(10.0)
+    # A fifth of 10 ms is left, and a fifth of that more or less.
+    assert_predicts(advice, 12.4, 12.0, 11.6, before=20.0)
+    assert (advice.id, advice.of) == ("rarer-validation", "whole")
+    assert advice.reason == (
+        "Validation takes 10 ms for every step of 10 ms, 50% of the training. "
+        "Callbacks that watch val_ metrics then act as rarely."
+    )
+    assert advice.evidence == {
+        "validation_ms": 10.0,
+        "share": 0.5,
+        "present": 1,
+        "advised": 5,
+    }
+
+
+@pytest.mark.parametrize(("examples", "followed"), [(3200.0, False), (640.0, True)])
+def test_larger_batches_of_the_same_examples_are_no_rarer_validation(examples, followed):
+    def of(steps: int, examples: float) -> dict[str, Any]:
+        found = {"calls": 2, "executions": steps, "steps": steps, "spent_s": 1.0, "parts_s": {}}
+        return between_epochs(10.0) | {
+            "epochs": 5,
+            "inference": {"validation": found | {"examples": examples}},
+        }
+
+    advice = rarer_validation(situation(compute=10.0, context=of(800, 3200.0)))
+    later = situation(compute=10.0, context=of(200, examples)).facts
+    assert validates_less(later, advice) is followed
+
+
+def test_validation_that_is_rare_already_is_told_to_be_rarer_still():
+    context = between_epochs(10.0)
+    context["outside"] |= {"epoch_gaps": 50, "validations": 10}
+    advice = rarer_validation(situation(compute=10.0, context=context | {"epochs": 50}))
+    assert advice.action == "model.fit(..., validation_freq=25)"
+    assert (advice.evidence["present"], advice.evidence["advised"]) == (5, 25)
+
+
+@pytest.mark.parametrize(
+    ("epochs", "action"),
+    [
+        (5, "model.fit(..., validation_freq=5)"),
+        (4, "model.fit(..., validation_steps=batches // 5)  # of your validation batches"),
+        (None, "model.fit(..., validation_steps=batches // 5)  # of your validation batches"),
+    ],
+)
+def test_few_epochs_cannot_skip_validation_but_do_a_part_of_it(epochs, action):
+    advice = rarer(10.0, epochs)
+    assert advice.action == action
+    assert ("every 5 epochs" in advice.title) == ("validation_freq" in action)
+
+
+def test_without_validation_nothing_is_said_of_it():
+    assert rarer(0.0) is None
+    assert rarer_validation(situation(compute=10.0)) is None
+
+
+# -- amortize-callback, between epochs ---------------------------------------------------
+
+
+def amortized(**callbacks: float) -> Recommendation | None:
+    named = {owner.replace("__", "."): ms for owner, ms in callbacks.items()}
+    found = situation(compute=10.0, context=between_epochs(callbacks=named))
+    return amortize_epoch_callback(found)
+
+
+def test_the_dearest_epoch_hook_is_told_to_work_every_five_epochs():
+    advice = amortized(Mine__on_epoch_end=6.0, Other__on_epoch_begin=4.0)
+    # Of its 6 ms a fifth is left, and a fifth of that more or less; the other's 4 ms stay.
+    assert_predicts(advice, 14 + 1.44, 14 + 1.2, 14 + 0.96, before=20.0)
+    assert (advice.id, advice.of) == ("amortize-callback", "whole")
+    assert advice.title == "Do the work of Mine.on_epoch_end every 5 epochs"
+    assert advice.reason == (
+        "Mine.on_epoch_end takes 6 ms for every step of 10 ms, 30% of the training."
+    )
+    assert advice.evidence == {
+        "owner": "Mine.on_epoch_end",
+        "callback_ms": pytest.approx(6.0),
+        "present": 1,
+        "advised": 5,
+    }
+    compile(advice.action, "action", "exec")
+    assert "def on_epoch_end(self, epoch, logs=None):" in advice.action
+
+
+@pytest.mark.parametrize(("epochs", "speaks"), [(5, True), (4, False)])
+def test_of_few_epochs_no_hook_can_leave_out_most(epochs, speaks):
+    context = between_epochs(callbacks={"Mine.on_epoch_end": 6.0}) | {"epochs": epochs}
+    found = situation(compute=10.0, context=context)
+    assert (amortize_epoch_callback(found) is not None) == speaks
+
+
+def test_a_checkpoint_of_keras_is_told_to_let_epochs_pass():
+    context = between_epochs(callbacks={"ModelCheckpoint.on_epoch_end": 6.0})
+    found = situation(compute=10.0, context=context | {"epoch_steps": 100})
+    action = amortize_epoch_callback(found).action
+    assert action.startswith("class RarerModelCheckpoint(keras.callbacks.ModelCheckpoint):")
+    assert "super().on_epoch_end(epoch, logs)" in action
+
+
+def test_without_epoch_hooks_nothing_is_said_of_them():
+    assert amortized() is None
+    assert amortized(Mine__on_epoch_end=0.0) is None
+    assert amortize_epoch_callback(situation(compute=10.0)) is None
+
+
+@given(pair=st.tuples(st.floats(0.01, 50), st.floats(0.01, 50)), compute=st.floats(0.1, 50))
+@settings(max_examples=100, deadline=None)
+def test_more_time_between_epochs_never_buys_less(pair, compute):
+    for rule in (rarer_validation, amortize_epoch_callback):
+        cheap, dear = (
+            rule(situation(compute=compute, context=between_epochs(ms, {"Mine.on_epoch_end": ms})))
+            for ms in sorted(pair)
+        )
+        if cheap is not None:
+            assert cheap.predicted_speedup <= dear.predicted_speedup * (1 + 1e-9)
+
+
+def test_where_a_part_is_validated_already_or_few_epochs_are_that_is_not_told_again():
+    context = between_epochs(10.0) | {"epochs": 4, "validation_steps": 3}
+    assert rarer_validation(situation(compute=10.0, context=context)) is None
+    context = between_epochs(10.0) | {"epochs": 8}
+    context["outside"] |= {"epoch_gaps": 8, "validations": 1}
+    assert rarer_validation(situation(compute=10.0, context=context)) is None
+
+
+def test_where_each_epoch_is_still_validated_what_lies_around_it_stays():
+    context = between_epochs(4.0, rest=10.0)
+    few, many = (
+        rarer_validation(situation(compute=10.0, context=context | {"epochs": n})) for n in (4, 5)
+    )
+    assert few.high == pytest.approx(24 / (20 + 4 * 0.16))
+    assert few.predicted_speedup < many.predicted_speedup < 24 / (24 - 4 * 0.8 - 4 * 0.8)
+
+
+def test_an_epoch_hook_that_works_rarely_is_told_from_there():
+    hooks = {"Mine.on_epoch_end": {"times": 20, "working": 10.0}}
+    context = between_epochs(callbacks={"Mine.on_epoch_end": 6.0}) | {"hooks": hooks, "epochs": 20}
+    advice = amortize_epoch_callback(situation(compute=10.0, context=context))
+    assert (advice.evidence["present"], advice.evidence["advised"]) == (2, 10)
+
+
+def test_an_epoch_hook_of_less_than_a_twentieth_of_the_training_is_left_alone():
+    assert amortized(Mine__on_epoch_end=0.52) is None
+    assert amortized(Mine__on_epoch_end=0.53) is not None

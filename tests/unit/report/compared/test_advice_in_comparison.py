@@ -1,0 +1,174 @@
+"""Advice that was followed is seen, also where the later run is too short for a verdict."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hand_built import between_epochs, situation, summary
+
+from keras_perf.advise.recommendation import Recommendation
+from keras_perf.advise.rules.between_epochs.epochs import amortize_epoch_callback, rarer_validation
+from keras_perf.advise.rules.between_epochs.predict_calls import call_the_model
+from keras_perf.advise.rules.compute import stable_shapes
+from keras_perf.advise.rules.host import amortize_callback
+from keras_perf.report.advice_in_comparison import advice_taken
+from keras_perf.report.diagnosis import Diagnosis, diagnosis_of
+
+SHORT = 10
+"""Steps of a run that is inconclusive."""
+
+
+def later(advice: Recommendation | None, **after: Any) -> str:
+    """What a short later run, or one with so many `steps`, tells of it."""
+    assert advice is not None
+    before = Diagnosis("", "", {}, (advice,), (1, 1, 1), (), summary(compute=1.0))
+    found = {"steps": SHORT, "compute": 10.0} | after
+    [taken] = advice_taken(before, diagnosis_of(summary(**found)))
+    return str(taken)
+
+
+def validated(every: int, batches: int = 20, gaps: int = 10) -> dict[str, Any]:
+    """Ten epochs of 100 steps with a validation now and then, or none."""
+    times = gaps // every if every else 0
+    steps = {"calls": times, "executions": 0, "steps": times * batches, "spent_s": 1.0}
+    of_calls = {"validation": steps | {"parts_s": {}}} if times else {}
+    context = between_epochs(10.0) | {"epochs": gaps, "inference": of_calls}
+    context["outside"] |= {"validations": times, "epoch_gaps": gaps}
+    return {"context": context}
+
+
+RARER = rarer_validation(situation(compute=10.0, **validated(1)))
+
+
+@pytest.mark.parametrize(
+    ("after", "told"),
+    [
+        (validated(5), "taken"),
+        (validated(0), "taken"),
+        (validated(1, batches=4), "taken"),
+        (validated(1), "not taken, nor recommended now"),
+        (validated(1) | {"steps": 200}, "still recommended"),
+        (validated(0, gaps=0), "unknown"),
+    ],
+    ids=["rarer", "never", "a part", "as before", "as before, long", "no epoch ended"],
+)
+def test_validating_less_is_seen(after, told):
+    assert later(RARER, **after) == told
+
+
+EPOCH = "Shows.on_epoch_end"
+
+
+def predicting(calls: int, *, reached: bool = True) -> dict[str, Any]:
+    """Of 50 ms each, 49 of them beside the model, in 1000 steps."""
+    timed = {"timed": calls, "timed_s": 0.05 * calls, "inside_s": 0.001 * calls}
+    found = {"calls": calls, "spent_s": 0.05 * calls, "executions": calls, **timed}
+    context = between_epochs(callbacks={EPOCH: 10.0})
+    context["outside"] |= {"epoch_gaps": 5 if reached else 0}
+    return {"context": context | {"predicts": {EPOCH: found} if calls else {}}}
+
+
+@pytest.mark.parametrize(
+    ("after", "told"),
+    [
+        (predicting(0), "taken"),
+        (predicting(10), "taken"),
+        (predicting(100), "not taken, nor recommended now"),
+        (predicting(100) | {"steps": 200}, "still recommended"),
+        (predicting(0, reached=False), "unknown"),
+    ],
+    ids=["no more", "rarely", "as before", "as before, long", "not reached"],
+)
+def test_calling_the_model_is_seen(after, told):
+    advice = call_the_model(situation(compute=10.0, **predicting(100)))
+    assert later(advice, **after) == told
+
+
+BATCH = "Mine.on_train_batch_end"
+
+
+def hooked(ms: float) -> dict[str, Any]:
+    return {"callbacks": ms, "owners": {BATCH: ms} if ms else {}}
+
+
+@pytest.mark.parametrize(
+    ("ms", "steps", "told"),
+    [
+        (0.2, SHORT, "taken"),
+        (0.0, SHORT, "taken"),
+        (4.0, SHORT, "not taken, nor recommended now"),
+        (4.0, 200, "still recommended"),
+        (0.0, 0, "unknown"),
+    ],
+)
+def test_a_batch_hook_that_does_less_is_seen(ms, steps, told):
+    advice = amortize_callback(situation(compute=10.0, **hooked(4.0)))
+    assert later(advice, **hooked(ms), steps=steps) == told
+
+
+@pytest.mark.parametrize(("ms", "told"), [(2.0, "taken"), (6.0, "not taken, nor recommended now")])
+def test_an_epoch_hook_that_does_less_is_seen(ms, told):
+    def hook(ms: float) -> dict[str, Any]:
+        return {"context": between_epochs(callbacks={"Mine.on_epoch_end": ms})}
+
+    advice = amortize_epoch_callback(situation(compute=10.0, **hook(6.0)))
+    assert later(advice, **hook(ms)) == told
+
+
+def compiling(**context: Any) -> dict[str, Any]:
+    return {"compute": 6.0, "compile": 4.0, "context": {"jit_compile": True, **context}}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ({"shapes_differ": True}, {"jit_compile": False}, "taken"),
+        ({"shapes_differ": True}, {"shapes_differ": False}, "taken"),
+        ({"shapes_differ": True}, {"shapes_differ": True}, "unknown"),
+        ({"rows_differ": True}, {"rows_differ": False}, "taken"),
+        ({"rows_differ": True}, {"rows_differ": True}, "unknown"),
+        ({"function_replacements": 5}, {"function_replacements": 1}, "taken"),
+        ({"function_replacements": 5}, {"function_replacements": 5}, "not taken, nor"),
+    ],
+)
+def test_shapes_that_are_stable_and_xla_that_is_off_are_seen(before, after, told):
+    advice = stable_shapes(situation(**compiling(**before)))
+    assert later(advice, **compiling(**after)).startswith(told)
+
+
+def test_shapes_that_still_vary_are_told_again_in_a_long_run():
+    varies = compiling(shapes_differ=True)
+    assert later(stable_shapes(situation(**varies)), **varies, steps=200) == "still recommended"
+
+
+def advised(id: str, **evidence: Any) -> Recommendation:
+    return Recommendation(id, "", "", "", 2.0, 1.5, 2.5, evidence)
+
+
+@pytest.mark.parametrize(
+    ("advice", "after", "told"),
+    [
+        (advised("tune-gc"), {"collector_threshold": 100_000}, "taken"),
+        (advised("tune-gc"), {"collector_threshold": 0}, "taken"),
+        (advised("tune-gc"), {"collector_threshold": 700}, "not taken, nor"),
+        (advised("tune-gc"), {}, "unknown"),
+        (advised("larger-batch", batch=32.0), {"examples_per_step": 64.0}, "taken"),
+        (advised("larger-batch", batch=32.0), {"examples_per_step": 32.0}, "not taken, nor"),
+        (advised("larger-batch", batch=32.0), {}, "unknown"),
+        (
+            advised("parallel-input", present=1),
+            {"input_kind": "PyDataset", "input_workers": 2, "input_processes": True},
+            "taken",
+        ),
+        (
+            advised("parallel-input", present=1),
+            {"input_kind": "PyDataset", "input_workers": 2},
+            "not taken, nor",
+        ),
+        (advised("parallel-input", present=1), {"input_kind": "generator"}, "not taken, nor"),
+        (advised("parallel-input", present=1), {}, "unknown"),
+    ],
+)
+def test_a_short_run_shows_by_its_settings_what_was_followed(advice, after, told):
+    assert later(advice, context=after).startswith(told)
