@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterator
 
 from contradictions.told import FIGURE, ROUNDED, number
+from keras_perf.advise.gains.compiling import gain_without_compiling
 from keras_perf.advise.gains.of_a_part import WORTHWHILE
 from keras_perf.advise.gains.what_is_left import ON
 from keras_perf.advise.recommendation import Recommendation
+from keras_perf.advise.situation import situation_of
 from keras_perf.records.figures import in_ms
 from keras_perf.records.interval import PARTS, part_name
 from keras_perf.report.diagnosis import Diagnosis
@@ -51,6 +53,11 @@ def verdict_against_split(found: Diagnosis) -> Iterator[str]:
             yield f"{match[0]!r} beside a table with {spent}"
     if (match := A_STEP_TAKES.search(found.explanation)) and match["ms"] != in_ms(step_ms):
         yield f"{match[0]!r} beside a table with {in_ms(step_ms)}"
+    match = A_STEP.search(found.explanation)
+    if found.verdict == "compile-bound" and match:
+        most = gain_without_compiling(situation_of(found.summary))
+        if number(match["gain"]) > ROUNDED * most:
+            yield f"{match[0]!r}, yet the training is {most:.2f}× without compiling"
     gains = {each.id: f"{each.predicted_speedup:.2f}" for each in found.recommendations}
     for form in (LEAVES, ALL_THE_SAME):
         match = form.search(found.explanation)

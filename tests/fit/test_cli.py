@@ -10,7 +10,9 @@ import tensorflow as tf
 from rich.console import Console
 
 import keras_perf as kp
+from keras_perf.advise.gains.refilling import noticeable_refills, shortening
 from keras_perf.advise.recommendation import Recommendation
+from keras_perf.advise.rules.as_tried import TITLES
 from keras_perf.cli import demo, digits
 from keras_perf.cli.main import main
 from keras_perf.cli.output import readable_output
@@ -99,11 +101,46 @@ def test_the_demo_finds_changes_and_shows(tmp_path, monkeypatch):
     found = {advice.id for advice in comparison.before.recommendations}
     assert {"parallel-map", "cache", "prefetch", "amortize-callback"} & found
     assert comparison.speedup > 1.3
+    assert_ends(comparison)
+    assert "with trials" in text
+    trials = comparison.before.summary.facts.advice_trials
+    # A slow machine has no time left to try anything, and says so.
+    assert trials.changes or trials.not_tried
+    assert_names_refills(comparison.before)
     accuracies = [float(a) for a in re.findall(r"([\d.]+)%", text.split("test accuracy")[1])][:2]
     assert abs(accuracies[0] - accuracies[1]) < 3
     assert f"tensorboard --logdir {tmp_path}" in text
     assert (tmp_path / "before/perf/plugins/profile").is_dir()
     assert {path.name for path in tmp_path.iterdir()} == {"before", "after"}
+
+
+def assert_ends(comparison):
+    """What the demo has followed is not advised to the letter again, nor still recommended."""
+    followed = [each for each in comparison.advice if each.advice.id in demo_follows()]
+    again = {(advice.id, advice.action) for advice in comparison.after.recommendations}
+    assert followed
+    assert not again & {(each.advice.id, each.advice.action) for each in followed}
+    assert "still recommended" not in map(str, followed)
+
+
+def demo_follows():
+    """Ids of the advice that changes one of the demo's choices."""
+    evidence = {"advised": 7}
+    return {
+        id
+        for id in TITLES | dict.fromkeys(["amortize-callback", "stable-shapes"])
+        if digits.Choices.following([Recommendation(id, "", "", "", 2.0, 1.0, 3.0, evidence)])
+        != digits.Choices()
+    }
+
+
+def assert_names_refills(found):
+    """Where refilling the shuffle's buffer took a noticeable time, an advice says how long."""
+    if noticeable_refills(found.summary) is not None:
+        named = [each for each in found.recommendations if "shuffle" in each.reason]
+        assert named or "for a shuffle to fill" in str(found.notes)
+        if {each.id for each in found.recommendations} & shortening(found.summary.facts):
+            assert named
 
 
 def test_what_the_demo_prints_is_shown_as_it_is_in_plain_characters(tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Literal
 
 from keras_perf.advise.gains.prediction_bounds import uncertainty, widened
+from keras_perf.advise.gains.refilling import naming_refills
 from keras_perf.advise.recommendation import Recommendation, cost_ms
 from keras_perf.advise.rules.as_tried import as_tried, put_together
 from keras_perf.advise.rules.between_epochs.epochs import amortize_epoch_callback, rarer_validation
@@ -115,7 +116,8 @@ def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
         model = changed
         chosen.append(replace(best, speedup_after_others=gain))
     by = uncertainty(situation)
-    return tuple(_without_loss_first([_with_wider_bounds(advice, by) for advice in chosen]))
+    ordered = _without_loss_first([_with_wider_bounds(advice, by) for advice in chosen])
+    return tuple(naming_refills(situation.summary, ordered))
 
 
 def _without_loss_first(chosen: list[Recommendation]) -> list[Recommendation]:

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from keras_perf.advise.notes.input.slow_input import ON_INPUT
-from keras_perf.analyse.refills import refills_of
+from keras_perf.advise.gains.refilling import noticeable_refills, shortening
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import in_ms, in_percent
-
-NOTICEABLE = 0.05
-"""Share of the steps' time."""
 
 
 def shuffle_notes(summary: Summary, advised: Collection[str]) -> Iterator[str]:
@@ -18,15 +14,14 @@ def shuffle_notes(summary: Summary, advised: Collection[str]) -> Iterator[str]:
 
     Arguments:
         summary: of a run.
-        advised: ids of the recommendations.
+        advised: ids of the recommendations, one of which names it where it makes it shorter.
     """
-    refills = refills_of(summary)
-    if refills is None or refills.share < NOTICEABLE or "cheaper-shuffle" in advised:
+    refills = noticeable_refills(summary)
+    named = {"cheaper-shuffle", *shortening(summary.facts)}
+    if refills is None or named & set(advised):
         return
-    remedy = "a smaller buffer fills faster, and mixes less"
-    if ON_INPUT & set(advised):
-        remedy = "the advice on the input shortens that"
     yield (
         f"{refills.count} epochs began by waiting {in_ms(refills.each_ms)} for a shuffle to fill "
-        f"its buffer again, {in_percent(refills.share)} of the time of all steps: {remedy}."
+        f"its buffer again, {in_percent(refills.share)} of the time of all steps: a smaller buffer "
+        "fills faster, and mixes less."
     )

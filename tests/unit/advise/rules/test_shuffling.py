@@ -9,6 +9,7 @@ from hand_built import assert_predicts, situation, stage, summary
 
 from keras_perf.advise.notes.input.shuffle_refill import shuffle_notes
 from keras_perf.advise.recommendation import Recommendation
+from keras_perf.advise.rules.all_rules import recommendations
 from keras_perf.advise.rules.input.shuffling import cheaper_shuffle
 
 READ = {"kind": "tensor_slice"}
@@ -164,11 +165,26 @@ def test_refilling_that_no_advice_names_is_noted():
     assert "20% of the time of all steps: a smaller buffer fills faster" in note
 
 
-def test_the_note_says_what_advice_makes_it_shorter():
-    [note] = notes(100.0, "cache")
-    assert note.endswith("the advice on the input shortens that.")
-
-
 def test_little_refilling_and_what_advice_names_are_not_noted():
     assert notes(20.0) == []
     assert notes(100.0, "cheaper-shuffle") == []
+    assert notes(100.0, "cache") == []
+    # No map stands before this one.
+    assert len(notes(100.0, "parallel-map")) == 1
+
+
+# -- named by other advice ---------------------------------------------------------------
+
+
+def test_advice_that_shortens_filling_the_buffer_names_it():
+    slow = {**refilled(READ, MAP, SHUFFLE, BATCH, prefetched=False), "input_wait": 8.0}
+    [named] = [a for a in recommendations(situation(**slow)) if "refilling" in a.reason]
+    assert named.id == "parallel-map"
+    told = "shortens refilling the shuffle's buffer: 4 epochs began by waiting 100 ms for that, 12%"
+    assert told in named.reason
+
+
+def test_a_map_behind_the_shuffle_does_not_shorten_it():
+    slow = {**refilled(READ, SHUFFLE, MAP, BATCH, prefetched=False), "input_wait": 8.0}
+    assert not any("refilling" in each.reason for each in recommendations(situation(**slow)))
+    assert len(list(shuffle_notes(summary(**slow), ["parallel-map"]))) == 1
