@@ -1,0 +1,82 @@
+"""A verdict without advice on its part says why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hand_built import between_epochs, situation, summary
+
+from keras_perf.advise.notes.not_measured import not_measured_notes
+from keras_perf.advise.notes.nothing_advised import nothing_advised_notes
+from keras_perf.advise.verdict import verdict_of
+from keras_perf.report.diagnosis import diagnosis_of
+
+TOO_LONG = (
+    "when trials were due, steps took 23 ms in the train function, and those of more than 20 ms "
+    "are too long to gain from it"
+)
+BETWEEN = between_epochs(callbacks={f"Mine{n}.on_epoch_end": 0.4 for n in range(5)})
+
+
+def told(*advised: str, **arguments: Any) -> str:
+    found = situation(**arguments)
+    return " ".join(nothing_advised_notes(found, verdict_of(found)[0], advised))
+
+
+MANY_HOOKS = {f"Mine{n}.on_train_batch_end": 0.3 for n in range(10)}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (
+            {"compute": 7.0, "callbacks": 3.0, "owners": MANY_HOOKS},
+            "on callbacks: no hook takes 5% of a step",
+        ),
+        ({"compute": 10.0, "context": BETWEEN}, "on callbacks: no hook between epochs takes 5%"),
+        ({"compute": 8.0, "compile": 2.0}, "on compiling: without it, the whole training"),
+        (
+            {"compute": 5.0, "other_host": 5.0},
+            "on what each execution costs: no other number of steps was tried.",
+        ),
+        (
+            {"compute": 5.0, "other_host": 5.0, "context": {"tries_steps": False}},
+            "on what each execution costs: this backend of Keras cannot share it",
+        ),
+        (
+            {
+                "compute": 5.0,
+                "dispatch": 5.0,
+                "context": {"steps_per_execution_trial": {"recommended": 8, "applied": True}},
+            },
+            "on what each execution costs: steps_per_execution=8 was set during this training.",
+        ),
+    ],
+)
+def test_each_verdict_has_its_reason(arguments, why):
+    assert why in told(**arguments)
+
+
+def test_advice_on_the_part_needs_none():
+    assert told("amortize-callback", compute=7.0, callbacks=3.0) == ""
+    assert told(compute=10.0) == ""
+
+
+def test_a_trial_that_was_not_made_is_the_reason():
+    context = {"steps_per_execution_trial": {"not_tried": "the epoch is short"}}
+    found = diagnosis_of(summary(compute=5.0, dispatch=5.0, context=context))
+    assert "steps_per_execution: not tried: the epoch is short." in found.notes
+    assert not any(note.startswith("Nothing is advised") for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("step_ms", "ending"),
+    [(16.0, "too long: train again to have it tried."), (30.0, "too long to gain from it.")],
+)
+def test_steps_that_were_too_long_for_trials_and_are_not_in_the_split(step_ms, ending):
+    context = {"steps_per_execution_trial": {"not_tried": TOO_LONG}}
+    [note] = not_measured_notes(summary(input_wait=0.0, compute=step_ms, context=context), ())
+    assert "steps took 23 ms in the train function" in note
+    assert note.endswith(ending)
+    assert ("a step takes 16 ms" in note) is (step_ms == 16.0)
