@@ -62,12 +62,14 @@ def nothing_left_behind():
 def no_report_contradicts_itself(request):
     """Every report that a test lets somebody read is checked, also those of its processes."""
     found = []
+    asks_processes = {"processes", "tmp_path"} <= set(request.fixturenames)
+    folder = request.getfixturevalue("tmp_path") if asks_processes else None
     # A test's own monkeypatch has to end before its other fixtures do.
     with pytest.MonkeyPatch.context() as patched:
         check_all(patched, found)
         yield
-    if {"processes", "tmp_path"} <= set(request.fixturenames):
-        found.extend(written_below(request.getfixturevalue("tmp_path")))
+    if folder is not None:
+        found.extend(written_below(folder))
     assert not found
 
 

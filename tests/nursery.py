@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 import pytest
+from contradictions.checked import written_below
 
 IN_NAMESPACE = ["unshare", "-rn", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
 
@@ -87,10 +88,11 @@ class Nursery:
         return group
 
     def run(self, count, job, *, limit_s=200, **arguments):
-        """The group, when it has ended and nothing failed."""
+        """The group, when it has ended and nothing failed; what it wrote agrees with itself."""
         group = self.start(count, job, **arguments)
         codes = group.codes(limit_s)
         assert codes == [0] * count, group.tails()
+        assert not list(written_below(group.folder))
         return group
 
     def script(self, path, *arguments):
