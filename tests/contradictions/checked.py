@@ -13,7 +13,7 @@ from contradictions.of_comparison import comparison_contradictions, rows_against
 from contradictions.of_forms import json_contradictions, page_contradictions
 from keras_perf.read.event_files import NoRunError
 from keras_perf.report import as_json
-from keras_perf.report.comparison import Comparison
+from keras_perf.report.comparison import Comparison, comparison_of
 from keras_perf.report.diagnosis import Diagnosis
 from keras_perf.report.page import page
 from keras_perf.report.run_report import run_reports
@@ -27,7 +27,8 @@ def check_all(patched: pytest.MonkeyPatch, found: list[str]) -> None:
         found: is given a sentence for each contradiction.
     """
     told, compared = Diagnosis._told, Comparison._told
-    cards, in_json, as_text = page.run_cards, as_json._run, as_json.json_text
+    cards, change = page.run_cards, page.change_card
+    in_json, as_text = as_json._run, as_json.json_text
 
     def checked(self, form):
         found.extend(contradictions(self))
@@ -42,6 +43,12 @@ def check_all(patched: pytest.MonkeyPatch, found: list[str]) -> None:
         found.extend(page_contradictions(report, made))
         return made
 
+    def checked_change(first, report):
+        if first.summary.steps and report.summary.steps:
+            pair = comparison_of(first.diagnosis, report.diagnosis)
+            found.extend(comparison_contradictions(pair))
+        return change(first, report)
+
     def checked_run(report, first):
         made = in_json(report, first)
         found.extend(json_contradictions(report, made))
@@ -54,6 +61,7 @@ def check_all(patched: pytest.MonkeyPatch, found: list[str]) -> None:
     patched.setattr(Diagnosis, "_told", checked)
     patched.setattr(Comparison, "_told", checked_comparison)
     patched.setattr(page, "run_cards", checked_cards)
+    patched.setattr(page, "change_card", checked_change)
     patched.setattr(as_json, "_run", checked_run)
     patched.setattr(as_json, "json_text", checked_text)
 

@@ -200,6 +200,7 @@ def test_every_form_in_which_a_report_is_read_is_checked():
             "comparison": lambda: str(compared()),
             "comparison in JSON": lambda: as_json.comparison_json(compared()),
             "page": lambda: page.page_content([whole]),
+            "change in a page": lambda: page.change_card(whole, whole),
             "JSON": lambda: as_json.reports_json([whole]),
         }
         for form, read in forms.items():
