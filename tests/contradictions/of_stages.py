@@ -20,6 +20,7 @@ ITS_TIME = [
     re.compile(rf"pace: {NAMED} takes {MS} of the {ALL} that a batch needs"),
     re.compile(rf"of its {ALL} per batch, on the threads that it has, {NAMED} takes {MS}"),
 ]
+COUNTED = re.compile(rf"those of {NAMED}, of whose work tf\.data counts {MS}")
 ITS_WORK = re.compile(rf"Stage {NAMED} takes {MS} a batch over all threads")
 UP_TO_IT = re.compile(rf"Stages up to {NAMED} take {MS} a batch")
 ITS_CALLS = re.compile(
@@ -78,6 +79,8 @@ def _claims(text: str, table: _Table, of_validation: _Table) -> Iterator[Claim]:
     for form in ITS_TIME:
         for match in form.finditer(text):
             yield match, {"ms": table.times.get(match["stage"], "no such stage"), "all": table.all}
+    for match in COUNTED.finditer(text):
+        yield match, {"ms": table.times.get(match["stage"], "no such stage")}
     for match in ITS_WORK.finditer(text):
         yield match, {"ms": table.works.get(match["stage"], "no such stage")}
     for match in UP_TO_IT.finditer(text):

@@ -87,6 +87,7 @@ def test_bounds_that_are_none():
         ("The stage Map (2) takes 6 ms of the 8 ms that a batch needs.", ("8 ms", "9 ms")),
         ("reading sets the pace: Map (2) takes 6 ms of the 8 ms that a batch needs.", ("6", "7")),
         ("of its 8 ms per batch, on the threads that it has, Map (2) takes 6 ms.", ("8", "43.7")),
+        ("those of Map (2), of whose work tf.data counts 6 ms.", ("6 ms", "8 ms")),
         ("Stage Map (2) takes 6 ms a batch over all threads.", ("6 ms", "3 ms")),
         ("Stages up to Map (2) take 7 ms a batch in each pass.", ("7 ms", "8 ms")),
         ("Stage Map (2) is called 1 times per batch, 6,000 µs each.", ("6,000", "3,000")),

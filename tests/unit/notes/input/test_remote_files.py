@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hand_built import situation, stage
+from contradictions import contradictions
+from hand_built import situation, stage, summary
 
 from keras_perf.advise.notes.all_notes import notes_of
 from keras_perf.advise.notes.input.remote_files import remote_file_notes
 from keras_perf.advise.remote_files import is_remote
+from keras_perf.report.diagnosis import diagnosis_of
 
 TF_RECORDS = [{"kind": "tensor_slice"}, {"kind": "t_f_record"}, {"kind": "map"}, {"kind": "batch"}]
 """`TFRecordDataset(names).map(parse).batch(…)`, which reads in a FlatMap of its own."""
@@ -43,6 +45,16 @@ def test_files_of_a_bucket_that_training_waits_for_are_named_with_what_helps():
         "(interleave with num_parallel_calls); a copy of them on a local disk; fewer, "
         "larger files (100 MB and more). What each buys was not measured."
     ]
+
+
+def test_a_stage_that_does_more_than_tf_data_counts_is_told_with_both_figures():
+    unseen = [stage("TensorSlice", 0.0), stage("FlatMap", 0.5), stage("Map", 0.25)]
+    context = {"dataset": {"chains": [TF_RECORDS], "file_systems": ["gs://"]}}
+    found = summary(input_wait=8.0, compute=2.0, stages=unseen, context=context)
+    [note] = [note for note in diagnosis_of(found).notes if "gs://" in note]
+    assert "of the 8 ms that a batch was seen to take" in note
+    assert "those of FlatMap (2), of whose work tf.data counts 0.5 ms" in note
+    assert not list(contradictions(diagnosis_of(found)))
 
 
 def test_what_is_done_or_advised_already_is_not_said_again():
