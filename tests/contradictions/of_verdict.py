@@ -58,11 +58,11 @@ def verdict_against_split(found: Diagnosis) -> Iterator[str]:
         most = gain_without_compiling(situation_of(found.summary))
         if number(match["gain"]) > ROUNDED * most:
             yield f"{match[0]!r}, yet the training is {most:.2f}× without compiling"
-    gains = {each.id: f"{each.predicted_speedup:.2f}" for each in found.recommendations}
+    gains = [(each.id, f"{each.predicted_speedup:.2f}") for each in found.recommendations]
     for form in (LEAVES, ALL_THE_SAME):
         match = form.search(found.explanation)
-        if match and match["gain"] != gains.get(match["id"]):
-            yield f"{match[0]!r} beside {match['id']} with {gains.get(match['id'])}×"
+        if match and (match["id"], match["gain"]) not in gains:
+            yield f"{match[0]!r} beside {gains}"
     if found.verdict == "compute-bound" and "no other part is worth" in found.explanation:
         for part in TOLD_OF:
             ms = parts.get(part, 0.0)

@@ -32,11 +32,9 @@ def remote_file_notes(
 
 def _share_of(stage: str, situation: Situation) -> str:
     """Of a batch's time; a stage that runs pipelines of its own does more than tf.data counts."""
-    model, counted = situation.model, situation.paces[stage]
-    if not stage.startswith(UNSEEN_INSIDE) or model.produce_ms <= situation.able_ms:
-        return (
-            f"{stage} takes {in_ms(counted)} of the {in_ms(situation.able_ms)} that a batch needs"
-        )
+    model, counted, able_ms = situation.model, situation.paces[stage], situation.able_ms
+    if not stage.startswith(UNSEEN_INSIDE) or model.produce_ms <= able_ms:
+        return f"{stage} takes {in_ms(counted)} of the {in_ms(able_ms)} that a batch needs"
     return (
         f"of the {in_ms(model.produce_ms)} that a batch was seen to take, "
         f"{in_ms(model.stages[stage])} are reckoned to be those of {stage}, of whose work tf.data "
