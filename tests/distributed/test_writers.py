@@ -37,6 +37,13 @@ def test_the_chief_alone_writes_the_common_events(trained):
 
 
 @pytest.mark.xdist_group("faults")
+def test_each_worker_knows_how_its_data_are_sharded(trained):
+    found = kp.diagnose(trained[0] / "logs")
+    assert found.summary.facts.input.distribution_options == {"auto_shard_policy": "DATA"}
+    assert sum("each worker reads all of the data" in note for note in found.notes) == 1
+
+
+@pytest.mark.xdist_group("faults")
 def test_there_is_one_trace_in_all(trained):
     traces = [path for directory in trained for path in directory.rglob("*.xplane.pb")]
     assert len(traces) == 1

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from keras_perf.observation.backend import Backend
 from keras_perf.observation.facts.input.dataset_graph import dataset_behind, dataset_graph
+from keras_perf.observation.facts.input.distribution_options import options_of_iterator
 from keras_perf.observation.facts.input.pipeline_model import PipelineModel
 from keras_perf.observation.listener import Plan
 from keras_perf.observation.observation import Observation
@@ -85,6 +86,7 @@ class LoopObservation(Observation):
         self._exhausted = False
         self._owners: set[str] = set()
         self._dataset_graph: WrittenPipeline | None = None
+        self._shared: dict[str, str] = {}
         self._flushed = self.now()
         several = isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
         self.trials: TrialsOfLoop = TrialsOfLoop(
@@ -113,6 +115,7 @@ class LoopObservation(Observation):
             "replicas": lambda: int(strategy.num_replicas_in_sync),
             "batch_hooks": lambda: sorted(self._owners),
             "dataset": lambda: self._dataset_graph,
+            "distribution_options": lambda: self._shared,
             "worker": lambda: self.worker,
             "workers": lambda: self._workers or (recorded.workers if recorded else None),
             "exchange": lambda: recorded,
@@ -144,6 +147,7 @@ class LoopObservation(Observation):
             self.input_kind = _kind_of(iterator)
             if self._dataset_graph is None:
                 self._dataset_graph = dataset_graph(dataset_behind(iterator))
+            self._shared = options_of_iterator(iterator)
         if steps > self.steps_per_execution:
             self.steps_per_execution = steps
             self.pace.usual_length(steps)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import signal
+import time
 
 import keras
+import numpy as np
 import programs
 import pytest
 import tensorflow as tf
@@ -36,6 +39,49 @@ def test_a_training_that_runs_out_of_memory_is_diagnosed(tmp_path):
     note = kp.diagnose(tmp_path).notes[0]
     assert note.startswith("Training ran out of memory after 0 steps (ResourceExhaustedError)")
     assert "A batch of 8 is too large" in note
+
+
+class HugeAt(keras.layers.Layer):
+    """Wants 8 TiB for each example of a batch whose first number is large."""
+
+    def call(self, x):
+        rows = tf.shape(x)[0]
+        large = tf.reduce_max(x) > LARGE
+        return x + 0 * tf.cond(
+            large, lambda: tf.reduce_sum(tf.random.uniform([rows, 1 << 20, 1 << 21])), lambda: 0.0
+        )
+
+
+class Keeps(keras.callbacks.Callback):
+    """A step takes a while, and behind one of them 800 MiB more are held."""
+
+    def on_train_batch_end(self, batch, logs=None):
+        time.sleep(0.004)
+        if batch == KEPT_AT:
+            self.kept = np.ones(800 << 17)
+
+
+LARGE, KEPT_AT, ENDS_AT = 1e6, 200, 450
+
+
+@pytest.mark.fault(2, "a training that runs out of memory after many steps")
+def test_a_training_that_runs_out_of_memory_late_has_its_split_and_says_when_memory_rose(tmp_path):
+    network = keras.Sequential([keras.layers.Input((8,)), HugeAt(), keras.layers.Dense(1)])
+    network.compile("sgd", "mse", jit_compile=False)
+    x, y = programs.arrays(500)
+    x[8 * ENDS_AT] = 2 * LARGE
+    data = tf.data.Dataset.from_tensor_slices((x, y)).batch(8)
+    callbacks = [Keeps(), kp.StepGapDetector(tmp_path), kp.GPUUtilizationSampler(tmp_path)]
+    with pytest.raises(tf.errors.ResourceExhaustedError):
+        network.fit(data, verbose=0, shuffle=False, callbacks=callbacks)
+    found = kp.diagnose(tmp_path)
+    assert found.summary.steps > 0
+    note = found.notes[0]
+    assert note.startswith(f"Training ran out of memory after {ENDS_AT} steps")
+    assert "Batches of this size had fitted before" in note
+    rose = re.search(r"rose most between step (\d+) and (\d+)", note)
+    assert rose, note
+    assert int(rose[1]) <= KEPT_AT + 1 <= int(rose[2])
 
 
 KILLED = """

@@ -12,7 +12,10 @@ from programs import arrays, dataset, model
 
 import keras_perf as kp
 from keras_perf.callbacks import step_gap_detector
-from keras_perf.observation.facts.input.distribution_options import distribution_options
+from keras_perf.observation.facts.input.distribution_options import (
+    distribution_options,
+    options_of_iterator,
+)
 from keras_perf.observers.steps_trial import steps_to_try
 
 STEPS = 80
@@ -165,6 +168,20 @@ def test_the_options_of_a_distributed_dataset_are_found():
     )
     assert plain == {}
     assert changed == {"fetch_to_device": "False", "per_replica_buffer_size": "4"}
+
+
+@pytest.mark.parametrize("policy", ["AUTO", "OFF", "DATA"])
+def test_how_a_distributed_iterator_s_dataset_is_shared_is_found(policy):
+    """Canary for `options_of_iterator`: private names of a DistributedIterator and its parts."""
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    options = tf.data.Options()
+    options.experimental_distribute.auto_shard_policy = getattr(
+        tf.data.experimental.AutoShardPolicy, policy
+    )
+    shared = strategy.experimental_distribute_dataset(dataset(2).with_options(options))
+    usual = {} if policy == "AUTO" else {"auto_shard_policy": policy}
+    assert options_of_iterator(iter(shared)) == usual
+    assert options_of_iterator(iter(dataset(2).with_options(options))) == {}
 
 
 def test_unrolled_steps_are_known(tmp_path):

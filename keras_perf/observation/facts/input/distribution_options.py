@@ -28,3 +28,15 @@ def distribution_options(data: Any) -> dict[str, str]:
     usual = tf.distribute.InputOptions()._asdict()
     changed = {name: value for name, value in options._asdict().items() if value != usual[name]}
     return {n.removeprefix(PREFIX): getattr(v, "name", str(v)) for n, v in changed.items()}
+
+
+def options_of_iterator(iterator: Any) -> dict[str, str]:
+    """Of what a `DistributedIterator` runs over on this worker; nothing for any other iterator.
+
+    It is the private `_dataset` of the first of its `_iterators`: where these are missing, a loop
+    on several workers is not told that its dataset is not sharded.
+    """
+    if not isinstance(iterator, tf.distribute.DistributedIterator):
+        return {}
+    first, *_ = getattr(iterator, "_iterators", None) or [None]
+    return distribution_options(getattr(first, "_dataset", None))
