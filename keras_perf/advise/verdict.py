@@ -252,8 +252,9 @@ def _faster(verdict: str, gain: float, situation: Situation) -> str:
     whole = speed_up(saved_ms_of(gain, situation.model), situation.model.training_ms)
     if verdict == "compile-bound":
         whole = gain_without_compiling(situation)
+        if gain > CLEARLY_MORE * whole:
+            return f"the whole training, start-up included, would be {whole:.2f}× as fast"
+        gain = min(gain, whole)
     if gain <= CLEARLY_MORE * whole:
         return f"training would be {gain:.2f}× as fast"
-    if verdict == "compile-bound":
-        return f"the whole training, start-up included, would be {whole:.2f}× as fast"
     return f"a step would be {gain:.2f}× as fast, the whole training {whole:.2f}×"

@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterator
 
 from keras_perf.advise.gains.what_is_left import ON
+from keras_perf.advise.rules.as_tried import MORE_OF_INPUT
 from keras_perf.report.diagnosis import Diagnosis
 
 ADVICE = {
     **ON,
+    "input-bound": (*ON["input-bound"], *MORE_OF_INPUT),
     "callback-bound": (*ON["callback-bound"], "tune-gc"),
     "compile-bound": ("stable-shapes", "disable-xla"),
     "eager-bound": ("disable-run-eagerly",),
@@ -20,8 +22,8 @@ ADVICE = {
 WHY = re.compile(
     "Nothing is advised on |No change to the pipeline is known to help|(?:no change|not tried): "
     "|cannot be predicted|input wait itself could not be measured|What helps: "
-    "|Tried on this training too, and not advised now: |larger batches are fetched less often"
-    "|What either buys was not measured|No more can be had"
+    "|Tried on this training too, and not advised now: |Not tried: |No more can be had"
+    "|larger batches are fetched less often|What either buys was not measured"
 )
 """Sentences that say why."""
 
@@ -29,7 +31,7 @@ WHY = re.compile(
 def verdict_without_advice(found: Diagnosis) -> Iterator[str]:
     """Whatever a training is bound by, there is advice on it, or a reason why there is none."""
     ids = ADVICE.get(found.verdict)
-    if ids is None or any(each.id in ids or each.tried for each in found.recommendations):
+    if ids is None or any(each.id in ids for each in found.recommendations):
         return
     if not any(WHY.search(text) for text in (found.explanation, *found.notes)):
         yield f"{found.verdict}, yet nothing is advised on it, and nothing says why"
