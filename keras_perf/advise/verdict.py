@@ -15,7 +15,7 @@ from keras_perf.advise.gains.of_a_part import (
 )
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import INSIDE, StepModel
-from keras_perf.advise.told_of_trial import told_of_trial
+from keras_perf.advise.told_of_trial import may_be_dispatch
 from keras_perf.analyse.cpu_share import NOTICED
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
 from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
@@ -79,7 +79,7 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
             f"could not be measured: {_why_no_wait(summary)}."
         )
     if verdict == "input-bound" and _dispatch_may_be_more(summary, found[verdict]):
-        return "inconclusive", _may_be_dispatch(summary)
+        return "inconclusive", may_be_dispatch(summary)
     if found[verdict] >= WORTHWHILE:
         return verdict, _because(verdict, found[verdict], situation) + _about_waiting(situation)
     if waiting := _about_waiting(situation):
@@ -98,7 +98,7 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
             f"{_nothing_else(situation)}: what remains is the model's own computation."
         )
     if _short(summary):
-        return "inconclusive", _may_be_dispatch(summary)
+        return "inconclusive", may_be_dispatch(summary)
     return "compute-bound", (
         f"{_nothing_else(situation)}: what remains is the model's own computation and dispatch, "
         "which was not measured."
@@ -200,23 +200,6 @@ def _dispatch_may_be_more(summary: Summary, gain: float) -> bool:
     steps_at_once = summary.facts.settings.steps_per_execution
     usual_ms = min(USUAL_DISPATCH_MS / steps_at_once, summary.parts.get("compute", 0.0))
     return gain * (summary.step_ms - usual_ms) < summary.step_ms
-
-
-def _may_be_dispatch(summary: Summary) -> str:
-    trial = summary.facts.trial
-    why = (
-        ". To measure it, add StepsPerExecutionRecommender (perf_callbacks has it) and train again."
-    )
-    if not summary.facts.settings.tries_steps:
-        why = ", and cannot be with this backend of Keras. A larger batch_size takes fewer steps."
-    elif trial is not None:
-        why = f" ({told_of_trial(trial, summary).rstrip('.')})."
-        if not trial.not_tried:
-            why += " A longer training leaves more time to measure it."
-    return (
-        f"a step of {in_ms(summary.step_ms)} may be mostly call overhead: what it costs to enter "
-        f"and leave the train function was not measured{why}"
-    )
 
 
 def _because(verdict: str, gain: float, situation: Situation) -> str:
