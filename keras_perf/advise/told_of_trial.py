@@ -16,21 +16,3 @@ def told_of_trial(trial: StepsPerExecution, summary: Summary) -> str:
         f"{trial.reason} Of the whole training a step takes {in_ms(summary.step_ms)}, which is "
         "not too long: train again to have it tried."
     )
-
-
-def may_be_dispatch(summary: Summary) -> str:
-    """Why a short step may be mostly what each execution costs, and how to know."""
-    trial = summary.facts.trial
-    why = (
-        ". To measure it, add StepsPerExecutionRecommender (perf_callbacks has it) and train again."
-    )
-    if not summary.facts.settings.tries_steps:
-        why = ", and cannot be with this backend of Keras. A larger batch_size takes fewer steps."
-    elif trial is not None:
-        why = f" ({told_of_trial(trial, summary).rstrip('.')})."
-        if not trial.not_tried:
-            why += " A longer training leaves more time to measure it."
-    return (
-        f"a step of {in_ms(summary.step_ms)} may be mostly call overhead: what it costs to enter "
-        f"and leave the train function was not measured{why}"
-    )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from keras_perf.advise.remote_files import reading_stage, remote_systems
-from keras_perf.advise.situation import UNSEEN_INSIDE, Situation
+from keras_perf.advise.situation import Situation
+from keras_perf.advise.step.step_parts import UNSEEN_INSIDE
 from keras_perf.records.figures import in_ms
 
 

@@ -37,31 +37,12 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
         return None
 
     def change(model: StepModel, optimism: float) -> StepModel:
-        left = 1 / RARER * (1 - 0.2 * optimism)
-        if not rarer and optimism < 0:
-            # At worst it is what a validation takes whatever its length.
-            left += -optimism * (1 - left)
         # Beginning and ending a validation is a part of what lies between two epochs: no more
         # than the validation itself, and nothing of it goes where each epoch is still validated.
-        rest_ms = model.outside.get("epoch_rest", 0.0)
-        begun_ms = min(rest_ms, spent) if rarer else 0.0
-        gone = begun_ms * (1 - left) * (1 + optimism) / 2
-        rest = 1 - gone / rest_ms if rest_ms else 1.0
-        return model.with_outside({"validation": left, "epoch_rest": rest})
+        begun_ms = min(model.outside.get("epoch_rest", 0.0), spent) if rarer else 0.0
+        return _validated_less(model, begun_ms, rarer=rarer, optimism=optimism)
 
-    title = f"Validate less: every {advised} epochs, or on a part of the data"
-    action = f"model.fit(..., validation_freq={advised})"
-    if not rarer:
-        title = "Validate on a part of the data"
-        action = (
-            f"model.fit(..., validation_steps=batches // {RARER})  # of your validation batches"
-        )
-    validated = situation.facts.inference.get(VALIDATION)
-    data = {}
-    if validated is not None and validated.calls:
-        data["batches"] = validated.steps / validated.calls
-        if validated.examples:
-            data["examples"] = validated.examples / validated.calls
+    title, action = _how_to_validate_less(advised if rarer else None)
     return predicted(
         model,
         change,
@@ -77,10 +58,44 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
             "share": spent / model.training_ms,
             "present": present,
             "advised": advised,
-            **data,
+            **_each_validation(situation),
         },
         of="whole",
     )
+
+
+def _validated_less(
+    model: StepModel, begun_ms: float, *, rarer: bool, optimism: float
+) -> StepModel:
+    """With `rarer` in fewer epochs, else in each of them on fewer batches."""
+    left = 1 / RARER * (1 - 0.2 * optimism)
+    if not rarer and optimism < 0:
+        # At worst it is what a validation takes whatever its length.
+        left += -optimism * (1 - left)
+    rest_ms = model.outside.get("epoch_rest", 0.0)
+    gone = begun_ms * (1 - left) * (1 + optimism) / 2
+    rest = 1 - gone / rest_ms if rest_ms else 1.0
+    return model.with_outside({"validation": left, "epoch_rest": rest})
+
+
+def _how_to_validate_less(epochs: int | None) -> tuple[str, str]:
+    """Title and code; None where there are too few epochs to let some pass."""
+    if epochs is None:
+        code = f"model.fit(..., validation_steps=batches // {RARER})  # of your validation batches"
+        return "Validate on a part of the data", code
+    title = f"Validate less: every {epochs} epochs, or on a part of the data"
+    return title, f"model.fit(..., validation_freq={epochs})"
+
+
+def _each_validation(situation: Situation) -> dict[str, float]:
+    """Batches and examples of one, as far as they were counted."""
+    validated = situation.facts.inference.get(VALIDATION)
+    if validated is None or not validated.calls:
+        return {}
+    batches = {"batches": validated.steps / validated.calls}
+    if not validated.examples:
+        return batches
+    return {**batches, "examples": validated.examples / validated.calls}
 
 
 @rule("amortize-callback", in_a_loop=rarer_work)
@@ -104,22 +119,6 @@ def amortize_epoch_callback(situation: Situation) -> Recommendation | None:
         left = 1 / RARER * (1 - 0.2 * optimism)
         return model.with_outside({"epoch_callbacks": 1 - share * (1 - left)})
 
-    method = identifier(hook, "on_epoch_end")
-    if name in KERAS_OWN:
-        action = (
-            f"class Rarer{name}(keras.callbacks.{name}):\n"
-            f"    def {method}(self, epoch, logs=None):\n"
-            f"        if (epoch + 1) % {advised} == 0:\n"
-            f"            super().{method}(epoch, logs)"
-        )
-    else:
-        action = (
-            f"class {identifier(name, 'YourCallback')}(keras.callbacks.Callback):\n"
-            f"    def {method}(self, epoch, logs=None):\n"
-            f"        if (epoch + 1) % {advised}:\n"
-            "            return\n"
-            "        ...  # as before"
-        )
     return predicted(
         model,
         change,
@@ -129,9 +128,28 @@ def amortize_epoch_callback(situation: Situation) -> Recommendation | None:
             f"step of {in_ms(model.step_ms)}, {in_percent(spent / model.training_ms)} of the "
             "training."
         ),
-        action=action,
+        action=_rarer_hook(name, hook, advised),
         evidence={"owner": owner, "callback_ms": spent, "present": present, "advised": advised},
         of="whole",
+    )
+
+
+def _rarer_hook(callback: str, hook: str, epochs: int) -> str:
+    """Code of a callback that works every so many epochs."""
+    method = identifier(hook, "on_epoch_end")
+    if callback in KERAS_OWN:
+        return (
+            f"class Rarer{callback}(keras.callbacks.{callback}):\n"
+            f"    def {method}(self, epoch, logs=None):\n"
+            f"        if (epoch + 1) % {epochs} == 0:\n"
+            f"            super().{method}(epoch, logs)"
+        )
+    return (
+        f"class {identifier(callback, 'YourCallback')}(keras.callbacks.Callback):\n"
+        f"    def {method}(self, epoch, logs=None):\n"
+        f"        if (epoch + 1) % {epochs}:\n"
+        "            return\n"
+        "        ...  # as before"
     )
 
 
