@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from keras_perf.analyse.summary import Summary
-from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS, TOO_LONG
+from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
 from keras_perf.records.figures import in_ms
+from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 from keras_perf.records.run.tried.steps_trial import StepsPerExecution
 
 
 def told_of_trial(trial: StepsPerExecution, summary: Summary) -> str:
     """Its reason; where steps seemed too long for a trial and are not, also what they take."""
-    if TOO_LONG not in trial.not_tried or summary.step_ms >= LONG_STEP_MS:
+    word = getattr(trial.not_tried, "word", "")
+    if word != WhyNoSteps.LONG_STEPS.word or summary.step_ms >= LONG_STEP_MS:
         return trial.reason
     return (
         f"{trial.reason} Of the whole training a step takes {in_ms(summary.step_ms)}, which is "

@@ -109,13 +109,13 @@ def of_a_part(verdict: str, gain: float, situation: Situation) -> str:
 def _faster(verdict: str, gain: float, situation: Situation) -> str:
     """By how much, and of what; of compiling, which no steady step does, of the training only."""
     whole = speed_up(saved_ms_of(gain, situation.model), situation.model.training_ms)
-    once = verdict == "compile-bound" and situation.model.compiling_share < 1
     if verdict == "compile-bound":
         whole = gain_without_compiling(situation)
-    if gain <= CLEARLY_MORE * whole and not once:
+        if gain > CLEARLY_MORE * whole or situation.model.compiling_share < 1:
+            return f"the whole training, start-up included, would be {whole:.2f}× as fast"
+        gain = min(gain, whole)
+    if gain <= CLEARLY_MORE * whole:
         return f"training would be {gain:.2f}× as fast"
-    if verdict == "compile-bound":
-        return f"the whole training, start-up included, would be {whole:.2f}× as fast"
     return f"a step would be {gain:.2f}× as fast, the whole training {whole:.2f}×"
 
 

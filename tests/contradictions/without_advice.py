@@ -21,8 +21,8 @@ ADVICE = {
 WHY = re.compile(
     "Nothing is advised on |No change to the pipeline is known to help|(?:no change|not tried): "
     "|cannot be predicted|input wait itself could not be measured|What helps: "
-    "|Tried on this training too, and not advised now: |larger batches are fetched less often"
-    "|What either buys was not measured|No more can be had"
+    "|Tried on this training too, and not advised now: |Not tried: |No more can be had"
+    "|larger batches are fetched less often|What either buys was not measured"
 )
 """Sentences that say why."""
 

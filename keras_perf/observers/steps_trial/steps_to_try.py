@@ -20,9 +20,6 @@ FACTORS = (32, 16, 8, 4, 2)
 LONG_STEP_MS = 20.0
 """A step this long cannot gain 5%: entering and leaving a function costs about a millisecond."""
 
-TOO_LONG = "too long to gain from it"
-"""Said of such steps."""
-
 LONG_TRIAL_MS = 500.0
 """No trial is meant to take longer."""
 

@@ -14,6 +14,7 @@ from keras_perf.advise.gains.prediction_bounds import uncertainty, widened
 from keras_perf.advise.recommendation import cost_ms
 from keras_perf.advise.rules.all_rules import RULES
 from keras_perf.advise.rules.best_first import WORTH_SAYING, combined_speedup, recommendations
+from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 from keras_perf.report.diagnosis import diagnosis_of
 
 PIPELINE = [
@@ -300,8 +301,38 @@ def test_no_rule_predicts_a_loss_and_all_together_are_no_worse_than_each(argumen
         assert max(one.predicted_speedup, one.speedup_after_others or 0.0) >= WORTH_SAYING
 
 
-@given(arguments=situations(), cpu_pct=st.sampled_from([0.0, 30.0, 250.0]))
-@settings(max_examples=40, deadline=None)
+TOO_LONG = WhyNoSteps.LONG_STEPS.of(step_ms=23.0, limit_ms=20.0).to_json()
+
+
+@st.composite
+def all_kinds_of_situations(draw: st.DrawFn) -> dict[str, Any]:
+    """The same of any input, with trials that were not made, and with parts that are unknown."""
+    arguments, either = draw(situations()), st.booleans()
+    kinds = [None, "tf.data", "arrays", "generator", "PyDataset", "Grain", "DataLoader"]
+    context = arguments["context"]
+    context |= {"input_kind": draw(st.sampled_from(kinds)), "input_processes": draw(either)}
+    context |= {name: draw(either) for name in ("shapes_differ", "rows_differ", "tries_steps")}
+    context["steps_per_execution"] = draw(st.sampled_from([1, 2, 4]))
+    context["driver"] = draw(st.sampled_from(["fit", "loop"]))
+    if draw(either):
+        why = draw(st.sampled_from(["the epoch is short", TOO_LONG]))
+        context["steps_per_execution_trial"] = {"not_tried": why}
+    if draw(either):
+        context["undisturbed_ms"] = draw(st.floats(0.1, 20))
+    if draw(either):
+        refills = {"cause": "shuffle-refill", "count": 4, "total_ms": 2000.0}
+        context["event_totals"] = [refills]
+    if draw(either):
+        arguments["sensors"] = {**arguments["sensors"], "host/interpreter_wait_ms": 3.0}
+    if draw(either):
+        arguments["stages"] = []
+    if draw(either):
+        del arguments["dispatch"]
+    return arguments
+
+
+@given(arguments=all_kinds_of_situations(), cpu_pct=st.sampled_from([0.0, 30.0, 250.0]))
+@settings(max_examples=60, deadline=None)
 def test_no_report_says_one_thing_in_the_verdict_and_another_in_the_advice(arguments, cpu_pct):
     found = summary(**arguments, process_cpu_pct=cpu_pct)
     assert not list(contradictions(diagnosis_of(found)))

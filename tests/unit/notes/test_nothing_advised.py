@@ -10,12 +10,10 @@ from hand_built import between_epochs, situation, summary
 from keras_perf.advise.notes.not_measured import not_measured_notes
 from keras_perf.advise.notes.nothing_advised import nothing_advised_notes
 from keras_perf.advise.verdict import verdict_of
+from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 from keras_perf.report.diagnosis import diagnosis_of
 
-TOO_LONG = (
-    "when trials were due, steps took 23 ms in the train function, and those of more than 20 ms "
-    "are too long to gain from it"
-)
+TOO_LONG = WhyNoSteps.LONG_STEPS.of(step_ms=23.0, limit_ms=20.0).to_json()
 BETWEEN = between_epochs(callbacks={f"Mine{n}.on_epoch_end": 0.4 for n in range(5)})
 
 
