@@ -1,0 +1,23 @@
+"""All programs, and of what kind each is."""
+
+from __future__ import annotations
+
+from programs.of_input import OF_INPUT
+from programs.of_sources import OF_SOURCES
+from programs.of_training import OF_TRAINING
+from programs.program import Program
+from programs.published import OF_EXAMPLES, PUBLISHED
+from programs.seen_cases import OF_SCENARIOS
+
+PROGRAMS = (*OF_INPUT, *OF_SOURCES, *OF_TRAINING, *OF_EXAMPLES, *PUBLISHED)
+
+KINDS = "scenario", "variant", "published", "beside others"
+
+
+def kind_of(program: Program) -> str:
+    """One of the kinds: published, made as a scenario of the tests, or a variant of either."""
+    if program.others:
+        return "beside others"
+    if program in PUBLISHED:
+        return "published"
+    return "scenario" if program.name in OF_SCENARIOS.values() else "variant"
