@@ -1,12 +1,12 @@
 """What happens to somebody who does what the diagnosis says.
 
-    python benchmarks/follow_up.py [--only NAME,...] [--kinds KIND,...] [--busy N]
+    python benchmarks/follow_up.py [--only NAME]... [--kinds KIND,...] [--busy N]
 
-What: each program of `programs/` is trained and diagnosed; the first recommendation that a machine
-can follow is followed to the letter, and the program trained and diagnosed again, until nothing is
-advised that a machine can do, or it has been followed already (a circle: the same to the letter, or
-a number that goes to and fro), or for six turns. At each turn the measured gain is put beside the
-predicted one and its interval.
+What: each program of `followed_programs/` is trained and diagnosed; the first recommendation that a
+machine can follow is followed to the letter, and the program trained and diagnosed again, until
+nothing is advised that a machine can do, or it has been followed already (a circle: the same to the
+letter, or a number that goes to and fro), or for six turns. At each turn the measured gain is put
+beside the predicted one and its interval.
 
 Printed is a row a turn: how many turns it took so far, verdict, whether it is right and by what
 that is known, advice left to a person, advice followed, whether `compare` sees that it was
@@ -39,19 +39,18 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 import result
+from followed_programs.all_programs import KINDS, PROGRAMS, kind_of
+from followed_programs.program import Program
 from following.tally import Tally
 from following.turns import turns
-from programs.all_programs import KINDS, PROGRAMS, kind_of
-from programs.program import Program
 from under_load import Condition, busy
 
 
-def chosen(only: str, kinds: str, others: int) -> Iterator[Program]:
+def chosen(only: list[str], kinds: str, others: int) -> Iterator[Program]:
     """Programs by name and kind, all of them where nothing is said."""
-    names = set(filter(None, only.split(",")))
     for program in PROGRAMS:
         made = replace(program, others=others) if others else program
-        if kind_of(made) in kinds.split(",") and (not names or made.name in names):
+        if kind_of(made) in kinds.split(",") and (not only or made.name in only):
             yield made
 
 
@@ -64,7 +63,9 @@ def counting(program: Program) -> Condition:
 def main() -> None:
     """Prints the tables."""
     parser = result.parser(__doc__)
-    parser.add_argument("--only", default="")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="NAME", help="again for more"
+    )
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--busy", type=int, default=0, help="processes that count beside it")
     arguments = parser.parse_args()

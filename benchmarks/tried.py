@@ -2,7 +2,7 @@
 
     python benchmarks/tried.py [--only NAME,...] [--budget-s 30]
 
-What: each program of `programs/` whose input is a dataset. `try_advice` is given model
+What: each program of `followed_programs/` whose input is a dataset. `try_advice` is given model
 and dataset, with no hint; what it puts together is made for good (its dataset, and a new model that
 is compiled as it says), and both programs are trained by `fit`. Printed is a row a
 program: what was put together, what it gained on trial with its interval, what it gains in `fit`.
@@ -38,8 +38,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 import keras
 import result
 import tensorflow as tf
-from programs.all_programs import PROGRAMS
-from programs.program import Program
+from followed_programs.all_programs import PROGRAMS
+from followed_programs.program import Program
 
 import keras_perf as kp
 from keras_perf.trials.measuring.in_turn import Pair, pair_of

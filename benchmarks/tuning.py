@@ -25,11 +25,11 @@ from typing import Any
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(Path(__file__).parent))
 
-import programs.published_input as examples
+import followed_programs.published_input as examples
 import result
 import tensorflow as tf
-from programs.input_pieces import rows, slept
-from programs.published import PUBLISHED
+from followed_programs.input_pieces import rows, slept
+from followed_programs.published import PUBLISHED
 
 import keras_perf as kp
 from keras_perf.trials.rewriting.side_by_side import EndlessPipeline

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from programs.program import Program
+from followed_programs.program import Program
 
 from following.input_changes import INPUT_CHANGES
 from following.training_changes import TRAINING_CHANGES

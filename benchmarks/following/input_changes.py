@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import tensorflow as tf
-from programs.program import Program, Stage
+from followed_programs.program import Program, Stage
 
 IN_THREADS = {"num_parallel_calls": tf.data.AUTOTUNE}
 

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 import tensorflow as tf
-from programs.program import Program
+from followed_programs.program import Program
 
 import keras_perf as kp
 

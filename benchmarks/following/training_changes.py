@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import tensorflow as tf
-from programs.program import Program, Stage, Work
+from followed_programs.program import Program, Stage, Work
 
 
 def _compiled(program: Program, **arguments: Any) -> Program:

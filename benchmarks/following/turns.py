@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from contradictions import contradictions
-from programs.program import Program
+from followed_programs.program import Program
 
 import keras_perf as kp
 from following.followed import Trail, followed, lengthened

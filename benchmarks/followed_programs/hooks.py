@@ -10,8 +10,8 @@ import keras
 import numpy as np
 from bottlenecks import Chatter, EpochHook, Hook, Litter, Pause, Unfreezes
 
-from programs.input_pieces import FILES
-from programs.program import Work
+from followed_programs.input_pieces import FILES
+from followed_programs.program import Work
 
 
 def checkpoint(every: int) -> keras.callbacks.Callback:

@@ -9,11 +9,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_perf.cli import digits
-from programs.hooks import Confusion, Upscaled
-from programs.input_pieces import FILES, PREFETCH
-from programs.program import Program, Stage, Work
-from programs.published_input import (
+from followed_programs.hooks import Confusion, Upscaled
+from followed_programs.input_pieces import FILES, PREFETCH
+from followed_programs.program import Program, Stage, Work
+from followed_programs.published_input import (
     RANDOM,
     TEXTS,
     WAVES,
@@ -31,7 +30,7 @@ from programs.published_input import (
     windows,
     with_noise,
 )
-from programs.published_models import (
+from followed_programs.published_models import (
     autoencoder,
     bidirectional,
     convnet,
@@ -44,6 +43,7 @@ from programs.published_models import (
     wide_and_deep,
     xception,
 )
+from keras_perf.cli import digits
 
 layers = keras.layers
 CLASSES: dict[str, Any] = {"optimizer": "adam", "loss": "sparse_categorical_crossentropy"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import tensorflow as tf
 from bottlenecks import computed, slept
 
-from programs.hooks import pause
-from programs.input_pieces import (
+from followed_programs.hooks import pause
+from followed_programs.input_pieces import (
     AUTOTUNE,
     PREFETCH,
     in_processes,
@@ -18,7 +18,7 @@ from programs.input_pieces import (
     small_mlp,
     worked,
 )
-from programs.program import Program, Stage
+from followed_programs.program import Program, Stage
 
 INPUT = ("input-bound",)
 IN_THREADS = {"num_parallel_calls": AUTOTUNE}

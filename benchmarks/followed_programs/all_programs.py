@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from programs.of_input import OF_INPUT
-from programs.of_sources import OF_SOURCES
-from programs.of_training import OF_TRAINING
-from programs.program import Program
-from programs.published import OF_EXAMPLES, PUBLISHED
-from programs.seen_cases import OF_SCENARIOS
+from followed_programs.of_input import OF_INPUT
+from followed_programs.of_sources import OF_SOURCES
+from followed_programs.of_training import OF_TRAINING
+from followed_programs.program import Program
+from followed_programs.published import OF_EXAMPLES, PUBLISHED
+from followed_programs.seen_cases import OF_SCENARIOS
 
 PROGRAMS = (*OF_INPUT, *OF_SOURCES, *OF_TRAINING, *OF_EXAMPLES, *PUBLISHED)
 

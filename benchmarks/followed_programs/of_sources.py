@@ -7,7 +7,7 @@ import os
 import tensorflow as tf
 from bottlenecks import computed
 
-from programs.input_pieces import (
+from followed_programs.input_pieces import (
     PREFETCH,
     Made,
     file_names,
@@ -20,7 +20,7 @@ from programs.input_pieces import (
     small_mlp,
     uneven,
 )
-from programs.program import Program, Stage
+from followed_programs.program import Program, Stage
 
 INPUT = ("input-bound",)
 UNSURE = ("input-bound", "inconclusive")

@@ -15,7 +15,7 @@ import numpy as np
 import tensorflow as tf
 from bottlenecks import Batches, mlp, slept, work
 
-from programs.program import Program, Stage
+from followed_programs.program import Program, Stage
 
 layers = keras.layers
 AUTOTUNE = tf.data.AUTOTUNE

@@ -6,7 +6,7 @@ from typing import Any
 
 from bottlenecks import slept
 
-from programs.hooks import (
+from followed_programs.hooks import (
     RareChatter,
     RareLitter,
     checkpoint,
@@ -15,7 +15,7 @@ from programs.hooks import (
     predicts,
     unfreezes,
 )
-from programs.input_pieces import (
+from followed_programs.input_pieces import (
     PREFETCH,
     another_length_each_time,
     lengths_that_vary,
@@ -25,7 +25,7 @@ from programs.input_pieces import (
     sequences,
     small_mlp,
 )
-from programs.program import Program, Stage, Work
+from followed_programs.program import Program, Stage, Work
 
 CALLBACK, COMPILE = ("callback-bound",), ("compile-bound",)
 DISPATCH, EAGER = ("dispatch-bound",), ("eager-bound",)
