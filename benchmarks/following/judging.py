@@ -14,12 +14,14 @@ import keras_perf as kp
 CLEARLY = 2.0
 """Where input or step alone takes so many times as long as the other, it sets the pace."""
 
-BATCHES = 60
+LEAST_MS, LEAST_BATCHES, MOST_BATCHES = 200.0, 60, 2000
+"""A round of the input alone, or of the step, takes about so long."""
+
 WAITED_FOR = 1.05
 """A step that takes so many times what it takes alone may be waiting for its input."""
 
-MOST_BATCHES = 5000
-"""Of an endless pipeline so many fill its cache."""
+PASS = 5000
+"""Batches of an endless pipeline that are enough to fill its cache."""
 
 OF_THE_STEP = ("compute-bound", "dispatch-bound", "inconclusive")
 OF_EITHER = ("input-bound", *OF_THE_STEP)
@@ -58,7 +60,7 @@ def judged_first(program: Program, found: kp.Diagnosis) -> Judged:
         return Judged(verdict in program.verdicts, "put there")
     if verdict == "callback-bound":
         return Judged(bool(program.works), "its callbacks")
-    return _compared(verdict, *alone(program))
+    return _compared(verdict, *alone(program, found.summary.step_ms))
 
 
 def judged_later(program: Program, found: kp.Diagnosis) -> Judged:
@@ -73,7 +75,7 @@ def judged_later(program: Program, found: kp.Diagnosis) -> Judged:
         return Judged(None)
     if not isinstance(program.dataset(), tf.data.Dataset):
         return Judged(None)
-    judged = _compared(verdict, *alone(program))
+    judged = _compared(verdict, *alone(program, found.summary.step_ms))
     waits = found.summary.step_ms > WAITED_FOR * (judged.step_ms or 0.0)
     unsure = judged.known_by == "step" and verdict == "input-bound" and waits
     return replace(judged, right=None) if unsure or judged.known_by == "either" else judged
@@ -87,13 +89,21 @@ def _compared(verdict: str, input_ms: float, step_ms: float) -> Judged:
     return Judged(verdict in OF_EITHER, "either", input_ms, step_ms)
 
 
-def alone(program: Program) -> tuple[float, float]:
-    """Milliseconds of a batch that nothing waits for, and of a step whose batch is ready."""
+def alone(program: Program, step_ms: float) -> tuple[float, float]:
+    """Milliseconds of a batch that nothing waits for, and of a step whose batch is ready.
+
+    Arguments:
+        program: its dataset and model are made anew.
+        step_ms: of its steps in training.
+    """
+    number = LEAST_BATCHES
+    if step_ms > 0:
+        number = int(min(MOST_BATCHES, max(LEAST_BATCHES, LEAST_MS / step_ms)))
     data = program.dataset()
     if any(stage.kind == "cache" for stage in program.stages):
         # A cache is filled once its data have ended.
-        for _ in islice(data, MOST_BATCHES):
+        for _ in islice(data, PASS):
             pass
-    made = kp.benchmark_input_pipeline(data, batches=BATCHES)["batch_ms"].median()
-    trained = kp.benchmark_train_step(program.made(), next(iter(data)), steps=BATCHES)
+    made = kp.benchmark_input_pipeline(data, batches=number)["batch_ms"].median()
+    trained = kp.benchmark_train_step(program.made(), next(iter(data)), steps=number)
     return float(made), float(trained["step_ms"].median())

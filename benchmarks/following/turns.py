@@ -77,7 +77,7 @@ def turns(program: Program, folder: Path, tally: Tally) -> Iterator[dict[str, An
             tally.ended += 1
             yield row
             return
-        row["followed"] = advice.id
+        row |= {"followed": advice.id, **_predicted(advice)}
         if trail.leads_back(advice):
             tally.circles.append(f"{program.name}: {advice.id}")
             yield row | {"how": "advised again"}
@@ -133,17 +133,20 @@ def _compared(before: Run, after: Run, advice: Any, tally: Tally) -> dict[str, A
     """Predicted, measured, and whether the tool sees that its advice was followed."""
     compared = kp.compare(before.log_dir, after.log_dir)
     gain = compared.speedup if advice.of == "step" else compared.whole_speedup
-    predicted = advice.speedup_after_others or advice.predicted_speedup
+    predicted = _predicted(advice)["predicted"]
     inside, taken = advice.low <= gain <= advice.high, _taken(compared, advice)
     tally.gain(predicted, inside=inside, measured=gain, taken=taken is True)
     return {
-        "predicted": predicted,
-        "low": advice.low,
-        "high": advice.high,
         "measured": gain,
         "taken": taken,
         "how": None if inside else "outside",
     }
+
+
+def _predicted(advice: Any) -> dict[str, float]:
+    """Of the advice alone, or once what was before it is done."""
+    gain = advice.speedup_after_others or advice.predicted_speedup
+    return {"predicted": gain, "low": advice.low, "high": advice.high}
 
 
 def _taken(compared: kp.Comparison, advice: Any) -> bool | None:

@@ -162,7 +162,7 @@ def test_a_program_that_stays_too_short_is_said_to(followed):
 def test_a_verdict_is_judged_by_input_and_step_alone(
     monkeypatch, verdict, input_ms, step_ms, right, known_by
 ):
-    monkeypatch.setattr(judging, "alone", lambda program: (input_ms, step_ms))
+    monkeypatch.setattr(judging, "alone", lambda *_: (input_ms, step_ms))
     measured = replace(PROGRAM, verdicts=())
     found = judging.judged_first(measured, diagnosis(verdict=verdict))
     assert (found.right, found.known_by) == (right, known_by)
@@ -185,7 +185,7 @@ def test_a_verdict_is_judged_by_input_and_step_alone(
 def test_a_later_verdict_is_judged_only_where_one_of_both_is_clearly_longer(
     monkeypatch, verdict, alone_ms, right
 ):
-    monkeypatch.setattr(judging, "alone", lambda program: alone_ms)
+    monkeypatch.setattr(judging, "alone", lambda *_: alone_ms)
     assert judging.judged_later(PROGRAM, diagnosis(verdict=verdict)).right is right
 
 
