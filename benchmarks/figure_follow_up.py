@@ -31,6 +31,7 @@ def follow_up(found: Found) -> str:
         "taken": "seen as followed by `compare`",
         "gains": "of measured gains",
         "ended": "programs whose advice ended",
+        "left_to_a_person": "with something left to a person",
         "circles": "advised again though followed",
         "contradictions": "contradictions",
     }

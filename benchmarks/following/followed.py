@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -39,23 +38,28 @@ class Trail:
     """What was followed, of one program."""
 
     actions: set[tuple[str, str]] = field(default_factory=set)
-    numbers: dict[tuple[str, str], list[float]] = field(default_factory=lambda: defaultdict(list))
+    numbers: dict[tuple[str, str], list[float]] = field(default_factory=dict)
 
     def leads_back(self, advice: Any) -> bool:
-        """Whether it was followed already: to the letter, or its number goes to and fro."""
+        """Whether it is there already: followed to the letter, or its number goes to and fro."""
         if (advice.id, advice.action) in self.actions:
             return True
-        number, before = advice.evidence.get("advised"), self.numbers[_subject(advice)]
+        number, before = advice.evidence.get("advised"), self._numbers(advice)
         if number is None or not before:
             return False
-        up = [later > earlier for earlier, later in zip(before, [*before[1:], number], strict=True)]
-        return number in before or len(set(up)) > 1
+        pairs = zip(before, [*before[1:], number], strict=True)
+        return number in before or len({later > earlier for earlier, later in pairs}) > 1
 
     def add(self, advice: Any) -> None:
         """It is followed now."""
         self.actions.add((advice.id, advice.action))
         if (number := advice.evidence.get("advised")) is not None:
-            self.numbers[_subject(advice)].append(number)
+            self.numbers[_subject(advice)] = [*self._numbers(advice), number]
+
+    def _numbers(self, advice: Any) -> list[float]:
+        """What was there first, and what was followed since."""
+        present = advice.evidence.get("present")
+        return self.numbers.get(_subject(advice), [] if present is None else [present])
 
 
 def _subject(advice: Any) -> tuple[str, str]:

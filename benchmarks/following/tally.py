@@ -21,6 +21,7 @@ class Tally:
     close: int = 0
     taken: int = 0
     ended: int = 0
+    left_to_a_person: int = 0
     circles: list[str] = field(default_factory=list)
     contradictions: list[str] = field(default_factory=list)
 
@@ -40,6 +41,11 @@ class Tally:
         self.close += abs(predicted / measured - 1) <= CLOSE
         self.taken += taken
 
+    def end(self, *, left: bool) -> None:
+        """Nothing is advised, or only what a person has to write."""
+        self.ended += 1
+        self.left_to_a_person += left
+
     def row(self, kind: str) -> dict[str, Any]:
         """What it came to."""
         return {
@@ -53,6 +59,7 @@ class Tally:
             "within_15_pct": self.close,
             "taken": self.taken,
             "ended": self.ended,
+            "left_to_a_person": self.left_to_a_person,
             "circles": ", ".join(self.circles) or "none",
             "contradictions": "; ".join(self.contradictions) or "none",
         }

@@ -50,14 +50,17 @@ class Run:
         thin = not self.measured or self.found.verdict == "inconclusive"
         return thin and self.program.times > 0
 
-    def next(self) -> tuple[Any, Program | None, list[str]]:
+    def next(self, trail: Trail) -> tuple[Any, Program | None, list[str]]:
         """The first advice that a machine can follow, the program with it, ids left to a person.
 
-        Of advice that pays only once another is followed none is taken out of its turn.
+        Of advice that pays only once another is followed none is taken out of its turn; what was
+        followed already comes without a program.
         """
         stages = [pace.name for pace in stage_paces(self.found.summary.facts)]
         left: list[str] = []
         for advice in self.found.recommendations:
+            if trail.leads_back(advice):
+                return advice, None, left
             alone = not left or advice.speedup_after_others is None
             changed = followed(self.program, advice, stages) if alone else None
             if changed is not None:
@@ -71,14 +74,14 @@ def turns(program: Program, folder: Path, tally: Tally) -> Iterator[dict[str, An
     run, trail = Run.of(program, folder / "0"), Trail()
     for turn in range(MOST_TURNS + 1):
         row = _begun(run, turn, tally)
-        advice, changed, left = run.next()
+        advice, changed, left = run.next(trail)
         row["left_to_a_person"] = ", ".join(left) or None
         if advice is None:
-            tally.ended += 1
+            tally.end(left=bool(left))
             yield row
             return
         row |= {"followed": advice.id, **_predicted(advice)}
-        if trail.leads_back(advice):
+        if changed is None:
             tally.circles.append(f"{program.name}: {advice.id}")
             yield row | {"how": "advised again"}
             return

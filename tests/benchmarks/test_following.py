@@ -202,6 +202,17 @@ def test_a_number_that_grows_is_no_circle_and_one_that_comes_back_is():
     )
 
 
+def test_what_is_there_already_and_less_than_was_followed_are_circles():
+    trail, owner = Trail(), "Hook.on_train_batch_end"
+    there = advice("amortize-callback", "% 5", owner=owner, present=5, advised=5)
+    assert trail.leads_back(there)
+    trail.add(advice("amortize-callback", "% 20", owner=owner, present=1, advised=20))
+    less = advice("amortize-callback", "% 10", owner=owner, present=20, advised=10)
+    assert trail.leads_back(less)
+    more = advice("amortize-callback", "% 40", owner=owner, present=20, advised=40)
+    assert not trail.leads_back(more)
+
+
 def test_the_same_to_the_letter_is_a_circle():
     trail = Trail()
     trail.add(advice("cache", "dataset.map(a).cache()"))

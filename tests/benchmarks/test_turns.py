@@ -75,6 +75,7 @@ def test_a_follow_up_ends_where_nothing_is_advised(followed):
     assert (rows[0]["measured"], rows[0]["taken"], rows[0]["how"]) == (2.0, True, None)
     assert (tally.programs, tally.right, tally.later_right, tally.ended) == (1, 1, 1, 1)
     assert (tally.gains, tally.inside, tally.taken, tally.circles) == (1, 1, 1, [])
+    assert not tally.left_to_a_person
 
 
 def test_a_number_that_goes_to_and_fro_is_a_circle(followed):
@@ -84,6 +85,16 @@ def test_a_number_that_goes_to_and_fro_is_a_circle(followed):
     assert rows[-1]["how"] == "advised again"
     assert tally.circles == ["a program: amortize-callback"]
     assert not tally.ended
+
+
+def test_advice_that_can_be_followed_only_once_is_a_circle_if_it_comes_again(followed):
+    stable = Recommendation(
+        "stable-shapes", "", "", "keep it", 2.0, 1.5, 2.5, {"function_replacements": 7}
+    )
+    rebuilds = replace(PROGRAM, works=(replace(WORK, rebuilds=True),))
+    rows, tally, _ = followed(lambda program: diagnosis(BY_A_PERSON, stable), rebuilds)
+    assert [row["how"] for row in rows] == [None, "advised again"]
+    assert tally.circles == ["a program: stable-shapes"]
 
 
 def test_advice_without_an_end_is_said_to_have_none(followed):
@@ -107,9 +118,10 @@ def test_the_next_advice_is_followed_where_the_first_needs_a_person(followed):
 
 def test_advice_that_pays_only_after_another_is_not_taken_before_it(followed):
     after = replace(rarer(20), speedup_after_others=2.0)
-    rows, _, _ = followed(lambda program: diagnosis(BY_A_PERSON, after))
+    rows, tally, _ = followed(lambda program: diagnosis(BY_A_PERSON, after))
     assert rows[0]["left_to_a_person"] == "enable-xla, amortize-callback"
     assert rows[0]["followed"] is None
+    assert tally.left_to_a_person == 1
 
 
 def test_a_program_that_has_become_too_short_is_trained_longer_before_and_after(followed):
