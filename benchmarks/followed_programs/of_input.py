@@ -124,6 +124,20 @@ OF_PASSES = (
         (
             Stage("map", prepared, IN_THREADS),
             Stage("map", noisy, IN_THREADS),
+            Stage("shuffle", 64, {"seed": 1}),
+            Stage("batch", 8),
+            PREFETCH,
+        ),
+        fit={"epochs": 8},
+    ),
+    Program(
+        "a slow map, then a random one, all of it shuffled",
+        INPUT,
+        small_mlp(),
+        rows(320),
+        (
+            Stage("map", prepared, IN_THREADS),
+            Stage("map", noisy, IN_THREADS),
             Stage("shuffle", 320, {"seed": 1}),
             Stage("batch", 8),
             PREFETCH,

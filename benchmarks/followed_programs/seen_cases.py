@@ -66,6 +66,7 @@ SEEN = {
     "a cache before a finite repeat is not advised": ("a finite repeat",),
     "a cache is predicted behind random maps, shuffle and batch": (
         "a slow map, then a random one",
+        "a slow map, then a random one, all of it shuffled",
         "a slow map behind a shuffle, then a random one",
         "speaker_recognition_using_cnn",
         "cutmix",

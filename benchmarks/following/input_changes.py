@@ -27,8 +27,12 @@ def _places(program: Program, kind: str) -> list[int]:
 
 
 def _map_of(program: Program, stage: str, stages: list[str]) -> int | None:
-    """Where in the program the map stands that runs as this stage."""
-    running = [name for name in stages if "Map" in name and "FlatMap" not in name]
+    """Where in the program the map stands that runs as this stage.
+
+    Maps within the datasets that an interleave reads run before it, and are none of the program's.
+    """
+    within = [place for place, name in enumerate(stages) if "FlatMap" in name or "Interl" in name]
+    running = [name for name in stages[max(within, default=-1) + 1 :] if "Map" in name]
     maps = _places(program, "map")
     return maps[running.index(stage)] if stage in running and len(running) == len(maps) else None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import keras
 import pytest
 import tensorflow as tf
@@ -61,6 +63,15 @@ def test_the_map_that_is_named_by_its_running_stage_is_made_parallel():
     assert not after.stages[0].more
     assert after.stages[2].more == {"num_parallel_calls": tf.data.AUTOTUNE}
     assert followed(before, advice("parallel-map", stage="Map (9)"), running) is None
+
+
+def test_maps_within_an_interleave_are_not_the_programs():
+    said = advice("batch-before-map", stage="MapAndBatch (5)")
+    running = ["Map (1)", "FlatMap (2)", "ParallelInterleaveV4 (3)", "TensorSlice (4)"]
+    before = BY_ID["many small files"]
+    after = followed(before, said, [*running, "MapAndBatch (5)", "Prefetch (6)"])
+    assert kinds(after) == ["flat_map", "batch", "map", "prefetch"]
+    assert followed(before, replace(said, evidence={"stage": "Map (1)"}), running) is None
 
 
 def test_a_wider_pool_comes_with_the_calls_that_it_needs():
