@@ -96,7 +96,7 @@ BETWEEN_EPOCHS = (
         OF_THE_STEP,
         60,
         validation=12,
-        works=(hook(0.08),),
+        works=(epoch_hook(5.0),),
         fit={"epochs": 12},
     ),
 )

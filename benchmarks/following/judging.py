@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -10,6 +11,7 @@ import tensorflow as tf
 from followed_programs.program import Program
 
 import keras_perf as kp
+from keras_perf.advise.gains.of_a_part import WORTHWHILE
 
 CLEARLY = 2.0
 """Where input or step alone takes so many times as long as the other, it sets the pace."""
@@ -33,7 +35,8 @@ class Judged:
 
     Attributes:
         right: None where nothing tells.
-        known_by: the longer of the two alone; that neither is clearly longer; a callback.
+        known_by: that it was put there; the longer of input and step alone, or that neither is
+            clearly longer; a training without callbacks.
         input_ms, step_ms: input and step alone; None where not measured.
     """
 
@@ -59,7 +62,8 @@ def judged_first(program: Program, found: kp.Diagnosis) -> Judged:
     if program.verdicts:
         return Judged(verdict in program.verdicts, "put there")
     if verdict == "callback-bound":
-        return Judged(bool(program.works), "its callbacks")
+        gain = gain_without_callbacks(program)
+        return Judged(gain >= WORTHWHILE, f"without callbacks {gain:.2f}×")
     return _compared(verdict, *alone(program, found.summary.step_ms))
 
 
@@ -87,6 +91,18 @@ def _compared(verdict: str, input_ms: float, step_ms: float) -> Judged:
     if step_ms > CLEARLY * input_ms:
         return Judged(verdict in OF_THE_STEP, "step", input_ms, step_ms)
     return Judged(verdict in OF_EITHER, "either", input_ms, step_ms)
+
+
+def gain_without_callbacks(program: Program) -> float:
+    """How many times as long the whole training takes with its callbacks as without."""
+    with_s, without_s = map(_training_s, (program, replace(program, works=())))
+    return with_s / without_s
+
+
+def _training_s(program: Program) -> float:
+    begin = time.perf_counter()
+    program.train([])
+    return time.perf_counter() - begin
 
 
 def alone(program: Program, step_ms: float) -> tuple[float, float]:

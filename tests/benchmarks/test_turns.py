@@ -181,6 +181,14 @@ def test_a_verdict_is_judged_by_input_and_step_alone(
     assert (found.input_ms, found.step_ms) == (input_ms, step_ms)
 
 
+@pytest.mark.parametrize(("gain", "right"), [(1.2, True), (1.02, False)])
+def test_a_callback_bound_program_is_quicker_without_its_callbacks(monkeypatch, gain, right):
+    took = {1: gain, 0: 1.0}
+    monkeypatch.setattr(judging, "_training_s", lambda program: took[len(program.works)])
+    found = judging.judged_first(replace(PROGRAM, verdicts=()), diagnosis())
+    assert (found.right, found.known_by) == (right, f"without callbacks {gain:.2f}×")
+
+
 @pytest.mark.parametrize(
     ("verdict", "alone_ms", "right"),
     [
