@@ -87,8 +87,8 @@ BETWEEN_EPOCHS = (
         "validation that waits for its input",
         OF_THE_STEP,
         60,
-        validation=60,
-        validates=(Stage("map", slept(6.0)),),
+        validation=30,
+        validates=(Stage("map", slept(20.0)),),
         fit={"epochs": 6},
     ),
     of_rows(
