@@ -1,6 +1,6 @@
 """What happens to somebody who does what the diagnosis says.
 
-    python benchmarks/follow_up.py [--only NAME]... [--kinds KIND,...] [--busy N]
+    python benchmarks/follow_up.py [--only NAME,...] [--kinds KIND,...] [--busy N]
 
 What: each program of `followed_programs/` is trained and diagnosed; the first recommendation that a
 machine can follow is followed to the letter, and the program trained and diagnosed again, until
@@ -39,18 +39,18 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 import result
-from followed_programs.all_programs import KINDS, PROGRAMS, kind_of
-from followed_programs.program import Program
+from followed_programs import KINDS, PROGRAMS, Program, kind_of, named
 from following.tally import Tally
 from following.turns import turns
 from under_load import Condition, busy
 
 
-def chosen(only: list[str], kinds: str, others: int) -> Iterator[Program]:
+def chosen(only: str, kinds: str, others: int) -> Iterator[Program]:
     """Programs by name and kind, all of them where nothing is said."""
+    names = set(filter(None, named(only)))
     for program in PROGRAMS:
         made = replace(program, others=others) if others else program
-        if kind_of(made) in kinds.split(",") and (not only or made.name in only):
+        if kind_of(made) in kinds.split(",") and (not names or made.name in names):
             yield made
 
 
@@ -63,9 +63,7 @@ def counting(program: Program) -> Condition:
 def main() -> None:
     """Prints the tables."""
     parser = result.parser(__doc__)
-    parser.add_argument(
-        "--only", action="append", default=[], metavar="NAME", help="again for more"
-    )
+    parser.add_argument("--only", default="", help="names, with commas but no spaces between")
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--busy", type=int, default=0, help="processes that count beside it")
     arguments = parser.parse_args()

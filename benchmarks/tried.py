@@ -38,8 +38,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import keras
 import result
 import tensorflow as tf
-from followed_programs.all_programs import PROGRAMS
-from followed_programs.program import Program
+from followed_programs import PROGRAMS, Program, named
 
 import keras_perf as kp
 from keras_perf.trials.measuring.in_turn import Pair, pair_of
@@ -168,7 +167,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     os.chdir(tempfile.mkdtemp())
     result.begin()
-    wanted = set(filter(None, arguments.only.split(",")))
+    wanted = set(filter(None, named(arguments.only)))
     rows, sums = result.Table(), result.Table()
     for program in PROGRAMS:
         if program.others or (wanted and program.name not in wanted):

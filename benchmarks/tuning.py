@@ -28,8 +28,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 import followed_programs.published_input as examples
 import result
 import tensorflow as tf
+from followed_programs import PUBLISHED
 from followed_programs.input_pieces import rows, slept
-from followed_programs.published import PUBLISHED
 
 import keras_perf as kp
 from keras_perf.trials.rewriting.side_by_side import EndlessPipeline

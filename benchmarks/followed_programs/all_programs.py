@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from followed_programs.of_input import OF_INPUT
 from followed_programs.of_sources import OF_SOURCES
 from followed_programs.of_training import OF_TRAINING
@@ -21,3 +23,8 @@ def kind_of(program: Program) -> str:
     if program in PUBLISHED:
         return "published"
     return "scenario" if program.name in OF_SCENARIOS.values() else "variant"
+
+
+def named(names: str) -> list[str]:
+    """Names that stand one behind the other, with a comma and no space: some hold a comma."""
+    return re.split(",(?! )", names)

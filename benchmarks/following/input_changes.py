@@ -10,6 +10,9 @@ from typing import Any
 import tensorflow as tf
 from followed_programs.program import Program, Stage
 
+UNNAMED = "your_lambda", "your_function"
+"""What code to paste calls a lambda, and a function that is not known."""
+
 IN_THREADS = {"num_parallel_calls": tf.data.AUTOTUNE}
 
 
@@ -38,8 +41,7 @@ def _map_of(program: Program, stage: str, stages: list[str]) -> int | None:
 
 
 def _called(function: Any) -> str:
-    name = str(getattr(function, "__name__", ""))
-    return "your_function" if name == "<lambda>" else name
+    return str(getattr(function, "__name__", ""))
 
 
 def _prefetched(program: Program, advice: Any, stages: list[str]) -> Program:
@@ -69,13 +71,13 @@ def _unordered(program: Program, advice: Any, stages: list[str]) -> Program:
 
 def _cache(program: Program, advice: Any, stages: list[str]) -> Program | None:
     """Behind the stage that the action names, which goes before shuffles and repeats."""
-    found = re.match(r"dataset = dataset\.(\w+)\((\w+)", advice.action)
+    found = re.search(r"^dataset = dataset\.(\w+)\((\w+)", advice.action, re.M)
     if found is None:
         return None
     kind, named = found.groups()
     places = _places(program, kind)
     called = [place for place in places if _called(program.stages[place].argument) == named]
-    if not places or not (called or named.startswith("your")):
+    if not places or not (called or named in UNNAMED):
         return None
     place = (called or places)[-1]
     before, after = program.stages[: place + 1], program.stages[place + 1 :]

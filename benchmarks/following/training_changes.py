@@ -67,7 +67,11 @@ def _one_shape(program: Program, advice: Any) -> Program | None:
         kept = tuple(work for work in program.works if not work.rebuilds)
         return replace(program, works=kept) if kept != program.works else None
     if "bucket" in advice.action:
-        return _few_lengths(program) or _compiled(program, jit_compile=False)
+        without_xla = _compiled(program, jit_compile=False)
+        # What stands first is predicted to gain most.
+        if advice.action.startswith("model.compile"):
+            return without_xla
+        return _few_lengths(program) or without_xla
     changed = tuple(
         replace(stage, more={**stage.more, "drop_remainder": True})
         if stage.kind == "batch"

@@ -99,6 +99,10 @@ def test_a_cache_goes_behind_the_last_of_other_stages_that_are_named():
     before = program(Stage("interleave", doubled), Stage("shuffle", 8), Stage("batch", 4))
     after = followed(before, advice("cache", "dataset = dataset.interleave(doubled).cache()"), [])
     assert kinds(after) == ["interleave", "cache", "shuffle", "batch"]
+    unnamed = (
+        "# your_lambda: the lambda in train.py, line 3\ndataset = dataset.interleave(your_lambda)"
+    )
+    assert followed(before, advice("cache", unnamed), []) == after
     unknown = advice("cache", "dataset = dataset.map(others).cache()")
     assert followed(before, unknown, []) is None
 
@@ -168,6 +172,10 @@ def test_one_shape_is_a_full_batch_a_kept_function_or_no_xla():
     vary = Program("", (), sequence_model, lengths_that_vary(), times=1)
     without = followed(vary, advice("stable-shapes", "bucket_by_…", **partial), [])
     assert without.compiled == {"jit_compile": False}
+    padded = BY_ID["lengths that vary under XLA, without a remainder"]
+    first = "model.compile(..., jit_compile=False)\n# or bucket_by_sequence_length"
+    without = followed(padded, advice("stable-shapes", first, **partial), [])
+    assert (without.compiled, without.stages) == ({"jit_compile": False}, padded.stages)
 
 
 def test_sequences_share_few_lengths():

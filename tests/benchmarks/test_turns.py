@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import follow_up
 import pytest
-from followed_programs.all_programs import PROGRAMS
+from followed_programs import PROGRAMS
 from followed_programs.input_pieces import of_rows
 from followed_programs.program import Work
 from following import judging, turns

@@ -11,8 +11,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 
-from followed_programs.all_programs import KINDS, PROGRAMS, kind_of
-from followed_programs.published import PUBLISHED
+from followed_programs import KINDS, PROGRAMS, PUBLISHED, kind_of, named
 from followed_programs.seen_cases import OF_SCENARIOS, SEEN
 
 NAMES = {program.name for program in PROGRAMS}
@@ -58,3 +57,9 @@ def test_the_hooks_of_every_program_can_be_made_rarer():
         for every in (work.every, 20):
             for make in filter(None, (work.make, work.directly)):
                 assert type(make(every)).__name__ == work.owner
+
+
+def test_a_program_can_be_chosen_whose_name_holds_a_comma():
+    names = [program.name for program in PROGRAMS]
+    assert any("," in name for name in names)
+    assert named(",".join(names)) == names
