@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from keras_perf.advise.as_written import at
 from keras_perf.advise.code_names import identifier
 from keras_perf.advise.recommendation import Recommendation, predicted
@@ -12,6 +14,7 @@ from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.run.inference import VALIDATION
+from keras_perf.records.run.run_facts import RunFacts
 
 RARER = 5
 """Work between epochs is advised to be done so many times less often."""
@@ -35,9 +38,11 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
     rarer = (situation.facts.length.epochs or 0) >= advised
     if not rarer and (present > 1 or situation.facts.settings.validation_steps):
         return None
+    data = _one_validation(situation.facts)
+    shortest = 0.0 if rarer else _one_execution(situation.facts, data)
 
     def change(model: StepModel, optimism: float) -> StepModel:
-        left = 1 / RARER * (1 - 0.2 * optimism)
+        left = max(shortest, 1 / RARER * (1 - 0.2 * optimism))
         if not rarer and optimism < 0:
             # At worst it is what a validation takes whatever its length.
             left += -optimism * (1 - left)
@@ -56,12 +61,6 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
         action = (
             f"model.fit(..., validation_steps=batches // {RARER})  # of your validation batches"
         )
-    validated = situation.facts.inference.get(VALIDATION)
-    data = {}
-    if validated is not None and validated.calls:
-        data["batches"] = validated.steps / validated.calls
-        if validated.examples:
-            data["examples"] = validated.examples / validated.calls
     return predicted(
         model,
         change,
@@ -81,6 +80,21 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
         },
         of="whole",
     )
+
+
+def _one_validation(facts: RunFacts) -> dict[str, float]:
+    """Batches and examples of it, as far as they are known."""
+    found = facts.inference.get(VALIDATION)
+    if found is None or not found.calls:
+        return {}
+    counts = {"batches": found.steps, "examples": found.examples}
+    return {name: count / found.calls for name, count in counts.items() if count}
+
+
+def _one_execution(facts: RunFacts, validated: Mapping[str, float]) -> float:
+    """The share of a validation that is left however few its steps: executions are not cut."""
+    batches = validated.get("batches")
+    return min(1.0, facts.settings.steps_per_execution / batches) if batches else 0.0
 
 
 @rule("amortize-callback", in_a_loop=rarer_work)
