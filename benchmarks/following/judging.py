@@ -22,6 +22,10 @@ LEAST_MS, LEAST_BATCHES, MOST_BATCHES = 200.0, 60, 2000
 WAITED_FOR = 1.05
 """A step that takes so many times what it takes alone may be waiting for its input."""
 
+DISTURBED = 1.25
+"""Nothing takes longer alone than in training: where it took so many times as long, something else
+ran on the machine."""
+
 PASS = 5000
 """Batches of an endless pipeline that are enough to fill its cache."""
 
@@ -79,10 +83,16 @@ def judged_later(program: Program, found: kp.Diagnosis) -> Judged:
         return Judged(None)
     if not isinstance(program.dataset(), tf.data.Dataset):
         return Judged(None)
-    judged = _compared(verdict, *alone(program, found.summary.step_ms))
-    waits = found.summary.step_ms > WAITED_FOR * (judged.step_ms or 0.0)
-    unsure = judged.known_by == "step" and verdict == "input-bound" and waits
-    return replace(judged, right=None) if unsure or judged.known_by == "either" else judged
+    step_ms = found.summary.step_ms
+    judged = _compared(verdict, *alone(program, step_ms))
+    longest_ms = max(judged.input_ms or 0.0, judged.step_ms or 0.0)
+    waits = step_ms > WAITED_FOR * (judged.step_ms or 0.0)
+    unknown = (
+        judged.known_by == "either"
+        or (judged.known_by == "step" and verdict == "input-bound" and waits)
+        or longest_ms > DISTURBED * step_ms
+    )
+    return replace(judged, right=None) if unknown else judged
 
 
 def _compared(verdict: str, input_ms: float, step_ms: float) -> Judged:

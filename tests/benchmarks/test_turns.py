@@ -32,8 +32,10 @@ def rarer(advised: int) -> Recommendation:
 BY_A_PERSON = Recommendation("enable-xla", "", "", "jit_compile=True", 3.0, 1.0, 4.0)
 
 
-def diagnosis(*advice: Recommendation, verdict: str = "callback-bound", steps: int = 100):
-    summary = SimpleNamespace(facts=None, step_ms=1.0, steps=steps)
+def diagnosis(
+    *advice: Recommendation, verdict: str = "callback-bound", steps: int = 100, step_ms: float = 1.0
+):
+    summary = SimpleNamespace(facts=None, step_ms=step_ms, steps=steps)
     return SimpleNamespace(verdict=verdict, recommendations=advice, summary=summary)
 
 
@@ -190,23 +192,25 @@ def test_a_callback_bound_program_is_quicker_without_its_callbacks(monkeypatch, 
 
 
 @pytest.mark.parametrize(
-    ("verdict", "alone_ms", "right"),
+    ("verdict", "step_ms", "alone_ms", "right"),
     [
-        ("input-bound", (5.0, 1.0), True),
-        ("compute-bound", (5.0, 1.0), False),
-        ("compute-bound", (0.2, 1.0), True),
-        ("input-bound", (0.2, 1.0), False),
-        ("input-bound", (0.2, 0.8), None),
-        ("compute-bound", (0.8, 1.0), None),
-        ("callback-bound", (5.0, 1.0), None),
-        ("inconclusive", (5.0, 1.0), None),
+        ("input-bound", 5.0, (5.0, 1.0), True),
+        ("compute-bound", 5.0, (5.0, 1.0), False),
+        ("compute-bound", 1.0, (0.2, 1.0), True),
+        ("input-bound", 1.0, (0.2, 1.0), False),
+        ("input-bound", 1.0, (0.2, 0.8), None),
+        ("compute-bound", 1.0, (0.8, 1.0), None),
+        ("compute-bound", 3.0, (5.0, 1.0), None),
+        ("callback-bound", 5.0, (5.0, 1.0), None),
+        ("inconclusive", 5.0, (5.0, 1.0), None),
     ],
 )
-def test_a_later_verdict_is_judged_only_where_one_of_both_is_clearly_longer(
-    monkeypatch, verdict, alone_ms, right
+def test_a_later_verdict_is_judged_only_where_what_is_clearly_longer_fits_the_step(
+    monkeypatch, verdict, step_ms, alone_ms, right
 ):
     monkeypatch.setattr(judging, "alone", lambda *_: alone_ms)
-    assert judging.judged_later(PROGRAM, diagnosis(verdict=verdict)).right is right
+    found = diagnosis(verdict=verdict, step_ms=step_ms)
+    assert judging.judged_later(PROGRAM, found).right is right
 
 
 def test_a_later_step_that_is_still_run_eagerly_is_judged_by_that(monkeypatch):
