@@ -153,9 +153,8 @@ def _predicted(advice: Any) -> dict[str, float]:
 
 
 def _taken(compared: kp.Comparison, advice: Any) -> bool | None:
-    """As the comparison tells; None where it does not, or the longer run was not advised this."""
+    """As the comparison tells; None where it does not, or the longer run was advised another."""
     frame = compared.advice_frame()
-    found = [
-        taken for id, taken in zip(frame["id"], frame["taken"], strict=True) if id == advice.id
-    ]
+    given = zip(frame["id"], frame["title"], frame["taken"], strict=True)
+    found = [taken for id, title, taken in given if (id, title) == (advice.id, advice.title)]
     return None if not found or found[0] is None else bool(found[0])

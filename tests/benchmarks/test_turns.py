@@ -48,7 +48,11 @@ def followed(monkeypatch, tmp_path):
     compared = SimpleNamespace(
         speedup=2.0,
         whole_speedup=3.0,
-        advice_frame=lambda: {"id": ["amortize-callback"], "taken": [True]},
+        advice_frame=lambda: {
+            "id": ["amortize-callback", "cache", "amortize-callback"],
+            "title": ["of another", "", ""],
+            "taken": [False, False, True],
+        },
     )
     monkeypatch.setattr(turns.kp, "compare", lambda before, after: compared)
 
