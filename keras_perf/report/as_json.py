@@ -47,6 +47,7 @@ def comparison_json(comparison: Comparison, tolerance: float | None = None) -> s
         "exceeded": None if tolerance is None else change.exceeds(tolerance),
         "parts": comparison.to_frame().to_dict("records"),
         "advice": comparison.advice_frame().to_dict("records"),
+        "settings": [setting._asdict() for setting in comparison.settings],
         "closing": comparison.closing,
     }
     return json_text(found)
@@ -73,6 +74,7 @@ def _run(report: RunReport, first: RunReport) -> dict[str, Any]:
         "breakdown": {**report.parts, "step": report.step_ms},
         "steps_per_sec": report.steps_per_sec,
         "examples_per_sec": report.examples_per_sec,
+        "joules_per_example": report.joules_per_example,
         "times_as_fast_as_first": report.times_as_fast_as(first),
         "recommendations": [_recommendation(advice) for advice in diagnosis.recommendations],
         "combined_speedup": _bounded(diagnosis.combined_speedup),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -12,9 +11,10 @@ import pandas as pd
 from keras_perf.analyse.change import Change, examples_ratio, summary_change
 from keras_perf.analyse.resampling import speedup_interval
 from keras_perf.report.advice_in_comparison import AdviceTaken, advice_taken
-from keras_perf.report.comparison_bounds import few_intervals, unequal_load
+from keras_perf.report.comparison_bounds import few_intervals, may_be_chance, unequal_load
 from keras_perf.report.diagnosis import Diagnosis, diagnose
-from keras_perf.report.saved_parts import figure_of, label_of, saved_parts
+from keras_perf.report.differing_settings import Differing, differing_settings, tell_settings
+from keras_perf.report.saved_parts import parts_table, saved_parts
 from keras_perf.report.text.forms import Form, Markdown, Terminal
 from keras_perf.report.text.html_form import Html, coloured
 from keras_perf.report.whole_in_comparison import (
@@ -105,6 +105,7 @@ class Comparison:
         form.table(*self.parts_table())
         if self.before.recommendations:
             form.table(*self.advice_table())
+        tell_settings(form, self.settings)
         form.paragraph(self.closing)
         return form
 
@@ -132,15 +133,7 @@ class Comparison:
 
     def parts_table(self) -> tuple[list[str], list[list[str]]]:
         """Header and rows of what a reader is shown of `to_frame`."""
-        rows = [
-            [
-                label_of(row["part"]),
-                *(figure_of(row[name]) for name in ("before_ms", "after_ms", "saved_ms")),
-                "" if math.isnan(row["low"]) else f"{row['low']:.3f} to {row['high']:.3f}",
-            ]
-            for row in self.to_frame().to_dict("records")
-        ]
-        return ["part of a step", "before ms", "after ms", "saved ms", "90% interval"], rows
+        return parts_table(self.to_frame())
 
     @property
     def advice(self) -> tuple[AdviceTaken, ...]:
@@ -179,6 +172,18 @@ class Comparison:
         return ["recommended before", "after", "predicted", "faster"], rows
 
     @property
+    def settings(self) -> list[Differing]:
+        """Settings, versions and machine in which the runs differ, as far as they are recorded."""
+        return differing_settings(self.before.summary.facts, self.after.summary.facts)
+
+    def settings_frame(self) -> pd.DataFrame:
+        """A row a setting that differs: `setting`, `before`, `after`, as a reader is shown them.
+
+        None is what was not set, or is not known.
+        """
+        return pd.DataFrame(self.settings, columns=Differing._fields, dtype=object)
+
+    @property
     def closing(self) -> str:
         """What was predicted of all beside what was measured, and what the bounds rest on."""
         runs = self.before.summary, self.after.summary
@@ -187,19 +192,10 @@ class Comparison:
             what_the_whole_lacks(*runs),
             without_compiling(*runs),
             few_intervals(*runs),
-            self._may_be_chance(),
+            may_be_chance(self.change, self.timed, (self.low, self.high)),
             unequal_load(*runs),
         )
         return " ".join(filter(None, told))
-
-    def _may_be_chance(self) -> str:
-        change = self.change
-        if self.low <= 1.0 <= self.high or change.word or math.isnan(change.low):
-            return ""
-        return (
-            "It may still be chance: counting that intervals close in time resemble each other, "
-            f"{self.timed} takes {change.low:.2f} to {change.high:.2f} times as long as before."
-        )
 
     def _predicted(self) -> str:
         if not self.before.recommendations:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+
+from keras_perf.analyse.change import Change
 from keras_perf.analyse.cpu_share import NOTICED, share_of_cores
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import in_percent
@@ -18,6 +21,17 @@ def few_intervals(before: Summary, after: Summary) -> str:
     return (
         f"The bounds rest on {counts[0]} intervals of training before and {counts[1]} after, "
         "too few to show all of chance: train longer for bounds that hold."
+    )
+
+
+def may_be_chance(change: Change, timed: str, bounds: tuple[float, float]) -> str:
+    """A sentence where the bounds leave 1 out, and slow changes could explain it; "" elsewhere."""
+    low, high = bounds
+    if low <= 1.0 <= high or change.word or math.isnan(change.low):
+        return ""
+    return (
+        "It may still be chance: counting that intervals close in time resemble each other, "
+        f"{timed} takes {change.low:.2f} to {change.high:.2f} times as long as before."
     )
 
 

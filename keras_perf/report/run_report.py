@@ -60,6 +60,12 @@ class RunReport:
         return examples * pace if examples and pace else None
 
     @property
+    def joules_per_example(self) -> float | None:
+        """Energy of the sampled GPUs for each training example."""
+        examples, joules = self.summary.examples_per_step, self.diagnosis.efficiency.joules_per_step
+        return joules / examples if examples and joules is not None else None
+
+    @property
     def stages(self) -> tuple[Stage, ...]:
         """The input pipeline's stages, from the source to the last one."""
         return self.summary.facts.input.stages

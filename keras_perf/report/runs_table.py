@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from keras_perf.records.figures import UNKNOWN, figure
 from keras_perf.records.interval import PARTS, part_name
 from keras_perf.report.run_report import RunReport
 from keras_perf.report.text.forms import Form, Markdown, Terminal
-
-UNKNOWN = "–"
 
 HEADER = (
     "run",
@@ -17,11 +16,13 @@ HEADER = (
     *map(part_name, PARTS),
     "steps/s",
     "examples/s",
+    "J/example",
     "× the first",
 )
 
 NOTES = (
     "Parts are in ms per step; – was not measured, and such a part lies in compute.",
+    "J/example: joules per training example, of the sampled GPUs alone.",
     "× the first: times as fast as the first run, per example where both know their batch size, "
     "else per step.",
 )
@@ -37,6 +38,7 @@ def run_rows(reports: Sequence[RunReport]) -> list[list[str]]:
             *(_figure(ms, "{:.3f}") for ms in report.parts.values()),
             _figure(report.steps_per_sec, "{:,.1f}"),
             _figure(report.examples_per_sec, "{:,.0f}"),
+            figure(report.joules_per_example),
             _figure(report.times_as_fast_as(reports[0]), "{:.2f}×"),
         ]
         for report in reports

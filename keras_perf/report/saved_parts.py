@@ -33,6 +33,19 @@ def figure_of(ms: float) -> str:
     return "in compute" if math.isnan(ms) else f"{round(ms, 3) + 0.0:.3f}"
 
 
+def parts_table(frame: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of what a reader is shown of `saved_parts`."""
+    rows = [
+        [
+            label_of(row["part"]),
+            *(figure_of(row[name]) for name in ("before_ms", "after_ms", "saved_ms")),
+            "" if math.isnan(row["low"]) else f"{row['low']:.3f} to {row['high']:.3f}",
+        ]
+        for row in frame.to_dict("records")
+    ]
+    return ["part of a step", "before ms", "after ms", "saved ms", "90% interval"], rows
+
+
 def saved_parts(before: Diagnosis, after: Diagnosis) -> pd.DataFrame:
     """As `Comparison.to_frame` describes it."""
     runs = before, after

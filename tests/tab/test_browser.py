@@ -1,5 +1,7 @@
 """The Performance tab in TensorBoard, in a browser."""
 
+import re
+
 import pytest
 from browsing import FITS, RUN, TAB, tensorboard_on
 from hand_built import stage, write_fit
@@ -18,7 +20,7 @@ NASTY = "<img src=x onerror=alert(1)>"
 def tensorboard(tmp_path_factory):
     logs = tmp_path_factory.mktemp("logs")
     write_fit(logs / "slow", step_ms=10.0, context=SLOW)
-    write_fit(logs / "quick", step_ms=2.0, context=SLOW)
+    write_fit(logs / "quick", step_ms=2.0, context=SLOW | {"jit_compile": True})
     write_fit(logs / "long", step_ms=2.0, intervals=5_000)
     write_fit(logs / NASTY, step_ms=2.0)
     with tensorboard_on(logs, tensorflow=False) as address:
@@ -64,16 +66,27 @@ def test_one_run_is_compared_with_another_and_all_are_sorted(opened):
     run, before = page.locator(RUN), page.get_by_label("compared with")
     before.select_option("slow")
     page.get_by_text("2 runs compared").wait_for()
+    change = page.locator("section.card", has_text="From slow to quick")
+    step = change.get_by_role("row", name=re.compile("^step "))
+    assert step.get_by_role("cell").all_inner_texts() == [
+        "10.000",
+        "2.000",
+        "8.000",
+        "8.000 to 8.000",
+    ]
+    assert re.search(r"predicted .*, measured 5\.00×", change.inner_text(), re.IGNORECASE)
+    differs = change.locator("table.settings").get_by_role("row", name=re.compile("^XLA "))
+    assert differs.get_by_role("cell").all_inner_texts() == ["–", "yes"]
     run.select_option(label="all runs")
     page.locator("table.runs").wait_for()
     page.locator("#run1").wait_for(state="detached")
     before.wait_for(state="hidden")
     head = page.get_by_role("columnheader", name="step ms")
     shown = page.locator("table.runs tbody th")
-    head.click()
+    head.get_by_role("button", name="step ms", exact=True).click()
     assert head.get_attribute("aria-sort") == "ascending"
     assert shown.last.inner_text().endswith("slow")
-    head.click()
+    head.get_by_role("button", name="step ms", exact=True).click()
     assert head.get_attribute("aria-sort") == "descending"
     assert shown.first.inner_text().endswith("slow")
     shown.first.get_by_role("link").click()
@@ -87,16 +100,17 @@ def test_sorting_and_focus_stay_while_the_table_is_made_anew(page, tmp_path):
         page.goto(address + TAB)
         page.locator(RUN).select_option(label="all runs")
         head = page.get_by_role("columnheader", name="step ms")
-        head.focus()
-        for order in ("ascending", "descending"):
-            page.keyboard.press("Enter")
+        button = head.get_by_role("button", name="step ms", exact=True)
+        button.focus()
+        for key, order in (("Enter", "ascending"), ("Space", "descending")):
+            page.keyboard.press(key)
             assert head.get_attribute("aria-sort") == order
         write_fit(tmp_path / "slowest", step_ms=20.0)
         shown = page.locator("table.runs tbody th")
         shown.get_by_text("slowest").wait_for()
         assert shown.first.inner_text().endswith("slowest")
         assert head.get_attribute("aria-sort") == "descending"
-        assert head.evaluate("head => head === document.activeElement")
+        assert button.evaluate("button => button === document.activeElement")
 
 
 def test_a_slow_answer_does_not_overwrite_what_was_chosen_meanwhile(opened):

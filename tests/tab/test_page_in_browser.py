@@ -2,6 +2,7 @@
 
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ pytestmark = pytest.mark.xdist_group("a browser")
 WIDTHS = (400, 800, 1400)
 CHAIN = [{"kind": "map", "function": "decode_and_augment_a_large_picture"}, {"kind": "batch"}]
 PLAIN = dict.fromkeys(("parallel", "stateful", "random", "reads_files"), False)
+CHANGE = {"gain": 3.0, "low": 2.9, "high": 3.1, "before_ms": 9.0, "after_ms": 3.0}
 CONTEXT = {
     "examples_per_step": 32.0,
     "cpu_count": 8,
@@ -45,12 +47,10 @@ CONTEXT = {
     ],
     "advice_trials": {
         "step_ms": 9.0,
-        "changes": [
-            {"id": id_, "gain": 3.0, "low": 2.9, "high": 3.1, "before_ms": 9.0, "after_ms": 3.0}
-            for id_ in ("cache", "private-threadpool")
-        ],
+        "changes": [CHANGE | {"id": id_} for id_ in ("cache", "private-threadpool")],
     },
 }
+SHARED = {"gpu/0/other_processes": 1.0, "gpu/0/energy_per_step_j": 3.2}
 SENSORS = {"host/cpu_pct": 50.0, "gpu/0/utilization_pct": 80.0, "gpu/0/power_w": 300.0}
 
 
@@ -65,11 +65,53 @@ def write_all(log_dir, step_ms=10.0):
     writer.close()
 
 
+def write_full(log_dir):
+    """A run with advice on everything, of which one was tried, and with an alert."""
+    paid = CHANGE | {"gain": 2.0, "low": 1.9, "high": 2.1}
+    tried = [paid | {"id": "parallel-map"}, paid | {"id": "tune-gc", "gain": 1.1, "low": 1.05}]
+    context = CONTEXT | {
+        "stages": [stage("TensorSlice", 0.1), stage("Map", 8.0), stage("BatchV2", 0.2)],
+        "advice_trials": {
+            "step_ms": 12.0,
+            "ready_ms": 4.0,
+            **dict.fromkeys(("changes", "together"), tried),
+        },
+        "steps_per_execution_trial": {
+            "recommended": 8,
+            "predicted_speedup": 1.4,
+            "low": 1.2,
+            "high": 1.6,
+            "applied": False,
+            "reason": "",
+            "evidence": {
+                "in_graph_ms": 2.0,
+                "per_execution_ms": 1.0,
+                "steps_per_execution": 1,
+                "trials": {"1": 3.0, "8": 2.2},
+            },
+        },
+    }
+    writer = RunWriter(str(log_dir))
+    for step in range(10, 410, 10):
+        parts = {"input_wait": 7.0, "compute": 2.0, "dispatch": 1.0, "callbacks": 2.0}
+        values = {f"perf/{part}_ms": ms for part, ms in parts.items()}
+        owners = {"perf_callbacks/Mine.on_train_batch_end_ms": 2.0}
+        measured = {"perf/step_time_ms": 12.0, "perf/interval_steps": 10.0}
+        writer.scalars(step, values | owners | measured | SENSORS | SHARED, wall_time=float(step))
+    writer.context(400, context)
+    writer.close()
+
+
+NO_CLIPBOARD = "Object.defineProperty(navigator, 'clipboard', {configurable: true})"
+"""As a page has it that came over http from another machine."""
+
+
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory):
     logs = tmp_path_factory.mktemp("logs")
     write_all(logs / "before", 12.0)
     write_all(logs / "after")
+    write_full(logs / "full")
     return logs
 
 
@@ -170,6 +212,26 @@ def test_the_report_as_a_file_copies_advice(page, file):
     assert page.evaluate("navigator.clipboard.readText()").strip() == code.strip()
 
 
+def test_advice_is_copied_where_the_browser_gives_the_page_no_clipboard(page, file):
+    page.add_init_script(
+        f"Object.defineProperty(navigator, 'clipboard', {{ value: {NO_CLIPBOARD} }})"
+    )
+    page.goto(file)
+    code = page.locator(".advice code").first.inner_text()
+    page.locator(".advice .copy").first.click()
+    page.get_by_role("button", name="copied").wait_for()
+    assert page.evaluate("getSelection().toString()") == ""
+    other = page.context.new_page()
+    other.goto(file)
+    other.bring_to_front()
+    assert other.evaluate("navigator.clipboard.readText()").strip() == code.strip()
+    page.bring_to_front()
+    page.evaluate("document.execCommand = () => false")
+    page.locator(".advice .copy").first.click()
+    page.get_by_role("button", name="selected: press Ctrl+C").wait_for()
+    assert page.evaluate("getSelection().toString()").strip() == code.strip()
+
+
 def step_of(text):
     return int(text.replace(",", ""))
 
@@ -236,6 +298,100 @@ def test_the_verdict_names_what_to_change_first_and_leads_there(page, tensorboar
     link.click()
     page.locator("#run1-advice-1:focus").wait_for()
     assert page.locator("#run1-advice-1 h4").inner_text().startswith(f"1. {link.inner_text()}")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_first_screen_has_the_verdict_what_to_do_and_the_steps(page, tensorboard, theme):
+    page.add_init_script(f"localStorage._tb_global_settings = JSON.stringify({{theme: '{theme}'}})")
+    page.set_viewport_size({"width": 1280, "height": 940})
+    page.goto(tensorboard + "#keras_perf")
+    frame = page.frame_locator("iframe")
+    frame.locator(RUN).select_option("full")
+    frame.locator("h1", has_text="full").wait_for()
+    frame.locator(".timeline-canvas .outlier").first.wait_for()
+    screen = frame.locator("html").evaluate(ON_SCREEN, ["h1", ".verdict", ".timeline-canvas"])
+    assert screen == [True] * 3
+    verdict = frame.locator(".verdict")
+    assert verdict.locator(".name").inner_text() == "input-bound"
+    assert verdict.locator(".because").inner_text().count(".") == 1
+    assert verdict.locator(".because").inner_text().startswith("Training waits for its data: ")
+    told = verdict.inner_text()
+    assert "is shared: other processes have it open" in told
+    assert re.search(r"^step \?\n12 ms$", told, re.MULTILINE)
+    assert re.search(r"predicted with all advice followed\na step [\d.]+ ms, [\d.]+×", told)
+    first = verdict.locator(".first-advice li")
+    assert frame.locator(".advice").count() >= 4
+    assert first.count() == 3
+    ways = [re.search("measured|predicted", text).group() for text in first.all_inner_texts()]
+    assert {*ways} == {"measured", "predicted"}
+    assert frame.locator(".timeline-canvas path[data-part]").count() == 4
+
+
+ON_SCREEN = """(html, what) => what.map(each => {
+  const { top, bottom } = document.querySelector(each).getBoundingClientRect();
+  return top >= 0 && bottom < window.innerHeight;
+})"""
+
+
+def test_parts_have_their_names_where_they_are_drawn(page, tensorboard):
+    page.set_viewport_size({"width": 1200, "height": 900})
+    page.goto(tensorboard + TAB)
+    page.locator(RUN).select_option("full")
+    page.locator("h1", has_text="full").wait_for()
+    names = page.locator(".timeline-canvas .part-name")
+    names.first.wait_for()
+    # Dispatch is too low for its name.
+    assert names.all_text_contents() == ["input wait", "compute", "callbacks"]
+    for name in names.all():
+        box = name.bounding_box()
+        area = page.locator(
+            f"path[data-part={name.text_content().replace(' ', '_')}]"
+        ).bounding_box()
+        for side, size in (("x", "width"), ("y", "height")):
+            assert area[side] <= box[side] + 1
+            assert box[side] + box[size] <= area[side] + area[size] + 1
+    legend = page.locator(".timeline-legend").inner_text().split("\n")
+    assert legend[:5] == ["from below:", "input wait", "compute", "dispatch", "callbacks"]
+
+
+def test_runs_are_sorted_by_energy_and_what_is_unknown_comes_last(page, tensorboard):
+    page.goto(tensorboard + TAB)
+    page.locator(RUN).select_option(label="all runs")
+    by_energy = page.get_by_role("button", name="J/example", exact=True)
+    by_energy.focus()
+    for order in ("ascending", "descending"):
+        page.keyboard.press("Space")
+        page.locator(f"th[aria-sort={order}]", has=by_energy).wait_for()
+        cells = page.locator("table.runs tbody td:nth-child(12)").all_inner_texts()
+        assert cells == ["0.1", "–", "–"]
+    page.get_by_role("button", name="What J/example means").click()
+    page.get_by_text("The same for each training example.").wait_for()
+
+
+def test_the_tab_shows_what_the_html_report_shows(page, tensorboard, logs):
+    for name in ("full", "before"):
+        [report] = run_reports([logs / name])
+        path = logs / "one.html"
+        path.write_text(page_html([replace(report, name=name)]), encoding="utf-8")
+        page.goto(path.as_uri())
+        page.locator(".timeline-canvas svg").wait_for()
+        in_file = page.locator("main").evaluate(SHOWN)
+        page.goto(tensorboard + TAB)
+        page.locator(RUN).select_option(name)
+        page.locator("h1", has_text=name).wait_for()
+        page.locator(".timeline-canvas svg").wait_for()
+        assert page.locator("main").evaluate(SHOWN) == in_file
+
+
+SHOWN = """main => {
+  const told = (node) => node.nodeType === 3 ? node.data : [
+    node.localName, ...[...node.attributes].map(({ name, value }) => `${name}=${value}`).sort(),
+    ...(node.matches(".timeline") ? [] : [...node.childNodes].map(told)),
+  ];
+  main.querySelectorAll(".copy").forEach(button => button.remove());
+  return told(main);
+}"""
+"""All that the server made of a page; what the browser adds to it is left out."""
 
 
 def test_it_is_there_however_tensorboard_was_started(page, logs):

@@ -170,6 +170,21 @@ def test_a_click_on_an_outlier_or_a_capture_opens_its_trace(timeline, tensorboar
         opened.value.close()
 
 
+def test_enter_where_an_outlier_is_opens_its_trace(timeline, tensorboard):
+    timeline.drag(0.18, 0.21)
+    timeline.says("as it was logged")
+    begin, _ = timeline.steps()
+    timeline.canvas.focus()
+    keys = timeline.page.keyboard
+    for _ in range((7_705 - begin) // 10 + 1):
+        keys.press("ArrowRight")
+    assert "step 7,705" in timeline.told.inner_text()
+    with timeline.page.context.expect_page() as opened:
+        keys.press("Enter")
+    assert opened.value.url.startswith(tensorboard + "?run=a%2Fperf%2F" + TRACED)
+    opened.value.close()
+
+
 def test_inside_tensorboard_a_click_on_an_outlier_opens_its_trace_beside_it(page, tensorboard):
     page.set_viewport_size({"width": 1200, "height": 1000})
     page.goto(tensorboard + "#keras_perf")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
-from keras_perf.records.interval import PARTS
+from keras_perf.records.interval import PARTS, part_name
 from keras_perf.records.metrics.all_metrics import METRICS
 from keras_perf.report.page.cards.timeline_card import held_steps
 from keras_perf.report.page.comparison import change_card
 from keras_perf.report.page.html import card, document, element, table
-from keras_perf.report.page.meanings import popovers
+from keras_perf.report.page.meanings import explained, popovers
 from keras_perf.report.page.plots.step_parts import stack, swatch
 from keras_perf.report.page.run_section import run_cards
 from keras_perf.report.page.script import script, script_hash, sheet
@@ -20,6 +20,16 @@ from keras_perf.report.runs_table import HEADER, NOTES, run_rows
 
 POLICY = f"default-src 'none'; style-src 'unsafe-inline'; script-src '{script_hash()}'"
 """The browser loads nothing and runs no script but ours, whatever a run's names hold."""
+
+TAGS = {
+    "step ms": "perf/step_time_ms",
+    **{part_name(part): f"perf/{part}_ms" for part in PARTS},
+    "steps/s": "perf/steps_per_sec",
+    "examples/s": "perf/examples_per_sec",
+    "J/example": "gpu/<i>/energy_per_example_j",
+    "× the first": "times the first",
+}
+"""Column of the table of runs → what its figures are."""
 
 
 def page_html(reports: Sequence[RunReport]) -> str:
@@ -75,7 +85,8 @@ def _link(place: int, report: RunReport) -> Element:
 
 def side_by_side(reports: Sequence[RunReport]) -> Element:
     """A row a run, and nothing else of them."""
-    return element("main", _comparison(reports, linked=False))
+    shown = _comparison(reports, linked=False)
+    return element("main", shown, *popovers([shown]))
 
 
 def _title(reports: Sequence[RunReport]) -> str:
@@ -92,7 +103,7 @@ def _comparison(reports: Sequence[RunReport], *, linked: bool = True) -> Element
     return card(
         "Side by side",
         table(
-            HEADER,
+            explained(HEADER, TAGS),
             rows,
             "One row per run; means over its steps.",
             class_="runs",

@@ -6,6 +6,7 @@ from xml.etree.ElementTree import Element
 
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.records.interval import part_name
+from keras_perf.report.in_a_sentence import in_a_sentence
 from keras_perf.report.page.cards.batch_sizes_card import batch_sizes_card
 from keras_perf.report.page.cards.learning_rates_card import learning_rates_card
 from keras_perf.report.page.cards.machine_card import machine_card
@@ -73,8 +74,16 @@ def _breakdown(report: RunReport) -> Element | None:
     caption = "Mean milliseconds per step, by what the step spent them on."
     return card(
         "Where a step goes",
+        *_why(report),
         table(["part of a step", "ms", "share"], rows, caption, class_="breakdown"),
     )
+
+
+def _why(report: RunReport) -> list[Element]:
+    """The whole explanation, where the verdict's sentence leaves some of it out."""
+    why = report.diagnosis.explanation
+    said = why[:1].upper() + why[1:]
+    return [element("p", said, class_="why")] if said != in_a_sentence(report.diagnosis) else []
 
 
 def _advice(report: RunReport, name: str) -> Element | None:

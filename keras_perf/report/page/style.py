@@ -1,34 +1,11 @@
-"""How the page looks: light or dark as the reader's system is, or as `data-theme` says."""
+"""How the page looks."""
 
 from __future__ import annotations
 
-from keras_perf.showing.colours import PART_COLOURS
-
-COMMUNICATION = "#8a6fc9"
-"""Of what several workers exchange; elsewhere it lies inside compute."""
-
-_NAMED = {**PART_COLOURS, "communication": COMMUNICATION}
-_COLOURS = "\n".join(f"  --{part}: {colour};" for part, colour in _NAMED.items())
-
-_DARK = """
-    color-scheme: dark;
-    --ground: #101318; --card: #181c23; --ink: #e7eaf0; --quiet: #9aa4b2; --line: #2c323c;
-    --code: #11151b; --good: #5fd3a0; --good-ground: #12311f;
-"""
+from keras_perf.report.page.theme import THEME
 
 STYLE = (
-    f"""
-:root {{
-  color-scheme: light;
-  --ground: #f6f7f9; --card: #ffffff; --ink: #1b1f27; --quiet: #5b6472; --line: #dfe3e9;
-  --code: #f1f3f6; --good: #0b7a4b; --good-ground: #e3f5ec;
-{_COLOURS}
-}}
-@media (prefers-color-scheme: dark) {{
-  :root:not([data-theme="light"]) {{{_DARK}  }}
-}}
-:root[data-theme="dark"] {{{_DARK}}}
-"""
+    THEME
     + """
 * { box-sizing: border-box; }
 body {
@@ -36,35 +13,40 @@ body {
   font: 15px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif;
 }
 a { color: inherit; }
-main { max-width: 1080px; margin: 0 auto; padding: 28px 20px 56px; }
+main { max-width: 1080px; margin: 0 auto; padding: 24px 20px 56px; }
 header p { color: var(--quiet); }
 .product { margin: 0; font-size: 13px; letter-spacing: .02em; }
 .where { overflow-wrap: anywhere; font-family: ui-monospace, Menlo, Consolas, monospace; }
-h1 { margin: 2px 0 20px; font-size: 22px; line-height: 1.3; }
+h1 { margin: 2px 0 12px; font-size: 20px; line-height: 1.3; }
 h2 { margin: 40px 0 14px; font-size: 20px; overflow-wrap: anywhere; }
 h3 { margin: 0 0 12px; font-size: 16px; overflow-wrap: anywhere; }
 h4 { margin: 0; font-size: 15.5px; }
 section.run + section.run { border-top: 1px solid var(--line); margin-top: 48px; }
 .card {
-  margin: 16px 0; padding: 20px 22px; background: var(--card);
+  margin: 12px 0; padding: 16px 20px; background: var(--card);
   border: 1px solid var(--line); border-radius: 10px;
 }
 .verdict { border-left: 6px solid var(--part); }
-.verdict .name { margin: 0; font-size: 28px; font-weight: 650; line-height: 1.2; }
-.verdict .because { margin: 6px 0 0; font-size: 16px; }
-dl.figures { display: flex; flex-wrap: wrap; gap: 14px 40px; margin: 20px 0 0; }
+.in-a-sentence { display: flex; flex-wrap: wrap; gap: 0 14px; align-items: baseline; }
+.verdict .name { margin: 0; font-size: 24px; font-weight: 650; line-height: 1.25; }
+.verdict .because { margin: 0; font-size: 16px; }
+dl.figures { display: flex; flex-wrap: wrap; gap: 6px 28px; margin: 10px 0 0; }
 dl.figures dt, dl.facts dt { color: var(--quiet); font-size: 13px; }
-dl.figures dd { margin: 0; font-size: 20px; font-weight: 600; }
+dl.figures dd { margin: 0; font-size: 18px; font-weight: 600; }
 dl.figures small { font-size: 13px; font-weight: 400; color: var(--quiet); }
-.first-advice { margin: 18px 0 0; padding: 12px 0 0 22px; border-top: 1px solid var(--line); }
-.no-advice { margin: 18px 0 0; padding-top: 12px; border-top: 1px solid var(--line); }
-.first-advice li { padding: 3px 0; }
+.predicted dd { display: flex; flex-wrap: wrap; gap: 0 18px; }
+dl.figures .predicted dd { color: var(--quiet); font-size: 13px; font-weight: 400; }
+.predicted b { color: var(--ink); font-size: 18px; font-weight: 600; }
+.first-advice { margin: 12px 0 0; padding: 8px 0 0 22px; border-top: 1px solid var(--line); }
+.why { margin: 0 0 14px; }
+.no-advice { margin: 12px 0 0; padding-top: 8px; border-top: 1px solid var(--line); }
+.first-advice li { padding: 2px 0; }
 .first-advice a { font-weight: 600; text-underline-offset: 3px; }
-.first-advice .gain { display: inline-block; margin-left: 12px; font-size: 14px; }
+.first-advice .gain { display: inline-block; margin-left: 12px; font-size: 13.5px; }
 dl.facts { display: grid; grid-template-columns: repeat(auto-fill, minmax(150px, 1fr)); gap: 12px; }
 dl.facts dd { margin: 0; overflow-wrap: anywhere; }
 dd, td { font-variant-numeric: tabular-nums; }
-.stack { display: flex; height: 34px; border-radius: 6px; overflow: hidden; }
+.stack { display: flex; height: 24px; border-radius: 6px; overflow: hidden; }
 .scroll + .scroll { margin-top: 16px; }
 table .stack { height: 22px; border-radius: 4px; }
 .swatches { display: flex; flex-wrap: wrap; gap: 4px 22px; margin: 12px 0 16px; }
@@ -82,6 +64,7 @@ th:first-child { text-align: left; padding-left: 0; }
 table.breakdown tbody tr:last-child > * { font-weight: 650; border-top: 2px solid var(--line); }
 table.runs { font-size: 13.5px; margin-bottom: 18px; }
 table.runs td { white-space: nowrap; }
+:is(table.runs, tbody th) .meant { white-space: normal; }
 table.runs th, table.runs td { padding-inline: 7px; }
 table.runs th:first-child { padding-left: 0; }
 table.runs :is(th, td):nth-child(2) { text-align: left; }
@@ -89,6 +72,8 @@ table.runs tbody th { overflow-wrap: anywhere; min-width: 110px; }
 table.bars td { width: 75%; padding-right: 0; }
 table.bars tbody th { overflow-wrap: anywhere; }
 table.words td, table.words th { text-align: left; vertical-align: top; font-size: 13.5px; }
+table.settings :is(th, td) { text-align: left; vertical-align: top; overflow-wrap: anywhere; }
+table.settings :is(th, td):nth-child(n + 2) { width: 40%; }
 table.events { font-size: 14px; white-space: nowrap; }
 table.events :is(th, td):nth-child(4) { white-space: normal; }
 table.events :is(th, td):nth-child(n + 2):nth-child(-n + 4) { text-align: left; }
@@ -154,6 +139,7 @@ svg { display: block; overflow: visible; color: var(--ink); }
 figure .keys + .plot { margin-top: 12px; }
 .two { display: flex; flex-wrap: wrap; gap: 20px 32px; align-items: start; }
 .two > * { flex: 1 1 420px; min-width: 0; max-width: 100%; }
+.two td { white-space: nowrap; }
 .two > :first-child { flex-grow: 0; flex-basis: auto; }
 .graph { font-size: 13px; }
 .graph text { fill: currentColor; }
@@ -169,10 +155,12 @@ figure .keys + .plot { margin-top: 12px; }
 .graph .training .box { fill: none; stroke: var(--quiet); stroke-dasharray: 5 4; }
 .graph .arrow { fill: none; stroke: var(--quiet); }
 .graph .head { fill: var(--quiet); }
-.stack-labels { display: flex; margin-top: 4px; font-size: 13px; }
-.stack-labels span { overflow: hidden; white-space: nowrap; text-overflow: ellipsis; }
-.stack-labels .short { visibility: hidden; }
-.verdict .stack { margin-top: 20px; }
+.stack-labels { display: flex; flex-wrap: wrap; gap: 0 20px; margin-top: 4px; font-size: 13px; }
+.stack-labels span::before {
+  content: ""; display: inline-block; width: 11px; height: 11px; margin-right: 6px;
+  border-radius: 3px; background: var(--part);
+}
+.verdict .stack { margin-top: 12px; }
 .state {
   margin: 0 0 14px; padding: 8px 12px; border: 1px solid var(--line); border-left: 4px solid;
   border-radius: 6px; background: var(--code); overflow-wrap: anywhere;
@@ -199,7 +187,9 @@ div.meaning p:last-child { margin: 0; }
   color: inherit; background: var(--code); border: 1px solid var(--line); border-radius: 6px;
   cursor: pointer;
 }
-.advice pre { position: relative; }
+.advice pre { position: relative; overflow: visible; }
+.advice pre:has(.copy) { padding-right: 92px; }
+.advice code { display: block; overflow-x: auto; }
 ul { margin: 0; padding-left: 20px; }
 .quiet { color: var(--quiet); font-size: 13.5px; }
 summary { cursor: pointer; font-weight: 600; }
@@ -210,18 +200,14 @@ details[open] summary { margin-bottom: 12px; }
   .advice .head { flex-wrap: wrap; }
   dl.figures { display: grid; grid-template-columns: 1fr 1fr; gap: 12px 16px; }
   dl.figures .meant { white-space: normal; }
-  .advice pre:has(.copy) { padding-top: 42px; }
+  dl.figures .predicted { grid-column: 1 / -1; }
+  .advice pre:has(.copy) { padding: 42px 14px 12px; }
   .gain { flex: 0 1 auto; border-radius: 12px; }
+  .first-advice .gain { margin-left: 0; }
   span.bars { min-width: 80px; }
-  .stack-labels { flex-wrap: wrap; gap: 2px 16px; }
-  .stack-labels span { width: auto !important; visibility: visible !important; }
-  .stack-labels span::before {
-    content: ""; display: inline-block; width: 11px; height: 11px; margin-right: 6px;
-    border-radius: 3px; background: var(--part);
-  }
   .keys, .lane-head { margin-left: 0; }
   .plot { grid-template-columns: 34px minmax(0, 1fr); }
-  table:not(.words) :is(td, thead th):not(:first-child) { white-space: nowrap; }
+  table:not(.words, .settings) :is(td, thead th):not(:first-child) { white-space: nowrap; }
   table.events :is(td, thead th):nth-child(4) { min-width: 230px; white-space: normal; }
   table tbody th { min-width: 136px; overflow-wrap: anywhere; }
   th, td { padding-inline: 5px; }
@@ -230,7 +216,11 @@ details[open] summary { margin-bottom: 12px; }
   table.bars td { min-width: 180px; }
   .scroll + details { margin-top: 12px; }
 }
-@media (min-width: 641px) { .graph.narrow { display: none; } }
+@media (min-width: 641px) {
+  .graph.narrow { display: none; }
+  .first-advice li > span { display: flex; align-items: center; }
+  .first-advice a { min-width: 0; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+}
 @media print {
   body { background: none; }
   .card, figure, .advice { break-inside: avoid; }

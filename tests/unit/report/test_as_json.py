@@ -11,7 +11,8 @@ from hand_built import stage, summary
 
 from keras_perf.records.interval import PARTS
 from keras_perf.records.run.outlier import Cause, Outlier
-from keras_perf.report.as_json import reports_json
+from keras_perf.report.as_json import comparison_json, reports_json
+from keras_perf.report.comparison import comparison_of
 from keras_perf.report.diagnosis import diagnosis_of
 from keras_perf.report.run_report import RunReport
 
@@ -38,7 +39,7 @@ EMPTY = RunReport("logs/empty", diagnosis_of(summary(0)), pd.DataFrame())
 
 KEYS = {
     "run", "alerts", "verdict", "explanation", "steps", "breakdown", "steps_per_sec",
-    "examples_per_sec",
+    "examples_per_sec", "joules_per_example",
     "times_as_fast_as_first", "recommendations", "combined_speedup", "combined_whole_speedup",
     "outside_ms", "exchange_ms", "workers", "owners_ms", "event_totals", "efficiency", "notes",
     "details",
@@ -123,3 +124,9 @@ def test_start_up_is_told_in_seconds_and_null_where_it_was_not_observed():
     assert slow["start_up_s"]["before_first_step"] == 0.5
     assert slow["start_up_steps"] == 3
     assert (quick["start_up_s"], quick["start_up_steps"]) == (None, None)
+
+
+def test_a_comparison_tells_programs_which_settings_differ():
+    found = json.loads(comparison_json(comparison_of(QUICK.diagnosis, SLOW.diagnosis)))
+    [batch] = found["settings"]
+    assert batch == {"setting": "examples per step", "before": None, "after": "32"}

@@ -18,23 +18,27 @@ def report(name="a", steps=200, examples=None, **parts):
     return RunReport(name, found, pd.DataFrame())
 
 
-SLOW = report("slow", examples=32, input_wait=8.0, compute=2.0, callbacks=0.0, dispatch=0.0)
+ENERGY = {"gpu/0/energy_per_step_j": 1.0, "gpu/1/energy_per_step_j": 0.6}
+SLOW = report(
+    "slow", 200, 32, sensors=ENERGY, input_wait=8.0, compute=2.0, callbacks=0.0, dispatch=0.0
+)
 QUICK = report("quick", examples=64, input_wait=0.0, compute=4.0, callbacks=1.0)
 EMPTY = report("empty", steps=0)
 
 TEXT = """\
 run           verdict  step ms  input wait  compute  dispatch  callbacks  other host work  \
-compile  steps/s  examples/s  × the first
+compile  steps/s  examples/s  J/example  × the first
 -----  --------------  -------  ----------  -------  --------  ---------  ---------------  \
--------  -------  ----------  -----------
+-------  -------  ----------  ---------  -----------
 slow      input-bound   10.000       8.000    2.000     0.000      0.000                – \
-       –    100.0       3,200        1.00×
+       –    100.0       3,200       0.05        1.00×
 quick  callback-bound    5.000       0.000    4.000         –      1.000                – \
-       –    200.0      12,800        4.00×
+       –    200.0      12,800          –        4.00×
 empty    inconclusive        –           –        –         –          –                – \
-       –        –           –            –
+       –        –           –          –            –
 
 * Parts are in ms per step; – was not measured, and such a part lies in compute.
+* J/example: joules per training example, of the sampled GPUs alone.
 * × the first: times as fast as the first run, per example where both know their batch size, \
 else per step.
 * A run's recommendations: keras-perf report RUN.
@@ -56,6 +60,12 @@ def test_a_run_without_steps_has_no_figures():
     assert EMPTY.step_ms is EMPTY.steps_per_sec is EMPTY.examples_per_sec is None
     assert EMPTY.times_as_fast_as(SLOW) is SLOW.times_as_fast_as(EMPTY) is None
     assert set(EMPTY.parts.values()) == {None}
+
+
+def test_energy_is_that_of_all_sampled_gpus_for_each_example_and_else_unknown():
+    assert SLOW.joules_per_example == pytest.approx(0.05)
+    assert QUICK.joules_per_example is EMPTY.joules_per_example is None
+    assert report(sensors=ENERGY, compute=5.0).joules_per_example is None
 
 
 def test_a_part_that_was_not_measured_is_not_zero():
@@ -112,4 +122,4 @@ def test_several_runs_are_a_markdown_table_in_which_a_name_cannot_break_a_row():
     lines = runs_markdown([report("a|b", compute=5.0), SLOW]).splitlines()
     assert lines[0].startswith("| run | verdict | step ms | input wait |")
     assert lines[2].startswith("| a\\|b | ")
-    assert {line.replace("\\|", "").count("|") for line in lines[:4]} == {13}
+    assert {line.replace("\\|", "").count("|") for line in lines[:4]} == {14}

@@ -11,6 +11,7 @@ import pandas as pd
 from keras_perf.records.figures import figure
 from keras_perf.records.run.outlier import CAUSES, cause_name
 from keras_perf.report.page.html import card, element, table
+from keras_perf.report.page.meanings import explained, explained_rows
 from keras_perf.report.run_report import RunReport
 from keras_perf.report.text.efficiency_table import EFFICIENCY, HEADER, efficiency_rows
 from keras_perf.report.text.measured_tables import (
@@ -56,6 +57,21 @@ FACTS = {
 }
 """What the facts tell of the run, by the name that the page gives it."""
 
+OWNER_TAGS = {"ms": "perf_callbacks/<owner>_ms", "share": "share of a step"}
+USE_TAGS = {
+    "multiplications": "multiplications",
+    "model FLOPs utilization": "model FLOPs utilization",
+    "FLOP per byte": "arithmetic intensity",
+    "device memory's bandwidth": "gpu/<i>/dram_bandwidth_pct",
+    "GPU energy per step": "gpu/<i>/energy_per_step_j",
+    "GPU energy per epoch": "energy of an epoch",
+    "GPU energy per epoch, price": "price",
+    "time of an epoch, price": "price",
+}
+"""How a row begins → what its figure is; the last that fits counts."""
+
+NO_TAGS: Mapping[str, str] = {}
+
 NOTHING: tuple[Any, ...] = (None, {}, "")
 
 
@@ -70,7 +86,8 @@ def devices_card(report: RunReport) -> Element | None:
 
 def owners_card(report: RunReport) -> Element | None:
     """Host time by owner."""
-    return _table_card(report, OWNERS, "Mean milliseconds per step; smaller ones are left out.")
+    caption = "Mean milliseconds per step; smaller ones are left out."
+    return _table_card(report, OWNERS, caption, OWNER_TAGS)
 
 
 def inference_card(report: RunReport) -> Element | None:
@@ -88,10 +105,13 @@ def start_up_card(report: RunReport) -> Element | None:
     return _table_card(report, START_UP, "Seconds beyond what the same steps take once steady.")
 
 
-def _table_card(report: RunReport, wanted: str, caption: str) -> Element | None:
+def _table_card(
+    report: RunReport, wanted: str, caption: str, tags: Mapping[str, str] = NO_TAGS
+) -> Element | None:
     for title, header, rows in measured_tables(report.summary):
         if title == wanted:
-            return card(title, table(list(header), [list(row) for row in rows], caption))
+            shown = table(explained(header, tags), [list(row) for row in rows], caption)
+            return card(title, shown)
     return None
 
 
@@ -102,7 +122,12 @@ def efficiency_card(report: RunReport) -> Element | None:
         "Multiplications as the graph of a step has them, by the mean time of a step. Energy is "
         "that of the sampled GPUs alone."
     )
-    return card(EFFICIENCY, table([*HEADER], [[*row] for row in rows], caption)) if rows else None
+    if not rows:
+        return None
+    tags = {
+        name: tag for name, *_ in rows for begin, tag in USE_TAGS.items() if name.startswith(begin)
+    }
+    return card(EFFICIENCY, table([*HEADER], explained_rows(rows, tags), caption))
 
 
 def events_card(report: RunReport) -> Element | None:

@@ -7,10 +7,18 @@ from xml.etree.ElementTree import Element
 from keras_perf.analyse.stage_paces import StagePace, shown_paces
 from keras_perf.records.figures import in_bytes
 from keras_perf.report.page.html import card, element, table
+from keras_perf.report.page.meanings import explained
 from keras_perf.report.page.plots.pipeline_graph import pipeline_graphs
 from keras_perf.report.run_report import RunReport
 
 HEADER = ("stage", "threads", "size", "work, ms", "time, ms", "buffer")
+TAGS = {
+    "threads": "stage threads",
+    "size": "stage size",
+    "work, ms": "stage work",
+    "time, ms": "stage time",
+    "buffer": "stage buffer",
+}
 CAPTION = (
     "Per batch, from the source to the last stage. Time is work shared among the stage's "
     "threads; the stage that takes longest sets the pace."
@@ -34,7 +42,8 @@ def pipeline_card(report: RunReport) -> Element | None:
         for pace in shown_paces(report.summary.facts)
     ]
     graph = element("div", *drawn, class_="scroll")
-    return card("Input pipeline", element("div", graph, table(HEADER, rows, CAPTION), class_="two"))
+    stages = table(explained(HEADER, TAGS), rows, CAPTION)
+    return card("Input pipeline", element("div", graph, stages, class_="two"))
 
 
 def _stage_name(pace: StagePace) -> Element:

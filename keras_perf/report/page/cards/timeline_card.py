@@ -6,9 +6,11 @@ import json
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element
 
-from keras_perf.report.page.html import card, element
+from keras_perf.report.page.html import element
 from keras_perf.report.page.plots.timeline import MOST_COLUMNS, timeline_of
 from keras_perf.report.run_report import RunReport
+
+TITLE = "Over the training"
 
 MARKUP = str.maketrans({each: f"\\u{ord(each):04x}" for each in "<>&"})
 """What could end a script, as JSON may write it."""
@@ -21,7 +23,7 @@ def timeline_card(report: RunReport, name: str) -> Element | None:
     waiting = element("p", "JavaScript draws a timeline here; it is off.", class_="quiet")
     # Not the run's own name, which is written here so that all of it can be seen.
     place = element("div", waiting, class_="timeline", data_place=name.removeprefix("run"))
-    return card("Over the training", place)
+    return element("section", element("h3", TITLE), place, class_="card over-training")
 
 
 def held_steps(reports: Iterable[RunReport]) -> list[Element]:

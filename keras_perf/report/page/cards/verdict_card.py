@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import Element
 
+from keras_perf.advise.recommendation import Recommendation
 from keras_perf.analyse.summary import ENOUGH_STEPS
 from keras_perf.records.figures import figure, in_ms, in_percent
 from keras_perf.records.interval import part_name
+from keras_perf.report.in_a_sentence import in_a_sentence
 from keras_perf.report.page.html import element
 from keras_perf.report.page.meanings import with_meaning
 from keras_perf.report.page.plots.step_parts import colour_of, stack
 from keras_perf.report.run_report import RunReport
-from keras_perf.report.text.gain import gain_of
 
 PART_OF_VERDICT = {
     "input-bound": "input_wait",
@@ -29,19 +30,19 @@ A_STEP = "a step"
 FIRST_ADVICE = 3
 """Named with the verdict."""
 
-LABELLED = 0.14
-"""Parts with a smaller share of the bar are named below it only where all stand in a list."""
-
 
 def verdict_card(report: RunReport, name: str) -> Element:
     """What limits the run, its figures, where a step goes, and what to change first."""
     diagnosis = report.diagnosis
-    why = diagnosis.explanation
     return element(
         "section",
         *(element("p", said, class_="state") for said in (*diagnosis.ending, *diagnosis.alerts)),
-        element("p", diagnosis.verdict, class_="name"),
-        element("p", why[:1].upper() + why[1:], class_="because"),
+        element(
+            "div",
+            element("p", diagnosis.verdict, class_="name"),
+            element("p", in_a_sentence(diagnosis), class_="because"),
+            class_="in-a-sentence",
+        ),
         element("dl", *_figures(report), class_="figures"),
         *_bar(report),
         *_first_advice(report, name),
@@ -54,11 +55,10 @@ def _figures(report: RunReport) -> list[Element]:
     """What a step takes, and what it could take."""
     figures = {
         "step": (report.step_ms, " ms", "perf/step_time_ms"),
-        "steps per second": (report.steps_per_sec, "", "perf/steps_per_sec"),
-        "examples per second": (report.examples_per_sec, "", "perf/examples_per_sec"),
+        "examples/s": (report.examples_per_sec, "", "perf/examples_per_sec"),
         "steps measured": (report.summary.steps, "", "perf/interval_steps"),
     }
-    shown = [
+    step, *others = [
         element(
             "div",
             element("dt", with_meaning(label, tag, label)),
@@ -66,17 +66,38 @@ def _figures(report: RunReport) -> list[Element]:
         )
         for label, (value, unit, tag) in figures.items()
         if value
+    ] or [element("div")]
+    return [step, *_predicted(report), *others]
+
+
+def _predicted(report: RunReport) -> list[Element]:
+    """What it could be: a step, and the whole training."""
+    together = report.diagnosis.predicted_together
+    shown = [
+        element(
+            "span",
+            f"{what} ",
+            *_then(report, what, expected),
+            element("b", f"{expected:.2f}×"),
+            f" ({low:.2f}–{high:.2f})",
+        )
+        for what, (expected, low, high) in reversed(together.items())
     ]
-    for what, (expected, low, high) in report.diagnosis.predicted_together.items():
-        then = f", {in_ms(report.step_ms / expected)}" if what == A_STEP and report.step_ms else ""
-        gain = element("dd", f"{expected:.2f}×", element("small", f" ({low:.2f}–{high:.2f}){then}"))
-        told = f"{what}, predicted with all advice followed"
-        shown.append(element("div", element("dt", told), gain))
-    return shown
+    if not shown:
+        return []
+    told = element("dt", "predicted with all advice followed")
+    return [element("div", told, element("dd", *shown), class_="predicted")]
+
+
+def _then(report: RunReport, what: str, expected: float) -> list[str | Element]:
+    """The time of a step that is so many times as fast."""
+    if what != A_STEP or not report.step_ms:
+        return []
+    return [element("b", in_ms(report.step_ms / expected)), ", "]
 
 
 def _bar(report: RunReport) -> list[Element]:
-    """The parts of a step; the larger ones with name and share, so that no colour is looked up."""
+    """The parts of a step, and each with name and share in the order in which they lie."""
     step_ms = report.step_ms
     if not step_ms:
         return []
@@ -84,8 +105,7 @@ def _bar(report: RunReport) -> list[Element]:
         element(
             "span",
             f"{part_name(part)} {in_percent(ms / step_ms)}",
-            class_="" if ms >= LABELLED * step_ms else "short",
-            style=f"{colour_of(part)}; width: {ms / step_ms:.3%}",
+            style=colour_of(part),
         )
         for part, ms in report.parts.items()
         if ms
@@ -101,8 +121,11 @@ def _first_advice(report: RunReport, name: str) -> list[Element]:
     rows = [
         element(
             "li",
-            element("a", advice.title, href=f"#{advice_id(name, place)}"),
-            element("span", gain_of(advice), class_="gain"),
+            element(
+                "span",
+                element("a", advice.title, href=f"#{advice_id(name, place)}"),
+                element("span", _gain(advice), class_="gain"),
+            ),
         )
         for place, advice in enumerate(report.diagnosis.recommendations[:FIRST_ADVICE], 1)
     ]
@@ -111,6 +134,16 @@ def _first_advice(report: RunReport, name: str) -> list[Element]:
     # Of too few steps the verdict says it.
     enough = report.summary.steps >= ENOUGH_STEPS
     return [element("p", report.diagnosis.closing, class_="no-advice")] if enough else []
+
+
+def _gain(advice: Recommendation) -> str:
+    """In short, of what and how it is known; its reason has the rest."""
+    how = "measured" if advice.tried else "predicted"
+    what = "whole training" if advice.of == "whole" else "step"
+    if (gain := advice.speedup_after_others) is not None:
+        return f"{what} {gain:.2f}× after those above, {how}"
+    bounds = f"({advice.low:.2f}–{advice.high:.2f})"
+    return f"{what} {advice.predicted_speedup:.2f}× {bounds}, {how}"
 
 
 def advice_id(name: str, place: int) -> str:

@@ -7,6 +7,7 @@ from xml.etree.ElementTree import Element
 from keras_perf.analyse.worker import Worker
 from keras_perf.records.figures import in_bytes, in_ms
 from keras_perf.report.page.html import card, element, table
+from keras_perf.report.page.meanings import explained
 from keras_perf.report.page.plots.drawing import keys
 from keras_perf.report.run_report import RunReport
 from keras_perf.report.text.measured_tables import WORKERS, measured_tables
@@ -21,6 +22,18 @@ COLOURS = {
     "communication": "communication",
     "host": "other_host",
 }
+TAGS = {
+    "step ms": "perf/step_time_ms",
+    "input wait": "perf/input_wait_ms",
+    "compute": "perf/compute_ms",
+    "communication": "perf/communication_ms",
+    "host": "host",
+    "exchanging gradients": "perf/communication_ms",
+    "of it waiting for others": "perf/peer_wait_ms",
+    "slowest worker beyond the mean": "perf/skew_ms",
+    "busy longest on the whole": "perf/slowest_worker",
+}
+"""Name → what its figures are."""
 
 EXCHANGE_NAMES = {
     "communication": "exchanging gradients",
@@ -41,7 +54,7 @@ def workers_card(report: RunReport) -> Element | None:
         WORKERS,
         table(("worker", ""), bars, "Parts of a step, all on one scale.", class_="bars"),
         keys((name, f"var(--{colour})", "s") for name, colour in COLOURS.items()),
-        table(header, [list(row) for row in rows], CAPTION),
+        table(explained(header, TAGS), [list(row) for row in rows], CAPTION),
         *_exchange(report),
     )
 
@@ -70,6 +83,7 @@ def _exchange(report: RunReport) -> list[Element]:
     if not figures:
         return []
     pairs = [
-        element("div", element("dt", name), element("dd", value)) for name, value in figures.items()
+        element("div", element("dt", *explained([name], TAGS)), element("dd", value))
+        for name, value in figures.items()
     ]
     return [element("dl", *pairs, class_="facts")]

@@ -22,13 +22,13 @@ CAUSE_MARKS = {
     Cause.GARBAGE: ("#7f7f7f", "P"),
     Cause.CALLBACK: ("#b8860b", "^"),
     Cause.CHECKPOINT: ("#b8860b", "v"),
-    Cause.VALIDATION: ("#b86399", "s"),
+    Cause.VALIDATION: ("#b86399", "*"),
     Cause.SHUFFLE: ("#d55e00", "<"),
     Cause.ITERATOR: ("#d55e00", ">"),
     Cause.INPUT: ("#d55e00", "o"),
     Cause.UNKNOWN: ("#7f7f7f", "X"),
 }
-"""Colour of the part that the cause belongs to, and a shape: no two causes share both."""
+"""Colour of the part that the cause belongs to, and a shape that no other cause has."""
 
 MOST_COLUMNS = 2000
 MOST_OUTLIERS = 200

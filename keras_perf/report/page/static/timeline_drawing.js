@@ -2,10 +2,11 @@
 
 import { marked } from "./timeline_marks.js";
 import { svg } from "./elements.js";
+import { namesIn } from "./timeline_names.js";
 import { ticks } from "./timeline_ticks.js";
 
-const LANES = { outliers: [16, 64], captures: [84, 94], steps: [122, 290] };
-const HEIGHT = 318;
+const LANES = { outliers: [16, 56], captures: [73, 81], steps: [102, 266] };
+const HEIGHT = 290;
 const OUTLIER_TIMES = 2.2; // As high as the axis reaches, in usual columns.
 const USUAL = 0.95;
 const JOINED_PX = 1.5; // Nearer columns touch.
@@ -25,7 +26,8 @@ export function drawn(timeline) {
 
   const clip = `clip-${timeline.run.length}-${Math.random().toString(36).slice(2)}`;
   const inside = svg("g", { "clip-path": `url(#${clip})` });
-  inside.append(...areas(data.columns, scale), ...lines(data, scale), ...clippedAt(data.columns, scale));
+  const layers = stacked(data.columns);
+  inside.append(...areas(data.columns, layers, scale), ...lines(data, scale), ...clippedAt(data.columns, scale), ...namesIn(data, layers, scale));
   const { captures, outliers } = marked(data, scale);
   inside.append(...captures);
   scale.crosshair = svg("line", { class: "crosshair", y1: LANES.outliers[0], y2: low, visibility: "hidden" });
@@ -57,13 +59,21 @@ function stretches({ begin, end }, { x }) {
   return found;
 }
 
-function areas(columns, scale) {
-  const below = columns.mean.map(() => 0);
-  const joined = stretches(columns, scale);
-  return Object.entries(columns.parts).map(([part, values]) => {
+// The parts, each from where the one below it ends.
+function stacked({ mean, parts }) {
+  let below = mean.map(() => 0);
+  return Object.entries(parts).map(([part, values]) => {
     const above = below.map((ms, place) => ms + (values[place] ?? 0));
+    const layer = { part, below, above };
+    below = above;
+    return layer;
+  });
+}
+
+function areas(columns, layers, scale) {
+  const joined = stretches(columns, scale);
+  return layers.map(({ part, below, above }) => {
     const path = joined.map(([first, last]) => `M${edge(columns, above, scale, first, last, 1)}L${edge(columns, below, scale, last, first, -1)}Z`);
-    above.forEach((ms, place) => { below[place] = ms; });
     return svg("path", { d: path.join(""), fill: `var(--${part})`, "data-part": part });
   });
 }
@@ -110,7 +120,7 @@ function axes({ x, y, left, right, low, top, lanes }, [from, to], outliers) {
   const name = (text, y) => svg("text", { x: left, y, class: "lane" }, text);
   drawing.push(svg("line", { class: "axis", x1: left, x2: right, y1: low, y2: low }),
     svg("line", { class: "grid", x1: left, x2: right, y1: lanes.outliers[1], y2: lanes.outliers[1] }),
-    name("ms per step", lanes.steps[0] - 14),
+    name("ms per step", lanes.steps[0] - 8),
     name(outliers ? "outliers, by how much longer" : "no outliers", lanes.outliers[0] - 5), name("captures", lanes.captures[0] - 5));
   return drawing;
 }

@@ -2,10 +2,11 @@
 
 import { svg } from "./elements.js";
 
-// Each cause has a colour and a shape of its own; the letters are those of the server.
+// Each cause has a shape of its own; the letters are those of the server.
 const SHAPES = {
   s: "M-4-4H4V4H-4Z", D: "M0-5L5 0L0 5L-5 0Z", o: "M-4.5 0A4.5 4.5 0 1 0 4.5 0A4.5 4.5 0 1 0-4.5 0Z",
   "^": "M0-5L5 4H-5Z", v: "M0 5L5-4H-5Z", "<": "M-5 0L4-5V5Z", ">": "M5 0L-4-5V5Z",
+  "*": "M0 -6L1.5 -2L5.7 -1.9L2.4 0.8L3.5 4.9L0 2.5L-3.5 4.9L-2.4 0.8L-5.7 -1.9L-1.5 -2Z",
   P: "M-1.7-5H1.7V-1.7H5V1.7H1.7V5H-1.7V1.7H-5V-1.7H-1.7Z",
   X: "M-5-2.6L-2.6-5L0-2.4L2.6-5L5-2.6L2.4 0L5 2.6L2.6 5L0 2.4L-2.6 5L-5 2.6L-2.4 0Z",
 };

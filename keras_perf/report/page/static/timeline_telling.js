@@ -89,14 +89,15 @@ function tellCapture({ data }, { of }) {
   ];
 }
 
-// The parts, then the causes, that are to be seen.
+// The parts in the order in which they lie, then the causes, that are to be seen.
 export function legendOf({ columns, names, outliers }) {
   const marks = new Map(outliers.map((each) => [each.cause, each.mark]));
-  return [
-    ...Object.keys(columns.parts).map((part) => made("span", {}, swatch(part), names[part])),
-    ...[...marks].map(([cause, mark]) => made("span", {}, icon(mark), cause)),
-  ];
+  const parts = Object.keys(columns.parts).map((part) => made("span", {}, swatch(part), names[part]));
+  const causes = [...marks].map(([cause, mark]) => made("span", {}, icon(mark), cause));
+  return [...titled("from below:", parts), ...titled("outliers:", causes)];
 }
+
+const titled = (title, shown) => (shown.length ? [made("span", { className: "quiet", textContent: title }), ...shown] : []);
 
 const named = (each) => `step ${number(each.step)}, ${each.cause}${each.owner ? `, ${each.owner}` : ""}`;
 const row = (first, name, value) => made("tr", {}, made("td", {}, first, name), made("td", { textContent: value }));

@@ -348,7 +348,11 @@ def test_workers_stand_side_by_side_with_skew_and_exchange():
     card = workers_card(found)
     assert said(card, "bars")[0].count("worker") == 3
     told = dict(
-        zip((e.text for e in card.iter("dt")), (e.text for e in card.iter("dd")), strict=True)
+        zip(
+            (next(e.itertext()).strip() for e in card.iter("dt")),
+            (e.text for e in card.iter("dd")),
+            strict=True,
+        )
     )
     assert told == {
         "exchanging gradients": "2 ms",

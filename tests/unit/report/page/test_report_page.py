@@ -9,6 +9,7 @@ import tempfile
 from collections import Counter
 from dataclasses import replace
 from html.parser import HTMLParser
+from importlib.resources import files
 from pathlib import Path
 from xml.etree.ElementTree import fromstring
 
@@ -22,6 +23,7 @@ from keras_perf.records.metrics.all_metrics import METRICS
 from keras_perf.records.run.outlier import CAUSES, Cause, Outlier
 from keras_perf.records.run.run_facts import plain
 from keras_perf.records.visible import visible
+from keras_perf.report.differing_settings import NOTHING_DIFFERS
 from keras_perf.report.page.page import POLICY, page_html
 from keras_perf.report.page.plots.timeline import CAUSE_MARKS
 from keras_perf.report.page.script import script_text
@@ -29,6 +31,7 @@ from keras_perf.report.page.style import STYLE
 from keras_perf.report.run_report import run_reports
 from keras_perf.write.run_writer import RunWriter
 
+SHAPES = files("keras_perf") / "report" / "page" / "static" / "timeline_marks.js"
 NASTY = '<script>alert("&amp;")</script>'
 
 CONTEXT = {
@@ -236,8 +239,18 @@ def test_every_button_and_link_has_a_name_and_only_what_is_read_elsewhere_is_hid
     assert hidden <= {"div", "span", "svg"}
 
 
-def test_no_two_causes_look_the_same():
-    assert len(set(CAUSE_MARKS.values())) == len(CAUSE_MARKS) == len(Cause)
+def test_no_two_causes_have_the_same_shape_whatever_their_colours():
+    shapes = [shape for _, shape in CAUSE_MARKS.values()]
+    assert len(set(shapes)) == len(shapes) == len(Cause)
+    drawn = re.findall(r'"(M[^"]+)"', SHAPES.read_text(encoding="utf-8"))
+    assert len(set(drawn)) == len(drawn) >= len(shapes)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("cause", Cause)
+def test_marks_of_outliers_stand_out_from_their_card(theme, cause):
+    colour, _ = CAUSE_MARKS[cause]
+    assert contrast(colour, colours_of(theme)["card"]) >= 3
 
 
 def test_each_rule_for_bars_says_of_which_bars():
@@ -265,9 +278,9 @@ def test_a_run_is_told_from_verdict_to_versions(page):
     )
     assert {"input wait 50%", "compute 50%"} <= set(seen.texts("span"))
     # Beside the verdict, and where all is said of the advice.
-    gains = [each for each in seen.texts("span") if each.startswith("a step 1.82× (")]
-    assert len(gains) == 2
-    assert re.fullmatch(r"a step 1.82× \(1.\d\d–2.\d\d\) as fast", gains[0])
+    first, second = [each for each in seen.texts("span") if "step 1.82× (1.42–2.34)" in each]
+    assert first == "step 1.82× (1.42–2.34), predicted"
+    assert second.startswith("a step 1.82× (1.42–2.34) as fast")
     assert CAUSES[Cause.CALLBACK] in seen.texts("td")
     assert {"2.21.0", "no", "32", "H200 GPU-1"} <= set(seen.texts("dd"))
 
@@ -368,6 +381,19 @@ def test_each_later_run_says_part_by_part_what_changed_since_the_first(page, tmp
     )
     assert "2.000 to 2.000" in seen.texts("td")
     assert "still recommended" in seen.texts("td")
+
+
+def test_settings_in_which_two_runs_differ_stand_beside_what_changed(page, tmp_path):
+    faster = CONTEXT | {"jit_compile": True, "versions": {"tensorflow": "2.22.0"}}
+    write_fit(tmp_path / "c", step_ms=2.0, context=faster)
+    page("a", "b")
+    told = Page(page_html(run_reports([tmp_path / name for name in "ac"])))
+    assert "settings that differ" in told.texts("th")
+    assert {"XLA", "TensorFlow"} <= {*told.texts("th")}
+    assert {"no", "yes", "2.21.0", "2.22.0"} <= {*told.texts("td")}
+    same = Page(page_html(run_reports([tmp_path / name for name in "ab"])))
+    assert NOTHING_DIFFERS in same.texts("p")
+    assert "settings that differ" not in same.texts("th")
 
 
 def test_one_run_alone_has_not_changed(page):

@@ -1,0 +1,120 @@
+"""Settings, versions and machine in which two runs differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from keras_perf.records.figures import UNKNOWN, figure, in_mib
+from keras_perf.records.run.input.pipeline import Chain, WrittenStage
+from keras_perf.records.run.run_facts import RunFacts
+from keras_perf.report.text.forms import Form
+
+NOTHING_DIFFERS = "No setting that is recorded differs."
+
+
+class Differing(NamedTuple):
+    """What was set, and to what in each run; None is not set, or not known."""
+
+    setting: str
+    before: str | None
+    after: str | None
+
+
+SETTINGS: Mapping[str, Callable[[RunFacts], Any]] = {
+    "examples per step": lambda facts: facts.length.examples_per_step,
+    "steps per execution": lambda facts: facts.settings.steps_per_execution,
+    "eager": lambda facts: facts.settings.run_eagerly,
+    "XLA": lambda facts: facts.settings.jit_compile,
+    "precision": lambda facts: facts.settings.dtype_policy,
+    "TensorFloat-32": lambda facts: facts.machine.tensor_float_32,
+    "optimizer": lambda facts: facts.settings.optimizer,
+    "parameters": lambda facts: facts.settings.parameters,
+    "of them trained": lambda facts: facts.settings.trainable_parameters,
+    "training": lambda facts: facts.settings.driver,
+    "strategy": lambda facts: facts.settings.strategy,
+    "workers": lambda facts: facts.settings.workers,
+    "replicas": lambda facts: facts.settings.replicas,
+    "batch hooks": lambda facts: ", ".join(facts.settings.batch_hooks),
+    "validation steps": lambda facts: facts.settings.validation_steps,
+    "steps per epoch": lambda facts: facts.length.epoch_steps,
+    "epochs": lambda facts: facts.length.epochs,
+    "garbage collector's threshold": lambda facts: facts.settings.collector_threshold,
+    "input": lambda facts: facts.input.input_kind,
+    "workers of the input": lambda facts: facts.input.input_workers,
+    "workers are processes": lambda facts: facts.input.input_processes,
+    "batches ahead of each worker": lambda facts: _of(facts.input.loader, "ahead"),
+    "order of elements kept": lambda facts: _of(facts.input.dataset, "deterministic"),
+    "threads of the dataset's own": lambda facts: _of(facts.input.dataset, "threadpool_size"),
+    "GPU thread mode": lambda facts: facts.machine.gpu_thread_mode,
+    "GPUs": lambda facts: ", ".join(facts.gpu.gpus.values()),
+    "logical CPUs": lambda facts: facts.machine.cpu_count,
+    "memory": lambda facts: _size(facts.machine.memory_total_mib),
+}
+"""The name that a reader is shown, and where the value stands."""
+
+VERSIONS = {"tensorflow": "TensorFlow", "keras": "Keras", "jax": "JAX", "python": "Python"}
+"""Those whose names begin with a capital."""
+
+
+def differing_settings(before: RunFacts, after: RunFacts) -> list[Differing]:
+    """Each setting that one run has and the other has not, or has otherwise.
+
+    What it cannot see: what was never recorded, such as learning rates, layers and data.
+    """
+    values = {name: (told(value(before)), told(value(after))) for name, value in SETTINGS.items()}
+    values["input pipeline"] = _pipelines(before, after)
+    for key in {**before.versions, **after.versions}:
+        values[VERSIONS.get(key, key)] = (before.versions.get(key), after.versions.get(key))
+    return [Differing(name, *pair) for name, pair in values.items() if len({*pair}) == 2]
+
+
+def settings_table(found: list[Differing]) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of what a reader is shown of them."""
+    rows = [[each.setting, each.before or UNKNOWN, each.after or UNKNOWN] for each in found]
+    return ["settings that differ", "before", "after"], rows
+
+
+def tell_settings(form: Form, found: list[Differing]) -> None:
+    """A table of them, or that there are none."""
+    if found:
+        form.table(*settings_table(found))
+    else:
+        form.paragraph(NOTHING_DIFFERS)
+
+
+def told(value: Any) -> str | None:
+    """A setting's value as a reader is shown it; None where there is none."""
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return figure(value) if isinstance(value, int | float) else str(value)
+
+
+def _of(record: Any, name: str) -> Any:
+    return None if record is None else getattr(record, name)
+
+
+def _size(mib: float | None) -> str | None:
+    return None if mib is None else in_mib(mib)
+
+
+def _pipelines(before: RunFacts, after: RunFacts) -> tuple[str | None, str | None]:
+    """As written where both tell, else as tf.data ran them where both tell that."""
+    runs = before, after
+    written = [" + ".join(map(_chain, run.input.chains)) for run in runs]
+    ran = [" → ".join(stage.name for stage in run.input.stages) for run in runs]
+    first, second = next((both for both in (written, ran) if all(both)), (None, None))
+    return first, second
+
+
+def _chain(chain: Chain) -> str:
+    return " → ".join(map(_stage, chain))
+
+
+def _stage(stage: WrittenStage) -> str:
+    about = [stage.function, "parallel" * stage.parallel, figure(stage.buffer) * bool(stage.buffer)]
+    said = ", ".join(filter(None, about))
+    name = stage.kind.replace("_", " ")
+    return f"{name} ({said})" if said else name
