@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from figure_follow_up import AIM_INSIDE_PCT, follow_up
+from figure_follow_up import follow_up
 from figure_parts import Found, of, reached, source, table, tables
 
 ALL_FOUR = "perf_callbacks, all four"
 AIM_ADDED_US = 20.0
 AIM_SAMPLER_PCT = 0.5
 AIM_CLOSE_PCT = 95
+AIM_SCREENS_S = {"first screen": 2.0, "next screen": 0.5}
 DEFAULT_RATE = 5
 
 
@@ -130,6 +131,17 @@ def trace(found: Found) -> str:
     return "\n\n".join([tables({"capture": capture}, found), read, read_in, exact])
 
 
+def tab(found: Found) -> str:
+    """Seconds until something is seen."""
+    rows = found["tables"]["waits"]
+    titles = {"what": "what", "s": "s, median", "most_s": "s, longest", "repeats": "repeats"}
+    told = [tables({"waits": titles}, found)]
+    for screen, aim in AIM_SCREENS_S.items():
+        longest = max(row["s"] for row in rows if row["aim"] == screen)
+        told.append(reached(f"a {screen} within {aim:g} s", f"{longest:.2f} s", longest <= aim))
+    return "\n\n".join(told)
+
+
 def tried(found: Found) -> str:
     """How near trials are to `fit`."""
     [sums] = found["tables"]["sums"]
@@ -143,64 +155,13 @@ def tried(found: Found) -> str:
     )
 
 
-def in_five(every: dict[str, Found]) -> str:
-    """What one wants to know first."""
-    sums = every["follow_up"]["tables"]["sums"]
-
-    def total(*keys: str) -> str:
-        return " of ".join(str(sum(each[key] for each in sums)) for key in keys)
-
-    [errors] = every["split"]["tables"]["errors"]
-    added = of(every["hot_path"]["tables"]["cpu_time"], variant=ALL_FOUR)["added_us"]
-    rows = [
-        (
-            "right verdicts, programs with a known bottleneck and Keras's published examples",
-            total("right_verdicts", "programs"),
-            "follow_up",
-        ),
-        (
-            f"measured gains inside the predicted interval (it states 80%; aim: {AIM_INSIDE_PCT}%)",
-            total("inside_interval", "gains"),
-            "follow_up",
-        ),
-        (
-            "error of the split for injected sleeps of 0 to 40 ms",
-            f"{errors['median_ms']:.2f} ms median, {errors['largest_ms']:.2f} ms at most",
-            "split",
-        ),
-        (
-            f"CPU time that all four callbacks add to an execution (aim: {AIM_ADDED_US:.0f} µs)",
-            f"{added:.0f} µs",
-            "hot_path",
-        ),
-        (
-            "one core's time for sampling a GPU five times a second, on a stand-in for the driver",
-            f"{core_pct(every['gpu_sampler']):.2f}%",
-            "gpu_sampler",
-        ),
-    ]
-    lines = [f"| {what} | {figure} | `{every[name]['command']}` |" for what, figure, name in rows]
-    table = "\n".join(["| what | figure | measured by |", "|---|---|---|", *lines])
-    return f"{table}\n\n{_as_wall_time(every['overhead'])}"
-
-
-def _as_wall_time(overhead: Found) -> str:
-    """What all four callbacks add where their threads share the cores with the training."""
-    added = of(overhead["tables"]["added"], variant=ALL_FOUR)
-    aim = f"they add at most {AIM_ADDED_US:.0f} µs of wall time to a step, all threads counted"
-    figure = (
-        f"{added['added_us']:.0f} µs (quartiles {added['lower_quartile_us']:.0f} to "
-        f"{added['upper_quartile_us']:.0f}), by `{overhead['command']}`"
-    )
-    return reached(aim, figure, added["added_us"] <= AIM_ADDED_US)
-
-
 BLOCKS: dict[str, Callable[[Found], str]] = {
     "overhead": overhead,
     "hot_path": hot_path,
     "split": split,
     "gpu_sampler": gpu_sampler,
     "scalars": partial(as_it_is, "values"),
+    "tab": tab,
     "trace": trace,
     "steps_per_execution": partial(as_it_is, "models"),
     "loops": loops,

@@ -14,8 +14,9 @@ import json
 import re
 from pathlib import Path
 
-from figure_blocks import BLOCKS, in_five
+from figure_blocks import BLOCKS
 from figure_parts import Found
+from in_five import in_five
 
 ROOT = Path(__file__).parents[1]
 RESULTS = Path(__file__).with_name("results")

@@ -5,7 +5,8 @@
 The machine is made busy by processes that only count, on one core or all of them, and slow by
 giving the tests one core that two such processes use too: they get a third of it. Each round runs
 every test once in each condition. At the end a table says how many rounds there were, fewer if the
-time was over before, and how often which test failed; the exit code is 1 if any did.
+time was over before, how often which test was wrong the first time, and how often it failed: some
+are right if they are so two more times (`two_of_three.py`). The exit code is 1 if any failed.
 """
 
 from __future__ import annotations
@@ -16,12 +17,15 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from two_of_three import NOTED_IN
 
 COUNT = "while True: pass"
 TIMEOUT_S = 1200
@@ -38,6 +42,8 @@ class Condition:
         busy: processes that count.
         theirs: the cores these use.
         ours: the cores that the tests use.
+        wrong: how often a test was wrong the first time.
+        failures: how often it failed in the end.
     """
 
     name: str
@@ -46,6 +52,7 @@ class Condition:
     ours: set[int]
     took_s: list[float] = field(default_factory=list)
     runs: Counter[str] = field(default_factory=Counter)
+    wrong: Counter[str] = field(default_factory=Counter)
     failures: Counter[str] = field(default_factory=Counter)
 
 
@@ -101,7 +108,16 @@ def run(condition: Condition, only: str, limit_s: float) -> str:
     command = [sys.executable, "-m", "pytest", "-v", "-m", "timing", "-k", only, *files()]
     command += ["-o", f"addopts=--strict-markers --timeout={TIMEOUT_S}"]
     begin = time.monotonic()
-    with busy(condition), started(command, condition.ours, stdout=subprocess.PIPE) as tests:
+    with (
+        tempfile.NamedTemporaryFile("r", encoding="utf-8") as noted,
+        busy(condition),
+        started(
+            command,
+            condition.ours,
+            stdout=subprocess.PIPE,
+            env=os.environ | {NOTED_IN: noted.name},
+        ) as tests,
+    ):
         try:
             said, _ = tests.communicate(timeout=limit_s)
             condition.took_s.append(time.monotonic() - begin)
@@ -109,29 +125,40 @@ def run(condition: Condition, only: str, limit_s: float) -> str:
             os.killpg(tests.pid, signal.SIGKILL)
             said, _ = tests.communicate()
             said += "\nended in the middle of a round, for the time is over"
+        wrong = set(noted.read().splitlines())
     outcomes = OUTCOME.findall(said)
     if tests.returncode > 0 and not any(outcome in FAILED for _, outcome in outcomes):
         outcomes.append(("pytest itself", "ERROR"))
     for name, outcome in outcomes:
         condition.runs[name] += outcome != "SKIPPED"
+        condition.wrong[name] += name in wrong or outcome in FAILED
         condition.failures[name] += outcome in FAILED
     failed = any(outcome in FAILED for _, outcome in outcomes)
     return said if failed else said.strip().splitlines()[-1]
 
 
 def table(all_: list[Condition]) -> str:
-    """A line a condition, and one for each test that failed in any."""
-    lines = ["", f"{'':24}{'rounds':>8}{'tests':>8}{'failures':>10}{'seconds a round':>18}"]
+    """A line a condition, and one for each test that was wrong in any, if only once."""
+    titles = f"{'rounds':>8}{'tests':>8}{'wrong first':>13}{'failed':>8}{'seconds a round':>18}"
+    lines = ["", f"{'':24}{titles}"]
     for each in all_:
         mean_s = sum(each.took_s) / len(each.took_s) if each.took_s else float("nan")
-        counts = len(each.took_s), each.runs.total(), each.failures.total()
-        lines.append("{:24}{:8}{:8}{:10}{:18.0f}".format(each.name, *counts, mean_s))
-    failed = sorted({name for each in all_ for name in +each.failures})
+        wrong, failed = each.wrong.total(), each.failures.total()
+        counts = len(each.took_s), each.runs.total(), wrong, failed
+        lines.append("{:24}{:8}{:8}{:13}{:8}{:18.0f}".format(each.name, *counts, mean_s))
     lines += [
-        f"{name}: " + ", ".join(f"{e.failures[name]} of {e.runs[name]} {e.name}" for e in all_)
-        for name in failed
+        f"{name}: " + ", ".join(of_one(name, each) for each in all_)
+        for name in sorted({name for each in all_ for name in +each.wrong})
     ]
-    return "\n".join([*lines, "" if failed else "No test failed."])
+    return "\n".join([*lines, "" if any(e.failures.total() for e in all_) else "No test failed."])
+
+
+def of_one(name: str, condition: Condition) -> str:
+    """What a test came to."""
+    wrong, failed, runs = (
+        counts[name] for counts in (condition.wrong, condition.failures, condition.runs)
+    )
+    return f"{wrong} wrong first and {failed} failed of {runs} {condition.name}"
 
 
 def main() -> int:

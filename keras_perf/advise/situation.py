@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from keras_perf.advise.interpreter import HELD_MS, cpu_beside_ms, interpreter_ms, runs_python
-from keras_perf.advise.step.step_model import INSIDE, StepModel
+from keras_perf.advise.interpreter import HELD_MS, interpreter_ms, runs_python
+from keras_perf.advise.step.step_model import StepModel
+from keras_perf.advise.step.step_parts import StepParts, step_parts, undisturbed_ms
 from keras_perf.analyse.cpu_share import share_of_cores
 from keras_perf.analyse.part_means import Figures
 from keras_perf.analyse.resampling import resampled_means
@@ -15,32 +16,6 @@ from keras_perf.analyse.start_up import compiling_ms, start_up_ms
 from keras_perf.analyse.summary import Summary
 from keras_perf.analyse.whole_training import compiles_once, measured_share
 from keras_perf.records.run.run_facts import RunFacts
-
-NEARLY_BUSY = 0.5
-"""A prefetched pipeline that is busy for less than this share of a step keeps up: what a step still
-waits is a fetch, or a stall now and then. Only where the buffer's fill is not known."""
-
-HALF_EMPTY = 0.5
-"""A prefetch buffer that is less full than this on average belongs to a pipeline that does not
-keep up, whatever its stages are known to do; a fuller one waits for training."""
-
-MOSTLY_AT_WORK = 0.7
-"""A pipeline that works for more than this share of a step has little to spare."""
-
-NOTICED = 0.1
-"""Waiting for less than this share of a step tells nothing of who is behind."""
-
-FETCHED_MS = 1.0
-"""Fetching a batch that is ready takes less than this."""
-
-UNSEEN_INSIDE = ("FlatMap", "Interleave")
-"""Stages that run other pipelines, whose work tf.data forgets when they end."""
-
-RUNS_AHEAD = "MapAndBatch"
-"""What tf.data makes of a map and the batch behind it: a thread of its own makes the next batch."""
-
-STALLS = ("input-stall", "shuffle-refill")
-"""Causes of events that lie in the input pipeline."""
 
 SPARE_PCT = 70.0
 """Below this use of all cores a thread that can compute finds one."""
@@ -128,68 +103,36 @@ class Situation:
 
 def situation_of(summary: Summary) -> Situation:
     """Fits the model to what was measured."""
-    parts = dict(summary.parts)
-    if summary.exchange:
-        # Removing the one leaves the other as it is, and what the worker computes itself.
-        parts["wire"], parts["peer_wait"] = summary.wire_ms, summary.exchange["peer_wait"]
-        parts["compute"] -= summary.exchange["communication"]
-    wait = parts.pop("input_wait", 0.0)
     held_ms = interpreter_ms(summary)
-    if held_ms:
-        wait += _waiting_inside(parts, held_ms, summary)
-    paces = stage_paces(summary.facts)
-    costs = {pace.name: pace.ms for pace in paces}
-    prefetched = any(pace.name.startswith("Prefetch") for pace in paces)
-    prefetched = prefetched or bool(paces and paces[-1].name.startswith(RUNS_AHEAD))
-    known = sum(costs.values())
-    settings = summary.facts.settings
-    ahead = settings.steps_per_execution > 1 and not settings.run_eagerly
-    asks_ahead = bool(known) and ahead and not prefetched
-    fill = summary.facts.input.prefetch_fill
-    if fill is None:
-        behind = known > NEARLY_BUSY * summary.step_ms
-    else:
-        seen = fill < HALF_EMPTY and wait > NOTICED * summary.step_ms
-        behind = seen or wait - stalled(summary, *STALLS) > _paces_ms(summary.step_ms, known)
-    if not (prefetched or asks_ahead or held_ms):
-        produce = wait
-    elif held_ms or (wait and behind):
-        produce = summary.step_ms
-        unseen = next((name for name in costs if name.startswith(UNSEEN_INSIDE)), None)
-        if unseen is not None and known < NEARLY_BUSY * summary.step_ms:
-            costs[unseen] += produce - known
-            known = produce
-    else:
-        # Behind a full buffer only stalls are the input's; the rest is the price of fetching.
-        parts["get_next"] = wait
-        if fill is not None:
-            parts["get_next"] = min(wait, stalled(summary, *STALLS))
-            parts["fetch"] = wait - parts["get_next"]
-        produce = min(known, summary.step_ms)
-    stages = {n: ms * produce / known for n, ms in costs.items()} if known else {"input": produce}
-    return Situation(
-        summary,
-        StepModel(
-            stages=stages,
-            prefetched=prefetched or asks_ahead or bool(held_ms),
-            rest=parts,
-            cpu_ms=summary.sensors.get("host/process_cpu_pct", 0.0) / 100 * summary.step_ms,
-            cores=summary.facts.machine.cores,
-            threads={pace.name: pace.threads for pace in paces},
-            on_gpu=bool(summary.facts.machine.training_gpus),
-            outside=summary.outside,
-            start_up_ms=start_up_ms(summary) or 0.0,
-            start_up_compiling_ms=compiling_ms(summary),
-            compiling_share=measured_share(summary) if compiles_once(summary) else 1.0,
-            once_between_ms=_once_between_ms(summary),
-            undisturbed_ms=_undisturbed_ms(summary),
-            pool=summary.facts.pool,
-            waiting_share=_waiting_share(summary),
-            python=runs_python(summary),
-        ),
-        held_ms,
-        asks_ahead,
+    parts = step_parts(summary, held_ms)
+    return Situation(summary, _model(summary, parts), held_ms, parts.asks_ahead)
+
+
+def _model(summary: Summary, parts: StepParts) -> StepModel:
+    facts = summary.facts
+    return StepModel(
+        stages=parts.stages,
+        prefetched=parts.prefetched,
+        rest=parts.rest,
+        cpu_ms=_cpu_ms(summary),
+        cores=facts.machine.cores,
+        threads={pace.name: pace.threads for pace in stage_paces(facts)},
+        on_gpu=bool(facts.machine.training_gpus),
+        outside=summary.outside,
+        start_up_ms=start_up_ms(summary) or 0.0,
+        start_up_compiling_ms=compiling_ms(summary),
+        compiling_share=measured_share(summary) if compiles_once(summary) else 1.0,
+        once_between_ms=_once_between_ms(summary),
+        undisturbed_ms=undisturbed_ms(summary),
+        pool=facts.pool,
+        waiting_share=_waiting_share(summary),
+        python=runs_python(summary),
     )
+
+
+def _cpu_ms(summary: Summary) -> float:
+    """Of all cores in a step; 0 where it was not sampled."""
+    return summary.sensors.get("host/process_cpu_pct", 0.0) / 100 * summary.step_ms
 
 
 def _once_between_ms(summary: Summary) -> float:
@@ -208,49 +151,8 @@ def _waiting_share(summary: Summary) -> float:
     """
     work_ms = sum(s.cost_ms for s in summary.facts.input.stages if s.runs_in_pool)
     work_ms *= share_of_cores(summary)
-    cpu_ms = summary.sensors.get("host/process_cpu_pct", 0.0) / 100 * summary.step_ms
+    cpu_ms = _cpu_ms(summary)
     waits_for_interpreter = summary.sensors.get("host/interpreter_wait_ms", 0.0) >= HELD_MS
     if not work_ms or not cpu_ms or (waits_for_interpreter and runs_python(summary)):
         return 0.0
     return max(0.0, 1 - cpu_ms / work_ms)
-
-
-def _undisturbed_ms(summary: Summary) -> float | None:
-    """Of computing alone: what the exchange of gradients takes lies in the measured one too."""
-    measured = summary.facts.undisturbed_ms
-    if measured is None:
-        return None
-    return max(0.0, measured - summary.exchange.get("communication", 0.0))
-
-
-def _waiting_inside(parts: dict[str, float], held_ms: float, summary: Summary) -> float:
-    """Takes out of the train function's parts what it waits for the interpreter, and returns it.
-
-    What is left is what the quickest steps took, and where the CPU trains no more than the CPU
-    time that was not the pipeline's; at least a tenth.
-    """
-    inside = sum(parts.get(part, 0.0) for part in INSIDE)
-    if not inside:
-        return 0.0
-    known = _undisturbed_ms(summary), cpu_beside_ms(summary, held_ms)
-    computing = max(0.1 * inside, min([inside, *(ms for ms in known if ms is not None)]))
-    for part in INSIDE:
-        if part in parts:
-            parts[part] *= computing / inside
-    return inside - computing
-
-
-def _paces_ms(step_ms: float, known_ms: float) -> float:
-    """Steps that wait for longer do not only fetch: a short training sees a buffer few times.
-
-    Of the stages' work for a batch tf.data knows `known_ms`.
-    """
-    at_work = known_ms > MOSTLY_AT_WORK * step_ms
-    return max(FETCHED_MS, step_ms * (NOTICED if at_work else 0.5))
-
-
-def stalled(summary: Summary, *causes: str) -> float:
-    """Waits far longer than usual, of these causes, in milliseconds per step."""
-    totals = summary.facts.outliers.event_totals
-    found = sum(total.total_ms for total in totals if total.cause in causes)
-    return found / max(1, summary.steps)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from keras_perf.analyse.part_means import Figures, part_means
 
@@ -38,9 +41,20 @@ def resampled_means(intervals: pd.DataFrame, seed: int) -> dict[str, Figures]:
     """
     count = min(len(intervals), MOST_BLOCKS)
     blocks = np.arange(count) * len(intervals) // count
-    random = np.random.default_rng(seed)
-    times = [np.bincount(random.integers(0, count, count), minlength=count) for _ in range(DRAWS)]
-    return part_means(intervals, np.stack(times).astype(float), blocks)
+    return part_means(intervals, _times_drawn(count, seed).astype(float), blocks)
+
+
+@lru_cache(maxsize=2)
+def _times_drawn(count: int, seed: int) -> NDArray[np.uint16]:
+    """How often each block is drawn, of shape (DRAWS, count).
+
+    A long run that grows keeps its number of blocks; no block is drawn more than `MOST_BLOCKS`
+    times.
+    """
+    drawn = np.random.default_rng(seed).integers(0, count, (DRAWS, count))
+    drawn += count * np.arange(DRAWS)[:, None]
+    times = np.bincount(drawn.ravel(), minlength=drawn.size)
+    return times.reshape(drawn.shape).astype(np.uint16)
 
 
 def bounds_of(draws: Figures) -> Bounds:

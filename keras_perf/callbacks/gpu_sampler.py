@@ -10,7 +10,7 @@ from typing import Any
 from keras_perf.callbacks.observing_callback import ObservingCallback, harmless
 from keras_perf.observation.observation import Observation
 from keras_perf.observers.delayed_signals import PATIENCE_S, uninterrupted
-from keras_perf.observers.gpu_and_host import GpuWatch
+from keras_perf.observers.gpu_and_host import GpuHostSampler
 from keras_perf.observers.sensors.epoch_line import EpochLine
 from keras_perf.observers.sensors.sampler import sampling_interval
 from keras_perf.records.arguments import require_bool
@@ -26,8 +26,8 @@ class GPUUtilizationSampler(ObservingCallback):
     Logs time-weighted means of each interval's training time as `gpu/<i>/*` (NVML, on Hopper
     and newer also GPM) and `host/*` (psutil), with extremes, validation and energy beside them,
     and what TensorFlow has allocated on each GPU;
-    `<i>` is TensorFlow's number of the GPU. On a machine without an NVIDIA driver it says so in
-    one line and logs the host only.
+    `<i>` is TensorFlow's number of the GPU. On a machine without an NVIDIA GPU it logs the host
+    only; where there is one that cannot be read, one line says why.
 
     Arguments:
         log_dir: the directory that TensorBoard is started on; str or os.PathLike.
@@ -57,7 +57,7 @@ class GPUUtilizationSampler(ObservingCallback):
         self._forget()
 
     def _forget(self) -> None:
-        self._watch: GpuWatch | None = None
+        self._sampler: GpuHostSampler | None = None
         self._step = 0
         self._line: EpochLine | None = None
         self._described = False
@@ -70,9 +70,11 @@ class GPUUtilizationSampler(ObservingCallback):
         recording = observation.recording
         seen = recording.ask("tensorflow_gpus", observation.backend.gpus)
         with uninterrupted(PATIENCE_S):
-            self._watch = GpuWatch(self.interval_s, logger.warning, seen)
-        recording.facts = replace(recording.facts, gpu=self._watch.facts)
-        recording.not_known |= self._watch.not_known
+            self._sampler = GpuHostSampler(
+                self.interval_s, logger.warning, seen, absent=logger.info
+            )
+        recording.facts = replace(recording.facts, gpu=self._sampler.facts)
+        recording.not_known |= self._sampler.not_known
 
     @harmless
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
@@ -98,29 +100,29 @@ class GPUUtilizationSampler(ObservingCallback):
 
     def phase_begins(self, phase: Phase) -> None:
         """From here on it is this one."""
-        if self._watch is not None:
-            self._watch.enter(phase)
+        if self._sampler is not None:
+            self._sampler.enter(phase)
 
     def interval_ends(self, step: int, wall_time: float, final: bool) -> None:
         """Writes the figures since the last interval."""
-        if self._watch is None:
+        if self._sampler is None:
             return
         assert self.observation is not None
         steps, self._step = step - self._step, step
         examples = self.observation.recording.facts.length.examples_per_step
         ask, backend = self.observation.recording.ask, self.observation.backend
         allocated = ask("allocated_memory", backend.allocated_by_tag) or {}
-        values = self._watch.take(steps, examples) | allocated
+        values = self._sampler.take(steps, examples) | allocated
         self.writer.scalars(step, values, wall_time)
         if self._line is not None:
             self._line.add(values, max(1, steps))
         if not self._described and values:
             self._described = True
-            if gpus := self._watch.gpus():
+            if gpus := self._sampler.gpus():
                 self.writer.text(step, "perf/gpus", gpus_markdown(gpus))
 
     def leaves(self, aborted: bool) -> None:
         """Ends the thread and gives NVML back."""
-        watch, self._watch = self._watch, None
-        if watch is not None:
-            watch.stop()
+        sampler, self._sampler = self._sampler, None
+        if sampler is not None:
+            sampler.stop()

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from keras_perf.observation.failure_line import warn_of
 from keras_perf.observation.safe_writer import SafeWriter
 from keras_perf.observers.delayed_signals import PATIENCE_S, uninterrupted
-from keras_perf.observers.gpu_and_host import GpuWatch
+from keras_perf.observers.gpu_and_host import GpuHostSampler
 from keras_perf.observers.sensors.sampler import sampling_interval
 from keras_perf.records.phase import Phase
 from keras_perf.records.run.run_facts import RunFacts
@@ -40,12 +40,16 @@ class GpuSampling:
         self._failed = False
         self._writer = SafeWriter(log_dir)
         self._points = self._last_step = 0
-        # Starting NVML can take seconds, and the thread samples before we have `_watch`.
+        # Starting NVML can take seconds, and the thread samples before we have `_sampler`.
         self._due = math.inf
         with ExitStack() as opened:
             opened.callback(self._writer.close)
-            self._watch = GpuWatch(
-                interval_s, logger.warning, phase=Phase.TRAINING, after_sample=self._write_if_due
+            self._sampler = GpuHostSampler(
+                interval_s,
+                logger.warning,
+                absent=logger.warning,
+                phase=Phase.TRAINING,
+                after_sample=self._write_if_due,
             )
             opened.pop_all()
         self._due = time.monotonic() + POINT_EVERY_S
@@ -58,7 +62,7 @@ class GpuSampling:
         """
         if phase not in {known.value for known in Phase}:
             raise ValueError(f"phase must be 'training', 'validation' or 'between', got {phase!r}.")
-        self._watch.enter(Phase(phase))
+        self._sampler.enter(Phase(phase))
 
     def close(self) -> None:
         """Ends the thread and writes what is left; in a forked child, nothing."""
@@ -66,7 +70,7 @@ class GpuSampling:
             return
         with uninterrupted(PATIENCE_S), ExitStack() as opened:
             opened.callback(self._writer.close)
-            self._watch.stop()
+            self._sampler.stop()
             if not self._failed:
                 self._try(self._write)
 
@@ -89,10 +93,10 @@ class GpuSampling:
         step = self._points if self.step is None else int(self.step)
         steps = 0 if self.step is None else step - self._last_step
         self._last_step = step
-        values = self._watch.take(steps, None)
+        values = self._sampler.take(steps, None)
         if self._points == 1:
-            self._writer.context(step, RunFacts(gpu=self._watch.facts).to_json())
-            if gpus := self._watch.gpus():
+            self._writer.context(step, RunFacts(gpu=self._sampler.facts).to_json())
+            if gpus := self._sampler.gpus():
                 self._writer.text(step, "perf/gpus", gpus_markdown(gpus))
         self._writer.scalars(step, values, time.time())
 
@@ -117,7 +121,7 @@ def sample_gpus(
     Raises:
         TypeError, ValueError, OSError: a wrong argument, or `log_dir` cannot be written.
 
-    What it cannot see: which of these GPUs a framework was told to leave alone.
+    What it cannot see: which of these GPUs a framework leaves alone.
 
     >>> import keras_perf as kp
     >>> with kp.sample_gpus("logs/loop") as gpus:

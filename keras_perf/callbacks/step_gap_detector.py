@@ -90,7 +90,7 @@ class StepGapDetector(ObservingCallback):
 
     @harmless
     def on_test_begin(self, logs: Any = None) -> None:
-        """Watches an `evaluate` that a user calls; that of `fit` is its validation."""
+        """Watches an `evaluate` that a user calls; what `fit` evaluates is its validation."""
         self._watch(EVALUATE)
 
     @harmless

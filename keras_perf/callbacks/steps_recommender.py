@@ -145,7 +145,7 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
     def _has_room(self) -> bool:
         """The next trial fits in before the next interruption."""
         room = self._queue.room_steps
-        return self._trials.at_most(room) >= room
+        return min(self._trials.at_most(room), self._fit.audience.free_steps()) >= room
 
     def function_replaced(self) -> None:
         """The longer functions train as the model was before: they are not run any more."""

@@ -43,9 +43,9 @@ class WindowedProfiler(ObservingCallback, Director):
         wait_steps: steps at the start of each cycle in which nothing happens.
         warmup_steps: steps to let pass after those: tracing, compiling, autotuning.
         active_steps: steps to capture, at least 1. A window whose trace would be larger than
-            about 64 MiB is shortened, and that is said.
+            about 64 MiB is shortened, with a warning.
         repeat: number of cycles; 0 for no end.
-        every_s: beside the schedule, a window each time that so many seconds have passed.
+        every_s: seconds between windows that come beside the schedule.
         on_slow_step: a factor above 1: beside the schedule, a window when the median step has
             become slower by it, or a single one took far longer than usual.
         max_captures: how often, at most, `on_slow_step` may start a window in a `fit`.
@@ -149,8 +149,7 @@ class WindowedProfiler(ObservingCallback, Director):
 
     def wants(self, plan: Plan) -> bool:
         """Where a window may begin or end, and where TensorFlow has traced."""
-        observation, windows = self.observation, self._windows
-        assert observation is not None
+        observation, windows = self._fit, self._windows
         after = observation.step - observation.first_step + plan.steps
         is_quiet = windows.asked is None and after <= windows.quiet_until
         return not is_quiet or observation.traces != self._traces
@@ -175,6 +174,10 @@ class WindowedProfiler(ObservingCallback, Director):
             return plan
         marker = self._fit.backend.profiler.step_marker(self._fit.step)
         return plan._replace(kind=Kind.PROFILED, around=marker)
+
+    def free_steps(self) -> int:
+        """Nobody runs past the begin of the first window."""
+        return self._windows.free_steps(self._step)
 
     def _warm_up_again(self, step: int, why: str) -> None:
         if self._windows.warm_up_again(step):
@@ -241,9 +244,5 @@ class WindowedProfiler(ObservingCallback, Director):
                 self._written.end()
                 self._written.settle()
                 self._written.tell_what_was_read(wait=True)
-                self._say_what_was_not_reached()
-
-    def _say_what_was_not_reached(self) -> None:
-        missed = self._windows.missed(self._step, captured=self._captures.tried)
-        if missed is not None:
-            logger.warning("keras_perf: WindowedProfiler %s.", missed)
+                if missed := self._windows.missed(self._step, captured=self._captures.tried):
+                    logger.warning("keras_perf: WindowedProfiler %s.", missed)

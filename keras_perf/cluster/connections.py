@@ -157,7 +157,7 @@ class Connections:
                     self._reached.put((rank, called, *answer))
                     return
                 called.close()
-                self._troubles[rank] = "no answer, or that of another program"
+                self._troubles[rank] = "no answer, or one from another program"
             pause.wait(_RETRY_S)
 
     def _answered(self, called: int, at: socket.socket, verdict: Verdict, answered: int) -> None:

@@ -7,7 +7,7 @@ from keras_perf.cluster.exit_codes import EXIT_SAVED
 from keras_perf.cluster.peers import EXIT_PEER_LOST, PeerError
 from keras_perf.cluster.tf_config import ClusterError
 from keras_perf.loop.arguments import positive
-from keras_perf.loop.chief_log import ChiefLog
+from keras_perf.loop.chief_log import ChiefLog, results_of
 from keras_perf.loop.data import (
     as_count,
     batched,
@@ -56,6 +56,7 @@ __all__ = [
     "own_files",
     "part_of",
     "positive",
+    "results_of",
     "scaled",
     "seed_states",
     "split_seeds",

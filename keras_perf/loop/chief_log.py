@@ -5,9 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+import keras
 import tensorflow as tf
 
 from keras_perf.loop.distribution import Distribution
+
+
+def results_of(metrics: Mapping[str, keras.Metric]) -> dict[str, float]:
+    """What they say, of all workers together, who all must call this; then they begin anew."""
+    values = {}
+    for name, metric in metrics.items():
+        values[name] = float(metric.result())
+        metric.reset_state()
+    return values
 
 
 class ChiefLog:

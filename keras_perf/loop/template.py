@@ -186,14 +186,6 @@ class Trainer:
         for _ in tf.range(self.test_batches):
             self.strategy.run(self.test_step, next(self.test_iterator))
 
-    def results(self):
-        """The metrics so far, of all workers together, who all must call this."""
-        values = {}
-        for name, metric in self.metrics.items():
-            values[name] = float(metric.result())
-            metric.reset_state()
-        return values
-
 
 # ---- Loop ----------------------------------------------------------------------------------
 def train(args, distribution):
@@ -239,9 +231,9 @@ def train(args, distribution):
                     trainer.saved.save()
             if due:
                 with monitor.outside("evaluation"):
-                    log.write("train", step, trainer.results())
+                    log.write("train", step, loop.results_of(trainer.metrics))
                     trainer.test()
-                    log.write("validation", step, trainer.results())
+                    log.write("validation", step, loop.results_of(trainer.metrics))
     return stopping and step < args.steps
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
@@ -75,3 +76,7 @@ class Director(Listener):
     def direct(self, plan: Plan) -> Plan:
         """The plan, or another in its place; all executions that are complete have been told."""
         raise NotImplementedError
+
+    def free_steps(self) -> int:
+        """How many steps may run from here in one execution that another director makes longer."""
+        return sys.maxsize

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
@@ -47,6 +48,10 @@ class Audience:
             except Exception as error:  # noqa: BLE001  monitoring never kills training
                 self.drop(director, error)
         return plan
+
+    def free_steps(self) -> int:
+        """How many steps an execution may have, so that no director misses where it begins."""
+        return min((each.free_steps() for each in self._directors), default=sys.maxsize)
 
     def fails(self, listener: Listener, error: Exception) -> None:
         """What a listener was doing has failed.

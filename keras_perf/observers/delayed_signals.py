@@ -14,7 +14,7 @@ PATIENCE_S = 10.0
 
 _ENDING = (signal.SIGINT, signal.SIGTERM)
 
-_Listener = Callable[[int, FrameType | None], object]
+_Handler = Callable[[int, FrameType | None], object]
 
 
 @contextmanager
@@ -22,23 +22,23 @@ def uninterrupted(patience_s: float | None = None) -> Iterator[None]:
     """Signals that end a program are answered after the `with`, as they would have been inside.
 
     TensorFlow's profiler that is interrupted while it saves believes for ever that it runs. Only
-    what listens in Python can raise, and only in the main thread: elsewhere nothing changes.
+    a handler in Python can raise, and only in the main thread: elsewhere nothing changes.
 
     Arguments:
         patience_s: seconds after which a signal is answered inside after all; None for never.
     """
     main = threading.current_thread() is threading.main_thread()
-    listeners = {number: signal.getsignal(number) for number in _ENDING} if main else {}
-    listening = {number: each for number, each in listeners.items() if callable(each)}
-    deferred = _Deferred(listening, patience_s)
-    for number in listening:
+    handlers = {number: signal.getsignal(number) for number in _ENDING} if main else {}
+    handled = {number: each for number, each in handlers.items() if callable(each)}
+    deferred = _Deferred(handled, patience_s)
+    for number in handled:
         signal.signal(number, deferred.note)
     try:
         yield
     finally:
         deferred.end()
-        for number, listener in listening.items():
-            signal.signal(number, listener)
+        for number, handler in handled.items():
+            signal.signal(number, handler)
         deferred.answer()
 
 
@@ -46,41 +46,39 @@ def uninterrupted(patience_s: float | None = None) -> Iterator[None]:
 def interruptible() -> Iterator[None]:
     """Inside `uninterrupted`: the first Ctrl-C raises KeyboardInterrupt here, others wait.
 
-    So does the first SIGTERM that somebody listens to in Python, who hears it afterwards.
+    So does the first SIGTERM that has a handler in Python, which is called afterwards.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     waiting = {number: signal.getsignal(number) for number in _ENDING}
 
-    def listen_again() -> None:
-        for number, listener in waiting.items():
-            if callable(listener):
-                signal.signal(number, listener)
+    def handle_again() -> None:
+        for number, handler in waiting.items():
+            if callable(handler):
+                signal.signal(number, handler)
 
     def answer(number: int, frame: FrameType | None) -> None:
-        listen_again()
-        listener = waiting[signal.Signals(number)]
-        if number == signal.SIGTERM and callable(listener):
-            listener(number, frame)
+        handle_again()
+        handler = waiting[signal.Signals(number)]
+        if number == signal.SIGTERM and callable(handler):
+            handler(number, frame)
         raise KeyboardInterrupt
 
-    for number, listener in waiting.items():
-        if callable(listener):
+    for number, handler in waiting.items():
+        if callable(handler):
             signal.signal(number, answer)
     try:
         yield
     finally:
-        listen_again()
+        handle_again()
 
 
 class _Deferred:
-    """Signals that came, and who listens to them."""
+    """Signals that came, and their handlers."""
 
-    def __init__(
-        self, listening: dict[signal.Signals, _Listener], patience_s: float | None
-    ) -> None:
-        self._listening, self._patience_s = listening, patience_s
+    def __init__(self, handled: dict[signal.Signals, _Handler], patience_s: float | None) -> None:
+        self._handlers, self._patience_s = handled, patience_s
         self._came: dict[int, FrameType | None] = {}
         self._timer: threading.Timer | None = None
         self._late = self._ended = False
@@ -117,7 +115,7 @@ class _Deferred:
             pass
 
     def answer(self) -> None:
-        """Lets each listener hear what came; often the same signal counts once, as in a system."""
+        """Calls the handler of each that came; the same one twice counts once, as in a system."""
         came, self._came = self._came, {}
         for number, frame in came.items():
-            self._listening[signal.Signals(number)](number, frame)
+            self._handlers[signal.Signals(number)](number, frame)

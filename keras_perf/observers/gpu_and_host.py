@@ -11,17 +11,18 @@ from keras_perf.observers.sensors.disk_and_network import DiskAndNetworkReader
 from keras_perf.observers.sensors.host import HostReader
 from keras_perf.observers.sensors.interpreter_wait import InterpreterReader
 from keras_perf.observers.sensors.sampler import BackgroundSampler
-from keras_perf.observers.sensors.sensor import Reader, SensorError
+from keras_perf.observers.sensors.sensor import AbsentError, Reader, SensorError
 from keras_perf.records.phase import Phase
 from keras_perf.records.run.run_facts import GpuFacts, RunFacts
 
 
-class GpuWatch:
-    """Samples until `stop`; without a GPU the host only, which it says in one line.
+class GpuHostSampler:
+    """Samples until `stop`; without a GPU the host only.
 
     Arguments:
         interval_s: seconds between two samples.
-        warn: told of what is missing, in one line each.
+        warn: is given one line on each thing that is missing.
+        absent: is given the line of a machine that has no GPU.
         seen: what the framework says of its GPUs.
         phase: what training is doing now.
         after_sample: called in the sampler's thread after each sample.
@@ -37,12 +38,13 @@ class GpuWatch:
         warn: Callable[[str], None],
         seen: Seen | None = None,
         *,
+        absent: Callable[[str], None],
         phase: Phase = Phase.BETWEEN,
         after_sample: Callable[[], None] = lambda: None,
     ) -> None:
         self.facts = GpuFacts()
         self.not_known: dict[str, str] = {}
-        self._gpus = _opened(warn, seen)
+        self._gpus = _opened(warn, absent, seen)
         readers: list[Reader] = [HostReader(warn)]
         if self._gpus is not None:
             self.facts = _facts(self._gpus, self.not_known)
@@ -77,13 +79,17 @@ class GpuWatch:
         self._sampler.stop()
 
 
-def _opened(warn: Callable[[str], None], seen: Seen | None) -> NvmlReader | None:
-    """The GPUs; None, which is said, if there are none."""
+def _opened(
+    warn: Callable[[str], None], absent: Callable[[str], None], seen: Seen | None
+) -> NvmlReader | None:
+    """The GPUs; None, with a line, if there are none or they cannot be asked."""
     try:
         return unwarned(NvmlReader, warn, seen)
     except Exception as error:  # noqa: BLE001  monitoring never kills training
         what = str(error) if isinstance(error, SensorError) else reason_of(error)
-        warn(f"keras_perf: {what}, so CPU and memory are sampled without a GPU.")
+        none = isinstance(error, AbsentError) and not (seen and seen.visible)
+        tell = absent if none else warn
+        tell(f"keras_perf: {what}, so CPU and memory are sampled without a GPU.")
         return None
 
 

@@ -73,7 +73,7 @@ class Comparison:
         `keras_perf.analyse.resampling`). Where it holds 0, the change may be chance.
 
         A part that only one of them measured is NaN in the other, whose compute holds it; what
-        compute saved is then that of both together. After those
+        compute saved then counts both together. After those
         of the step come the step itself and what lies between epochs, per step too; the latter
         has no interval.
 

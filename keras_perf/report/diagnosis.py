@@ -13,7 +13,7 @@ import pandas as pd
 from keras_perf.advise.gains.what_is_left import what_is_left
 from keras_perf.advise.notes.all_notes import notes_of
 from keras_perf.advise.notes.contention import load_of_others
-from keras_perf.advise.notes.devices.gpu_use import gpu_use_alerts
+from keras_perf.advise.notes.devices.gpu_use import gpu_details, gpu_use_alerts
 from keras_perf.advise.notes.devices.roofline import roofline_notes
 from keras_perf.advise.notes.fits import fit_notes
 from keras_perf.advise.notes.inference import inference_notes
@@ -240,5 +240,5 @@ def diagnosis_of(summary: Summary, rates: Rates = NO_RATES) -> Diagnosis:
         combined_speedup(situation, advice, "whole"),
         alerts,
         efficiency,
-        tuple(trace_details(summary.facts)),
+        (*trace_details(summary.facts), *gpu_details(summary.facts)),
     )

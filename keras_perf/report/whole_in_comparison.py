@@ -54,7 +54,7 @@ def what_the_whole_lacks(before: Summary, after: Summary) -> str:
     """A sentence where the start-up is not in it; "" elsewhere."""
     if not both_know_the_whole(before, after) or before.facts.start_up is not None:
         return ""
-    return "The whole training is told without its start-up, which one of the logs does not have."
+    return "The whole training stands without its start-up, which one of the logs does not have."
 
 
 def without_compiling(before: Summary, after: Summary) -> str:

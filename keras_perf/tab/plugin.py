@@ -11,16 +11,16 @@ from importlib.resources.abc import Traversable
 from itertools import chain
 from pathlib import PurePosixPath
 from typing import Any
+from xml.etree.ElementTree import Element
 
 from tensorboard.plugins import base_plugin
 from werkzeug import wrappers
 
 from keras_perf.report.page.cards.machine_card import machine_card
-from keras_perf.report.page.html import document_part
+from keras_perf.report.page.html import tree
 from keras_perf.report.page.page import page_content, side_by_side
 from keras_perf.report.page.plots.timeline import MOST_COLUMNS
 from keras_perf.report.page.style import STYLE
-from keras_perf.report.run_report import RunReport
 from keras_perf.tab.log_dirs import log_dirs
 from keras_perf.tab.read_run import ReadRun
 from keras_perf.tab.shown_runs import ShownRuns, UnknownRunError
@@ -83,7 +83,7 @@ class PerformancePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
     def _list(self, request: wrappers.Request) -> wrappers.Response:
         """`{"runs": [{"name": …, "version": …}, …]}`, the newest first."""
         runs = [{"name": run.name, "version": run.version} for run in self._runs.listed()]
-        return _answer(json.dumps({"runs": runs}), "application/json")
+        return _told({"runs": runs})
 
     def _page(self, request: wrappers.Request) -> wrappers.Response:
         """The runs that `run=` names, as one page: the first, and what changed since."""
@@ -91,7 +91,7 @@ class PerformancePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         if not names:
             return _answer("run must name a run.", "text/plain", 400)
         try:
-            return _drawn(page_content, [self._runs.report(name) for name in names])
+            return _drawn(page_content([self._runs.report(name) for name in names]))
         except UnknownRunError as error:
             return _answer(f"There is no run {error.args[0]!r} any more.", "text/plain", 404)
         except Exception as error:
@@ -104,8 +104,7 @@ class PerformancePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
         def told(read: ReadRun, first: int, last: int, columns: int) -> wrappers.Response:
             trace_of = read.trace_of if read.of_tensorboard else None
-            steps = read.timeline.between(first, last, columns, trace_of)
-            return _answer(json.dumps(steps), "application/json")
+            return _told(read.timeline.between(first, last, columns, trace_of))
 
         return self._between(request, told)
 
@@ -113,8 +112,7 @@ class PerformancePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         """The machine over the steps of `run=` after `from=` and up to `to=`."""
 
         def told(read: ReadRun, first: int, last: int, _: int) -> wrappers.Response:
-            card = machine_card(read.report, (first, last))
-            return _answer("" if card is None else document_part(card), "text/html")
+            return _drawn(machine_card(read.report, (first, last)))
 
         return self._between(request, told)
 
@@ -148,11 +146,16 @@ class PerformancePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
                 LOGGER.warning("%s is left out of the table.", run.name, exc_info=True)
         if not reports:
             return _answer("There is no run that can be read.", "text/plain", 404)
-        return _drawn(side_by_side, reports)
+        return _drawn(side_by_side(reports))
 
 
-def _drawn(told: Callable[[Any], Any], reports: list[RunReport]) -> wrappers.Response:
-    return _answer(document_part(told(reports)), "text/html")
+def _drawn(part: Element | None) -> wrappers.Response:
+    """`{"content": …}`: what `static/tree.js` makes elements of; null where there is nothing."""
+    return _told({"content": None if part is None else tree(part)})
+
+
+def _told(value: Mapping[str, Any]) -> wrappers.Response:
+    return _answer(json.dumps(value, separators=(",", ":")), "application/json")
 
 
 def _static_files() -> dict[str, Answer]:

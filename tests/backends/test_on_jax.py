@@ -157,4 +157,4 @@ def test_two_runs_are_compared(trained):
 
 
 def test_nothing_else_is_said(trained):
-    assert {line for line in trained["said"] if "no NVIDIA driver" not in line} == set()
+    assert trained["said"] == []

@@ -51,7 +51,7 @@ def test_there_is_one_trace_in_all(trained):
 
 
 def test_a_long_evaluation_does_not_change_the_time_of_a_step(nursery):
-    flags = "--steps 200 --evaluate-every 20 --steps-per-call 5"
+    flags = "--steps 100 --evaluate-every 20 --steps-per-call 5"
     group = nursery.run(1, "in_main:train_with_evaluations", flags=flags)
     quick, long = (kp.load_scalars(group.folder / name) for name in ("quick", "long"))
     means = [f.query("tag == 'perf/step_time_ms'")["value"].mean() for f in (quick, long)]

@@ -33,6 +33,7 @@ def run(tmp_path):
     return train
 
 
+@pytest.mark.timing
 def test_report_prints_the_diagnosis(run, capsys):
     log_dir = run("slow", programs.Outlasts(4))
     assert main(["report", log_dir]) == 0
@@ -43,6 +44,7 @@ def test_report_prints_the_diagnosis(run, capsys):
     assert capsys.readouterr().out.startswith("## callback-bound")
 
 
+@pytest.mark.timing
 def test_compare_prints_the_speed_up(run, capsys):
     slow, quick = run("slow", programs.Outlasts(6)), run("quick")
     assert main(["compare", slow, quick]) == 0
@@ -65,6 +67,7 @@ def test_wrong_use_is_exit_code_2(wrong, capsys):
     assert exit_.value.code == 2
 
 
+@pytest.mark.timing
 def test_the_run_holds_layout_diagnosis_and_context(run):
     log_dir = run("one", programs.Outlasts(4))
     [files] = run_files(log_dir).values()
@@ -89,8 +92,10 @@ def test_the_digits_are_those_of_their_source(tmp_path):
 
 
 @programs.needs_gap_times
+@pytest.mark.timing
 def test_the_demo_finds_changes_and_shows(tmp_path, monkeypatch):
-    # Longer trials would show the same more exactly.
+    # More epochs and longer trials would show the same more exactly.
+    monkeypatch.setattr(demo, "EPOCHS", 5)
     monkeypatch.setattr(demo, "TRYING_S", 5.0)
     console = Console(record=True, width=100)
     comparison = demo.run(tmp_path, console)

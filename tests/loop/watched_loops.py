@@ -10,8 +10,8 @@ from keras_perf.loop import LoopMonitor
 from keras_perf.records.run.exchange import ExchangeTotals
 
 
-def dataset(batch_size=8, *, input_ms=0.0):
-    """Endless batches; `input_ms` is slept for each in a stage of its own."""
+def dataset(batch_size=8, *, input_ms=0.0, slept=None):
+    """Endless batches; `input_ms` is slept for each in a stage of its own, and kept in `slept`."""
     x = np.random.default_rng(0).normal(size=(320, 8)).astype("float32")
     data = tf.data.Dataset.from_tensor_slices((x, x.sum(axis=1, keepdims=True)))
     data = data.batch(batch_size).repeat()
@@ -19,11 +19,13 @@ def dataset(batch_size=8, *, input_ms=0.0):
 
         def sleep(x, y):
             def wait(values):
+                begin = time.perf_counter()
                 time.sleep(input_ms / 1e3)
+                if slept is not None:
+                    slept.append(1e3 * (time.perf_counter() - begin))
                 return values
 
-            slept = tf.numpy_function(wait, [x], tf.float32)
-            return tf.ensure_shape(slept, x.shape), y
+            return tf.ensure_shape(tf.numpy_function(wait, [x], tf.float32), x.shape), y
 
         data = data.map(sleep)
     return data
@@ -76,6 +78,16 @@ class Loop:
                 if between is not None and step % every == 0:
                     between(step)
         return calls
+
+
+def usual_step_ms(n=1):
+    """What a step takes here and now, in calls of `n`, with nothing injected."""
+    loop, iterator, steps = Loop(), iter(dataset()), tf.constant(n)
+    loop.function(iterator, steps)
+    begin = time.perf_counter()
+    for _ in range(40):
+        loop.function(iterator, steps).numpy()
+    return 1e3 * (time.perf_counter() - begin) / (40 * n)
 
 
 class ScriptedExchange:

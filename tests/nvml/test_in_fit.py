@@ -101,7 +101,7 @@ def test_a_fit_that_raises_ends_the_thread_and_gives_nvml_back(two, model, tmp_p
     assert not [t for t in threading.enumerate() if t.name.startswith("keras_perf")]
 
 
-@pytest.mark.parametrize("fits", [20, pytest.param(100, marks=pytest.mark.long)])
+@pytest.mark.parametrize("fits", [8, pytest.param(100, marks=pytest.mark.long)])
 def test_many_fits_leave_no_thread_and_no_nvml_handle(fits, two, model, tmp_path):
     sampler = kp.GPUUtilizationSampler(tmp_path, interval_s=0.001)
     for _ in range(fits):

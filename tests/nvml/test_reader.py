@@ -9,7 +9,7 @@ import pytest
 
 from keras_perf.observers.nvml.cuda_order import CudaError, Seen
 from keras_perf.observers.nvml.reader import NvmlReader
-from keras_perf.observers.sensors.sensor import SensorError
+from keras_perf.observers.sensors.sensor import AbsentError, SensorError
 from keras_perf.records.metrics.gpu_metrics import SAMPLED
 
 NOT_SUPPORTED, NOT_FOUND, FUNCTION_NOT_FOUND, GPU_IS_LOST, NO_PERMISSION = 3, 6, 13, 15, 4
@@ -305,7 +305,7 @@ def test_a_driver_that_does_not_start_is_said_in_nvmls_words(nvml):
 
 def test_a_machine_without_a_driver_is_said_to_have_none(nvml):
     nvml.fail("nvmlInitWithFlags", 9)
-    with pytest.raises(SensorError, match="no NVIDIA driver is visible to this process"):
+    with pytest.raises(AbsentError, match="no NVIDIA driver is visible to this process"):
         NvmlReader(print)
 
 

@@ -74,7 +74,7 @@ def test_a_full_disk_is_one_line(log_dirs):
     assert b"No space left on device" in err
 
 
-@pytest.mark.fault(2, "damage that is told")
+@pytest.mark.fault(2, "damage that a warning names")
 def test_what_is_left_out_is_told_without_a_line_of_code(log_dirs, tmp_path):
     [file] = Path(log_dirs[0]).rglob("events.*")
     damaged = tmp_path / "perf" / file.name

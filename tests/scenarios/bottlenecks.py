@@ -36,9 +36,12 @@ class Scenario:
         injected_ms: how much of it per step, at least; 0 where it is not known.
         by_the_clock: it is, and so is the argument `ms`; else a slow machine takes longer for it.
         at_a_time: so many of the waits go on at a time.
+        in_turn: nothing is prepared while a step computes, so all of the wait is seen.
         needs_cores: `top` would buy nothing, and is not advised, where others use all of them.
+        told_on_idle_cores: it lies in `compute` too, and where others use all cores, it may seem
+            a slow model.
         never: ids that would be wrong.
-        traced: the prediction rests on a trace, so one is taken.
+        traced: the prediction rests on a trace, so one is taken, of eight steps.
     """
 
     name: str
@@ -49,7 +52,9 @@ class Scenario:
     injected_ms: float = 0.0
     by_the_clock: bool = False
     at_a_time: int = 1
+    in_turn: bool = False
     needs_cores: bool = False
+    told_on_idle_cores: bool = False
     never: tuple[str, ...] = ()
     traced: bool = False
 
@@ -60,6 +65,9 @@ INJECTED: list[float] = []
 """How many times as long as it was meant to each wait or piece of work really took: a busy machine
 is late to wake, and works on something else meanwhile."""
 
+MEASURED: list[float] = []
+"""Milliseconds a step of what nobody sets the length of, by a clock beside it."""
+
 
 @contextmanager
 def injected(ms: float) -> Iterator[None]:
@@ -67,6 +75,14 @@ def injected(ms: float) -> Iterator[None]:
     begin = time.perf_counter()
     yield
     INJECTED.append(1e3 * (time.perf_counter() - begin) / ms)
+
+
+@contextmanager
+def measured() -> Iterator[None]:
+    """What is put into each step, and takes what it takes."""
+    begin = time.perf_counter()
+    yield
+    MEASURED.append(1e3 * (time.perf_counter() - begin))
 
 
 def scenario(**expected: Any) -> Callable[[Callable[..., None]], None]:
@@ -167,6 +183,31 @@ class Pause(Hook):
         time.sleep(self.ms / 1e3)
 
 
+class Compilations(keras.callbacks.Callback):
+    """Measures what the executions take that are known to compile, beyond what others do.
+
+    Arguments:
+        compiles: whether the execution of this number, of all epochs, does.
+    """
+
+    def __init__(self, compiles: Callable[[int], bool]) -> None:
+        super().__init__()
+        self.compiles = compiles
+        self.took_ms: list[float] = []
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        self.begin = time.perf_counter()
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        self.took_ms.append(1e3 * (time.perf_counter() - self.begin))
+
+    def on_train_end(self, logs: Any = None) -> None:
+        # The first ten are warm-up.
+        later = range(10, len(self.took_ms))
+        usual = np.median([self.took_ms[k] for k in later if not self.compiles(k)])
+        MEASURED.extend(self.took_ms[k] - usual if self.compiles(k) else 0.0 for k in later)
+
+
 class EpochHook(keras.callbacks.Callback):
     """Works so many milliseconds after every epoch."""
 
@@ -242,6 +283,7 @@ def many_small_files(callbacks: Callbacks, *, ms: float = 6.0) -> None:
     part="input_wait",
     injected_ms=6.0,
     by_the_clock=True,
+    in_turn=True,
 )
 def no_prefetch(callbacks: Callbacks, *, ms: float = 6.0) -> None:
     """Input and training take turns, each about as long."""
@@ -275,7 +317,8 @@ class Batches(keras.utils.PyDataset):
 
     def __getitem__(self, index: int) -> Any:
         if self.works:
-            work(self.ms)
+            with measured():
+                work(self.ms)
         else:
             with injected(self.ms):
                 time.sleep(self.ms / 1e3)
@@ -299,13 +342,16 @@ def python_generator(callbacks: Callbacks, *, ms: float = 6.0) -> None:
 @scenario(
     verdicts=("input-bound",),
     top="parallel-input",
+    part="input_wait",
     needs_cores=True,
+    told_on_idle_cores=True,
     never=("parallel-map",),
 )
 def python_that_holds_the_interpreter(callbacks: Callbacks, *, ms: float = 6.0) -> None:
     """Python makes the batches and never pauses: the train function waits for the interpreter.
 
-    So the wait is not one in the iterator's GetNext.
+    So the wait is not one in the iterator's GetNext, and it takes a spare core to tell it from
+    a slow model.
     """
     source = Batches(ms, works=True)
     data = (source[place] for place in range(len(source)))
@@ -340,6 +386,17 @@ def parallel_map_that_waits(callbacks: Callbacks, *, ms: float = 20.0) -> None:
     mlp().fit(data, verbose=0, shuffle=False, callbacks=callbacks)
 
 
+def in_order_ms(lengths: np.ndarray, at_a_time: int) -> float:
+    """What an element takes where as many are made at a time, and each waits for those before it.
+
+    The next is begun when one leaves.
+    """
+    left = [0.0] * at_a_time
+    for length in lengths:
+        left.append(max(left[-at_a_time] + length, left[-1]))
+    return left[-1] / len(lengths)
+
+
 @scenario(
     verdicts=("input-bound",),
     top="nondeterministic-order",
@@ -350,9 +407,12 @@ def parallel_map_that_waits(callbacks: Callbacks, *, ms: float = 20.0) -> None:
 def uneven_elements_in_order(callbacks: Callbacks, *, ms: float = 40.0) -> None:
     """A few elements take many times as long as most, and those behind them are held back."""
     lengths = np.random.default_rng(0).exponential(ms / 1e3, 400)
+    took_ms = np.zeros(400)
 
     def wait(place: np.ndarray) -> np.ndarray:
+        begin = time.perf_counter()
         time.sleep(lengths[place])
+        took_ms[place] = 1e3 * (time.perf_counter() - begin)
         return np.ones((8, 8), "float32")
 
     def made(place: Any) -> Any:
@@ -365,6 +425,7 @@ def uneven_elements_in_order(callbacks: Callbacks, *, ms: float = 40.0) -> None:
     options.threading.private_threadpool_size = 16
     data = data.with_options(options)
     mlp().fit(data, verbose=0, shuffle=False, callbacks=callbacks)
+    MEASURED.append(in_order_ms(took_ms, 8))
 
 
 # -- callbacks ---------------------------------------------------------------------------
@@ -417,9 +478,10 @@ class Chatter(keras.callbacks.Callback):
         self.out = io.StringIO()
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        for width in range(2000):
-            self.out.write(f"\r{batch}: {width} {logs}")
-        self.out.seek(0)
+        with measured():
+            for width in range(2000):
+                self.out.write(f"\r{batch}: {width} {logs}")
+            self.out.seek(0)
 
 
 @scenario(verdicts=("callback-bound",), top="amortize-callback", part="callbacks")
@@ -441,13 +503,14 @@ def shapes_that_change(callbacks: Callbacks) -> None:
     keras.utils.set_random_seed(1)
     model = keras.Sequential([layers.Input((None, 4)), layers.Dense(8), layers.Dense(1)])
     model.compile("sgd", "mse", jit_compile=True)
+    compilations = Compilations(lambda place: place % 20 == 0)
 
     def ones(place: Any) -> Any:
         length = 16 + tf.where(place % 20 == 0, place // 20, 0)
         return tf.ones((8, length, 4)), tf.ones((8, length, 1))
 
     data = tf.data.Dataset.range(200).map(ones)
-    model.fit(data, verbose=0, shuffle=False, callbacks=callbacks)
+    model.fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, compilations])
 
 
 @scenario(verdicts=("compile-bound",), top="stable-shapes", part="compile")
@@ -457,12 +520,14 @@ def every_batch_as_long_as_its_longest(callbacks: Callbacks) -> None:
     model = keras.Sequential([layers.Input((None, 4)), layers.Dense(1)])
     model.compile("sgd", "mse", jit_compile=True)
     lengths = np.random.default_rng(0).integers(8, 24, 150)
+    new = set(np.unique(lengths, return_index=True)[1])
+    compilations = Compilations(lambda place: place in new)
 
     def ones(length: Any) -> Any:
         return tf.ones((8, length, 4)), tf.ones((8, length, 1))
 
     data = tf.data.Dataset.from_tensor_slices(lengths).map(ones)
-    model.fit(data, verbose=0, shuffle=False, callbacks=callbacks)
+    model.fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, compilations])
 
 
 @scenario(verdicts=("compile-bound",), top="stable-shapes", part="compile", traced=True)
@@ -475,7 +540,7 @@ def every_batch_of_another_length(callbacks: Callbacks) -> None:
     def ones(place: Any) -> Any:
         return tf.ones((8, 8 + place, 4)), tf.ones((8, 8 + place, 1))
 
-    data = tf.data.Dataset.range(55).map(ones)
+    data = tf.data.Dataset.range(45).map(ones)
     model.fit(data, verbose=0, shuffle=False, callbacks=callbacks)
 
 
@@ -498,7 +563,9 @@ def train_function_made_anew(callbacks: Callbacks) -> None:
 
     Shapes that change do not lead there: within a `fit` the iterator has one signature.
     """
-    mlp().fit(batches(200), verbose=0, shuffle=False, callbacks=[*callbacks, Unfreezes(25)])
+    compilations = Compilations(lambda batch: batch % 25 == 0)
+    callbacks = [*callbacks, Unfreezes(25), compilations]
+    mlp().fit(batches(200), verbose=0, shuffle=False, callbacks=callbacks)
 
 
 @scenario(
@@ -510,6 +577,7 @@ def partial_last_batch_under_xla(callbacks: Callbacks) -> None:
     """The last batch is smaller, and XLA compiles again for it."""
     x = np.ones((120 * 8 + 3, 8), "float32")
     data = tf.data.Dataset.from_tensor_slices((x, x[:, :1])).batch(8)
+    callbacks = [*callbacks, Compilations(lambda batch: batch == 120)]
     mlp(jit_compile=True).fit(data, epochs=2, verbose=0, shuffle=False, callbacks=callbacks)
 
 
@@ -542,7 +610,8 @@ class Litter(keras.callbacks.Callback):
         self.living: deque[Any] = deque(maxlen=20)
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        self.living.append([[] for _ in range(10_000)])
+        with measured():
+            self.living.append([[] for _ in range(10_000)])
 
 
 @scenario(
@@ -559,6 +628,24 @@ def garbage_storm(callbacks: Callbacks) -> None:
     mlp(512).fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, Litter()])
 
 
+class Validations(keras.callbacks.Callback):
+    """Measures the usual one, but for the first, which is traced: what each step has of it."""
+
+    def __init__(self, steps: int) -> None:
+        super().__init__()
+        self.steps = steps
+        self.took_ms: list[float] = []
+
+    def on_test_begin(self, logs: Any = None) -> None:
+        self.begin = time.perf_counter()
+
+    def on_test_end(self, logs: Any = None) -> None:
+        self.took_ms.append(1e3 * (time.perf_counter() - self.begin))
+
+    def on_train_end(self, logs: Any = None) -> None:
+        MEASURED.append(float(np.median(self.took_ms[1:])) / self.steps)
+
+
 @scenario(
     verdicts=("compute-bound", "dispatch-bound", "input-bound"),
     top="rarer-validation",
@@ -567,12 +654,12 @@ def garbage_storm(callbacks: Callbacks) -> None:
 def large_validation(callbacks: Callbacks) -> None:
     """Validation takes longer than the epoch that it follows, and mostly computes."""
     mlp(512).fit(
-        batches(60, rows=256),
+        batches(30, rows=256),
         epochs=6,
-        validation_data=batches(400, rows=256),
+        validation_data=batches(200, rows=256),
         verbose=0,
         shuffle=False,
-        callbacks=callbacks,
+        callbacks=[*callbacks, Validations(30)],
     )
 
 

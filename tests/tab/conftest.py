@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
+from answers import held_to_schema
 from browsing import LOOKS_AGAIN_MS, chromium_of
 from hand_built import write_fit
 from playwright.sync_api import sync_playwright
@@ -25,14 +26,16 @@ def runs(tmp_path):
 
 @pytest.fixture
 def tab():
-    """Asks the tab of a TensorBoard on a directory."""
+    """Asks the tab of a TensorBoard on a directory; each answer is held to its schema."""
 
     def of(logdir, flags=None):
         context = SimpleNamespace(logdir=str(logdir), flags=flags)
         plugin = PerformancePlugin(context)
 
         def ask(route, **query):
-            return Client(plugin.get_plugin_apps()[route]).get(route, query_string=query)
+            answer = Client(plugin.get_plugin_apps()[route]).get(route, query_string=query)
+            held_to_schema(route, answer)
+            return answer
 
         ask.plugin = plugin
         return ask

@@ -1,6 +1,7 @@
 """What is being tried, on a terminal."""
 
 import io
+import logging
 import sys
 
 from keras_perf.trials.measuring.progress import Progress
@@ -33,3 +34,13 @@ def test_nothing_is_written_where_nobody_sees_a_line_change(monkeypatch):
     Progress().tries("cache", 1.0)
     Progress().ends()
     assert stream.getvalue() == ""
+
+
+def test_whoever_turns_warnings_off_sees_nothing(monkeypatch, caplog):
+    caplog.set_level(logging.ERROR, logger="keras_perf")
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    progress = Progress()
+    progress.begins("advice on this training", 30.0)
+    progress.tries("cache", 1.0)
+    progress.ends()
+    assert terminal.getvalue() == ""

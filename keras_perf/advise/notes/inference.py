@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from keras_perf.advise.as_written import at, function_of, written_in
 from keras_perf.advise.code_names import identifier
-from keras_perf.advise.situation import FETCHED_MS
+from keras_perf.advise.step.step_parts import FETCHED_MS
 from keras_perf.analyse.stage_paces import StagePace, paces_of
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import figure, in_ms, in_percent

@@ -92,6 +92,14 @@ class Windows:
             self.reached += 1
         self.quiet_until = self.next_start
 
+    def free_steps(self, step: int) -> int:
+        """Steps before the first scheduled window, which begins where it is asked for.
+
+        Later ones move where an execution runs past their begin, so as to hold nobody up for ever.
+        """
+        before = self.next_start - step
+        return NEVER if self.reached or before <= 0 else before
+
     def request(self, reason: str) -> bool:
         """Asks for a window from the next execution on; False if one is open that serves."""
         if self.current is not None:

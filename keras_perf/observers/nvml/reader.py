@@ -11,7 +11,7 @@ from keras_perf.observers.nvml.cuda_order import Seen, cuda_uuids, select
 from keras_perf.observers.nvml.device import Device
 from keras_perf.observers.nvml.listing import Gpu, list_gpus
 from keras_perf.observers.sensors.reopening import PersistentReader
-from keras_perf.observers.sensors.sensor import SensorError, Values
+from keras_perf.observers.sensors.sensor import AbsentError, SensorError, Values
 
 
 class NvmlReader:
@@ -32,7 +32,8 @@ class NvmlReader:
     Cannot see: how much of the GPU a kernel uses (before Hopper).
 
     Raises:
-        SensorError: no driver, no GPU, or none visible to this process.
+        AbsentError: no driver or no GPU.
+        SensorError: the driver does not answer, or shows this process none of its GPUs.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class NvmlReader:
         try:
             import pynvml
         except ImportError as error:
-            raise SensorError("the package nvidia-ml-py is not installed") from error
+            raise AbsentError("the package nvidia-ml-py is not installed") from error
         self._nvml, self._warn, self._clock = pynvml, warn, clock
         self._devices: dict[int, Device] = {}
         self._readers: dict[int, PersistentReader] = {}
@@ -67,7 +68,7 @@ class NvmlReader:
         except nvml.NVMLError as error:
             absent = nvml.NVML_ERROR_LIBRARY_NOT_FOUND, nvml.NVML_ERROR_DRIVER_NOT_LOADED
             if error.value in absent:
-                raise SensorError("no NVIDIA driver is visible to this process") from error
+                raise AbsentError("no NVIDIA driver is visible to this process") from error
             raise SensorError(f"NVML does not start ({error})") from error
         try:
             yield list_gpus(nvml)
@@ -84,6 +85,8 @@ class NvmlReader:
             count = len(listed)
             raise SensorError(f"the framework uses none of the {count} GPUs of this machine")
         found, self.doubt = select(listed, seen, cuda) if listed else ({}, "")
+        if not listed:
+            raise AbsentError("no NVIDIA GPU is visible to this process")
         if not found:
             raise SensorError(self.doubt or "no NVIDIA GPU is visible to this process")
         for index, uuid in found.items():

@@ -13,6 +13,10 @@ class SensorError(RuntimeError):
     """A sensor cannot be read; the message says why and what is missing for it."""
 
 
+class AbsentError(SensorError):
+    """There is nothing to read: no failure, unless somebody knows of one that is there."""
+
+
 class Reader(Protocol):
     """A sensor."""
 

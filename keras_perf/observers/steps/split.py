@@ -4,28 +4,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from itertools import pairwise
-from statistics import median, quantiles
+from statistics import quantiles
 
-from keras_perf.observers.steps.input.gap_times import (
-    GAP_HISTORY,
-    fetches_of,
-    gaps_of_each,
-    step_of,
-    waited_ns,
+from keras_perf.observers.steps.input.gap_times import GAP_HISTORY, fetches_of
+from keras_perf.observers.steps.input.measured_waits import (
+    Measured,
+    measured_waits,
+    training_ns,
 )
 from keras_perf.observers.steps.input.timed_waits import timed_waits
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.interval import Interval
-
-LONG_EXECUTION = 16
-"""Fewer gaps inside an execution than this say too little about it."""
-
-LITTLE_WAIT = 0.25
-"""Of an execution; where its `GetNext` take more, batches come late, and gaps are no steps."""
-
-LONG_STEP_NS = 20e6
-"""Of longer steps an execution's dispatch, about a millisecond, is within their differences."""
 
 REMEMBERED = 1000
 """Of so many executions, the newest ones, the time without input wait is kept."""
@@ -128,7 +117,7 @@ class Splitter:
     def _usual_inside(self) -> float:
         """Nanoseconds inside the train function per step, in this stretch or the last."""
         if self._recent:
-            inside = sum(map(_training_ns, self._recent))
+            inside = sum(map(training_ns, self._recent))
             return inside / sum(e.steps for e in self._recent)
         return self._usual_ns
 
@@ -143,70 +132,36 @@ class Splitter:
         A stretch too short to be measured takes the share of the others in its interval.
         """
         self._usual_ns = self._usual_inside()
-        self.waits, timed = timed_waits(self._recent)
-        measured: tuple[float, float | None] | None = None if timed is None else (timed, None)
-        if measured is None and self._stretch_executions and gaps_us is not None:
-            self._gaps_known = True
-            measured = self._measure(list(gaps_us), pending_gaps + self._unmeasured_gaps)
+        measured = self._measured(gaps_us, pending_gaps)
+        self.waits = {} if measured is None else measured.waits
         if measured is not None:
-            wait, dispatch = measured
             known = [e for e in self._recent if e.first_step in self.waits]
             self._computing_ms.extend(
                 max(0, e.inside_ns - self.waits[e.first_step]) / e.steps / 1e6 for e in known
             )
             self._measured_inside += self._stretch_inside
-            self._wait += wait * self._stretch_inside
+            self._wait += measured.wait_share * self._stretch_inside
             self._share = self._wait / max(1, self._measured_inside)
-            if dispatch is not None:
+            if measured.dispatch_ns is not None:
                 self._measured_executions += self._stretch_executions
-                self._dispatch += dispatch * self._stretch_executions
+                self._dispatch += measured.dispatch_ns * self._stretch_executions
         self._recent.clear()
         self._stretch_inside = self._stretch_executions = self._unmeasured_gaps = 0
 
+    def _measured(self, gaps_us: Sequence[int] | None, pending: int) -> Measured | None:
+        """Of this stretch, by its own clock or by the gaps; None where neither tells."""
+        waits, timed = timed_waits(self._recent)
+        if timed is not None:
+            return Measured(timed, waits)
+        if gaps_us is None or not self._stretch_executions:
+            return None
+        self._gaps_known = True
+        pending += self._unmeasured_gaps
+        gaps = list(gaps_us)
+        return measured_waits(list(self._recent), self._fetches_per_step, gaps, pending)
+
     def _gaps_of(self, execution: Execution) -> int:
         return fetches_of(execution.steps, self._fetches_per_step)
-
-    def _measure(self, gaps: list[int], pending: int) -> tuple[float, float | None] | None:
-        """Input wait as a share of the time inside, and dispatch per execution (ns)."""
-        if not (executions := list(self._recent)):
-            return None
-        gaps_of_executions = gaps_of_each([self._gaps_of(e) for e in executions], gaps, pending)
-        if not gaps_of_executions:
-            share = self._share_of_long_execution(gaps, pending)
-            return None if share is None else (share, None)
-        measured = executions[-1 - len(gaps_of_executions) :]
-        waited, dispatches = 0, []
-        for (execution, successor), own in zip(pairwise(measured), gaps_of_executions, strict=True):
-            cycle = successor.begin_ns - execution.begin_ns
-            wait = waited_ns(execution, own, successor.begin_ns)
-            waited += wait
-            self.waits[execution.first_step] = max(0, wait)
-            fetched = cycle - sum(own)
-            if execution.returned_ns > execution.begin_ns and fetched <= LITTLE_WAIT * cycle:
-                outside = successor.begin_ns - execution.returned_ns
-                step = step_of(own, outside)
-                if step is not None and step <= LONG_STEP_NS:
-                    dispatches.append(sum(own) - len(own) * step - outside)
-        inside = sum(map(_training_ns, measured[:-1]))
-        share = min(1.0, max(0.0, waited / max(1, inside)))
-        told = 2 * len(dispatches) > len(gaps_of_executions)
-        return share, max(0.0, median(dispatches)) if told else None
-
-    def _share_of_long_execution(self, gaps: list[int], pending: int) -> float | None:
-        """Input wait where an execution is longer than tf.data's memory of gaps.
-
-        The newest gaps are steps inside one execution; what its time exceeds them by, it waited
-        (or spent on entering and leaving, which is little per step of a long execution).
-        """
-        last = self._gaps_of(self._recent[-1])
-        if pending > LONG_EXECUTION:
-            inner = gaps[-(pending - 1) :]
-        else:
-            inner = gaps[: len(gaps) - pending][-(last - 1) :]
-        if last <= LONG_EXECUTION or len(inner) < LONG_EXECUTION:
-            return None
-        in_graph = 1000 * sum(inner) / len(inner) * last
-        return max(0.0, 1 - in_graph / self._recent[-1].inside_ns)
 
     def take(self, dispatch_share: float | None = None, *, final: bool = False) -> Interval | None:
         """The interval since the last one, and a new beginning.
@@ -253,8 +208,3 @@ class Splitter:
         )
         self._reset()
         return interval
-
-
-def _training_ns(execution: Execution) -> int:
-    """Time inside the train function in which XLA did not compile."""
-    return execution.inside_ns - (execution.compile_ns or 0)

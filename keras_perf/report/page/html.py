@@ -1,8 +1,12 @@
-"""Elements of a page: their text is made visible here, and escaped when the page is written."""
+"""Elements of a page: their text is made visible here, and escaped when the page is written.
+
+A file holds the page as HTML; to a browser that asks for it, it is told as a tree.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 from xml.etree.ElementTree import Element, tostring
 
 from keras_perf.records.visible import visible, visible_lines
@@ -68,6 +72,11 @@ def document(page: Element) -> str:
     return "<!DOCTYPE html>\n" + tostring(page, encoding="unicode", method="html") + "\n"
 
 
-def document_part(part: Element) -> str:
-    """An element as a string."""
-    return tostring(part, encoding="unicode", method="html")
+def tree(part: Element) -> list[Any]:
+    """An element as JSON has it: `[tag, attributes, children]`; a child is text or such a list."""
+    children: list[Any] = [part.text] if part.text else []
+    for child in part:
+        children.append(tree(child))
+        if child.tail:
+            children.append(child.tail)
+    return [part.tag, dict(part.attrib), children]

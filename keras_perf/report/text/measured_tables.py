@@ -14,6 +14,11 @@ from keras_perf.records.run.devices.device_memory import DeviceMemory
 from keras_perf.records.run.inference import Inference
 from keras_perf.records.run.outlier import cause_name
 from keras_perf.report.text.batch_sizes_table import BATCH_SIZES, HEADER, batch_size_rows
+from keras_perf.report.text.learning_rates_table import (
+    LEARNING_RATES,
+    RATES_HEADER,
+    learning_rate_rows,
+)
 
 Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]
 """Title, header, rows."""
@@ -78,6 +83,8 @@ def measured_tables(summary: Summary) -> Iterator[Table]:
         yield EVENTS, ["cause", "times", "longer by, ms"], rows
     if (sizes := summary.facts.batch_sizes) is not None:
         yield BATCH_SIZES, HEADER, [*batch_size_rows(sizes)]
+    if (rates := summary.facts.learning_rates) is not None:
+        yield LEARNING_RATES, RATES_HEADER, [*learning_rate_rows(rates)]
     if (spent := start_up_time(summary)) is not None:
         yield START_UP, ["what", "s"], _start_up(spent)
 

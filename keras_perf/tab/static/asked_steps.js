@@ -1,6 +1,7 @@
 // The timelines of the tab: the server is asked for each stretch of steps.
 
 import { addTimelinesOf } from "./timeline.js";
+import { elementOf } from "./tree.js";
 
 export function addTimelines(content, { at, runs }) {
   addTimelinesOf(content, (place) => [runs[place - 1], steps(at, runs[place - 1]), lanes(at, runs[place - 1])]);
@@ -8,10 +9,10 @@ export function addTimelines(content, { at, runs }) {
 
 const steps = (at, run) => async (range, columns, signal) => (await asked(at("./steps", [run]), range, signal, { columns })).json();
 
-// Of a parsed document no script runs.
+// Where the machine was not observed, there are none.
 const lanes = (at, run) => async (range, signal) => {
-  const text = await (await asked(at("./lanes", [run]), range, signal)).text();
-  return new DOMParser().parseFromString(text, "text/html");
+  const { content } = await (await asked(at("./lanes", [run]), range, signal)).json();
+  return content ? elementOf(content) : document.createDocumentFragment();
 };
 
 async function asked(url, range, signal, more = {}) {

@@ -1,10 +1,11 @@
 // The Performance tab: which run, compared with which, or all of them in a table. What is shown
-// comes from the server as it is in the HTML report; `cards.js` adds what can be done with it.
+// comes from the server, element by element as in the HTML report; `cards.js` adds what can be done with it.
 
 import { ADDITIONS, SHEETS } from "./cards.js";
 import { made } from "./elements.js";
 import { focusAgain, focusedIn } from "./focus.js";
 import { followTheme } from "./theme.js";
+import { elementOf } from "./tree.js";
 
 const LOOK_AGAIN_MS = 5000;
 const PAUSES = 4; // Times as long as the last answer took.
@@ -110,13 +111,11 @@ async function show(state, isChosen) {
   said.textContent = "reading …";
   const names = chosen.before === NOTHING ? [chosen.run] : [chosen.before, chosen.run];
   const url = chosen.run === ALL ? at("./table") : at("./page", names);
-  const text = await (await fetched(url)).text();
+  const told = await (await fetched(url)).json();
   if (!isChosen()) return;
-  // Of a parsed document no script runs.
-  const parsed = new DOMParser().parseFromString(text, "text/html");
   const open = [...content.querySelectorAll("details")].map((each) => each.open);
   const focused = focusedIn(content);
-  content.replaceChildren(...parsed.body.children);
+  content.replaceChildren(elementOf(told.content));
   content.querySelectorAll("details").forEach((each, place) => { each.open = open[place] ?? false; });
   const runs = chosen.run === ALL ? [] : names;
   for (const addition of ADDITIONS) addition(content, { at, runs });

@@ -11,7 +11,6 @@ import sys
 import tempfile
 import textwrap
 import threading
-import time
 from pathlib import Path
 
 import keras
@@ -168,9 +167,7 @@ def test_where_a_trace_cannot_be_moved_it_is_said_where_it_lies(tmp_path, said, 
 
 
 def test_captures_in_one_second_are_all_kept(tmp_path):
-    begin = time.perf_counter()
     fit(tmp_path, warmup_steps=2, active_steps=2, repeat=6)
-    assert time.perf_counter() - begin < 30
     assert len(traces(tmp_path)) == 6
     assert [c["trace"] for c in captures(tmp_path)] == sorted(
         c["trace"] for c in captures(tmp_path)

@@ -10,6 +10,7 @@ import programs
 import pytest
 import tensorflow as tf
 from traces import At, captures, marked_steps, traces
+from two_of_three import two_of_three
 
 import keras_perf as kp
 from keras_perf.capture.triggers import OnShapesThatDiffer
@@ -144,25 +145,37 @@ class SlowFrom(keras.callbacks.Callback):
             time.sleep(self.ms / 1e3)
 
 
+def stalls(*batches):
+    """Steps far longer than any here and now."""
+    ms = max(60.0, 30 * programs.usual_step_ms())
+    return [SlowFrom(batch, batch + 1, ms) for batch in batches]
+
+
+@pytest.mark.timing
+@two_of_three
 def test_steps_that_become_slower_are_captured(tmp_path):
     """Single steps may be slow by themselves on a busy machine, and are captured too."""
-    slower = SlowFrom(150, FAR, 8)
+    usual_ms = programs.usual_step_ms()
+    slower = SlowFrom(150, FAR, 8 * usual_ms)
     arguments = {"on_slow_step": 2.0, "max_captures": 50, "cooldown_s": 0.3}
-    fit(tmp_path, programs.Sleeper(2), slower, **arguments)
+    fit(tmp_path, programs.Sleeper(2 * usual_ms), slower, **arguments)
     [found] = [c for c in captures(tmp_path) if "times the usual" in c["reason"]]
     assert 150 < found["first_step"] < 300
 
 
+@pytest.mark.timing
+@two_of_three
 def test_a_cooldown_and_a_maximum_hold_the_captures_of_slow_steps_back(tmp_path):
-    stalls = [SlowFrom(batch, batch + 1, 60) for batch in range(60, 300, 20)]
+    slow = stalls(*range(60, 300, 20))
     arguments = {"on_slow_step": 50.0, "batches": 400}
-    fit(tmp_path / "cooldown", programs.Sleeper(1), *stalls, **arguments)
+    fit(tmp_path / "cooldown", programs.Sleeper(1), *slow, **arguments)
     assert len(traces(tmp_path / "cooldown")) == 1
     arguments |= {"max_captures": 2, "cooldown_s": 0.01}
-    fit(tmp_path / "most", programs.Sleeper(1), *stalls, **arguments)
+    fit(tmp_path / "most", programs.Sleeper(1), *slow, **arguments)
     assert len(traces(tmp_path / "most")) == 2
 
 
+@pytest.mark.timing
 def test_steps_beside_a_trace_that_is_read_are_not_called_slow(tmp_path, monkeypatch):
     class Reads:
         """For the rest of training."""
@@ -176,10 +189,10 @@ def test_steps_beside_a_trace_that_is_read_are_not_called_slow(tmp_path, monkeyp
             raise ValueError("not needed")
 
     monkeypatch.setattr("keras_perf.capture.background_reader.TraceReading", Reads)
-    stalls = [SlowFrom(batch, batch + 1, 60) for batch in range(150, 300, 20)]
+    slow = stalls(*range(150, 300, 20))
     arguments = {"on_slow_step": 50.0, "cooldown_s": 0.01, "max_captures": 9}
     schedule = {"skip_first": 0, "warmup_steps": 50}
-    fit(tmp_path, programs.Sleeper(1), *stalls, **arguments, **schedule)
+    fit(tmp_path, programs.Sleeper(1), *slow, **arguments, **schedule)
     assert "schedule" in reasons(tmp_path)
     assert not [c for c in captures(tmp_path) if c["first_step"] > 150]
 

@@ -4,10 +4,11 @@ import keras
 import programs
 import pytest
 import tensorflow as tf
-from traces import fetched_batches, steps_of_xprof, traces
+from traces import fetched_batches, marked_steps, steps_of_xprof, traces
 
 import keras_perf as kp
 from keras_perf.capture import profiler_door
+from keras_perf.records.execution import Kind
 
 
 def fit(callbacks, batches=80, epochs=1, **compile_arguments):
@@ -65,6 +66,17 @@ def test_another_profiler_is_left_alone_and_said(tmp_path, said):
         tf.profiler.experimental.stop()
     assert any("another profiler is running" in line for line in said())
     assert list((tmp_path / "theirs").rglob("*.xplane.pb"))
+
+
+def test_trials_of_longer_executions_leave_the_window_where_it_was_asked_for(tmp_path, told):
+    window = {"skip_first": 60, "warmup_steps": 0, "active_steps": 5}
+    ours = [kp.WindowedProfiler(tmp_path, **window), kp.StepsPerExecutionRecommender(tmp_path)]
+    fit(ours, batches=400)
+    [path] = traces(tmp_path)
+    assert marked_steps(path) == [60, 61, 62, 63, 64]
+    tried = [each for each in told if each.kind is Kind.TRIAL]
+    assert tried
+    assert [each for each in tried if each.first_step < 60 < each.first_step + each.steps] == []
 
 
 def test_the_profilers_options_take_effect(tmp_path, capfd):

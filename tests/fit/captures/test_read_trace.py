@@ -7,6 +7,7 @@ import numpy as np
 import programs
 import pytest
 import tensorflow as tf
+from two_of_three import Shared, two_of_three
 
 import keras_perf as kp
 from keras_perf.analyse.summary import summarize
@@ -15,11 +16,11 @@ from keras_perf.trace.agreement import compare_with_split
 from keras_perf.trace.file.xprof import table, xprof_tool
 from keras_perf.trace.step_frame import PARTS
 
-pytestmark = pytest.mark.xdist_group("real traces")
+pytestmark = pytest.mark.timing
 
 
 class Sleeps:
-    """Sleeps, and keeps how long it really took."""
+    """Sleeps so long and three times as long by turns, and keeps how long it really took."""
 
     def __init__(self, seconds):
         self.seconds = seconds
@@ -27,7 +28,7 @@ class Sleeps:
 
     def __call__(self, *_):
         begin = time.perf_counter()
-        time.sleep(self.seconds)
+        time.sleep(self.seconds * (1 + len(self.slept_ms) % 2 * 2))
         self.slept_ms.append(1e3 * (time.perf_counter() - begin))
 
 
@@ -56,9 +57,9 @@ def slow_data(batches, sleeps):
 
 
 def fit(log_dir, steps_per_execution=1, batches=60):
-    """A fit that sleeps 5 ms for each batch and 3 ms after each execution, with a trace of 20."""
+    """A fit that sleeps for each batch and after each execution, with a trace of 20 steps."""
     network = programs.model(steps_per_execution=steps_per_execution)
-    in_input, after = Sleeps(0.005), Sleeps(0.003)
+    in_input, after = Sleeps(0.003), Sleeps(0.002)
     callbacks = [
         SleepsAfterSteps(after),
         kp.WindowedProfiler(log_dir, warmup_steps=20, active_steps=20),
@@ -69,21 +70,34 @@ def fit(log_dir, steps_per_execution=1, batches=60):
     return np.array(in_input.slept_ms), np.array(after.slept_ms)
 
 
+def shared(tmp_path_factory, name, **arguments):
+    """A fit's log directory, and what it slept for each batch and after each execution."""
+
+    def make():
+        log_dir = tmp_path_factory.mktemp(name)
+        return log_dir, *fit(log_dir, **arguments)
+
+    return Shared(make)
+
+
 @pytest.fixture(scope="module")
 def single(tmp_path_factory):
-    log_dir = tmp_path_factory.mktemp("single")
-    return log_dir, *fit(log_dir, batches=80)
+    return shared(tmp_path_factory, "single", batches=80)
 
 
 @pytest.fixture(scope="module")
 def in_fours(tmp_path_factory):
-    log_dir = tmp_path_factory.mktemp("in_fours")
-    return log_dir, *fit(log_dir, steps_per_execution=4)
+    return shared(tmp_path_factory, "in_fours", steps_per_execution=4)
 
 
-def median_error(found, slept):
-    """The medians differ by what lies around a sleep, and by what else the machine does."""
-    return float(np.nanmedian(found.to_numpy() - slept))
+def assert_told(found, slept):
+    """What lies around a sleep is the same for short ones and for long ones, on any machine."""
+    found, is_long = found.to_numpy(), slept > 2 * slept.min()
+    assert np.nanmedian(found - slept) >= 0
+    told, was = (
+        np.nanmedian(each[is_long]) - np.nanmedian(each[~is_long]) for each in (found, slept)
+    )
+    assert told == pytest.approx(was, rel=0.3)
 
 
 def test_a_row_is_a_step_of_the_window(single):
@@ -114,23 +128,24 @@ def test_a_single_step_s_figures_are_xprofs(single):
     )
 
 
+@two_of_three
 def test_waits_and_gaps_are_what_was_slept(single):
-    # Aimed at is 0.5 ms and 0.2 ms; a machine that runs other tests too needs more.
     log_dir, in_input, after = single
     found = kp.read_trace(log_dir).to_frame()
-    assert 0 <= median_error(found["input_wait_ms"], in_input[20:40]) < 1.5
-    assert 0 <= median_error(found["gap_ms"], after[20:40]) < 1.0
+    assert_told(found["input_wait_ms"], in_input[20:40])
+    assert_told(found["gap_ms"], after[20:40])
 
 
+@two_of_three
 def test_several_steps_per_execution_are_told_apart(in_fours):
     log_dir, in_input, after = in_fours
     trace = kp.read_trace(log_dir)
     found = trace.to_frame()
     assert found["step"].tolist() == list(range(20, 40))
     assert trace.executions == 5
-    assert 0 <= median_error(found["input_wait_ms"], in_input[20:40]) < 1.5
+    assert_told(found["input_wait_ms"], in_input[20:40])
     last = found.groupby("execution").tail(1)
-    assert 0 <= median_error(last["gap_ms"], after[5:10]) < 1.0
+    assert_told(last["gap_ms"], after[5:10])
     assert (found.drop(last.index)["gap_ms"] == 0).all()
 
 
@@ -225,6 +240,7 @@ def test_the_call_that_only_finds_the_end_of_the_data_is_no_step(tmp_path, steps
     assert found[-1] in (39, 41)
 
 
+@two_of_three
 def test_a_trace_of_a_loop_of_ones_own_is_read(tmp_path):
     network, optimizer = programs.model(), keras.optimizers.SGD(0.01)
 
@@ -235,7 +251,7 @@ def test_a_trace_of_a_loop_of_ones_own_is_read(tmp_path):
         gradients = tape.gradient(loss, network.trainable_variables)
         optimizer.apply_gradients(zip(gradients, network.trainable_variables, strict=True))
 
-    sleeps = Sleeps(0.005)
+    sleeps = Sleeps(0.003)
     for x, y in programs.dataset(2):
         train_step(x, y)
     tf.profiler.experimental.start(str(tmp_path))
@@ -244,7 +260,7 @@ def test_a_trace_of_a_loop_of_ones_own_is_read(tmp_path):
     tf.profiler.experimental.stop()
     found = kp.read_trace(tmp_path).to_frame()
     assert len(found) == 10
-    assert 0 <= median_error(found["input_wait_ms"], np.array(sleeps.slept_ms)) < 1.5
+    assert_told(found["input_wait_ms"], np.array(sleeps.slept_ms))
 
 
 def test_a_real_trace_that_was_cut_off_gives_one_clear_error(single, tmp_path):

@@ -25,7 +25,7 @@ from keras_perf.observation.of_fit import running_fits
 from keras_perf.observation.of_fit.epoch_length import EpochLength
 from keras_perf.observation.run_record import Recording
 from keras_perf.observation.warmup_and_intervals import Pace
-from keras_perf.observers.gpu_and_host import GpuWatch
+from keras_perf.observers.gpu_and_host import GpuHostSampler
 from keras_perf.write.run_writer import RunWriter
 
 KINDS = (
@@ -105,7 +105,7 @@ def test_every_hook_of_ours_is_guarded(kind, name, tmp_path, said):
     ("owner", "name"),
     [
         (windowed_profiler, "captures_here"),
-        (GpuWatch, "enter"),
+        (GpuHostSampler, "enter"),
         (kp.StepGapDetector, "observation_begins"),
         (Observation, "_tell_the_rest"),
         (Observation, "_plan"),
@@ -162,7 +162,7 @@ class Interrupts(keras.callbacks.Callback):
 PLACES = {
     "what is left to tell": (Observation, "_tell_the_rest"),
     "a listener's end": (kp.WindowedProfiler, "leaves"),
-    "the sampler's end": (GpuWatch, "stop"),
+    "the sampler's end": (GpuHostSampler, "stop"),
     "the diagnosis": (Recording, "finish"),
     "closing the files": (Recording, "close"),
     "closing a file": (RunWriter, "close"),

@@ -388,7 +388,7 @@ def test_mirrored_replicas_are_trained_the_same(processes, tmp_path):
     assert "equal" in told
 
 
-@pytest.mark.fault(1, "data that end before the steps that `fit` was told")
+@pytest.mark.fault(1, "data that end before the `steps_per_epoch` of `fit`")
 @pytest.mark.filterwarnings("ignore:Your input ran out of data")
 def test_data_that_may_end_before_the_steps_of_an_epoch_are_not_tried(tmp_path):
     results = []

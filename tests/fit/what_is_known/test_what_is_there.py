@@ -38,6 +38,7 @@ class Slow(keras.callbacks.Callback):
             time.sleep(0.02)
 
 
+@pytest.mark.timing
 def test_a_hook_that_works_rarely_is_known_to(tmp_path):
     hooks = facts_of(tmp_path, dataset(STEPS), callbacks=[Slow()]).hooks
     assert hooks["Slow.on_train_batch_end"].period == pytest.approx(10, abs=1)

@@ -13,9 +13,9 @@ import tensorflow as tf
 
 import keras_perf as kp
 from keras_perf.backends import on_tensorflow
-from keras_perf.observers import gpu_and_host as gpu_watch
+from keras_perf.observers import gpu_and_host
 from keras_perf.observers.nvml.cuda_order import Seen
-from keras_perf.observers.sensors.sensor import SensorError
+from keras_perf.observers.sensors.sensor import AbsentError, SensorError
 
 
 class ScriptedGpu:
@@ -57,7 +57,7 @@ class ScriptedGpu:
 @pytest.fixture
 def scripted(monkeypatch):
     kind = type("Scripted", (ScriptedGpu,), {})
-    monkeypatch.setattr(gpu_watch, "NvmlReader", kind)
+    monkeypatch.setattr(gpu_and_host, "NvmlReader", kind)
     return kind
 
 
@@ -83,6 +83,17 @@ def test_figures_stand_at_the_steps_of_training(scripted, tmp_path):
     # The execution before the point is complete for the sensors, and not yet for the split.
     assert set(points["step"]) <= set(busy["step"]) | set(busy["step"] - 1)
     assert busy["step"].max() == 300
+
+
+def test_on_a_machine_without_a_gpu_the_host_is_sampled_without_a_warning(
+    monkeypatch, tmp_path, said
+):
+    def no_driver(warn, seen):
+        raise AbsentError("no NVIDIA driver is visible to this process")
+
+    monkeypatch.setattr(gpu_and_host, "NvmlReader", no_driver)
+    assert "host/cpu_pct" in set(fit(tmp_path)["tag"])
+    assert said() == []
 
 
 def test_energy_is_power_times_the_time_of_training(scripted, tmp_path):

@@ -28,20 +28,11 @@ def diagnose(tmp_path, callbacks=(), *, data=None, epochs=2, **compile_arguments
     return kp.diagnose(tmp_path)
 
 
-def usual_step_ms(**compile_arguments):
-    """What a step takes here and now with nothing injected, by a clock of its own."""
-    network, data = programs.model(**compile_arguments), programs.dataset(60)
-    network.fit(data, verbose=0, shuffle=False)
-    begin = time.perf_counter()
-    network.fit(data, verbose=0, shuffle=False)
-    return 1e3 * (time.perf_counter() - begin) / 60
-
-
 @programs.needs_gap_times
 @pytest.mark.parametrize(("times", "n"), [(4, 1), (4, 8), (12, 1)])
 def test_input_wait_is_what_was_injected(times, n, tmp_path):
     slept = []
-    injected_ms = times * usual_step_ms(steps_per_execution=n)
+    injected_ms = times * programs.usual_step_ms(steps_per_execution=n)
     data = programs.dataset(60, input_ms=injected_ms, slept=slept)
     found = diagnose(tmp_path, data=data, steps_per_execution=n)
     assert found.verdict == "input-bound"

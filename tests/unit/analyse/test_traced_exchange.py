@@ -73,7 +73,7 @@ def test_the_exchange_is_told_and_without_a_trace_that_it_is_missing():
     [missing] = replica_notes(run({}))
     assert "was not measured and is inside compute" in missing
     [other] = replica_notes(run({"kernel_ms": 8.0}))
-    assert "the trace holds no collectives of NCCL" in other
+    assert "the trace holds none of the NCCL collectives" in other
     assert list(replica_notes(run({}, {"replicas": 1, **H200}))) == []
 
 

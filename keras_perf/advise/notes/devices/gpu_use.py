@@ -51,6 +51,13 @@ def gpu_use_alerts(summary: Summary) -> Iterator[str]:
         )
 
 
+def gpu_details(facts: RunFacts) -> Iterator[str]:
+    """That there is no GPU, to whoever asks for details: no failure, and no news to most."""
+    use = facts.gpu_use
+    if use.gpus_found == 0 and not use.machine_gpus and not use.driver_mismatch:
+        yield "Neither NVML nor TensorFlow finds a GPU: CPU and memory were sampled without one."
+
+
 def idle_beside(summary: Summary) -> list[int]:
     """TensorFlow's numbers of the GPUs that nobody computes on while another one trains."""
     busy, visible = _sampled(summary, "utilization_pct"), summary.facts.gpu_use.gpus_visible

@@ -57,7 +57,7 @@ def _exchange_notes(summary: Summary) -> Iterator[str]:
     elif summary.facts.settings.replicas > 1 and on_gpus and not summary.exchange:
         shows = "a trace (WindowedProfiler) shows it."
         if "kernel_ms" in summary.trace:
-            shows = "the trace holds no collectives of NCCL, by which it is told."
+            shows = "the trace holds none of the NCCL collectives that would show it."
         yield (
             "The exchange of gradients among the GPUs was not measured and is inside compute; "
             f"{shows}"

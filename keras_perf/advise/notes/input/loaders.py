@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator
 
 from keras_perf.advise.interpreter import LOADERS
 from keras_perf.advise.loaders import reads_in_threads, started_once
-from keras_perf.advise.situation import Situation, stalled
+from keras_perf.advise.situation import Situation
+from keras_perf.advise.step.step_parts import stalled
 from keras_perf.records.figures import in_ms
 
 WORTH = 0.05

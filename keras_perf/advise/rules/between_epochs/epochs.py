@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from keras_perf.advise.as_written import at
 from keras_perf.advise.code_names import identifier
 from keras_perf.advise.recommendation import Recommendation, predicted
@@ -14,7 +12,6 @@ from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.run.inference import VALIDATION
-from keras_perf.records.run.run_facts import RunFacts
 
 RARER = 5
 """Work between epochs is advised to be done so many times less often."""
@@ -38,29 +35,15 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
     rarer = (situation.facts.length.epochs or 0) >= advised
     if not rarer and (present > 1 or situation.facts.settings.validation_steps):
         return None
-    data = _one_validation(situation.facts)
-    shortest = 0.0 if rarer else _one_execution(situation.facts, data)
+    least = 0.0 if rarer else _one_execution(situation)
 
     def change(model: StepModel, optimism: float) -> StepModel:
-        left = max(shortest, 1 / RARER * (1 - 0.2 * optimism))
-        if not rarer and optimism < 0:
-            # At worst it is what a validation takes whatever its length.
-            left += -optimism * (1 - left)
         # Beginning and ending a validation is a part of what lies between two epochs: no more
         # than the validation itself, and nothing of it goes where each epoch is still validated.
-        rest_ms = model.outside.get("epoch_rest", 0.0)
-        begun_ms = min(rest_ms, spent) if rarer else 0.0
-        gone = begun_ms * (1 - left) * (1 + optimism) / 2
-        rest = 1 - gone / rest_ms if rest_ms else 1.0
-        return model.with_outside({"validation": left, "epoch_rest": rest})
+        begun_ms = min(model.outside.get("epoch_rest", 0.0), spent) if rarer else 0.0
+        return _validated_less(model, begun_ms, least, rarer=rarer, optimism=optimism)
 
-    title = f"Validate less: every {advised} epochs, or on a part of the data"
-    action = f"model.fit(..., validation_freq={advised})"
-    if not rarer:
-        title = "Validate on a part of the data"
-        action = (
-            f"model.fit(..., validation_steps=batches // {RARER})  # of your validation batches"
-        )
+    title, action = _how_to_validate_less(advised if rarer else None)
     return predicted(
         model,
         change,
@@ -76,25 +59,51 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
             "share": spent / model.training_ms,
             "present": present,
             "advised": advised,
-            **data,
+            **_each_validation(situation),
         },
         of="whole",
     )
 
 
-def _one_validation(facts: RunFacts) -> dict[str, float]:
-    """Batches and examples of it, as far as they are known."""
-    found = facts.inference.get(VALIDATION)
-    if found is None or not found.calls:
+def _validated_less(
+    model: StepModel, begun_ms: float, least: float, *, rarer: bool, optimism: float
+) -> StepModel:
+    """With `rarer` in fewer epochs, else in each of them on fewer batches, at least a share."""
+    left = max(least, 1 / RARER * (1 - 0.2 * optimism))
+    if not rarer and optimism < 0:
+        # At worst it is what a validation takes whatever its length.
+        left += -optimism * (1 - left)
+    rest_ms = model.outside.get("epoch_rest", 0.0)
+    gone = begun_ms * (1 - left) * (1 + optimism) / 2
+    rest = 1 - gone / rest_ms if rest_ms else 1.0
+    return model.with_outside({"validation": left, "epoch_rest": rest})
+
+
+def _how_to_validate_less(epochs: int | None) -> tuple[str, str]:
+    """Title and code; None where there are too few epochs to let some pass."""
+    if epochs is None:
+        code = f"model.fit(..., validation_steps=batches // {RARER})  # of your validation batches"
+        return "Validate on a part of the data", code
+    title = f"Validate less: every {epochs} epochs, or on a part of the data"
+    return title, f"model.fit(..., validation_freq={epochs})"
+
+
+def _each_validation(situation: Situation) -> dict[str, float]:
+    """Batches and examples of one, as far as they were counted."""
+    validated = situation.facts.inference.get(VALIDATION)
+    if validated is None or not validated.calls:
         return {}
-    counts = {"batches": found.steps, "examples": found.examples}
-    return {name: count / found.calls for name, count in counts.items() if count}
+    batches = {"batches": validated.steps / validated.calls}
+    if not validated.examples:
+        return batches
+    return {**batches, "examples": validated.examples / validated.calls}
 
 
-def _one_execution(facts: RunFacts, validated: Mapping[str, float]) -> float:
+def _one_execution(situation: Situation) -> float:
     """The share of a validation that is left however few its steps: executions are not cut."""
-    batches = validated.get("batches")
-    return min(1.0, facts.settings.steps_per_execution / batches) if batches else 0.0
+    batches = _each_validation(situation).get("batches")
+    at_once = situation.facts.settings.steps_per_execution
+    return min(1.0, at_once / batches) if batches else 0.0
 
 
 @rule("amortize-callback", in_a_loop=rarer_work)
@@ -118,22 +127,6 @@ def amortize_epoch_callback(situation: Situation) -> Recommendation | None:
         left = 1 / RARER * (1 - 0.2 * optimism)
         return model.with_outside({"epoch_callbacks": 1 - share * (1 - left)})
 
-    method = identifier(hook, "on_epoch_end")
-    if name in KERAS_OWN:
-        action = (
-            f"class Rarer{name}(keras.callbacks.{name}):\n"
-            f"    def {method}(self, epoch, logs=None):\n"
-            f"        if (epoch + 1) % {advised} == 0:\n"
-            f"            super().{method}(epoch, logs)"
-        )
-    else:
-        action = (
-            f"class {identifier(name, 'YourCallback')}(keras.callbacks.Callback):\n"
-            f"    def {method}(self, epoch, logs=None):\n"
-            f"        if (epoch + 1) % {advised}:\n"
-            "            return\n"
-            "        ...  # as before"
-        )
     return predicted(
         model,
         change,
@@ -143,9 +136,28 @@ def amortize_epoch_callback(situation: Situation) -> Recommendation | None:
             f"step of {in_ms(model.step_ms)}, {in_percent(spent / model.training_ms)} of the "
             "training."
         ),
-        action=action,
+        action=_rarer_hook(name, hook, advised),
         evidence={"owner": owner, "callback_ms": spent, "present": present, "advised": advised},
         of="whole",
+    )
+
+
+def _rarer_hook(callback: str, hook: str, epochs: int) -> str:
+    """Code of a callback that works every so many epochs."""
+    method = identifier(hook, "on_epoch_end")
+    if callback in KERAS_OWN:
+        return (
+            f"class Rarer{callback}(keras.callbacks.{callback}):\n"
+            f"    def {method}(self, epoch, logs=None):\n"
+            f"        if (epoch + 1) % {epochs} == 0:\n"
+            f"            super().{method}(epoch, logs)"
+        )
+    return (
+        f"class {identifier(callback, 'YourCallback')}(keras.callbacks.Callback):\n"
+        f"    def {method}(self, epoch, logs=None):\n"
+        f"        if (epoch + 1) % {epochs}:\n"
+        "            return\n"
+        "        ...  # as before"
     )
 
 

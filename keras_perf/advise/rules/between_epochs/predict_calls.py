@@ -40,9 +40,7 @@ def _called_directly(
 ) -> Recommendation | None:
     model, steps = situation.model, situation.facts.length.steps
     beside_s, in_a_batch = _beside_s(calls), ".on_epoch" not in owner
-    tiny = calls.executions <= 2 * calls.timed
-    mostly = calls.timed_s - calls.inside_s > MOSTLY * calls.timed_s
-    if calls.timed < ENOUGH_CALLS or not (tiny and mostly and steps):
+    if not steps or not _costs_more_than_the_model(calls):
         return None
     beside_ms = 1e3 * beside_s / steps
     held = model.rest if in_a_batch else model.outside
@@ -58,16 +56,12 @@ def _called_directly(
             return model.with_rest({part: left})
         return model.with_outside({part: left})
 
-    rows = ""
-    if calls.examples:
-        each = calls.examples / calls.timed
-        rows = f", with {figure(each)} example{'' if each == 1 else 's'} a call"
     return predicted(
         model,
         change,
         title=f"Call the model itself in {owner}, not predict",
         reason=(
-            f"{owner} called model.predict {calls.calls} times{rows}. A call takes "
+            f"{owner} called model.predict {calls.calls} times{_rows(calls)}. A call takes "
             f"{in_ms(calls.call_ms)}, of which the model's own work is {in_ms(calls.inside_ms)}: "
             "the rest makes and ends an input pipeline."
         ),
@@ -84,3 +78,17 @@ def _called_directly(
         },
         of="step" if in_a_batch else "whole",
     )
+
+
+def _costs_more_than_the_model(calls: PredictCalls) -> bool:
+    """Calls on little data, of which the model's own work is the smaller part."""
+    tiny = calls.executions <= 2 * calls.timed
+    mostly = calls.timed_s - calls.inside_s > MOSTLY * calls.timed_s
+    return calls.timed >= ENOUGH_CALLS and tiny and mostly
+
+
+def _rows(calls: PredictCalls) -> str:
+    if not calls.examples:
+        return ""
+    each = calls.examples / calls.timed
+    return f", with {figure(each)} example{'' if each == 1 else 's'} a call"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from keras_perf.advise.as_written import function_of, where, written_as
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.rule import rule
-from keras_perf.advise.situation import UNSEEN_INSIDE, Situation
+from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
+from keras_perf.advise.step.step_parts import UNSEEN_INSIDE
 from keras_perf.records.figures import in_us
 from keras_perf.records.run.input.pipeline import Stage, runs_in_pool
 

@@ -9,8 +9,9 @@ from keras_perf.advise.python_threads import about_quickest
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import is_cached
 from keras_perf.advise.rules.rule import rule
-from keras_perf.advise.situation import UNSEEN_INSIDE, Situation
+from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
+from keras_perf.advise.step.step_parts import UNSEEN_INSIDE
 from keras_perf.analyse.stage_paces import StagePace, stage_paces
 from keras_perf.records.figures import in_mib, in_ms
 from keras_perf.records.run.input.pipeline import Chain, WrittenStage

@@ -9,8 +9,9 @@ from keras_perf.advise.python_threads import about_python, useful_threads
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import has_stage, lets_overtake
 from keras_perf.advise.rules.rule import rule
-from keras_perf.advise.situation import UNSEEN_INSIDE, Situation, stalled
+from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import MOSTLY_WAITING, StepModel
+from keras_perf.advise.step.step_parts import UNSEEN_INSIDE, stalled
 from keras_perf.records.figures import in_ms
 from keras_perf.records.run.input.pipeline import Stage
 
@@ -81,19 +82,15 @@ def _unseen(recorded: Sequence[Stage]) -> bool:
 def nondeterministic_order(situation: Situation) -> Recommendation | None:
     """Parallel stages wait for their slowest element, to keep the order."""
     model, summary = situation.model, situation.summary
-    recorded = situation.facts.input.stages
-    parallel = [stage for stage in recorded if stage.parallelism > 1]
-    busy_pct = summary.sensors.get("host/cpu_pct")
+    parallel, busy_pct = _in_order(situation), summary.sensors.get("host/cpu_pct")
     wait = summary.parts.get("input_wait", 0.0)
-    written = situation.facts.input.dataset
-    kept = written is None or written.deterministic
-    if not parallel or not situation.own_dataset or not kept or situation.interpreter_ms:
+    if not parallel or situation.interpreter_ms:
         return None
     if busy_pct is None or (busy_pct > IDLE_PCT and model.waiting_share <= MOSTLY_WAITING):
         return None
     able_ms = situation.able_ms
     in_parallel_ms = sum(s.cost_ms / s.threads(model.pool) for s in parallel)
-    if _unseen(recorded) or in_parallel_ms < 0.5 * able_ms:
+    if _unseen(situation.facts.input.stages) or in_parallel_ms < 0.5 * able_ms:
         # Something else sets the pace, whose work tf.data may not know.
         return None
     if not wait or able_ms > IN_ORDER_LOSS * summary.step_ms:
@@ -104,12 +101,7 @@ def nondeterministic_order(situation: Situation) -> Recommendation | None:
         return None
 
     def change(model: StepModel, optimism: float) -> StepModel:
-        share = OVERTAKEN + optimism * (1 - OVERTAKEN if optimism > 0 else OVERTAKEN)
-        gained = (model.produce_ms - able_ms) * share
-        waits_ms = model.rest.get("get_next", 0.0)
-        smoother = min(stalled_ms, waits_ms) / waits_ms * share if waits_ms else 0.0
-        model = model.with_rest({"get_next": 1 - smoother})
-        return model.hidden(1 - gained / model.produce_ms) if gained > 0 else model
+        return _overtaking(model, able_ms, stalled_ms, optimism)
 
     return predicted(
         model,
@@ -126,3 +118,22 @@ def nondeterministic_order(situation: Situation) -> Recommendation | None:
         ),
         evidence={"able_ms": able_ms, "input_wait_ms": wait, "cpu_pct": busy_pct},
     )
+
+
+def _in_order(situation: Situation) -> list[Stage]:
+    """The parallel stages of the user's own pipeline, where it keeps the order of elements."""
+    known = situation.facts.input
+    kept = known.dataset is None or known.dataset.deterministic
+    if not kept or not situation.own_dataset:
+        return []
+    return [stage for stage in known.stages if stage.parallelism > 1]
+
+
+def _overtaking(model: StepModel, able_ms: float, stalled_ms: float, optimism: float) -> StepModel:
+    """No element is held back for one before it."""
+    share = OVERTAKEN + optimism * (1 - OVERTAKEN if optimism > 0 else OVERTAKEN)
+    gained = (model.produce_ms - able_ms) * share
+    waits_ms = model.rest.get("get_next", 0.0)
+    smoother = min(stalled_ms, waits_ms) / waits_ms * share if waits_ms else 0.0
+    model = model.with_rest({"get_next": 1 - smoother})
+    return model.hidden(1 - gained / model.produce_ms) if gained > 0 else model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from keras_perf.advise.as_written import function_of, where, written_as
@@ -124,42 +125,22 @@ MOST_THREADS = 64
 @rule("private-threadpool", followed=has_threads)
 def private_threadpool(situation: Situation) -> Recommendation | None:
     """A map waits, and no more of its calls run at a time than there are cores."""
-    model, recorded = situation.model, situation.facts.input.stages
-    at_work = {
-        name: stage.cost_ms
-        for name, stage in zip(model.stages, recorded, strict=False)
-        if runs_in_pool(name)
-    }
+    model, at_work = situation.model, _in_the_pool(situation)
     waits = model.waiting_share
     if waits <= MOSTLY_WAITING or not situation.own_dataset or not at_work or not model.rest_ms:
         return None
     stage = max(at_work, key=lambda name: at_work[name])
-    # Of Python code in the calls, what computes is done by one thread at a time.
-    one_by_one_ms = 0.0
-    if situation.runs_python:
-        one_by_one_ms = max(0.0, model.cpu_ms - model.rest.get("compute", 0.0))
+    one_by_one_ms = _one_by_one_ms(situation)
     enough = 1.5 * at_work[stage] / model.rest_ms
     advised = next((n for n in (16, 32) if n >= enough), MOST_THREADS)
     if advised <= model.pool:
         return None
 
     def change(model: StepModel, optimism: float) -> StepModel:
-        # A map that is not parallel yet still makes one call at a time.
-        usable = advised * (0.85 + 0.15 * optimism)
-        wider = replace(model, pool=advised)
-        for name in at_work:
-            if model.threads.get(name, 1) > 1:
-                most = model.stages[name] / max(1e-9, one_by_one_ms * (1 - 0.5 * optimism))
-                wider = wider.with_threads(name, max(1.0, min(most, usable / model.threads[name])))
+        wider = _with_pool(model, at_work, advised, one_by_one_ms, optimism)
         return wider.awake(model.step_ms - wider.step_ms, optimism, waited=True)
 
     calls = model.threads.get(stage, 1)
-    fewer = ""
-    if 1 < calls < model.pool:
-        fewer = (
-            f"# first of all: num_parallel_calls=tf.data.AUTOTUNE in the map, which has {calls} "
-            f"for {model.pool} threads\n"
-        )
     return predicted(
         model,
         change,
@@ -171,7 +152,7 @@ def private_threadpool(situation: Situation) -> Recommendation | None:
             f"them has {model.pool} threads.{where(written_as(stage, situation.facts))}"
         ),
         action=(
-            f"{fewer}options = tf.data.Options()\n"
+            f"{_more_calls(calls, model.pool)}options = tf.data.Options()\n"
             f"options.threading.private_threadpool_size = {advised}\n"
             "dataset = dataset.with_options(options)  # anywhere in the pipeline, whose map needs "
             "num_parallel_calls=tf.data.AUTOTUNE"
@@ -183,4 +164,40 @@ def private_threadpool(situation: Situation) -> Recommendation | None:
             "present": model.pool,
             "advised": advised,
         },
+    )
+
+
+def _with_pool(
+    model: StepModel, at_work: Iterable[str], threads: int, one_by_one_ms: float, optimism: float
+) -> StepModel:
+    """A map that is not parallel yet still makes one call at a time."""
+    usable = threads * (0.85 + 0.15 * optimism)
+    wider = replace(model, pool=threads)
+    for name in at_work:
+        if model.threads.get(name, 1) > 1:
+            most = model.stages[name] / max(1e-9, one_by_one_ms * (1 - 0.5 * optimism))
+            wider = wider.with_threads(name, max(1.0, min(most, usable / model.threads[name])))
+    return wider
+
+
+def _in_the_pool(situation: Situation) -> dict[str, float]:
+    """Milliseconds a batch, over all threads, of each stage whose calls the pool runs."""
+    stages = zip(situation.model.stages, situation.facts.input.stages, strict=False)
+    return {name: stage.cost_ms for name, stage in stages if runs_in_pool(name)}
+
+
+def _one_by_one_ms(situation: Situation) -> float:
+    """Of Python code in the calls, what computes is done by one thread at a time."""
+    model = situation.model
+    computes_ms = model.cpu_ms - model.rest.get("compute", 0.0)
+    return max(0.0, computes_ms) if situation.runs_python else 0.0
+
+
+def _more_calls(calls: int, pool: int) -> str:
+    """A line of the action, where the map makes fewer calls than there are threads."""
+    if not 1 < calls < pool:
+        return ""
+    return (
+        f"# first of all: num_parallel_calls=tf.data.AUTOTUNE in the map, which has {calls} "
+        f"for {pool} threads\n"
     )

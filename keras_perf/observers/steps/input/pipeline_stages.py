@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from keras_perf.records.run.input.pipeline import Stage
+
+RUNS_PIPELINES = INTERLEAVE, ASYNC_INTERLEAVE = 1, 2
+"""Classes of nodes that run a pipeline for each of their elements: one after the other, or
+several at a time (tensorflow/core/framework/model.proto)."""
 
 
 def stages_from_model(model: Any) -> tuple[Stage, ...]:
@@ -39,20 +44,10 @@ def stages_from_model(model: Any) -> tuple[Stage, ...]:
         # in buffers.
         per_batch = per_batch or made / batches
         parameters = {p.name: _value(p) for p in node.parameters}
-        own = parameters.get("parallelism", 1)
-        if node.node_class == ASYNC_INTERLEAVE:
-            own = parameters.get("parallelism", parameters.get("cycle_length", 1))
-        # A shuffle that holds all that is left has let go of what it came from.
-        is_source = node.ratio == 0 or "Cache" in node.name or node.name.startswith("Shuffle")
-        runs_pipelines = node.node_class in (INTERLEAVE, ASYNC_INTERLEAVE)
-        if not node.inputs and (runs_pipelines or not is_source):
+        own = _own_threads(node, parameters)
+        if not node.inputs and not _is_source(node):
             return ()
-        if runs_pipelines:
-            inside = own if node.node_class == ASYNC_INTERLEAVE else threads
-            feeding = _of_interleave(nodes, node, per_batch, inside)
-        else:
-            inputs = reversed([key for key in node.inputs if key in nodes])
-            feeding = [(key, per_batch * node.ratio, threads) for key in inputs]
+        feeding = _feeding(nodes, node, per_batch, threads, own)
         pending.extend(feeding)
         if node.name != "Root":
             stages.append(
@@ -69,6 +64,29 @@ def stages_from_model(model: Any) -> tuple[Stage, ...]:
                 )
             )
     return tuple(reversed(stages))
+
+
+def _feeding(
+    nodes: Any, node: Any, per_batch: float, threads: int, own: int
+) -> list[tuple[int, float, int]]:
+    """Where it takes its elements from: key, elements in a batch (0 if unknown), threads."""
+    if node.node_class in RUNS_PIPELINES:
+        inside = own if node.node_class == ASYNC_INTERLEAVE else threads
+        return _of_interleave(nodes, node, per_batch, inside)
+    inputs = reversed([key for key in node.inputs if key in nodes])
+    return [(key, per_batch * node.ratio, threads) for key in inputs]
+
+
+def _own_threads(node: Any, parameters: Mapping[str, int]) -> int:
+    default = parameters.get("cycle_length", 1) if node.node_class == ASYNC_INTERLEAVE else 1
+    return parameters.get("parallelism", default)
+
+
+def _is_source(node: Any) -> bool:
+    """A shuffle that holds all that is left has let go of what it came from."""
+    if node.node_class in RUNS_PIPELINES:
+        return False
+    return node.ratio == 0 or "Cache" in node.name or node.name.startswith("Shuffle")
 
 
 def _of_interleave(
@@ -89,11 +107,6 @@ def _value(parameter: Any) -> int:
     """What the running stage uses; for a fused map and batch the model's own value lags behind."""
     state = int(parameter.state_value) if parameter.tunable else 0
     return state or int(parameter.value)
-
-
-INTERLEAVE, ASYNC_INTERLEAVE = 1, 2
-"""Classes of nodes that run a pipeline for each of their elements: one after the other, or
-several at a time (tensorflow/core/framework/model.proto)."""
 
 
 def buffer_fill(model: Any) -> tuple[float, ...]:

@@ -132,7 +132,7 @@ def _figure(title: str, what: str, lanes: list[Element], said: str = "") -> Elem
 
 def _silent_since(found: dict[str, pd.Series], gpu: str, span: Span) -> str:
     """A sentence where a GPU has no reading at the run's end, but something else has."""
-    ends = {tag: max(values.index) for tag, values in found.items()}
+    ends = {tag: int(values.index.max()) for tag, values in found.items()}
     last = max(step for tag, step in ends.items() if tag.startswith(gpu))
     missing = max(ends.values()) - last
     if missing <= SILENT_SHARE * (span[1] - span[0]):

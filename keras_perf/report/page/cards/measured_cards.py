@@ -119,8 +119,8 @@ def efficiency_card(report: RunReport) -> Element | None:
     """FLOPs and their share of the peak, memory traffic, energy and prices."""
     rows = efficiency_rows(report.diagnosis.efficiency)
     caption = (
-        "Multiplications as the graph of a step has them, by the mean time of a step. Energy is "
-        "that of the sampled GPUs alone."
+        "Multiplications as the graph of a step has them, by the mean time of a step. Energy "
+        "counts the sampled GPUs alone."
     )
     if not rows:
         return None
@@ -130,7 +130,7 @@ def efficiency_card(report: RunReport) -> Element | None:
     return card(EFFICIENCY, table([*HEADER], explained_rows(rows, tags), caption))
 
 
-def events_card(report: RunReport) -> Element | None:
+def outliers_card(report: RunReport) -> Element | None:
     """The worst steps and pauses."""
     if not report.events:
         return None

@@ -60,6 +60,15 @@ def test_of_a_machine_without_a_gpu_nothing_is_said():
     assert list(diagnosis_of(summary(compute=10.0)).alerts) == []
 
 
+def test_whoever_asks_for_details_reads_that_no_gpu_was_found():
+    line = "Neither NVML nor TensorFlow finds a GPU: CPU and memory were sampled without one."
+    without = diagnosis(**NONE_FOUND, machine_gpus=[])
+    assert line not in without.notes
+    assert line in without.with_details().notes
+    assert line not in diagnosis().details
+    assert line not in diagnosis(**NONE_FOUND).details
+
+
 @pytest.mark.parametrize(
     ("context", "cause", "remedy"),
     [

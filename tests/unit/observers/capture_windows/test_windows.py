@@ -81,6 +81,14 @@ def test_a_longer_execution_over_a_begin_moves_the_window_and_loses_none_of_it(s
         assert count == schedule.repeat * schedule.active_steps
 
 
+def test_the_first_window_begins_where_it_is_asked_for_and_holds_nobody_up_later():
+    windows = Windows(CaptureSchedule(skip_first=30, warmup_steps=0, active_steps=5, repeat=2))
+    assert [windows.free_steps(step) for step in (0, 29, 30, 31)] == [30, 1, NEVER, NEVER]
+    assert windows.at(30, 1) == (30, 35, "schedule")
+    assert windows.next_start == 35
+    assert windows.free_steps(31) == NEVER
+
+
 @pytest.mark.parametrize(
     ("steps", "first", "end"), [(1, 20, 30), (4, 20, 32), (7, 14, 35), (64, 0, 64)]
 )

@@ -6,9 +6,10 @@ import warnings
 
 import pytest
 
-from keras_perf.observers import gpu_and_host as gpu_watch
-from keras_perf.observers.gpu_and_host import GpuWatch, energy
-from keras_perf.observers.sensors.sensor import SensorError
+from keras_perf.observers import gpu_and_host
+from keras_perf.observers.gpu_and_host import GpuHostSampler, energy
+from keras_perf.observers.nvml.cuda_order import Seen
+from keras_perf.observers.sensors.sensor import AbsentError, SensorError
 from keras_perf.records.run.run_facts import GpuFacts
 from keras_perf.report.text.gpu_table import gpus_markdown
 
@@ -65,11 +66,11 @@ class Gpus:
         pass
 
 
-def watched(monkeypatch, reader) -> tuple[GpuWatch, list[str]]:
+def watched(monkeypatch, reader, seen=None, absent=print) -> tuple[GpuHostSampler, list[str]]:
     """Not longer than it takes to look at it."""
-    monkeypatch.setattr(gpu_watch, "NvmlReader", reader)
+    monkeypatch.setattr(gpu_and_host, "NvmlReader", reader)
     said: list[str] = []
-    watch = GpuWatch(10.0, said.append)
+    watch = GpuHostSampler(10.0, said.append, seen, absent=absent)
     watch.stop()
     return watch, said
 
@@ -87,14 +88,35 @@ def test_gpus_are_described_and_doubts_are_said(monkeypatch):
     ]
 
 
-def test_without_a_gpu_one_line_says_what_is_missing(monkeypatch):
-    def absent(warn, seen):
-        raise SensorError("no NVIDIA GPU is visible to this process")
+WITHOUT = "keras_perf: no NVIDIA driver is visible to this process, so CPU and memory are sampled "
+WITHOUT += "without a GPU."
 
-    watch, said = watched(monkeypatch, absent)
+
+def no_driver(warn, seen):
+    raise AbsentError("no NVIDIA driver is visible to this process")
+
+
+@pytest.mark.parametrize("seen", [None, Seen(0, ())])
+def test_a_machine_without_a_gpu_is_no_failure(seen, monkeypatch):
+    told: list[str] = []
+    watch, said = watched(monkeypatch, no_driver, seen, told.append)
+    assert (said, told) == ([], [WITHOUT])
+    assert (watch.facts, watch.gpus()) == (GpuFacts(), [])
+
+
+def test_a_gpu_that_the_framework_has_and_nvml_lacks_is_warned_of(monkeypatch):
+    _, said = watched(monkeypatch, no_driver, Seen(1, (0,)))
+    assert said == [WITHOUT]
+
+
+def test_a_driver_that_does_not_answer_is_warned_of(monkeypatch):
+    def broken(warn, seen):
+        raise SensorError("NVML does not start (Driver/library version mismatch)")
+
+    watch, said = watched(monkeypatch, broken, Seen(0, ()))
     assert said == [
-        "keras_perf: no NVIDIA GPU is visible to this process, so CPU and memory are sampled "
-        "without a GPU."
+        "keras_perf: NVML does not start (Driver/library version mismatch), so CPU and memory are "
+        "sampled without a GPU."
     ]
     assert (watch.facts, watch.gpus()) == (GpuFacts(), [])
 

@@ -497,7 +497,7 @@ def test_where_one_does_not_know_its_start_up_the_prediction_has_none_either(unk
     known = [8.0, 5.0]
     first = diagnosis_of(validating(known[0] if unknown else None))
     found = comparison_of(first, started(10.0, None if unknown else known[1]))
-    assert "is told without its start-up" in found.closing
+    assert "stands without its start-up" in found.closing
     # Half of 12 ms of validation, in 22 ms with the steps, and not in 30 with the start-up.
     expected, _, _ = found.before.combined_whole_speedup
     assert expected == diagnosis_of(validating(None)).combined_whole_speedup[0]

@@ -15,6 +15,7 @@ from keras_perf.report.page.cards.batch_sizes_card import batch_sizes_card
 from keras_perf.report.page.cards.learning_rates_card import learning_rates_card
 from keras_perf.report.page.page import page_html
 from keras_perf.report.run_report import run_reports
+from keras_perf.report.text.learning_rates_table import learning_rate_rows
 from keras_perf.trials.kept_in_run import KeptInRun
 
 
@@ -65,6 +66,7 @@ def test_a_trial_is_told_with_the_training_of_its_directory(tmp_path, first):
     assert report.summary.facts.learning_rates == RATES
     told = str(report.diagnosis)
     assert "Batch sizes, tried" in told
+    assert "Learning rates, tried" in told
     assert "other fit" not in told, "a trial is none"
     [run] = json.loads(reports_json([report]))["runs"]
     assert run["batch_sizes"]["recommended"] == 64
@@ -109,6 +111,18 @@ def test_batch_sizes_are_curves_with_the_recommended_and_the_largest(tmp_path):
     rows = [[*map("".join, (cell.itertext() for cell in row))] for row in card.find(".//tbody")]
     assert rows[1] == ["64", "11", "5,818", "164", "recommended"]
     assert rows[3] == ["4,096", "–", "–", "–", "out of memory: <it> had 1000 MiB"]
+
+
+def test_the_text_tells_the_shape_of_the_loss_in_four_rows():
+    assert [*learning_rate_rows(RATES)] == [
+        ["0.0001", "1", "first"],
+        ["0.001", "0.9", "suggested"],
+        ["0.01", "0.3", "lowest loss"],
+        ["0.1", "50", "last"],
+    ]
+    assert [*learning_rate_rows(LearningRates())] == []
+    inconclusive = LearningRates(learning_rates=(1e-4,), smoothed_losses=(1.0,))
+    assert [row[2] for row in learning_rate_rows(inconclusive)] == ["lowest loss"]
 
 
 def test_the_step_that_diverged_does_not_flatten_the_curve(tmp_path):

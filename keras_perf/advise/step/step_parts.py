@@ -1,0 +1,163 @@
+"""What the input takes of a step and what all else does, as far as it was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from keras_perf.advise.interpreter import cpu_beside_ms
+from keras_perf.advise.step.step_model import INSIDE
+from keras_perf.analyse.stage_paces import StagePace, stage_paces
+from keras_perf.analyse.summary import Summary
+
+NEARLY_BUSY = 0.5
+"""A prefetched pipeline that is busy for less than this share of a step keeps up: what a step still
+waits is a fetch, or a stall now and then. Only where the buffer's fill is not known."""
+
+HALF_EMPTY = 0.5
+"""A prefetch buffer that is less full than this on average belongs to a pipeline that does not
+keep up, whatever its stages are known to do; a fuller one waits for training."""
+
+MOSTLY_AT_WORK = 0.7
+"""A pipeline that works for more than this share of a step has little to spare."""
+
+NOTICED = 0.1
+"""Waiting for less than this share of a step tells nothing of who is behind."""
+
+FETCHED_MS = 1.0
+"""Fetching a batch that is ready takes less than this."""
+
+UNSEEN_INSIDE = ("FlatMap", "Interleave")
+"""Stages that run other pipelines, whose work tf.data forgets when they end."""
+
+RUNS_AHEAD = "MapAndBatch"
+"""What tf.data makes of a map and the batch behind it: a thread of its own makes the next batch."""
+
+STALLS = ("input-stall", "shuffle-refill")
+"""Causes of events that lie in the input pipeline."""
+
+
+class StepParts(NamedTuple):
+    """In milliseconds."""
+
+    stages: dict[str, float]
+    """Of a batch, by stage of the input pipeline."""
+    rest: dict[str, float]
+    """All other parts of a step."""
+    prefetched: bool
+    """The input runs ahead of training, or is taken for one that does."""
+    asks_ahead: bool
+    """See `Situation`."""
+
+
+def step_parts(summary: Summary, held_ms: float) -> StepParts:
+    """What the input takes, as its stages' share, and what is left.
+
+    Arguments:
+        summary: of a run with measured steps.
+        held_ms: for how much of a step the input's Python code holds the interpreter.
+    """
+    rest = dict(summary.parts)
+    if summary.exchange:
+        # Removing the one leaves the other as it is, and what the worker computes itself.
+        rest["wire"], rest["peer_wait"] = summary.wire_ms, summary.exchange["peer_wait"]
+        rest["compute"] -= summary.exchange["communication"]
+    wait = rest.pop("input_wait", 0.0)
+    if held_ms:
+        wait += _waiting_inside(rest, held_ms, summary)
+    paces = stage_paces(summary.facts)
+    costs = {pace.name: pace.ms for pace in paces}
+    known = sum(costs.values())
+    runs_ahead = _runs_ahead(paces)
+    asks_ahead = bool(known) and _has_several_steps(summary) and not runs_ahead
+    prefetched = runs_ahead or asks_ahead or bool(held_ms)
+    if not prefetched:
+        produce = wait
+    elif held_ms or (wait and _is_behind(summary, wait, known)):
+        produce = summary.step_ms
+        if unseen := _unseen(costs, summary.step_ms):
+            costs[unseen] += produce - known
+            known = produce
+    else:
+        rest |= _of_stalls_and_fetching(summary, wait)
+        produce = min(known, summary.step_ms)
+    stages = {n: ms * produce / known for n, ms in costs.items()} if known else {"input": produce}
+    return StepParts(stages, rest, prefetched, asks_ahead)
+
+
+def _runs_ahead(paces: Sequence[StagePace]) -> bool:
+    """A stage makes batches while training computes."""
+    prefetches = any(pace.name.startswith("Prefetch") for pace in paces)
+    return prefetches or bool(paces and paces[-1].name.startswith(RUNS_AHEAD))
+
+
+def _has_several_steps(summary: Summary) -> bool:
+    """An execution asks for the next step's batch while one computes."""
+    settings = summary.facts.settings
+    return settings.steps_per_execution > 1 and not settings.run_eagerly
+
+
+def _is_behind(summary: Summary, wait_ms: float, known_ms: float) -> bool:
+    """The pipeline does not keep up, though it runs ahead."""
+    fill = summary.facts.input.prefetch_fill
+    if fill is None:
+        return known_ms > NEARLY_BUSY * summary.step_ms
+    if fill < HALF_EMPTY and wait_ms > NOTICED * summary.step_ms:
+        return True
+    return wait_ms - stalled(summary, *STALLS) > _paces_ms(summary.step_ms, known_ms)
+
+
+def _unseen(costs: Mapping[str, float], step_ms: float) -> str | None:
+    """The stage whose inner pipelines do what tf.data does not tell of; None where it tells."""
+    if sum(costs.values()) >= NEARLY_BUSY * step_ms:
+        return None
+    return next((name for name in costs if name.startswith(UNSEEN_INSIDE)), None)
+
+
+def _of_stalls_and_fetching(summary: Summary, wait_ms: float) -> dict[str, float]:
+    """Behind a full buffer only stalls are the input's; the rest is the price of fetching."""
+    if summary.facts.input.prefetch_fill is None:
+        return {"get_next": wait_ms}
+    stalls_ms = min(wait_ms, stalled(summary, *STALLS))
+    return {"get_next": stalls_ms, "fetch": wait_ms - stalls_ms}
+
+
+def _waiting_inside(parts: dict[str, float], held_ms: float, summary: Summary) -> float:
+    """Takes out of the train function's parts what it waits for the interpreter, and returns it.
+
+    What is left is what the quickest steps took, and where the CPU trains no more than the CPU
+    time that was not the pipeline's; at least a tenth.
+    """
+    inside = sum(parts.get(part, 0.0) for part in INSIDE)
+    if not inside:
+        return 0.0
+    known = undisturbed_ms(summary), cpu_beside_ms(summary, held_ms)
+    computing = max(0.1 * inside, min([inside, *(ms for ms in known if ms is not None)]))
+    for part in INSIDE:
+        if part in parts:
+            parts[part] *= computing / inside
+    return inside - computing
+
+
+def undisturbed_ms(summary: Summary) -> float | None:
+    """Of computing alone: what the exchange of gradients takes lies in the measured one too."""
+    measured = summary.facts.undisturbed_ms
+    if measured is None:
+        return None
+    return max(0.0, measured - summary.exchange.get("communication", 0.0))
+
+
+def _paces_ms(step_ms: float, known_ms: float) -> float:
+    """Steps that wait for longer do not only fetch: a short training sees a buffer few times.
+
+    Of the stages' work for a batch tf.data knows `known_ms`.
+    """
+    at_work = known_ms > MOSTLY_AT_WORK * step_ms
+    return max(FETCHED_MS, step_ms * (NOTICED if at_work else 0.5))
+
+
+def stalled(summary: Summary, *causes: str) -> float:
+    """Waits far longer than usual, of these causes, in milliseconds per step."""
+    totals = summary.facts.outliers.event_totals
+    found = sum(total.total_ms for total in totals if total.cause in causes)
+    return found / max(1, summary.steps)

@@ -1,0 +1,192 @@
+"""The sentences that say why a verdict is what it is."""
+
+from __future__ import annotations
+
+from keras_perf.advise.gains.compiling import gain_without_compiling
+from keras_perf.advise.gains.of_a_part import (
+    WORTHWHILE,
+    gain_beside,
+    gain_on_a_ready_batch,
+    parts_of,
+    saved_ms_of,
+    speed_up,
+)
+from keras_perf.advise.situation import Situation
+from keras_perf.analyse.cpu_share import NOTICED
+from keras_perf.analyse.summary import Summary
+from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
+from keras_perf.records.figures import in_ms, in_percent
+from keras_perf.records.interval import part_name
+
+CLEARLY_MORE = 1.05
+"""A step's speed-up is so many times that of the whole training where much lies between epochs."""
+
+NOTICEABLY = 1.01
+"""A speed-up that is so many times another one is told beside it."""
+
+SHORT_EPOCH = 4
+"""An epoch of fewer executions leaves none between whose begins the wait could be read."""
+
+
+def between_epochs(situation: Situation) -> str:
+    """What callbacks, or a loop's own work, take outside of the steps."""
+    summary, spent = situation.summary, situation.model.outside["epoch_callbacks"]
+    who = "between epochs callbacks take"
+    if situation.facts.settings.in_a_loop:
+        who = "outside of the steps the loop's own work takes"
+    return (
+        f"{who} {in_ms(spent)} for each step of "
+        f"{in_ms(summary.step_ms)}; without, training would be "
+        f"{speed_up(spent, situation.model.training_ms):.2f}× as fast."
+    )
+
+
+def of_the_interpreter(situation: Situation, gain: float) -> str:
+    """That the input's Python code is in training's way."""
+    return (
+        f"Python code of the input pipeline holds the interpreter for "
+        f"{in_ms(situation.interpreter_ms)} of each step of {in_ms(situation.summary.step_ms)}. "
+        f"Entering and leaving the train function waits for it, which shows as compute; without, "
+        f"{_faster('input-bound', gain, situation)}."
+    )
+
+
+def of_idling(situation: Situation) -> str:
+    """That nothing computed, where the input wait itself is not known."""
+    summary = situation.summary
+    return (
+        f"for at least {in_ms(situation.idle_ms)} of each step of {in_ms(summary.step_ms)} "
+        f"training waited while no thread of the process computed. The input wait itself "
+        f"could not be measured: {why_no_wait(summary)}."
+    )
+
+
+def of_trials(situation: Situation, gain: float) -> str:
+    """The step beside one on a ready batch, where both were measured; "" elsewhere."""
+    trials = situation.facts.advice_trials
+    if trials is None or gain_on_a_ready_batch(situation) is None:
+        return ""
+    return (
+        f"tried on this training: a step takes {in_ms(trials.step_ms)}, and "
+        f"{in_ms(trials.ready_ms)} where its batch is ready; so "
+        f"{_faster('input-bound', gain, situation)} without its input."
+    )
+
+
+def of_a_part(verdict: str, gain: float, situation: Situation) -> str:
+    """What the part takes, and what a step or training would be without."""
+    summary = situation.summary
+    shared = ""
+    if verdict == "input-bound":
+        what, spent = "input wait", summary.parts.get("input_wait", 0.0)
+        if gain * (summary.step_ms - spent) > WORTHWHILE * summary.step_ms:
+            shared = (
+                f" The pipeline's work, {in_ms(situation.able_ms)} a batch, takes cores that "
+                "computing needs."
+            )
+    elif verdict == "eager-bound":
+        what, spent = "operations run one by one from Python", summary.parts.get("compute", 0.0)
+    elif verdict == "communication-bound":
+        what, spent = "the exchange of gradients", summary.wire_ms
+    else:
+        names = parts_of(verdict, situation)
+        spent = sum(summary.parts.get(name, 0.0) for name in names)
+        what = " and ".join(map(part_name, names))
+        if verdict == "compile-bound" and summary.facts.input.shapes_differ:
+            shared = " No more can be had: each length that is left still compiles once."
+    without = "compiled" if verdict == "eager-bound" else "without"
+    faster = _faster(verdict, gain, situation)
+    beside, if_so = gain_beside(situation, verdict)
+    if beside > NOTICEABLY * gain:
+        faster += f"; a step {beside:.2f}× if {if_so}"
+    return f"{what}: {in_ms(spent)} of each step; {without}, {faster}.{shared}"
+
+
+def _faster(verdict: str, gain: float, situation: Situation) -> str:
+    """By how much, and of what; of compiling, which no steady step does, of the training only."""
+    whole = speed_up(saved_ms_of(gain, situation.model), situation.model.training_ms)
+    if gain <= CLEARLY_MORE * whole:
+        return f"training would be {gain:.2f}× as fast"
+    if verdict == "compile-bound":
+        whole = gain_without_compiling(situation)
+        return f"the whole training, start-up included, would be {whole:.2f}× as fast"
+    return f"a step would be {gain:.2f}× as fast, the whole training {whole:.2f}×"
+
+
+def about_waiting(situation: Situation) -> str:
+    """A sentence, where a worker waits for slower ones for a noticeable part of its step."""
+    waits = situation.model.rest.get("peer_wait", 0.0)
+    step = situation.summary.step_ms
+    if step < WORTHWHILE * (step - waits):
+        return ""
+    return f" For {in_ms(waits)} of each step it waits for slower workers."
+
+
+def nothing_else(situation: Situation) -> str:
+    """That nothing is to be gained beside computing, and why not by the input where it shows."""
+    summary = situation.summary
+    whatever = {
+        "input_wait": "the input wait of {}, which is the fetching of ready batches",
+        "dispatch": "dispatch of {}, which more steps per execution did not reduce",
+    }
+    if summary.step_ms > LONG_STEP_MS:
+        whatever["dispatch"] = (
+            "dispatch of {}, of which more steps per execution save little where steps are so long"
+        )
+    shown = [
+        told.format(in_ms(summary.parts[part]))
+        for part, told in whatever.items()
+        if summary.step_ms >= WORTHWHILE * (summary.step_ms - summary.parts.get(part, 0.0))
+    ]
+    but = f" but {' and '.join(shown)}" if shown else ""
+    return f"no other part is worth {in_percent(WORTHWHILE - 1)}{but}"
+
+
+def who_slows(situation: Situation) -> str:
+    """What may make some steps so much longer than the quickest ones."""
+    taken = 1 - situation.share_of_cores
+    if taken > NOTICED:
+        return (
+            f"other processes used {in_percent(taken)} of the CPUs meanwhile, which may be what "
+            "slows the others. Train again without them."
+        )
+    return (
+        "something unrecognised slows the others; it is unlikely to be the model. A trace of such "
+        "steps (WindowedProfiler) may show it."
+    )
+
+
+def why_no_wait(summary: Summary) -> str:
+    """Why the input wait is missing."""
+    epoch_steps = summary.facts.length.epoch_steps or 0
+    if 0 < epoch_steps < SHORT_EPOCH * summary.facts.settings.steps_per_execution:
+        return (
+            f"epochs of {epoch_steps} steps are too short for it; dataset.repeat() with "
+            "steps_per_epoch makes fewer, longer ones"
+        )
+    if not summary.facts.settings.tries_steps:
+        return "only with steps_per_execution=1 it is known whether the device waited for a batch"
+    if summary.facts.input.input_kind == "PyDataset":
+        return "with PyDataset workers, Keras turns off what measures it"
+    return (
+        "tf.data kept no model of this pipeline; leave options.autotune.enabled at its default, "
+        "and use TensorFlow 2.18 or newer"
+    )
+
+
+def may_be_dispatch(summary: Summary) -> str:
+    """That dispatch may be what matters, and what measures it."""
+    trial = summary.facts.trial
+    why = (
+        ". To measure it, add StepsPerExecutionRecommender (perf_callbacks has it) and train again."
+    )
+    if not summary.facts.settings.tries_steps:
+        why = ", and cannot be with this backend of Keras. A larger batch_size takes fewer steps."
+    elif trial is not None:
+        why = f" ({trial.reason.rstrip('.')})."
+        if not trial.not_tried:
+            why += " A longer training leaves more time to measure it."
+    return (
+        f"a step of {in_ms(summary.step_ms)} may be mostly call overhead: what it costs to enter "
+        f"and leave the train function was not measured{why}"
+    )

@@ -1,0 +1,101 @@
+"""What the gap times of a stretch tell: how long its executions waited, and what dispatch took."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from statistics import median
+from typing import NamedTuple
+
+from keras_perf.observers.steps.input.gap_times import fetches_of, gaps_of_each, step_of, waited_ns
+from keras_perf.records.execution import Execution
+
+LONG_EXECUTION = 16
+"""Fewer gaps inside an execution than this say too little about it."""
+
+LITTLE_WAIT = 0.25
+"""Of an execution; where its `GetNext` take more, batches come late, and gaps are no steps."""
+
+LONG_STEP_NS = 20e6
+"""Of longer steps an execution's dispatch, about a millisecond, is within their differences."""
+
+
+class Measured(NamedTuple):
+    """Of the executions whose gaps are remembered."""
+
+    wait_share: float
+    """Input wait, of the time inside the train function."""
+    waits: dict[int, int]
+    """First step → input wait in nanoseconds, as far as single executions tell it."""
+    dispatch_ns: float | None = None
+    """Of an execution; None where the gaps do not tell it."""
+
+
+def measured_waits(
+    executions: Sequence[Execution], per_step: float, gaps: Sequence[int], pending: int
+) -> Measured | None:
+    """Input wait and dispatch; None where the gaps tell nothing.
+
+    Arguments:
+        executions: consecutive steady ones on one iterator.
+        per_step: how often a step asks the iterator for an element.
+        gaps: the iterator's gap times in microseconds, newest last.
+        pending: how many of the newest came after the last execution's last `GetNext`.
+    """
+    if not executions:
+        return None
+    gaps_of_executions = gaps_of_each(
+        [fetches_of(e.steps, per_step) for e in executions], gaps, pending
+    )
+    if not gaps_of_executions:
+        last = executions[-1]
+        share = _share_of_long_execution(last, fetches_of(last.steps, per_step), gaps, pending)
+        return None if share is None else Measured(share, {})
+    measured = executions[-1 - len(gaps_of_executions) :]
+    waited, waits, dispatches = 0, {}, []
+    for (execution, successor), own in zip(pairwise(measured), gaps_of_executions, strict=True):
+        wait = waited_ns(execution, own, successor.begin_ns)
+        waited += wait
+        waits[execution.first_step] = max(0, wait)
+        dispatch = _dispatch_ns(execution, own, successor.begin_ns)
+        if dispatch is not None:
+            dispatches.append(dispatch)
+    inside = sum(training_ns(execution) for execution in measured[:-1])
+    share = min(1.0, max(0.0, waited / max(1, inside)))
+    told = 2 * len(dispatches) > len(gaps_of_executions)
+    return Measured(share, waits, max(0.0, median(dispatches)) if told else None)
+
+
+def _dispatch_ns(execution: Execution, gaps: Sequence[int], next_begin_ns: int) -> float | None:
+    """What its gaps exceed its steps by, less the host's own time; None where they do not tell."""
+    cycle = next_begin_ns - execution.begin_ns
+    if execution.returned_ns <= execution.begin_ns or cycle - sum(gaps) > LITTLE_WAIT * cycle:
+        return None
+    outside = next_begin_ns - execution.returned_ns
+    step = step_of(gaps, outside)
+    if step is None or step > LONG_STEP_NS:
+        return None
+    return sum(gaps) - len(gaps) * step - outside
+
+
+def _share_of_long_execution(
+    execution: Execution, fetches: int, gaps: Sequence[int], pending: int
+) -> float | None:
+    """Input wait where an execution is longer than tf.data's memory of gaps.
+
+    The newest gaps are steps inside one execution; what its time exceeds them by, it waited
+    (or spent on entering and leaving, which is little per step of a long execution).
+    """
+    if pending > LONG_EXECUTION:
+        inner = gaps[-(pending - 1) :]
+    else:
+        inner = gaps[: len(gaps) - pending][-(fetches - 1) :]
+    if fetches <= LONG_EXECUTION or len(inner) < LONG_EXECUTION:
+        return None
+    in_graph = 1000 * sum(inner) / len(inner) * fetches
+    return max(0.0, 1 - in_graph / execution.inside_ns)
+
+
+def training_ns(execution: Execution) -> int:
+    """Time inside the train function in which XLA did not compile."""
+    return execution.inside_ns - (execution.compile_ns or 0)
