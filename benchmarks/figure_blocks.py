@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from figure_follow_up import follow_up
 from figure_parts import Found, of, reached, source, table, tables
 
 ALL_FOUR = "perf_callbacks, all four"
 AIM_ADDED_US = 20.0
 AIM_SAMPLER_PCT = 0.5
-AIM_INSIDE_PCT = 90
 AIM_CLOSE_PCT = 95
 AIM_SCREENS_S = {"first screen": 2.0, "next screen": 0.5}
 DEFAULT_RATE = 5
@@ -153,25 +153,6 @@ def tried(found: Found) -> str:
         f"changes were put together; {sums['interval_holds']} intervals hold the "
         f"gain in `fit`.\n\n{told}"
     )
-
-
-def follow_up(found: Found) -> str:
-    """Verdicts and predictions that were right."""
-    titles = {
-        "kind": "programs",
-        "right_verdicts": "right verdicts",
-        "programs": "of",
-        "inside_interval": "gains inside the predicted interval",
-        "within_15_pct": "within ±15%",
-        "gains": "of measured gains",
-        "circles": "advised again though followed",
-        "contradictions": "contradictions",
-    }
-    sums = found["tables"]["sums"]
-    inside, gains = (sum(each[key] for each in sums) for key in ("inside_interval", "gains"))
-    aim = f"{AIM_INSIDE_PCT}% of the measured gains inside the interval, which states 80%"
-    told = reached(aim, f"{inside} of {gains}", 100 * inside >= AIM_INSIDE_PCT * gains)
-    return f"{tables({'sums': titles}, found)}\n\n{told}"
 
 
 BLOCKS: dict[str, Callable[[Found], str]] = {

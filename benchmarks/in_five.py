@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from figure_blocks import (
     AIM_ADDED_US,
-    AIM_INSIDE_PCT,
     AIM_SAMPLER_PCT,
     ALL_FOUR,
     DEFAULT_RATE,
     core_pct,
 )
+from figure_follow_up import AIM_INSIDE_PCT
 from figure_parts import Found, of, reached
 
 

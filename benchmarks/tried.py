@@ -2,7 +2,7 @@
 
     python benchmarks/tried.py [--only NAME,...] [--budget-s 30]
 
-What: each program of `followed_programs.py` whose input is a dataset. `try_advice` is given model
+What: each program of `followed_programs/` whose input is a dataset. `try_advice` is given model
 and dataset, with no hint; what it puts together is made for good (its dataset, and a new model that
 is compiled as it says), and both programs are trained by `fit`. Printed is a row a
 program: what was put together, what it gained on trial with its interval, what it gains in `fit`.
@@ -35,10 +35,10 @@ from typing import Any
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(Path(__file__).parent))
 
-import followed_programs as programs
 import keras
 import result
 import tensorflow as tf
+from followed_programs import PROGRAMS, Program, named
 
 import keras_perf as kp
 from keras_perf.trials.measuring.in_turn import Pair, pair_of
@@ -86,7 +86,7 @@ def collector(rests: bool) -> Iterator[None]:
 class Trained:
     """A program that is trained again and again."""
 
-    def __init__(self, program: programs.Program, dataset: Any) -> None:
+    def __init__(self, program: Program, dataset: Any) -> None:
         self.program, self.model = program, program.made()
         self.dataset = dataset.repeat()
         own = OwnIterator(self.dataset)
@@ -117,7 +117,7 @@ class Trained:
         return span.step_ms
 
 
-def made_for_good(program: programs.Program, changes: Any) -> programs.Program:
+def made_for_good(program: Program, changes: Any) -> Program:
     """The program with all changes but those of its dataset."""
     compiled = dict(program.compiled)
     for each in changes:
@@ -139,7 +139,7 @@ def in_fit(before: Trained, after: Trained) -> Pair:
     return pair_of(*times)
 
 
-def row(program: programs.Program, budget_s: float) -> dict[str, Any]:
+def row(program: Program, budget_s: float) -> dict[str, Any]:
     """What was put together, and what it gained on trial and in `fit`."""
     dataset = program.dataset()
     callbacks = [*(work.make(work.every) for work in program.works), Span()]
@@ -167,10 +167,10 @@ def main() -> None:
     warnings.simplefilter("ignore")
     os.chdir(tempfile.mkdtemp())
     result.begin()
-    wanted = set(filter(None, programs.named(arguments.only)))
+    wanted = set(filter(None, named(arguments.only)))
     rows, sums = result.Table(), result.Table()
-    for program in (*programs.INJECTED, *programs.PUBLISHED):
-        if wanted and program.name not in wanted:
+    for program in PROGRAMS:
+        if program.others or (wanted and program.name not in wanted):
             continue
         if isinstance(program.dataset(), tf.data.Dataset):
             rows.add(**row(program, arguments.budget_s))

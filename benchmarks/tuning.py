@@ -25,9 +25,11 @@ from typing import Any
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(Path(__file__).parent))
 
-import followed_programs as programs
+import followed_programs.published_input as examples
 import result
 import tensorflow as tf
+from followed_programs import PUBLISHED
+from followed_programs.input_pieces import rows, slept
 
 import keras_perf as kp
 from keras_perf.trials.rewriting.side_by_side import EndlessPipeline
@@ -48,13 +50,13 @@ class Pipeline:
 
 def of(name: str) -> Callable[[], Any]:
     """A published program's dataset."""
-    found = next(each for each in programs.PUBLISHED if each.name == name)
+    found = next(each for each in PUBLISHED if each.name == name)
     return found.dataset
 
 
 def digits() -> tf.data.Dataset:
     """As the demo has it: images decoded one by one, in each epoch."""
-    return tf.data.Dataset.from_tensor_slices(programs.pngs(640)).map(programs.decoded)
+    return tf.data.Dataset.from_tensor_slices(examples.pngs(640)).map(examples.decoded)
 
 
 def scaled(x: tf.Tensor, y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -72,10 +74,10 @@ PIPELINES = (
         "image_classification_from_scratch",
         of("image_classification_from_scratch"),
         lambda: (
-            tf.data.Dataset.from_tensor_slices(programs.pngs(1920))
-            .map(programs.decoded, num_parallel_calls=AUTOTUNE)
+            tf.data.Dataset.from_tensor_slices(examples.pngs(1920))
+            .map(examples.decoded, num_parallel_calls=AUTOTUNE)
             .cache()
-            .map(programs.flipped, num_parallel_calls=AUTOTUNE)
+            .map(examples.flipped, num_parallel_calls=AUTOTUNE)
             .batch(16)
             .prefetch(AUTOTUNE)
         ),
@@ -84,8 +86,8 @@ PIPELINES = (
         "wide_deep_cross_networks",
         of("wide_deep_cross_networks"),
         lambda: (
-            tf.data.Dataset.from_tensor_slices(programs.lines(6400))
-            .map(programs.columns, num_parallel_calls=AUTOTUNE)
+            tf.data.Dataset.from_tensor_slices(examples.lines(6400))
+            .map(examples.columns, num_parallel_calls=AUTOTUNE)
             .cache()
             .shuffle(1000)
             .batch(64)
@@ -97,19 +99,19 @@ PIPELINES = (
         of("text_classification_from_scratch"),
         lambda: (
             tf.data.Dataset.from_tensor_slices(
-                (programs.TEXTS, programs.RANDOM.integers(0, 2, 640))
+                (examples.TEXTS, examples.RANDOM.integers(0, 2, 640))
             )
             .batch(16)
-            .map(programs.vectorized, num_parallel_calls=AUTOTUNE)
+            .map(examples.vectorized, num_parallel_calls=AUTOTUNE)
             .cache()
             .prefetch(AUTOTUNE)
         ),
     ),
     Pipeline(
         "small images",
-        lambda: tf.data.Dataset.from_tensor_slices(programs.images(2560, 28)).map(scaled).batch(32),
+        lambda: tf.data.Dataset.from_tensor_slices(examples.images(2560, 28)).map(scaled).batch(32),
         lambda: (
-            tf.data.Dataset.from_tensor_slices(programs.images(2560, 28))
+            tf.data.Dataset.from_tensor_slices(examples.images(2560, 28))
             .batch(32)
             .map(scaled, num_parallel_calls=AUTOTUNE)
             .prefetch(AUTOTUNE)
@@ -117,13 +119,8 @@ PIPELINES = (
     ),
     Pipeline(
         "waiting for storage",
-        lambda: programs.rows(3200)().batch(8).map(programs.slept(5.0)),
-        lambda: (
-            programs.rows(3200)()
-            .batch(8)
-            .map(programs.slept(5.0), num_parallel_calls=16)
-            .with_options(wide())
-        ),
+        lambda: rows(3200)().batch(8).map(slept(5.0)),
+        lambda: rows(3200)().batch(8).map(slept(5.0), num_parallel_calls=16).with_options(wide()),
     ),
 )
 

@@ -13,7 +13,7 @@ import pytest
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 NO_BENCHMARKS = {"all", "result", "figures", "figure_blocks", "figure_parts", "in_five"}
-NO_BENCHMARKS |= {"followed_programs"}
+NO_BENCHMARKS |= {"figure_follow_up"}
 
 
 def test_every_page_says_what_was_measured_last():
@@ -46,6 +46,22 @@ def test_an_aim_is_said_to_be_reached_only_where_it_is(inside, told):
     [row, *_] = figures.newest()["follow_up"]["tables"]["sums"]
     sums = [row | {"inside_interval": inside, "gains": 50}]
     found = figures.newest()["follow_up"] | {"tables": {"sums": sums}}
+    assert told in figure_blocks.follow_up(found)
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ({"right_verdicts": 94}, "**Not reached**: 94 of 100"),
+        ({"right_verdicts": 95}, "Reached: 95 of 100"),
+        ({"circles": "a program: cache"}, "**Not reached**: see the table"),
+        ({"contradictions": "the parts do not add up"}, "**Not reached**: see the table"),
+    ],
+)
+def test_verdicts_circles_and_contradictions_have_aims(row, told):
+    good = {"kind": "scenario", "programs": 100, "right_verdicts": 100}
+    good |= {"inside_interval": 9, "gains": 10, "circles": "none", "contradictions": "none"}
+    found = figures.newest()["follow_up"] | {"tables": {"sums": [good | row]}}
     assert told in figure_blocks.follow_up(found)
 
 

@@ -43,12 +43,13 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
     rarer = (situation.facts.length.epochs or 0) >= advised
     if not rarer and (present > 1 or situation.facts.settings.validation_steps):
         return None
+    least = 0.0 if rarer else _one_execution(situation)
 
     def change(model: StepModel, optimism: float) -> StepModel:
         # Beginning and ending a validation is a part of what lies between two epochs: no more
         # than the validation itself, and nothing of it goes where each epoch is still validated.
         begun_ms = min(model.outside.get("epoch_rest", 0.0), spent) if rarer else 0.0
-        return _validated_less(model, begun_ms, rarer=rarer, optimism=optimism)
+        return _validated_less(model, begun_ms, least, rarer=rarer, optimism=optimism)
 
     title, action = _how_to_validate_less(advised if rarer else None)
     return predicted(
@@ -73,10 +74,10 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
 
 
 def _validated_less(
-    model: StepModel, begun_ms: float, *, rarer: bool, optimism: float
+    model: StepModel, begun_ms: float, least: float, *, rarer: bool, optimism: float
 ) -> StepModel:
-    """With `rarer` in fewer epochs, else in each of them on fewer batches."""
-    left = 1 / RARER * (1 - 0.2 * optimism)
+    """With `rarer` in fewer epochs, else in each of them on fewer batches, at least a share."""
+    left = max(least, 1 / RARER * (1 - 0.2 * optimism))
     if not rarer and optimism < 0:
         # At worst it is what a validation takes whatever its length.
         left += -optimism * (1 - left)
@@ -104,6 +105,13 @@ def _each_validation(situation: Situation) -> dict[str, float]:
     if not validated.examples:
         return batches
     return {**batches, "examples": validated.examples / validated.calls}
+
+
+def _one_execution(situation: Situation) -> float:
+    """The share of a validation that is left however few its steps: executions are not cut."""
+    batches = _each_validation(situation).get("batches")
+    at_once = situation.facts.settings.steps_per_execution
+    return min(1.0, at_once / batches) if batches else 0.0
 
 
 @amortize_callback.also

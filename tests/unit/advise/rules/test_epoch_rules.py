@@ -75,6 +75,16 @@ def test_few_epochs_cannot_skip_validation_but_do_a_part_of_it(epochs, action):
     assert ("every 5 epochs" in advice.title) == ("validation_freq" in action)
 
 
+@pytest.mark.parametrize(("at_once", "left"), [(1, 0.2), (4, 0.2), (8, 0.4), (40, 1.0)])
+def test_a_part_of_a_validation_is_no_shorter_than_an_execution(at_once, left):
+    # Keras, on 20 batches with validation_steps=4: of 8 steps at once 8 batches, of 40 all of them.
+    found = {"calls": 2, "executions": 2, "steps": 40, "spent_s": 1.0, "parts_s": {}}
+    context = between_epochs(10.0) | {"epochs": 2, "inference": {"validation": found}}
+    context["steps_per_execution"] = at_once
+    advice = rarer_validation(situation(compute=10.0, context=context))
+    assert advice.predicted_speedup == pytest.approx(20.0 / (10.0 + 10.0 * left))
+
+
 def test_without_validation_nothing_is_said_of_it():
     assert rarer(0.0) is None
     assert rarer_validation(situation(compute=10.0)) is None

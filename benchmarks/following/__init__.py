@@ -1,0 +1,1 @@
+"""What somebody does who follows the advice, and whether it came true."""
