@@ -19,10 +19,11 @@ ADVICE = {
 """Verdict → advice on its part."""
 
 WHY = re.compile(
-    "Nothing is advised on |No change to the pipeline is known to help|(?:no change|not tried): "
-    "|cannot be predicted|input wait itself could not be measured|What helps: "
+    "Nothing is advised on |No change to the pipeline is predicted to gain|(?:no change|not tried)"
+    ": |cannot be predicted|input wait itself could not be measured|What helps: "
     "|Tried on this training too, and not advised now: |Not tried: |No more can be had"
     "|larger batches are fetched less often|What either buys was not measured"
+    "|What remains is less work in it"
 )
 """Sentences that say why."""
 

@@ -12,7 +12,7 @@ from rich.console import Console
 import keras_perf as kp
 from keras_perf.advise.gains.refilling import noticeable_refills, shortening
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.advise.rules.as_tried import TITLES
+from keras_perf.advise.rules.all_rules import RULES
 from keras_perf.cli import demo, digits
 from keras_perf.cli.main import main
 from keras_perf.cli.output import readable_output
@@ -132,9 +132,9 @@ def demo_follows():
     """Ids of the advice that changes one of the demo's choices."""
     evidence = {"advised": 7}
     return {
-        id
-        for id in TITLES | dict.fromkeys(["amortize-callback", "stable-shapes"])
-        if digits.Choices.following([Recommendation(id, "", "", "", 2.0, 1.0, 3.0, evidence)])
+        rule.id
+        for rule in RULES
+        if digits.Choices.following([Recommendation(rule.id, "", "", "", 2.0, 1.0, 3.0, evidence)])
         != digits.Choices()
     }
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from keras_perf.advise.notes.callbacks import callback_notes
 from keras_perf.advise.notes.contention import contention_notes
 from keras_perf.advise.notes.devices.gpu import gpu_notes
 from keras_perf.advise.notes.devices.gpu_trace import gpu_trace_notes
@@ -49,7 +48,6 @@ def notes_of(situation: Situation, verdict: str, advised: Collection[str]) -> It
         *remote_file_notes(situation, verdict, advised),
     ]
     yield from of_this_input or slow_input_notes(situation, verdict, advised)
-    yield from callback_notes(situation, verdict, advised)
     yield from nothing_advised_notes(situation, verdict, advised)
     yield from reading_notes(summary, verdict)
     yield from inference_notes(summary, advised)

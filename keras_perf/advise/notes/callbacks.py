@@ -1,20 +1,16 @@
-"""Why nothing is advised for callbacks that take much of a training."""
+"""Why nothing is advised for a callback that takes much of a training, and is rare already."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from keras_perf.advise.as_written import at
 from keras_perf.advise.situation import Situation
 from keras_perf.records.owners import COLLECTOR
 
-ON_CALLBACKS = {"amortize-callback", "call-the-model", "tune-gc"}
 
-
-def callback_notes(situation: Situation, verdict: str, advised: Collection[str]) -> Iterator[str]:
-    """A sentence, where the verdict is callbacks and no advice is on them."""
-    if verdict != "callback-bound" or ON_CALLBACKS & set(advised):
-        return
+def callback_notes(situation: Situation) -> Iterator[str]:
+    """A sentence, where the one that takes longest is rare already."""
     facts, steps_ms = situation.facts, situation.summary.owners
     epochs_s = facts.outside.epoch_callbacks_s if facts.outside is not None else {}
     between = situation.model.outside.get("epoch_callbacks", 0.0)

@@ -5,24 +5,32 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from keras_perf.advise.gains.of_a_part import bound_between_epochs, gains
+from keras_perf.advise.notes.callbacks import callback_notes
+from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.advise.situation import Situation
 
-ON_IT = {
-    "callback-bound": {"amortize-callback", "call-the-model", "tune-gc"},
-    "dispatch-bound": {"raise-steps-per-execution"},
-    "compile-bound": {"stable-shapes"},
+PARTS = {
+    "callback-bound": "callbacks",
+    "dispatch-bound": "dispatch",
+    "compile-bound": "compiling",
 }
-"""Verdict → advice on its part."""
+"""Verdict → the part that its advice is on."""
+
+ALSO = {"callback-bound": "tune-gc"}
+"""Verdict → advice on what may lie in its part: pauses of the collector in callbacks."""
 
 
 def nothing_advised_notes(
     situation: Situation, verdict: str, advised: Collection[str]
 ) -> Iterator[str]:
     """A sentence, where nothing is advised on the verdict's part."""
-    if verdict not in ON_IT or ON_IT[verdict] & set(advised):
+    if verdict not in PARTS or ALSO.get(verdict) in advised:
+        return
+    if any(known_of(id).on == PARTS[verdict] for id in advised):
         return
     if verdict == "callback-bound":
-        yield f"Nothing is advised on callbacks: {_of_callbacks(situation)}"
+        of_a_hook = [*callback_notes(situation)]
+        yield from of_a_hook or [f"Nothing is advised on callbacks: {_of_callbacks(situation)}"]
     elif verdict == "compile-bound":
         yield (
             "Nothing is advised on compiling: without it, the whole training would be less than "

@@ -20,12 +20,13 @@ FEW_LENGTHS = {-1: 8, 0: 4, 1: 1}
 PADDING = 0.3
 """What examples that are padded to fewer lengths compute more, at worst."""
 
-WITHOUT_XLA = {-1: 2.0, 0: 1.2, 1: 1.0}
+WITHOUT_XLA = {-1: 1.5, 0: 1.2, 1: 1.0}
 """So many times as long a step is reckoned to compute without XLA: with it, tried on programs of
 the documentation's table, steps were 1.1 to 1.4 times as fast where it gained anything."""
 
 COUNTED = 3
-"""Of so many compilations that were told from other pauses nothing else is in their time."""
+"""Of so many compilations that were told from other pauses nothing else is in their time; nor is it
+in what a trace shows of them."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def _each_takes(situation: Situation) -> str:
 
 def _without_xla(situation: Situation) -> _Way:
     tried = _tried(situation, "disable-xla")
-    counted = _compilations(situation) >= COUNTED
+    counted = situation.summary.compiling is not None or _compilations(situation) >= COUNTED
 
     def change(model: StepModel, optimism: float) -> StepModel:
         left = 0.0 if counted else 0.1 * max(0.0, -optimism)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hand_built import between_epochs, situation
 
 from keras_perf.advise.notes.callbacks import callback_notes
+from keras_perf.advise.notes.nothing_advised import nothing_advised_notes
 from keras_perf.advise.rules.between_epochs.epochs import amortize_epoch_callback
 from keras_perf.advise.rules.host import amortize_callback
 from keras_perf.advise.verdict import verdict_of
@@ -25,7 +26,7 @@ def test_a_hook_that_works_in_few_epochs_is_advised_no_more_and_the_reason_is_to
     found = rare_in_epochs(2.0)
     assert verdict_of(found)[0] == "callback-bound"
     assert amortize_epoch_callback(found) is None
-    [said] = callback_notes(found, "callback-bound", ["raise-steps-per-execution"])
+    [said] = nothing_advised_notes(found, "callback-bound", ["raise-steps-per-execution"])
     assert said.startswith(
         f"{EPOCH} (train.py, line 12) did nearly all of its work in 2 of 10 epochs: advised to be "
         "rarer still, it would hardly come up"
@@ -38,13 +39,14 @@ def test_a_batch_hook_that_works_rarely_is_told_by_its_calls():
         input_wait=0.0, compute=1.0, callbacks=2.0, owners={BATCH: 2.0}, context=context
     )
     assert amortize_callback(found) is None
-    [said] = callback_notes(found, "callback-bound", [])
+    [said] = callback_notes(found)
     assert said.startswith(f"{BATCH} did nearly all of its work in 1 of 150 calls: ")
 
 
 def test_nothing_is_said_beside_advice_or_of_a_hook_that_works_each_time():
     found = rare_in_epochs(2.0)
-    assert not list(callback_notes(found, "callback-bound", ["amortize-callback"]))
-    assert not list(callback_notes(found, "compute-bound", []))
-    assert not list(callback_notes(rare_in_epochs(10.0), "callback-bound", []))
-    assert not list(callback_notes(situation(compute=1.0), "callback-bound", []))
+    for verdict, advised in [("callback-bound", "amortize-callback"), ("compute-bound", "cache")]:
+        assert not list(nothing_advised_notes(found, verdict, [advised]))
+    assert not list(nothing_advised_notes(found, "callback-bound", ["tune-gc"]))
+    assert not list(callback_notes(rare_in_epochs(10.0)))
+    assert not list(callback_notes(situation(compute=1.0)))

@@ -60,5 +60,9 @@ def test_nothing_is_shown_in_a_form_that_may_have_an_exponent() -> None:
         if re.search(r":,?\.\d?g\}", file.read_text(encoding="utf-8"))
     ]
     rounded = ["advise/notes/memory/host_memory.py"]  # to two digits, then shown as a figure
-    rates = ["records/run/tried/learning_rates.py", "trials/learning_rate/learning_rate_curve.py"]
+    rates = [
+        "records/run/tried/learning_rates.py",
+        "report/text/learning_rates_table.py",
+        "trials/learning_rate/learning_rate_curve.py",
+    ]
     assert found == [*rounded, *rates]

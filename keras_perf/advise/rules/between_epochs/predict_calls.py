@@ -58,10 +58,8 @@ def _called_directly(
 
     def change(model: StepModel, optimism: float) -> StepModel:
         # Making tensors of the inputs is left, and calling the model op by op, where it is so.
-        left = 1 - share * (0.9 + 0.1 * optimism)
-        if in_a_batch:
-            return model.with_rest({part: left})
-        return model.with_outside({part: left})
+        left = {part: 1 - share * (0.9 + 0.1 * optimism)}
+        return model.with_rest(left) if in_a_batch else model.with_outside(left)
 
     return predicted(
         model,
