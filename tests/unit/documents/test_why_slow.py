@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 
 TESTS = Path(__file__).parents[2]
+OF_SCENARIOS = "scenarios/test_scenarios.py"
+SCENARIOS = (TESTS / "scenarios" / "bottlenecks.py").read_text(encoding="utf-8")
 PAGE = TESTS.parent / "docs" / "why_is_my_training_slow.md"
 
 
@@ -14,8 +16,11 @@ def test_every_row_names_a_test_that_is_there():
     rows = [line for line in lines if line.startswith('| "')]
     assert len(rows) >= 15
     for row in rows:
-        [(file, name)] = re.findall(r"`([a-z_/]+\.py)::(\w+)`", row)
-        assert f"def {name}(" in (TESTS / file).read_text(encoding="utf-8"), row
+        proofs = re.findall(r"`([a-z_/]+\.py)::(\w+)(?:\[(\w+)\])?`", row)
+        assert proofs, row
+        for file, name, scenario in proofs:
+            assert f"def {name}(" in (TESTS / file).read_text(encoding="utf-8"), row
+            assert f"\ndef {scenario}(callbacks" in SCENARIOS if scenario else file != OF_SCENARIOS, row
 
 
 def test_every_symptom_is_one_of_the_table_and_linked_from_the_page():
