@@ -32,7 +32,7 @@ from overhead import EPOCHS, Stopwatch, fit, model_and_data
 
 import keras_perf as kp
 from keras_perf.backends.on_tensorflow import OnTensorFlow
-from keras_perf.observers.gpu_and_host import GpuWatch
+from keras_perf.observers.gpu_and_host import GpuHostSampler
 
 RATES_HZ = (5, 20, 100)
 SAMPLES = 200
@@ -41,7 +41,9 @@ SAMPLES = 200
 def thread_us(gpus: int) -> float:
     """CPU microseconds of one sample of so many GPUs."""
     times: list[int] = []
-    watch = GpuWatch(0.01, print, after_sample=lambda: times.append(time.thread_time_ns()))
+    watch = GpuHostSampler(
+        0.01, print, absent=print, after_sample=lambda: times.append(time.thread_time_ns())
+    )
     assert len(watch.facts.gpus) == gpus
     while len(times) < SAMPLES:
         time.sleep(0.05)

@@ -2,7 +2,7 @@
 
     python benchmarks/shuffle_refill.py [--rounds 5]
 
-What: `wide_deep_cross_networks` of `followed_programs.py`, CSV lines that a map takes apart before
+What: `wide_deep_cross_networks` of `followed_programs/`, CSV lines that a map takes apart before
 `shuffle(1000)`, with this shuffle and without it: a pass through its batches alone, and an epoch of
 `fit`. Printed is a row each: the share of its time until the first batch, or the first step, and
 how much of that is the filling; beside them the milliseconds of a batch or a step.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from keras_perf.records.figures import UNKNOWN, figure, in_mib
@@ -21,37 +22,39 @@ class Differing(NamedTuple):
     after: str | None
 
 
-SETTINGS: Mapping[str, Callable[[RunFacts], Any]] = {
-    "examples per step": lambda facts: facts.length.examples_per_step,
-    "steps per execution": lambda facts: facts.settings.steps_per_execution,
-    "eager": lambda facts: facts.settings.run_eagerly,
-    "XLA": lambda facts: facts.settings.jit_compile,
-    "precision": lambda facts: facts.settings.dtype_policy,
-    "TensorFloat-32": lambda facts: facts.machine.tensor_float_32,
-    "optimizer": lambda facts: facts.settings.optimizer,
-    "parameters": lambda facts: facts.settings.parameters,
-    "of them trained": lambda facts: facts.settings.trainable_parameters,
-    "training": lambda facts: facts.settings.driver,
-    "strategy": lambda facts: facts.settings.strategy,
-    "workers": lambda facts: facts.settings.workers,
-    "replicas": lambda facts: facts.settings.replicas,
+SETTINGS: Mapping[str, str | Callable[[RunFacts], Any]] = {
+    "examples per step": "length.examples_per_step",
+    "steps per execution": "settings.steps_per_execution",
+    "eager": "settings.run_eagerly",
+    "XLA": "settings.jit_compile",
+    "precision": "settings.dtype_policy",
+    "TensorFloat-32": "machine.tensor_float_32",
+    "optimizer": "settings.optimizer",
+    "parameters": "settings.parameters",
+    "of them trained": "settings.trainable_parameters",
+    "training": "settings.driver",
+    "strategy": "settings.strategy",
+    "workers": lambda facts: facts.settings.workers or None,
+    "replicas": "settings.replicas",
     "batch hooks": lambda facts: ", ".join(facts.settings.batch_hooks),
-    "validation steps": lambda facts: facts.settings.validation_steps,
-    "steps per epoch": lambda facts: facts.length.epoch_steps,
-    "epochs": lambda facts: facts.length.epochs,
-    "garbage collector's threshold": lambda facts: facts.settings.collector_threshold,
-    "input": lambda facts: facts.input.input_kind,
-    "workers of the input": lambda facts: facts.input.input_workers,
-    "workers are processes": lambda facts: facts.input.input_processes,
+    "validation steps": "settings.validation_steps",
+    "steps per epoch": "length.epoch_steps",
+    "epochs": "length.epochs",
+    "garbage collector's threshold": "settings.collector_threshold",
+    "input": "input.input_kind",
+    "workers of the input": "input.input_workers",
+    "workers are processes": "input.input_processes",
     "batches ahead of each worker": lambda facts: _of(facts.input.loader, "ahead"),
     "order of elements kept": lambda facts: _of(facts.input.dataset, "deterministic"),
-    "threads of the dataset's own": lambda facts: _of(facts.input.dataset, "threadpool_size"),
-    "GPU thread mode": lambda facts: facts.machine.gpu_thread_mode,
+    "threads of the dataset's own": lambda facts: (
+        _of(facts.input.dataset, "threadpool_size") or None
+    ),
+    "GPU thread mode": "machine.gpu_thread_mode",
     "GPUs": lambda facts: ", ".join(facts.gpu.gpus.values()),
-    "logical CPUs": lambda facts: facts.machine.cpu_count,
+    "logical CPUs": "machine.cpu_count",
     "memory": lambda facts: _size(facts.machine.memory_total_mib),
 }
-"""The name that a reader is shown, and where the value stands."""
+"""The name that a reader is shown, and where the value stands, or how it is made."""
 
 VERSIONS = {"tensorflow": "TensorFlow", "keras": "Keras", "jax": "JAX", "python": "Python"}
 """Those whose names begin with a capital."""
@@ -62,7 +65,10 @@ def differing_settings(before: RunFacts, after: RunFacts) -> list[Differing]:
 
     What it cannot see: what was never recorded, such as learning rates, layers and data.
     """
-    values = {name: (told(value(before)), told(value(after))) for name, value in SETTINGS.items()}
+    values = {
+        name: (told(_value(before, where)), told(_value(after, where)))
+        for name, where in SETTINGS.items()
+    }
     values["input pipeline"] = _pipelines(before, after)
     for key in {**before.versions, **after.versions}:
         values[VERSIONS.get(key, key)] = (before.versions.get(key), after.versions.get(key))
@@ -90,6 +96,16 @@ def told(value: Any) -> str | None:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return figure(value) if isinstance(value, int | float) else str(value)
+
+
+def _value(facts: RunFacts, where: str | Callable[[RunFacts], Any]) -> Any:
+    return asked(facts, where) if isinstance(where, str) else where(facts)
+
+
+def asked(facts: RunFacts, path: str) -> Any:
+    """A fact; None where its default stands for what could not be asked."""
+    value, default = attrgetter(path)(facts), attrgetter(path)(RunFacts())
+    return None if path.rpartition(".")[2] in facts.not_known and value == default else value
 
 
 def _of(record: Any, name: str) -> Any:

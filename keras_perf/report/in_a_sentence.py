@@ -33,8 +33,10 @@ MOST_OF_IT = 0.5
 
 def in_short(diagnosis: Diagnosis) -> str:
     """The share of the part that the verdict is about; the explanation where it tells of more."""
+    parts = diagnosis.summary.parts
     simple = diagnosis.explanation.startswith(f"{_what(diagnosis)}:")
-    if simple or diagnosis.verdict == "compute-bound":
+    largest = diagnosis.verdict == "compute-bound" and parts.get("compute") == max(parts.values())
+    if simple or largest:
         return _share(diagnosis) or diagnosis.explanation
     return diagnosis.explanation
 

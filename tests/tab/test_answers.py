@@ -29,7 +29,6 @@ CONTEXT = {
         stage("Zip", 0.1, inputs=2),
         stage("BatchV2", 0.2, inputs=1),
     ],
-    "written_input": {},
     "advice_trials": {"step_ms": 9.0, "changes": [{"id": "cache", **CHANGE}]},
     "steps_per_execution_trial": {
         "recommended": 8,

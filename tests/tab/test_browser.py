@@ -11,7 +11,6 @@ pytestmark = pytest.mark.xdist_group("a browser")
 SLOW = {
     "examples_per_step": 32.0,
     "stages": [stage("TensorSlice", 0.1), stage("Map", 8.0), stage("Batch", 0.2)],
-    "written_input": {},
 }
 NASTY = "<img src=x onerror=alert(1)>"
 

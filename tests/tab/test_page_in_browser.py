@@ -34,7 +34,6 @@ CONTEXT = {
         stage("BatchV2", 0.2, inputs=1),
     ],
     "dataset": {"chains": [[{"function": "", **PLAIN, **each} for each in CHAIN]]},
-    "written_input": {},
     "events": [
         {
             "step": 40 * k,
@@ -213,9 +212,7 @@ def test_the_report_as_a_file_copies_advice(page, file):
 
 
 def test_advice_is_copied_where_the_browser_gives_the_page_no_clipboard(page, file):
-    page.add_init_script(
-        f"Object.defineProperty(navigator, 'clipboard', {{ value: {NO_CLIPBOARD} }})"
-    )
+    page.add_init_script(NO_CLIPBOARD)
     page.goto(file)
     code = page.locator(".advice code").first.inner_text()
     page.locator(".advice .copy").first.click()

@@ -17,8 +17,10 @@ def learning_rate_rows(found: LearningRates) -> Iterator[list[str]]:
     places = range(min(len(rates), len(losses)))
     if not places:
         return
-    shown = {0: "first", places[-1]: "last", min(places, key=losses.__getitem__): "lowest loss"}
+    names = [(0, "first"), (min(places, key=losses.__getitem__), "lowest loss")]
     if (suggestion := found.suggestion) is not None:
-        shown[min(places, key=lambda at: abs(rates[at] - suggestion))] = "suggested"
-    for at in sorted(shown):
-        yield [f"{rates[at]:.2g}", figure(losses[at]), shown[at]]
+        names.append((min(places, key=lambda at: abs(rates[at] - suggestion)), "suggested"))
+    names.append((places[-1], "last"))
+    for at in sorted({at for at, _ in names}):
+        what = ", ".join(name for place, name in names if place == at)
+        yield [f"{rates[at]:.2g}", figure(losses[at]), what]

@@ -21,5 +21,11 @@ export function elementOf([tag, attributes, children], inDrawing = false) {
   return element;
 }
 
-// A link leads to another place of the page, and nowhere else.
-const isAllowed = (name, value) => (ATTRIBUTES.has(name) || NAMED.test(name)) && (name !== "href" || value.startsWith("#"));
+// A link leads to another place of the page, and nowhere else; a style fetches nothing; a button sends nothing.
+const LIMITS = {
+  href: (value) => value.startsWith("#"),
+  style: (value) => !/url|image|["'\\@]/i.test(value),
+  type: (value) => value === "button",
+};
+const isAllowed = (name, value) =>
+  (ATTRIBUTES.has(name) || NAMED.test(name)) && (!Object.hasOwn(LIMITS, name) || LIMITS[name](value));

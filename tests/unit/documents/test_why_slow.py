@@ -20,7 +20,9 @@ def test_every_row_names_a_test_that_is_there():
         assert proofs, row
         for file, name, scenario in proofs:
             assert f"def {name}(" in (TESTS / file).read_text(encoding="utf-8"), row
-            assert f"\ndef {scenario}(callbacks" in SCENARIOS if scenario else file != OF_SCENARIOS, row
+            assert (
+                f"\ndef {scenario}(callbacks" in SCENARIOS if scenario else file != OF_SCENARIOS
+            ), row
 
 
 def test_every_symptom_is_one_of_the_table_and_linked_from_the_page():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from operator import attrgetter
 from typing import Any
 from xml.etree.ElementTree import Element
 
@@ -11,7 +10,7 @@ import pandas as pd
 
 from keras_perf.records.figures import figure
 from keras_perf.records.run.outlier import CAUSES, cause_name
-from keras_perf.records.run.run_facts import RunFacts
+from keras_perf.report.differing_settings import asked
 from keras_perf.report.page.html import card, element, table
 from keras_perf.report.page.meanings import explained, explained_rows
 from keras_perf.report.run_report import RunReport
@@ -161,7 +160,7 @@ def facts_card(report: RunReport) -> Element | None:
     """Versions, machine and settings."""
     known = report.summary.facts
     told: dict[str, Any] = {label: known.versions.get(name) for label, name in VERSIONS.items()}
-    told |= {label: _asked(known, path) for label, path in FACTS.items()}
+    told |= {label: asked(known, path) for label, path in FACTS.items()}
     told["workers"] = known.settings.workers or None
     facts = {label: value for label, value in told.items() if value not in NOTHING}
     if len(report.scalars):
@@ -174,12 +173,6 @@ def facts_card(report: RunReport) -> Element | None:
         for label, value in facts.items()
     ]
     return card("The run", element("dl", *shown, class_="facts"))
-
-
-def _asked(facts: RunFacts, path: str) -> Any:
-    """A fact; None where its default stands for what could not be asked."""
-    value, default = attrgetter(path)(facts), attrgetter(path)(RunFacts())
-    return None if path.rpartition(".")[2] in facts.not_known and value == default else value
 
 
 def _told(value: Any) -> str:
