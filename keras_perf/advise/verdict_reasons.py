@@ -10,6 +10,7 @@ from keras_perf.advise.gains.of_a_part import (
     parts_of,
     saved_ms_of,
     speed_up,
+    takes_more_than_an_execution,
 )
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.told_of_trial import told_of_trial
@@ -140,9 +141,12 @@ def nothing_else(situation: Situation) -> str:
             "dispatch of {}, of which more steps per execution save little where steps are so long"
         )
     elif summary.facts.trial is None or not summary.facts.trial.trials:
-        whatever["dispatch"] = (
-            "dispatch of {}, more than an execution can cost: computing of its last step is in it"
-        )
+        whatever["dispatch"] = "dispatch of {}, behind which other work goes on"
+        if takes_more_than_an_execution(situation):
+            whatever["dispatch"] = (
+                "dispatch of {}, more than an execution can cost: computing of its last step is "
+                "in it"
+            )
     shown = [
         told.format(in_ms(summary.parts[part]))
         for part, told in whatever.items()

@@ -177,7 +177,7 @@ class WindowedProfiler(ObservingCallback, Director):
         return plan._replace(kind=Kind.PROFILED, around=marker)
 
     def free_steps(self) -> int:
-        """Nobody runs past the begin of the first window."""
+        """No trial runs past the begin of the first window."""
         return self._windows.free_steps(self._step)
 
     def _warm_up_again(self, step: int, why: str) -> None:

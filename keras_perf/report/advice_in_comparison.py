@@ -77,7 +77,8 @@ def _is_taken(advice: Recommendation, given: list[Recommendation], after: Diagno
     advised = advice.evidence.get("advised")
     if not given or advised is None:
         return not given
-    return bool(given[0].evidence["present"] >= advised)
+    present = given[0].evidence.get("present")
+    return None if present is None else bool(present >= advised)
 
 
 def _subject(advice: Recommendation) -> tuple[str, str]:

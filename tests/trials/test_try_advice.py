@@ -308,8 +308,8 @@ def test_lengths_that_vary_are_padded_or_not_compiled_whichever_is_faster():
 @pytest.mark.parametrize(
     ("after_ms", "told"),
     [
-        (0.9, ". Without it a step takes no longer, and nothing is compiled."),
-        (1.5, ". A training of fewer than 12,000 steps is faster without it."),
+        (0.9, ". Without XLA a step takes no longer, and nothing is compiled."),
+        (1.5, ". A training of fewer than 12,000 steps is faster without XLA."),
     ],
 )
 def test_until_when_a_training_is_faster_without_xla_is_told(after_ms, told):

@@ -129,13 +129,19 @@ def _no_cost_of_executions(situation: Situation) -> bool:
     Of several long steps in an execution the last one's computing is easily taken for dispatch:
     where no trial compared, more than an execution can cost is.
     """
-    trial, at_once = situation.facts.trial, situation.facts.settings.steps_per_execution
+    trial = situation.facts.trial
     if trial is not None and trial.steps_per_execution > trial.present:
         return False
     tried = trial is not None and bool(trial.trials)
-    execution_ms = at_once * situation.model.rest.get("dispatch", 0.0)
-    computed = at_once > 1 and execution_ms > MOST_OF_AN_EXECUTION_MS
+    computed = takes_more_than_an_execution(situation)
     return tried or computed or situation.model.step_ms > LONG_STEP_MS
+
+
+def takes_more_than_an_execution(situation: Situation) -> bool:
+    """Of several steps at once, what is taken for dispatch is more than an execution can cost."""
+    at_once = situation.facts.settings.steps_per_execution
+    execution_ms = at_once * situation.model.rest.get("dispatch", 0.0)
+    return at_once > 1 and execution_ms > MOST_OF_AN_EXECUTION_MS
 
 
 def parts_of(verdict: str, situation: Situation) -> tuple[str, ...]:

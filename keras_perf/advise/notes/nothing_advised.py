@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from keras_perf.advise.gains.compiling import gain_without_compiling
 from keras_perf.advise.gains.of_a_part import bound_between_epochs, gains
 from keras_perf.advise.notes.callbacks import callback_notes
 from keras_perf.advise.rules.all_rules import known_of
+from keras_perf.advise.rules.best_first import WORTH_SAYING
 from keras_perf.advise.situation import Situation
 
 PARTS = {
@@ -16,8 +18,9 @@ PARTS = {
 }
 """Verdict → the part that its advice is on."""
 
-ALSO = {"callback-bound": "tune-gc"}
-"""Verdict → advice on what may lie in its part: pauses of the collector in callbacks."""
+ALSO = {"callback-bound": "tune-gc", "compile-bound": "disable-xla"}
+"""Verdict → advice on what may lie in its part, as pauses of the collector lie in callbacks, and
+advice that only a trial gives."""
 
 
 def nothing_advised_notes(
@@ -32,10 +35,7 @@ def nothing_advised_notes(
         of_a_hook = [*callback_notes(situation)]
         yield from of_a_hook or [f"Nothing is advised on callbacks: {_of_callbacks(situation)}"]
     elif verdict == "compile-bound":
-        yield (
-            "Nothing is advised on compiling: without it, the whole training would be less than "
-            "2% faster."
-        )
+        yield f"Nothing is advised on compiling: {_of_compiling(situation)}"
     elif why := _of_executions(situation):
         yield f"Nothing is advised on what each execution costs: {why}"
 
@@ -47,6 +47,12 @@ def _of_callbacks(situation: Situation) -> str:
             "its epochs."
         )
     return "no hook takes 5% of a step and works more often than once an epoch."
+
+
+def _of_compiling(situation: Situation) -> str:
+    if gain_without_compiling(situation) >= WORTH_SAYING:
+        return "what helps against it is not predicted to make the whole training 2% faster."
+    return "without it, the whole training would be less than 2% faster."
 
 
 def _of_executions(situation: Situation) -> str:

@@ -45,6 +45,9 @@ def as_tried(situation: Situation, found: Iterable[Recommendation]) -> list[Reco
             # Trials run compiled steps: of what compiles the rule predicts, from what they tell.
             kept.append(advised[id])
             continue
+        if id == "disable-xla" and "stable-shapes" in advised:
+            # That trial is one of the two ways which this advice weighs.
+            continue
         paid = _that_paid(alone.get(id), on_top.get(id))
         if id not in alone and id not in on_top:
             if known_of(id).on != "input" or not _input_is_free(trials):

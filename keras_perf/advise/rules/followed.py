@@ -46,10 +46,12 @@ def maps_in_parallel(facts: RunFacts, advice: Recommendation) -> bool | None:
     return any(s.parallelism > 1 or s.name.startswith("Parallel") for s in stages)
 
 
-def runs_more_steps(facts: RunFacts, advice: Recommendation) -> bool:
+def runs_more_steps(facts: RunFacts, advice: Recommendation) -> bool | None:
     """At least the number that was advised, also where that was set during training."""
-    applied = facts.trial is not None and facts.trial.applied
-    return applied or facts.settings.steps_per_execution >= int(advice.evidence["advised"])
+    advised = advice.evidence.get("advised")
+    if facts.trial is not None and facts.trial.applied:
+        return True
+    return None if advised is None else facts.settings.steps_per_execution >= int(advised)
 
 
 def exchanges_less(facts: RunFacts, advice: Recommendation) -> bool:
@@ -58,9 +60,10 @@ def exchanges_less(facts: RunFacts, advice: Recommendation) -> bool:
     return known is not None and known.bytes_per_step < int(advice.evidence["bytes_per_step"])
 
 
-def has_threads(facts: RunFacts, advice: Recommendation) -> bool:
-    """The pool has as many threads as were advised."""
-    return facts.pool >= int(advice.evidence["advised"])
+def has_threads(facts: RunFacts, advice: Recommendation) -> bool | None:
+    """The pool has as many threads as were advised; not known of what a trial alone advised."""
+    advised = advice.evidence.get("advised")
+    return None if advised is None else facts.pool >= int(advised)
 
 
 def lets_overtake(facts: RunFacts, _: Recommendation) -> bool | None:
@@ -149,6 +152,9 @@ def calls_the_model(facts: RunFacts, advice: Recommendation) -> bool | None:
 def has_stable_shapes(facts: RunFacts, advice: Recommendation) -> bool | None:
     """Nothing compiles for other shapes, or the function is kept; else the time has to show it."""
     was = advice.evidence
+    if "function_replacements" not in was:
+        # A trial alone advised it.
+        return None
     if was["function_replacements"]:
         replaced = int(was["function_replacements"])
         return facts.settings.function_replacements < CLEARLY_LESS * replaced
@@ -161,7 +167,10 @@ def has_stable_shapes(facts: RunFacts, advice: Recommendation) -> bool | None:
 
 def works_less(summary: Summary, advice: Recommendation) -> bool | None:
     """The callback takes clearly less of each step; not known where its hook was not reached."""
-    owner, outside = advice.evidence["owner"], summary.facts.outside
+    owner, outside = advice.evidence.get("owner"), summary.facts.outside
+    if owner is None:
+        # A trial alone advised it.
+        return None
     now_ms, steps = summary.owners.get(owner, 0.0), summary.facts.length.steps
     if advice.of == "whole":
         if outside is None or not outside.epoch_gaps or not steps:

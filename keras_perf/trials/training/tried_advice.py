@@ -16,6 +16,9 @@ from keras_perf.showing import html
 from keras_perf.trials.shown_changes import changes_table
 from keras_perf.trials.training.together import WORTHWHILE
 
+FREE_BATCH = 0.1
+"""Share of a step on a ready batch; input that takes more is in a step's time as well."""
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -136,13 +139,14 @@ def _compiled(found: AdviceTrials) -> Iterator[str]:
         return
     without = next((each for each in found.changes if each.id == "disable-xla"), None)
     then = ""
-    if without is not None:
+    waits = (found.batch_ms or 0.0) > FREE_BATCH * (found.ready_ms or found.step_ms)
+    if without is not None and not waits:
         # Steps of a ready batch, which has one length: none of them compiles.
         longer_ms = without.after_ms - (found.ready_ms or without.before_ms)
-        then = ". Without it a step takes no longer, and nothing is compiled"
+        then = ". Without XLA a step takes no longer, and nothing is compiled"
         if longer_ms > 0:
             steps = math.ceil(1e3 * found.compiling_s / longer_ms)
-            then = f". A training of fewer than {steps:,} steps is faster without it"
+            then = f". A training of fewer than {steps:,} steps is faster without XLA"
     yield (
         f"XLA seems to have compiled in {found.compilations} executions, for their lengths: "
         f"{found.compiling_s:.1f} s in all, which a training has once and no gain counts{then}."

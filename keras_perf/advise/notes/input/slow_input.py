@@ -38,7 +38,9 @@ def slow_input_notes(situation: Situation, verdict: str, advised: Collection[str
 
 
 def _in_this_training(situation: Situation) -> str:
-    return " in this training, which goes through its data once" if _kept_ms(situation) else ""
+    return (
+        " in this training, which does not go through its data twice" if _kept_ms(situation) else ""
+    )
 
 
 def _in_more_passes(situation: Situation) -> str:
@@ -47,7 +49,7 @@ def _in_more_passes(situation: Situation) -> str:
     if not kept_ms or place is None:
         return ""
     return (
-        f" In more epochs {place.call}.cache() would save {in_ms(kept_ms)} of each batch "
+        f" In more passes {place.call}.cache() would save {in_ms(kept_ms)} of each batch "
         f"from the second one on.{where(place.written)}"
     )
 

@@ -7,9 +7,14 @@ from itertools import takewhile
 from xml.etree.ElementTree import Element
 
 from keras_perf.records.run.tried.learning_rates import LearningRates
-from keras_perf.report.page.html import card, element
+from keras_perf.report.page.html import card, element, table
 from keras_perf.report.page.plots.drawing import Axis, line, mark, plot, stretched
 from keras_perf.report.run_report import RunReport
+from keras_perf.report.text.learning_rates_table import (
+    LEARNING_RATES,
+    RATES_HEADER,
+    learning_rate_rows,
+)
 
 COLOUR, SUGGESTED = "var(--compute)", "var(--good)"
 
@@ -21,7 +26,9 @@ def learning_rates_card(report: RunReport) -> Element | None:
         return None
     caption = element("figcaption", "Smoothed loss", element("small", " – over learning rate"))
     figure = element("figure", caption, _drawn(found))
-    return card("Learning rates, tried", element("p", found.reason), figure)
+    told = "The rates that tell the shape of the curve."
+    rows = table([*RATES_HEADER], [*learning_rate_rows(found)], told)
+    return card(LEARNING_RATES, element("p", found.reason), figure, rows)
 
 
 def _drawn(found: LearningRates) -> Element:

@@ -36,7 +36,7 @@ def test_a_training_of_one_pass_is_told_what_a_cache_would_save_in_more():
     assert said.startswith(
         "No change to the pipeline is predicted to gain 2% in this training, which goes through "
         "its data once: of its 9.77 ms per batch, on the threads that it has, ParallelMap (3) "
-        "takes 9.7 ms. In more epochs dataset.map(prepare).cache() would save 9.77 ms of each "
+        "takes 9.7 ms. In more passes dataset.map(prepare).cache() would save 9.77 ms of each "
         "batch from the second one on. Its function prepare is in train.py, line 31. try_advice "
     )
     (said,) = slow_input_notes(once(5), "input-bound", [])

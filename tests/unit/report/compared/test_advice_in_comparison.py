@@ -28,6 +28,15 @@ def later(advice: Recommendation | None, **after: Any) -> str:
     return str(taken)
 
 
+@pytest.mark.parametrize(
+    "id",
+    ["amortize-callback", "stable-shapes", "private-threadpool", "raise-steps-per-execution"],
+)
+def test_of_advice_that_a_trial_alone_gave_it_may_not_be_known_whether_it_was_followed(id):
+    advice = Recommendation(id, "", "", "", 2.0, 1.9, 2.1, tried=True)
+    assert later(advice, steps=500) == "unknown"
+
+
 def validated(every: int, batches: int = 20, gaps: int = 10) -> dict[str, Any]:
     """Ten epochs of 100 steps with a validation now and then, or none."""
     times = gaps // every if every else 0

@@ -122,7 +122,7 @@ def test_the_text_tells_the_shape_of_the_loss_in_four_rows():
     ]
     assert [*learning_rate_rows(LearningRates())] == []
     inconclusive = LearningRates(learning_rates=(1e-4,), smoothed_losses=(1.0,))
-    assert [row[2] for row in learning_rate_rows(inconclusive)] == ["lowest loss"]
+    assert [row[2] for row in learning_rate_rows(inconclusive)] == ["first, lowest loss, last"]
 
 
 def test_the_step_that_diverged_does_not_flatten_the_curve(tmp_path):
