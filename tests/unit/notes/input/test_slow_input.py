@@ -34,10 +34,11 @@ def once(epochs: int):
 def test_a_training_of_one_pass_is_told_what_a_cache_would_save_in_more():
     (said,) = slow_input_notes(once(1), "input-bound", [])
     assert said.startswith(
-        "No change to the pipeline is predicted to gain 2% in this training, which goes through "
-        "its data once: of its 9.77 ms per batch, on the threads that it has, ParallelMap (3) "
-        "takes 9.7 ms. In more passes dataset.map(prepare).cache() would save 9.77 ms of each "
-        "batch from the second one on. Its function prepare is in train.py, line 31. try_advice "
+        "No change to the pipeline is predicted to gain 2% in this training, which does not go "
+        "through its data twice: of its 9.77 ms per batch, on the threads that it has, "
+        "ParallelMap (3) takes 9.7 ms. In more passes dataset.map(prepare).cache() would save "
+        "9.77 ms of each batch from the second one on. Its function prepare is in train.py, "
+        "line 31. try_advice "
     )
     (said,) = slow_input_notes(once(5), "input-bound", [])
     assert ".cache()" not in said
