@@ -122,7 +122,8 @@ def _without_xla(situation: Situation) -> _Way:
             f"{in_ms(tried.after_ms)}."
         )
     where = "@tf.function(" if situation.facts.settings.in_a_loop else "model.compile(..., "
-    return _Way("Train without XLA", told, f"{where}jit_compile=False)  # no XLA", change)
+    title = "Train without XLA, which compiles for each length"
+    return _Way(title, told, f"{where}jit_compile=False)  # no XLA", change)
 
 
 def _few_lengths(situation: Situation) -> _Way:

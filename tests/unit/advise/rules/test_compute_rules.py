@@ -144,7 +144,7 @@ def test_what_compiles_in_the_warm_up_goes_with_what_compiles_later():
     assert found.model.training_ms * 400 == pytest.approx(800 + 2000 + 6000 + 1000)
     # Nothing of it is left without XLA, whose steps compute for longer.
     advice = stable_shapes(found)
-    assert advice.title == "Train without XLA"
+    assert advice.title == "Train without XLA, which compiles for each length"
     assert_predicts(advice, 1200 + 1000, 960 + 1000, 800 + 1000, before=9800)
     assert advice.action.startswith("model.compile(..., jit_compile=False)")
     # Of few lengths four would compile, for 1.6 s.
