@@ -112,12 +112,17 @@ def batches(steps: int, rows: int = 8, features: int = 8) -> tf.data.Dataset:
     return tf.data.Dataset.from_tensor_slices((x, x[:, :1])).batch(rows, drop_remainder=True)
 
 
+def slept_for(ms: float) -> None:
+    """Waits, and notes for how long it really was."""
+    with injected(ms):
+        time.sleep(ms / 1e3)
+
+
 def slept(ms: float) -> Callable[[Any, Any], Any]:
     """A map's function that waits, as for storage, and is as stateful as reading is."""
 
     def wait(x: np.ndarray) -> np.ndarray:
-        with injected(ms):
-            time.sleep(ms / 1e3)
+        slept_for(ms)
         return x
 
     def mapped(x: Any, y: Any) -> Any:
