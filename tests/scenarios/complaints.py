@@ -16,7 +16,16 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import torch_stand_in
-from bottlenecks import MEASURED, Callbacks, Pause, batches, layers, mlp, slept
+from bottlenecks import (
+    MEASURED,
+    Callbacks,
+    Pause,
+    batches,
+    layers,
+    measured,
+    mlp,
+    usual_step_ms,
+)
 
 from keras_perf.analyse.start_up import start_up_time
 from keras_perf.records.metrics.host_metrics import PROCESS_MEMORY
@@ -61,6 +70,11 @@ def complaint(**expected: Any) -> Callable[[Callable[..., None]], None]:
     return add
 
 
+def long_ms() -> float:
+    """A wait that outlasts any machine's steps."""
+    return 6.0 * max(1.0, usual_step_ms())
+
+
 def slowest_stage_ms(found: Diagnosis) -> float:
     """For a batch; how much of it is waited for depends on what the step takes beside it."""
     return max(stage.cost_ms for stage in found.summary.facts.input.stages)
@@ -94,7 +108,22 @@ class Keeps(keras.callbacks.Callback):
 def memory_that_grows(callbacks: Callbacks, *, healthy: bool) -> None:
     """A callback keeps an array of every step."""
     keeps = Keeps(1 if healthy else None)
-    mlp().fit(batches(400), verbose=0, shuffle=False, callbacks=[*callbacks, keeps])
+    mlp().fit(batches(300), verbose=0, shuffle=False, callbacks=[*callbacks, keeps])
+
+
+class FirstSteps(Pause):
+    """Pauses after each step, and measures the first one of the epochs after the first."""
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        self.epoch = epoch
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        self.begin = time.perf_counter()
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        if self.epoch and not batch:
+            MEASURED.append(1e3 * (time.perf_counter() - self.begin))
+        super().on_train_batch_end(batch, logs)
 
 
 BUFFER, EXAMPLES = 200, 320
@@ -108,22 +137,18 @@ BUFFER, EXAMPLES = 200, 320
 )
 def a_large_buffer_before_the_first_step(callbacks: Callbacks, *, healthy: bool) -> None:
     """A shuffle asks a slow map for many elements before it hands one on, in each epoch."""
-    ends: list[float] = []
 
-    def noted(x: np.ndarray) -> np.ndarray:
+    def arrived(x: np.ndarray) -> np.ndarray:
         time.sleep(0.001)
-        ends.append(time.perf_counter())
         return x
 
     def mapped(x: Any, y: Any) -> Any:
-        return tf.ensure_shape(tf.numpy_function(noted, [x], x.dtype), x.shape), y
+        return tf.ensure_shape(tf.numpy_function(arrived, [x], x.dtype), x.shape), y
 
     data = batches(EXAMPLES, rows=1).unbatch().map(mapped)
     data = data.shuffle(2 if healthy else BUFFER).batch(8)
-    callbacks = [*callbacks, Pause(12.0)]
+    callbacks = [*callbacks, FirstSteps(12.0)]
     mlp().fit(data, epochs=2, verbose=0, shuffle=False, callbacks=callbacks)
-    # The first epoch's is taken for as long as the later ones.
-    MEASURED.append(1e3 * (ends[EXAMPLES + BUFFER - 1] - ends[EXAMPLES]))
 
 
 # -- the input ---------------------------------------------------------------------------
@@ -137,8 +162,9 @@ def a_large_buffer_before_the_first_step(callbacks: Callbacks, *, healthy: bool)
 )
 def a_data_loader_without_workers(callbacks: Callbacks, *, healthy: bool) -> None:
     """Batches of a `DataLoader` are made one after the other; the twin's are there."""
+    ms = long_ms()
     with torch_stand_in.installed():
-        loader = torch_stand_in.DataLoader(120, 0.0 if healthy else 6.0, num_workers=0)
+        loader = torch_stand_in.DataLoader(80, 0.0 if healthy else ms, num_workers=0)
         mlp().fit(loader, verbose=0, shuffle=False, callbacks=callbacks)
 
 
@@ -156,14 +182,21 @@ def files_on_a_share(callbacks: Callbacks, *, healthy: bool) -> None:
         patched = held.enter_context(pytest.MonkeyPatch.context())
         module = "keras_perf.observation.facts.input.file_systems"
         patched.setattr(f"{module}.MOUNTS", folder / "mounts")
-        names = [str(folder / f"{place}.raw") for place in range(120)]
+        names = [str(folder / f"{place}.raw") for place in range(80)]
+        ms = long_ms()
         for name in names:
             Path(name).write_bytes(bytes(64))
 
+        def arrived(content: bytes) -> bytes:
+            with measured():
+                time.sleep(ms / 1e3)
+            return content
+
         def read(name: Any) -> Any:
-            content = tf.io.decode_raw(tf.io.read_file(name), tf.uint8)
-            x = tf.cast(tf.reshape(content, (8, 8)), tf.float32)
-            return slept(6.0)(x, x[:, :1])
+            content = tf.numpy_function(arrived, [tf.io.read_file(name)], tf.string)
+            numbers = tf.io.decode_raw(tf.ensure_shape(content, ()), tf.uint8)
+            x = tf.cast(tf.reshape(numbers, (8, 8)), tf.float32)
+            return x, x[:, :1]
 
         data = tf.data.Dataset.from_tensor_slices(names).map(read).prefetch(2)
         mlp().fit(data, verbose=0, shuffle=False, callbacks=callbacks)

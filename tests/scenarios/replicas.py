@@ -24,6 +24,6 @@ for name, rows in (("complaint", 16), ("twin", 64)):
         model.compile("sgd", "mse", jit_compile=False)
     log_dir = f"{sys.argv[1]}/{name}"
     gaps = kp.StepGapDetector(log_dir, summary=False)
-    model.fit(batches(40, rows=rows), verbose=0, shuffle=False, callbacks=[gaps])
+    model.fit(batches(30, rows=rows), verbose=0, shuffle=False, callbacks=[gaps])
     found[name] = kp.diagnose(log_dir).notes
 print(json.dumps(found))
