@@ -17,8 +17,8 @@ figures: dense (without structured sparsity), summed in float32, at boost clock.
 table lacks has no such utilization; `benchmark_matmul()` measures what to hold its steps against.
 
 A test compares each row with what other documents tell of the same chip: float32 with two
-operations a clock in each core, memory with the width and the data rate of its bus, TF32 with half of float16.
-They agree within 4%. None of them was measured for this table.
+operations a clock in each core, memory with the width and the data rate of its bus, TF32 with half
+of float16. They agree within 4%. None of them was measured for this table.
 
 | GPU | memory, GB/s | float32, TFLOP/s | TF32 | float16 | bfloat16 | source |
 |---|---|---|---|---|---|---|
