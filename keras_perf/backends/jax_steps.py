@@ -127,6 +127,9 @@ class JaxInput:
         """First step → input wait, as each was timed."""
         return {e.first_step: e.input_wait_ns for e in executions if e.input_wait_ns is not None}
 
+    def delivered(self) -> None:
+        """JAX tells when it compiles."""
+
     def read(self) -> None:
         """There is none."""
 

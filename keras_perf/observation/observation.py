@@ -70,7 +70,13 @@ class Observation(ObservedTraining):
         self._begun = clock()
         self.pace = Pace(steps_per_execution, fetches_per_step, self._begun)
         self._completed = Completed(
-            self.timeline, self.audience, fetches_per_step, lambda: self.shapes_differ
+            self.timeline,
+            self.audience,
+            fetches_per_step,
+            lambda: self.shapes_may_differ,
+            self.batch_bytes,
+            self.recompile_guess,
+            backend.traced_s,
         )
         self._runs(function)
         self._collector = CollectorPauses(clock, self.timeline.collected)
