@@ -155,7 +155,8 @@ class StepGapDetector(ObservingCallback):
         if model is None or pending_gaps is None:
             self._splitter.close_stretch(None)
         else:
-            self._splitter.close_stretch(model.gap_times, pending_gaps)
+            following_ns = self.observation.timeline.begun_ns
+            self._splitter.close_stretch(model.gap_times, pending_gaps, following_ns)
             if self.observation.mid_epoch:
                 self._pipeline_model = model
                 fill = partial(self._mean_fill, model)

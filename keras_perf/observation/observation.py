@@ -141,7 +141,7 @@ class Observation(ObservedTraining):
     def _end_stretch(self, pending_gaps: int | None) -> None:
         self._completed.tell(self.pipeline, pending_gaps)
         if self.pace.stretch_fetches:
-            self.pace.end_stretch()
+            self.pace.end_stretch(holds=self.timeline.begun_ns is not None)
             self.pace.limit_stretch(self.epoch_steps, self.batch)
             self.audience.tell("stretch_ends", self.pipeline, pending_gaps)
 
