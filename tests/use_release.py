@@ -4,10 +4,10 @@
 
 Looked at: both archives hold every file of the package and its licences. Then the wheel, and in an
 environment of its own what pip makes of the source archive: every file, licence and entry point is
-installed; the demo runs and its report and comparison are printed; every command answers; a training
-is observed, reported as text and as a page; the loop of `keras-perf template` trains; TensorBoard
-finds the Performance tab, which answers with the run. Last, if this Python has JAX, the training
-where TensorFlow is not installed.
+installed; the demo runs, and its report and comparison are printed; every command answers; a
+training is observed, reported as text and as a page; the loop of `keras-perf template` trains;
+TensorBoard finds the Performance tab, which answers with the run. Last, if this Python has JAX, the
+training where TensorFlow is not installed.
 
 The environment borrows TensorFlow and the rest from the Python that runs this, which takes half a
 minute; --with-dependencies installs them there, as a user's pip does, which takes minutes.
