@@ -593,7 +593,8 @@ def test_a_pydataset_is_told_to_use_processes():
     assert_predicts(advice, 9.5 / 6.8, 9.5 / 8, 9.5 / 8)
     assert advice.id == "parallel-input"
     assert advice.action == (
-        "model.fit(Batches(workers=8, use_multiprocessing=True), ...)  # in place of the dataset"
+        "model.fit(Batches(..., workers=8, use_multiprocessing=True), ...)\n"
+        "# an __init__ of its own passes both on: super().__init__(**kwargs)"
     )
     assert advice.reason == (
         "Each step waits 9.5 ms for a PyDataset that one thread of Python runs; "
