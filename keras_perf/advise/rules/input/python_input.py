@@ -128,7 +128,8 @@ def _in_processes(kind: str, situation: Situation) -> str:
         batches = identifier(source.name if source else "", "Batches")
         return (
             f"model.fit({batches}(..., {processes}), ...)\n"
-            "# an __init__ of its own passes both on: super().__init__(**kwargs)"
+            "# an __init__ of its own passes both on, super().__init__(**kwargs), and may do once\n"
+            "# what is the same in every epoch, such as decoding"
         )
     number = facts.length.epoch_steps
     return (
