@@ -44,15 +44,3 @@ class NoPredicts:
 
     def restore(self) -> None:
         """Nothing is held."""
-
-
-class NoWork:
-    """What a step multiplies is not counted."""
-
-    due = several = False
-
-    def was_fed(self, pipeline: Any) -> None:
-        """Training ran on this input."""
-
-    def asked(self, function: Any, **how: Any) -> None:
-        """It is not known."""

@@ -14,8 +14,10 @@ from keras_perf.backends.jax_facts import (
     jax_facts,
 )
 from keras_perf.backends.jax_hooks import StateReads, waiting_hooks
-from keras_perf.backends.jax_steps import JaxInput, StandIn, listen, listen_no_more
-from keras_perf.backends.not_watched import NoPredicts, NoTrials, NoValidations, NoWork
+from keras_perf.backends.jax_input import JaxInput
+from keras_perf.backends.jax_steps import StandIn, listen, listen_no_more
+from keras_perf.backends.jax_work import JaxWork
+from keras_perf.backends.not_watched import NoPredicts, NoTrials, NoValidations
 from keras_perf.capture import jax_door
 from keras_perf.observation.backend import TrainFunction
 from keras_perf.observation.facts.model_facts import keras_settings, model_facts
@@ -43,8 +45,8 @@ class OnJax:
 
     def __init__(self, clock: Callable[[], int]) -> None:
         self.timeline = OverlappingTimeline()
-        self.work = NoWork()
         self._stand_in = StandIn(self.timeline, clock)
+        self.work = JaxWork(self._stand_in)
         self._reads: StateReads | None = None
         self._hooks: Callable[[], Any] = tuple
         listen(self.timeline, clock)
