@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from types import GeneratorType
 from typing import Any
 
 import jax
 
 from keras_perf.capture import jax_door
+from keras_perf.observation.facts.input.tf_data import imported_tensorflow
 from keras_perf.observers.steps.overlapping import OverlappingTimeline
 from keras_perf.records.execution import Execution
 
@@ -124,13 +127,16 @@ class TimedIterator:
 
 
 class JaxInput:
-    """The input behind an iterator: tf.data's own model lies out of reach in Keras's generator."""
+    """The input behind an iterator, and tf.data's own model of it, where there is one."""
+
+    tells_gaps = False
 
     def __init__(self, iterator: TimedIterator) -> None:
         self.iterator = iterator
+        self._model: Any = None
 
     def gap_times(self) -> None:
-        """There are none."""
+        """The iterator itself is timed."""
 
     def waits(
         self,
@@ -142,5 +148,32 @@ class JaxInput:
         """First step → input wait, as each was timed."""
         return {e.first_step: e.input_wait_ns for e in executions if e.input_wait_ns is not None}
 
-    def read(self) -> None:
-        """There is none."""
+    def read(self) -> Any | None:
+        """A `tensorflow.data.model.ModelProto`; None without tf.data, or before its first batch."""
+        if self._model is None and (found := tf_data_behind(self.iterator.source)) is not None:
+            # TensorFlow is there: whoever has such an iterator has imported it.
+            from keras_perf.observation.facts.input.pipeline_model import PipelineModel
+
+            self._model = PipelineModel(found)
+        return None if self._model is None else self._model.read()
+
+
+def tf_data_behind(source: Any) -> Any | None:
+    """The iterator of tf.data that Keras's generators fetch from; None where there is none.
+
+    A generator holds what it iterates over in no variable, but Python's garbage collector sees it.
+    Where Keras iterates in another way, the stages are missing.
+    """
+    tensorflow = imported_tensorflow()
+    found: Any = source
+    while tensorflow is not None and _is_of_keras(found):
+        held, kinds = gc.get_referents(found), (tensorflow.data.Iterator, GeneratorType)
+        found = next((each for each in held if isinstance(each, kinds)), None)
+    is_one = tensorflow is not None and isinstance(found, tensorflow.data.Iterator)
+    return found if is_one else None
+
+
+def _is_of_keras(generator: Any) -> bool:
+    """What a user's own generator fetches from is the user's affair."""
+    frame = generator.gi_frame if isinstance(generator, GeneratorType) else None
+    return frame is not None and str(frame.f_globals.get("__name__")).startswith("keras.")

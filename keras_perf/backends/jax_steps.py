@@ -1,18 +1,12 @@
-"""How a step of Keras on JAX is called and compiled."""
+"""How a step of Keras on JAX is called."""
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import jax
-
 from keras_perf.backends.jax_input import Batches, TimedIterator, described
 from keras_perf.observers.steps.overlapping import OverlappingTimeline
-
-COMPILING = "/jax/core/compile/"
-"""Events of `jax.monitoring` that begin so tell how long something was traced or compiled."""
 
 
 class StandIn:
@@ -83,31 +77,3 @@ def _an_array(logs: Any) -> Any | None:
     """One of the logs, with which the others are ready too; None where none tells."""
     found = next(iter(logs.values()), None) if isinstance(logs, dict) else logs
     return found if hasattr(found, "is_ready") else None
-
-
-_listening: weakref.WeakKeyDictionary[OverlappingTimeline, Callable[[], int]] = (
-    weakref.WeakKeyDictionary()
-)
-_registered = False
-
-
-def listen(timeline: OverlappingTimeline, clock: Callable[[], int]) -> None:
-    """Tells the timeline from now on of what JAX compiles."""
-    global _registered
-    if not _registered:
-        # Once in a process: a listener that is taken back is told only by the newest of JAX.
-        jax.monitoring.register_event_duration_secs_listener(_heard)
-        _registered = True
-    _listening[timeline] = clock
-
-
-def listen_no_more(timeline: OverlappingTimeline) -> None:
-    """Tells it no more."""
-    _listening.pop(timeline, None)
-
-
-def _heard(event: str, duration: float, **_: Any) -> None:
-    if event.startswith(COMPILING):
-        for timeline, clock in list(_listening.items()):
-            now = clock()
-            timeline.compiled(now - round(duration * 1e9), now)

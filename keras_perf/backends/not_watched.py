@@ -1,11 +1,8 @@
-"""What stands where a backend's trials, validations and predictions are not watched."""
+"""What stands where a backend's trials and predictions are not watched."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
-
-import keras
 
 from keras_perf.observation.trials import TrialsInFit
 
@@ -20,19 +17,6 @@ class NoTrials(TrialsInFit):
     def reason_not_to_try(self) -> str:
         """Always the same."""
         return self._why
-
-
-class NoValidations:
-    """They run as they are."""
-
-    def begins(self, callbacks: Sequence[keras.callbacks.Callback]) -> None:
-        """Keras evaluates from now on."""
-
-    def ended(self, call: None) -> None:
-        """It has."""
-
-    def release(self) -> None:
-        """Nothing is held."""
 
 
 class NoPredicts:
