@@ -14,6 +14,7 @@ import tensorflow as tf
 from two_of_three import two_of_three
 
 import keras_perf as kp
+from keras_perf.analyse.training import newest_training
 from keras_perf.records.run.tried.advice_trials import AdviceTrials, TriedChange
 from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.measuring.progress import Progress
@@ -330,6 +331,23 @@ def test_until_when_a_training_is_faster_without_xla_is_told(after_ms, told):
     assert "XLA" not in str(TriedAdvice(AdviceTrials(step_ms=1.0), None))
 
 
+def test_what_was_found_is_written_into_the_run(monkeypatch, tmp_path):
+    found, _ = scripted_trial(monkeypatch, [NOISE] * 4, log_dir=tmp_path)
+    assert newest_training(tmp_path).summary().facts.advice_trials == found.trials
+    assert "Tried on this training" in str(kp.diagnose(tmp_path))
+
+
+def test_what_was_known_at_an_interrupt_is_written_into_the_run(monkeypatch, tmp_path):
+    def interrupted(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(search.Search, "_changes", interrupted)
+    found, _ = scripted_trial(monkeypatch, [], log_dir=tmp_path)
+    assert found.trials.stopped == "an interrupt"
+    written = newest_training(tmp_path).summary().facts.advice_trials
+    assert (written.step_ms, written.stopped) == (10.0, "an interrupt")
+
+
 # -- what is put together ----------------------------------------------------------------
 
 READY, NOISE = (3.0, 2.9), (1.01, 0.9)
@@ -454,6 +472,8 @@ def test_wrong_arguments_are_refused_in_a_line():
         kp.try_advice(dense(), [1, 2])
     with pytest.raises(ValueError, match="budget_s"):
         kp.try_advice(dense(), data, budget_s=0)
+    with pytest.raises(TypeError, match="log_dir must be"):
+        kp.try_advice(dense(), data, log_dir=3)
     workers = SimpleNamespace(num_replicas_in_sync=2)
     with pytest.raises(ValueError, match="train in this process alone"):
         check_replicas(SimpleNamespace(distribute_strategy=workers), None)

@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 import keras_perf as kp
+from keras_perf.analyse.training import newest_training
 from keras_perf.trials import tune_input as module_under_test
 from keras_perf.trials.rewriting import side_by_side as module
 from keras_perf.trials.rewriting.changes import Change
@@ -218,6 +219,13 @@ def test_an_interrupt_leaves_what_is_known_so_far(monkeypatch):
     assert tuned.stopped == "Stopped by an interrupt."
 
 
+def test_what_was_found_is_written_into_the_run(tmp_path):
+    tuned = kp.tune_input(rows().batch(4).map(lambda x: x + 1), budget_s=3, log_dir=tmp_path)
+    assert newest_training(tmp_path).summary().facts.input_changes == tuned.record
+    assert len(tuned.record.tried) + len(tuned.record.not_done) > 0
+    assert "Changes of the input, tried on it alone" in str(kp.diagnose(tmp_path))
+
+
 def whole(count=24):
     return tf.data.Dataset.range(count)
 
@@ -262,6 +270,7 @@ def test_random_maps_keep_their_draws():
         ({"step_ms": -1}, ValueError, "step_ms"),
         ({"any_order": "yes"}, TypeError, "any_order"),
         ({"cache_dir": "nowhere"}, ValueError, "cache_dir"),
+        ({"log_dir": 3}, TypeError, "log_dir"),
     ],
 )
 def test_a_wrong_argument_is_one_line_that_names_it(arguments, error, named):
