@@ -107,6 +107,7 @@ def tried_advice(
     dataset: tf.data.Dataset,
     *,
     callbacks: tuple[keras.callbacks.Callback, ...] = (),
+    mid_epoch: bool = False,
     any_order: bool = False,
     budget_s: float,
     environment_s: float | None = None,
@@ -117,10 +118,11 @@ def tried_advice(
 ) -> TriedAdvice:
     """As `try_advice`, whose arguments were looked at.
 
-    Changes whose id is in `without` are not tried. `outside_ms` are milliseconds of a step that
-    trials do not run: what is gained is less by them. `making_s` are seconds that the model's
-    train function took to be traced, compiled and run for the first time, where that is known.
-    `clock` tells seconds.
+    Of `callbacks` that are `mid_epoch` only hooks of batches are called. Changes whose id is in
+    `without` are not tried. `outside_ms` are milliseconds of a step that trials do not run, but for
+    those that leave a callback out: what is gained is less by them. `making_s` are seconds that the
+    model's train function took to be traced, compiled and run for the first time, where that is
+    known. `clock` tells seconds.
     """
     budget = Budget(budget_s, clock)
     graph = require_graph(dataset)
@@ -136,7 +138,7 @@ def tried_advice(
         # What is known of `fit` is not run, and counted, a second time.
         keras_loop=not outside_ms,
     )
-    with uninterrupted(), _kept(model) as kept, _in_an_epoch(model, callbacks):
+    with uninterrupted(), _kept(model) as kept, _in_an_epoch(model, () if mid_epoch else callbacks):
         progress = Progress()
         progress.begins("advice on this training", budget_s + (environment_s or 0.0))
         search = Search(

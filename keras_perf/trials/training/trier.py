@@ -91,6 +91,7 @@ class Trier:
         *,
         after: Collection[str] = (),
         keeps: Change | None = None,
+        whole_ms: float | None = None,
     ) -> Measured | None:
         """What a change gains, and the training with it; None where it cannot be made.
 
@@ -101,6 +102,8 @@ class Trier:
             seconds: for the pair.
             after: ids of the changes that are in the setup.
             keeps: one of them that keeps what a pass makes, which another input keeps anew.
+            whole_ms: milliseconds of a step with all that is outside, where the pair runs some of
+                it.
         """
         self.say(f"{change.id} ({change.where})")
         try:
@@ -112,7 +115,10 @@ class Trier:
                 why = self._kept_anew(change.rewriting, keeps, on, made, changed)
             if not why:
                 pair = self.pair(beside, changed, seconds)
-                return as_tried(change, pair, self.outside_ms, tuple(after)), changed
+                outside_ms = self.outside_ms
+                if whole_ms is not None:
+                    outside_ms = max(0.0, whole_ms - pair.before_ms)
+                return as_tried(change, pair, outside_ms, tuple(after)), changed
         except NoLongerPossibleError:
             return None
         except Exception as error:  # noqa: BLE001  what TensorFlow, Keras or the user's code raises
