@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import keras
@@ -15,7 +16,7 @@ from keras_perf.trials.arguments import check_dataset
 from keras_perf.trials.kept_in_run import KeptInRun
 from keras_perf.trials.measuring.in_turn import LEAST_SLICES, Pair
 from keras_perf.trials.measuring.progress import Progress
-from keras_perf.trials.rewriting.admission import COMPARED, not_filled, reason_against
+from keras_perf.trials.rewriting.admission import COMPARED, filled, reason_against
 from keras_perf.trials.rewriting.changes import (
     Change,
     NoLongerPossibleError,
@@ -191,7 +192,7 @@ class Tuning:
             why = reason_against(change, self._graph, made, CHECKING * self._budget.seconds)
             if not why:
                 pipeline = EndlessPipeline(with_options(made.dataset(), options), self._clock)
-                why = not_filled(
+                kept = filled(
                     change,
                     self._graph,
                     made,
@@ -200,6 +201,7 @@ class Tuning:
                     left_s=self._budget.left_s,
                     within_s=CHECKING * self._budget.seconds,
                 )
+                why, change = kept.why_not, replace(change, costs=kept.added_to(change.costs))
             if not why:
                 pair = self._measured(change, pipeline)
         except NoLongerPossibleError:
@@ -209,9 +211,9 @@ class Tuning:
         if why:
             self._not_done.append(NotDone(change.id, change.where, why))
             return
-        kept = pair.low >= WORTHWHILE
-        self._tried.append(Tried.of(change, pair, kept=kept))
-        if kept:
+        stays = pair.low >= WORTHWHILE
+        self._tried.append(Tried.of(change, pair, kept=stays))
+        if stays:
             self._graph, self._options, self._present = made, options, pipeline
             if not change.beside_a_step:
                 self._after_ms = pair.after_ms

@@ -19,6 +19,9 @@ from keras_perf.records.run.tried.advice_trials import AdviceTrials, TriedChange
 from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.measuring.progress import Progress
 from keras_perf.trials.rewriting import side_by_side
+from keras_perf.trials.rewriting.changes.cache import cache
+from keras_perf.trials.rewriting.keeping import Kept
+from keras_perf.trials.rewriting.own_copy import require_graph
 from keras_perf.trials.train_functions.restored import KeptState
 from keras_perf.trials.training import budget, running, search, trier
 from keras_perf.trials.training.tried_advice import TriedAdvice
@@ -369,6 +372,24 @@ def test_the_best_comes_first_and_others_only_if_they_pay_on_top(monkeypatch):
     assert [each.id for each in found.changes] == ["raise-steps-per-execution"]
     assert found.trials.total.gain == 2.1
     assert not left
+
+
+def test_what_a_cache_holds_is_told_where_it_is_put_together_too(monkeypatch):
+    def of_input_alone(*_, **__):
+        [change] = (each for each in cache(require_graph(data)))
+        return [change], []
+
+    data = rows().batch(8).map(lambda x, y: (x + 1, y))
+    monkeypatch.setattr(search, "possible_changes", of_input_alone)
+    monkeypatch.setattr(search, "of_training", lambda *_: [])
+    monkeypatch.setattr(search.Search, "_has_time", lambda *_: True)
+    in_this_order(monkeypatch, [READY, (2.0, 1.9), (2.0, 1.9)])
+    monkeypatch.setattr(trier.Trier, "_kept_anew", lambda *_: Kept(size_mib=2.0))
+    found = kp.try_advice(dense(), data, budget_s=1e4)
+    [alone], [together] = found.trials.changes, found.changes
+    assert alone.costs == together.costs
+    assert together.costs.endswith("is not in the gain; it holds 2 MiB")
+    assert f"# costs {together.costs}" in str(found)
 
 
 def test_all_together_is_measured_beside_the_training_as_it_was(monkeypatch):

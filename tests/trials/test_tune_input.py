@@ -121,6 +121,20 @@ def test_the_price_of_a_cache_names_the_pass_that_fills_it():
     assert "the first pass, which fills it, is not in the gain" in found.costs
 
 
+def test_the_price_of_a_cache_names_the_bytes_that_it_holds(monkeypatch):
+    pays = Pair(before_ms=2.0, after_ms=1.0, gain=2.0, low=1.9, high=2.1)
+    monkeypatch.setattr(module_under_test, "side_by_side", lambda *_, **__: pays)
+    # 12 batches of 4 rows of 3 float32.
+    tuned = kp.tune_input(rows().batch(4).map(lambda x: x + 1), budget_s=60)
+    [found] = (each for each in tuned.changes if each.id == "cache")
+    assert found.costs == (
+        "memory for all that comes out there; the first pass, which fills it, is not in the gain; "
+        "it holds 576 bytes"
+    )
+    assert "# costs memory for all that comes out there" in str(tuned)
+    assert "it holds 576 bytes" in str(tuned)
+
+
 def test_what_does_not_fit_into_memory_is_not_cached(monkeypatch):
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=500))
     tuned = kp.tune_input(rows().batch(4).map(waiting))

@@ -124,7 +124,7 @@ class Search:
                 alone.take(batches)
                 self._present.feed.take(batches)
 
-            self._not_kept = trier.not_kept(self._keeps, self.setup, self.setup, take)
+            self._not_kept = trier.kept(self._keeps, self.setup, self.setup, take).why_not
             trier.batch_ms = alone.batch_ms()
         trier.say("the training as it is")
         trier.settle(self._present)
