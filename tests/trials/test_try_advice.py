@@ -23,7 +23,7 @@ from keras_perf.trials.rewriting.changes.cache import cache
 from keras_perf.trials.rewriting.keeping import Kept
 from keras_perf.trials.rewriting.own_copy import require_graph
 from keras_perf.trials.train_functions.restored import KeptState
-from keras_perf.trials.training import budget, running, search, trier
+from keras_perf.trials.training import budget, precision, running, search, trier
 from keras_perf.trials.training.tried_advice import TriedAdvice
 from keras_perf.trials.try_advice import check_replicas
 
@@ -106,6 +106,8 @@ def in_this_order(monkeypatch, gains):
     for module in (search, trier):
         monkeypatch.setattr(module, "RunningTraining", Nothing)
     monkeypatch.setattr(search, "EndlessPipeline", Nothing)
+    # Whatever processor this is.
+    monkeypatch.setattr(precision, "cpu_has_bfloat16", lambda: False)
     return left
 
 
