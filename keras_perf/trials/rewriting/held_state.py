@@ -19,6 +19,8 @@ def reason_against_copies(graph: PipelineGraph) -> str:
     TensorFlow writes a variable with the value that it has then. A generator's draws are the same
     from a copy of its state; what anybody else reads or writes is not.
     """
+    if any(any(map(_takes, graph.changing(stage))) for stage in graph.stages):
+        return "take from an iterator or a queue in a map, which trials would take from as well"
     states: list[bytes] = []
     for node in graph.definition.node:
         if node.op.startswith("MutableHashTable") or node.op.startswith("MutableDenseHashTable"):
@@ -35,6 +37,10 @@ def reason_against_copies(graph: PipelineGraph) -> str:
             "a generator or a layer of its own, with a seed of its own)"
         )
     return ""
+
+
+def _takes(operation: str) -> bool:
+    return operation.startswith(("Iterator", "Queue", "Unstage", "MapUnstage", "Barrier", "Stack"))
 
 
 def _may_be_seeds(handle: NodeDef) -> bool:

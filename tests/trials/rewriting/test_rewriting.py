@@ -69,6 +69,61 @@ def test_a_map_that_draws_random_numbers_is_left_as_it_is():
     assert ("parallel-map", "map(noisy)") in {(each.id, each.where) for each in left}
 
 
+CHANGING = {
+    "a truncated normal": lambda _: tf.random.truncated_normal([], seed=1),
+    "a box of an image": lambda _: tf.image.sample_distorted_bounding_box(
+        [9, 9, 3], tf.zeros([1, 0, 4]), use_image_if_no_bounding_boxes=True, seed=2
+    )[0],
+    "the time": lambda _: tf.timestamp(),
+    "one of a dataset of random numbers": lambda _: next(iter(tf.data.Dataset.random(seed=1))),
+}
+
+
+@pytest.mark.parametrize("kind", CHANGING)
+def test_whatever_is_another_from_call_to_call_is_neither_kept_nor_run_in_parallel(kind):
+    _, found, left = changes_of(numbers().map(CHANGING[kind]).batch(4))
+    assert not {"cache", "parallel-map", "batch-before-map"} & found.keys()
+    assert "parallel-map" in {each.id for each in left}
+
+
+def test_what_has_a_state_but_the_same_result_in_each_call_is_changed():
+    def checked(x):
+        tf.debugging.assert_non_negative(x)
+        found = tf.TensorArray(tf.int64, 2)
+        return found.write(0, x).write(1, tf.cond(x > 3, lambda: x, lambda: -x)).stack()
+
+    _, found, _ = changes_of(numbers().map(checked).batch(4))
+    assert {"cache", "parallel-map"} <= found.keys()
+
+
+@pytest.mark.parametrize("stage", ["map", "interleave"])
+def test_a_stage_keeps_its_order_though_options_would_let_elements_overtake(stage):
+    def made():
+        if stage == "map":
+            data = numbers().map(doubled)
+        else:
+            data = numbers(6).interleave(tf.data.Dataset.range, cycle_length=2)
+        options = tf.data.Options()
+        options.deterministic = False
+        return data.with_options(options).batch(4)
+
+    expected = checksums(made(), *ALL)
+    graph, found, _ = changes_of(made())
+    change = found["parallel-map" if stage == "map" else "interleave"]
+    assert "deterministic=True" in change.code
+    assert "deterministic=True" not in changes_of(made(), any_order=True)[1][change.id].code
+    assert checksums(change.made(graph).dataset(), *ALL) == expected
+
+
+def test_where_errors_are_left_out_no_map_moves_before_a_shuffle():
+    def fails(x):
+        return tf.debugging.check_numerics(1 / tf.cast(x % 4, tf.float32), "")
+
+    _, found, left = changes_of(numbers().shuffle(6, seed=1).map(fails).ignore_errors().batch(4))
+    assert "cache" not in found
+    assert "another" in next(each.why for each in left if each.id == "cache")
+
+
 def test_a_cache_stands_before_what_is_random():
     _, found, _ = changes_of(numbers().map(doubled).map(noisy).batch(4))
     assert found["cache"].where == "map(doubled)"
@@ -193,11 +248,12 @@ def test_a_copy_draws_what_the_dataset_would_and_uses_nothing_up(kind):
 
 def test_what_a_copy_would_not_share_is_refused():
     strength, seen = tf.Variable(1.0), tf.lookup.experimental.MutableHashTable("int64", "int64", 0)
-    both = tf.random.Generator.from_seed(1)
+    both, taken = tf.random.Generator.from_seed(1), iter(numbers())
     draws = numbers().map(lambda x: both.uniform([]))
     for dataset, why in (
         (numbers().map(lambda x: tf.cast(x, "float32") * strength), "a variable in a map"),
         (numbers().map(seen.lookup), "a table that can change"),
+        (numbers().map(lambda x: x + taken.get_next()), "an iterator or a queue"),
         (draws.map(lambda x: x + both.uniform([])), "one random generator in two maps"),
         (numbers().cache("/nowhere/kept"), "a cache in a file"),
     ):

@@ -21,7 +21,7 @@ from keras_perf.trials.rewriting.changes.change import (
     NotDone,
 )
 from keras_perf.trials.rewriting.changes.file_cache import IN_MEMORY
-from keras_perf.trials.rewriting.changes.stages import is_map, named, present
+from keras_perf.trials.rewriting.changes.stages import is_map, leaves_errors_out, named, present
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph, specs_of
 
 PASSED = ("ShuffleDataset", "ShuffleAndRepeatDataset", "RepeatDataset", "PrefetchDataset")
@@ -61,6 +61,8 @@ def _passed(graph: PipelineGraph, place: int) -> list[NodeDef]:
 
 
 def _reason_against(graph: PipelineGraph, stage: NodeDef) -> str:
+    if leaves_errors_out(graph):
+        return WhyNotTried.ERRORS_MOVED.of()
     if graph.is_random(stage):
         return WhyNotTried.OTHER_RANDOM_NUMBERS.of()
     if graph.runs_python(stage):
