@@ -87,8 +87,8 @@ def run(name: str, arguments: str) -> dict[str, Any] | None:
     """
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "found.json"
-        script = HERE / f"{name}.py"
-        command = [sys.executable, str(script), *shlex.split(arguments), "--json", str(file)]
+        script = str(result.script(name))
+        command = [sys.executable, script, *shlex.split(arguments), "--json", str(file)]
         code = subprocess.run(command, check=False).returncode
         if code == NOTHING_TO_MEASURE:
             return None

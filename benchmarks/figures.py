@@ -5,7 +5,7 @@
 What stands in a page of docs/ or in README.md between `<!-- figures: NAME -->` and
 `<!-- end of figures -->` is made here, from the newest file of `benchmarks/results/` that has the
 benchmark. NAME is `in five` or one of
-`figure_blocks.BLOCKS`. A test fails where a page says something else.
+`shown_figures.blocks.BLOCKS`. A test fails where a page says something else.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import json
 import re
 from pathlib import Path
 
-from figure_blocks import BLOCKS
-from figure_parts import Found
-from in_five import in_five
+from shown_figures.blocks import BLOCKS
+from shown_figures.in_five import in_five
+from shown_figures.parts import Found
 
 ROOT = Path(__file__).parents[1]
 RESULTS = Path(__file__).with_name("results")

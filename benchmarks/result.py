@@ -28,6 +28,7 @@ Cell = str | float | int | bool | None
 Row = Mapping[str, Cell]
 
 PACKAGES = "tensorflow", "keras", "keras-perf"
+HERE = Path(__file__).parent
 
 
 def cell(value: Cell) -> str:
@@ -107,6 +108,12 @@ def conditions() -> dict[str, Cell]:
     }
 
 
+def script(name: str) -> Path:
+    """Where the benchmark of this name lies, here or in a folder."""
+    [found] = HERE.rglob(f"{name}.py")
+    return found
+
+
 def parser(description: str | None) -> argparse.ArgumentParser:
     """Of the arguments of a benchmark, which all have `--json FILE`."""
     made = argparse.ArgumentParser(description=(description or "").splitlines()[0])
@@ -129,9 +136,10 @@ def keep(file: Path | None, **tables: Iterable[Row]) -> None:
         place = arguments.index("--json")
         del arguments[place : place + 2]
     name = Path(sys.argv[0]).stem
+    command = ["python", f"benchmarks/{script(name).relative_to(HERE)}", *arguments]
     found = {
         "benchmark": name,
-        "command": shlex.join(["python", f"benchmarks/{name}.py", *arguments]),
+        "command": shlex.join(command),
         "at": f"{datetime.datetime.now():%Y-%m-%dT%H:%M}",
         "platform": conditions(),
         "tables": {name: [_finite(row) for row in rows] for name, rows in tables.items()},

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from keras_perf.capture.profiler_door import step_marker
     from keras_perf.read.event_files import NoRunError
     from keras_perf.read.scalars import load_scalars
-    from keras_perf.report.comparison import Comparison, compare
+    from keras_perf.report.compared.comparison import Comparison, compare
     from keras_perf.report.diagnosis import Diagnosis, diagnose
     from keras_perf.report.text.fit_list import list_fits
     from keras_perf.trace.read_trace import read_trace
@@ -48,7 +48,7 @@ logging.getLogger(__name__).addFilter(keep_to_one_line)
 
 _HOMES = {
     "AdviceTester": "callbacks.advice_tester",
-    "Comparison": "report.comparison",
+    "Comparison": "report.compared.comparison",
     "Diagnosis": "report.diagnosis",
     "GPUUtilizationSampler": "callbacks.gpu_sampler",
     "NoRunError": "read.event_files",
@@ -62,7 +62,7 @@ _HOMES = {
     "benchmark_input_pipeline": "trials.input_benchmark",
     "benchmark_matmul": "trials.matmul_benchmark",
     "benchmark_train_step": "trials.train_step_benchmark",
-    "compare": "report.comparison",
+    "compare": "report.compared.comparison",
     "diagnose": "report.diagnosis",
     "find_learning_rate": "trials.find_learning_rate",
     "list_fits": "report.text.fit_list",

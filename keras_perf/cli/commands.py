@@ -122,7 +122,7 @@ def launch(arguments: argparse.Namespace) -> int:
 
 def compare(arguments: argparse.Namespace) -> int:
     """Prints what a change bought, or writes it as a page; 1 where it is too slow for the user."""
-    from keras_perf.report import comparison as comparing
+    from keras_perf.report.compared import comparison as comparing
 
     with _permitted(), _arguments_at_fault(ValueError):
         comparison = comparing.compare(arguments.before, arguments.after)

@@ -7,13 +7,15 @@ import re
 from pathlib import Path
 
 import all as every_benchmark
-import figure_blocks
 import figures
 import pytest
+from shown_figures import blocks
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-NO_BENCHMARKS = {"all", "result", "figures", "figure_blocks", "figure_parts", "in_five"}
-NO_BENCHMARKS |= {"figure_follow_up"}
+MADE_OF = {"followed_programs", "following", "shown_figures"}
+"""Folders that hold what benchmarks are made of."""
+
+NO_BENCHMARKS = {"all", "result", "figures"}
 
 
 def test_every_page_says_what_was_measured_last():
@@ -36,7 +38,7 @@ def test_a_figure_that_was_changed_by_hand_is_put_right():
 def test_every_block_stands_in_a_page():
     text = "\n".join(page.read_text(encoding="utf-8") for page in figures.pages())
     shown = {name for _, name, *_ in figures.BLOCK.findall(text)}
-    assert shown == {"in five", *figure_blocks.BLOCKS}
+    assert shown == {"in five", *blocks.BLOCKS}
 
 
 @pytest.mark.parametrize(
@@ -46,7 +48,7 @@ def test_an_aim_is_said_to_be_reached_only_where_it_is(inside, told):
     [row, *_] = figures.newest()["follow_up"]["tables"]["sums"]
     sums = [row | {"inside_interval": inside, "gains": 50}]
     found = figures.newest()["follow_up"] | {"tables": {"sums": sums}}
-    assert told in figure_blocks.follow_up(found)
+    assert told in blocks.follow_up(found)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +64,7 @@ def test_verdicts_circles_and_contradictions_have_aims(row, told):
     good = {"kind": "scenario", "programs": 100, "right_verdicts": 100}
     good |= {"inside_interval": 9, "gains": 10, "circles": "none", "contradictions": "none"}
     found = figures.newest()["follow_up"] | {"tables": {"sums": [good | row]}}
-    assert told in figure_blocks.follow_up(found)
+    assert told in blocks.follow_up(found)
 
 
 def test_of_two_results_the_newer_counts(tmp_path):
@@ -73,7 +75,8 @@ def test_of_two_results_the_newer_counts(tmp_path):
 
 
 def test_every_benchmark_is_run_by_the_one_command():
-    scripts = {path.stem for path in BENCHMARKS.glob("*.py")} - NO_BENCHMARKS
+    paths = (path.relative_to(BENCHMARKS) for path in BENCHMARKS.rglob("*.py"))
+    scripts = {path.stem for path in paths if path.parts[0] not in MADE_OF} - NO_BENCHMARKS
     assert set(every_benchmark.ARGUMENTS) == set(every_benchmark.QUICK) == scripts
 
 

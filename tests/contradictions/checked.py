@@ -13,7 +13,7 @@ from contradictions.of_comparison import comparison_contradictions, rows_against
 from contradictions.of_forms import json_contradictions, page_contradictions
 from keras_perf.read.event_files import NoRunError
 from keras_perf.report import as_json
-from keras_perf.report.comparison import Comparison, comparison_of
+from keras_perf.report.compared.comparison import Comparison, comparison_of
 from keras_perf.report.diagnosis import Diagnosis
 from keras_perf.report.page import page
 from keras_perf.report.run_report import run_reports

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from keras_perf.records.interval import PARTS
-from keras_perf.report.advice_in_comparison import AdviceTaken
-from keras_perf.report.comparison import Comparison
+from keras_perf.report.compared.advice_in_comparison import AdviceTaken
+from keras_perf.report.compared.comparison import Comparison
 from keras_perf.report.diagnosis import Diagnosis
 
 CLOSE = 1e-6

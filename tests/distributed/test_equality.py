@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cases import CASES, HALVED
+from jobs.cases import CASES, HALVED
 
 TOLERANCE = 1e-6
 """Of a weight after 20 steps; sums in another order differ by about 1e-7."""
@@ -63,7 +63,7 @@ def plain(once):
     def of(name):
         names = [each for each in CASES if rest(each) == rest(name)]
         group = "plain_keras, the rest" if rest(name) else "plain_keras"
-        ran = once(group.replace(" ", "_"), 1, "plain_keras:reference", names=names)
+        ran = once(group.replace(" ", "_"), 1, "jobs.plain_keras:reference", names=names)
         found = np.load(ran.folder / "trained_0.npz")
         return found[name], found[f"{name}, optimizer"]
 
@@ -76,7 +76,7 @@ def trained(once):
         count, names = KINDS[kind]
         strategy = kind.partition(",")[0] if count == 1 else "multi-worker"
         name = kind.replace(" ", "_")
-        return once(name, count, "in_loop:train_cases", kind=strategy, names=names)
+        return once(name, count, "jobs.in_loop:train_cases", kind=strategy, names=names)
 
     return of
 

@@ -30,7 +30,7 @@ def newest(directory):
 
 @pytest.fixture
 def uninterrupted(once):
-    group = once("uninterrupted", 2, "in_main:train", directory="{folder}/{rank}", flags=FLAGS)
+    group = once("uninterrupted", 2, "jobs.in_main:train", directory="{folder}/{rank}", flags=FLAGS)
     return ends(group)[0]
 
 
@@ -50,7 +50,7 @@ def loses_its_peers(group, lost, names, at):
 def stands_still(nursery, folder, rank):
     """A worker stands still; the others end after ten seconds of silence."""
     arguments = {"directory": str(folder), "flags": f"{FLAGS} --batch-size 33", "slow_s": SLOW_S}
-    group = nursery.start(3, "in_main:train", **arguments)
+    group = nursery.start(3, "jobs.in_main:train", **arguments)
     group.until(lambda: newest(folder) == 30)
     at = group.signal(rank, STOP)
     loses_its_peers(group, rank, f"worker {rank}", at)
@@ -76,7 +76,7 @@ def test_stopped_and_killed_it_ends_with_the_weights_of_an_uninterrupted_trainin
 ):
     def start(slow_s):
         arguments = {"directory": str(tmp_path), "flags": FLAGS, "slow_s": slow_s}
-        return nursery.start(2, "in_main:train", **arguments)
+        return nursery.start(2, "jobs.in_main:train", **arguments)
 
     saved = 0
     for (sent, rank), step in zip(faults, (30, 60), strict=True):
@@ -105,7 +105,7 @@ def test_stopped_and_killed_it_ends_with_the_weights_of_an_uninterrupted_trainin
 
 def test_a_stop_that_is_asked_for_before_the_first_step_is_not_lost(nursery, tmp_path):
     arguments = {"directory": str(tmp_path), "flags": FLAGS, "fails": (1, "stop early")}
-    group = nursery.start(2, "in_main:train", **arguments)
+    group = nursery.start(2, "jobs.in_main:train", **arguments)
     assert group.codes() == [42, 42], group.tails()
     assert newest(tmp_path) == 5
 
@@ -116,7 +116,7 @@ def test_a_stop_that_is_asked_for_before_the_first_step_is_not_lost(nursery, tmp
 )
 def test_a_worker_that_fails_ends_the_others(how, code, nursery, tmp_path):
     arguments = {"directory": str(tmp_path), "flags": FLAGS, "fails": (1, how)}
-    group = nursery.start(2, "in_main:train", **arguments)
+    group = nursery.start(2, "jobs.in_main:train", **arguments)
     found, at = group.end(1)
     assert found == code, group.tails()
     loses_its_peers(group, 1, "worker 1", at)
@@ -124,7 +124,7 @@ def test_a_worker_that_fails_ends_the_others(how, code, nursery, tmp_path):
 
 def test_a_python_function_in_the_input_does_not_hold_up_the_end(nursery):
     """Python's own end waits for it in vain; see `loop.leave`."""
-    group = nursery.start(1, "in_main:stop_in_python", whole_exit=True)
+    group = nursery.start(1, "jobs.in_main:stop_in_python", whole_exit=True)
     assert group.codes(60) == [42], group.tails()
     assert "what was registered is done" in group.output(0)
     assert newest(group.folder) > 30

@@ -15,12 +15,12 @@ def wrong(reason):
 
 @pytest.fixture
 def found(once):
-    return once("keras_defects", 1, "keras_defects:under_mirrored").result()
+    return once("keras_defects", 1, "jobs.keras_defects:under_mirrored").result()
 
 
 @wrong("fit builds its metrics from values of one replica (keras #20585)")
 def test_fit_trains_under_several_workers(nursery):
-    group = nursery.run(2, "keras_defects:under_several_workers")
+    group = nursery.run(2, "jobs.keras_defects:under_several_workers")
     assert [result["error"] for result in group.results()] == [None, None]
 
 

@@ -37,7 +37,7 @@ def looked(request, once):
     count, names = KINDS[request.param]
     kind = request.param.partition(",")[0]
     name = f"looks_{request.param}".replace(" ", "_")
-    return once(name, count, "in_loop:looks", kind=kind, names=names)
+    return once(name, count, "jobs.in_loop:looks", kind=kind, names=names)
 
 
 def by_worker(group, name):
@@ -85,7 +85,7 @@ def test_a_save_makes_the_moving_statistics_of_all_replicas_their_mean(looked):
 
 
 def test_averages_keep_the_bits_of_what_is_equal(nursery):
-    [found] = nursery.run(1, "in_loop:frozen_weights").results()
+    [found] = nursery.run(1, "jobs.in_loop:frozen_weights").results()
     assert found["after"] == found["before"]
     assert found["means"] == [[1.0] * 64] * 3
 

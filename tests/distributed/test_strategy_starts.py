@@ -18,13 +18,13 @@ LATE_S = 12
 @pytest.fixture(scope="module")
 def late(workers, ends):
     """Workers of whom one comes late; the other tests run meanwhile."""
-    return workers.start(2, "in_main:sum_of_ranks", late_s=LATE_S)
+    return workers.start(2, "jobs.in_main:sum_of_ranks", late_s=LATE_S)
 
 
 def test_a_worker_that_dies_before_its_strategy_ends_those_that_wait_for_it_in_theirs(
     workers, late
 ):
-    group = workers.start(2, "in_main:sum_of_ranks", dies=1)
+    group = workers.start(2, "jobs.in_main:sum_of_ranks", dies=1)
     assert group.codes() == [-9, -9], group.tails()
     [line] = group.lines(0, "keras_perf: ")
     assert re.match(r"keras_perf: worker 1 \(127\.0\.0\.1:\d+\) is gone: ", line)

@@ -9,7 +9,7 @@ import keras_perf as kp
 @pytest.fixture
 def trained(once):
     """Two workers, each with a directory of its own: (chief's, the other's)."""
-    group = once("uninterrupted", 2, "in_main:train", directory="{folder}/{rank}", flags=FLAGS)
+    group = once("uninterrupted", 2, "jobs.in_main:train", directory="{folder}/{rank}", flags=FLAGS)
     return [group.folder / str(rank) for rank in (0, 1)]
 
 
@@ -52,7 +52,7 @@ def test_there_is_one_trace_in_all(trained):
 
 def test_a_long_evaluation_does_not_change_the_time_of_a_step(nursery):
     flags = "--steps 100 --evaluate-every 20 --steps-per-call 5"
-    group = nursery.run(1, "in_main:train_with_evaluations", flags=flags)
+    group = nursery.run(1, "jobs.in_main:train_with_evaluations", flags=flags)
     quick, long = (kp.load_scalars(group.folder / name) for name in ("quick", "long"))
     means = [f.query("tag == 'perf/step_time_ms'")["value"].mean() for f in (quick, long)]
     # Were they counted, a step would be 25 ms longer, of about one.

@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema
 
-_HERE = Path(__file__).parent
+_SCHEMAS = Path(__file__).with_name("schemas")
 
 Tree = list[Any]
 """`[tag, attributes, children]`."""
@@ -17,7 +17,7 @@ Tree = list[Any]
 
 def schema(name: str) -> dict[str, Any]:
     """Of `runs`, `steps` or `content`."""
-    read: dict[str, Any] = json.loads((_HERE / f"{name}_schema.json").read_text(encoding="utf-8"))
+    read: dict[str, Any] = json.loads((_SCHEMAS / f"{name}.json").read_text(encoding="utf-8"))
     return read
 
 

@@ -27,7 +27,7 @@ NOTICED = 0.1
 FETCHED_MS = 1.0
 """Fetching a batch that is ready takes less than this."""
 
-UNSEEN_INSIDE = ("FlatMap", "Interleave")
+UNSEEN_INSIDE = ("FlatMap", "Interleave", "ParallelInterleave", "LegacyParallelInterleave")
 """Stages that run other pipelines, whose work tf.data forgets when they end."""
 
 RUNS_AHEAD = "MapAndBatch"

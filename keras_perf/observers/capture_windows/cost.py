@@ -9,7 +9,7 @@ from statistics import median
 from keras_perf.records.execution import Execution, Kind
 
 LARGEST_BYTES = 64 * 2**20
-"""Saving such a trace stops training for seconds and takes 1 GB of memory: benchmarks/trace.py."""
+"""To save one stops training for seconds and takes 1 GB of memory: benchmarks/reading/trace.py."""
 
 FIXED_BYTES = 2**20
 """A trace's size beside its steps: 0.02 to 1.2 MB, names of all that ran in the process before."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from xml.etree.ElementTree import Element
 
 from keras_perf.records.interval import PARTS, part_name
-from keras_perf.report.comparison import Comparison, comparison_of
-from keras_perf.report.differing_settings import NOTHING_DIFFERS, settings_table
+from keras_perf.report.compared.comparison import Comparison, comparison_of
+from keras_perf.report.compared.differing_settings import NOTHING_DIFFERS, settings_table
 from keras_perf.report.page.html import card, element, table
 from keras_perf.report.page.meanings import explained, explained_rows
 from keras_perf.report.run_report import RunReport

@@ -13,7 +13,7 @@ from contradictions.of_forms import json_contradictions, page_contradictions
 from hand_built import frame, summary, write_fit
 
 from keras_perf.report import as_json
-from keras_perf.report.comparison import Comparison, comparison_of
+from keras_perf.report.compared.comparison import Comparison, comparison_of
 from keras_perf.report.diagnosis import diagnosis_of
 from keras_perf.report.page import page
 from keras_perf.report.run_report import RunReport, run_reports

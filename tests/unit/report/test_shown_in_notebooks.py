@@ -11,7 +11,7 @@ from hand_built import stage, summary
 from matplotlib.figure import Figure
 from test_diagnosis import FAST, SLOW_INPUT
 
-from keras_perf.report.comparison import comparison_of
+from keras_perf.report.compared.comparison import comparison_of
 from keras_perf.report.diagnosis import diagnosis_of
 from keras_perf.showing.colours import PART_COLOURS
 from keras_perf.trace.trace import Trace

@@ -10,7 +10,7 @@ import pandas as pd
 
 from keras_perf.records.figures import figure
 from keras_perf.records.run.outlier import CAUSES, cause_name
-from keras_perf.report.differing_settings import asked
+from keras_perf.report.compared.differing_settings import asked
 from keras_perf.report.page.html import card, element, table
 from keras_perf.report.page.meanings import explained, explained_rows
 from keras_perf.report.run_report import RunReport

@@ -68,7 +68,7 @@ class Timeline:
     def between(
         self, first: int, last: int, columns: int, trace_of: TraceOf | None
     ) -> dict[str, Any]:
-        """What lies between two steps, as JSON has it; `tests/tab/steps_schema.json` says how.
+        """What lies between two steps, as JSON has it; `tests/tab/schemas/steps.json` says how.
 
         Arguments:
             first: a step.

@@ -267,6 +267,14 @@ def test_what_the_stages_do_not_explain_of_the_wait_is_counted_as_calling():
     assert_predicts(advice, 2 + wait[0] * 0.75, 2 + wait[1] * 0.25, 2 + wait[2] * 0.1875)
 
 
+@pytest.mark.parametrize("opens_files", ["FlatMap", "Interleave", "ParallelInterleaveV4"])
+def test_what_tf_data_forgets_of_inner_pipelines_is_not_counted_as_calling(opens_files):
+    calling = stage("Map", 2 * EXAMPLES * CALL_MS, elements_per_batch=float(EXAMPLES))
+    advice = batched_first(stages=[stage(opens_files, 1.0), calling])
+    known = (1.0 + 2 * EXAMPLES * CALL_MS) / 8
+    assert advice.predicted_speedup < 10 / (10 - 2 * 31 * CALL_MS / known)
+
+
 def test_a_map_fused_with_its_batch_is_called_once_per_example():
     fused = stage("MapAndBatch", EXAMPLES * CALL_MS, elements_per_batch=1.0) | {"ratio": 32.0}
     advice = batched_first(stages=[stage("TensorSlice", 1.0), fused])

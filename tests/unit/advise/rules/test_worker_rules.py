@@ -19,7 +19,7 @@ from keras_perf.advise.rules.workers import (
 from keras_perf.advise.situation import Situation, situation_of
 from keras_perf.advise.verdict import verdict_of
 from keras_perf.analyse.worker import Worker
-from keras_perf.report.comparison import Comparison
+from keras_perf.report.compared.comparison import Comparison
 from keras_perf.report.diagnosis import diagnosis_of
 
 SLOW_INPUT = (

@@ -20,7 +20,7 @@ from keras_perf.analyse.summary import Summary
 from keras_perf.read.event_files import NoRunError
 from keras_perf.records.interval import PARTS
 from keras_perf.records.run.run_facts import RunFacts
-from keras_perf.report.comparison import Comparison, compare, comparison_of
+from keras_perf.report.compared.comparison import Comparison, compare, comparison_of
 from keras_perf.report.diagnosis import Diagnosis, diagnosis_of
 from keras_perf.report.text.judgement import judgement
 from keras_perf.write.run_writer import RunWriter

@@ -5,9 +5,13 @@ from __future__ import annotations
 import pytest
 from hand_built import facts_of, stage, summary
 
-from keras_perf.report.comparison import comparison_of
+from keras_perf.report.compared.comparison import comparison_of
+from keras_perf.report.compared.differing_settings import (
+    NOTHING_DIFFERS,
+    differing_settings,
+    settings_table,
+)
 from keras_perf.report.diagnosis import diagnosis_of
-from keras_perf.report.differing_settings import NOTHING_DIFFERS, differing_settings, settings_table
 
 PLAIN = dict.fromkeys(("parallel", "stateful", "random", "reads_files"), False)
 

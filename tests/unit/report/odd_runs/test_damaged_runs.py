@@ -17,7 +17,7 @@ from keras_perf.records.run.machine import Machine
 from keras_perf.records.run.run_facts import RunFacts, from_json
 from keras_perf.records.run_names import worker_run
 from keras_perf.report.as_json import reports_json
-from keras_perf.report.comparison import comparison_of
+from keras_perf.report.compared.comparison import comparison_of
 from keras_perf.report.diagnosis import Diagnosis, diagnose
 from keras_perf.report.page.page import page_html
 from keras_perf.report.run_report import run_reports

@@ -19,7 +19,7 @@ from keras_perf.files.remote_path import RemotePath
 from keras_perf.read.fits import fits_of
 from keras_perf.records.fit_identity import FitIdentity
 from keras_perf.records.run_names import worker_run
-from keras_perf.report.comparison import compare
+from keras_perf.report.compared.comparison import compare
 from keras_perf.report.diagnosis import diagnose
 from keras_perf.report.run_report import run_reports
 from keras_perf.report.text.fit_list import list_fits

@@ -23,7 +23,7 @@ from keras_perf.records.metrics.all_metrics import METRICS
 from keras_perf.records.run.outlier import CAUSES, Cause, Outlier
 from keras_perf.records.run.written import plain
 from keras_perf.records.visible import visible
-from keras_perf.report.differing_settings import NOTHING_DIFFERS
+from keras_perf.report.compared.differing_settings import NOTHING_DIFFERS
 from keras_perf.report.page.page import POLICY, page_html
 from keras_perf.report.page.plots.timeline import CAUSE_MARKS
 from keras_perf.report.page.script import script_text

@@ -9,8 +9,8 @@ import time
 
 import numpy as np
 import tensorflow as tf
-from in_loop import kept_trainers
-from plain_keras import flat
+from jobs.in_loop import kept_trainers
+from jobs.plain_keras import flat
 from tensorflow.python.data.experimental.ops.testing import sleep
 
 from keras_perf import loop

@@ -5,8 +5,8 @@ from __future__ import annotations
 import keras
 import numpy as np
 import tensorflow as tf
-from cases import Case
-from plain_keras import flat
+from jobs.cases import Case
+from jobs.plain_keras import flat
 
 optimizers = keras.optimizers
 

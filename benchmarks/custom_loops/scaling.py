@@ -1,6 +1,6 @@
 """What several workers buy, and what their exchange of gradients costs.
 
-    python benchmarks/scaling.py [--workers 1,2,3] [--steps 300] [--widths 64,1024]
+    python benchmarks/custom_loops/scaling.py [--workers 1,2,3] [--steps 300] [--widths 64,1024]
 
 What: the loop of `keras-perf template` on a model of three dense layers of so many units, 32
 examples for each worker, with 1, 2 and 3 workers on this machine, and with the gradients in
@@ -21,9 +21,11 @@ import sys
 import tempfile
 from pathlib import Path
 
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 import result
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 EXAMPLES_PER_WORKER = 32
 
 

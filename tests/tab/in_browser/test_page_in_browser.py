@@ -13,7 +13,7 @@ from keras_perf.report.page.page import page_html
 from keras_perf.report.run_report import run_reports
 from keras_perf.write.run_writer import RunWriter
 
-sys.path.append(str(Path(__file__).parents[2] / "docs"))
+sys.path.append(str(Path(__file__).parents[3] / "docs"))
 
 import screenshots
 

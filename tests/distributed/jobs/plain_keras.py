@@ -6,7 +6,7 @@ import itertools
 
 import keras
 import numpy as np
-from cases import CASES, STEPS
+from jobs.cases import CASES, STEPS
 
 
 def reference(rank, folder, names):

@@ -1,6 +1,7 @@
 """Steps per second of the custom loop, beside `fit` and a tutorial's loop.
 
-    python benchmarks/loops.py [--seconds 2] [--rounds 5] [--models tiny-mlp,...] [--calls 1,4,...]
+    python benchmarks/custom_loops/loops.py [--seconds 2] [--rounds 5]
+        [--models tiny-mlp,...] [--calls 1,4,...]
 
 What: training steps per second with one replica, for a tiny MLP, a small CNN and a small
 transformer, at N = 1, 4, 16, 64 steps per call of a compiled function, by
@@ -21,12 +22,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from statistics import median
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import keras
 import numpy as np

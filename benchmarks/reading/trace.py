@@ -1,6 +1,6 @@
 """What capturing a trace costs per step, and how fast one is read.
 
-    python benchmarks/trace.py [--repeats 5] [--steps 200] [--read-steps 3000]
+    python benchmarks/reading/trace.py [--repeats 5] [--steps 200] [--read-steps 3000]
 
 What: first a tiny model (steps of about a millisecond) traced at several levels of TensorFlow's
 host and Python tracers: what a traced step takes longer, how long `stop` blocks, and how much a
@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import keras
 import numpy as np

@@ -10,14 +10,15 @@ import pandas as pd
 
 from keras_perf.analyse.change import Change, examples_ratio, summary_change
 from keras_perf.analyse.resampling import speedup_interval
-from keras_perf.report.advice_in_comparison import AdviceTaken, advice_taken, how_expected
-from keras_perf.report.comparison_bounds import few_intervals, may_be_chance, unequal_load
-from keras_perf.report.diagnosis import Diagnosis, diagnose
-from keras_perf.report.differing_settings import Differing, differing_settings, tell_settings
-from keras_perf.report.saved_parts import parts_table, saved_parts
-from keras_perf.report.text.forms import Form, Markdown, Terminal
-from keras_perf.report.text.html_form import Html, coloured
-from keras_perf.report.whole_in_comparison import (
+from keras_perf.report.compared.advice_in_comparison import AdviceTaken, advice_taken, how_expected
+from keras_perf.report.compared.comparison_bounds import few_intervals, may_be_chance, unequal_load
+from keras_perf.report.compared.differing_settings import (
+    Differing,
+    differing_settings,
+    tell_settings,
+)
+from keras_perf.report.compared.saved_parts import parts_table, saved_parts
+from keras_perf.report.compared.whole_in_comparison import (
     beside,
     both_know_the_whole,
     of_the_same,
@@ -25,6 +26,9 @@ from keras_perf.report.whole_in_comparison import (
     whole_speedup,
     without_compiling,
 )
+from keras_perf.report.diagnosis import Diagnosis, diagnose
+from keras_perf.report.text.forms import Form, Markdown, Terminal
+from keras_perf.report.text.html_form import Html, coloured
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from figure_blocks import (
+from shown_figures.blocks import (
     AIM_ADDED_US,
     AIM_SAMPLER_PCT,
     ALL_FOUR,
     DEFAULT_RATE,
     core_pct,
 )
-from figure_follow_up import AIM_INSIDE_PCT
-from figure_parts import Found, of, reached
+from shown_figures.of_follow_up import AIM_INSIDE_PCT
+from shown_figures.parts import Found, of, reached
 
 
 def in_five(every: dict[str, Found]) -> str:

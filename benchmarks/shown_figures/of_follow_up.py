@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from figure_parts import Found, reached, tables
+from shown_figures.parts import Found, reached, tables
 
 AIM_INSIDE_PCT = 90
 AIMS = (

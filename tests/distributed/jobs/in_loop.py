@@ -5,8 +5,8 @@ from __future__ import annotations
 import keras
 import numpy as np
 import tensorflow as tf
-from cases import CASES, HALVED, STEPS, Case, growing, optimizers
-from plain_keras import flat
+from jobs.cases import CASES, HALVED, STEPS, Case, growing, optimizers
+from jobs.plain_keras import flat
 
 from keras_perf import loop
 from keras_perf.loop import template

@@ -1,6 +1,6 @@
 """Scalars written and read per second.
 
-    python benchmarks/scalars.py [--events 50000] [--repeats 3] [--tensorboard-repeats 1]
+    python benchmarks/reading/scalars.py [--events 50000] [--repeats 3] [--tensorboard-repeats 1]
 
 What: 20 scalars an event, one million in all, written with keras_perf's `RunWriter` (until the
 file is closed) beside `tf.summary.scalar`, one call a value, which is given fewer values because
@@ -17,11 +17,14 @@ from __future__ import annotations
 
 import os
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import pandas as pd
 import result

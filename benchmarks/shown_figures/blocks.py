@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from figure_follow_up import follow_up
-from figure_parts import Found, of, reached, source, table, tables
+from shown_figures.of_follow_up import follow_up
+from shown_figures.parts import Found, of, reached, source, table, tables
 
 ALL_FOUR = "perf_callbacks, all four"
 AIM_ADDED_US = 20.0

@@ -1,6 +1,6 @@
 """How soon the Performance tab shows what one asks for.
 
-    python benchmarks/tab.py [--scalars 1000000] [--runs 50] [--repeats 3]
+    python benchmarks/reading/tab.py [--scalars 1000000] [--runs 50] [--repeats 3]
 
 What: in TensorBoard, with chromium, on a run of a million scalars: from the address to the drawn
 timeline; from a key that zooms to the timeline and the machine's lanes of these steps; and, once
@@ -22,13 +22,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.append(str(Path(__file__).parents[2] / "tests" / "tab"))
+
 import result
-from playwright.sync_api import Browser, Page, sync_playwright
-
-sys.path.append(str(Path(__file__).parents[1] / "tests" / "tab"))
-
 from browsing import RUN, TAB, chromium_of, tensorboard_on
 from many_scalars import SCALARS, STEPS, event_file, write_intervals
+from playwright.sync_api import Browser, Page, sync_playwright
 
 WINDOW = {"width": 1280, "height": 1000}
 WAIT_MS = 120_000
