@@ -47,7 +47,9 @@ class PipelineGraph:
         except Exception as error:
             raise CannotRewriteError(f"{type(error).__name__}: {error}".splitlines()[0]) from error
         graph = cls(definition, dataset.element_spec)
-        drawing = [s.attr["f"].func.name for s in graph.stages if _not_copied(graph.changing(s))]
+        drawing = [
+            s.attr["f"].func.name for s in graph.stages if any(map(_not_copied, graph.changing(s)))
+        ]
         if len(drawing) != len(set(drawing)):
             raise CannotRewriteError(
                 "a map that draws random numbers is read twice, and its copies would not share them"
@@ -140,6 +142,10 @@ class PipelineGraph:
         """Its functions draw random numbers, or change a state: no call is like another."""
         return bool(self.changing(stage))
 
+    def writes(self, stage: NodeDef) -> bool:
+        """Its functions change what the graph has a copy of, as a generator's state."""
+        return not all(map(_not_copied, self.changing(stage)))
+
     def runs_python(self, stage: NodeDef) -> bool:
         """Its functions call Python."""
         return bool(self.operations(stage) & PYTHON)
@@ -229,9 +235,9 @@ def _name(wire: str) -> str:
     return wire.removeprefix("^").partition(":")[0]
 
 
-def _not_copied(operations: set[str]) -> bool:
-    """Some of them change what a graph has no copy of."""
-    return any(not any(word in each for word in WRITES) for each in operations)
+def _not_copied(operation: str) -> bool:
+    """It changes what a graph has no copy of."""
+    return not any(word in operation for word in WRITES)
 
 
 def _functions_of(node: NodeDef) -> Iterator[str]:

@@ -9,7 +9,7 @@ from one_change import rewritten
 from keras_perf.trials.rewriting.changes import NotDone, possible_changes
 from keras_perf.trials.rewriting.own_copy import require_graph
 from keras_perf.trials.rewriting.pipeline_graph import CannotRewriteError, PipelineGraph
-from keras_perf.trials.rewriting.same_elements import checksums, start_alike
+from keras_perf.trials.rewriting.same_elements import checksums, mean_bytes, start_alike
 
 ALL = 10_000, 60.0
 
@@ -261,6 +261,33 @@ def test_what_a_copy_would_not_share_is_refused():
             require_graph(dataset)
 
 
+LEFT = {
+    "a part of a repeated shuffle": lambda: numbers(9).shuffle(9, seed=2).repeat().take(20),
+    "a part of a finite repeat": lambda: numbers(9).shuffle(9, seed=2).repeat(3).batch(2).take(8),
+    "an endless shuffle beside an end": lambda: tf.data.Dataset.zip(
+        numbers(9).shuffle(9, seed=2).repeat(), numbers()
+    ),
+    "a part of a generator's draws": lambda: generator()().take(2),
+}
+
+
+@pytest.mark.parametrize("kind", LEFT)
+def test_where_the_next_pass_depends_on_reading_ahead_nothing_is_changed(kind):
+    with pytest.raises(ValueError, match="how far this one reads ahead"):
+        require_graph(LEFT[kind]())
+
+
+def test_all_of_a_repeated_shuffle_and_parts_of_one_order_can_be_changed():
+    for dataset in (
+        numbers(9).shuffle(9, seed=2).repeat().batch(4),
+        numbers(9).take(5).shuffle(9, seed=2).repeat(2).batch(4),
+        numbers(9).shuffle(9, seed=2, reshuffle_each_iteration=False).repeat().take(20),
+        tf.data.Dataset.zip(numbers(9).shuffle(9, seed=2).repeat(2), numbers(18)),
+        tf.data.Dataset.zip(generator()(), numbers(6)),
+    ):
+        require_graph(dataset)
+
+
 # -- comparing ---------------------------------------------------------------------------
 
 
@@ -275,6 +302,15 @@ def test_elements_and_their_order_are_compared():
 def test_types_and_shapes_are_compared_too():
     assert not start_alike(numbers(), numbers().map(lambda x: tf.cast(x, tf.int32)), *ALL)
     assert not start_alike(numbers().batch(2), numbers().batch(2).map(lambda x: x[None]), *ALL)
+
+
+def test_strings_are_compared_and_measured_one_by_one_too():
+    words = tf.data.Dataset.from_tensor_slices(["a" * 100, "b" * 300])
+    other = tf.data.Dataset.from_tensor_slices(["a" * 100, "c" * 300])
+    assert start_alike(words, words, *ALL)
+    assert not start_alike(words, other, *ALL)
+    assert mean_bytes(words, *ALL) == 200
+    assert mean_bytes(words.batch(2), *ALL) == 400
 
 
 def test_what_cannot_be_looked_at_is_not_called_the_same():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import tensorflow as tf
@@ -83,6 +84,11 @@ def _change(graph: PipelineGraph, passed: list[NodeDef], maps: list[NodeDef]) ->
         for name, function in zip(names, functions, strict=True):
             if present(changed, name).attr["f"].func.name != function:
                 raise NoLongerPossibleError("another change made it one of batches")
+        in_a_row = [before, *(each.name for each in passed), *names]
+        for first, second in itertools.pairwise(in_a_row):
+            read = changed.source(present(changed, second))
+            if read is None or read.name != first:
+                raise NoLongerPossibleError(f"another change parted {first} and {second}")
         for name in reversed(names):
             changed.move_behind(name, before).ClearField("experimental_type")
         for each in passed:
