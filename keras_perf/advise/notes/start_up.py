@@ -39,25 +39,15 @@ def start_up_notes(summary: Summary, advised: Collection[str]) -> Iterator[str]:
         )
     if _is_long(spent, "tracing"):
         yield (
-            "TensorFlow traces a train function once for each compile(): fit for all epochs in "
-            "place of fit in a loop with a model that is built or compiled anew."
+            f"Tracing the train function took {in_s(spent.parts['tracing'])}. {facts.library} does "
+            "it once for each compile(): more epochs in one fit add nothing to it, a model that is "
+            "compiled again for another fit does."
         )
     if _is_long(spent, "first_computing") and facts.settings.jit_compile:
         yield _compiling(spent, facts)
     if _is_long(spent, "first_batch"):
         yield from _first_batch(spent, facts)
-    if _is_long(spent, "later_cache"):
-        yield (
-            f"Filling the cache() in the first pass takes {in_s(spent.parts['later_cache'])} more "
-            "than reading it: cache(filename) keeps it for later runs too, until its files are "
-            "deleted."
-        )
-    if _is_long(spent, "later_input"):
-        yield (
-            f"The first steps waited {in_s(spent.parts['later_input'])} longer for input than "
-            "later ones: buffers that fill, files that the system does not hold in memory yet, "
-            "tf.data's autotune; which of them was not told apart."
-        )
+    yield from _later_input(spent)
     if _is_long(spent, "later_compiling") and "stable-shapes" not in advised:
         yield (
             f"Tracing and compiling for more shapes took {in_s(spent.parts['later_compiling'])} "
@@ -75,6 +65,12 @@ def _compiling(spent: StartUpTime, facts: RunFacts) -> str:
     to_save = "XLA must save as much"
     if steps:
         to_save = f"over these {steps:,} steps XLA must save {in_ms(1e3 * seconds / steps)} in each"
+    if facts.on_jax:
+        return (
+            f"XLA compiled, and the first step computed, in {in_s(seconds)}. "
+            "JAX_COMPILATION_CACHE_DIR=DIR, set before JAX is imported, keeps what was compiled "
+            "for the next run of the same program, which still traces."
+        )
     return (
         f"XLA compiled, and the first step computed, in {in_s(seconds)}. jit_compile=False "
         f"compiles nothing: {to_save} to be worth that. "
@@ -104,3 +100,18 @@ def _first_batch(spent: StartUpTime, facts: RunFacts) -> Iterator[str]:
 
 def _maps_before(chain: Chain, place: int) -> bool:
     return place > 0 and chain[place - 1].kind == "map"
+
+
+def _later_input(spent: StartUpTime) -> Iterator[str]:
+    if _is_long(spent, "later_cache"):
+        yield (
+            f"Filling the cache() in the first pass takes {in_s(spent.parts['later_cache'])} more "
+            "than reading it: cache(filename) keeps it for later runs too, until its files are "
+            "deleted."
+        )
+    if _is_long(spent, "later_input"):
+        yield (
+            f"The first steps waited {in_s(spent.parts['later_input'])} longer for input than "
+            "later ones: buffers that fill, files that the system does not hold in memory yet, "
+            "tf.data's autotune; which of them was not told apart."
+        )
