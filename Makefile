@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 TENSORFLOWS ?= 2.16 2.18 2.20 2.21
 NIGHTLY ?= .venv-keras-nightly
 
-.PHONY: demo test test-long check docs test-matrix test-nightly test-gpu benchmarks screenshots build test-release clean
+.PHONY: demo test test-long notebooks check docs test-matrix test-nightly test-gpu benchmarks screenshots build test-release clean
 
 demo: $(READY)
 	$(BIN)/keras-perf demo
@@ -26,6 +26,10 @@ test-long: $(READY)
 	KERAS_PERF_DRAWS=300 $(BIN)/python -m pytest tests/trials/rewriting/test_drawn_pipelines.py \
 	  --hypothesis-profile=others
 	$(BIN)/python tests/under_load.py
+
+# The notebooks that make test leaves out, executed as they stand.
+notebooks: $(READY)
+	$(BIN)/python -m pytest -n 2 -m long tests/fit/test_notebooks.py
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -151,6 +151,9 @@ class JaxInput:
         """First step → input wait, as each was timed."""
         return {e.first_step: e.input_wait_ns for e in executions if e.input_wait_ns is not None}
 
+    def delivered(self) -> None:
+        """JAX tells when it compiles."""
+
     def read(self) -> Any | None:
         """A `tensorflow.data.model.ModelProto`; None without tf.data, or before its first batch."""
         if self._model is None and (found := tf_data_behind(self.iterator.source)) is not None:

@@ -156,7 +156,8 @@ class StepGapDetector(ObservingCallback):
             self._splitter.close_stretch(None)
         else:
             gaps = model.gap_times if pipeline.tells_gaps else None
-            self._splitter.close_stretch(gaps, pending_gaps)
+            following_ns = self.observation.timeline.begun_ns
+            self._splitter.close_stretch(gaps, pending_gaps, following_ns)
             if self.observation.mid_epoch:
                 self._pipeline_model = model
                 fill = partial(self._mean_fill, model)

@@ -31,5 +31,11 @@ class InputModel(Protocol):
     ) -> dict[int, int] | None:
         """First step → input wait, as far as it is known; None where none ever is."""
 
+    def delivered(self) -> tuple[int, int] | None:
+        """Batches that were fetched, and the bytes of all of them.
+
+        None where that is not known, or where as many bytes may be a batch of another shape.
+        """
+
     def read(self) -> Any | None:
         """tf.data's own model of the pipeline, or None."""

@@ -39,8 +39,9 @@ def start_up_notes(summary: Summary, advised: Collection[str]) -> Iterator[str]:
         )
     if _is_long(spent, "tracing"):
         yield (
-            f"{facts.library} traces a train function once for each compile(): fit for all epochs "
-            "in place of fit in a loop with a model that is built or compiled anew."
+            f"Tracing the train function took {in_s(spent.parts['tracing'])}. {facts.library} does "
+            "it once for each compile(): more epochs in one fit add nothing to it, a model that is "
+            "compiled again for another fit does."
         )
     if _is_long(spent, "first_computing") and facts.settings.jit_compile:
         yield _compiling(spent, facts)
