@@ -50,7 +50,7 @@ def test_who_gives_up_names_the_worker_it_lacks(kind):
 
 
 def test_a_worker_that_cannot_be_is_not_named():
-    with pytest.raises(CannotMeetError, match=r"for lack of worker 1 \(b:1\)"):
+    with pytest.raises(CannotMeetError, match=r"gives up, without worker 1 \(b:1\)"):
         gathering((1, Kind.GAVE_UP, 7))
 
 
