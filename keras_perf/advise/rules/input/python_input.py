@@ -58,11 +58,11 @@ def parallel_input(situation: Situation) -> Recommendation | None:
         # Workers also run ahead of training.
         if not held:
             left = min(1.0, present / model.usable_threads(optimism))
-            return replace(model.hidden(left), prefetched=True).apart(optimism)
-        # Cores are idle beside what holds the interpreter, and processes hand batches over.
+            shared = replace(model.hidden(left), prefetched=True).apart(optimism)
+            return _in_cores_left(shared, situation, optimism)
+        # Cores are idle beside what holds the interpreter.
         shared = model.hidden(1 / max(1.0, model.cores * (0.95 + 0.05 * optimism)))
-        handing_ms = HANDED_OVER_MS * (1 - optimism)
-        return replace(shared, cpu_ms=model.cpu_ms + handing_ms, prefetched=True)
+        return _in_cores_left(replace(shared, prefetched=True), situation, optimism)
 
     named = f"{LOADERS.get(kind, kind)}{at(_source(known))}"
     better = BETTER_CODE if kind == PYTHON_MAP else ""
@@ -88,6 +88,17 @@ def parallel_input(situation: Situation) -> Recommendation | None:
             "advised": model.cores,
         },
     )
+
+
+def _in_cores_left(model: StepModel, situation: Situation, optimism: float) -> StepModel:
+    """CPU time, with the handing over of batches, has the cores that other programs leave.
+
+    At best half of theirs too.
+    """
+    left = situation.share_of_cores
+    left += (1 - left) / 2 * max(0.0, optimism)
+    handing_ms = HANDED_OVER_MS * (1 - optimism)
+    return replace(model, cpu_ms=(model.cpu_ms + handing_ms) / left)
 
 
 def _kind(situation: Situation) -> str | None:
