@@ -28,7 +28,7 @@ def device_memory_notes(summary: Summary) -> Iterator[str]:
                 f"What {library} has allocated on {device.name} between two steps "
                 f"{how_it_grows(growth)}{full} Usual causes: losses or predictions that are kept "
                 "as tensors, where float(loss) or .numpy() would do; models or optimizers that "
-                "are made anew and kept."
+                "are made again and kept."
             )
         if device.limit_mib and device.peak_mib > NEARLY_FULL * device.limit_mib:
             yield (

@@ -86,7 +86,7 @@ def _which_batch(ending: Ending, device: DeviceMemory | None, facts: RunFacts) -
     batch = ending.batch
     if facts.length.steps >= HAD_FITTED:
         return (
-            "Batches of this size had fitted before: look for memory that grows, larger examples "
+            "Batches of this size fitted before: look for memory that grows, larger examples "
             "(longer sequences), or a larger batch in validation."
         )
     if batch is None or batch < 2 or not ending.device:
