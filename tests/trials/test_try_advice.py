@@ -446,6 +446,22 @@ def test_where_lengths_differ_the_slower_of_input_and_step_is_tried_first(
     assert (of_input < of_step) == (first == "parallel-map")
 
 
+def test_first_of_all_the_input_alone_and_the_step_alone_are_measured(monkeypatch):
+    said = []
+    monkeypatch.setattr(Progress, "tries", lambda self, what, left_s: said.append(what))
+    in_this_order(monkeypatch, [(4.0, 3.9), *[NOISE] * 9])
+    monkeypatch.setattr(search.EndlessPipeline, "batch_ms", lambda self: 8.0)
+    found = kp.try_advice(dense(), rows().batch(8).map(lambda x, y: (x + 1, y)), budget_s=1e4)
+    pair = ["the input alone", "the training as it is", "steps on a ready batch"]
+    assert said[:3] == pair
+    assert len(said) > 3
+    assert (found.trials.step_ms, found.trials.ready_ms, found.trials.batch_ms) == (10.0, 2.5, 8.0)
+    assert found.trials.input_costs_ms == 7.5
+    assert str(found).splitlines()[0] == (
+        "As it is: a step 10 ms, on a ready batch 2.5 ms, a batch of the input alone 8 ms."
+    )
+
+
 def test_input_that_costs_nothing_is_left_alone(monkeypatch):
     in_this_order(monkeypatch, [(1.0, 0.99), *[NOISE] * 9])
     data = rows().batch(8).map(lambda x, y: (x + 1, y))
