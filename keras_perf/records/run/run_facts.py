@@ -175,6 +175,16 @@ class RunFacts:
     not_known: Mapping[str, str] = fact(named(worded(WhyNotKnown)), {})
 
     @property
+    def library(self) -> str:
+        """What Keras computed with, as a reader is told."""
+        return "JAX" if "jax" in self.versions else "TensorFlow"
+
+    @property
+    def on_jax(self) -> bool:
+        """Keras computed with JAX, whose train function runs from Python without XLA."""
+        return self.library == "JAX"
+
+    @property
     def calls_only(self) -> bool:
         """Nothing was trained: somebody called `evaluate` or `predict`."""
         return bool(self.inference) and VALIDATION not in self.inference

@@ -34,7 +34,7 @@ Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]
 
 SHOWN_EVENTS = 8
 
-DEVICES = "Memory that TensorFlow allocates on its devices"
+DEVICES = "Memory that was allocated on the devices"
 WORKERS = "Workers, per step"
 INFERENCE = "Validation, evaluate and predict, per batch"
 OWNERS = "Host time by owner, per step"
