@@ -51,9 +51,6 @@ FORMAT = 2
 
 TRIAL = "steps_per_execution_trial"
 
-TRIED_ALONE = ("advice_trials", "input_changes", "batch_sizes", "learning_rates")
-"""Facts that a trial finds which is no part of a training."""
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -182,14 +179,9 @@ class RunFacts:
     @property
     def tried_alone(self) -> dict[str, Any]:
         """Field → what a trial found that was no part of a training."""
-        found = {name: getattr(self, name) for name in TRIED_ALONE}
+        names = ("advice_trials", "input_changes", "batch_sizes", "learning_rates")
+        found = {name: getattr(self, name) for name in names}
         return {name: each for name, each in found.items() if each is not None}
-
-    @property
-    def of_a_trial(self) -> dict[str, Any]:
-        """The same where nothing else is known, as of a trial; {} of a training."""
-        tried = self.tried_alone
-        return tried if self == RunFacts(**tried) else {}
 
     @property
     def pool(self) -> int:
