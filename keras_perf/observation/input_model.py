@@ -13,9 +13,11 @@ class InputModel(Protocol):
 
     Attributes:
         iterator: that executions are called with.
+        tells_gaps: the gap times of tf.data's own model tell how long steps waited.
     """
 
     iterator: Any
+    tells_gaps: bool
 
     def gap_times(self) -> Sequence[int] | None:
         """Microseconds between two `GetNext` of tf.data, newest last; None where there are none."""

@@ -64,7 +64,9 @@ def stable_lengths(
     model, ways = situation.model, [_few_lengths(situation)]
     settings = situation.facts.settings
     # Of a loop of which nobody has said so, XLA is not there.
-    if settings.jit_compile or (settings.jit_compile is None and not settings.in_a_loop):
+    by_xla = settings.jit_compile or (settings.jit_compile is None and not settings.in_a_loop)
+    # On JAX there is no graph without it.
+    if by_xla and not situation.facts.on_jax:
         ways.append(_without_xla(situation))
     best, *others = sorted(ways, key=lambda way: -way.gain(model))
     gains = {way.title: f"{max(1.0, way.gain(model)):.2f}×" for way in others}

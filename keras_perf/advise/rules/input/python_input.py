@@ -134,19 +134,20 @@ def _in_processes(kind: str, situation: Situation) -> str:
     facts, cores = situation.facts, situation.model.cores
     if kind in LOADERS:
         return with_processes(facts, cores)
-    source, made_of, batches = facts.input.input_source, "", "Batches"
+    source, processes = facts.input.input_source, f"workers={cores}, use_multiprocessing=True"
     if kind == "PyDataset":
-        batches = identifier(source.name if source else "", batches)
-    else:
-        number = facts.length.epoch_steps
-        made_of = (
-            "class Batches(keras.utils.PyDataset):\n"
-            "    def __len__(self):\n"
-            f"        return {number or 'number'}  # of batches in an epoch\n\n"
-            "    def __getitem__(self, index):\n"
-            "        return x, y  # batch number index, as NumPy arrays, made by your code\n\n"
+        batches = identifier(source.name if source else "", "Batches")
+        return (
+            f"model.fit({batches}(..., {processes}), ...)\n"
+            "# an __init__ of its own passes both on, super().__init__(**kwargs), and may do once\n"
+            "# what is the same in every epoch, such as decoding"
         )
+    number = facts.length.epoch_steps
     return (
-        f"{made_of}model.fit({batches}(workers={cores}, use_multiprocessing=True), ...)  "
-        "# in place of the dataset"
+        "class Batches(keras.utils.PyDataset):\n"
+        "    def __len__(self):\n"
+        f"        return {number or 'number'}  # of batches in an epoch\n\n"
+        "    def __getitem__(self, index):\n"
+        "        return x, y  # batch number index, as NumPy arrays, made by your code\n\n"
+        f"model.fit(Batches({processes}), ...)  # in place of the dataset"
     )

@@ -20,6 +20,8 @@ class PipelineModel:
     that it keeps no model (`options.autotune.enabled = False`).
     """
 
+    tells_gaps = True
+
     def __init__(self, iterator: Any) -> None:
         self.iterator = iterator
         self._source = _readable(iterator)

@@ -604,7 +604,9 @@ def test_a_pydataset_is_told_to_use_processes():
     assert_predicts(advice, 9.5 / 6.8, 9.5 / 8, 9.5 / 8)
     assert advice.id == "parallel-input"
     assert advice.action == (
-        "model.fit(Batches(workers=8, use_multiprocessing=True), ...)  # in place of the dataset"
+        "model.fit(Batches(..., workers=8, use_multiprocessing=True), ...)\n"
+        "# an __init__ of its own passes both on, super().__init__(**kwargs), and may do once\n"
+        "# what is the same in every epoch, such as decoding"
     )
     assert advice.reason == (
         "Each step waits 9.5 ms for a PyDataset that one thread of Python runs; "
