@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from statistics import fmean
@@ -114,12 +114,13 @@ class StepGapDetector(ObservingCallback):
     def executions(self, executions: Sequence[Execution]) -> None:
         """Adds them to the split, or to what lies outside of it."""
         for execution in executions:
-            if execution.kind in _COUNTED:
-                self._splitter.add(execution)
-                self._unjudged.append(execution)
-                self._hooks.add(execution.owners)
-            else:
+            if execution.kind not in _COUNTED:
                 self._outside.add(execution)
+                continue
+            self._splitter.add(execution)
+            self._unjudged.append(execution)
+            if execution.owners:
+                self._hooks.add(execution.owners)
         unknown = self._start_up is not None and self._start_up.facts() is None
         if executions and (unknown or executions[0].kind is Kind.WARMUP):
             self._time_start_up(executions)
@@ -160,8 +161,8 @@ class StepGapDetector(ObservingCallback):
             self._splitter.close_stretch(gaps, pending_gaps, following_ns)
             if self.observation.mid_epoch:
                 self._pipeline_model = model
-                fill = partial(self._mean_fill, model)
-                self.observation.recording.learn({"prefetch_fill": fill})
+                fill = partial(buffer_fill, model)
+                self._fills += self.observation.recording.ask("prefetch_fill", fill) or ()
             if self._shuffles is None:
                 names = (node.name for node in model.nodes.values())
                 self._shuffles = any(name.startswith("Shuffle") for name in names)
@@ -221,12 +222,13 @@ class StepGapDetector(ObservingCallback):
         )
 
     def _record_stages(self, observation: Observation) -> None:
-        observation.recording.learn(
-            {
-                "stages": self._all_stages,
-                "undisturbed_ms": lambda: self._splitter.undisturbed_ms,
-            }
-        )
+        questions: dict[str, Callable[[], Any]] = {
+            "stages": self._all_stages,
+            "undisturbed_ms": lambda: self._splitter.undisturbed_ms,
+        }
+        if self._fills:
+            questions["prefetch_fill"] = lambda: fmean(self._fills)
+        observation.recording.learn(questions)
 
     def _all_stages(self) -> tuple[Stage, ...]:
         """Near its end a pipeline lets go of its first stages."""
@@ -234,10 +236,6 @@ class StepGapDetector(ObservingCallback):
             stages = stages_from_model(self._pipeline_model)
             self._stages = stages if len(stages) >= len(self._stages) else self._stages
         return self._stages
-
-    def _mean_fill(self, model: Any) -> float | None:
-        self._fills.extend(buffer_fill(model))
-        return fmean(self._fills) if self._fills else None
 
     def _count_examples(self, observation: Observation) -> None:
         """The device is idle now."""

@@ -96,7 +96,7 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
 
     def _forget(self) -> None:
         self._refusal: str | None = None
-        self._finished = self._has_applied = False
+        self._finished = self._has_applied = self._refused = False
         self._queue, self._times = TrialQueue(), TrialTimes()
         self._conclusion: Conclusion | None = None
 
@@ -121,7 +121,7 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
 
     def executions(self, executions: Sequence[Execution]) -> None:
         """Collects times of the present length, and of trials."""
-        if not self._finished:
+        if not (self._finished or self._refused):
             present = self._fit.steps_per_execution
             kept = (e for e in executions if e.steps == present or e.kind is not Kind.STEADY)
             self._times.add(kept)
@@ -176,7 +176,7 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
 
     def _refuse(self, why: str) -> None:
         """No more trials in this training."""
-        self._refusal = why
+        self._refusal, self._refused = why, True
         self._fit.audience.stop_directing(self)
 
     def _applied(self, plan: Plan) -> Plan:

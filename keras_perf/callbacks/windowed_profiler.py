@@ -150,7 +150,8 @@ class WindowedProfiler(ObservingCallback, Director):
 
     def wants(self, plan: Plan) -> bool:
         """Where a window may begin or end, and where TensorFlow has traced."""
-        observation, windows = self._fit, self._windows
+        observation, windows = self.observation, self._windows
+        assert observation is not None
         after = observation.step - observation.first_step + plan.steps
         is_quiet = windows.asked is None and after <= windows.quiet_until
         return not is_quiet or observation.traces != self._traces

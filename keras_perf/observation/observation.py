@@ -126,7 +126,7 @@ class Observation(ObservedTraining):
         elif over is Over.INTERVAL:
             self._end_interval(pace.held_fetches, now)
         plan = self._ordinary
-        if pace.warms_up:
+        if pace.warmup_left > 0:
             plan = plan._replace(kind=_WARMUP)
         plan = self.audience.direct(plan, self._tell_completed)
         if plan.kind is not _STEADY:

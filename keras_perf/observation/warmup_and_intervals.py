@@ -41,6 +41,7 @@ class Pace:
         now: nanoseconds.
 
     Attributes:
+        warmup_left: executions of the warm-up to come; 0 before the first one after it, then less.
         held_fetches: fetches of the last execution, which is not complete before the next.
         stretch_fetches: of this stretch so far.
     """
@@ -48,7 +49,7 @@ class Pace:
     def __init__(self, steps_per_execution: int, fetches_per_step: float, now: int) -> None:
         self._fetches_per_step = fetches_per_step
         self.held_fetches = self.stretch_fetches = 0
-        self._executions = self._stretch_limit = 0
+        self._stretch_limit = 0
         self._holds_steady = False
         self._interval_ns = round(INTERVAL_S * 1e9)
         self._interval_begin = now
@@ -57,14 +58,18 @@ class Pace:
 
     def usual_length(self, steps: int) -> None:
         """From now on an ordinary execution runs so many steps."""
-        self._usual_steps = steps
-        if not self._executions:
-            self._warm_executions = max(WARMUP_EXECUTIONS, -(-WARMUP_STEPS // steps))
+        self._usual_steps, self._usual_fetches = steps, self.fetches(steps)
+        if not self.held_fetches:
+            # None has run yet.
+            self.warmup_left = max(WARMUP_EXECUTIONS, -(-WARMUP_STEPS // steps))
 
     def returned(self, plan: Plan) -> None:
         """An execution has run."""
-        self._executions += 1
-        self.held_fetches = fetches = self.fetches(plan.steps)
+        if self.warmup_left >= 0:
+            self.warmup_left -= 1
+        steps = plan.steps
+        fetches = self._usual_fetches if steps == self._usual_steps else self.fetches(steps)
+        self.held_fetches = fetches
         self._holds_steady = plan.kind is _STEADY
         if self._holds_steady:
             self.stretch_fetches += fetches
@@ -73,19 +78,9 @@ class Pace:
         """How often so many steps ask the iterator."""
         return fetches_of(steps, self._fetches_per_step)
 
-    @property
-    def warms_up(self) -> bool:
-        """The next execution is one of the warm-up."""
-        return self._executions < self._warm_executions
-
-    @property
-    def has_warmed_up(self) -> bool:
-        """The next execution is the first after the warm-up."""
-        return self._executions == self._warm_executions
-
     def over(self, now: int) -> Over | None:
         """What is over now, before the next execution."""
-        if self._executions == self._warm_executions:
+        if self.warmup_left == 0:
             self._interval_begin = now
         if now - self._interval_begin > self._interval_ns and self._interval_tells():
             return Over.INTERVAL

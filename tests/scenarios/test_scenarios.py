@@ -2,8 +2,6 @@
 
 import inspect
 import math
-import time
-from functools import cache
 from statistics import mean
 
 import bottlenecks
@@ -32,19 +30,9 @@ pytestmark = [
 ]
 
 
-@cache
-def usual_step_ms():
-    """What the smallest model's step takes here and now, by a clock of its own."""
-    model, data = bottlenecks.mlp(), bottlenecks.batches(200)
-    model.fit(data, verbose=0, shuffle=False)
-    begin = time.perf_counter()
-    model.fit(data, verbose=0, shuffle=False)
-    return 1e3 * (time.perf_counter() - begin) / 200
-
-
 def stretched(scenario):
     """How many times as long the scenario's waits are, so that they outlast any machine's steps."""
-    return max(1.0, usual_step_ms()) if scenario.by_the_clock else 1.0
+    return max(1.0, bottlenecks.usual_step_ms()) if scenario.by_the_clock else 1.0
 
 
 def complaint(scenario, log_dir):

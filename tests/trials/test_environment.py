@@ -1,5 +1,7 @@
 """Settings of the environment, each tried in a process of its own."""
 
+import os
+import sys
 from contextlib import contextmanager
 
 import pytest
@@ -189,6 +191,43 @@ def test_one_that_cannot_be_started_failed(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.executable", str(tmp_path / "no python"))
     with pytest.raises(FailedError, match="could be started"), training_process(tmp_path, {}, 1.0):
         pass
+
+
+@pytest.mark.parametrize("on_gpu", [False, True])
+def test_each_setting_arrives_in_its_child_beside_what_this_process_has(child, tmp_path, on_gpu):
+    child("import json, os\nprint('{}')\ninput()\nprint(json.dumps({'step_ms': dict(os.environ)}))")
+    found = list(possible_settings({}, 8, UNSET, on_gpu=on_gpu))
+    assert len(found) == 3
+    settings = {each.variable: each.value for each in found}
+    with training_process(tmp_path, settings, 60.0) as process:
+        process.begins()
+        arrived = process.step_ms()
+    assert settings.items() <= arrived.items()
+    assert arrived["PATH"] == os.environ["PATH"]
+
+
+OF_TENSORFLOW = """
+import json
+from collections import Counter
+from pathlib import Path
+import tensorflow as tf
+from tensorflow.python.util import _pywrap_util_port
+tf.function(lambda x: x @ x + x @ (2 * x))(tf.ones((9, 9)))
+threads = Counter(each.read_text().strip() for each in Path("/proc/self/task").glob("*/comm"))
+found = [threads["tf_Compute"], _pywrap_util_port.IsMklEnabled()]
+print('{}')
+input()
+print(json.dumps({"step_ms": found}))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc names the threads on Linux only")
+def test_tensorflow_in_the_child_does_what_the_settings_say(child, tmp_path):
+    child(OF_TENSORFLOW)
+    settings = {"TF_NUM_INTEROP_THREADS": "5", "TF_ENABLE_ONEDNN_OPTS": "0"}
+    with training_process(tmp_path, settings, 120.0) as process:
+        process.begins()
+        assert process.step_ms() == [5, False]
 
 
 def test_what_is_no_text_in_the_path_of_modules_is_passed_over(monkeypatch, tmp_path):

@@ -19,6 +19,7 @@ from keras_perf.trials import sweep_batch_size as module
 from keras_perf.trials.batch_sizes import handed_over
 from keras_perf.trials.batch_sizes.child import (
     Answer,
+    call_times,
     is_out_of_memory,
     step_times,
     tiled,
@@ -172,6 +173,40 @@ def test_what_was_found_is_written_into_the_run(children, tmp_path):
     known = {each.batch_size: each.examples_per_sec for each in sweep.trained}
     assert dict(speeds) == pytest.approx(known)
     assert sweep.record.recommended == sweep.recommended
+
+
+def test_the_curve_of_predict_tells_throughput_and_time_of_a_call_over_sizes(tmp_path, monkeypatch):
+    asked = []
+
+    def calls_of_predict(written, size, *, predict, **_):
+        asked.append((size, predict))
+        return step(size)
+
+    monkeypatch.setattr(module, "measured_in_a_child", calls_of_predict)
+    sizes = [1, 4, 16, 64]
+    sweep = kp.sweep_batch_size(model(), dataset(), sizes, predict=True, log_dir=tmp_path)
+    assert asked == [(size, True) for size in [*sizes, sweep.predicted]]
+    frame = sweep.to_frame().set_index("batch_size")
+    assert list(frame.loc[sizes, "step_ms"]) == pytest.approx([1 + 0.1 * n for n in sizes])
+    speeds = [1e3 * n / (1 + 0.1 * n) for n in sizes]
+    assert list(frame.loc[sizes, "examples_per_sec"]) == pytest.approx(speeds)
+    assert sweep.recommended == 64
+    pyplot.figure()
+    [line, _] = sweep.plot().get_lines()
+    assert list(line.get_xdata()) == list(frame.index)
+    assert list(line.get_ydata()) == list(frame["examples_per_sec"])
+    pyplot.close("all")
+    assert "64" in str(kp.diagnose(tmp_path)).partition("Batch sizes, tried")[2]
+
+
+@pytest.mark.parametrize("size", [1, 8, 100])
+def test_each_call_of_predict_has_as_many_rows_as_are_asked_for(size):
+    network, rows = model(), []
+    predict = network.predict_on_batch
+    network.predict_on_batch = lambda x: rows.append(len(x)) or predict(x)
+    assert len(call_times(network, tiled(dataset(), size), 1e-9)) == 5
+    # One that traces, one that is timed, and six rounds of one.
+    assert rows == [size] * 8
 
 
 def test_a_prediction_that_does_not_come_true_is_told_and_not_the_largest(children):

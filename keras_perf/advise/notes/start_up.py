@@ -48,8 +48,7 @@ def start_up_notes(summary: Summary, advised: Collection[str]) -> Iterator[str]:
         yield _compiling(spent, facts)
     if _is_long(spent, "first_batch"):
         yield from _first_batch(spent, facts)
-    if _is_long(spent, "later_input"):
-        yield from _later_input(spent, facts)
+    yield from _later_input(spent)
     if _is_long(spent, "later_compiling") and "stable-shapes" not in advised:
         yield (
             f"Tracing and compiling for more shapes took {in_s(spent.parts['later_compiling'])} "
@@ -104,17 +103,16 @@ def _maps_before(chain: Chain, place: int) -> bool:
     return place > 0 and chain[place - 1].kind == "map"
 
 
-def _later_input(spent: StartUpTime, facts: RunFacts) -> Iterator[str]:
-    seconds = spent.parts["later_input"]
-    caches = any(stage.kind == "cache" for chain in facts.input.chains for stage in chain)
-    epoch_steps = facts.length.epoch_steps
-    if caches and epoch_steps and spent.steps <= 1.1 * epoch_steps:
+def _later_input(spent: StartUpTime) -> Iterator[str]:
+    if _is_long(spent, "later_cache"):
         yield (
-            f"Filling the cache() in the first pass takes {in_s(seconds)} more than reading it: "
-            "cache(filename) keeps it for later runs too, until its files are deleted."
+            f"Filling the cache() in the first pass takes {in_s(spent.parts['later_cache'])} more "
+            "than reading it: cache(filename) keeps it for later runs too, until its files are "
+            "deleted."
         )
-    else:
+    if _is_long(spent, "later_input"):
         yield (
-            f"The first steps waited {in_s(seconds)} longer for input than later ones: buffers "
-            "that fill, files that the system does not hold in memory yet, tf.data's autotune."
+            f"The first steps waited {in_s(spent.parts['later_input'])} longer for input than "
+            "later ones: buffers that fill, files that the system does not hold in memory yet, "
+            "tf.data's autotune; which of them was not told apart."
         )

@@ -118,9 +118,9 @@ class CallbackTiming(keras.callbacks.Callback):
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Times each callback's hook."""
-        observation = self._observation
-        if observation is None or not observation.answers.hide_hooks:
-            self._run("on_train_batch_begin", self._begin_hooks, batch, logs, self._now())
+        observation, hooks = self._observation, self._begin_hooks
+        if hooks and (observation is None or not observation.answers.hide_hooks):
+            self._run("on_train_batch_begin", hooks, batch, logs, self._now())
         if observation is not None:
             # After the hooks: one of them may train on a batch itself.
             observation.arm()
@@ -129,10 +129,9 @@ class CallbackTiming(keras.callbacks.Callback):
         """Notes that the logs have been read, then times each callback's hook."""
         begin = self._now()
         self._timeline.ready(begin, batch)
-        observation = self._observation
-        if observation is not None and observation.answers.hide_hooks:
-            return
-        self._run("on_train_batch_end", self._end_hooks, batch, logs, begin)
+        observation, hooks = self._observation, self._end_hooks
+        if hooks and (observation is None or not observation.answers.hide_hooks):
+            self._run("on_train_batch_end", hooks, batch, logs, begin)
 
     def _run(self, hook: str, hooks: Hooks, batch: int, logs: Any, begin: int) -> None:
         host = self._timeline.host

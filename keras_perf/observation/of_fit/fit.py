@@ -148,7 +148,9 @@ class FitObservation(Observation):
         """In place of the model's train function."""
         if self.times_callbacks:
             put_train_function(self.model, self._found)
-        if self.closed or self._is_of_another(iterator):
+        pipeline = self.pipeline
+        known = pipeline is not None and pipeline.iterator is iterator
+        if self.closed or (not known and self._is_of_another()):
             return self._function(iterator)
         if self.answers.left:
             return self._next_answer()
@@ -180,16 +182,13 @@ class FitObservation(Observation):
             self.close(aborted=True, ending=ended_by(error))
             raise
 
-    def _is_of_another(self, iterator: Any) -> bool:
-        """Another `fit` calls: ours was interrupted between `arm` and its call."""
-        pipeline = self.pipeline
+    def _is_of_another(self) -> bool:
+        """Of an iterator that is not ours: another `fit` calls, as ours was interrupted.
+
+        It was between `arm` and its call.
+        """
         # Without the callback list nobody tells when an epoch, and so another iterator, begins.
-        return (
-            self.times_callbacks
-            and self.batch > 0
-            and pipeline is not None
-            and pipeline.iterator is not iterator
-        )
+        return self.times_callbacks and self.batch > 0 and self.pipeline is not None
 
     def _next_answer(self) -> Any:
         """The logs of the next call whose steps have run."""

@@ -159,7 +159,7 @@ class LoopObservation(Observation):
             self.batch = 0
             self.pace.limit_stretch(self.epoch_steps, self.batch)
             self.audience.tell("phase_begins", Phase.TRAINING)
-        if self.pace.has_warmed_up:
+        if self.pace.warmup_left == 0:
             self._exchange.note()
         return self.begin(iterator)
 

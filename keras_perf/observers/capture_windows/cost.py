@@ -24,6 +24,8 @@ UNKNOWN_BYTES_PER_STEP = 100_000
 BEFORE = 64
 """Executions before a window that tell what a step takes without the profiler."""
 
+_PROFILED, _STEADY = Kind.PROFILED, Kind.STEADY
+
 
 def longest_window(bytes_per_step: float) -> int:
     """Steps whose trace stays within `LARGEST_BYTES`, at least 1."""
@@ -48,10 +50,12 @@ class Slowdown:
     def add(self, executions: Iterable[Execution]) -> None:
         """Executions in their order; others than steady and profiled ones do not count."""
         for execution in executions:
-            if execution.kind is Kind.PROFILED:
+            kind = execution.kind
+            if kind is _PROFILED:
                 self._inside.append(execution.cycle_ns / execution.steps)
-            elif execution.kind is Kind.STEADY and not self._inside:
-                self._before.append(execution.cycle_ns / execution.steps)
+            elif kind is _STEADY and not self._inside:
+                took_ns = execution.end_ns - execution.begin_ns
+                self._before.append(took_ns / execution.steps)
 
     def take(self) -> float | None:
         """The ratio for the window told of since the last time; None if a side is missing."""

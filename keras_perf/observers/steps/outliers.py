@@ -45,8 +45,8 @@ class _Usual:
     def __init__(self) -> None:
         self._values: deque[float] = deque(maxlen=WINDOW)
 
-    def learn(self, value: float) -> None:
-        self._values.append(value)
+    def learn(self, values: Iterable[float]) -> None:
+        self._values.extend(values)
 
     def __len__(self) -> int:
         return len(self._values)
@@ -54,7 +54,7 @@ class _Usual:
     def middle_and_spread(self) -> tuple[float, float]:
         """What is usual, and how far from it is far."""
         middle = median(self._values)
-        mad = median(abs(value - middle) for value in self._values)
+        mad = median([abs(value - middle) for value in self._values])
         return middle, FAR * SIGMAS_PER_MAD * mad
 
 
@@ -73,10 +73,6 @@ class _Limits(NamedTuple):
     inside_limit_ns: float
     host_ns: float
     host_limit_ns: float
-
-    def exceeded_by(self, execution: Execution) -> bool:
-        inside = execution.inside_ns > self.inside_limit_ns
-        return inside or execution.host_ns > self.host_limit_ns
 
 
 class OutlierJudge:
@@ -106,11 +102,7 @@ class OutlierJudge:
             waits: first step → input wait in nanoseconds, where it is known.
             shuffles: the input pipeline holds a shuffle buffer.
         """
-        for execution, _ in self._told:
-            if execution.kind is Kind.STEADY:
-                usual = self._inside.setdefault(execution.steps, _Usual())
-                usual.learn(execution.inside_ns)
-                self._host.learn(execution.host_ns)
+        self._learn([e for e, _ in self._told if e.kind is Kind.STEADY])
         if len(self._host) < PATIENCE:
             self._waiting.extend((e, b, waits.get(e.first_step)) for e, b in self._told)
         else:
@@ -119,12 +111,24 @@ class OutlierJudge:
                 suspect = _Suspect(execution, wait_ns, begins_epoch)
                 self._judge(suspect, self._limits(execution.steps), shuffles)
             self._waiting.clear()
-            for execution, begins_epoch in self._told:
-                if limits[execution.steps].exceeded_by(execution):
-                    wait_ns = waits.get(execution.first_step)
-                    suspect = _Suspect(execution, wait_ns, begins_epoch)
-                    self._judge(suspect, limits[execution.steps], shuffles)
+            # Every execution comes by here: the times are taken off, no property is asked.
+            far = [
+                (e, begins_epoch)
+                for e, begins_epoch in self._told
+                if e.ready_ns - e.begin_ns > limits[e.steps].inside_limit_ns
+                or e.end_ns - e.ready_ns > limits[e.steps].host_limit_ns
+            ]
+            for execution, begins_epoch in far:
+                suspect = _Suspect(execution, waits.get(execution.first_step), begins_epoch)
+                self._judge(suspect, limits[execution.steps], shuffles)
         self._told = []
+
+    def _learn(self, steady: list[Execution]) -> None:
+        """What these took is usual; inside the train function, of as many steps."""
+        for steps in {e.steps for e in steady}:
+            usual = self._inside.setdefault(steps, _Usual())
+            usual.learn([e.ready_ns - e.begin_ns for e in steady if e.steps == steps])
+        self._host.learn([e.end_ns - e.ready_ns for e in steady])
 
     def _limits(self, steps: int) -> _Limits:
         """What is usual for executions of so many steps, and from where on one is long.

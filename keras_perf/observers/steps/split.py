@@ -22,6 +22,8 @@ REMEMBERED = 1000
 ENOUGH_EXECUTIONS = 20
 """Of fewer the quickest tenth says too little."""
 
+_STEADY = Kind.STEADY
+
 
 class Splitter:
     """Sums executions; the iterator's gap times tell the input wait from the rest.
@@ -46,6 +48,7 @@ class Splitter:
     def __init__(self, fetches_per_step: float = 1.0) -> None:
         self._fetches_per_step = fetches_per_step
         self._recent: deque[Execution] = deque(maxlen=GAP_HISTORY + 1)
+        self._next_step = 0
         self._stretch_inside = 0
         self._stretch_executions = 0
         self._unmeasured_gaps = 0
@@ -86,32 +89,32 @@ class Splitter:
 
         Of the latter two, what exceeds the usual one is compile time where it does not say that.
         """
-        compile_ns = execution.compile_ns or 0
-        recent = self._recent
-        if execution.kind is not Kind.STEADY and execution.compile_ns is None:
+        # Each is taken out once: this runs for every execution.
+        first, steps, kind, begin, _, ready, end, owners, collector, told_ns, _ = execution
+        inside, compile_ns = ready - begin, told_ns or 0
+        if kind is not _STEADY and told_ns is None:
             self._unmeasured_gaps += self._gaps_of(execution)
-            usual = round(self._usual_inside() * execution.steps)
-            compile_ns = max(0, execution.inside_ns - usual) if usual else 0
+            usual = round(self._usual_inside() * steps)
+            compile_ns = max(0, inside - usual) if usual else 0
         else:
-            if recent and recent[-1].first_step + recent[-1].steps != execution.first_step:
-                recent.clear()
-            recent.append(execution)
+            if first != self._next_step:
+                self._recent.clear()
+            self._recent.append(execution)
+            self._next_step = first + steps
             self._unmeasured_gaps = 0
-        inside = execution.inside_ns - compile_ns
-        callbacks = 0
-        for owner, spent in execution.owners:
-            callbacks += spent
+        for owner, spent in owners:
+            self._callbacks += spent
             self._owners[owner] = self._owners.get(owner, 0) + spent
-        self._last_step = execution.first_step + execution.steps
-        self._steps += execution.steps
+        self._last_step = first + steps
+        self._steps += steps
         self._executions += 1
-        self._total += execution.cycle_ns
-        self._inside += inside
-        self._callbacks += callbacks
-        self._host += execution.host_ns
-        self._compile += compile_ns
-        self._collector += execution.collector_ns
-        self._stretch_inside += inside
+        self._total += end - begin
+        self._inside += inside - compile_ns
+        self._host += end - ready
+        if compile_ns or collector:
+            self._compile += compile_ns
+            self._collector += collector
+        self._stretch_inside += inside - compile_ns
         self._stretch_executions += 1
 
     def _usual_inside(self) -> float:
@@ -144,7 +147,8 @@ class Splitter:
         if measured is not None:
             known = [e for e in self._recent if e.first_step in self.waits]
             self._computing_ms.extend(
-                max(0, e.inside_ns - self.waits[e.first_step]) / e.steps / 1e6 for e in known
+                max(0, e.ready_ns - e.begin_ns - self.waits[e.first_step]) / e.steps / 1e6
+                for e in known
             )
             self._measured_inside += self._stretch_inside
             self._wait += measured.wait_share * self._stretch_inside

@@ -17,16 +17,21 @@ class Row:
     def __init__(self, begin: int, step: int, steps: int, kind: Kind) -> None:
         self.begin, self.step, self.steps, self.kind = begin, step, steps, kind
         self.returned = self.ready = self.end = 0
-        self.hooks: list[tuple[str, int, int]] = []
-        self.pauses: list[tuple[int, int]] = []
+        # Most executions have neither, and a list for each is work for Python's collector.
+        self.hooks: list[tuple[str, int, int]] | tuple[()] = ()
+        self.pauses: list[tuple[int, int]] | tuple[()] = ()
 
     def execution(self) -> Execution:
         """The record, once all times are there."""
-        ready = self.ready or self.returned
-        times = self.begin, self.returned, ready, self.end
-        collected = self._paused(self.begin, self.end)
-        owners = tuple(self._owners()) if collected else tuple((o, e - b) for o, b, e in self.hooks)
-        return Execution(self.step, self.steps, self.kind, *times, owners, collected)
+        begin, returned, end = self.begin, self.returned, self.end
+        ready = self.ready or returned
+        collected = self._paused(begin, end) if self.pauses else 0
+        owners: tuple[tuple[str, int], ...] = ()
+        if self.hooks:
+            owners = tuple(self._owners() if collected else [(o, e - b) for o, b, e in self.hooks])
+        return Execution(
+            self.step, self.steps, self.kind, begin, returned, ready, end, owners, collected
+        )
 
     def _owners(self) -> Iterator[tuple[str, int]]:
         """The collector's pauses in a hook are not the hook's own time."""
@@ -114,14 +119,18 @@ class Timeline:
 
     def host(self, owner: str, begin: int, end: int) -> None:
         """A callback ran from `begin` to `end`."""
-        if self._row is not None:
-            self._row.hooks.append((owner, begin, end))
+        row = self._row
+        if row is not None:
+            if row.hooks:
+                row.hooks.append((owner, begin, end))
+            else:
+                row.hooks = [(owner, begin, end)]
             self._last = end
 
     def collected(self, begin: int, end: int) -> None:
         """Python's garbage collector ran from `begin` to `end`, whatever else did."""
         if self._row is not None:
-            self._row.pauses.append((begin, end))
+            self._row.pauses = [*self._row.pauses, (begin, end)]
 
     def outside(self, owner: str, begin: int | None, end: int) -> None:
         """Between two epochs, `owner` had the time from `begin`, or from the gap's, to `end`."""

@@ -36,15 +36,15 @@ class TrialTimes:
     def add(self, executions: Iterable[Execution]) -> None:
         """Adds executions in their order."""
         for execution in executions:
-            inside_ms = execution.inside_ns / 1e6
-            self.first_ns = self.first_ns or execution.inside_ns
+            inside_ns = execution.inside_ns
+            self.first_ns = self.first_ns or inside_ns
             if execution.kind is Kind.TRIAL:
                 self.executions += 1
-                self.trial_ns += execution.inside_ns
-                self._longer_ms.setdefault(execution.steps, []).append(inside_ms)
-                self._newest_longer = execution.steps, inside_ms
+                self.trial_ns += inside_ns
+                self._longer_ms.setdefault(execution.steps, []).append(inside_ns / 1e6)
+                self._newest_longer = execution.steps, inside_ns / 1e6
             elif execution.kind is Kind.STEADY:
-                self._ordinary_ms.append(inside_ms)
+                self._ordinary_ms.append(inside_ns / 1e6)
                 self._host_ms.append(execution.host_ns / 1e6)
 
     @property

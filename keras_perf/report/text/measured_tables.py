@@ -50,9 +50,10 @@ START_UP_PARTS = {
     "first_batch": "first batch, preparing the graph",
     "first_computing": "compiling, computing for the first time",
     "first_execution": "first execution, otherwise",
-    "warmup_input": "warm-up, waiting for input",
+    "warmup_input": "warm-up, waiting for input (buffers, autotune: not told apart)",
     "rest_of_warmup": "warm-up, the rest",
-    "later_input": "later steps that wait longer for input",
+    "later_cache": "later steps that fill the cache",
+    "later_input": "later steps that wait longer for input (buffers, autotune: not told apart)",
     "later_compiling": "later steps that are traced or compiled for",
     "later_rest": "later steps that are slower otherwise",
 }

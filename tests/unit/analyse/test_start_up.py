@@ -93,6 +93,39 @@ def test_steps_are_steady_from_the_first_that_takes_little_more_than_later_ones(
     assert (found.parts["later_compiling"], found.parts["later_rest"]) == (0.0, 0.0)
 
 
+CACHED = {
+    "dataset": {"chains": [[{"kind": "map"}, {"kind": "cache"}]]},
+    "epoch_steps": 40,
+    "first_step": 0,
+    "last_step": 210,
+}
+
+
+def test_a_slow_first_pass_of_two_fills_the_cache():
+    found = spent([40.0, 30.0, 30.0, *[10.0] * 17], **CACHED)
+    # Forty steps with the warm-up's, as many as an epoch has.
+    assert found.steps == 40
+    assert found.parts["later_cache"] == pytest.approx(0.7)
+    assert "later_input" not in found.parts
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"dataset": {"chains": [[{"kind": "map"}]]}},
+        # Steps of the second pass were slow, too.
+        {"epoch_steps": 20},
+        # There was no second one to tell what reading takes.
+        {"last_step": 44},
+        {"epoch_steps": None},
+    ],
+)
+def test_other_slow_steps_fill_none(changed):
+    found = spent([40.0, 30.0, 30.0, *[10.0] * 17], **{**CACHED, **changed})
+    assert found.parts["later_input"] == pytest.approx(0.7)
+    assert "later_cache" not in found.parts
+
+
 @pytest.mark.parametrize("steps_ms", [[40.0, 10.0, 10.0, 10.0, 10.0], [12.0] * 3 + [10.0] * 9])
 def test_few_intervals_and_small_differences_say_nothing(steps_ms):
     assert "later_input" not in spent(steps_ms).parts

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import metrics_page
+import peaks_page
 from pages import DOCS, PAGES
 
 import keras_perf
@@ -16,6 +17,11 @@ TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 def test_the_table_of_metrics_is_the_code_s():
     text = metrics_page.PAGE.read_text(encoding="utf-8")
     assert text == metrics_page.page(), "python tests/unit/documents/metrics_page.py writes it anew"
+
+
+def test_the_table_of_peaks_is_the_code_s():
+    text = peaks_page.PAGE.read_text(encoding="utf-8")
+    assert text == peaks_page.page(), "python tests/unit/documents/peaks_page.py writes it anew"
 
 
 def test_every_public_name_is_in_the_reference():

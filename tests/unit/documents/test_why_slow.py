@@ -7,7 +7,10 @@ from pathlib import Path
 
 TESTS = Path(__file__).parents[2]
 OF_SCENARIOS = "scenarios/test_scenarios.py"
-SCENARIOS = (TESTS / "scenarios" / "bottlenecks.py").read_text(encoding="utf-8")
+SCENARIOS = "".join(
+    (TESTS / "scenarios" / f"{name}.py").read_text(encoding="utf-8")
+    for name in ("bottlenecks", "complaints")
+)
 PAGE = TESTS.parent / "docs" / "why_is_my_training_slow.md"
 
 

@@ -11,7 +11,7 @@ from keras_perf.records.execution import Kind
 
 def warm(steps_per_execution: int = 1) -> Pace:
     pace = Pace(steps_per_execution, 1.0, 0)
-    while pace.warms_up:
+    while pace.warmup_left > 0:
         run(pace, Kind.WARMUP, steps_per_execution)
     assert pace.stretch_fetches == 0
     return pace
@@ -22,7 +22,7 @@ def run(pace: Pace, kind: Kind, steps: int = 1) -> None:
 
 
 def test_the_warm_up_is_in_no_stretch():
-    assert not warm().warms_up
+    assert warm().warmup_left == 0
     assert WARMUP_STEPS >= 10
 
 

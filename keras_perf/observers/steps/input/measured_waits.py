@@ -67,7 +67,8 @@ def measured_waits(
         wait = waited_ns(execution, own, end_ns)
         waited += wait
         waits[execution.first_step] = max(0, wait)
-        dispatch = _dispatch_ns(execution, own, end_ns)
+        # A single gap holds a step and all around it.
+        dispatch = _dispatch_ns(execution, own, end_ns) if len(own) > 1 else None
         if dispatch is not None:
             dispatches.append(dispatch)
     inside = sum(training_ns(execution) for execution in measured)
@@ -108,4 +109,4 @@ def _share_of_long_execution(
 
 def training_ns(execution: Execution) -> int:
     """Time inside the train function in which XLA did not compile."""
-    return execution.inside_ns - (execution.compile_ns or 0)
+    return execution.ready_ns - execution.begin_ns - (execution.compile_ns or 0)

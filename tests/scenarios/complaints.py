@@ -1,0 +1,249 @@
+"""What people complain about, as programs, each with a healthy twin that differs in one thing."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+import torch_stand_in
+from bottlenecks import (
+    MEASURED,
+    Callbacks,
+    Pause,
+    batches,
+    layers,
+    measured,
+    mlp,
+    usual_step_ms,
+)
+
+from keras_perf.analyse.start_up import start_up_time
+from keras_perf.records.metrics.host_metrics import PROCESS_MEMORY
+from keras_perf.report.diagnosis import Diagnosis
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """One program and its twin.
+
+    Attributes:
+        train: runs it; healthy, if it is told so.
+        says: words of the report on it, which the twin's does not hold.
+        advice: the id that is advised, and not to the twin; None where there is only a note.
+        verdicts: those that are right; () where it says nothing of the steps.
+        size: what the report has found, in the unit of `MEASURED`; None where it has no size.
+        patches: name → value while it trains and is read: thresholds of seconds, most of all.
+        traced: a trace of eight steps is taken.
+        long: it takes too long for `make test`.
+    """
+
+    name: str
+    train: Callable[..., None]
+    says: str
+    advice: str | None = None
+    verdicts: tuple[str, ...] = ()
+    size: Callable[[Diagnosis], float] | None = None
+    patches: Mapping[str, float] = field(default_factory=dict)
+    traced: bool = False
+    long: bool = False
+
+
+COMPLAINTS: list[Complaint] = []
+
+
+def complaint(**expected: Any) -> Callable[[Callable[..., None]], None]:
+    """Adds the function as a complaint of its name."""
+
+    def add(train: Callable[..., None]) -> None:
+        COMPLAINTS.append(Complaint(train.__name__, train, **expected))
+
+    return add
+
+
+def long_ms() -> float:
+    """A wait that outlasts any machine's steps."""
+    return 6.0 * max(1.0, usual_step_ms())
+
+
+def slowest_stage_ms(found: Diagnosis) -> float:
+    """For a batch; how much of it is waited for depends on what the step takes beside it."""
+    return max(stage.cost_ms for stage in found.summary.facts.input.stages)
+
+
+# -- memory and start-up -----------------------------------------------------------------
+
+
+class Keeps(keras.callbacks.Callback):
+    """Keeps half a MiB of each step, or of the newest one only."""
+
+    def __init__(self, most: int | None) -> None:
+        super().__init__()
+        self.kept: deque[Any] = deque(maxlen=most)
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        time.sleep(0.004)
+        self.kept.append(np.ones(1 << 17, "float32"))
+        MEASURED.append(0.5)
+
+
+@complaint(
+    says="The memory of this process grows and does not level out",
+    size=lambda found: found.summary.growth[PROCESS_MEMORY].mib_per_step,
+    # Half a minute of points in two seconds.
+    patches={
+        "keras_perf.observation.warmup_and_intervals.INTERVAL_S": 0.01,
+        "keras_perf.observers.sensors.host.EVERY_S": 0.01,
+    },
+)
+def memory_that_grows(callbacks: Callbacks, *, healthy: bool) -> None:
+    """A callback keeps an array of every step."""
+    keeps = Keeps(1 if healthy else None)
+    mlp().fit(batches(300), verbose=0, shuffle=False, callbacks=[*callbacks, keeps])
+
+
+class FirstSteps(Pause):
+    """Pauses after each step, and measures the first one of the epochs after the first."""
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        self.epoch = epoch
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        self.begin = time.perf_counter()
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        if self.epoch and not batch:
+            MEASURED.append(1e3 * (time.perf_counter() - self.begin))
+        super().on_train_batch_end(batch, logs)
+
+
+BUFFER, EXAMPLES = 200, 320
+
+
+@complaint(
+    says="fills its buffer",
+    advice="cheaper-shuffle",
+    size=lambda found: 1e3 * (start_up_time(found.summary).fill_s or 0.0),
+    patches={"keras_perf.advise.notes.start_up.LONG_S": 0.1},
+)
+def a_large_buffer_before_the_first_step(callbacks: Callbacks, *, healthy: bool) -> None:
+    """A shuffle asks a slow map for many elements before it hands one on, in each epoch."""
+
+    def arrived(x: np.ndarray) -> np.ndarray:
+        time.sleep(0.001)
+        return x
+
+    def mapped(x: Any, y: Any) -> Any:
+        return tf.ensure_shape(tf.numpy_function(arrived, [x], x.dtype), x.shape), y
+
+    data = batches(EXAMPLES, rows=1).unbatch().map(mapped)
+    data = data.shuffle(2 if healthy else BUFFER).batch(8)
+    callbacks = [*callbacks, FirstSteps(12.0)]
+    mlp().fit(data, epochs=2, verbose=0, shuffle=False, callbacks=callbacks)
+
+
+# -- the input ---------------------------------------------------------------------------
+
+
+@complaint(
+    says="DataLoader",
+    advice="parallel-input",
+    verdicts=("input-bound",),
+    size=slowest_stage_ms,
+)
+def a_data_loader_without_workers(callbacks: Callbacks, *, healthy: bool) -> None:
+    """Batches of a `DataLoader` are made one after the other; the twin's are there."""
+    ms = long_ms()
+    with torch_stand_in.installed():
+        loader = torch_stand_in.DataLoader(80, 0.0 if healthy else ms, num_workers=0)
+        mlp().fit(loader, verbose=0, shuffle=False, callbacks=callbacks)
+
+
+@complaint(
+    says="The files are not on a local disk (nfs4), and reading them sets the pace",
+    verdicts=("input-bound",),
+    size=slowest_stage_ms,
+)
+def files_on_a_share(callbacks: Callbacks, *, healthy: bool) -> None:
+    """Each batch is a file of a network share; the twin's lie on a disk that is as slow."""
+    with ExitStack() as held:
+        folder = Path(held.enter_context(tempfile.TemporaryDirectory()))
+        system = "ext4" if healthy else "nfs4"
+        (folder / "mounts").write_text(f"server:/x {folder} {system} rw 0 0\n")
+        patched = held.enter_context(pytest.MonkeyPatch.context())
+        module = "keras_perf.observation.facts.input.file_systems"
+        patched.setattr(f"{module}.MOUNTS", folder / "mounts")
+        names = [str(folder / f"{place}.raw") for place in range(80)]
+        ms = long_ms()
+        for name in names:
+            Path(name).write_bytes(bytes(64))
+
+        def arrived(content: bytes) -> bytes:
+            with measured():
+                time.sleep(ms / 1e3)
+            return content
+
+        def read(name: Any) -> Any:
+            content = tf.numpy_function(arrived, [tf.io.read_file(name)], tf.string)
+            numbers = tf.io.decode_raw(tf.ensure_shape(content, ()), tf.uint8)
+            x = tf.cast(tf.reshape(numbers, (8, 8)), tf.float32)
+            return x, x[:, :1]
+
+        data = tf.data.Dataset.from_tensor_slices(names).map(read).prefetch(2)
+        mlp().fit(data, verbose=0, shuffle=False, callbacks=callbacks)
+
+
+# -- the step ----------------------------------------------------------------------------
+
+
+class Prints(keras.layers.Layer):
+    """Prints a number of every batch, into a file."""
+
+    def __init__(self, file: str) -> None:
+        super().__init__()
+        self.file = file
+
+    def call(self, x: Any) -> Any:
+        tf.print(tf.reduce_sum(x), output_stream=f"file://{self.file}")
+        return x
+
+
+@complaint(says="The train step prints (tf.print), in every step")
+def a_print_in_the_step(callbacks: Callbacks, *, healthy: bool) -> None:
+    """A layer of the model prints."""
+    with tempfile.TemporaryDirectory() as folder:
+        prints = [] if healthy else [Prints(f"{folder}/printed")]
+        model = keras.Sequential([layers.Input((8,)), *prints, layers.Dense(1)])
+        model.compile("sgd", "mse", jit_compile=False)
+        model.fit(batches(60), verbose=0, shuffle=False, callbacks=callbacks)
+
+
+@complaint(
+    says="XLA compiles for each of its lengths",
+    advice="stable-shapes",
+    verdicts=("compile-bound",),
+    traced=True,
+    long=True,
+)
+def sixty_lengths_in_120_steps(callbacks: Callbacks, *, healthy: bool) -> None:
+    """Nearly every step compiles, so that no step tells what a usual one takes."""
+    keras.utils.set_random_seed(1)
+    model = keras.Sequential([layers.Input((None, 4)), layers.Dense(1)])
+    model.compile("sgd", "mse", jit_compile=True)
+    lengths = np.random.default_rng(0).permutation(np.tile(np.arange(8, 68), 2))
+
+    def ones(length: Any) -> Any:
+        rows = 68 if healthy else length
+        return tf.ones((8, rows, 4)), tf.ones((8, rows, 1))
+
+    data = tf.data.Dataset.from_tensor_slices(lengths).map(ones)
+    model.fit(data, verbose=0, shuffle=False, callbacks=callbacks)
