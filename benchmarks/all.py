@@ -37,6 +37,7 @@ NOTHING_TO_MEASURE = 2
 ARGUMENTS = {
     "hot_path": "--repeats 10",
     "overhead": "--repeats 10 --steps 700",
+    "overhead_on_jax": "--repeats 10 --steps 700",
     "split": "",
     "gpu_sampler": "",
     "gpu_readings": "",
@@ -56,6 +57,7 @@ ARGUMENTS = {
 QUICK = {
     "hot_path": "--repeats 1 --steps 300",
     "overhead": "--repeats 1 --steps 600",
+    "overhead_on_jax": "--repeats 1 --steps 60",
     "split": "--sleeps 0,2",
     "gpu_sampler": "--repeats 1 --steps 50",
     "gpu_readings": "--seconds 0.5",

@@ -34,6 +34,11 @@ class WhyNotTried(Words):
         "it takes about {needed_s:.0f} s, and {left_s:.0f} s are left for it: allow more than "
         "{budget_s:.0f} s"
     )
+    CALLED_AGAIN_NAMES = "{hook} names {name}: called again, it may write, or steer training"
+    CALLED_AGAIN_UNKNOWN = "{hook} uses {name}, of which it is not known what it does again"
+    CALLED_AGAIN_DRAWS = "{hook} draws random numbers, which others would then get"
+    CALLED_AGAIN_LIBRARY = "{hook} is a library's: called again, it may write, or steer training"
+    NOT_COPIED = "it cannot be copied: {error}"
     TIME_IS_OVER = "the {budget_s:.0f} s for them were over"
 
 
