@@ -189,6 +189,7 @@ BLOCKS: dict[str, Callable[[Found], str]] = {
     "loops": loops,
     "scaling": partial(as_it_is, "workers"),
     "shuffle_refill": partial(as_it_is, "parts"),
+    "pauses": partial(as_it_is, "saved"),
     "tuning": partial(as_it_is, "pipelines"),
     "tried": tried,
     "tried programs": partial(as_it_is, "programs"),

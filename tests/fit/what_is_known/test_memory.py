@@ -78,7 +78,7 @@ def test_a_training_that_runs_out_of_memory_late_has_its_split_and_says_when_mem
     assert found.summary.steps > 0
     note = found.notes[0]
     assert note.startswith(f"Training ran out of memory after {ENDS_AT} steps")
-    assert "Batches of this size had fitted before" in note
+    assert "Batches of this size fitted before" in note
     rose = re.search(r"rose most between step (\d+) and (\d+)", note)
     assert rose, note
     assert int(rose[1]) <= KEPT_AT + 1 <= int(rose[2])
@@ -123,7 +123,7 @@ def test_a_training_that_is_killed_is_diagnosed_and_said_to_be_killed(processes,
     trial = diagnosis.summary.facts.trial
     assert trial is not None
     assert trial.trials
-    assert "is gone without an end of this training" in diagnosis.notes[0]
+    assert "is gone, and no end of this training is recorded" in diagnosis.notes[0]
 
 
 # -- devices -----------------------------------------------------------------------------
