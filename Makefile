@@ -7,8 +7,9 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE =
 READY := $(VENV)/.ready
 TENSORFLOWS ?= 2.16 2.18 2.20 2.21
+NIGHTLY ?= .venv-keras-nightly
 
-.PHONY: demo test test-long check docs test-matrix test-gpu benchmarks screenshots build test-release clean
+.PHONY: demo test test-long notebooks check docs test-matrix test-nightly test-gpu benchmarks screenshots build test-release clean
 
 demo: $(READY)
 	$(BIN)/keras-perf demo
@@ -25,6 +26,10 @@ test-long: $(READY)
 	KERAS_PERF_DRAWS=300 $(BIN)/python -m pytest tests/trials/rewriting/test_drawn_pipelines.py \
 	  --hypothesis-profile=others
 	$(BIN)/python tests/under_load.py
+
+# The notebooks that make test leaves out, executed as they stand.
+notebooks: $(READY)
+	$(BIN)/python -m pytest -n 2 -m long tests/fit/test_notebooks.py
 
 check: $(READY)
 	$(BIN)/ruff check .
@@ -52,17 +57,29 @@ test-release: build
 
 # Each TensorFlow with the oldest Keras that is declared to work with it, in an environment of its
 # own; a version that fails keeps none of the others from being tested. `make test` has the newest.
+# Keras's nightly comes last, and what it breaks is a warning.
 test-matrix:
 	@failed=; \
 	for version in $(TENSORFLOWS); do \
 	  $(MAKE) test VENV=.venv-tf-$$version EXTRA=test CONSTRAINTS=tests/matrix/tf-$$version.txt \
 	    || failed="$$failed $$version"; \
 	done; \
+	$(MAKE) test-nightly; \
 	for version in $(TENSORFLOWS); do \
 	  case " $$failed " in *" $$version "*) result=FAILED;; *) result=passed;; esac; \
 	  echo "TensorFlow $$version: $$result"; \
 	done; \
 	test -z "$$failed"
+
+# Keras as it will be: what it breaks may be ours to mend or theirs, so this never fails. It takes
+# the place of the Keras that is installed, under the same name.
+test-nightly:
+	@if $(MAKE) $(NIGHTLY)/.ready VENV=$(NIGHTLY) \
+	  && $(NIGHTLY)/bin/python -m pip uninstall --quiet --yes keras keras-nightly \
+	  && $(NIGHTLY)/bin/python -m pip install --quiet --pre keras-nightly; \
+	then $(NIGHTLY)/bin/python -m pytest -n 2 && result=passed || result="FAILED, which is a warning"; \
+	else result="could not be installed, and was not tested"; fi; \
+	echo "Keras's nightly: $$result"
 
 # Where there is a GPU: are the figures that are read from it right?
 test-gpu: $(READY)
@@ -81,4 +98,4 @@ $(READY): pyproject.toml $(CONSTRAINTS)
 	touch $@
 
 clean:
-	rm -rf .venv .venv-tf-* build dist *.egg-info
+	rm -rf .venv .venv-tf-* .venv-keras-nightly build dist *.egg-info

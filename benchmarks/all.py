@@ -37,6 +37,7 @@ NOTHING_TO_MEASURE = 2
 ARGUMENTS = {
     "hot_path": "--repeats 10",
     "overhead": "--repeats 10 --steps 700",
+    "overhead_on_jax": "--repeats 10 --steps 700",
     "split": "",
     "gpu_sampler": "",
     "gpu_readings": "",
@@ -47,6 +48,7 @@ ARGUMENTS = {
     "loops": "",
     "scaling": "",
     "shuffle_refill": "",
+    "pauses": "",
     "tuning": "",
     "tried": "",
     "follow_up": "",
@@ -56,6 +58,7 @@ ARGUMENTS = {
 QUICK = {
     "hot_path": "--repeats 1 --steps 300",
     "overhead": "--repeats 1 --steps 600",
+    "overhead_on_jax": "--repeats 1 --steps 60",
     "split": "--sleeps 0,2",
     "gpu_sampler": "--repeats 1 --steps 50",
     "gpu_readings": "--seconds 0.5",
@@ -66,6 +69,7 @@ QUICK = {
     "loops": "--seconds 0.1 --rounds 1 --models tiny-mlp --calls 1",
     "scaling": "--workers 1,2 --steps 60 --widths 64",
     "shuffle_refill": "--rounds 1",
+    "pauses": "--rounds 1 --steps 5 --widths 64",
     "tuning": "--budget-s 2 --only 'small images'",
     "tried": "--budget-s 3 --only 'a tiny model'",
     "follow_up": "--only 'a tiny model'",

@@ -27,7 +27,7 @@ from typing import Any
 Cell = str | float | int | bool | None
 Row = Mapping[str, Cell]
 
-PACKAGES = "tensorflow", "keras", "keras-perf"
+PACKAGES = "tensorflow", "keras", "jax", "keras-perf"
 HERE = Path(__file__).parent
 
 

@@ -3,7 +3,7 @@
     python notebooks/run_all.py [NAME ...]
 
 Each runs in an empty folder. Stored outputs name no folder and no host of the machine.
-Where a cell fails nothing is stored, and the exit code is 1.
+Where a cell fails, or a notebook takes over two minutes, nothing is stored and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
+from nbclient.exceptions import CellExecutionError, CellTimeoutError
 
 FOLDER = Path(__file__).parent
 LIMIT_S = 120
+"""What a whole notebook may take."""
+
 OF_TENSORFLOW = re.compile(
     r"^(WARNING: All log messages before absl|To enable the following instr|[IWEF]\d{4} \d).*\n?",
     re.M,
@@ -33,16 +35,27 @@ CELL_FILE = re.compile(r"\S*/ipykernel_\d+/\d+\.py")
 """What Python calls the file of a cell."""
 
 
-def executed(path: Path) -> nbformat.NotebookNode:
+def executed(path: Path, limit_s: float = LIMIT_S) -> nbformat.NotebookNode:
     """The notebook with what it shows, run in an empty folder.
+
+    Arguments:
+        path: of the notebook.
+        limit_s: seconds that all its cells together may take.
 
     Raises:
         CellExecutionError: a cell failed.
+        CellTimeoutError: the time was over.
     """
-    notebook = nbformat.read(path, as_version=4)
+    notebook, end = nbformat.read(path, as_version=4), time.monotonic() + limit_s
+
+    def left_s(_cell: nbformat.NotebookNode) -> int:
+        return max(1, int(end - time.monotonic()))
+
     with tempfile.TemporaryDirectory() as folder:
         resources = {"metadata": {"path": folder}}
-        client = NotebookClient(notebook, timeout=LIMIT_S, resources=resources, record_timing=False)
+        client = NotebookClient(
+            notebook, timeout_func=left_s, resources=resources, record_timing=False
+        )
         client.execute()
     return notebook
 
@@ -92,7 +105,7 @@ def main() -> int:
         try:
             nbformat.write(stored(executed(path)), path)
             told = "stored"
-        except CellExecutionError as error:
+        except (CellExecutionError, CellTimeoutError) as error:
             failed, told = 1, f"FAILED\n{error}"
         print(f"{name}: {time.monotonic() - begin:.0f} s, {told}", flush=True)
     return failed

@@ -1,11 +1,13 @@
-"""Installs the built wheel into an empty environment outside the repository, and uses it there.
+"""Installs what was built into empty environments outside the repository, and uses it there.
 
     python tests/use_release.py [dist] [--with-dependencies]
 
-Looked at: both archives hold every file of the package, its licences and its version; every command
-answers; a training is observed, reported as text and as a page; the loop of `keras-perf template`
-trains; TensorBoard finds the Performance tab, which answers with the run. Then, if this Python has
-JAX, the same but for the loop where TensorFlow is not installed.
+Looked at: both archives hold every file of the package and its licences. Then the wheel, and in an
+environment of its own what pip makes of the source archive: every file, licence and entry point is
+installed; the demo runs, and its report and comparison are printed; every command answers; a
+training is observed, reported as text and as a page; the loop of `keras-perf template` trains;
+TensorBoard finds the Performance tab, which answers with the run. Last, if this Python has JAX, the
+training where TensorFlow is not installed.
 
 The environment borrows TensorFlow and the rest from the Python that runs this, which takes half a
 minute; --with-dependencies installs them there, as a user's pip does, which takes minutes.
@@ -36,6 +38,16 @@ x = np.zeros((3200, 4), "float32")
 callbacks = kp.perf_callbacks("logs/run", profiler=False, steps_per_execution=False)
 model.fit(x, x[:, :1], epochs=2, verbose=0, callbacks=callbacks)
 """
+
+INSTALLED = """
+from importlib import metadata
+
+package = metadata.distribution("keras-perf")
+print(*(file for file in package.files if file.locate().is_file()), sep="\\n")
+print(*(f"{each.group}: {each.name}" for each in package.entry_points), sep="\\n")
+"""
+
+ENTRY_POINTS = {"console_scripts: keras-perf", "tensorboard_plugins: keras_perf"}
 
 TAB = """
 import pathlib, types
@@ -81,17 +93,17 @@ def check_archives(wheel: Path, source: Path) -> None:
 
 
 class Room:
-    """An environment that has the wheel, and a folder to work in.
+    """An environment that has what was built, and a folder to work in.
 
     Arguments:
         folder: an empty one outside the repository.
-        wheel: installed there.
+        archive: the wheel or the source archive, installed there.
         with_dependencies: whether the rest is installed, too, or lent by this Python.
         lacks: what is not lent, with all whose names begin so.
     """
 
     def __init__(
-        self, folder: Path, wheel: Path, *, with_dependencies: bool = False, lacks: str = ""
+        self, folder: Path, archive: Path, *, with_dependencies: bool = False, lacks: str = ""
     ) -> None:
         self._bin = folder / "venv" / "bin"
         self._work = folder / "work"
@@ -105,11 +117,12 @@ class Room:
             lent = folder / "lent"
             lent.mkdir()
             for each in Path(sysconfig.get_path("purelib")).iterdir():
-                if not lacks or not each.name.startswith(lacks):
+                ours = each.name.lower().startswith(("keras_perf", "__editable__"))
+                if not ours and not (lacks and each.name.startswith(lacks)):
                     (lent / each.name).symlink_to(each)
             (site / "lent.pth").write_text(f"{lent}\n")
         pip = [sys.executable, "-m", "pip", "--python", str(self._bin / "python"), "install"]
-        subprocess.run([*pip, *options, str(wheel)], check=True)
+        subprocess.run([*pip, *options, str(archive)], check=True)
 
     def run(self, program: str, *arguments: str, **environment: str) -> str:
         """What a program of the environment prints; ends this one where it fails."""
@@ -129,11 +142,24 @@ class Room:
 
     def use(self, version: str) -> None:
         """As a user does."""
+        self.is_whole()
+        assert "See it: tensorboard --logdir demo" in self.run("keras-perf", "demo", "demo")
+        slow, mended = "demo/before", "demo/after"
+        assert "input wait" in self.run("keras-perf", "report", slow)
+        assert "input wait" in self.run("keras-perf", "compare", slow, mended)
         for command in ("run", "demo", "report", "compare", "history", "template", "launch"):
             assert "usage:" in self.run("keras-perf", command, "--help")
         self.observe(version)
         self.run("keras-perf", "template", "train.py")
         self.run("python", "train.py", "--steps", "40", "--evaluate-every", "20")
+
+    def is_whole(self) -> None:
+        """Every file of the package, the licences and the entry points are installed."""
+        installed = set(self.run("python", "-c", INSTALLED).splitlines())
+        licences = {name.partition("/licenses/")[2] for name in installed}
+        missing = (wanted() | ENTRY_POINTS) - installed | set(IN_BOTH) - licences
+        if missing:
+            sys.exit(f"not installed: {', '.join(sorted(missing))}")
 
     def observe(self, version: str, backend: str = "tensorflow") -> None:
         """A training and all that shows it."""
@@ -157,10 +183,11 @@ def main() -> None:
         sys.exit(f"{arguments.dist} must hold one wheel and one source archive; make build")
     check_archives(wheels[0], sources[0])
     version = wheels[0].name.split("-")[1]
-    with tempfile.TemporaryDirectory(prefix="keras_perf_release_") as folder:
-        room = Room(Path(folder), wheels[0], with_dependencies=arguments.with_dependencies)
-        room.use(version)
-    print(f"{wheels[0].name} works where it was installed")
+    for archive in (wheels[0], sources[0]):
+        with tempfile.TemporaryDirectory(prefix="keras_perf_release_") as folder:
+            room = Room(Path(folder), archive, with_dependencies=arguments.with_dependencies)
+            room.use(version)
+        print(f"{archive.name} works where it was installed", flush=True)
     if find_spec("jax") is None:
         return
     with tempfile.TemporaryDirectory(prefix="keras_perf_release_") as folder:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from keras_perf.advise.gains.compiling import hardly_compiles
 from keras_perf.advise.gains.of_a_part import WORTHWHILE, bound_between_epochs, gains
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import INSIDE
@@ -9,6 +10,7 @@ from keras_perf.advise.verdict_reasons import (
     about_waiting,
     between_epochs,
     may_be_dispatch,
+    may_be_held_up,
     nothing_else,
     of_a_part,
     of_idling,
@@ -42,6 +44,8 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
     found = gains(situation)
     verdict = max(found, key=lambda name: found[name])
     gain = found[verdict]
+    if verdict == "compile-bound" and gain >= WORTHWHILE and hardly_compiles(situation):
+        return "inconclusive", may_be_held_up(situation)
     if bound_between_epochs(situation.model, gain):
         return "callback-bound", between_epochs(situation)
     if verdict == "input-bound" and gain >= WORTHWHILE:

@@ -188,6 +188,18 @@ def why_no_wait(summary: Summary) -> str:
     )
 
 
+def may_be_held_up(situation: Situation) -> str:
+    """That what may have compiled may also have waited for a core."""
+    known = situation.facts.input
+    number = known.guessed_compilations or 0
+    return (
+        f"{number} of {situation.summary.steps} steps took as long as XLA compiles, "
+        f"{in_ms(known.guessed_compile_ms)} beyond the usual; something else may have held "
+        f"{'it' if number == 1 else 'them'} up. Train longer, or capture a trace of such steps "
+        "(WindowedProfiler)."
+    )
+
+
 def may_be_dispatch(summary: Summary) -> str:
     """That dispatch may be what matters, and what measures it."""
     trial = summary.facts.trial

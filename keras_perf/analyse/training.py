@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -16,6 +17,9 @@ from keras_perf.read.file_content import FileContent, content_of
 from keras_perf.read.fits import Fit, fits_of
 from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.run_names import RUN, without_worker
+
+ADVICE, BEFORE = "advice_trials", "tried_before"
+"""Facts of the training itself, and of what was there before it."""
 
 CLOCKS_APART_S = 600.0
 """The clocks of two machines are assumed to differ by no more."""
@@ -62,7 +66,9 @@ class Training:
         tried: dict[str, Any] = {}
         for fit in self.fits:
             tried |= fit.tried
-        return replace(self.fit.facts, **tried)
+        of_advice = _advice_tried(self.fits, self.fit) if ADVICE in tried else {}
+        tried.pop(ADVICE, None)
+        return replace(self.fit.facts, **tried, **of_advice)
 
 
 def trainings(
@@ -105,6 +111,24 @@ def measured_trainings(log_dir: str | os.PathLike[str]) -> tuple[Training, ...]:
         chiefs = workers[min(workers)] if workers else []
         found += [_of_workers(name, fit, workers) for fit in chiefs if fit.steps]
     return tuple(sorted(found, key=lambda training: training.fit.identity.started))
+
+
+def _advice_tried(fits: Sequence[Fit], shown: Fit) -> dict[str, Any]:
+    """What trials found on the training shown, and on what was there before it.
+
+    Those that follow on a training, before the next one, were made on it. Of a program that
+    trained afterwards they tell what it was like before.
+    """
+    if shown.tried:
+        # There is no training.
+        newest = [fit.tried for fit in fits if ADVICE in fit.tried][-1]
+        return {ADVICE: shown.tried.get(ADVICE, newest[ADVICE])}
+    place, found = list(fits).index(shown), dict[str, Any]()
+    for fit in fits[:place]:
+        found |= {BEFORE: fit.tried[ADVICE]} if ADVICE in fit.tried else {}
+    for fit in takewhile(lambda later: later.tried, fits[place + 1 :]):
+        found |= {ADVICE: fit.tried[ADVICE]} if ADVICE in fit.tried else {}
+    return found
 
 
 class _Run(NamedTuple):

@@ -1,11 +1,8 @@
-"""What stands where a backend's trials, validations and predictions are not watched."""
+"""What stands where a backend's trials and predictions are not watched."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
-
-import keras
 
 from keras_perf.observation.trials import TrialsInFit
 
@@ -22,19 +19,6 @@ class NoTrials(TrialsInFit):
         return self._why
 
 
-class NoValidations:
-    """They run as they are."""
-
-    def begins(self, callbacks: Sequence[keras.callbacks.Callback]) -> None:
-        """Keras evaluates from now on."""
-
-    def ended(self, call: None) -> None:
-        """It has."""
-
-    def release(self) -> None:
-        """Nothing is held."""
-
-
 class NoPredicts:
     """They run as they are."""
 
@@ -44,15 +28,3 @@ class NoPredicts:
 
     def restore(self) -> None:
         """Nothing is held."""
-
-
-class NoWork:
-    """What a step multiplies is not counted."""
-
-    due = several = False
-
-    def was_fed(self, pipeline: Any) -> None:
-        """Training ran on this input."""
-
-    def asked(self, function: Any, **how: Any) -> None:
-        """It is not known."""

@@ -7,6 +7,8 @@ from typing import Any
 
 import keras
 
+from keras_perf.backends.jax_compiling import listen, listen_no_more, traced_s
+from keras_perf.backends.jax_evaluation import WatchedEvaluation
 from keras_perf.backends.jax_facts import (
     allocated_by_tag,
     distribution_facts,
@@ -14,17 +16,23 @@ from keras_perf.backends.jax_facts import (
     jax_facts,
 )
 from keras_perf.backends.jax_hooks import StateReads, waiting_hooks
-from keras_perf.backends.jax_steps import JaxInput, StandIn, listen, listen_no_more
-from keras_perf.backends.not_watched import NoPredicts, NoTrials, NoValidations, NoWork
+from keras_perf.backends.jax_input import JaxInput
+from keras_perf.backends.jax_steps import StandIn
+from keras_perf.backends.jax_work import JaxWork
+from keras_perf.backends.not_watched import NoPredicts, NoTrials
 from keras_perf.capture import jax_door
 from keras_perf.observation.backend import TrainFunction
 from keras_perf.observation.facts.model_facts import keras_settings, model_facts
 from keras_perf.observation.input_model import InputModel
+from keras_perf.observation.of_calls.call_log import CallLog
+from keras_perf.observation.of_calls.validations import Validations
+from keras_perf.observation.of_calls.watch_call import watch_call
 from keras_perf.observers.asking import Questions
 from keras_perf.observers.nvml.cuda_order import Seen
 from keras_perf.observers.steps.overlapping import OverlappingTimeline
 from keras_perf.records.observed_backends import NO_TRIALS
 from keras_perf.records.reasons.why_no_steps import WhyNoSteps
+from keras_perf.records.run.inference import EVALUATE
 
 
 class OnJax:
@@ -43,8 +51,8 @@ class OnJax:
 
     def __init__(self, clock: Callable[[], int]) -> None:
         self.timeline = OverlappingTimeline()
-        self.work = NoWork()
         self._stand_in = StandIn(self.timeline, clock)
+        self.work = JaxWork(self._stand_in)
         self._reads: StateReads | None = None
         self._hooks: Callable[[], Any] = tuple
         listen(self.timeline, clock)
@@ -88,7 +96,7 @@ class OnJax:
 
     def facts(self, model: keras.Model) -> Questions:
         """Versions, settings, sizes."""
-        return {**jax_facts(), **model_facts(model)}
+        return _facts(model)
 
     def settings(self, model: keras.Model) -> Questions:
         """Keras's, how its distribution shares the batches out, and what the batches were."""
@@ -111,8 +119,9 @@ class OnJax:
         """From the batches that were fetched."""
         return self._stand_in.batches.mean_rows
 
-    def traced_s(self) -> None:
-        """It is told with what was compiled."""
+    def traced_s(self) -> float:
+        """As JAX tells it."""
+        return traced_s()
 
     def gpus(self) -> Seen:
         """Those that JAX uses."""
@@ -129,9 +138,9 @@ class OnJax:
         self._hooks = hooks
         return NoTrials(WhyNoSteps.ON_JAX.of())
 
-    def validations(self, model: keras.Model, told: Any, clock: Callable[[], int]) -> NoValidations:
-        """How long they take is known from the epochs' ends; they are not split."""
-        return NoValidations()
+    def validations(self, model: keras.Model, told: Any, clock: Callable[[], int]) -> Validations:
+        """All of them."""
+        return Validations(model, told, clock, WatchedEvaluation)
 
     def predicts(self, model: keras.Model, clock: Callable[[], int]) -> NoPredicts:
         """They count as their callbacks' time."""
@@ -145,5 +154,14 @@ class OnJax:
             self._reads.restore()
 
     @staticmethod
-    def watch_call(kind: str, callback: Any, log: Any) -> None:
-        """It is not watched."""
+    def watch_call(kind: str, callback: Any, log: CallLog | None) -> CallLog | None:
+        """Logs what is known of an `evaluate`; nothing tells when a `predict` is computed."""
+        if kind != EVALUATE:
+            return log
+        log = log or CallLog(callback.log_dir, _facts(callback.model))
+        watch_call(kind, callback.model, log, callback.clock, WatchedEvaluation)
+        return log
+
+
+def _facts(model: keras.Model) -> Questions:
+    return {**jax_facts(), **model_facts(model)}

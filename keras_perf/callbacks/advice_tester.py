@@ -34,9 +34,12 @@ class AdviceTester(ObservingCallback):
         TypeError, ValueError, OSError: a wrong argument, or `log_dir` cannot be written.
 
     How many steps to run per execution is left to `StepsPerExecutionRecommender`, where there is
-    one. It tries nothing, and says why, where the input is no `tf.data.Dataset`, or the model
-    trains on several workers; and nothing after a `fit` that failed. `class_weight` is not in the
-    trials.
+    one. Callbacks with hooks of batches are left out on trial, one by one, to tell what each costs:
+    copies of them are called, of those whose code shows that they do no more than compute. Others,
+    which may write files or steer training, are named as not tried.
+
+    It tries nothing, and says why, where the input is no `tf.data.Dataset`, or the model trains on
+    several workers; and nothing after a `fit` that failed. `class_weight` is not in the trials.
 
     >>> import keras_perf as kp
     >>> callbacks = kp.perf_callbacks("logs/run1", try_advice=True)
@@ -81,12 +84,16 @@ class AdviceTester(ObservingCallback):
             raise ValueError(
                 f"only a tf.data.Dataset can be read a second time, got {type(data).__name__}"
             )
+        from keras_perf.callbacks.copied_callbacks import copied
         from keras_perf.trials.try_advice import tried_advice
 
         start_up = fit.recording.facts.start_up
-        return tried_advice(
+        callbacks, left_out = copied(callback for callback, _ in fit.batch_hooks)
+        trials = tried_advice(
             fit.model,
             data,
+            callbacks=callbacks,
+            mid_epoch=True,
             any_order=self.any_order,
             budget_s=self.budget_s,
             environment_s=self.environment_s,
@@ -94,6 +101,7 @@ class AdviceTester(ObservingCallback):
             outside_ms=self._outside_ms(fit),
             making_s=0.0 if start_up is None else start_up.first_execution_s,
         ).trials
+        return replace(trials, not_tried=(*trials.not_tried, *left_out))
 
     def _outside_ms(self, fit: FitObservation) -> float:
         """Of a step, as it was measured; 0 where StepGapDetector was not there to measure."""

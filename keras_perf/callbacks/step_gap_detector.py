@@ -151,11 +151,13 @@ class StepGapDetector(ObservingCallback):
     def stretch_ends(self, pipeline: InputModel | None, pending_gaps: int | None) -> None:
         """Asks tf.data for the gaps."""
         assert self.observation is not None
-        model = pipeline.read() if pipeline is not None else None
-        if model is None or pending_gaps is None:
+        model = pipeline.read() if pipeline is not None and pending_gaps is not None else None
+        if pipeline is None or model is None or pending_gaps is None:
             self._splitter.close_stretch(None)
         else:
-            self._splitter.close_stretch(model.gap_times, pending_gaps)
+            gaps = model.gap_times if pipeline.tells_gaps else None
+            following_ns = self.observation.timeline.begun_ns
+            self._splitter.close_stretch(gaps, pending_gaps, following_ns)
             if self.observation.mid_epoch:
                 self._pipeline_model = model
                 fill = partial(self._mean_fill, model)

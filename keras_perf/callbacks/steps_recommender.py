@@ -130,7 +130,11 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
         """Once applied, each ordinary execution; else those in whose place a trial may come."""
         if plan.kind is not Kind.STEADY or plan.steps != self._fit.steps_per_execution:
             return False
-        return self._finished or (self._queue.ordinary_follows() and self._has_room())
+        if self._finished:
+            return True
+        # The first one of an epoch may wait for a shuffle to be filled, which is no trial's time.
+        may_come = self._queue.ordinary_follows() and self._fit.batch > 0
+        return may_come and self._has_room()
 
     def direct(self, plan: Plan) -> Plan:
         """Puts a trial, or once applied an execution of the recommended length, in its place."""

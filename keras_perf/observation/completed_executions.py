@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from keras_perf.observation.input_model import InputModel
 from keras_perf.observation.listeners import Audience
+from keras_perf.observers.steps.input.batch_bytes import BatchBytes
 from keras_perf.observers.steps.recompiling import RecompileGuess
 from keras_perf.observers.steps.timeline import Timeline
-from keras_perf.records.execution import Kind
+from keras_perf.records.execution import Execution, Kind
 
 
 class Completed:
@@ -18,7 +19,10 @@ class Completed:
         timeline: that executions are taken from.
         audience: who is told.
         fetches_per_step: how often a step asks the iterator for an element.
-        shapes_differ: tells whether XLA may compile for each execution.
+        shapes_may_differ: tells whether XLA may compile for each execution.
+        batch_bytes: told of what the iterator has delivered.
+        judge: says which executions compiled unseen.
+        traced_s: seconds that were spent on tracing so far; None where that is not told.
     """
 
     def __init__(
@@ -26,11 +30,15 @@ class Completed:
         timeline: Timeline,
         audience: Audience,
         fetches_per_step: float,
-        shapes_differ: Callable[[], bool],
+        shapes_may_differ: Callable[[], bool],
+        batch_bytes: BatchBytes,
+        judge: RecompileGuess,
+        traced_s: Callable[[], float | None],
     ) -> None:
         self._timeline, self._audience = timeline, audience
-        self._fetches_per_step, self._shapes_differ = fetches_per_step, shapes_differ
-        self._judge = RecompileGuess()
+        self._fetches_per_step, self._shapes_may_differ = fetches_per_step, shapes_may_differ
+        self._batch_bytes, self._judge = batch_bytes, judge
+        self._traced_s, self._traced_before_s = traced_s, traced_s()
 
     def tell(self, pipeline: InputModel | None, pending_gaps: int | None) -> None:
         """Tells of the executions and epoch gaps completed since the last time.
@@ -47,11 +55,26 @@ class Completed:
         executions = self._timeline.take()
         if not executions:
             return
-        if self._shapes_differ():
-            waits: dict[int, int] | None = {}
-            steady = any(execution.kind is Kind.STEADY for execution in executions)
-            if steady and pipeline is not None and pending_gaps is not None:
-                begun_ns, per_step = self._timeline.begun_ns, self._fetches_per_step
-                waits = pipeline.waits(executions, per_step, pending_gaps, begun_ns)
-            executions = self._judge.judged(executions, waits)
+        if self._shapes_may_differ():
+            executions = self._judged(executions, pipeline, pending_gaps)
         self._audience.tell("executions", executions)
+
+    def _judged(
+        self, executions: list[Execution], pipeline: InputModel | None, pending_gaps: int | None
+    ) -> list[Execution]:
+        self._batch_bytes.add(None if pipeline is None else pipeline.delivered())
+        waits: dict[int, int] | None = {}
+        asks = self._judge.begins or any(each.kind is Kind.STEADY for each in executions)
+        if asks and pipeline is not None and pending_gaps is not None:
+            begun_ns, per_step = self._timeline.begun_ns, self._fetches_per_step
+            waits = pipeline.waits(executions, per_step, pending_gaps, begun_ns)
+        if self._judge.begins:
+            self._judge.begin(executions[0], waits or {}, self._traced_ns())
+        return self._judge.judged(executions, waits, one_shape=self._batch_bytes.alike)
+
+    def _traced_ns(self) -> int:
+        """What tracing took since the training began; 0 where that is not told."""
+        now_s = self._traced_s()
+        if now_s is None or self._traced_before_s is None:
+            return 0
+        return round(1e9 * (now_s - self._traced_before_s))

@@ -70,7 +70,13 @@ class Observation(ObservedTraining):
         self._begun = clock()
         self.pace = Pace(steps_per_execution, fetches_per_step, self._begun)
         self._completed = Completed(
-            self.timeline, self.audience, fetches_per_step, lambda: self.shapes_differ
+            self.timeline,
+            self.audience,
+            fetches_per_step,
+            lambda: self.shapes_may_differ,
+            self.batch_bytes,
+            self.recompile_guess,
+            backend.traced_s,
         )
         self._runs(function)
         self._collector = CollectorPauses(clock, self.timeline.collected)
@@ -135,7 +141,7 @@ class Observation(ObservedTraining):
     def _end_stretch(self, pending_gaps: int | None) -> None:
         self._completed.tell(self.pipeline, pending_gaps)
         if self.pace.stretch_fetches:
-            self.pace.end_stretch()
+            self.pace.end_stretch(holds=self.timeline.begun_ns is not None)
             self.pace.limit_stretch(self.epoch_steps, self.batch)
             self.audience.tell("stretch_ends", self.pipeline, pending_gaps)
 

@@ -11,6 +11,8 @@ from keras_perf.observation.backend import Backend
 from keras_perf.observation.input_model import InputModel
 from keras_perf.observation.run_record import Recording
 from keras_perf.observers.asking import Questions
+from keras_perf.observers.steps.input.batch_bytes import BatchBytes
+from keras_perf.observers.steps.recompiling import RecompileGuess
 
 
 class ObservedTraining:
@@ -29,6 +31,8 @@ class ObservedTraining:
         input_kind: as in `InputFacts`.
         pipeline: tf.data's model behind the iterator.
         rows_differ: batches may have different numbers of rows; None if unknown.
+        batch_bytes: tell whether batches had one shape.
+        recompile_guess: says which executions compiled unseen.
         work: counts what a step multiplies, at the end.
         recording: where listeners write.
     """
@@ -54,18 +58,24 @@ class ObservedTraining:
         self.pipeline: InputModel | None = None
         self.rows_differ: bool | None = None
         self.work = backend.work
-        self._shapes_differ = False
+        self.batch_bytes, self.recompile_guess = BatchBytes(), RecompileGuess()
+        self._shapes_may_differ = False
         self.recording = Recording(run, self._facts)
         self.recording.learn(backend.facts_at_begin())
 
     @property
-    def shapes_differ(self) -> bool:
-        """XLA compiles the steps, and batches may differ in more than their number of rows."""
+    def shapes_may_differ(self) -> bool:
+        """XLA compiles the steps, and nothing keeps batches to one number of rows and one shape."""
         # Between epochs there is no pipeline to ask.
-        self._shapes_differ |= self.compiled_by_xla and self.backend.shapes_may_differ(
+        self._shapes_may_differ |= self.compiled_by_xla and self.backend.shapes_may_differ(
             self.pipeline
         )
-        return self._shapes_differ
+        return self._shapes_may_differ
+
+    @property
+    def shapes_differ(self) -> bool:
+        """They may differ, and by their bytes batches were not all alike."""
+        return self.shapes_may_differ and not self.batch_bytes.alike
 
     @property
     def compiled_by_xla(self) -> bool:
@@ -93,6 +103,8 @@ class ObservedTraining:
             "input_kind": lambda: self.input_kind,
             "shapes_differ": lambda: self.shapes_differ,
             "rows_differ": lambda: self.rows_differ,
+            "guessed_compilations": lambda: self.recompile_guess.found,
+            "guessed_compile_ms": lambda: self.recompile_guess.found_ns / 1e6,
             "first_step": lambda: self.first_step,
             "last_step": lambda: self.step,
             "epoch_steps": lambda: self.epoch_steps,

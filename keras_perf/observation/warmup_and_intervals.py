@@ -49,6 +49,7 @@ class Pace:
         self._fetches_per_step = fetches_per_step
         self.held_fetches = self.stretch_fetches = 0
         self._executions = self._stretch_limit = 0
+        self._holds_steady = False
         self._interval_ns = round(INTERVAL_S * 1e9)
         self._interval_begin = now
         self._interval_measured = False
@@ -64,7 +65,8 @@ class Pace:
         """An execution has run."""
         self._executions += 1
         self.held_fetches = fetches = self.fetches(plan.steps)
-        if plan.kind is _STEADY:
+        self._holds_steady = plan.kind is _STEADY
+        if self._holds_steady:
             self.stretch_fetches += fetches
 
     def fetches(self, steps: int) -> int:
@@ -111,11 +113,15 @@ class Pace:
         within = epoch_steps // 2 if epoch_steps else batch
         self._stretch_limit = min(longest, max(fetches, self.fetches(within)))
 
-    def end_stretch(self) -> None:
-        """Its executions have been told of."""
+    def end_stretch(self, *, holds: bool) -> None:
+        """Its executions have been told of.
+
+        Arguments:
+            holds: but for the last one, which is not complete: the next stretch begins with it.
+        """
         if self.stretch_fetches >= self._measurable():
             self._interval_measured = True
-        self.stretch_fetches = 0
+        self.stretch_fetches = self.held_fetches if holds and self._holds_steady else 0
 
     def begin_interval(self, now: int) -> None:
         """An interval is over, and another begins."""

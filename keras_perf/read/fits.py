@@ -161,7 +161,7 @@ def _beginning(path: AnyPath) -> tuple[FitIdentity, dict[str, Any]]:
 
 def _tried(written: bytes) -> dict[str, Any]:
     try:
-        return from_json(json.loads(written))[0].tried_alone
+        return from_json(json.loads(written))[0].of_a_trial
     except (ValueError, RecursionError):
         return {}
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
+from numpy.typing import NDArray
 
+from keras_perf.observers.delayed_signals import interruptible, uninterrupted
 from keras_perf.records.arguments import require_int, require_number
+from keras_perf.records.reasons.why_not_tried import EndedBy
 from keras_perf.trials.arguments import check_compiled, check_dataset
 from keras_perf.trials.kept_in_run import KeptInRun
 from keras_perf.trials.learning_rate.learning_rate_curve import (
@@ -19,7 +23,8 @@ from keras_perf.trials.learning_rate.learning_rate_curve import (
     smoothed_losses,
     window_of,
 )
-from keras_perf.trials.learning_rate.ramped_steps import ramped_steps
+from keras_perf.trials.learning_rate.ramped_steps import Losses, ramped_steps
+from keras_perf.trials.measuring.progress import Pace, Progress
 from keras_perf.trials.rewriting.own_copy import own_copy
 from keras_perf.trials.train_functions.restored import build, restored
 from keras_perf.trials.train_functions.train_function import train_function_of
@@ -44,7 +49,7 @@ def find_learning_rate(
     2017 (arXiv:1506.01186), with a rate that grows by the same factor from step to step. The steps
     are the model's own train function, in a loop around it. Weights, optimizer with its learning
     rate and iterations, metrics and random seeds are put back as they were, bit for bit, also when
-    a step raises or Ctrl-C is pressed.
+    a step raises. So does Ctrl-C, which ends the test with the rates tried by then.
 
     The rule: each batch's loss is smoothed by an exponential mean without bias. With `smoothing`
     0.9, which is about a mean of w = 10 steps, the first w smoothed losses are left out, and those
@@ -100,15 +105,42 @@ def find_learning_rate(
     function = train_function_of(model, 1, iterator)
     rates = np.geomspace(lowest, highest, steps)
     losses: list[float] = []
-    with restored(model, function, iterator), strategy.scope():
-        train = ramped_steps(model, function, iterator)
-        for begin in range(0, steps, AT_ONCE):
-            losses.extend(train(rates[begin : begin + AT_ONCE]).tolist())
-            if first_diverged(smoothed_losses(losses, smoothing)) is not None:
-                break
-    curve = curve_of(rates.tolist(), losses, smoothing)
+    with uninterrupted(), restored(model, function, iterator), strategy.scope():
+        stopped = _ramp(lambda: ramped_steps(model, function, iterator), rates, smoothing, losses)
+    tried = rates[: len(losses)] if stopped else rates
+    curve = curve_of(tried.tolist(), losses, smoothing)
+    if stopped:
+        curve = curve.cut_short(stopped)
     run.keep({"learning_rates": curve.record})
     return curve
+
+
+def _ramp(
+    made: Callable[[], Losses], rates: NDArray[np.float64], smoothing: float, losses: list[float]
+) -> str:
+    """Adds the loss at each rate, until it diverges; returns what ended it before, or "".
+
+    Arguments:
+        made: the steps, which are compiled when they first run.
+        rates: from the lowest.
+        smoothing: of the losses.
+        losses: those of the steps that were run.
+    """
+    progress, pace = Progress(), Pace(len(rates))
+    progress.begins(f"learning rates, in {len(rates)} steps of training at most")
+    try:
+        with interruptible():
+            train = made()
+            for begin in range(0, len(rates), AT_ONCE):
+                progress.tries(f"learning rate {rates[begin]:.2g}", pace.left_s(begin))
+                losses.extend(train(rates[begin : begin + AT_ONCE]).tolist())
+                if first_diverged(smoothed_losses(losses, smoothing)) is not None:
+                    break
+    except KeyboardInterrupt:
+        return EndedBy.INTERRUPT.of()
+    finally:
+        progress.ends()
+    return ""
 
 
 def _check(

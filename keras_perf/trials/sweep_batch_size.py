@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -11,17 +11,12 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from keras_perf.observers.delayed_signals import uninterrupted
 from keras_perf.records.arguments import require_bool, require_count, require_number
-from keras_perf.records.reasons.why_not_trained import WhyNotTrained
 from keras_perf.trials.arguments import check_compiled, check_dataset
-from keras_perf.trials.batch_sizes.child import Answer
-from keras_perf.trials.batch_sizes.handed_over import (
-    TooLongError,
-    handed_over,
-    measured_in_a_child,
-)
-from keras_perf.trials.batch_sizes.memory_line import MemoryLine, memory_line
-from keras_perf.trials.batch_sizes.swept import BatchSizeSweep, TriedSize
+from keras_perf.trials.batch_sizes.handed_over import handed_over, measured_in_a_child
+from keras_perf.trials.batch_sizes.sizes_in_turn import SizesInTurn
+from keras_perf.trials.batch_sizes.swept import BatchSizeSweep
 from keras_perf.trials.kept_in_run import KeptInRun
 from keras_perf.trials.measuring.rounds import examples_in
 from keras_perf.trials.rewriting.own_copy import own_copy
@@ -29,8 +24,6 @@ from keras_perf.trials.train_functions.restored import build
 
 AROUND = 8
 """So many times smaller and larger than the present batch size are those tried by default."""
-
-Measure = Callable[[int], Answer]
 
 
 def sweep_batch_size(
@@ -49,7 +42,8 @@ def sweep_batch_size(
     Each size trains a copy of the model in a process of its own, one after the other, so that
     running out of memory ends that process only, and is a row that says so. The model goes there
     as a `.keras` file and is not trained here; if it is not built yet, it is built. A line through
-    the peaks of memory predicts the largest batch that fits, which is tried once, too.
+    the peaks of memory predicts the largest batch that fits, which is tried once, too. Ctrl-C ends
+    it with the sizes that have trained by then.
 
     The steps find their batch ready, in Keras's own train function: one batch of the dataset, its
     examples repeated or left out. What the input takes is not in the figures; see
@@ -106,7 +100,7 @@ def sweep_batch_size(
     build(model, tf.data.Dataset.from_tensors(batch))
     present = int(examples_in(batch))
     sizes = sorted({*(batch_sizes or sizes_around(present))})
-    with handed_over(model, batch) as written:
+    with uninterrupted(), handed_over(model, batch) as written:
         measure = partial(
             measured_in_a_child,
             written,
@@ -115,7 +109,8 @@ def sweep_batch_size(
             limit_s=limit_s,
             predict=predict,
         )
-        sweep = replace(_Sweep(measure, limit_s).run(sizes, present), predict=predict)
+        found = SizesInTurn(measure, limit_s, len(sizes)).run(sizes, present)
+    sweep = replace(found, predict=predict)
     run.keep({"batch_sizes": sweep.record}, _scalars(sweep))
     return sweep
 
@@ -136,74 +131,6 @@ def sizes_around(present: int) -> list[int]:
     """The present size, and powers of two from an eighth of it to eight times."""
     powers = [2**power for power in range((AROUND * present).bit_length())]
     return sorted({present, *(power for power in powers if power * AROUND >= present)})
-
-
-class _Sweep:
-    """Tries one size after the other.
-
-    Arguments:
-        measure: a child's answer for a size.
-        limit_s: seconds that a child may take.
-    """
-
-    def __init__(self, measure: Measure, limit_s: float) -> None:
-        self._measure, self._limit_s = measure, limit_s
-        self._tried: list[TriedSize] = []
-        self._limits: list[float] = []
-
-    def run(self, sizes: list[int], present: int) -> BatchSizeSweep:
-        """All of them, and the largest that they predict."""
-        stopped = ""
-        for size in sizes:
-            if stopped:
-                self._tried.append(TriedSize(size, reason=stopped))
-            else:
-                stopped = self._try(size)
-        line = self._line()
-        predicted = None if line is None else self._worth_trying(line)
-        if predicted is not None:
-            self._try(predicted)
-        tried = sorted(self._tried, key=lambda each: each.batch_size)
-        return BatchSizeSweep(tuple(tried), present, min(self._limits), line, predicted)
-
-    def _line(self) -> MemoryLine | None:
-        """Through the peaks; raises ValueError if no size trained."""
-        trained = [each for each in self._tried if not each.failed]
-        if not trained:
-            first = self._tried[0]
-            raise ValueError(
-                f"batch_sizes must hold one that trains, got {first.batch_size}: {first.reason}. "
-                "Give smaller ones, more memory or more time."
-            )
-        return memory_line([e.batch_size for e in trained], [e.peak_mib for e in trained])
-
-    def _worth_trying(self, line: MemoryLine) -> int | None:
-        """The largest batch by the line, unless what was tried has answered for it."""
-        predicted = line.largest_batch(min(self._limits))
-        trained = max(each.batch_size for each in self._tried if not each.failed)
-        failed = [each.batch_size for each in self._tried if each.failed]
-        above = min((size for size in failed if size > trained), default=predicted + 1)
-        return predicted if trained < predicted < above else None
-
-    def _try(self, size: int) -> str:
-        """Why larger ones need not be tried; empty if they may."""
-        try:
-            answer = self._measure(size)
-        except TooLongError:
-            self._tried.append(
-                TriedSize(size, reason=WhyNotTrained.NOT_DONE.of(limit_s=self._limit_s))
-            )
-            return WhyNotTrained.TOO_LONG.of(size=size)
-        if not answer.failed:
-            self._tried.append(TriedSize.of(size, answer.step_ms, answer.peak_mib))
-            self._limits.append(answer.limit_mib)
-            return ""
-        if not answer.out_of_memory:
-            self._tried.append(TriedSize(size, reason=answer.failed))
-            return ""
-        why = WhyNotTrained.OUT_OF_MEMORY.of(why=answer.failed)
-        self._tried.append(TriedSize(size, reason=why))
-        return WhyNotTrained.ABOVE_OUT_OF_MEMORY.of(size=size)
 
 
 def _check(

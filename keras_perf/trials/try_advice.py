@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from keras_perf.observers.delayed_signals import interruptible, uninterrupted
 from keras_perf.records.arguments import require_bool, require_number
 from keras_perf.trials.arguments import check_compiled, check_dataset
 from keras_perf.trials.environment.tried_settings import EnvironmentTrials, settings_to_try
+from keras_perf.trials.kept_in_run import KeptInRun
 from keras_perf.trials.measuring.progress import Progress
 from keras_perf.trials.rewriting.own_copy import require_graph
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
@@ -32,6 +34,7 @@ def try_advice(
     any_order: bool = False,
     budget_s: float = 30.0,
     environment_s: float | None = None,
+    log_dir: str | os.PathLike[str] | None = None,
 ) -> TriedAdvice:
     """Measures what changes of a training would gain, on the training itself.
 
@@ -61,12 +64,17 @@ def try_advice(
             pools, oneDNN, threads for a GPU's kernels. Each is tried in a process of its own that
             trains in turn with one without it, as `sweep_batch_size` does; starting them takes
             most of the time. None tries nothing of it.
+        log_dir: of the callbacks: the result is written there. Of the training that the directory
+            holds the diagnosis then shows what was measured in place of what it would predict, as
+            after `AdviceTester`; beside one that follows it is shown as tried before. None writes
+            nothing.
 
     Raises:
-        TypeError: `dataset` is not a `tf.data.Dataset`.
+        TypeError: `dataset` is not a `tf.data.Dataset`, or `log_dir` no path.
         ValueError: it is not batched, cannot be written as a graph, uses a variable in a map, or
             keeps a cache in a file; the model is not compiled, trains on several workers, or on
             several replicas of which Python makes the batches; a number is not above 0.
+        OSError: `log_dir` cannot be written.
 
     What it cannot see: Keras's loop around the steps; state that a train step keeps in Python,
     which is not put back; what a change does to what is learned. The model's code is traced again
@@ -81,7 +89,8 @@ def try_advice(
     if environment_s is not None:
         require_number("environment_s", environment_s, above=0, remedy="None tries nothing of it.")
     require_bool("any_order", any_order)
-    return tried_advice(
+    run = KeptInRun(log_dir)
+    found = tried_advice(
         model,
         dataset,
         callbacks=tuple(callbacks),
@@ -89,6 +98,8 @@ def try_advice(
         budget_s=budget_s,
         environment_s=environment_s,
     )
+    run.keep({"advice_trials": found.trials})
+    return found
 
 
 def tried_advice(
@@ -96,6 +107,7 @@ def tried_advice(
     dataset: tf.data.Dataset,
     *,
     callbacks: tuple[keras.callbacks.Callback, ...] = (),
+    mid_epoch: bool = False,
     any_order: bool = False,
     budget_s: float,
     environment_s: float | None = None,
@@ -106,10 +118,11 @@ def tried_advice(
 ) -> TriedAdvice:
     """As `try_advice`, whose arguments were looked at.
 
-    Changes whose id is in `without` are not tried. `outside_ms` are milliseconds of a step that
-    trials do not run: what is gained is less by them. `making_s` are seconds that the model's
-    train function took to be traced, compiled and run for the first time, where that is known.
-    `clock` tells seconds.
+    Of `callbacks` that are `mid_epoch` only hooks of batches are called. Changes whose id is in
+    `without` are not tried. `outside_ms` are milliseconds of a step that trials do not run, but for
+    those that leave a callback out: what is gained is less by them. `making_s` are seconds that the
+    model's train function took to be traced, compiled and run for the first time, where that is
+    known. `clock` tells seconds.
     """
     budget = Budget(budget_s, clock)
     graph = require_graph(dataset)
@@ -125,7 +138,7 @@ def tried_advice(
         # What is known of `fit` is not run, and counted, a second time.
         keras_loop=not outside_ms,
     )
-    with uninterrupted(), _kept(model) as kept, _in_an_epoch(model, callbacks):
+    with uninterrupted(), _kept(model) as kept, _in_an_epoch(model, () if mid_epoch else callbacks):
         progress = Progress()
         progress.begins("advice on this training", budget_s + (environment_s or 0.0))
         search = Search(

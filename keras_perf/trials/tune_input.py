@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import keras
@@ -12,9 +13,10 @@ import tensorflow as tf
 from keras_perf.records.arguments import require_bool, require_number
 from keras_perf.records.figures import in_ms
 from keras_perf.trials.arguments import check_dataset
+from keras_perf.trials.kept_in_run import KeptInRun
 from keras_perf.trials.measuring.in_turn import LEAST_SLICES, Pair
 from keras_perf.trials.measuring.progress import Progress
-from keras_perf.trials.rewriting.admission import COMPARED, not_filled, reason_against
+from keras_perf.trials.rewriting.admission import COMPARED, filled, reason_against
 from keras_perf.trials.rewriting.changes import (
     Change,
     NoLongerPossibleError,
@@ -49,6 +51,7 @@ def tune_input(
     any_order: bool = False,
     budget_s: float = 30.0,
     cache_dir: str | os.PathLike[str] | None = None,
+    log_dir: str | os.PathLike[str] | None = None,
 ) -> TunedInput:
     """Finds, by measuring, the rewriting of a pipeline that delivers its batches fastest.
 
@@ -68,11 +71,14 @@ def tune_input(
         budget_s: seconds to spend at most; what would take longer than what is left is not begun.
         cache_dir: an existing directory, where a cache may keep what does not fit into half of the
             free memory. What is kept stays there, for the dataset returned.
+        log_dir: of the callbacks: the result is written there, and the report, the HTML page and
+            TensorBoard show it with the run. None writes nothing.
 
     Raises:
-        TypeError: `dataset` is not a `tf.data.Dataset`.
+        TypeError: `dataset` is not a `tf.data.Dataset`, or `log_dir` no path.
         ValueError: it is not batched, cannot be written as a graph, uses a variable in a map, or
             keeps a cache in a file; or a number is not above 0; or `cache_dir` is no directory.
+        OSError: `log_dir` cannot be written.
 
     What it cannot see: the processors that training takes from the input; whether Python code in
     a map, or files, give the same in later batches than those compared. What the dataset holds in
@@ -91,11 +97,15 @@ def tune_input(
     folder = None if cache_dir is None else Path(cache_dir)
     if folder is not None and not folder.is_dir():
         raise ValueError(f"cache_dir must be an existing directory, got {str(cache_dir)!r}.")
+    run = KeptInRun(log_dir)
     budget = Budget(budget_s, time.perf_counter)
     graph = require_graph(dataset)
     if model is not None and step_ms is None:
         step_ms = _step_ms(model, graph.dataset())
-    return Tuning(dataset, graph, step_ms, budget, any_order=any_order, cache_dir=folder).run()
+    tuning = Tuning(dataset, graph, step_ms, budget, any_order=any_order, cache_dir=folder)
+    found = tuning.run()
+    run.keep({"input_changes": found.record})
+    return found
 
 
 def _step_ms(model: keras.Model, dataset: tf.data.Dataset) -> float:
@@ -182,7 +192,7 @@ class Tuning:
             why = reason_against(change, self._graph, made, CHECKING * self._budget.seconds)
             if not why:
                 pipeline = EndlessPipeline(with_options(made.dataset(), options), self._clock)
-                why = not_filled(
+                kept = filled(
                     change,
                     self._graph,
                     made,
@@ -191,6 +201,7 @@ class Tuning:
                     left_s=self._budget.left_s,
                     within_s=CHECKING * self._budget.seconds,
                 )
+                why, change = kept.why_not, replace(change, costs=kept.added_to(change.costs))
             if not why:
                 pair = self._measured(change, pipeline)
         except NoLongerPossibleError:
@@ -200,9 +211,9 @@ class Tuning:
         if why:
             self._not_done.append(NotDone(change.id, change.where, why))
             return
-        kept = pair.low >= WORTHWHILE
-        self._tried.append(Tried.of(change, pair, kept=kept))
-        if kept:
+        stays = pair.low >= WORTHWHILE
+        self._tried.append(Tried.of(change, pair, kept=stays))
+        if stays:
             self._graph, self._options, self._present = made, options, pipeline
             if not change.beside_a_step:
                 self._after_ms = pair.after_ms

@@ -6,12 +6,14 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping
+from io import BytesIO
 from typing import Any
 
-from tensorboard.compat import tf
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.summary.writer.record_writer import RecordWriter
 
+from keras_perf.files.any_path import any_path
+from keras_perf.files.remote_path import RemotePath
 from keras_perf.records.fit_identity import FIT_TAG, file_suffix
 from keras_perf.records.metrics.all_metrics import CONTEXT_TAG
 from keras_perf.records.run_names import RUN
@@ -35,7 +37,7 @@ class ReopenedRun:
         """Scalars at one step, and the facts of the run, of which the newest count.
 
         Raises:
-            OSError, tensorflow.errors.OpError: the file cannot be written.
+            OSError: the file cannot be written.
         """
         found = [string_event(step, CONTEXT_TAG, json.dumps(context, default=str), CONTEXT_PLUGIN)]
         if scalars:
@@ -50,15 +52,29 @@ class ReopenedRun:
         now = self._clock()
         if not self._path:
             found = [*self._beginning(now), *found]
-        with tf.io.gfile.GFile(self._path, "ab") as file:
-            records = RecordWriter(file)
-            for event in found:
-                event.wall_time = now
-                records.write(event.SerializeToString())
+        content = BytesIO()
+        records = RecordWriter(content)
+        for event in found:
+            event.wall_time = now
+            records.write(event.SerializeToString())
+        self._add(content.getvalue())
+
+    def _add(self, content: bytes) -> None:
+        """To the end of the file: TensorBoard's own files cannot, where TensorFlow is not there."""
+        path = any_path(self._path)
+        if isinstance(path, RemotePath):
+            path.write_bytes((path.read_bytes() if path.exists() else b"") + content)
+            return
+        with path.open("ab") as file:
+            file.write(content)
 
     def _beginning(self, now: float) -> list[Event]:
         fit = identity_of_fit(self._folder, now)
-        tf.io.gfile.makedirs(self._folder)
+        folder = any_path(self._folder)
+        if isinstance(folder, RemotePath):
+            folder.make_folder()
+        else:
+            folder.mkdir(parents=True, exist_ok=True)
         name = f"events.out.tfevents.{int(now):010d}.{fit.host}.{fit.process}.0"
         self._path = os.path.join(self._folder, name + file_suffix(fit.sequence))
         identity = string_event(0, FIT_TAG, fit.to_json(), CONTEXT_PLUGIN)

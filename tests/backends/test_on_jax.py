@@ -152,6 +152,22 @@ def test_a_training_that_raises_is_left_as_it_was(trained):
     assert trained["raised_function"].startswith("keras.")
 
 
+def test_evaluations_are_split(trained):
+    validation = trained["healthy"]["facts"]["inference"]["validation"]
+    assert (validation["steps"], validation["examples"]) == (2, 512)
+    assert (trained["evaluated"]["steps"], trained["evaluated"]["examples"]) == (4, 32)
+    for call in (validation, trained["evaluated"]):
+        assert sum(call["parts_s"].values()) == pytest.approx(call["spent_s"])
+        assert {"input_wait", "compute", "compile"} <= call["parts_s"].keys()
+
+
+def test_the_stages_of_a_dataset_are_seen(trained):
+    names = [stage["name"] for stage in trained["tf_data"]["facts"]["stages"]]
+    assert names[0].startswith("TensorSlice")
+    assert sum(name.startswith("Map") for name in names) == 2
+    assert trained["generator"]["facts"].get("stages", []) == []
+
+
 def test_two_runs_are_compared(trained):
     assert trained["compared"] > 1
 

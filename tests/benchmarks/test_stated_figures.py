@@ -12,7 +12,7 @@ import pytest
 from shown_figures import blocks
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-MADE_OF = {"followed_programs", "following", "shown_figures"}
+MADE_OF = {"followed_programs", "following", "shown_figures", "trying"}
 """Folders that hold what benchmarks are made of."""
 
 NO_BENCHMARKS = {"all", "result", "figures"}

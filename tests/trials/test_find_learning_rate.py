@@ -1,5 +1,11 @@
 """find_learning_rate: where the loss falls fastest, and a model that is left as it was."""
 
+import contextlib
+import io
+import os
+import signal
+import sys
+
 import keras
 import matplotlib as mpl
 import numpy as np
@@ -8,6 +14,7 @@ import tensorflow as tf
 from matplotlib import pyplot
 
 import keras_perf as kp
+from keras_perf.analyse.training import newest_training
 from keras_perf.trials import find_learning_rate as module
 from keras_perf.trials.learning_rate.learning_rate_curve import (
     curve_of,
@@ -16,6 +23,11 @@ from keras_perf.trials.learning_rate.learning_rate_curve import (
 )
 
 mpl.use("agg")
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
 
 
 def rows(count=512, seed=0):
@@ -156,11 +168,73 @@ def test_the_model_is_left_bit_for_bit_after_an_error_and_ctrl_c(monkeypatch, er
         raise error
 
     monkeypatch.setattr(module, "first_diverged", ends)
-    with pytest.raises(error):
+    with contextlib.nullcontext() if error is KeyboardInterrupt else pytest.raises(error):
         kp.find_learning_rate(network, data())
     after = state(network)
     assert_equal(after[: len(before)], before)
     assert float(network.optimizer.learning_rate) == np.float32(1e-3)
+
+
+def pressed_after(calls, monkeypatch):
+    """Ctrl-C, as a terminal sends it, while so many portions of steps have run."""
+    seen = []
+
+    def diverged(smoothed):
+        seen.append(1)
+        if len(seen) == calls:
+            os.kill(os.getpid(), signal.SIGINT)
+        return first_diverged(smoothed)
+
+    monkeypatch.setattr(module, "first_diverged", diverged)
+
+
+def test_ctrl_c_keeps_the_rates_tried_by_then_and_the_dataset_s_orders(monkeypatch, tmp_path):
+    def shuffled():
+        return tf.data.Dataset.from_tensor_slices(rows()).shuffle(512, seed=4).batch(16)
+
+    network, batches, untouched = model(dropout=0.5), shuffled(), shuffled()
+    before = state(network)
+    full = kp.find_learning_rate(network, batches, steps=100)
+    pressed_after(3, monkeypatch)
+    found = kp.find_learning_rate(network, batches, steps=100, log_dir=tmp_path)
+    assert found.learning_rates == full.learning_rates[:30]
+    assert found.losses == full.losses[:30]
+    assert np.isnan(found.suggestion)
+    assert "Ended by an interrupt" in str(found)
+    assert "30 steps from 1e-07 to " in str(found)
+    assert ", where an interrupt ended it." in str(found)
+    assert_equal(state(network)[: len(before)], before)
+    for one, other in zip(batches, untouched, strict=True):
+        assert_equal(one, other)
+    kept = newest_training(tmp_path).summary().facts.learning_rates
+    assert (len(kept.learning_rates), kept.stopped) == (30, "an interrupt")
+    assert "an interrupt ended the test" in kept.reason
+
+
+def test_ctrl_c_before_the_first_step_leaves_nothing_known(monkeypatch):
+    def pressed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "ramped_steps", pressed)
+    found = kp.find_learning_rate(model(), data())
+    assert found.losses == ()
+    assert "No step was run." in str(found)
+    assert "No step was run." in found._repr_html_()
+
+
+def test_a_terminal_shows_the_rate_that_is_tried_and_the_time_left(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    kp.find_learning_rate(model(), data(), steps=60)
+    first, *lines = terminal.getvalue().replace("\r\x1b[K", "\n").splitlines()
+    assert first == (
+        "keras_perf tries learning rates, in 60 steps of training at most. Ctrl-C ends it with "
+        "what is known by then, and everything is put back."
+    )
+    told = [each for each in lines if each]
+    assert told[0] == "trying learning rate 1e-07"
+    assert all(each.endswith(" s left") for each in told[1:])
+    assert len(told) > 2
+    assert terminal.getvalue().endswith("\r\x1b[K")
 
 
 class Noisy(keras.Sequential):

@@ -4,7 +4,7 @@ import io
 import logging
 import sys
 
-from keras_perf.trials.measuring.progress import Progress
+from keras_perf.trials.measuring.progress import Pace, Progress
 
 
 class Terminal(io.StringIO):
@@ -27,6 +27,24 @@ def test_the_first_line_says_what_it_may_take_and_how_to_end_it(monkeypatch):
         "keras_perf tries advice on this training, for 30 s at most. "
         "Ctrl-C ends it with what is known by then, and everything is put back.\n"
     )
+
+
+def test_where_the_time_is_not_known_none_is_told(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    progress = Progress()
+    progress.begins("3 batch sizes")
+    progress.tries("batch size 16", None)
+    first, line = terminal.getvalue().split("\n")
+    assert first.startswith("keras_perf tries 3 batch sizes. Ctrl-C ends it")
+    assert line.endswith("\x1b[Ktrying batch size 16")
+
+
+def test_parts_that_are_left_take_what_those_before_took():
+    now = iter([100.0, 106.0, 112.0])
+    pace = Pace(4, lambda: next(now))
+    assert pace.left_s(0) is None
+    assert pace.left_s(1) == 18.0
+    assert pace.left_s(3) == 4.0
 
 
 def test_nothing_is_written_where_nobody_sees_a_line_change(monkeypatch):

@@ -73,6 +73,38 @@ def test_advice_is_shown_best_first_with_what_came_of_it():
     assert "its elements differ" in advice()._repr_html_()
 
 
+KEPT = "the training stays as it is"
+COMPILING = "Compiling for lengths is in no gain"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ((), f"No change was measured: {KEPT}."),
+        ((change("tune-gc", 1.0),), f"No change is worth it: {KEPT}."),
+        (
+            (change("tune-gc", 1.0), change("mixed-precision", 2.0, alters="rounding")),
+            f"No change that keeps what is learned is worth it: {KEPT}.",
+        ),
+        (
+            (change("cache", 1.5),),
+            f"No change is worth it: {KEPT}; measured again, cache gained nothing, as where what "
+            "is slow happens once.",
+        ),
+    ],
+)
+@pytest.mark.parametrize("compilations", [0, 7])
+def test_where_nothing_is_put_together_the_result_says_so(changes, said, compilations):
+    trials = AdviceTrials(
+        step_ms=4.0, changes=changes, compilations=compilations, compiling_s=2.0 * compilations
+    )
+    found = TriedAdvice(trials, None)
+    assert said in str(found).splitlines()
+    assert said in " ".join(fromstring(found._repr_html_()).itertext())
+    assert (COMPILING in str(found)) == bool(compilations and changes)
+    assert (COMPILING in found._repr_html_()) == bool(compilations and changes)
+
+
 @pytest.mark.parametrize("make", [advice, tuned])
 def test_a_figure_has_a_bar_for_each(make):
     figure = make().plot()

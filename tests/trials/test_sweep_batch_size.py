@@ -1,5 +1,9 @@
 """sweep_batch_size: each size in a process of its own, which memory may end."""
 
+import io
+import os
+import signal
+import sys
 from subprocess import CompletedProcess
 
 import keras
@@ -26,6 +30,11 @@ from keras_perf.trials.other_process.saved_model import in_one_line
 mpl.use("agg")
 
 MEMORY = Answer(failed="killed (SIGKILL)", out_of_memory=True)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
 
 
 @pytest.fixture
@@ -223,6 +232,57 @@ def test_by_default_powers_of_two_around_the_present_size_are_tried(children):
     asked = children(lambda size: Answer([1.0] * 3, 1.0, 1000.0))
     kp.sweep_batch_size(model(), dataset(12))
     assert asked == [2, 4, 8, 12, 16, 32, 64]
+
+
+def interrupted_at(size, answer=step):
+    def measured(asked):
+        if asked == size:
+            os.kill(os.getpid(), signal.SIGINT)
+        return answer(asked)
+
+    return measured
+
+
+def test_ctrl_c_keeps_the_sizes_that_have_trained(children, tmp_path):
+    asked = children(interrupted_at(64))
+    network = model()
+    before = [weight.copy() for weight in network.get_weights()]
+    sweep = kp.sweep_batch_size(network, dataset(), [16, 32, 64, 128], log_dir=tmp_path)
+    assert asked == [16, 32, 64]
+    assert [each.batch_size for each in sweep.trained] == [16, 32]
+    assert (sweep.recommended, sweep.predicted) == (32, None)
+    assert [each.reason for each in sweep.tried][2:] == ["not tried: an interrupt came before"] * 2
+    assert "an interrupt came before" in str(kp.diagnose(tmp_path))
+    for one, other in zip(before, network.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_ctrl_c_while_the_predicted_size_is_tried_keeps_the_others(children):
+    children(interrupted_at(1861))
+    sweep = kp.sweep_batch_size(model(), dataset(), [16, 32, 64])
+    assert [each.batch_size for each in sweep.tried] == [16, 32, 64]
+    assert sweep.predicted is sweep.largest is None
+
+
+def test_ctrl_c_before_any_has_trained_is_an_interrupt(children):
+    children(interrupted_at(16))
+    with pytest.raises(KeyboardInterrupt):
+        kp.sweep_batch_size(model(), dataset(), [16, 32])
+
+
+def test_a_terminal_shows_the_size_that_is_tried_and_the_time_left(children, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    children(step)
+    kp.sweep_batch_size(model(), dataset(), [16, 32, 64])
+    first, *lines = terminal.getvalue().replace("\r\x1b[K", "\n").splitlines()
+    assert first.startswith("keras_perf tries 3 batch sizes, each in a process of its own. Ctrl-C")
+    told = [each for each in lines if each]
+    assert told[0] == "trying batch size 16"
+    assert [each.partition(", ")[0] for each in told[1:]] == [
+        f"trying batch size {size}" for size in (32, 64, 1861)
+    ]
+    assert all(each.endswith(" s left") for each in told[1:])
+    assert terminal.getvalue().endswith("\r\x1b[K")
 
 
 def test_the_throughput_is_drawn_over_a_logarithmic_axis(children):

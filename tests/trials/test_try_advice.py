@@ -14,12 +14,16 @@ import tensorflow as tf
 from two_of_three import two_of_three
 
 import keras_perf as kp
+from keras_perf.analyse.training import newest_training
 from keras_perf.records.run.tried.advice_trials import AdviceTrials, TriedChange
 from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.measuring.progress import Progress
 from keras_perf.trials.rewriting import side_by_side
+from keras_perf.trials.rewriting.changes.cache import cache
+from keras_perf.trials.rewriting.keeping import Kept
+from keras_perf.trials.rewriting.own_copy import require_graph
 from keras_perf.trials.train_functions.restored import KeptState
-from keras_perf.trials.training import budget, running, search, trier
+from keras_perf.trials.training import budget, precision, running, search, trier
 from keras_perf.trials.training.tried_advice import TriedAdvice
 from keras_perf.trials.try_advice import check_replicas
 
@@ -102,6 +106,8 @@ def in_this_order(monkeypatch, gains):
     for module in (search, trier):
         monkeypatch.setattr(module, "RunningTraining", Nothing)
     monkeypatch.setattr(search, "EndlessPipeline", Nothing)
+    # Whatever processor this is.
+    monkeypatch.setattr(precision, "cpu_has_bfloat16", lambda: False)
     return left
 
 
@@ -330,6 +336,23 @@ def test_until_when_a_training_is_faster_without_xla_is_told(after_ms, told):
     assert "XLA" not in str(TriedAdvice(AdviceTrials(step_ms=1.0), None))
 
 
+def test_what_was_found_is_written_into_the_run(monkeypatch, tmp_path):
+    found, _ = scripted_trial(monkeypatch, [NOISE] * 4, log_dir=tmp_path)
+    assert newest_training(tmp_path).summary().facts.advice_trials == found.trials
+    assert "Tried on this training" in str(kp.diagnose(tmp_path))
+
+
+def test_what_was_known_at_an_interrupt_is_written_into_the_run(monkeypatch, tmp_path):
+    def interrupted(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(search.Search, "_changes", interrupted)
+    found, _ = scripted_trial(monkeypatch, [], log_dir=tmp_path)
+    assert found.trials.stopped == "an interrupt"
+    written = newest_training(tmp_path).summary().facts.advice_trials
+    assert (written.step_ms, written.stopped) == (10.0, "an interrupt")
+
+
 # -- what is put together ----------------------------------------------------------------
 
 READY, NOISE = (3.0, 2.9), (1.01, 0.9)
@@ -353,6 +376,24 @@ def test_the_best_comes_first_and_others_only_if_they_pay_on_top(monkeypatch):
     assert not left
 
 
+def test_what_a_cache_holds_is_told_where_it_is_put_together_too(monkeypatch):
+    def of_input_alone(*_, **__):
+        [change] = (each for each in cache(require_graph(data)))
+        return [change], []
+
+    data = rows().batch(8).map(lambda x, y: (x + 1, y))
+    monkeypatch.setattr(search, "possible_changes", of_input_alone)
+    monkeypatch.setattr(search, "of_training", lambda *_: [])
+    monkeypatch.setattr(search.Search, "_has_time", lambda *_: True)
+    in_this_order(monkeypatch, [READY, (2.0, 1.9), (2.0, 1.9)])
+    monkeypatch.setattr(trier.Trier, "_kept_anew", lambda *_: Kept(size_mib=2.0))
+    found = kp.try_advice(dense(), data, budget_s=1e4)
+    [alone], [together] = found.trials.changes, found.changes
+    assert alone.costs == together.costs
+    assert together.costs.endswith("is not in the gain; it holds 2 MiB")
+    assert f"# costs {together.costs}" in str(found)
+
+
 def test_all_together_is_measured_beside_the_training_as_it_was(monkeypatch):
     alone = [(2.0, 1.9), (1.5, 1.4), NOISE, (3.0, 2.9)]
     found, left = scripted_trial(monkeypatch, [*alone, (2.1, 2.0), (1.3, 1.2), NOISE, (2.6, 2.5)])
@@ -366,7 +407,8 @@ def test_what_does_not_pay_the_second_time_is_not_advised(monkeypatch):
     found, _ = scripted_trial(monkeypatch, [(1.3, 1.1), NOISE, NOISE, NOISE, NOISE, NOISE, NOISE])
     assert found.changes == ()
     assert found.best is None
-    assert "No change is worth it: measured again, raise-steps-per-execution gained" in str(found)
+    kept = "No change is worth it: the training stays as it is; measured again, raise-steps-per"
+    assert kept in str(found)
 
 
 def test_the_best_alone_is_kept_where_no_time_is_left(monkeypatch):
@@ -454,6 +496,8 @@ def test_wrong_arguments_are_refused_in_a_line():
         kp.try_advice(dense(), [1, 2])
     with pytest.raises(ValueError, match="budget_s"):
         kp.try_advice(dense(), data, budget_s=0)
+    with pytest.raises(TypeError, match="log_dir must be"):
+        kp.try_advice(dense(), data, log_dir=3)
     workers = SimpleNamespace(num_replicas_in_sync=2)
     with pytest.raises(ValueError, match="train in this process alone"):
         check_replicas(SimpleNamespace(distribute_strategy=workers), None)

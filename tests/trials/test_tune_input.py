@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 import keras_perf as kp
+from keras_perf.analyse.training import newest_training
 from keras_perf.trials import tune_input as module_under_test
 from keras_perf.trials.rewriting import side_by_side as module
 from keras_perf.trials.rewriting.changes import Change
@@ -120,6 +121,20 @@ def test_the_price_of_a_cache_names_the_pass_that_fills_it():
     assert "the first pass, which fills it, is not in the gain" in found.costs
 
 
+def test_the_price_of_a_cache_names_the_bytes_that_it_holds(monkeypatch):
+    pays = Pair(before_ms=2.0, after_ms=1.0, gain=2.0, low=1.9, high=2.1)
+    monkeypatch.setattr(module_under_test, "side_by_side", lambda *_, **__: pays)
+    # 12 batches of 4 rows of 3 float32.
+    tuned = kp.tune_input(rows().batch(4).map(lambda x: x + 1), budget_s=60)
+    [found] = (each for each in tuned.changes if each.id == "cache")
+    assert found.costs == (
+        "memory for all that comes out there; the first pass, which fills it, is not in the gain; "
+        "it holds 576 bytes"
+    )
+    assert "# costs memory for all that comes out there" in str(tuned)
+    assert "it holds 576 bytes" in str(tuned)
+
+
 def test_what_does_not_fit_into_memory_is_not_cached(monkeypatch):
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=500))
     tuned = kp.tune_input(rows().batch(4).map(waiting))
@@ -218,6 +233,13 @@ def test_an_interrupt_leaves_what_is_known_so_far(monkeypatch):
     assert tuned.stopped == "Stopped by an interrupt."
 
 
+def test_what_was_found_is_written_into_the_run(tmp_path):
+    tuned = kp.tune_input(rows().batch(4).map(lambda x: x + 1), budget_s=3, log_dir=tmp_path)
+    assert newest_training(tmp_path).summary().facts.input_changes == tuned.record
+    assert len(tuned.record.tried) + len(tuned.record.not_done) > 0
+    assert "Changes of the input, tried on it alone" in str(kp.diagnose(tmp_path))
+
+
 def whole(count=24):
     return tf.data.Dataset.range(count)
 
@@ -262,6 +284,7 @@ def test_random_maps_keep_their_draws():
         ({"step_ms": -1}, ValueError, "step_ms"),
         ({"any_order": "yes"}, TypeError, "any_order"),
         ({"cache_dir": "nowhere"}, ValueError, "cache_dir"),
+        ({"log_dir": 3}, TypeError, "log_dir"),
     ],
 )
 def test_a_wrong_argument_is_one_line_that_names_it(arguments, error, named):

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import pandas as pd
 
+from keras_perf.advise.gains.of_a_part import WORTHWHILE
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import INSIDE
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.run.outlier import Cause
+
+COUNTED = 3
+"""One or two executions are held up by chance for as long as XLA compiles; of so many of them that
+were told from other pauses nothing else is in their time."""
 
 
 def usual_share_of_compute(intervals: pd.DataFrame) -> float:
@@ -47,6 +52,21 @@ def compilation_ms(summary: Summary) -> float | None:
     totals = [t for t in summary.facts.outliers.event_totals if t.cause == Cause.RECOMPILE.value]
     count = sum(total.count for total in totals)
     return sum(total.total_ms for total in totals) / count if count else None
+
+
+def hardly_compiles(situation: Situation) -> bool:
+    """What compiles is too little to matter but for a few executions that may have been held up.
+
+    They took as long as a compilation, and nothing else tells. Where a trace shows compiling, or
+    the other ones, which are known, are worth removing, it is no guess.
+    """
+    summary, model = situation.summary, situation.model
+    known = summary.facts.input
+    if not 0 < (known.guessed_compilations or 0) < COUNTED or summary.compiling is not None:
+        return False
+    spent_ms = model.rest.get("compile", 0.0)
+    told_ms = max(0.0, spent_ms - known.guessed_compile_ms / max(1, summary.steps))
+    return bool(model.step_ms < WORTHWHILE * (model.step_ms - told_ms))
 
 
 def gain_without_compiling(situation: Situation) -> float:

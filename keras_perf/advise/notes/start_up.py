@@ -39,8 +39,9 @@ def start_up_notes(summary: Summary, advised: Collection[str]) -> Iterator[str]:
         )
     if _is_long(spent, "tracing"):
         yield (
-            "TensorFlow traces a train function once for each compile(): fit for all epochs in "
-            "place of fit in a loop with a model that is built or compiled anew."
+            f"Tracing the train function took {in_s(spent.parts['tracing'])}. {facts.library} does "
+            "it once for each compile(): more epochs in one fit add nothing to it, a model that is "
+            "compiled again for another fit does."
         )
     if _is_long(spent, "first_computing") and facts.settings.jit_compile:
         yield _compiling(spent, facts)
@@ -65,6 +66,12 @@ def _compiling(spent: StartUpTime, facts: RunFacts) -> str:
     to_save = "XLA must save as much"
     if steps:
         to_save = f"over these {steps:,} steps XLA must save {in_ms(1e3 * seconds / steps)} in each"
+    if facts.on_jax:
+        return (
+            f"XLA compiled, and the first step computed, in {in_s(seconds)}. "
+            "JAX_COMPILATION_CACHE_DIR=DIR, set before JAX is imported, keeps what was compiled "
+            "for the next run of the same program, which still traces."
+        )
     return (
         f"XLA compiled, and the first step computed, in {in_s(seconds)}. jit_compile=False "
         f"compiles nothing: {to_save} to be worth that. "

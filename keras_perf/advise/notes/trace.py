@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.run.trace_agreement import Why
 
-OF_MEASURING = (Why.AGREES, Why.UNEVEN, Why.AHEAD, Why.PROFILER)
-"""What tells of the profiler, not of the training: shown to whoever asks for details."""
+OF_MEASURING = (Why.AGREES, Why.UNEVEN, Why.AHEAD, Why.PROFILER, Why.OTHER_STEPS)
+"""What tells of the profiler and of when it ran: shown to whoever asks for details."""
 
 
 def trace_notes(facts: RunFacts) -> Iterator[str]:

@@ -10,6 +10,7 @@ from keras_perf.advise.cache_place import best_place
 from keras_perf.advise.gains.of_a_part import gain_on_a_ready_batch
 from keras_perf.advise.recommendation import Change, Recommendation
 from keras_perf.advise.rules.all_rules import known_of
+from keras_perf.advise.rules.left_out import LEFT_OUT, done_less_often
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.figures import in_ms
@@ -47,6 +48,10 @@ def as_tried(situation: Situation, found: Iterable[Recommendation]) -> list[Reco
             continue
         if id == "disable-xla" and "stable-shapes" in advised:
             # That trial is one of the two ways which this advice weighs.
+            continue
+        if id == LEFT_OUT:
+            # Without a callback its work is missing: that trial tells what doing it less saves.
+            kept += done_less_often(advised.get(id), trials)
             continue
         paid = _that_paid(alone.get(id), on_top.get(id))
         if id not in alone and id not in on_top:

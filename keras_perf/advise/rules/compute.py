@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keras_perf.advise.gains.compiling import usual_computing
+from keras_perf.advise.gains.compiling import hardly_compiles, usual_computing
 from keras_perf.advise.gains.eager import compiled, cores_used, share_of_operations
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import (
@@ -33,7 +33,7 @@ MUCH_BESIDE = 0.1
 def stable_shapes(situation: Situation) -> Recommendation | None:
     """The train function is traced again and again."""
     spent = situation.model.rest.get("compile", 0.0)
-    if not spent or spent < WORTH_MENDING * situation.model.step_ms:
+    if not spent or spent < WORTH_MENDING * situation.model.step_ms or hardly_compiles(situation):
         return None
 
     def change(model: StepModel, optimism: float) -> StepModel:

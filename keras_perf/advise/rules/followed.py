@@ -46,6 +46,18 @@ def maps_in_parallel(facts: RunFacts, advice: Recommendation) -> bool | None:
     return any(s.parallelism > 1 or s.name.startswith("Parallel") for s in stages)
 
 
+def maps_batches(facts: RunFacts, _: Recommendation) -> bool | None:
+    """Maps stand behind a batch; not known where some do, or of a pipeline nobody could read."""
+    before = behind = False
+    for chain in facts.input.chains:
+        kinds = [stage.kind for stage in chain]
+        batches = [number for number, kind in enumerate(kinds) if kind.endswith("batch")]
+        first = batches[0] if batches else len(kinds)
+        before |= "map" in kinds[:first]
+        behind |= "map" in kinds[first:]
+    return None if before == behind else behind
+
+
 def runs_more_steps(facts: RunFacts, advice: Recommendation) -> bool | None:
     """At least the number that was advised, also where that was set during training."""
     advised = advice.evidence.get("advised")

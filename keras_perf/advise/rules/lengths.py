@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from keras_perf.advise.gains.compiling import compilation_ms, usual_computing
+from keras_perf.advise.gains.compiling import COUNTED, compilation_ms, usual_computing
 from keras_perf.advise.recommendation import Change, Recommendation, cost_ms, predicted
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import INSIDE, StepModel
@@ -23,10 +23,6 @@ PADDING = 0.3
 WITHOUT_XLA = {-1: 1.5, 0: 1.2, 1: 1.0}
 """So many times as long a step is reckoned to compute without XLA: with it, tried on programs of
 the documentation's table, steps were 1.1 to 1.4 times as fast where it gained anything."""
-
-COUNTED = 3
-"""Of so many compilations that were told from other pauses nothing else is in their time; nor is it
-in what a trace shows of them."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +64,9 @@ def stable_lengths(
     model, ways = situation.model, [_few_lengths(situation)]
     settings = situation.facts.settings
     # Of a loop of which nobody has said so, XLA is not there.
-    if settings.jit_compile or (settings.jit_compile is None and not settings.in_a_loop):
+    by_xla = settings.jit_compile or (settings.jit_compile is None and not settings.in_a_loop)
+    # On JAX there is no graph without it.
+    if by_xla and not situation.facts.on_jax:
         ways.append(_without_xla(situation))
     best, *others = sorted(ways, key=lambda way: -way.gain(model))
     gains = {way.title: f"{max(1.0, way.gain(model)):.2f}×" for way in others}

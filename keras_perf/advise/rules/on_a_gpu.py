@@ -147,7 +147,8 @@ def gpu_thread_mode(situation: Situation) -> Recommendation | None:
     """The input pipeline's threads keep those that launch kernels waiting."""
     summary = situation.summary
     busy = summary.sensors.get("host/cpu_pct", 0.0)
-    if _gpu(situation) is None or summary.facts.machine.gpu_thread_mode or busy < BUSY_PCT:
+    has_it = summary.facts.machine.gpu_thread_mode or summary.facts.on_jax
+    if _gpu(situation) is None or has_it or busy < BUSY_PCT:
         return None
     return predicted(
         situation.model,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import tensorflow as tf
 
 from keras_perf.observation.input_model import InputModel
@@ -19,6 +21,21 @@ def rows_may_differ(pipeline: InputModel | None) -> bool:
     """A batch may have fewer rows than others, as the last one has without `drop_remainder`."""
     shapes = _batch_shapes(pipeline)
     return not shapes or any(shape is None or None in shape[:1] for shape in shapes)
+
+
+def bytes_tell_shapes(iterator: Any) -> bool:
+    """Batches of as many bytes have one shape: no part has two axes whose lengths may differ.
+
+    A ragged or sparse part does not say how many bytes it has.
+    """
+    specs = tf.nest.flatten(getattr(iterator, "element_spec", None), expand_composites=False)
+    return all(
+        isinstance(spec, tf.TensorSpec)
+        and spec.dtype != tf.variant
+        and spec.shape.rank is not None
+        and spec.shape.as_list().count(None) < 2
+        for spec in specs
+    )
 
 
 def _batch_shapes(pipeline: InputModel | None) -> list[list[int | None] | None]:

@@ -7,10 +7,9 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 import keras
-import tensorflow as tf
 
-from keras_perf.observation.facts.input.dataset_graph import dataset_graph
 from keras_perf.observation.facts.input.given_input import kind_of_input
+from keras_perf.observation.facts.input.tf_data import tensorflow_of
 from keras_perf.records.run.input.pipeline import WrittenPipeline
 
 KERAS_BATCH = 32
@@ -43,16 +42,25 @@ def asked_of_call(name: str, *, written: bool = True) -> AskedOfCall:
         steps=int(steps) if steps else _batches(data, kind, rows),
         input_kind=kind,
         batch_size=rows,
-        dataset=dataset_graph(data) if written else None,
+        dataset=_written(data) if written else None,
     )
 
 
+def _written(data: Any) -> WrittenPipeline | None:
+    """The stages of a dataset; None of what is none."""
+    if tensorflow_of(data) is None:
+        return None
+    from keras_perf.observation.facts.input.dataset_graph import dataset_graph
+
+    return dataset_graph(data)
+
+
 def _batches(data: Any, kind: str | None, rows: int | None) -> int | None:
-    if isinstance(data, tf.data.Dataset):
+    if tensorflow_of(data) is not None:
         known = int(data.cardinality())
         return known if known >= 0 else None
     if kind == "arrays" and rows:
-        shapes = [getattr(each, "shape", None) for each in tf.nest.flatten(data)]
+        shapes = [getattr(each, "shape", None) for each in keras.tree.flatten(data)]
         if shapes and shapes[0]:
             return -(-int(shapes[0][0]) // rows)
     return None

@@ -8,8 +8,7 @@ import keras
 
 from keras_perf.observation.failure_line import warn_of
 from keras_perf.observation.of_calls.asked_of_call import asked_of_call
-from keras_perf.observation.of_calls.call_hooks import CallHooks, Told
-from keras_perf.observation.of_calls.watched_call import WatchedCall
+from keras_perf.observation.of_calls.call_hooks import CallHooks, Told, Watch, WatchedCall
 from keras_perf.records.run.inference import EVALUATE, Inference
 
 
@@ -20,17 +19,20 @@ class Validations:
         model: which a `fit` trains.
         told: called with each one.
         clock: nanoseconds.
+        watch: watches one.
     """
 
-    def __init__(self, model: keras.Model, told: Told, clock: Callable[[], int]) -> None:
-        self._model, self._told, self._now = model, told, clock
+    def __init__(
+        self, model: keras.Model, told: Told, clock: Callable[[], int], watch: Watch
+    ) -> None:
+        self._model, self._told, self._now, self._watch = model, told, clock, watch
         self._call: WatchedCall | None = None
 
     def begins(self, callbacks: Sequence[keras.callbacks.Callback]) -> CallHooks | None:
         """Keras evaluates from now on; how the hooks of these callbacks are to be called."""
         try:
             asked = asked_of_call(EVALUATE, written=self._call is None)
-            self._call = WatchedCall(self._model, False, asked, self._now)
+            self._call = self._watch(self._model, False, asked, self._now)
         except Exception as error:  # noqa: BLE001  monitoring never kills training
             warn_of(error, "watching the validation", "it is not in the report")
             return None

@@ -75,8 +75,8 @@ class WatchedCall:
         vars(self._model)[self._name] = self._wrapper
         self._armed = self._now()
 
-    def ready(self, now: int) -> None:
-        """The execution's logs have been read."""
+    def ready(self, now: int, batch: int | None = None) -> None:
+        """The execution's logs have been read: of the one that ran last, as nothing runs ahead."""
         self._timeline.ready(now)
 
     def host(self, owner: str, begin: int, end: int) -> None:

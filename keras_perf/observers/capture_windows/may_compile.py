@@ -6,13 +6,11 @@ from collections import deque
 from collections.abc import Iterable
 from statistics import median
 
+from keras_perf.observers.steps.recompiling import QUICKEST_COMPILATION_NS
 from keras_perf.records.execution import Execution, Kind
 
 ENOUGH = 32
 """Executions, steady ones, that are looked at."""
-
-QUICKEST_COMPILATION_MS = 10.0
-"""XLA takes longer for any train function; 25 ms for a single small layer on an idle CPU."""
 
 
 class MayCompile:
@@ -31,7 +29,7 @@ class MayCompile:
         Arguments:
             executions: the next ones, of a train function that compiles for each shape.
         """
-        steady = [e.inside_ns / 1e6 for e in executions if e.kind is Kind.STEADY]
+        steady = [float(e.inside_ns) for e in executions if e.kind is Kind.STEADY]
         self._newest.extend(steady)
         full = len(self._newest) == ENOUGH
-        return full and median(self._newest) > QUICKEST_COMPILATION_MS
+        return full and median(self._newest) > QUICKEST_COMPILATION_NS

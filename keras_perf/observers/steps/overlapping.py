@@ -70,13 +70,19 @@ class OverlappingTimeline(Timeline):
         if isinstance(self._row, _Row):
             self._row.fetches.append((begin, end))
 
-    def compiled(self, begin: int, end: int) -> None:
-        """Something was compiled; it counts where the train function is being called."""
+    def compiled(self, begin: int, end: int, *, ends: bool = True) -> None:
+        """Something was compiled; it counts where the train function is being called.
+
+        Arguments:
+            begin: when that began.
+            end: when it was over.
+            ends: the compilation is over with it; what came before it is counted with it.
+        """
         row = self._row
         if not isinstance(row, _Row) or row.returned or threading.get_ident() != self._thread:
             return
         row.compiles.append((begin, end))
-        self.compilations += 1
+        self.compilations += ends
 
     def ready(self, now: int, batch: int | None = None) -> None:
         """The logs of the execution that ended with `batch` have been read, in any thread."""

@@ -121,18 +121,25 @@ class Splitter:
             return inside / sum(e.steps for e in self._recent)
         return self._usual_ns
 
-    def close_stretch(self, gaps_us: Sequence[int] | None, pending_gaps: int = 0) -> None:
+    def close_stretch(
+        self,
+        gaps_us: Sequence[int] | None,
+        pending_gaps: int = 0,
+        next_begin_ns: int | None = None,
+    ) -> None:
         """Ends a stretch.
 
         Arguments:
             gaps_us: the iterator's gap times in microseconds, newest last; None where they
                 cannot be had.
             pending_gaps: how many of the newest came after the last `GetNext` of this stretch.
+            next_begin_ns: when the execution began that follows it on the same iterator, and has
+                run; None where none follows.
 
         A stretch too short to be measured takes the share of the others in its interval.
         """
         self._usual_ns = self._usual_inside()
-        measured = self._measured(gaps_us, pending_gaps)
+        measured = self._measured(gaps_us, pending_gaps, next_begin_ns)
         self.waits = {} if measured is None else measured.waits
         if measured is not None:
             known = [e for e in self._recent if e.first_step in self.waits]
@@ -148,7 +155,9 @@ class Splitter:
         self._recent.clear()
         self._stretch_inside = self._stretch_executions = self._unmeasured_gaps = 0
 
-    def _measured(self, gaps_us: Sequence[int] | None, pending: int) -> Measured | None:
+    def _measured(
+        self, gaps_us: Sequence[int] | None, pending: int, next_begin_ns: int | None
+    ) -> Measured | None:
         """Of this stretch, by its own clock or by the gaps; None where neither tells."""
         waits, timed = timed_waits(self._recent)
         if timed is not None:
@@ -156,9 +165,11 @@ class Splitter:
         if gaps_us is None or not self._stretch_executions:
             return None
         self._gaps_known = True
-        pending += self._unmeasured_gaps
-        gaps = list(gaps_us)
-        return measured_waits(list(self._recent), self._fetches_per_step, gaps, pending)
+        if self._unmeasured_gaps:
+            # What follows it directly is one that traced or compiled.
+            pending, next_begin_ns = pending + self._unmeasured_gaps, None
+        per_step, recent = self._fetches_per_step, list(self._recent)
+        return measured_waits(recent, per_step, list(gaps_us), pending, next_begin_ns)
 
     def _gaps_of(self, execution: Execution) -> int:
         return fetches_of(execution.steps, self._fetches_per_step)

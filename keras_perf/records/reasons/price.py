@@ -16,6 +16,7 @@ class Costs(Words):
     RARER_HOOKS = "hooks of batches are called once for {number} steps"
     IN_MEMORY = "memory for all that comes out there"
     KEPT = "{where}; the first pass, which fills it, is not in the gain"
+    HOLDS = "it holds {size_mib}"
     SAME_EACH_TIME = "{one}; your Python function must give the same each time"
     KEPT_BEFORE_SHUFFLE = "{where}; {held}"
     SHUFFLE_HOLDS = "shuffle holds {elements:,} mapped elements"

@@ -11,6 +11,7 @@ class WhyNotTrained(Words):
     NOT_DONE = "not done after {limit_s:g} s"
     TOO_LONG = "not tried: {size} took too long"
     ABOVE_OUT_OF_MEMORY = "not tried: {size} ran out of memory"
+    INTERRUPTED = "not tried: an interrupt came before"
     OUT_OF_MEMORY = "out of memory: {why}"
     TOOK_MORE = "it took {peak_mib:.0f} MiB, more than {limit_mib:.0f} MiB"
     KILLED = "killed (SIGKILL)"

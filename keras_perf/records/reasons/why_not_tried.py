@@ -8,14 +8,15 @@ from keras_perf.records.reasons.reason import Words
 class WhyNotTried(Words):
     """`error` and `why` are what TensorFlow or another reason says."""
 
-    OTHER_RANDOM_NUMBERS = "it draws random numbers, which other elements would get"
-    RANDOM_CALLS = "it draws random numbers, which other calls would get"
+    OTHER_RANDOM_NUMBERS = "it draws random numbers or has a state, which other elements would get"
+    RANDOM_CALLS = "it draws random numbers or has a state, which other calls would get"
     RANDOM_READS = "it draws random numbers or shuffles, which datasets read at once would share"
     PYTHON_SEES_ORDER = "your Python function would see the elements in another order"
     SEVERAL_DATASETS = "several datasets come together in it"
     ORDER = "it changes the order of examples: allow it by any_order=True"
     SEVERAL_READERS = "several stages read its elements"
     ERRORS_LEFT_OUT = "an error in one element would leave out a whole batch"
+    ERRORS_MOVED = "an error in one element would leave out another"
     SHAPES_DIFFER = "the elements before it need not have one shape"
     OPERATIONS = "whether {operations} would give the same for a batch is not known"
     NOT_BATCHED = "TensorFlow cannot make a function of batches of it: {error}"
@@ -33,6 +34,11 @@ class WhyNotTried(Words):
         "it takes about {needed_s:.0f} s, and {left_s:.0f} s are left for it: allow more than "
         "{budget_s:.0f} s"
     )
+    CALLED_AGAIN_NAMES = "{hook} names {name}: called again, it may write, or steer training"
+    CALLED_AGAIN_UNKNOWN = "{hook} uses {name}, of which it is not known what it does again"
+    CALLED_AGAIN_DRAWS = "{hook} draws random numbers, which others would then get"
+    CALLED_AGAIN_LIBRARY = "{hook} is a library's: called again, it may write, or steer training"
+    NOT_COPIED = "it cannot be copied: {error}"
     TIME_IS_OVER = "the {budget_s:.0f} s for them were over"
 
 

@@ -29,6 +29,7 @@ from keras_perf.records.run.step_work import StepWork
 from keras_perf.records.run.trace_agreement import Agreement
 from keras_perf.records.run.tried.advice_trials import AdviceTrials
 from keras_perf.records.run.tried.batch_sizes import BatchSizes
+from keras_perf.records.run.tried.input_changes import InputChanges
 from keras_perf.records.run.tried.learning_rates import LearningRates
 from keras_perf.records.run.tried.steps_trial import StepsPerExecution, as_written_before
 from keras_perf.records.run.written import keys_of, written
@@ -49,6 +50,9 @@ FORMAT = 2
 """Of what is written: 1 had sentences where 2 has words and figures; versions before wrote none."""
 
 TRIAL = "steps_per_execution_trial"
+
+TRIED_ALONE = ("advice_trials", "input_changes", "batch_sizes", "learning_rates")
+"""Facts that a trial finds which is no part of a training."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +141,8 @@ class RunFacts:
     `Class.hook`; `trace_agreement` what a trace and the split tell of each part;
     `operations_on_cpu` type → milliseconds per traced step, beside a GPU, the longest first;
     `ending` how training ended; `not_known` name → reason of what would be here, but could not be
-    asked.
+    asked. `advice_trials` were made on this training, `tried_before` on one before it, in the same
+    directory: by now the program may be another.
     """
 
     versions: Mapping[str, str] = fact(named(text), {})
@@ -159,6 +164,8 @@ class RunFacts:
     exchange: ExchangeFacts | None = fact(record(ExchangeFacts))
     trial: StepsPerExecution | None = fact(record(StepsPerExecution), key=TRIAL)
     advice_trials: AdviceTrials | None = fact(record(AdviceTrials))
+    tried_before: AdviceTrials | None = fact(record(AdviceTrials))
+    input_changes: InputChanges | None = fact(record(InputChanges))
     batch_sizes: BatchSizes | None = fact(record(BatchSizes))
     learning_rates: LearningRates | None = fact(record(LearningRates))
     captures: tuple[Capture, ...] = fact(any_of(record(Capture)), ())
@@ -168,6 +175,16 @@ class RunFacts:
     not_known: Mapping[str, str] = fact(named(worded(WhyNotKnown)), {})
 
     @property
+    def library(self) -> str:
+        """What Keras computed with, as a reader is told."""
+        return "JAX" if "jax" in self.versions else "TensorFlow"
+
+    @property
+    def on_jax(self) -> bool:
+        """Keras computed with JAX, whose train function runs from Python without XLA."""
+        return self.library == "JAX"
+
+    @property
     def calls_only(self) -> bool:
         """Nothing was trained: somebody called `evaluate` or `predict`."""
         return bool(self.inference) and VALIDATION not in self.inference
@@ -175,8 +192,14 @@ class RunFacts:
     @property
     def tried_alone(self) -> dict[str, Any]:
         """Field → what a trial found that was no part of a training."""
-        found = {"batch_sizes": self.batch_sizes, "learning_rates": self.learning_rates}
+        found = {name: getattr(self, name) for name in TRIED_ALONE}
         return {name: each for name, each in found.items() if each is not None}
+
+    @property
+    def of_a_trial(self) -> dict[str, Any]:
+        """The same where nothing else is known, as of a trial; {} of a training."""
+        tried = self.tried_alone
+        return tried if self == RunFacts(**tried) else {}
 
     @property
     def pool(self) -> int:

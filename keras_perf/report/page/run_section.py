@@ -23,7 +23,11 @@ from keras_perf.report.page.cards.measured_cards import (
 from keras_perf.report.page.cards.pipeline_card import pipeline_card
 from keras_perf.report.page.cards.steps_curve_card import steps_curve_card
 from keras_perf.report.page.cards.timeline_card import timeline_card
-from keras_perf.report.page.cards.trials_card import trials_card
+from keras_perf.report.page.cards.trials_card import (
+    input_changes_card,
+    trials_card,
+    tried_before_card,
+)
 from keras_perf.report.page.cards.verdict_card import advice_id, verdict_card
 from keras_perf.report.page.cards.workers_card import workers_card
 from keras_perf.report.page.html import card, element, table
@@ -44,6 +48,8 @@ def run_cards(report: RunReport, name: str) -> list[Element]:
         pipeline_card(report),
         machine_card(report),
         trials_card(report),
+        tried_before_card(report),
+        input_changes_card(report),
         steps_curve_card(report),
         batch_sizes_card(report),
         learning_rates_card(report),

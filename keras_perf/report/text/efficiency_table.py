@@ -15,7 +15,7 @@ WHY_NOT_COUNTED = {
     NotCounted.SHAPE: "shapes are known only while the step runs",
     NotCounted.LOOP: "a loop's number of rounds is known only while it runs",
     NotCounted.BRANCH: "the branches of a condition multiply differently",
-    NotCounted.TRACES: "TensorFlow traced the steps several times",
+    NotCounted.TRACES: "the steps were traced several times",
 }
 
 _PREFIXES = (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3))

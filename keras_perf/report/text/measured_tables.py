@@ -19,13 +19,22 @@ from keras_perf.report.text.learning_rates_table import (
     RATES_HEADER,
     learning_rate_rows,
 )
+from keras_perf.report.text.tried_tables import (
+    INPUT_CHANGES,
+    INPUT_HEADER,
+    TRIED,
+    TRIED_BEFORE,
+    TRIED_HEADER,
+    advice_rows,
+    input_rows,
+)
 
 Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]
 """Title, header, rows."""
 
 SHOWN_EVENTS = 8
 
-DEVICES = "Memory that TensorFlow allocates on its devices"
+DEVICES = "Memory that was allocated on the devices"
 WORKERS = "Workers, per step"
 INFERENCE = "Validation, evaluate and predict, per batch"
 OWNERS = "Host time by owner, per step"
@@ -81,12 +90,26 @@ def measured_tables(summary: Summary) -> Iterator[Table]:
             for total in totals[:SHOWN_EVENTS]
         ]
         yield EVENTS, ["cause", "times", "longer by, ms"], rows
+    yield from _tried(summary)
     if (sizes := summary.facts.batch_sizes) is not None:
         yield BATCH_SIZES, HEADER, [*batch_size_rows(sizes)]
     if (rates := summary.facts.learning_rates) is not None:
         yield LEARNING_RATES, RATES_HEADER, [*learning_rate_rows(rates)]
     if (spent := start_up_time(summary)) is not None:
         yield START_UP, ["what", "s"], _start_up(spent)
+
+
+def _tried(summary: Summary) -> Iterator[Table]:
+    """Advice that was tried; of a training, what was tried on it stands in its notes and advice."""
+    facts = summary.facts
+    trials = {TRIED_BEFORE: facts.tried_before}
+    if not summary.steps:
+        trials[TRIED] = facts.advice_trials
+    for title, found in trials.items():
+        if found is not None and (rows := [*advice_rows(found)]):
+            yield title, TRIED_HEADER, rows
+    if (changes := facts.input_changes) is not None and (rows := [*input_rows(changes)]):
+        yield INPUT_CHANGES, INPUT_HEADER, rows
 
 
 def _start_up(spent: StartUpTime) -> list[list[str]]:

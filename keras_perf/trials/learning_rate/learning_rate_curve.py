@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ class LearningRateCurve:
         diverged: the last step diverged.
         suggestion: the learning rate suggested; NaN if inconclusive.
         reason: why this one, or why none.
+        stopped: what ended the test before all rates were tried; "" if nothing did.
     """
 
     learning_rates: tuple[float, ...]
@@ -44,6 +45,14 @@ class LearningRateCurve:
     diverged: bool
     suggestion: float
     reason: str
+    stopped: str = ""
+
+    def cut_short(self, by: str) -> LearningRateCurve:
+        """The same, ended by something before all rates were tried."""
+        reason = self.reason
+        if math.isnan(self.suggestion):
+            reason = f"Ended by {by}, before the loss had fallen and risen again."
+        return replace(self, reason=reason, stopped=by)
 
     def to_frame(self) -> pd.DataFrame:
         """A row a step: `step` (from 1), `learning_rate`, `loss`, `smoothed_loss`."""
@@ -62,6 +71,7 @@ class LearningRateCurve:
             smoothed_losses=tuple(loss for _, loss in shown),
             suggestion=None if math.isnan(self.suggestion) else self.suggestion,
             diverged=self.diverged,
+            stopped=self.stopped,
         )
 
     def plot(self) -> Any:
@@ -99,10 +109,16 @@ class LearningRateCurve:
         found = f"Learning rate {self.suggestion:.2g}"
         if math.isnan(self.suggestion):
             found = "No learning rate: inconclusive"
+        return f"{found}. {self.reason}\n{self._steps}\n"
+
+    @property
+    def _steps(self) -> str:
+        if not self.losses:
+            return "No step was run."
         first, last = self.learning_rates[0], self.learning_rates[-1]
-        end = ", where the loss diverged" if self.diverged else ""
-        steps = f"{len(self.losses)} steps from {first:.2g} to {last:.2g}{end}."
-        return f"{found}. {self.reason}\n{steps}\n"
+        end = f", where {self.stopped} ended it" if self.stopped else ""
+        end = ", where the loss diverged" if self.diverged else end
+        return f"{len(self.losses)} steps from {first:.2g} to {last:.2g}{end}."
 
 
 def curve_of(

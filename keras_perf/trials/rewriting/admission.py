@@ -7,7 +7,7 @@ from collections.abc import Callable
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.changes import Change
 from keras_perf.trials.rewriting.changes.stages import named
-from keras_perf.trials.rewriting.keeping import length, reason_against_keeping
+from keras_perf.trials.rewriting.keeping import Kept, length, room_for
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.rewriting.same_elements import start_alike
 
@@ -42,7 +42,7 @@ def kept_already(graph: PipelineGraph) -> Change | None:
     return None
 
 
-def not_filled(
+def filled(
     change: Change,
     graph: PipelineGraph,
     made: PipelineGraph,
@@ -51,8 +51,8 @@ def not_filled(
     batch_ms: float,
     left_s: float,
     within_s: float,
-) -> str:
-    """Why what it keeps cannot be kept; "" after a whole pass, which keeps all.
+) -> Kept:
+    """What it keeps, after a whole pass, which keeps all; or why it cannot be kept.
 
     Arguments:
         change: may keep what a pass makes.
@@ -67,14 +67,12 @@ def not_filled(
         NoLongerPossibleError: it keeps in a file what memory is enough for.
     """
     if not change.keeps:
-        return ""
+        return Kept()
     batches = length(graph.dataset(), left_s / 4)
     if batches is None or batches * batch_ms / 1e3 > left_s / 2:
-        return WhyNotTried.NO_PASS.of()
-    why = reason_against_keeping(
-        change, made, look_at=COMPARED, within_s=within_s, left_s=left_s / 4
-    )
-    if not why:
+        return Kept(WhyNotTried.NO_PASS.of())
+    kept = room_for(change, made, look_at=COMPARED, within_s=within_s, left_s=left_s / 4)
+    if not kept.why_not:
         # All is kept once the end has been seen.
         take(batches + 1)
-    return why
+    return kept

@@ -19,6 +19,13 @@ def reason_against_copies(graph: PipelineGraph) -> str:
     TensorFlow writes a variable with the value that it has then. A generator's draws are the same
     from a copy of its state; what anybody else reads or writes is not.
     """
+    if any(any(map(_takes, graph.changing(stage))) for stage in graph.stages):
+        return "take from an iterator or a queue in a map, which trials would take from as well"
+    if _left_in_the_middle(graph):
+        return (
+            "leave a repeated shuffle, or a generator's draws, before their end: what the next "
+            "pass begins with would depend on how far this one reads ahead (take before you repeat)"
+        )
     states: list[bytes] = []
     for node in graph.definition.node:
         if node.op.startswith("MutableHashTable") or node.op.startswith("MutableDenseHashTable"):
@@ -35,6 +42,28 @@ def reason_against_copies(graph: PipelineGraph) -> str:
             "a generator or a layer of its own, with a seed of its own)"
         )
     return ""
+
+
+def _takes(operation: str) -> bool:
+    return operation.startswith(("Iterator", "Queue", "Unstage", "MapUnstage", "Barrier", "Stack"))
+
+
+def _left_in_the_middle(graph: PipelineGraph) -> bool:
+    """What goes on from pass to pass stands before a stage that need not take all of it."""
+    reshuffled = repeated = endless = writes = False
+    for stage in graph.stages:
+        both = stage.op.startswith("ShuffleAndRepeat")
+        if both or (stage.op.startswith("Shuffle") and stage.attr["reshuffle_each_iteration"].b):
+            reshuffled = True
+        if reshuffled and (both or stage.op.startswith("Repeat")):
+            count = graph.value(stage.input[-1])
+            repeated, endless = True, endless or both or count is None or count < 0
+        writes = writes or graph.writes(stage)
+        if (repeated or writes) and stage.op.startswith("Take"):
+            return True
+        if endless and stage.op.startswith(("Zip", "DirectedInterleave")):
+            return True
+    return False
 
 
 def _may_be_seeds(handle: NodeDef) -> bool:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 import tensorflow as tf
 
 from keras_perf.records.figures import in_bytes
+from keras_perf.records.reasons.price import Costs
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.measuring.own_iterator import OwnIterator
 from keras_perf.trials.rewriting.changes import Change, NoLongerPossibleError
@@ -37,10 +39,29 @@ def length(dataset: tf.data.Dataset, within_s: float) -> int | None:
     return found
 
 
-def reason_against_keeping(
+@dataclass(frozen=True)
+class Kept:
+    """What a cache would keep.
+
+    Attributes:
+        why_not: why it cannot be kept; "" if it can.
+        size_mib: what it takes, about; None where it is kept in files, or nothing is.
+    """
+
+    why_not: str = ""
+    size_mib: float | None = None
+
+    def added_to(self, costs: str) -> str:
+        """What a change costs, with how much memory that is."""
+        if self.size_mib is None:
+            return costs
+        return Costs.BOTH.of(one=costs, other=Costs.HOLDS.of(size_mib=self.size_mib))
+
+
+def room_for(
     change: Change, made: PipelineGraph, *, look_at: int, within_s: float, left_s: float
-) -> str:
-    """Why a cache has no room; "" if it has. One in a file gets its folder.
+) -> Kept:
+    """What a cache takes, or why it has no room. One in a file gets its folder.
 
     Arguments:
         change: a cache.
@@ -55,18 +76,21 @@ def reason_against_keeping(
     kept = made.until(change.stage).dataset()
     elements = length(kept, left_s)
     if elements is None:
-        return WhyNotTried.NO_PASS.of()
+        return Kept(WhyNotTried.NO_PASS.of())
     size = elements * mean_bytes(kept, look_at, within_s)
     fits = size <= psutil.virtual_memory().available / 2
     if change.folder is None:
-        return "" if fits else WhyNotTried.NO_MEMORY.of(size_mib=size / 2**20)
+        size_mib = size / 2**20
+        return (
+            Kept(size_mib=size_mib) if fits else Kept(WhyNotTried.NO_MEMORY.of(size_mib=size_mib))
+        )
     if fits:
         raise NoLongerPossibleError("memory is enough")
     directory = change.folder.parent
     if size > shutil.disk_usage(directory).free / 2:
-        return WhyNotTried.NO_DISK.of(size_mib=size / 2**20, directory=str(directory))
+        return Kept(WhyNotTried.NO_DISK.of(size_mib=size / 2**20, directory=str(directory)))
     change.folder.mkdir()
-    return ""
+    return Kept()
 
 
 def remove_unused(changes: Iterable[Change], kept: Iterable[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -10,15 +10,14 @@ from tensorflow.core.framework.function_pb2 import FunctionDef
 from tensorflow.core.framework.graph_pb2 import GraphDef
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
+from keras_perf.trials.rewriting.functions.changing_operations import changing
 from keras_perf.trials.rewriting.seed_generators import draw_anew, fix_seeds
 from keras_perf.trials.rewriting.written_graph import written_graph
 from keras_perf.trials.train_functions.repeated_function import PYTHON
 
-DRAWS = ("Random", "StatefulUniform", "StatefulStandardNormal", "Multinomial", "Bernoulli")
-"""What the names of operations have in them that draw random numbers."""
-
 WRITES = ("Assign", "RngReadAndSkip", "RngSkip", "ResourceScatter", "TableInsert", "TableImport")
-"""What the names of operations have in them that change a state, as Keras's random layers do."""
+"""What the names of operations have in them that change what is copied with the graph, as Keras's
+random layers do."""
 
 
 class CannotRewriteError(ValueError):
@@ -48,7 +47,9 @@ class PipelineGraph:
         except Exception as error:
             raise CannotRewriteError(f"{type(error).__name__}: {error}".splitlines()[0]) from error
         graph = cls(definition, dataset.element_spec)
-        drawing = [s.attr["f"].func.name for s in graph.stages if graph.operations(s, of=DRAWS)]
+        drawing = [
+            s.attr["f"].func.name for s in graph.stages if any(map(_not_copied, graph.changing(s)))
+        ]
         if len(drawing) != len(set(drawing)):
             raise CannotRewriteError(
                 "a map that draws random numbers is read twice, and its copies would not share them"
@@ -117,11 +118,8 @@ class PipelineGraph:
                 return tf.make_ndarray(node.attr["value"].tensor)
         return None
 
-    def operations(self, stage: NodeDef, of: Sequence[str] = ()) -> set[str]:
-        """Types of all operations in the functions of a stage, however far in.
-
-        With `of`: those with a state that have one of these words in their names.
-        """
+    def operations(self, stage: NodeDef) -> set[str]:
+        """Types of all operations in the functions of a stage, however far in."""
         functions = {each.signature.name: each for each in self.definition.library.function}
         pending, seen = list(_functions_of(stage)), set()
         types: set[str] = set()
@@ -131,16 +129,22 @@ class PipelineGraph:
                 continue
             seen.add(name)
             for node in functions[name].node_def:
+                # A function may be called by its name as an operation.
+                pending.extend((*_functions_of(node), node.op))
                 types.add(node.op)
-                pending.extend(_functions_of(node))
-        if not of:
-            return types
-        found = {each for each in types if any(word in each for word in of)}
-        return {each for each in found if not each.startswith("Stateless")}
+        return types - functions.keys()
+
+    def changing(self, stage: NodeDef) -> set[str]:
+        """Types of operations in its functions whose calls are not alike."""
+        return changing(self.operations(stage))
 
     def is_random(self, stage: NodeDef) -> bool:
-        """Its functions draw random numbers, or write a variable: each call changes a state."""
-        return bool(self.operations(stage, of=(*DRAWS, *WRITES)))
+        """Its functions draw random numbers, or change a state: no call is like another."""
+        return bool(self.changing(stage))
+
+    def writes(self, stage: NodeDef) -> bool:
+        """Its functions change what the graph has a copy of, as a generator's state."""
+        return not all(map(_not_copied, self.changing(stage)))
 
     def runs_python(self, stage: NodeDef) -> bool:
         """Its functions call Python."""
@@ -229,6 +233,11 @@ def specs_of(stage: NodeDef) -> tuple[tf.TensorSpec, ...]:
 def _name(wire: str) -> str:
     """The node that an input comes from."""
     return wire.removeprefix("^").partition(":")[0]
+
+
+def _not_copied(operation: str) -> bool:
+    """It changes what a graph has no copy of."""
+    return not any(word in operation for word in WRITES)
 
 
 def _functions_of(node: NodeDef) -> Iterator[str]:

@@ -35,7 +35,7 @@ def mean_bytes(dataset: tf.data.Dataset, most: int, within_s: float) -> float:
     """Of an element, from the first ones."""
     end, sizes = time.perf_counter() + within_s, []
     for element in _elements(dataset, most):
-        sizes.append(sum(part.nbytes for part in _arrays(element)))
+        sizes.append(sum(map(_bytes, _arrays(element))))
         if time.perf_counter() > end:
             break
     return sum(sizes) / max(1, len(sizes))
@@ -80,4 +80,10 @@ def _arrays(element: Any) -> Iterator[np.ndarray[Any, Any]]:
             continue
         if part.dtype in (tf.variant, tf.resource):
             raise TypeError("what such a tensor holds cannot be looked at")
-        yield part.numpy()
+        # A string that stands alone comes as Python's bytes.
+        yield np.asarray(part.numpy(), dtype=object if part.dtype == tf.string else None)
+
+
+def _bytes(part: np.ndarray[Any, Any]) -> int:
+    """That it takes; of strings their own, and not those of the addresses."""
+    return part.nbytes if part.dtype != object else sum(len(each) for each in part.flat)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import tensorflow as tf
 
-from keras_perf.records.figures import in_ms
+from keras_perf.records.run.tried.advice_trials import NotTried
+from keras_perf.records.run.tried.input_changes import InputChange, InputChanges
 from keras_perf.showing import html
 from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.rewriting.changes import Change, NotDone
@@ -94,7 +95,7 @@ class TunedInput:
     @property
     def gain(self) -> float:
         """How many times as fast batches come as before."""
-        return self.before_ms / self.after_ms if self.after_ms else 1.0
+        return self.record.gain
 
     def to_frame(self) -> pd.DataFrame:
         """A row a change that was tried.
@@ -105,6 +106,22 @@ class TunedInput:
         columns = list(Tried.__dataclass_fields__)
         return pd.DataFrame(
             [[getattr(each, name) for name in columns] for each in self.tried], columns=columns
+        )
+
+    @property
+    def record(self) -> InputChanges:
+        """What is kept of it in a run."""
+        names = [each.name for each in fields(InputChange)]
+        tried = (
+            InputChange(**{name: getattr(each, name) for name in names}) for each in self.tried
+        )
+        left = (NotTried(id=e.id, where=e.where, why=e.why) for e in self.not_done)
+        return InputChanges(
+            before_ms=self.before_ms,
+            after_ms=self.after_ms,
+            tried=tuple(tried),
+            not_done=tuple(left),
+            stopped=self.stopped,
         )
 
     def plot(self) -> Figure:
@@ -131,20 +148,13 @@ class TunedInput:
 
     def _repr_html_(self) -> str:
         outcomes = ["kept" if each.kept else "not worth it" for each in self.tried]
-        pieces = [html.heading(self._headline), changes_table("batch", self.tried, outcomes)]
+        pieces = [html.heading(self.record.reason), changes_table("batch", self.tried, outcomes)]
         pieces += [html.code(f"{each.code}  # costs {each.costs}") for each in self.changes]
         rest = [f"{each.id}, {each.where}: not done: {each.why}" for each in self.not_done]
         return html.whole([*pieces, html.listing([*rest, *filter(None, [self.stopped])])])
 
-    @property
-    def _headline(self) -> str:
-        return (
-            f"{in_ms(self.before_ms)} a batch before, {in_ms(self.after_ms)} after: "
-            f"{self.gain:.2f}× as fast."
-        )
-
     def __str__(self) -> str:
-        lines = [self._headline]
+        lines = [self.record.reason]
         for each in self.tried:
             what = "kept" if each.kept else "not worth it"
             bounds = f"{each.gain:.2f}× ({each.low:.2f}–{each.high:.2f})"

@@ -46,6 +46,7 @@ class TrainingChange:
         traces: the train function is made anew.
         new_shapes: for other batches XLA compiles it anew.
         jit_compile: what it sets; None if it leaves it.
+        of_hooks: it shows only where callbacks are called.
     """
 
     id: str
@@ -59,6 +60,7 @@ class TrainingChange:
     traces: bool = False
     new_shapes: bool = False
     jit_compile: bool | None = None
+    of_hooks: bool = False
 
 
 def of_pipeline(change: Change) -> TrainingChange:
@@ -106,6 +108,7 @@ def _callbacks(setup: Setup) -> Iterator[TrainingChange]:
             f"model.fit(..., callbacks=[...])  # without {name}",
             _without(callback),
             alters=Alters.WITHOUT.of(callback=name),
+            of_hooks=True,
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -9,18 +10,38 @@ import tensorflow as tf
 
 FULL = "float32"
 
+CPU_FLAGS = "/proc/cpuinfo"
+BFLOAT16_FLAGS = ("avx512_bf16", "amx_bf16", "bf16")
+"""Instructions for bfloat16, as Linux calls those of Intel's, AMD's and ARM's processors.
+
+With the first, steps of dense layers of 1,024 units took about half as long; without any,
+TensorFlow computes in float32 and converts.
+"""
+
 
 def other_policy(model: keras.Model) -> str | None:
     """The policy to try beside the model's own; None where there is nothing to expect of it.
 
-    In half precision on a GPU, whose tensor cores are made for it, and back everywhere.
+    In half precision on a GPU, whose tensor cores are made for it, and on a processor that has
+    instructions for it; back everywhere.
     """
     present = model.dtype_policy.name
     if present.startswith("mixed"):
         return FULL
-    if present != FULL or not tf.config.list_logical_devices("GPU"):
+    if present != FULL:
         return None
-    return "mixed_float16"
+    if tf.config.list_logical_devices("GPU"):
+        return "mixed_float16"
+    return "mixed_bfloat16" if cpu_has_bfloat16() else None
+
+
+def cpu_has_bfloat16() -> bool:
+    """The processor computes in bfloat16; False where the system does not tell."""
+    try:
+        words = Path(CPU_FLAGS).read_text(encoding="utf-8", errors="replace").split()
+    except OSError:
+        return False
+    return not set(BFLOAT16_FLAGS).isdisjoint(words)
 
 
 def in_precision(model: keras.Model, policy: str) -> keras.Model:

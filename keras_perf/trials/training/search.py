@@ -59,6 +59,7 @@ class Search:
         self._trier.making.took(self.making_s, compiled=self.setup.jit_compile)
         self._alone: dict[TrainingChange, TriedChange] = {}
         self._first: RunningTraining | None = None
+        self._calling: RunningTraining | None = None
         self._pair: Pair | None = None
         self._together: Together | None = None
         self._keeps: Change | None = None
@@ -123,7 +124,7 @@ class Search:
                 alone.take(batches)
                 self._present.feed.take(batches)
 
-            self._not_kept = trier.not_kept(self._keeps, self.setup, self.setup, take)
+            self._not_kept = trier.kept(self._keeps, self.setup, self.setup, take).why_not
             trier.batch_ms = alone.batch_ms()
         trier.say("the training as it is")
         trier.settle(self._present)
@@ -155,12 +156,24 @@ class Search:
 
     def _try_alone(self, change: TrainingChange, left: int) -> None:
         seconds = Budget.for_a_pair(self._left_s, left)
-        found = self._trier.tried(change, self.setup, self._present, seconds, keeps=self._keeps)
+        on, beside, whole_ms = self.setup, self._present, None
+        if change.of_hooks and not on.keras_loop:
+            assert self._pair is not None
+            on, whole_ms = replace(on, keras_loop=True), self._pair.before_ms + self.outside_ms
+            beside = self._called(on)
+        found = self._trier.tried(change, on, beside, seconds, keeps=self._keeps, whole_ms=whole_ms)
         if found is not None:
             others = [tried.gain for other, tried in self._alone.items() if not other.alters]
             if not change.alters and found[0].gain > max(others, default=0.0):
                 self._first = found[1]
             self._alone[change] = found[0]
+
+    def _called(self, on: Setup) -> RunningTraining:
+        """The training as it is, and its callbacks called, which they are in no other trial."""
+        if self._calling is None:
+            feed = self._present.feed
+            self._calling = RunningTraining(on, self.functions, self.clock, feed)
+        return self._calling
 
     @property
     def _left_s(self) -> float:

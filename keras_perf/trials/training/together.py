@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from keras_perf.records.run.tried.advice_trials import TriedChange
 from keras_perf.trials.rewriting.changes import Change
@@ -72,7 +73,7 @@ class Together:
                 continue
             # Behind what is kept another input would have to keep all anew.
             if pays or self._keeps is None or change.rewriting is None:
-                self._try(change, running, len(wanted) - number + 1)
+                self._try(change, alone[change], running, len(wanted) - number + 1)
         self._measure_all()
 
     def _has_no_time(self, change: TrainingChange, *, made: bool) -> bool:
@@ -89,13 +90,20 @@ class Together:
             del self.changes[1:]
             self.best, self.total = self._first_best, self.changes[0]
 
-    def _try(self, change: TrainingChange, running: RunningTraining | None, left: int) -> None:
+    def _try(
+        self,
+        change: TrainingChange,
+        alone: TriedChange,
+        running: RunningTraining | None,
+        left: int,
+    ) -> None:
         trier = self._trier
         seconds = Budget.for_a_pair(trier.budget.left_s, left)
         if running is not None:
             trier.say(f"{change.id} ({change.where}) again")
             pair = trier.pair(self._present, running, seconds)
-            found = as_tried(change, pair, trier.outside_ms), running
+            # What it costs was learned when it was tried alone.
+            found = replace(as_tried(change, pair, trier.outside_ms), costs=alone.costs), running
         else:
             after = [each.id for each in self.changes]
             tried = trier.tried(

@@ -95,7 +95,7 @@ class TriedAdvice:
             for each in shown
         ]
         first, *others = str(self).splitlines()
-        told = "All together", "Not tried", "Ended", "XLA"
+        told = "All together", "No change", "Compiling", "Not tried", "Ended", "XLA"
         rest = [line for line in others if line.startswith(told)]
         codes = (
             f"{each.code}  # costs {each.costs}" if each.costs else each.code
@@ -115,7 +115,7 @@ class TriedAdvice:
                 lines += [_line(each), f"    {each.code}"]
                 lines += [f"    # costs {each.costs}"] if each.costs else []
         else:
-            lines += ["", f"No change is worth it{_once_only(found)}."]
+            lines += ["", *_as_it_is(found)]
         if found.total is not None and len(found.together) > 1:
             total = found.total
             lines.append(f"All together: {total.gain:.2f}× ({total.low:.2f}–{total.high:.2f}).")
@@ -125,12 +125,27 @@ class TriedAdvice:
         return "\n".join(lines) + "\n"
 
 
+def _as_it_is(found: AdviceTrials) -> Iterator[str]:
+    """That nothing is put together, and why."""
+    if not found.changes:
+        yield "No change was measured: the training stays as it is."
+        return
+    pays = any(each.alters and each.low >= WORTHWHILE for each in found.changes)
+    which = "No change that keeps what is learned" if pays else "No change"
+    yield f"{which} is worth it: the training stays as it is{_once_only(found)}."
+    if found.compilations:
+        yield (
+            "Compiling for lengths is in no gain: a short training may yet be faster with less of "
+            "it, by jit_compile=False or by fewer lengths."
+        )
+
+
 def _once_only(found: AdviceTrials) -> str:
     """What looked fast alone, and was not when it was measured again."""
     once = [each.id for each in found.changes if not each.alters and each.low >= WORTHWHILE]
     if not once:
         return ""
-    return f": measured again, {', '.join(once)} gained nothing, as where what is slow happens once"
+    return f"; measured again, {', '.join(once)} gained nothing, as where what is slow happens once"
 
 
 def _compiled(found: AdviceTrials) -> Iterator[str]:

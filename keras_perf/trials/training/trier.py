@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
@@ -13,8 +13,9 @@ from keras_perf.records.run.tried.advice_trials import NotTried, TriedChange
 from keras_perf.trials.failure import told
 from keras_perf.trials.measuring.in_turn import LEAST_SLICES, Pair, Slice, in_turn
 from keras_perf.trials.measuring.progress import Progress
-from keras_perf.trials.rewriting.admission import not_filled, reason_against
+from keras_perf.trials.rewriting.admission import filled, reason_against
 from keras_perf.trials.rewriting.changes import Change, NoLongerPossibleError
+from keras_perf.trials.rewriting.keeping import Kept
 from keras_perf.trials.training.as_tried import as_tried
 from keras_perf.trials.training.budget import Budget, Making
 from keras_perf.trials.training.changes import TrainingChange
@@ -91,6 +92,7 @@ class Trier:
         *,
         after: Collection[str] = (),
         keeps: Change | None = None,
+        whole_ms: float | None = None,
     ) -> Measured | None:
         """What a change gains, and the training with it; None where it cannot be made.
 
@@ -101,6 +103,8 @@ class Trier:
             seconds: for the pair.
             after: ids of the changes that are in the setup.
             keeps: one of them that keeps what a pass makes, which another input keeps anew.
+            whole_ms: milliseconds of a step with all that is outside, where the pair runs some of
+                it.
         """
         self.say(f"{change.id} ({change.where})")
         try:
@@ -109,10 +113,17 @@ class Trier:
             if not why:
                 feed = beside.feed if made.input == on.input else None
                 changed = RunningTraining(made, self.functions, self.clock, feed)
-                why = self._kept_anew(change.rewriting, keeps, on, made, changed)
+                kept = self._kept_anew(change.rewriting, keeps, on, made, changed)
+                why = kept.why_not
             if not why:
                 pair = self.pair(beside, changed, seconds)
-                return as_tried(change, pair, self.outside_ms, tuple(after)), changed
+                outside_ms = self.outside_ms
+                if whole_ms is not None:
+                    outside_ms = max(0.0, whole_ms - pair.before_ms)
+                tried = as_tried(change, pair, outside_ms, tuple(after))
+                if change.rewriting is not None and change.rewriting.keeps:
+                    tried = replace(tried, costs=kept.added_to(tried.costs))
+                return tried, changed
         except NoLongerPossibleError:
             return None
         except Exception as error:  # noqa: BLE001  what TensorFlow, Keras or the user's code raises
@@ -160,9 +171,9 @@ class Trier:
             return ""
         return reason_against(rewriting, on.graph, made.graph, CHECKING * self.budget.seconds)
 
-    def not_kept(self, keeps: Change, on: Setup, made: Setup, take: Callable[[int], object]) -> str:
-        """Why what a change keeps cannot be kept; "" after a whole pass that `take` takes."""
-        return not_filled(
+    def kept(self, keeps: Change, on: Setup, made: Setup, take: Callable[[int], object]) -> Kept:
+        """What a change keeps, after a whole pass that `take` takes; or why it cannot be kept."""
+        return filled(
             keeps,
             on.graph,
             made.graph,
@@ -179,9 +190,9 @@ class Trier:
         on: Setup,
         made: Setup,
         changed: RunningTraining,
-    ) -> str:
-        """Why what is to be kept cannot be."""
+    ) -> Kept:
+        """What is to be kept, or why it cannot be."""
         if rewriting is None:
-            return ""
+            return Kept()
         keeping = rewriting if rewriting.keeps or keeps is None else keeps
-        return self.not_kept(keeping, on, made, changed.feed.take)
+        return self.kept(keeping, on, made, changed.feed.take)

@@ -2,10 +2,11 @@
 
 import pytest
 import tensorflow as tf
-from one_change import assert_alike, numbers, of, operations
+from one_change import ALL, assert_alike, numbers, of, operations, rewritten
 
 from keras_perf.trials.rewriting.changes import NoLongerPossibleError, possible_changes
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
+from keras_perf.trials.rewriting.same_elements import checksums
 
 
 def squared(x):
@@ -72,6 +73,19 @@ def test_a_map_that_was_given_batches_is_no_longer_moved():
         found["cache"].made(found["batch-before-map"].made(graph))
     with pytest.raises(NoLongerPossibleError):
         found["batch-before-map"].made(found["cache"].made(graph))
+
+
+def test_a_map_that_another_change_parted_from_the_shuffle_is_no_longer_moved():
+    """In front of the first filter, which moved as well, it would get another map's elements."""
+
+    def made():
+        pairs = numbers().map(lambda x: (x, x * x)).filter(lambda x, _: x % 2 > 0)
+        return pairs.shuffle(4, seed=1).map(lambda x, y: (x, y + 1)).filter(lambda x, _: x % 3 > 0)
+
+    expected = checksums(made(), *ALL)
+    found = {what: checksums(dataset, *ALL) for what, dataset in rewritten(made())}
+    assert {"filter-before-map", "cache"} <= {what.partition(",")[0] for what in found}
+    assert all(each == expected for each in found.values())
 
 
 def test_repeats_inside_an_interleave_keep_nothing_from_being_kept():

@@ -1,11 +1,17 @@
 """Pipelines as programs have them: each change gives the same elements, or is refused in a line."""
 
+import shutil
+
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 from one_change import ALL, numbers, rewritten
 
+import keras_perf as kp
+from keras_perf.trials import tune_input as tuning
+from keras_perf.trials.measuring.in_turn import Pair
+from keras_perf.trials.rewriting import side_by_side
 from keras_perf.trials.rewriting.changes import possible_changes
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.rewriting.same_elements import checksums
@@ -206,6 +212,43 @@ def test_published_pipelines_give_the_same_elements_however_they_are_changed(kin
     for each in possible_changes(graph, any_order=False)[1]:
         assert each.why, each
         assert "\n" not in each.why, each
+
+
+@pytest.fixture
+def all_pays(monkeypatch):
+    """Whatever can be measured is kept, so that all stands on top of each other."""
+    pays = Pair(before_ms=2.0, after_ms=1.0, gain=2.0, low=1.9, high=2.1)
+    monkeypatch.setattr(tuning, "side_by_side", lambda *_, **__: pays)
+    monkeypatch.setattr(side_by_side, "SLICE_S", 0.01)
+
+
+UNBATCHED = {"ragged elements"}
+"""Kinds that `fit` would take one element at a time of."""
+
+
+def made_anew(kind, folder):
+    """With the same files at the same places."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    tf.random.set_seed(1)
+    return KINDS[kind](folder)
+
+
+@pytest.mark.filterwarnings("ignore:.*:DeprecationWarning")
+@pytest.mark.parametrize("kind", sorted(KINDS.keys() - UNBATCHED))
+def test_tuned_published_pipelines_give_the_same_or_are_refused_with_a_reason(
+    kind, tmp_path, all_pays
+):
+    untouched = made_anew(kind, tmp_path / "files")
+    expected = [checksums(untouched, *ALL) for _ in range(2)]
+    data = made_anew(kind, tmp_path / "files")
+    tuned = kp.tune_input(data, budget_s=60)
+    assert [checksums(tuned.dataset, *ALL) for _ in range(2)] == expected
+    assert checksums(data, *ALL) == expected[0]
+    assert tuned.dataset.element_spec == data.element_spec
+    assert bool(tuned.changes) is (tuned.dataset is not data)
+    assert all(each.why for each in tuned.not_done)
+    assert tuned.changes or tuned.not_done
 
 
 @pytest.mark.parametrize(

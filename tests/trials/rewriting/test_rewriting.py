@@ -9,7 +9,7 @@ from one_change import rewritten
 from keras_perf.trials.rewriting.changes import NotDone, possible_changes
 from keras_perf.trials.rewriting.own_copy import require_graph
 from keras_perf.trials.rewriting.pipeline_graph import CannotRewriteError, PipelineGraph
-from keras_perf.trials.rewriting.same_elements import checksums, start_alike
+from keras_perf.trials.rewriting.same_elements import checksums, mean_bytes, start_alike
 
 ALL = 10_000, 60.0
 
@@ -67,6 +67,61 @@ def test_a_map_that_draws_random_numbers_is_left_as_it_is():
     assert "parallel-map" not in found
     assert "cache" not in found
     assert ("parallel-map", "map(noisy)") in {(each.id, each.where) for each in left}
+
+
+CHANGING = {
+    "a truncated normal": lambda _: tf.random.truncated_normal([], seed=1),
+    "a box of an image": lambda _: tf.image.sample_distorted_bounding_box(
+        [9, 9, 3], tf.zeros([1, 0, 4]), use_image_if_no_bounding_boxes=True, seed=2
+    )[0],
+    "the time": lambda _: tf.timestamp(),
+    "one of a dataset of random numbers": lambda _: next(iter(tf.data.Dataset.random(seed=1))),
+}
+
+
+@pytest.mark.parametrize("kind", CHANGING)
+def test_whatever_is_another_from_call_to_call_is_neither_kept_nor_run_in_parallel(kind):
+    _, found, left = changes_of(numbers().map(CHANGING[kind]).batch(4))
+    assert not {"cache", "parallel-map", "batch-before-map"} & found.keys()
+    assert "parallel-map" in {each.id for each in left}
+
+
+def test_what_has_a_state_but_the_same_result_in_each_call_is_changed():
+    def checked(x):
+        tf.debugging.assert_non_negative(x)
+        found = tf.TensorArray(tf.int64, 2)
+        return found.write(0, x).write(1, tf.cond(x > 3, lambda: x, lambda: -x)).stack()
+
+    _, found, _ = changes_of(numbers().map(checked).batch(4))
+    assert {"cache", "parallel-map"} <= found.keys()
+
+
+@pytest.mark.parametrize("stage", ["map", "interleave"])
+def test_a_stage_keeps_its_order_though_options_would_let_elements_overtake(stage):
+    def made():
+        if stage == "map":
+            data = numbers().map(doubled)
+        else:
+            data = numbers(6).interleave(tf.data.Dataset.range, cycle_length=2)
+        options = tf.data.Options()
+        options.deterministic = False
+        return data.with_options(options).batch(4)
+
+    expected = checksums(made(), *ALL)
+    graph, found, _ = changes_of(made())
+    change = found["parallel-map" if stage == "map" else "interleave"]
+    assert "deterministic=True" in change.code
+    assert "deterministic=True" not in changes_of(made(), any_order=True)[1][change.id].code
+    assert checksums(change.made(graph).dataset(), *ALL) == expected
+
+
+def test_where_errors_are_left_out_no_map_moves_before_a_shuffle():
+    def fails(x):
+        return tf.debugging.check_numerics(1 / tf.cast(x % 4, tf.float32), "")
+
+    _, found, left = changes_of(numbers().shuffle(6, seed=1).map(fails).ignore_errors().batch(4))
+    assert "cache" not in found
+    assert "another" in next(each.why for each in left if each.id == "cache")
 
 
 def test_a_cache_stands_before_what_is_random():
@@ -193,16 +248,44 @@ def test_a_copy_draws_what_the_dataset_would_and_uses_nothing_up(kind):
 
 def test_what_a_copy_would_not_share_is_refused():
     strength, seen = tf.Variable(1.0), tf.lookup.experimental.MutableHashTable("int64", "int64", 0)
-    both = tf.random.Generator.from_seed(1)
+    both, taken = tf.random.Generator.from_seed(1), iter(numbers())
     draws = numbers().map(lambda x: both.uniform([]))
     for dataset, why in (
         (numbers().map(lambda x: tf.cast(x, "float32") * strength), "a variable in a map"),
         (numbers().map(seen.lookup), "a table that can change"),
+        (numbers().map(lambda x: x + taken.get_next()), "an iterator or a queue"),
         (draws.map(lambda x: x + both.uniform([])), "one random generator in two maps"),
         (numbers().cache("/nowhere/kept"), "a cache in a file"),
     ):
         with pytest.raises(ValueError, match=why):
             require_graph(dataset)
+
+
+LEFT = {
+    "a part of a repeated shuffle": lambda: numbers(9).shuffle(9, seed=2).repeat().take(20),
+    "a part of a finite repeat": lambda: numbers(9).shuffle(9, seed=2).repeat(3).batch(2).take(8),
+    "an endless shuffle beside an end": lambda: tf.data.Dataset.zip(
+        numbers(9).shuffle(9, seed=2).repeat(), numbers()
+    ),
+    "a part of a generator's draws": lambda: generator()().take(2),
+}
+
+
+@pytest.mark.parametrize("kind", LEFT)
+def test_where_the_next_pass_depends_on_reading_ahead_nothing_is_changed(kind):
+    with pytest.raises(ValueError, match="how far this one reads ahead"):
+        require_graph(LEFT[kind]())
+
+
+def test_all_of_a_repeated_shuffle_and_parts_of_one_order_can_be_changed():
+    for dataset in (
+        numbers(9).shuffle(9, seed=2).repeat().batch(4),
+        numbers(9).take(5).shuffle(9, seed=2).repeat(2).batch(4),
+        numbers(9).shuffle(9, seed=2, reshuffle_each_iteration=False).repeat().take(20),
+        tf.data.Dataset.zip(numbers(9).shuffle(9, seed=2).repeat(2), numbers(18)),
+        tf.data.Dataset.zip(generator()(), numbers(6)),
+    ):
+        require_graph(dataset)
 
 
 # -- comparing ---------------------------------------------------------------------------
@@ -219,6 +302,15 @@ def test_elements_and_their_order_are_compared():
 def test_types_and_shapes_are_compared_too():
     assert not start_alike(numbers(), numbers().map(lambda x: tf.cast(x, tf.int32)), *ALL)
     assert not start_alike(numbers().batch(2), numbers().batch(2).map(lambda x: x[None]), *ALL)
+
+
+def test_strings_are_compared_and_measured_one_by_one_too():
+    words = tf.data.Dataset.from_tensor_slices(["a" * 100, "b" * 300])
+    other = tf.data.Dataset.from_tensor_slices(["a" * 100, "c" * 300])
+    assert start_alike(words, words, *ALL)
+    assert not start_alike(words, other, *ALL)
+    assert mean_bytes(words, *ALL) == 200
+    assert mean_bytes(words.batch(2), *ALL) == 400
 
 
 def test_what_cannot_be_looked_at_is_not_called_the_same():

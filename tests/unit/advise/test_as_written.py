@@ -148,7 +148,7 @@ def test_a_generator_and_a_pydataset_are_named_with_their_lines():
     assert "for a generator (train.py, line 40) that one thread" in advice.reason
     context["input_kind"] = "PyDataset"
     advice = parallel_input(situation(input_wait=9.5, compute=0.5, context=context))
-    assert advice.action.startswith("model.fit(Photos(workers=8, use_multiprocessing=True), ...)")
+    assert advice.action.startswith("model.fit(Photos(..., workers=8, use_multiprocessing=True)")
 
 
 def test_a_map_of_python_code_is_named_with_its_line():

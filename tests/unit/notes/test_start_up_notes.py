@@ -57,6 +57,13 @@ def test_compiling_is_told_with_what_it_has_to_save():
     assert "TF_XLA_FLAGS=--tf_xla_persistent_cache_directory=DIR" in remedy
 
 
+def test_on_jax_compiling_is_told_with_the_cache_that_jax_has():
+    _, remedy = notes(computing_s=20.0, jit_compile=True, versions={"jax": "0.10.2"})
+    assert "JAX_COMPILATION_CACHE_DIR=DIR" in remedy
+    assert "jit_compile" not in remedy
+    assert "TensorFlow" not in remedy
+
+
 def test_where_the_length_of_a_training_is_not_known_xla_must_save_what_it_took():
     _, remedy = notes(computing_s=20.0, jit_compile=True, last_step=None)
     assert "XLA must save as much to be worth that" in remedy

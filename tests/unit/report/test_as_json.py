@@ -44,7 +44,7 @@ KEYS = {
     "outside_ms", "exchange_ms", "workers", "owners_ms", "event_totals", "efficiency", "notes",
     "details",
     "stages", "events", "start_up_s", "start_up_steps", "inference", "predicts",
-    "batch_sizes", "learning_rates",
+    "advice_trials", "tried_before", "input_changes", "batch_sizes", "learning_rates",
 }  # fmt: skip
 
 

@@ -23,7 +23,7 @@ def device_memory_notes(summary: Summary) -> Iterator[str]:
                 if time := time_until_full(room, growth):
                     full = f" What is left, {room:,.0f} MiB, would last for {time}."
             yield (
-                f"What TensorFlow has allocated on {device.name} between two steps "
+                f"What {summary.facts.library} has allocated on {device.name} between two steps "
                 f"{how_it_grows(growth)}{full} Usual causes: losses or predictions that are kept "
                 "as tensors, where float(loss) or .numpy() would do; models or optimizers that "
                 "are made anew and kept."
@@ -31,8 +31,8 @@ def device_memory_notes(summary: Summary) -> Iterator[str]:
         if device.limit_mib and device.peak_mib > NEARLY_FULL * device.limit_mib:
             yield (
                 f"The memory of {device.name} was nearly full: {device.peak_mib:,.0f} of the "
-                f"{device.limit_mib:,.0f} MiB that TensorFlow may allocate. A larger batch is "
-                "unlikely to fit; mixed precision needs less, and so does the optimizer's "
+                f"{device.limit_mib:,.0f} MiB that {summary.facts.library} may allocate. A larger "
+                "batch is unlikely to fit; mixed precision needs less, and so does the optimizer's "
                 "gradient_accumulation_steps in place of a larger batch."
             )
 

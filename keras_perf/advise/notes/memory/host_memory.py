@@ -111,8 +111,8 @@ def _usual_causes(growth: Growth, situation: Situation) -> str:
     traces = situation.facts.settings.function_traces
     if traces is not None and traces >= MANY_TRACES:
         return (
-            f"TensorFlow has traced the train function {traces:,} times and keeps every graph: "
-            "shapes that do not change (padded batches, drop_remainder=True) end that."
+            f"{situation.facts.library} has traced the train function {traces:,} times and keeps "
+            "every graph: shapes that do not change (padded batches, drop_remainder=True) end that."
         )
     share = growth.between_epochs
     causes = []

@@ -51,7 +51,7 @@ def _held(ending: Ending, device: DeviceMemory | None, facts: RunFacts) -> str:
     if device is not None:
         limit = f" of at most {device.limit_mib:,.0f}" if device.limit_mib else ""
         return (
-            f"TensorFlow had allocated up to {device.peak_mib:,.0f} MiB{limit} there, "
+            f"{facts.library} had allocated up to {device.peak_mib:,.0f} MiB{limit} there, "
             f"{device.current_mib:,.0f} of them beside what a step needs."
         )
     machine = facts.machine

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from keras_perf.advise.as_written import function_of, lambdas_in, where, written_as
 from keras_perf.advise.recommendation import Recommendation, predicted
+from keras_perf.advise.rules.followed import maps_batches
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
@@ -35,6 +36,7 @@ def _takes_batches(name: str, situation: Situation) -> bool:
     "batch-before-map",
     on="input",
     leaves="the work itself stays",
+    followed=maps_batches,
     tried_title="Call the map's function for whole batches",
 )
 def batch_before_map(situation: Situation) -> Recommendation | None:

@@ -58,11 +58,11 @@ def parallel_input(situation: Situation) -> Recommendation | None:
         # Workers also run ahead of training.
         if not held:
             left = min(1.0, present / model.usable_threads(optimism))
-            return replace(model.hidden(left), prefetched=True).apart(optimism)
-        # Cores are idle beside what holds the interpreter, and processes hand batches over.
+            shared = replace(model.hidden(left), prefetched=True).apart(optimism)
+            return _in_cores_left(shared, situation, optimism)
+        # Cores are idle beside what holds the interpreter.
         shared = model.hidden(1 / max(1.0, model.cores * (0.95 + 0.05 * optimism)))
-        handing_ms = HANDED_OVER_MS * (1 - optimism)
-        return replace(shared, cpu_ms=model.cpu_ms + handing_ms, prefetched=True)
+        return _in_cores_left(replace(shared, prefetched=True), situation, optimism)
 
     named = f"{LOADERS.get(kind, kind)}{at(_source(known))}"
     better = BETTER_CODE if kind == PYTHON_MAP else ""
@@ -88,6 +88,17 @@ def parallel_input(situation: Situation) -> Recommendation | None:
             "advised": model.cores,
         },
     )
+
+
+def _in_cores_left(model: StepModel, situation: Situation, optimism: float) -> StepModel:
+    """CPU time, with the handing over of batches, has the cores that other programs leave.
+
+    At best half of theirs too.
+    """
+    left = situation.share_of_cores
+    left += (1 - left) / 2 * max(0.0, optimism)
+    handing_ms = HANDED_OVER_MS * (1 - optimism)
+    return replace(model, cpu_ms=(model.cpu_ms + handing_ms) / left)
 
 
 def _kind(situation: Situation) -> str | None:
@@ -123,19 +134,20 @@ def _in_processes(kind: str, situation: Situation) -> str:
     facts, cores = situation.facts, situation.model.cores
     if kind in LOADERS:
         return with_processes(facts, cores)
-    source, made_of, batches = facts.input.input_source, "", "Batches"
+    source, processes = facts.input.input_source, f"workers={cores}, use_multiprocessing=True"
     if kind == "PyDataset":
-        batches = identifier(source.name if source else "", batches)
-    else:
-        number = facts.length.epoch_steps
-        made_of = (
-            "class Batches(keras.utils.PyDataset):\n"
-            "    def __len__(self):\n"
-            f"        return {number or 'number'}  # of batches in an epoch\n\n"
-            "    def __getitem__(self, index):\n"
-            "        return x, y  # batch number index, as NumPy arrays, made by your code\n\n"
+        batches = identifier(source.name if source else "", "Batches")
+        return (
+            f"model.fit({batches}(..., {processes}), ...)\n"
+            "# an __init__ of its own passes both on, super().__init__(**kwargs), and may do once\n"
+            "# what is the same in every epoch, such as decoding"
         )
+    number = facts.length.epoch_steps
     return (
-        f"{made_of}model.fit({batches}(workers={cores}, use_multiprocessing=True), ...)  "
-        "# in place of the dataset"
+        "class Batches(keras.utils.PyDataset):\n"
+        "    def __len__(self):\n"
+        f"        return {number or 'number'}  # of batches in an epoch\n\n"
+        "    def __getitem__(self, index):\n"
+        "        return x, y  # batch number index, as NumPy arrays, made by your code\n\n"
+        f"model.fit(Batches({processes}), ...)  # in place of the dataset"
     )

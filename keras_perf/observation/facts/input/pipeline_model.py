@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_perf.observation.facts.batch_shapes import bytes_tell_shapes
 from keras_perf.observers.asking import unwarned
 from keras_perf.observers.steps.input.gap_times import waits_of
 from keras_perf.records.execution import Execution
@@ -18,6 +19,8 @@ class PipelineModel:
     Reading costs some 15 µs and no device sync. It is None from the moment that tf.data says
     that it keeps no model (`options.autotune.enabled = False`).
     """
+
+    tells_gaps = True
 
     def __init__(self, iterator: Any) -> None:
         self.iterator = iterator
@@ -43,6 +46,18 @@ class PipelineModel:
         if gaps_us is None:
             return None
         return waits_of(executions, fetches_per_step, gaps_us, pending_gaps, next_begin_ns)
+
+    def delivered(self) -> tuple[int, int] | None:
+        """Batches and their bytes, as tf.data counts them where it hands them out.
+
+        None where as many bytes may be a batch of another shape, and with several replicas, of
+        which only one's batches are counted.
+        """
+        if self._source is not self.iterator or not bytes_tell_shapes(self.iterator):
+            return None
+        model = self.read()
+        node = None if model is None else model.nodes.get(model.output)
+        return None if node is None else (int(node.num_elements), int(node.bytes_produced))
 
     def read(self) -> Any | None:
         """A `tensorflow.data.model.ModelProto`, or None; after a failure always None."""

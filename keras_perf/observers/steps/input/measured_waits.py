@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
@@ -32,7 +31,11 @@ class Measured(NamedTuple):
 
 
 def measured_waits(
-    executions: Sequence[Execution], per_step: float, gaps: Sequence[int], pending: int
+    executions: Sequence[Execution],
+    per_step: float,
+    gaps: Sequence[int],
+    pending: int,
+    next_begin_ns: int | None = None,
 ) -> Measured | None:
     """Input wait and dispatch; None where the gaps tell nothing.
 
@@ -41,26 +44,33 @@ def measured_waits(
         per_step: how often a step asks the iterator for an element.
         gaps: the iterator's gap times in microseconds, newest last.
         pending: how many of the newest came after the last execution's last `GetNext`.
+        next_begin_ns: when the execution began that follows and has run, whose `GetNext` are
+            those that are pending; None where none follows, and the last one is not measured.
     """
     if not executions:
         return None
-    gaps_of_executions = gaps_of_each(
-        [fetches_of(e.steps, per_step) for e in executions], gaps, pending
-    )
+    fetches = [fetches_of(e.steps, per_step) for e in executions]
+    ends = [e.begin_ns for e in executions[1:]]
+    if next_begin_ns is None:
+        gaps_of_executions = gaps_of_each(fetches, gaps, pending)
+    else:
+        gaps_of_executions = gaps_of_each([*fetches, pending], gaps, 0)
+        ends.append(next_begin_ns)
     if not gaps_of_executions:
         last = executions[-1]
         share = _share_of_long_execution(last, fetches_of(last.steps, per_step), gaps, pending)
         return None if share is None else Measured(share, {})
-    measured = executions[-1 - len(gaps_of_executions) :]
+    number = len(gaps_of_executions)
+    measured = executions[: len(ends)][-number:]
     waited, waits, dispatches = 0, {}, []
-    for (execution, successor), own in zip(pairwise(measured), gaps_of_executions, strict=True):
-        wait = waited_ns(execution, own, successor.begin_ns)
+    for execution, end_ns, own in zip(measured, ends[-number:], gaps_of_executions, strict=True):
+        wait = waited_ns(execution, own, end_ns)
         waited += wait
         waits[execution.first_step] = max(0, wait)
-        dispatch = _dispatch_ns(execution, own, successor.begin_ns)
+        dispatch = _dispatch_ns(execution, own, end_ns)
         if dispatch is not None:
             dispatches.append(dispatch)
-    inside = sum(training_ns(execution) for execution in measured[:-1])
+    inside = sum(training_ns(execution) for execution in measured)
     share = min(1.0, max(0.0, waited / max(1, inside)))
     told = 2 * len(dispatches) > len(gaps_of_executions)
     return Measured(share, waits, max(0.0, median(dispatches)) if told else None)

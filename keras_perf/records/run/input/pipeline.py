@@ -119,7 +119,9 @@ class InputFacts:
     batches of those and of a PyDataset, in processes if `input_processes`. `input_source` is where
     the generator, or the class of the PyDataset or of the DataLoader's dataset, is written.
     `shapes_differ`: XLA compiles the steps, and batches may differ in more than their number of
-    rows; `rows_differ`: they may differ in that. `prefetch_fill` is how full the last prefetch
+    rows; `rows_differ`: they may differ in that. `guessed_compilations` counts executions that are
+    taken to have compiled for a shape because they took as long, `guessed_compile_ms` for how long
+    all of them did; None where nobody counted. `prefetch_fill` is how full the last prefetch
     buffer was on average, 0 to 1. `distribution_options` say how it is shared among workers and
     replicas, as far as somebody has set them.
     """
@@ -131,6 +133,8 @@ class InputFacts:
     input_source: SourceLine | None = fact(record(SourceLine))
     shapes_differ: bool = fact(flag, default=False)
     rows_differ: bool = fact(flag, default=True)
+    guessed_compilations: int | None = fact(count())
+    guessed_compile_ms: float = fact(number(), 0.0)
     dataset: WrittenPipeline | None = fact(record(WrittenPipeline))
     stages: tuple[Stage, ...] = fact(each(record(Stage)), ())
     prefetch_fill: float | None = fact(number(0.0, 1.0))

@@ -28,6 +28,7 @@ SHOWN_EVENTS = 10
 
 VERSIONS = {
     "TensorFlow": "tensorflow",
+    "JAX": "jax",
     "Keras": "keras",
     "Python": "python",
     "keras_perf": "keras_perf",
@@ -83,8 +84,8 @@ NOTHING: tuple[Any, ...] = (None, {}, "")
 def devices_card(report: RunReport) -> Element | None:
     """The memory of each device."""
     caption = (
-        "As TensorFlow's allocator counts it. With twice the batch all that a step needs for "
-        "itself is taken to double, gradients too, which do not."
+        "As the allocator of TensorFlow, or of JAX, counts it. With twice the batch all that a "
+        "step needs for itself is taken to double, gradients too, which do not."
     )
     return _table_card(report, DEVICES, caption)
 

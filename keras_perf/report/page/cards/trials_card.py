@@ -8,6 +8,14 @@ from keras_perf.records.figures import figure
 from keras_perf.records.run.tried.advice_trials import AdviceTrials, TriedChange
 from keras_perf.report.page.html import card, element, table
 from keras_perf.report.run_report import RunReport
+from keras_perf.report.text.tried_tables import (
+    INPUT_CHANGES,
+    INPUT_HEADER,
+    TRIED,
+    TRIED_BEFORE,
+    input_rows,
+    named,
+)
 
 CAPTION = (
     "Real training steps with each change, in turn with steps without it; in brackets the 80% "
@@ -15,10 +23,34 @@ CAPTION = (
     "lower one without it."
 )
 
+INPUT_CAPTION = (
+    "Batches of the input alone with each change, in turn with batches without it, on top of the "
+    "changes kept before; in brackets the 80% interval."
+)
+
 
 def trials_card(report: RunReport) -> Element | None:
     """A row a change, the best first; then all that was put together, and what was not tried."""
-    trials = report.summary.facts.advice_trials
+    return _card(TRIED, report.summary.facts.advice_trials)
+
+
+def tried_before_card(report: RunReport) -> Element | None:
+    """The same of what trained in this directory before: the program may be another by now."""
+    return _card(TRIED_BEFORE, report.summary.facts.tried_before)
+
+
+def input_changes_card(report: RunReport) -> Element | None:
+    """What `tune_input` has found; None where nothing of it was written."""
+    found = report.summary.facts.input_changes
+    if found is None:
+        return None
+    rows = [list(row) for row in input_rows(found)]
+    shown = [table(INPUT_HEADER, rows, INPUT_CAPTION)] if rows else []
+    said = " ".join(filter(None, (found.reason, found.stopped)))
+    return card(INPUT_CHANGES, element("p", said), *shown)
+
+
+def _card(title: str, trials: AdviceTrials | None) -> Element | None:
     if trials is None or not (trials.changes or trials.not_tried):
         return None
     changes = sorted(trials.changes, key=lambda each: each.gain, reverse=True)
@@ -28,11 +60,11 @@ def trials_card(report: RunReport) -> Element | None:
     rows = [_row(each, longest, put_together=(each.id, each.where) in together) for each in changes]
     rows += [_row(each, longest, put_together=True) for each in total]
     shown = [table(["change", "step, ms", "gain", ""], rows, CAPTION)] if rows else []
-    return card("Tried on this training", *shown, *_not_tried(trials))
+    return card(title, *shown, *_not_tried(trials))
 
 
 def _row(tried: TriedChange, longest: float, *, put_together: bool) -> list[str | Element]:
-    name = element("span", _name(tried.id, tried.where))
+    name = element("span", named(tried.id, tried.where))
     if put_together:
         name.append(element("span", "together", class_="tag"))
     return [
@@ -41,10 +73,6 @@ def _row(tried: TriedChange, longest: float, *, put_together: bool) -> list[str 
         f"{tried.gain:.2f}× ({tried.low:.2f}–{tried.high:.2f})",
         _bars(tried, longest),
     ]
-
-
-def _name(id_: str, where: str) -> str:
-    return f"{id_} ({where})" if where else id_
 
 
 def _bars(tried: TriedChange, longest: float) -> Element:
@@ -61,7 +89,7 @@ def _not_tried(trials: AdviceTrials) -> list[Element]:
     if not trials.not_tried:
         return []
     why = [
-        element("li", element("b", _name(each.id, each.where)), f": {each.why}")
+        element("li", element("b", named(each.id, each.where)), f": {each.why}")
         for each in trials.not_tried
     ]
     return [element("details", element("summary", "Not tried, and why"), element("ul", *why))]

@@ -13,6 +13,7 @@ from keras_perf.trials.rewriting.changes.map_before_shuffle import maps_before_s
 from keras_perf.trials.rewriting.changes.parallel_interleave import parallel_interleaves
 from keras_perf.trials.rewriting.changes.parallel_map import parallel_maps
 from keras_perf.trials.rewriting.changes.prefetch import prefetch
+from keras_perf.trials.rewriting.changes.stages import lets_overtake
 from keras_perf.trials.rewriting.changes.whole_pipeline import order_given_up, wider_pool
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 
@@ -27,11 +28,13 @@ def possible_changes(
         any_order: the order of elements may change.
         cache_dir: where a cache may keep elements that do not fit into memory.
     """
+    # What the caller does not allow, the options of a pipeline that never used them do not either.
+    in_order = not any_order and lets_overtake(graph)
     kinds = (
         filters_before_maps(graph),
         batches_before_maps(graph),
-        parallel_interleaves(graph),
-        parallel_maps(graph),
+        parallel_interleaves(graph, in_order=in_order),
+        parallel_maps(graph, in_order=in_order),
         wider_pool(graph),
         prefetch(graph),
         maps_before_shuffles(graph),

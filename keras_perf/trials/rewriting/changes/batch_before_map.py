@@ -8,15 +8,21 @@ from tensorflow.core.framework.node_def_pb2 import NodeDef
 
 from keras_perf.records.reasons.price import Costs
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
-from keras_perf.trials.rewriting.batched_function import CannotBatchError, batched
 from keras_perf.trials.rewriting.changes.change import (
     Change,
     Found,
     NoLongerPossibleError,
     NotDone,
 )
-from keras_perf.trials.rewriting.changes.stages import function_name, is_map, named, present
-from keras_perf.trials.rewriting.exact_operations import ONE_BY_ONE
+from keras_perf.trials.rewriting.changes.stages import (
+    function_name,
+    is_map,
+    leaves_errors_out,
+    named,
+    present,
+)
+from keras_perf.trials.rewriting.functions.batched_function import CannotBatchError, batched
+from keras_perf.trials.rewriting.functions.exact_operations import ONE_BY_ONE
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph, specs_of
 
 BATCHES = ("BatchDatasetV2", "ParallelBatchDataset")
@@ -72,7 +78,7 @@ class _Step:
         source, function = graph.source(stage), graph.function(stage)
         if source is None or function is None or len(graph.readers(stage)) != 1:
             raise CannotBatchError(WhyNotTried.SEVERAL_READERS.of())
-        if any(each.op.startswith("IgnoreErrors") for each in graph.stages):
+        if leaves_errors_out(graph):
             raise CannotBatchError(WhyNotTried.ERRORS_LEFT_OUT.of())
         elements = specs_of(source)
         if any(not s.shape.is_fully_defined() or s.dtype == tf.variant for s in elements):

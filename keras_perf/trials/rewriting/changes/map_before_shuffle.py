@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import tensorflow as tf
@@ -21,7 +22,7 @@ from keras_perf.trials.rewriting.changes.change import (
     NotDone,
 )
 from keras_perf.trials.rewriting.changes.file_cache import IN_MEMORY
-from keras_perf.trials.rewriting.changes.stages import is_map, named, present
+from keras_perf.trials.rewriting.changes.stages import is_map, leaves_errors_out, named, present
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph, specs_of
 
 PASSED = ("ShuffleDataset", "ShuffleAndRepeatDataset", "RepeatDataset", "PrefetchDataset")
@@ -61,6 +62,8 @@ def _passed(graph: PipelineGraph, place: int) -> list[NodeDef]:
 
 
 def _reason_against(graph: PipelineGraph, stage: NodeDef) -> str:
+    if leaves_errors_out(graph):
+        return WhyNotTried.ERRORS_MOVED.of()
     if graph.is_random(stage):
         return WhyNotTried.OTHER_RANDOM_NUMBERS.of()
     if graph.runs_python(stage):
@@ -81,6 +84,11 @@ def _change(graph: PipelineGraph, passed: list[NodeDef], maps: list[NodeDef]) ->
         for name, function in zip(names, functions, strict=True):
             if present(changed, name).attr["f"].func.name != function:
                 raise NoLongerPossibleError("another change made it one of batches")
+        in_a_row = [before, *(each.name for each in passed), *names]
+        for first, second in itertools.pairwise(in_a_row):
+            read = changed.source(present(changed, second))
+            if read is None or read.name != first:
+                raise NoLongerPossibleError(f"another change parted {first} and {second}")
         for name in reversed(names):
             changed.move_behind(name, before).ClearField("experimental_type")
         for each in passed:

@@ -13,8 +13,13 @@ from keras_perf.trials.rewriting.changes.stages import in_parallel, named, prese
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 
 
-def parallel_interleaves(graph: PipelineGraph) -> Found:
-    """Interleaves that read one dataset after the other; their elements keep their order."""
+def parallel_interleaves(graph: PipelineGraph, *, in_order: bool = False) -> Found:
+    """Interleaves that read one dataset after the other; their elements keep their order.
+
+    Arguments:
+        graph: of the pipeline.
+        in_order: they keep it whatever the pipeline's options are.
+    """
     for stage in graph.stages:
         if stage.op != "InterleaveDataset":
             continue
@@ -33,21 +38,21 @@ def parallel_interleaves(graph: PipelineGraph) -> Found:
         yield Change(
             "interleave",
             where,
-            in_parallel(stage),
+            in_parallel(stage, in_order=in_order),
             costs,
-            apply=_made_parallel(stage.name),
+            apply=_made_parallel(stage.name, in_order=in_order),
             stage=stage.name,
             promise=2,
         )
 
 
-def _made_parallel(name: str) -> Callable[[PipelineGraph], None]:
+def _made_parallel(name: str, *, in_order: bool) -> Callable[[PipelineGraph], None]:
     def apply(graph: PipelineGraph) -> None:
         wanted = ("buffer_output_elements", "prefetch_input_elements", "num_parallel_calls")
         added = [graph.constant(each, tf.data.AUTOTUNE, tf.int64) for each in wanted]
         stage = present(graph, name, "InterleaveDataset")
         stage.op = "ParallelInterleaveDatasetV4"
         stage.input.extend(added)
-        stage.attr["deterministic"].s = b"default"
+        stage.attr["deterministic"].s = b"true" if in_order else b"default"
 
     return apply

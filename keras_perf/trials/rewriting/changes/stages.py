@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from tensorflow.core.framework.dataset_options_pb2 import Options
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
 from keras_perf.trials.rewriting.changes.change import NoLongerPossibleError
@@ -30,10 +31,16 @@ def named(stage: NodeDef) -> str:
     return f"{kind}({function_name(stage)})"
 
 
-def in_parallel(stage: NodeDef) -> str:
-    """How one writes that its function is called several times at once."""
+def in_parallel(stage: NodeDef, *, in_order: bool) -> str:
+    """How one writes that its function is called several times at once.
+
+    Arguments:
+        stage: a map or an interleave.
+        in_order: it must be said that its elements keep their order.
+    """
     kind = named(stage).partition("(")[0]
-    return f"{kind}({function_name(stage) or '…'}, num_parallel_calls=tf.data.AUTOTUNE)"
+    said = ", deterministic=True" if in_order else ""
+    return f"{kind}({function_name(stage) or '…'}, num_parallel_calls=tf.data.AUTOTUNE{said})"
 
 
 def is_map(stage: NodeDef) -> bool:
@@ -49,6 +56,18 @@ def is_sequential_map(stage: NodeDef) -> bool:
 def is_parallel(stage: NodeDef) -> bool:
     """Several calls of its function at once."""
     return bool(stage.op.startswith(("ParallelMap", "ParallelInterleave")))
+
+
+def leaves_errors_out(graph: PipelineGraph) -> bool:
+    """Some stage passes over elements with an error, as `ignore_errors` does."""
+    return any(stage.op.startswith("IgnoreErrors") for stage in graph.stages)
+
+
+def lets_overtake(graph: PipelineGraph) -> bool:
+    """Its options let elements of stages in parallel come as they are ready."""
+    written = (s.attr["serialized_options"].s for s in graph.stages if s.op == "OptionsDataset")
+    options = map(Options.FromString, written)
+    return any(each.HasField("deterministic") and not each.deterministic for each in options)
 
 
 def present(graph: PipelineGraph, name: str, op: str = "") -> NodeDef:

@@ -163,6 +163,13 @@ def test_in_a_loop_xla_is_spoken_of_only_where_it_is_there(jit_compile, said):
     assert ("jit_compile" in advice.action) is bool(said)
 
 
+def test_on_jax_nobody_is_sent_away_from_xla_without_which_steps_run_from_python():
+    context = {"shapes_differ": True, "jit_compile": True, "versions": {"jax": "0.10.2"}}
+    advice = stable_shapes(situation(compute=2.0, compile=40.0, context=context))
+    assert advice.title.startswith("Give the train")
+    assert "jit_compile" not in advice.action
+
+
 def tried(id: str, before_ms: float, after_ms: float) -> dict[str, Any]:
     gain = before_ms / after_ms
     return {
@@ -434,6 +441,7 @@ def test_busy_cpus_are_told_to_leave_the_gpu_its_threads():
         (79.9, {}),
         (None, {}),
         (80.0, {"gpu_thread_mode": "gpu_private"}),
+        (80.0, {"versions": {"jax": "0.10.2"}}),
         (80.0, {"training_gpus": []}),
     ],
 )

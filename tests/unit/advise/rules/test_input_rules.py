@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 from hand_built import FITS_IN_MEMORY, assert_predicts, situation, stage
+from hypothesis import given
+from hypothesis import strategies as st
 
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.advise.rules.best_first import recommendations
+from keras_perf.advise.rules.best_first import WORTH_SAYING, recommendations
 from keras_perf.advise.rules.input.batching import CALL_MS, batch_before_map
 from keras_perf.advise.rules.input.caching import FIRST_BATCH_MS, cache
 from keras_perf.advise.rules.input.files_and_order import (
@@ -16,12 +18,13 @@ from keras_perf.advise.rules.input.files_and_order import (
     interleave,
     nondeterministic_order,
 )
-from keras_perf.advise.rules.input.python_input import parallel_input
+from keras_perf.advise.rules.input.python_input import HANDED_OVER_MS, parallel_input
 from keras_perf.advise.rules.input.threads_and_buffers import (
     parallel_map,
     prefetch,
     private_threadpool,
 )
+from keras_perf.analyse.cpu_share import LEAST_SHARE
 
 PIPELINE = [
     stage("TensorSlice", 1.0),
@@ -601,7 +604,9 @@ def test_a_pydataset_is_told_to_use_processes():
     assert_predicts(advice, 9.5 / 6.8, 9.5 / 8, 9.5 / 8)
     assert advice.id == "parallel-input"
     assert advice.action == (
-        "model.fit(Batches(workers=8, use_multiprocessing=True), ...)  # in place of the dataset"
+        "model.fit(Batches(..., workers=8, use_multiprocessing=True), ...)\n"
+        "# an __init__ of its own passes both on, super().__init__(**kwargs), and may do once\n"
+        "# what is the same in every epoch, such as decoding"
     )
     assert advice.reason == (
         "Each step waits 9.5 ms for a PyDataset that one thread of Python runs; "
@@ -629,12 +634,41 @@ def test_a_generator_that_uses_several_cores_is_left_alone():
     assert in_processes(context=context, process_cpu_pct=200.0) is None
 
 
+@pytest.mark.parametrize(
+    ("own_pct", "others_pct", "speaks"),
+    [(95.0, 0.0, True), (95.0, 10.0, True), (95.0, 50.0, False), (15.0, 50.0, True)],
+)
+def test_code_that_computes_is_shared_by_cores_that_others_leave(own_pct, others_pct, speaks):
+    """On two cores; code that waits needs none."""
+    advice = in_processes(
+        context={"input_kind": "generator", "cpu_count": 2},
+        process_cpu_pct=own_pct,
+        sensors={"host/cpu_pct": own_pct / 2 + others_pct},
+    )
+    assert (advice.predicted_speedup > WORTH_SAYING) == speaks
+
+
+@given(st.floats(5.0, 150.0), st.floats(0.0, 100.0))
+def test_processes_beside_others_never_have_more_cores_than_are_left(own_pct, others_pct):
+    """The step's CPU time, of 10 ms each, over two cores or what others leave of them."""
+    total_pct = min(100.0, own_pct / 2 + others_pct)
+    advice = in_processes(
+        context={"input_kind": "generator", "cpu_count": 2},
+        process_cpu_pct=own_pct,
+        sensors={"host/cpu_pct": total_pct},
+    )
+    left = max(LEAST_SHARE, 1 - (total_pct - own_pct / 2) / 100)
+    after_ms = (10 * own_pct / 100 + HANDED_OVER_MS) / 2 / left
+    assert advice is None or advice.predicted_speedup <= max(1.0, 10 / after_ms * (1 + 1e-9))
+
+
 def test_workers_faster_than_training_leave_the_training():
     assert_predicts(in_processes(input_wait=8.0, compute=2.0), 2.0, 2.0, 2.0)
 
 
 def test_cores_that_are_busy_already_bound_what_processes_buy():
-    assert_predicts(in_processes(process_cpu_pct=640.0), 8.0, 8.0, 8.0)
+    handed = 2 * HANDED_OVER_MS, HANDED_OVER_MS, 0.0
+    assert_predicts(in_processes(process_cpu_pct=640.0), *((64 + ms) / 8 for ms in handed))
 
 
 @pytest.mark.parametrize(

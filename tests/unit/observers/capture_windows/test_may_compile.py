@@ -6,13 +6,13 @@ import pytest
 
 from keras_perf.observers.capture_windows.may_compile import (
     ENOUGH,
-    QUICKEST_COMPILATION_MS,
     MayCompile,
 )
+from keras_perf.observers.steps.recompiling import QUICKEST_COMPILATION_NS
 from keras_perf.records.execution import Execution, Kind
 
 MS = 1_000_000
-LONG, SHORT = 4 * QUICKEST_COMPILATION_MS, QUICKEST_COMPILATION_MS / 4
+LONG, SHORT = 4 * QUICKEST_COMPILATION_NS / MS, QUICKEST_COMPILATION_NS / MS / 4
 
 
 def executions(times_ms, kind=Kind.STEADY):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from keras_perf.observers.steps.recompiling import (
     ENOUGH,
     MANY_TIMES,
+    QUICKEST_COMPILATION_NS,
+    SHARE_OF_FIRST,
     WINDOW,
     RecompileGuess,
 )
@@ -140,3 +144,60 @@ def test_where_waits_are_never_known_no_time_is_called_compiling():
     *others, last = RecompileGuess().judged(executions, None)
     assert others == executions[:20]
     assert (last.kind, last.compile_ns) == (Kind.RECOMPILED, 0)
+
+
+def begun(first_ms: float, *, wait_ms: float | None = 0.0, traced_ms: float = 0.0):
+    """A guess that has seen the first execution."""
+    guess, first = RecompileGuess(), execution(0, first_ms, kind=Kind.WARMUP)
+    known = {} if wait_ms is None else {0: round(wait_ms * MS)}
+    assert guess.begins
+    guess.begin(first, known, round(traced_ms * MS))
+    assert not guess.begins
+    return guess
+
+
+@pytest.mark.parametrize(
+    ("times", "found"), [(0.5 * SHARE_OF_FIRST, False), (2 * SHARE_OF_FIRST, True), (1, True)]
+)
+def test_what_is_far_from_the_first_compilation_is_none(times, found):
+    guess = begun(2000.0, wait_ms=900.0, traced_ms=100.0)
+    executions = [*usual(), execution(20, 10.0 + 1000.0 * times)]
+    assert bool(guess.excesses(executions, waits(executions))) is found
+
+
+def test_where_the_first_wait_is_not_known_the_first_execution_tells_nothing():
+    guess, executions = begun(60_000.0, wait_ms=None), [*usual(), execution(20, 400.0)]
+    assert guess.excesses(executions, waits(executions)) == {20: 390 * MS}
+
+
+def test_a_first_execution_that_found_everything_compiled_tells_nothing():
+    guess, executions = begun(5.0, wait_ms=4.0, traced_ms=2.0), [*usual(), execution(20, 400.0)]
+    assert guess.excesses(executions, waits(executions)) == {20: 390 * MS}
+
+
+def test_no_compilation_is_as_quick_as_a_short_stall():
+    least_ms = QUICKEST_COMPILATION_NS / MS
+    executions = [*usual(inside_ms=0.5), execution(20, 0.9 * least_ms), execution(21, 2 * least_ms)]
+    found = RecompileGuess().excesses(executions, waits(executions))
+    assert found == {21: round((2 * least_ms - 0.5) * MS)}
+
+
+def test_of_batches_that_all_had_one_shape_none_compiled():
+    executions = [*usual(), execution(20, 900.0)]
+    guess = RecompileGuess()
+    assert guess.judged(executions, waits(executions), one_shape=True) == executions
+    assert (guess.found, guess.found_ns) == (0, 0)
+
+
+def test_once_shapes_differ_what_is_fast_is_known_already():
+    guess = RecompileGuess()
+    guess.judged(usual(), waits(usual()), one_shape=True)
+    later = [execution(20, 900.0)]
+    assert [e.kind for e in guess.judged(later, waits(later))] == [Kind.RECOMPILED]
+
+
+def test_what_is_found_is_counted():
+    guess = RecompileGuess()
+    executions = [*usual(), execution(20, 900.0), execution(21, 90.0)]
+    guess.judged(executions, waits(executions))
+    assert (guess.found, guess.found_ns) == (2, 970 * MS)

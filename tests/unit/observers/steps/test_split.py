@@ -251,6 +251,37 @@ def test_before_a_trial_in_the_middle_the_share_after_it_is_assumed():
     assert split(splitter, loop)["input_wait"] == 10 * 20
 
 
+@pytest.mark.parametrize("trial_steps", [1, 8])
+def test_the_first_execution_of_an_epoch_is_measured_though_a_trial_follows_it(trial_steps):
+    """It waits for the buffer of a shuffle; nothing else of the epoch shows that."""
+    splitter, loop = Splitter(), ScriptedLoop()
+    splitter.add(loop.run(wait=70_000, compute=100))
+    trial = loop.run(trial_steps, kind=Kind.TRIAL)
+    splitter.close_stretch(loop.gaps, trial_steps, trial.begin_ns)
+    assert splitter.waits == {0: 70_000 * US}
+    assert splitter.take() is not None
+
+
+def test_the_wait_of_the_last_one_is_known_by_the_begin_of_the_next():
+    splitter, loop = Splitter(), ScriptedLoop()
+    for wait in (10, 0, 400):
+        splitter.add(loop.run(wait=wait))
+    following = loop.run()
+    splitter.close_stretch(loop.gaps, 1, following.begin_ns)
+    assert splitter.waits == {0: 10 * US, 1: 0, 2: 400 * US}
+    assert parts_of(splitter.take())["input_wait"] == 410
+
+
+def test_before_one_that_traced_the_begin_of_the_next_tells_nothing_of_the_last():
+    splitter, loop = Splitter(), ScriptedLoop()
+    for wait in (10, 20, 400):
+        splitter.add(loop.run(wait=wait))
+    splitter.add(loop.run(kind=Kind.TRACED))
+    following = loop.run()
+    splitter.close_stretch(loop.gaps, 1, following.begin_ns)
+    assert splitter.waits == {0: 10 * US, 1: 20 * US}
+
+
 def test_a_stretch_longer_than_tf_datas_memory_takes_the_share_that_is_remembered():
     loop, splitter = ScriptedLoop(), Splitter()
     for _ in range(199):

@@ -37,6 +37,21 @@ def test_of_advice_that_a_trial_alone_gave_it_may_not_be_known_whether_it_was_fo
     assert later(advice, steps=500) == "unknown"
 
 
+@pytest.mark.parametrize(
+    ("kinds", "told"),
+    [
+        (["tensor_slice", "shuffle", "batch", "map"], "taken"),
+        (["tensor_slice", "padded_batch", "map"], "taken"),
+        (["tensor_slice", "map", "cache", "shuffle", "batch"], "not taken, nor recommended now"),
+        (["tensor_slice", "map", "batch", "map"], "unknown"),
+    ],
+)
+def test_that_whole_batches_are_mapped_is_seen_in_the_pipeline_as_written(kinds, told):
+    advice = Recommendation("batch-before-map", "", "", "", 1.5, 1.2, 1.7)
+    written = {"dataset": {"chains": [[{"kind": kind} for kind in kinds]]}}
+    assert later(advice, context=written, steps=500) == told
+
+
 def validated(every: int, batches: int = 20, gaps: int = 10) -> dict[str, Any]:
     """Ten epochs of 100 steps with a validation now and then, or none."""
     times = gaps // every if every else 0

@@ -7,9 +7,9 @@ from tensorflow.core.framework.node_def_pb2 import NodeDef
 
 _MOVE = """
     Const Identity IdentityN NoOp StopGradient EnsureShape Reshape ExpandDims Squeeze Transpose
-    ReverseV2 Slice StridedSlice Gather GatherV2 GatherNd Pack Unpack ConcatV2 Split SplitV Tile
-    BroadcastTo Fill ZerosLike OnesLike Shape ShapeN Size Rank Range OneHot Pad PadV2 Roll Select
-    SelectV2 DepthToSpace SpaceToDepth MatrixDiag MatrixBandPart"""
+    ReverseV2 Slice StridedSlice GatherV2 GatherNd Pack Unpack ConcatV2 Split SplitV Tile
+    BroadcastTo Fill ZerosLike OnesLike Shape ShapeN Size Rank Range OneHot Pad Select SelectV2
+    DepthToSpace SpaceToDepth MatrixDiag MatrixBandPart"""
 _COMPARE = """
     Equal NotEqual Less LessEqual Greater GreaterEqual LogicalAnd LogicalOr LogicalNot IsNan IsInf
     IsFinite Bucketize ArgMax ArgMin All Any Max Min"""
@@ -28,12 +28,20 @@ ONE_BY_ONE = frozenset(_STRINGS.split())
 
 EXACT = frozenset(" ".join((_MOVE, _COMPARE, _ROUND_ONCE, _PARSE, _STRINGS)).split())
 """Sums, products of matrices and functions such as Exp are not among them: how they round depends
-on where in a tensor an element lies. Nor are operations with a state: Assert, ReadVariableOp."""
+on where in a tensor an element lies. Nor are operations with a state: Assert, ReadVariableOp. Nor
+those that `vectorized_map` of TensorFlow 2.21 gets wrong: PadV2 pads with zeros whatever it is
+given, Roll takes a negative axis from the wrong end."""
 
 OF_INTEGERS = frozenset(_ROUND_INTEGERS_NEVER.split())
 
 
 def is_exact(node: NodeDef) -> bool:
-    """It is one of these operations."""
+    """It is one of these operations, as it is asked for here."""
+    if node.op == "Squeeze" and not node.attr["squeeze_dims"].list.i:
+        # Of a batch of one element the batch's axis would go as well.
+        return False
+    if node.op == "Cast" and node.attr["Truncate"].b:
+        # `vectorized_map` casts without it, and rounds.
+        return False
     whole = node.op in OF_INTEGERS and tf.as_dtype(node.attr["T"].type).is_integer
     return node.op in EXACT or bool(whole)

@@ -11,7 +11,7 @@ from tensorflow.core.framework.graph_pb2 import GraphDef
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
-from keras_perf.trials.rewriting.exact_operations import ONE_BY_ONE, is_exact
+from keras_perf.trials.rewriting.functions.exact_operations import ONE_BY_ONE, is_exact
 
 Known = dict[str, tf.Tensor]
 """Tensors by the names that the function has for them."""

@@ -1,0 +1,49 @@
+"""Advice on a callback, where leaving that one out was tried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from keras_perf.advise.recommendation import Recommendation
+from keras_perf.records.figures import in_ms
+from keras_perf.records.run.tried.advice_trials import AdviceTrials
+
+LEFT_OUT = "amortize-callback"
+"""On trial a callback is left out, which is not what is advised of it."""
+
+CLEARLY = 1.02
+"""A callback that costs less is left alone."""
+
+
+def done_less_often(
+    advice: Recommendation | None, trials: AdviceTrials
+) -> Iterator[Recommendation]:
+    """What a rule advises of a callback, which gains at most what leaving it out gained on trial.
+
+    What else was left out on trial is no advice: what those callbacks do would be missing.
+    """
+    if advice is None:
+        return
+    owner = str(advice.evidence.get("owner", "")).partition(".")[0]
+    out = [each for each in trials.changes if (each.id, each.where) == (LEFT_OUT, owner)]
+    if len(out) != 1:
+        # Of two of one class nobody knows which of them the rule means.
+        yield advice
+        return
+    [tried] = out
+    if tried.gain < CLEARLY:
+        return
+    told = (
+        f"Tried on this training: a step took {in_ms(tried.before_ms)} with {owner} and "
+        f"{in_ms(tried.after_ms)} without."
+    )
+    expected = min(advice.predicted_speedup, tried.gain)
+    yield replace(
+        advice,
+        reason=f"{advice.reason} {told}",
+        evidence={**advice.evidence, "tried_step_ms": [tried.before_ms, tried.after_ms]},
+        predicted_speedup=expected,
+        low=min(advice.low, max(1.0, tried.low), expected),
+        high=max(expected, min(advice.high, tried.high)),
+    )

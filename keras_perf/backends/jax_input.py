@@ -1,0 +1,182 @@
+"""What a step of Keras on JAX fetches."""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from types import GeneratorType
+from typing import Any
+
+import jax
+
+from keras_perf.capture import jax_door
+from keras_perf.observation.facts.input.tf_data import imported_tensorflow
+from keras_perf.observers.steps.overlapping import OverlappingTimeline
+from keras_perf.records.execution import Execution
+
+NEXT_BATCH = "keras_perf: next batch"
+"""How a trace names what a step waits for; see `keras_perf.trace.host`."""
+
+MOST_SHAPES = 100
+"""So many are remembered."""
+
+
+class Batches:
+    """What the batches were that a training has fetched.
+
+    Attributes:
+        shapes: of the first array of each batch, and how many batches had it.
+        described: by that shape, the shapes of all arrays of the first batch that had it.
+        fetched: how many batches there were.
+        rows: of all of them.
+    """
+
+    def __init__(self) -> None:
+        self.shapes: Counter[tuple[int, ...]] = Counter()
+        self.described: dict[tuple[int, ...], Any] = {}
+        self.fetched = self.rows = 0
+
+    def add(self, batch: Any) -> None:
+        """There was another one."""
+        shape = _first_shape(batch)
+        self.fetched += 1
+        if not shape:
+            return
+        self.rows += shape[0]
+        if shape in self.shapes or len(self.shapes) < MOST_SHAPES:
+            self.shapes[shape] += 1
+            if shape not in self.described:
+                self.described[shape] = described(batch)
+
+    @property
+    def rows_differ(self) -> bool:
+        """Not all had as many rows."""
+        return len({shape[0] for shape in self.shapes}) > 1
+
+    @property
+    def shapes_differ(self) -> bool:
+        """They differed in more than their number of rows."""
+        return len({shape[1:] for shape in self.shapes}) > 1
+
+    @property
+    def mean_rows(self) -> float | None:
+        """Of a batch; None where it is not known."""
+        return self.rows / self.fetched if self.rows else None
+
+
+def described(arrays: Any) -> Any:
+    """Shapes and formats in the place of arrays, which are not held."""
+    return jax.tree.map(_described, arrays)
+
+
+def _described(array: Any) -> Any:
+    dtype = getattr(array, "dtype", None)
+    if dtype is None:
+        return array
+    place = getattr(array, "sharding", None)
+    return jax.ShapeDtypeStruct(array.shape, jax.dtypes.canonicalize_dtype(dtype), sharding=place)
+
+
+def _first_shape(batch: Any) -> tuple[int, ...]:
+    """Of the first array of a batch; () where it has none."""
+    while not hasattr(batch, "shape"):
+        if isinstance(batch, dict):
+            batch = tuple(batch.values())
+        if not isinstance(batch, list | tuple) or not batch:
+            return ()
+        batch = batch[0]
+    shape = batch.shape
+    whole = isinstance(shape, tuple) and all(isinstance(each, int) for each in shape)
+    return shape if whole else ()
+
+
+class TimedIterator:
+    """Iterates over batches, and tells how long each was waited for.
+
+    Arguments:
+        source: the iterator that Keras fetches from.
+        timeline: is told.
+        batches: are told too.
+        clock: nanoseconds.
+    """
+
+    def __init__(
+        self,
+        source: Iterator[Any],
+        timeline: OverlappingTimeline,
+        batches: Batches,
+        clock: Callable[[], int],
+    ) -> None:
+        self.source, self._timeline, self._batches = source, timeline, batches
+        self._now = clock
+
+    def __iter__(self) -> TimedIterator:
+        return self
+
+    def __next__(self) -> Any:
+        begin = self._now()
+        if jax_door.captures():
+            with jax.profiler.TraceAnnotation(NEXT_BATCH):
+                batch = next(self.source)
+        else:
+            batch = next(self.source)
+        self._timeline.fetched(begin, self._now())
+        self._batches.add(batch)
+        return batch
+
+
+class JaxInput:
+    """The input behind an iterator, and tf.data's own model of it, where there is one."""
+
+    tells_gaps = False
+
+    def __init__(self, iterator: TimedIterator) -> None:
+        self.iterator = iterator
+        self._model: Any = None
+
+    def gap_times(self) -> None:
+        """The iterator itself is timed."""
+
+    def waits(
+        self,
+        executions: Sequence[Execution],
+        fetches_per_step: float,
+        pending_gaps: int,
+        next_begin_ns: int | None,
+    ) -> dict[int, int]:
+        """First step → input wait, as each was timed."""
+        return {e.first_step: e.input_wait_ns for e in executions if e.input_wait_ns is not None}
+
+    def delivered(self) -> None:
+        """JAX tells when it compiles."""
+
+    def read(self) -> Any | None:
+        """A `tensorflow.data.model.ModelProto`; None without tf.data, or before its first batch."""
+        if self._model is None and (found := tf_data_behind(self.iterator.source)) is not None:
+            # TensorFlow is there: whoever has such an iterator has imported it.
+            from keras_perf.observation.facts.input.pipeline_model import PipelineModel
+
+            self._model = PipelineModel(found)
+        return None if self._model is None else self._model.read()
+
+
+def tf_data_behind(source: Any) -> Any | None:
+    """The iterator of tf.data that Keras's generators fetch from; None where there is none.
+
+    A generator holds what it iterates over in no variable, but Python's garbage collector sees it.
+    Where Keras iterates in another way, the stages are missing.
+    """
+    tensorflow = imported_tensorflow()
+    found: Any = source
+    while tensorflow is not None and _is_of_keras(found):
+        held, kinds = gc.get_referents(found), (tensorflow.data.Iterator, GeneratorType)
+        found = next((each for each in held if isinstance(each, kinds)), None)
+    is_one = tensorflow is not None and isinstance(found, tensorflow.data.Iterator)
+    return found if is_one else None
+
+
+def _is_of_keras(generator: Any) -> bool:
+    """What a user's own generator fetches from is the user's affair."""
+    frame = generator.gi_frame if isinstance(generator, GeneratorType) else None
+    return frame is not None and str(frame.f_globals.get("__name__")).startswith("keras.")

@@ -1,0 +1,48 @@
+"""Copies of a user's callbacks, whose hooks of batches trials may call."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+
+import keras
+
+from keras_perf.callbacks.observing_callback import ObservingCallback
+from keras_perf.observation.facts.called_again import named_attributes, why_not_again
+from keras_perf.records.reasons.why_not_tried import WhyNotTried
+from keras_perf.records.run.tried.advice_trials import NotTried
+from keras_perf.trials.failure import told
+
+PROGRESS_BAR = "ProgbarLogger"
+"""Keras adds it, and `verbose` leaves it out: nothing that a user has written."""
+
+
+def copied(
+    callbacks: Iterable[keras.callbacks.Callback],
+) -> tuple[tuple[keras.callbacks.Callback, ...], tuple[NotTried, ...]]:
+    """Copies of those that may be called again, and the others with the reason.
+
+    Our own are neither. A copy trains with the same model; what its hooks of batches name of the
+    callback is copied, and all else shared.
+    """
+    found, left = [], []
+    for callback in dict.fromkeys(callbacks):
+        name = type(callback).__name__
+        if isinstance(callback, ObservingCallback) or name == PROGRESS_BAR:
+            continue
+        try:
+            why = why_not_again(callback)
+            if why is None:
+                found.append(_copy(callback))
+                continue
+        except Exception as error:  # noqa: BLE001  the user's objects may answer as they like
+            why = WhyNotTried.NOT_COPIED.of(error=told(error))
+        left.append(NotTried(id="amortize-callback", where=name, why=why))
+    return tuple(found), tuple(left)
+
+
+def _copy(callback: keras.callbacks.Callback) -> keras.callbacks.Callback:
+    own = object.__new__(type(callback))
+    shared = {id(callback): own, id(callback.model): callback.model}
+    own.__dict__ |= callback.__dict__ | copy.deepcopy(dict(named_attributes(callback)), shared)
+    return own

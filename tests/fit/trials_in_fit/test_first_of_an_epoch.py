@@ -1,0 +1,66 @@
+"""An epoch's first execution fills the buffer of a shuffle: that is no trial's time."""
+
+import time
+
+import programs
+import pytest
+import tensorflow as tf
+
+import keras_perf as kp
+from keras_perf.records.execution import Kind
+
+EPOCH, EPOCHS = 40, 6
+
+
+@pytest.fixture(autouse=True)
+def steps_are_short_enough_on_any_machine(monkeypatch):
+    for name in ("SMALL_COST_S", "LONG_STEP_MS", "LONG_TRIAL_MS"):
+        monkeypatch.setattr(f"keras_perf.observers.steps_trial.steps_to_try.{name}", 1e6)
+
+
+class Remembers(kp.StepsPerExecutionRecommender):
+    """All executions that it is told of."""
+
+    def observation_begins(self, observation):
+        self.seen = []
+        super().observation_begins(observation)
+
+    def executions(self, executions):
+        self.seen += executions
+        super().executions(executions)
+
+
+def shuffled():
+    """All of it, behind a map that waits and that nothing hides."""
+
+    def waits(x):
+        time.sleep(0.002)
+        return x
+
+    slow = programs.dataset(EPOCH).map(
+        lambda x, y: (tf.ensure_shape(tf.numpy_function(waits, [x], tf.float32), x.shape), y)
+    )
+    return slow.shuffle(EPOCH)
+
+
+def fit(callbacks):
+    programs.model().fit(shuffled(), epochs=EPOCHS, verbose=0, shuffle=False, callbacks=callbacks)
+
+
+def test_no_trial_takes_its_place(tmp_path):
+    remembers = Remembers(tmp_path)
+    fit([remembers])
+    trials = [e.first_step for e in remembers.seen if e.kind is Kind.TRIAL]
+    assert trials
+    assert all(step % EPOCH for step in trials)
+
+
+@programs.needs_gap_times
+@pytest.mark.timing
+def test_its_wait_is_known_though_a_trial_follows(tmp_path):
+    remembers = Remembers(tmp_path)
+    fit([remembers, kp.StepGapDetector(tmp_path)])
+    trials = {e.first_step for e in remembers.seen if e.kind is Kind.TRIAL}
+    found = {e.step for e in kp.diagnose(tmp_path).events if e.cause == "shuffle-refill"}
+    assert found & {step - 1 for step in trials}
+    assert found >= {epoch * EPOCH for epoch in range(1, EPOCHS)}

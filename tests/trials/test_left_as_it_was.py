@@ -1,0 +1,196 @@
+"""After trials that Ctrl-C or a failing change has cut, a program goes on as if nothing had been.
+
+Weights, optimizer, metrics, all random generators, iterators and orders of examples: bit for bit.
+"""
+
+import os
+import random
+import signal
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import keras_perf as kp
+from keras_perf.trials import find_learning_rate as ramp
+from keras_perf.trials.rewriting import side_by_side
+from keras_perf.trials.train_functions.restored import KeptState
+from keras_perf.trials.training import budget, running
+
+ROWS, FEATURES = 96, 4
+
+
+class Program:
+    """A training that draws wherever one can, in the middle of its data."""
+
+    def __init__(self):
+        keras.utils.set_random_seed(11)
+        tf.random.set_global_generator(tf.random.Generator.from_seed(5))
+        layers = [keras.layers.Dense(8), keras.layers.BatchNormalization()]
+        layers += [keras.layers.Dropout(0.4), keras.layers.GaussianNoise(0.1)]
+        self.model = keras.Sequential([keras.Input((FEATURES,)), *layers, keras.layers.Dense(1)])
+        self.model.compile("adam", "mse", metrics=["mae"], jit_compile=False)
+        x = np.arange(ROWS * FEATURES, dtype="float32").reshape(ROWS, FEATURES) / 400
+        rows = tf.data.Dataset.from_tensor_slices((x, x[:, :1]))
+        # Without seeds: orders and noise come from the program's own.
+        self.data = rows.shuffle(ROWS).map(noisy).shuffle(16).batch(8)
+        self.model.fit(self.data, verbose=0, shuffle=False)
+        self.iterator = iter(self.data)
+        self.seen = [next(self.iterator) for _ in range(3)]
+
+    def state(self):
+        """What training changes, as it is now."""
+        metrics = [v for each in self.model.metrics for v in each.variables]
+        all_ = (*self.model.variables, *self.model.optimizer.variables, *metrics)
+        return [np.asarray(keras.ops.convert_to_numpy(each)) for each in all_]
+
+    def goes_on(self):
+        """What it would do next: all of it, as arrays."""
+        found = [array for element in self.iterator for array in element]
+        found += [random.random(), np.random.random(), keras.random.uniform((3,))]
+        found += [tf.random.uniform((3,)), tf.random.get_global_generator().uniform((3,))]
+        self.model.fit(self.data, epochs=2, verbose=0, shuffle=False)
+        found += [*self.state(), *(array for element in self.data for array in element)]
+        found += [self.model.optimizer.iterations, self.model.stop_training]
+        return [np.asarray(each) for each in found]
+
+
+def noisy(x, y):
+    return x + tf.random.uniform(tf.shape(x)), y
+
+
+def assert_equal(found, expected):
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.fixture
+def short_slices(monkeypatch):
+    for module in (side_by_side, running):
+        monkeypatch.setattr(module, "SLICE_S", 0.01)
+    monkeypatch.setattr(budget, "PAIR_S", (0.02, 0.05))
+
+
+def in_the_middle_of_slice(monkeypatch, number, does):
+    """Steps of this slice have run, whichever change it is of, when something happens."""
+    run_for, slices = running.RunningTraining._run_for, []
+
+    def disturbed(self, seconds):
+        slices.append(1)
+        found = run_for(self, seconds)
+        if len(slices) == number:
+            does()
+        return found
+
+    monkeypatch.setattr(running.RunningTraining, "_run_for", disturbed)
+    return slices
+
+
+def press():
+    """Ctrl-C, as a terminal sends it."""
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def fail():
+    raise RuntimeError("of a change")
+
+
+@pytest.fixture(scope="module")
+def undisturbed():
+    return Program().goes_on()
+
+
+def test_a_program_does_the_same_when_it_is_run_again(undisturbed):
+    assert_equal(Program().goes_on(), undisturbed)
+
+
+@pytest.mark.fault(1, "Ctrl-C while advice is tried")
+@pytest.mark.usefixtures("short_slices")
+@pytest.mark.parametrize("number", [1, 12, 40])
+def test_after_ctrl_c_in_the_middle_of_a_trial(monkeypatch, undisturbed, number):
+    program = Program()
+    before = program.state()
+    slices = in_the_middle_of_slice(monkeypatch, number, press)
+    tried = kp.try_advice(program.model, program.data, budget_s=60.0)
+    assert tried.trials.stopped == "an interrupt"
+    assert len(slices) == number
+    assert_equal(program.state(), before)
+    assert_equal(program.goes_on(), undisturbed)
+
+
+@pytest.mark.fault(1, "a change that fails while it is tried")
+@pytest.mark.usefixtures("short_slices")
+def test_after_a_change_that_fails_in_the_middle_of_its_steps(monkeypatch, undisturbed):
+    program = Program()
+    before = program.state()
+    in_the_middle_of_slice(monkeypatch, 20, fail)
+    tried = kp.try_advice(program.model, program.data, budget_s=10.0)
+    assert "RuntimeError: of a change" in {each.why for each in tried.trials.not_tried}
+    assert_equal(program.state(), before)
+    assert_equal(program.goes_on(), undisturbed)
+
+
+@pytest.mark.usefixtures("short_slices")
+def test_after_a_training_that_fails_as_it_is(monkeypatch, undisturbed):
+    program = Program()
+    in_the_middle_of_slice(monkeypatch, 1, fail)
+    with pytest.raises(RuntimeError, match="of a change"):
+        kp.try_advice(program.model, program.data, budget_s=10.0)
+    assert_equal(program.goes_on(), undisturbed)
+
+
+@pytest.mark.usefixtures("short_slices")
+def test_after_ctrl_c_while_an_input_is_tuned(monkeypatch, undisturbed):
+    program = Program()
+    slices = []
+
+    def pressed(*_, **__):
+        slices.append(1)
+        press()
+
+    monkeypatch.setattr("keras_perf.trials.tune_input.side_by_side", pressed)
+    tuned = kp.tune_input(program.data, any_order=True, budget_s=20.0)
+    assert slices == [1]
+    assert tuned.stopped == "Stopped by an interrupt."
+    assert tuned.dataset is program.data
+    assert_equal(program.goes_on(), undisturbed)
+
+
+def test_after_ctrl_c_while_learning_rates_are_tried(monkeypatch, undisturbed):
+    program = Program()
+
+    def pressed(smoothed):
+        press()
+
+    monkeypatch.setattr(ramp, "first_diverged", pressed)
+    found = kp.find_learning_rate(program.model, program.data)
+    assert found.stopped == "an interrupt"
+    assert_equal(program.goes_on(), undisturbed)
+
+
+@pytest.mark.parametrize("nth", [1, 2, 7])
+def test_ctrl_c_between_two_assignments_of_what_is_put_back(monkeypatch, undisturbed, nth):
+    """It is answered once all is as it was, not half of it."""
+    program = Program()
+    before = program.state()
+    kept = KeptState(program.model)
+    program.model.train_on_batch(*program.seen[0])
+    random.random(), np.random.random()
+    kind = type(program.model.weights[0].value)
+    assign, assigned = kind.assign, []
+
+    def interrupted(self, *arguments, **options):
+        assigned.append(self)
+        if len(assigned) == nth:
+            press()
+        return assign(self, *arguments, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(kind, "assign", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            kept.put_back()
+    assert len(assigned) > nth
+    assert_equal(program.state(), before)
+    assert_equal(program.goes_on(), undisturbed)

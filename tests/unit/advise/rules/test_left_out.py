@@ -1,0 +1,71 @@
+"""A callback that was left out on trial: what is advised of it gains no more than that did."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hand_built import situation
+
+from keras_perf.advise.notes.trials import trial_notes
+from keras_perf.advise.rules.best_first import recommendations
+
+
+def left_out(gain: float, where: str = "Slow") -> dict[str, Any]:
+    return {
+        "id": "amortize-callback",
+        "where": where,
+        "gain": gain,
+        "low": gain - 0.05,
+        "high": gain + 0.05,
+        "before_ms": 16.0,
+        "after_ms": 16.0 / gain,
+        "code": "without",
+        "alters": "what it does is missing",
+    }
+
+
+def case(*changes: dict[str, Any], callbacks: float = 6.0) -> Any:
+    trials = {"step_ms": 16.0, "changes": changes}
+    owners = {"Slow.on_train_batch_end": callbacks}
+    context = {"advice_trials": trials}
+    return situation(compute=10.0, callbacks=callbacks, owners=owners, context=context)
+
+
+def advised(found: Any) -> dict[str, Any]:
+    return {each.id: each for each in recommendations(found)}
+
+
+def test_the_advice_is_the_rule_s_and_gains_no_more_than_leaving_it_out():
+    predicted = advised(case())["amortize-callback"]
+    advice = advised(case(left_out(1.3)))["amortize-callback"]
+    assert predicted.predicted_speedup > 1.35
+    assert advice.predicted_speedup == 1.3
+    assert 1.0 < advice.low < predicted.low
+    assert advice.action == predicted.action
+    assert not advice.tried
+    told = "Tried on this training: a step took 16 ms with Slow and 12.3 ms without."
+    assert advice.reason == f"{predicted.reason} {told}"
+
+
+def test_where_more_was_gained_the_prediction_stays():
+    predicted = advised(case())["amortize-callback"]
+    advice = advised(case(left_out(2.0)))["amortize-callback"]
+    assert advice.predicted_speedup == predicted.predicted_speedup
+
+
+def test_a_callback_that_cost_nothing_on_trial_is_left_alone():
+    assert "amortize-callback" not in advised(case(left_out(1.0)))
+
+
+@pytest.mark.parametrize("changes", [(left_out(1.0, "Other"),), (left_out(1.0), left_out(1.1))])
+def test_another_callback_s_trial_says_nothing_of_it(changes):
+    predicted = advised(case())["amortize-callback"]
+    assert advised(case(*changes))["amortize-callback"] == predicted
+
+
+def test_what_no_rule_advises_is_told_and_not_advised():
+    found = case(left_out(1.5), callbacks=0.0)
+    assert "amortize-callback" not in advised(found)
+    said = " ".join(trial_notes(found.facts, {}))
+    assert "not advised now: amortize-callback (Slow) 1.50×" in said

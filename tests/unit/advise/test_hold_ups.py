@@ -1,0 +1,99 @@
+"""Executions that were held up are told from those that XLA compiled in, whatever their length."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hand_built import situation
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_perf.advise.gains.compiling import COUNTED
+from keras_perf.advise.rules.compute import stable_shapes
+from keras_perf.advise.situation import Situation
+from keras_perf.advise.verdict import verdict_of
+from keras_perf.observers.steps.recompiling import SHARE_OF_FIRST, RecompileGuess
+from keras_perf.observers.steps.split import Splitter
+from keras_perf.records.execution import Execution, Kind
+
+MS = 10**6
+WARM, STEPS = 10, 40
+FIRST_MS = 400.0
+"""What XLA took for the first batch."""
+
+PLACES = st.integers(WARM, WARM + STEPS - 1)
+ANY_LENGTH = st.floats(0.1, 50 * FIRST_MS)
+
+
+def trained(step_ms: float, longer: Mapping[int, float], *, one_shape: bool) -> Situation:
+    """Steps as long as each other but for those that took so many milliseconds more."""
+    guess, splitter, now, executions = RecompileGuess(), Splitter(), 0, []
+    for step in range(WARM + STEPS):
+        more_ms = FIRST_MS if step == 0 else longer.get(step, 0.0)
+        ready = now + round((step_ms + more_ms) * MS)
+        kind = Kind.WARMUP if step < WARM else Kind.STEADY
+        executions.append(Execution(step, 1, kind, now, ready, ready, ready))
+        now = ready
+    guess.begin(executions[0], {0: 0}, 0)
+    waits = {execution.first_step: 0 for execution in executions}
+    for execution in guess.judged(executions, waits, one_shape=one_shape)[WARM:]:
+        splitter.add(execution)
+    splitter.close_stretch(None)
+    interval = splitter.take(final=True)
+    assert interval is not None
+    return situation(
+        steps=interval.steps,
+        input_wait=0.0,
+        compute=interval.compute_ns / interval.steps / MS,
+        compile=interval.compile_ns / interval.steps / MS,
+        context={
+            "jit_compile": True,
+            "shapes_differ": not one_shape,
+            "guessed_compilations": guess.found,
+            "guessed_compile_ms": guess.found_ns / MS,
+        },
+    )
+
+
+def says_compiling(found: Situation) -> bool:
+    return verdict_of(found)[0] == "compile-bound" or stable_shapes(found) is not None
+
+
+@given(st.floats(0.2, 20.0), st.dictionaries(PLACES, ANY_LENGTH, max_size=STEPS // 2))
+def test_no_hold_up_is_compiling_where_batches_had_one_shape(step_ms, longer):
+    assert not says_compiling(trained(step_ms, longer, one_shape=True))
+
+
+@given(st.floats(0.2, 20.0), st.dictionaries(PLACES, ANY_LENGTH, max_size=COUNTED - 1))
+def test_hold_ups_by_chance_decide_nothing_however_long_they_are(step_ms, longer):
+    assert not says_compiling(trained(step_ms, longer, one_shape=False))
+
+
+SHORT = st.floats(0.0, 0.99 * SHARE_OF_FIRST * FIRST_MS)
+
+
+@given(st.floats(0.2, 20.0), st.dictionaries(PLACES, SHORT, max_size=STEPS // 2))
+def test_any_number_of_hold_ups_far_shorter_than_a_compilation_decides_nothing(step_ms, longer):
+    assert not says_compiling(trained(step_ms, longer, one_shape=False))
+
+
+COMPILING = st.floats(0.5 * FIRST_MS, 2 * FIRST_MS)
+
+
+@given(
+    st.floats(0.2, 20.0),
+    st.dictionaries(PLACES, COMPILING, min_size=COUNTED, max_size=STEPS // 2),
+)
+def test_executions_that_compile_for_their_lengths_decide(step_ms, longer):
+    found = trained(step_ms, longer, one_shape=False)
+    assert verdict_of(found)[0] == "compile-bound"
+    assert stable_shapes(found) is not None
+
+
+def test_one_execution_as_long_as_a_compilation_is_told_and_is_inconclusive():
+    found, because = verdict_of(trained(2.0, {30: 400.0}, one_shape=False))
+    assert found == "inconclusive"
+    assert because == (
+        "1 of 40 steps took as long as XLA compiles, 400 ms beyond the usual; something else may "
+        "have held it up. Train longer, or capture a trace of such steps (WindowedProfiler)."
+    )
