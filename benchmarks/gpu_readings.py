@@ -12,9 +12,10 @@ that was read.
 
 How: the load is made with PyTorch, JAX or TensorFlow, the first that finds a GPU, on the first
 GPU that this process sees. Beside it only nvidia-ml-py is needed (`pip install --no-deps .`).
-A check that fails leaves the others to go on. What is printed also goes, line by line, to
-benchmarks/results/. Exits with 1 if a figure is wrong, and with 2, in one line, where there is no
-GPU or nothing to load it with.
+A check that fails leaves the others to go on; of each framework that is not installed, or finds no
+GPU, a line says so. What is printed also goes, line by line, to benchmarks/results/, and at the end
+as a table to <gpu>-<date>.json there, where --json names no other file. Exits with 1 if a figure is
+wrong, and with 2, in one line, where there is no GPU or nothing to load it with.
 """
 
 from __future__ import annotations
@@ -24,16 +25,20 @@ import datetime
 import json
 import os
 import platform
+import re
 import statistics
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
 import result
+from all import add
 
 from keras_perf.observers.nvml.reader import NvmlReader
 from keras_perf.observers.sensors.sampler import BackgroundSampler
@@ -117,12 +122,18 @@ def tensorflow(size: int) -> tuple[Work, Work]:
     return waited(lambda: tf.matmul(x, x)), waited(lambda: tf.sin(x) * 2 + 1)
 
 
+FRAMEWORKS = {pytorch: "torch", jax: "jax", tensorflow: "tensorflow"}
+"""What makes a load, and the module that it needs."""
+
+
 class Load(NamedTuple):
     """What keeps the GPU busy."""
 
     made_with: str
     product: Work
     elementwise: Work
+    skipped: list[str]
+    """Of each framework that cannot make one, why."""
 
 
 def load() -> Load:
@@ -131,18 +142,28 @@ def load() -> Load:
     Raises:
         RuntimeError: none does; it says of each why.
     """
-    reasons = []
-    for make in (pytorch, jax, tensorflow):
+    reasons: list[str] = []
+    for make in FRAMEWORKS:
         try:
             for size in SIZES:
                 product, elementwise = make(size)
                 if max(warmed_s(elementwise), warmed_s(product)) < FINE_S:
                     break
         except Exception as error:  # noqa: BLE001  each fails in a way of its own
-            reasons.append(f"{make.__name__}: {str(error).splitlines()[:1]}")
+            [why, *_] = [*str(error).splitlines(), repr(error)]
+            reasons.append(f"{make.__name__}: {why}")
         else:
-            return Load(f"{make.__name__}, {size} x {size} bfloat16", product, elementwise)
+            made_with = f"{make.__name__}, {size} x {size} bfloat16"
+            return Load(made_with, product, elementwise, [*reasons, *not_installed(make)])
     raise RuntimeError("; ".join(reasons))
+
+
+def not_installed(used: Callable[[int], tuple[Work, Work]]) -> Iterator[str]:
+    """Of the frameworks after this one, which nobody has tried to import."""
+    makers = list(FRAMEWORKS)
+    for make in makers[makers.index(used) + 1 :]:
+        if find_spec(FRAMEWORKS[make]) is None:
+            yield f"{make.__name__}: it is not installed"
 
 
 def warmed_s(work: Work) -> float:
@@ -396,11 +417,31 @@ def main() -> int:
             f"{os.cpu_count()} CPUs, python {platform.python_version()}, "
             f"load by {made.made_with}, {seconds:g} s each"
         )
+        for why in made.skipped:
+            say(f"skip  {why}")
         good = check(Bench(made, seconds, uuid, say), say)
     lines = [each for each in kept.read_text().splitlines()[1:] if not each.startswith(" ")]
-    checks = [{"check": each[6:].strip(), "holds": each.startswith("ok")} for each in lines]
-    result.keep(arguments.json, gpu=[{"name": model, "driver": driver()}], checks=checks)
+    checks = result.Table()
+    for line in lines:
+        checks.add(check=line[6:].strip(), result=line[:6].strip())
+    tables = {"gpu": [{"name": model, "driver": driver()}], "checks": checks}
+    if arguments.json is not None:
+        result.keep(arguments.json, **tables)
+    else:
+        keep_beside_others(model, f"{now:%Y-%m-%d}", tables)
     return 0 if good else 1
+
+
+def keep_beside_others(model: str, date: str, tables: dict[str, list[result.Row]]) -> None:
+    """In the file of this GPU and day, in the shape of all results."""
+    name = re.sub(r"[^a-z0-9]+", "-", model.lower()).strip("-")
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "found.json"
+        result.keep(file, **tables)
+        found = json.loads(file.read_text(encoding="utf-8"))
+    kept = RESULTS / f"{name}-{date}.json"
+    add(kept, "gpu_readings", found)
+    print(f"\n{kept}")
 
 
 if __name__ == "__main__":

@@ -132,7 +132,8 @@ def about_python(situation: Situation, name: str) -> str:
             "computed, so it mostly waits, and several threads can wait at once."
         )
     at_work = _share_at_work(situation, name)
-    if at_work is not None and at_work <= RATHER_WAITS:
+    alone = situation.share_of_cores >= ALONE
+    if alone and at_work is not None and at_work <= RATHER_WAITS:
         return (
             f"{HOLDS_IT} CPU time beyond what computing takes is {in_percent(at_work)} of its "
             "time, so it rather waits; try_advice measures what it gains."

@@ -30,7 +30,7 @@ def what_is_left(situation: Situation, verdict: str, advice: Sequence[Recommenda
     step_ms = situation.model.step_ms
     left_ms = step_ms / best.predicted_speedup - step_ms / bound
     return (
-        f"Of it {best.id} leaves {in_ms(left_ms)}, hence its {best.predicted_speedup:.2f}×: "
+        f"{best.id} leaves {in_ms(left_ms)} of it, hence its {best.predicted_speedup:.2f}×: "
         f"{known_of(best.id).leaves}."
     )
 

@@ -65,9 +65,12 @@ class Batches:
         return self.rows / self.fetched if self.rows else None
 
 
-def described(arrays: Any) -> Any:
-    """Shapes and formats in the place of arrays, which are not held."""
-    return jax.tree.map(_described, arrays)
+def described(arrays: Any) -> Any | None:
+    """Shapes and formats in the place of arrays, which are not held; None of what JAX has not."""
+    try:
+        return jax.tree.map(_described, arrays)
+    except Exception:  # noqa: BLE001  then what a step multiplies is not counted
+        return None
 
 
 def _described(array: Any) -> Any:

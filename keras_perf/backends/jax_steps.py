@@ -16,7 +16,7 @@ class StandIn:
         execute: is called with the iterator, and calls the train function.
         batches: what the iterator has given.
         function: the train function, as Keras made it last.
-        state: shapes and formats of what it is called with; None before it was.
+        state: shapes and formats of what it is called with; None where they are not known.
     """
 
     def __init__(self, timeline: OverlappingTimeline, clock: Callable[[], int]) -> None:
@@ -24,6 +24,7 @@ class StandIn:
         self.execute: Callable[[Any], Any] = lambda iterator: None
         self.function: Any = None
         self.state: Any = None
+        self._called = False
         self._state: Any = None
         self._log: Any = None
         self.batches = Batches()
@@ -66,8 +67,8 @@ class StandIn:
 
         def call(iterator: Any) -> Any:
             state, self._state = self._state, None
-            if self.state is None:
-                self.state = described(state)
+            if not self._called:
+                self._called, self.state = True, described(state)
             return function(state, iterator)
 
         return call

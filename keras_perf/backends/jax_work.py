@@ -75,7 +75,8 @@ def compiled_step(function: Any) -> Callable[..., Any] | None:
 def _mean(jitted: Any, state: Any, batches: Batches) -> Counted:
     """Of the batches there were."""
     known = sum(batches.shapes.values())
-    if not known or known < batches.fetched or len(batches.shapes) > MOST_COUNTED:
+    unknown = state is None or None in batches.described.values()
+    if unknown or not known or known < batches.fetched or len(batches.shapes) > MOST_COUNTED:
         raise NotCountedError(NotCounted.SHAPE)
     mean = Counted()
     for shape, times in batches.shapes.items():

@@ -9,12 +9,16 @@ import keras
 
 from keras_perf.callbacks.observing_callback import ObservingCallback
 from keras_perf.observation.facts.called_again import named_attributes, why_not_again
+from keras_perf.records.figures import in_bytes
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.records.run.tried.advice_trials import NotTried
 from keras_perf.trials.failure import told
 
 PROGRESS_BAR = "ProgbarLogger"
 """Keras adds it, and `verbose` leaves it out: nothing that a user has written."""
+
+MOST_BYTES = 2**28
+"""Of a callback that holds more no copy is made."""
 
 
 def copied(
@@ -42,7 +46,12 @@ def copied(
 
 
 def _copy(callback: keras.callbacks.Callback) -> keras.callbacks.Callback:
+    """Raises ValueError where it holds too much."""
+    named = dict(named_attributes(callback))
+    size = sum(getattr(each, "nbytes", 0) for each in keras.tree.flatten(named))
+    if size > MOST_BYTES:
+        raise ValueError(f"it holds {in_bytes(size)}")
     own = object.__new__(type(callback))
     shared = {id(callback): own, id(callback.model): callback.model}
-    own.__dict__ |= callback.__dict__ | copy.deepcopy(dict(named_attributes(callback)), shared)
+    own.__dict__ |= callback.__dict__ | copy.deepcopy(named, shared)
     return own

@@ -130,11 +130,7 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
         """Once applied, each ordinary execution; else those in whose place a trial may come."""
         if plan.kind is not Kind.STEADY or plan.steps != self._fit.steps_per_execution:
             return False
-        if self._finished:
-            return True
-        # The first one of an epoch may wait for a shuffle to be filled, which is no trial's time.
-        may_come = self._queue.ordinary_follows() and self._fit.batch > 0
-        return may_come and self._has_room()
+        return self._finished or (self._queue.ordinary_follows() and self._has_room())
 
     def direct(self, plan: Plan) -> Plan:
         """Puts a trial, or once applied an execution of the recommended length, in its place."""
@@ -148,9 +144,9 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
         return self._trials.longer(plan, self._queue.take(), Kind.TRIAL)
 
     def _has_room(self) -> bool:
-        """The next trial fits in before the next interruption."""
-        room = self._queue.room_steps
-        return min(self._trials.at_most(room), self._fit.audience.free_steps()) >= room
+        """The next trial fits in, behind an epoch's first execution, which may fill a shuffle."""
+        room, free = self._queue.room_steps, self._fit.audience.free_steps()
+        return self._fit.batch > 0 and min(self._trials.at_most(room), free) >= room
 
     def function_replaced(self) -> None:
         """The longer functions train as the model was before: they are not run any more."""

@@ -49,7 +49,7 @@ class Gathering:
         else:
             lost = about if about < self._cluster.size else sender
             raise CannotMeetError(
-                f"every worker must be there, got the word of {who} that it ends for lack of "
+                f"every worker must be there, got word from {who} that it gives up, without "
                 f"{self._cluster.describe(lost)}. See the output of both."
             )
 

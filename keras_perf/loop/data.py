@@ -132,7 +132,7 @@ def iterate(
         return iter(dataset)
     if dataset.cardinality() >= 0:
         raise ValueError(
-            "The dataset must be endless: its end would be looked for in every step, with a "
+            "The dataset must be endless: otherwise every step looks for its end, with a "
             "collective. Add .repeat(), and count the steps."
         )
     strategy = distribution.strategy

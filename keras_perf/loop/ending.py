@@ -57,7 +57,7 @@ def leave(code: int) -> NoReturn:
     """
     run = getattr(atexit, "_run_exitfuncs", None)
     if run is None:
-        print("keras_perf: what was registered with atexit is not done.", file=sys.stderr)
+        print("keras_perf: functions registered with atexit did not run.", file=sys.stderr)
     else:
         run()
     sys.stdout.flush()

@@ -103,7 +103,7 @@ class Recording:
         self._told |= new.keys()
         if new:
             logger.warning(
-                "keras_perf: not known of this training: %s. Advice that needs it is missing.",
+                "keras_perf: unknown about this training: %s. Advice that needs it is missing.",
                 ", ".join(f"{name} ({why})" for name, why in new.items()),
             )
 

@@ -160,10 +160,13 @@ def _beginning(path: AnyPath) -> tuple[FitIdentity, dict[str, Any]]:
 
 
 def _tried(written: bytes) -> dict[str, Any]:
+    """What a trial found; {} where a training wrote it, of which more is known."""
     try:
-        return from_json(json.loads(written))[0].of_a_trial
+        facts, _ = from_json(json.loads(written))
     except (ValueError, RecursionError):
         return {}
+    tried = facts.tried_alone
+    return tried if facts == RunFacts(**tried) else {}
 
 
 def _told_by_name(name: str) -> FitIdentity:

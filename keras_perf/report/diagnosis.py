@@ -19,6 +19,7 @@ from keras_perf.advise.notes.inference import inference_notes
 from keras_perf.advise.notes.memory.ending import ending_notes
 from keras_perf.advise.notes.not_measured import why_no_step
 from keras_perf.advise.notes.trace import trace_details
+from keras_perf.advise.notes.trials import pair_notes
 from keras_perf.advise.outside_of_steps import about_validation
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.all_rules import known_of
@@ -215,8 +216,9 @@ def diagnosis_of(summary: Summary, rates: Rates = NO_RATES) -> Diagnosis:
     if not summary.steps:
         step = dict.fromkeys((*PARTS, "step"), math.nan)
         why = why_no_step(summary.facts)
-        one, of_calls = (1.0, 1.0, 1.0), tuple(inference_notes(summary))
-        return Diagnosis("inconclusive", why, step, (), one, of_calls, summary, one, alerts)
+        told = (*pair_notes(summary.facts), *inference_notes(summary))
+        one = 1.0, 1.0, 1.0
+        return Diagnosis("inconclusive", why, step, (), one, told, summary, one, alerts)
     situation = situation_of(summary)
     verdict, explanation = verdict_of(situation)
     advice = recommendations(situation) if summary.steps >= ENOUGH_STEPS else ()

@@ -132,7 +132,7 @@ def _ramp(
         with interruptible():
             train = made()
             for begin in range(0, len(rates), AT_ONCE):
-                progress.tries(f"learning rate {rates[begin]:.2g}", pace.left_s(begin))
+                progress.tries(f"rates from step {begin + 1} of {len(rates)}", pace.left_s(begin))
                 losses.extend(train(rates[begin : begin + AT_ONCE]).tolist())
                 if first_diverged(smoothed_losses(losses, smoothing)) is not None:
                     break

@@ -76,8 +76,8 @@ def tune_input(
 
     Raises:
         TypeError: `dataset` is not a `tf.data.Dataset`, or `log_dir` no path.
-        ValueError: it is not batched, cannot be written as a graph, uses a variable in a map, or
-            keeps a cache in a file; or a number is not above 0; or `cache_dir` is no directory.
+        ValueError: it is empty or not batched, cannot be written as a graph, uses a variable in a
+            map, or keeps a cache in a file; a number is not above 0; `cache_dir` is no directory.
         OSError: `log_dir` cannot be written.
 
     What it cannot see: the processors that training takes from the input; whether Python code in
@@ -151,7 +151,14 @@ class Tuning:
             self._graph, any_order=self._any_order, cache_dir=self._cache_dir
         )
         self._present = EndlessPipeline(self._graph.dataset(), self._clock)
-        self._before_ms = self._after_ms = self._present.batch_ms()
+        try:
+            self._before_ms = self._after_ms = self._present.batch_ms()
+        except tf.errors.OutOfRangeError as error:
+            self._progress.ends()
+            raise ValueError(
+                "dataset must yield at least one batch, got none. Do its files exist, and does a "
+                "filter or ignore_errors leave any element?"
+            ) from error
         stopped = ""
         try:
             for change in changes:

@@ -164,7 +164,7 @@ def test_evaluations_are_split(trained):
 def test_the_stages_of_a_dataset_are_seen(trained):
     names = [stage["name"] for stage in trained["tf_data"]["facts"]["stages"]]
     assert names[0].startswith("TensorSlice")
-    assert sum(name.startswith("Map") for name in names) == 2
+    assert any(name.startswith("Map") for name in names)
     assert trained["generator"]["facts"].get("stages", []) == []
 
 

@@ -85,7 +85,7 @@ def test_results_have_one_shape_and_name_no_host():
         kept = json.loads(file.read_text(encoding="utf-8"))
         assert kept["schema"] == every_benchmark.SCHEMA
         assert set(kept["machine"]) == {"cpu", "cores"}
-        assert re.fullmatch(r"[a-z0-9-]+-cores-\d{4}-\d\d-\d\d", file.stem)
+        assert re.fullmatch(r"([a-z0-9-]+-cores|nvidia-[a-z0-9-]+)-\d{4}-\d\d-\d\d", file.stem)
         for name, found in kept["benchmarks"].items():
             assert (found["benchmark"], name in every_benchmark.ARGUMENTS) == (name, True)
             assert set(found) == {"benchmark", "command", "at", "platform", "tables"}

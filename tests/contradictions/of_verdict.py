@@ -23,7 +23,7 @@ THE_WHOLE = re.compile(
 ALSO = re.compile(r"; a step (?P<gain>[\d.,]+)× if ")
 OF_EACH_STEP = re.compile(rf"^(?P<parts>[a-z ]+): (?P<ms>{FIGURE}) of each step; ")
 A_STEP_TAKES = re.compile(rf"of each step of (?P<ms>{FIGURE})")
-LEAVES = re.compile(r"Of it (?P<id>[\w-]+) leaves .*?, hence its (?P<gain>[\d.,]+)×")
+LEAVES = re.compile(r"(?P<id>[\w-]+) leaves .*? of it, hence its (?P<gain>[\d.,]+)×")
 ALL_THE_SAME = re.compile(r"For (?P<id>[\w-]+) (?P<gain>[\d.,]+)× is predicted all the same")
 
 BETWEEN_EPOCHS = ("between epochs callbacks take", "outside of the steps the loop's own work")

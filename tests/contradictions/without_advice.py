@@ -22,7 +22,7 @@ WHY = re.compile(
     "Nothing is advised on |No change to the pipeline is predicted to gain|(?:no change|not tried)"
     ": |cannot be predicted|input wait itself could not be measured|What helps: "
     "|Tried on this training too, and not advised now: |Not tried: |No more can be had"
-    "|larger batches are fetched less often|What either buys was not measured"
+    "|larger batches are fetched less often|What either gains was not measured"
     "|What remains is less work in it"
 )
 """Sentences that say why."""

@@ -4,8 +4,6 @@ import json
 import os
 import runpy
 import signal
-import subprocess
-import sys
 
 import keras
 import pytest
@@ -178,32 +176,21 @@ def test_tensorflow_still_starts_where_we_watch():
 
 
 FIRST_USES = ["tf.constant(1)", "keras.layers.Dense(1).build((1, 1))"]
-EACH_IN_ITS_OWN_PROCESS = """
-import keras, os, runpy, sys, tensorflow as tf
-from keras_perf.loop.early_use import early_use
-for program in sys.argv[1:]:
-    if os.fork() == 0:
-        runpy.run_path(program)
-    os.wait()
-"""
 
 
-def test_the_first_use_of_tensorflow_is_found(tmp_path):
+@pytest.mark.parametrize("line", FIRST_USES)
+def test_the_first_use_of_tensorflow_is_found(line, processes, tmp_path):
     """Canary for the whole."""
-    programs = [tmp_path / f"program_{place}.py" for place in range(len(FIRST_USES))]
-    for program, line in zip(programs, FIRST_USES, strict=True):
-        program.write_text(f"""
-import keras, os, tensorflow as tf
+    program = tmp_path / "program.py"
+    program.write_text(f"""
+import keras, tensorflow as tf
 from keras_perf.loop.early_use import early_use
 assert early_use.place is None, early_use.place
 {line}
-print(early_use.place, flush=True)
-os._exit(0)
+print(early_use.place)
 """)
-    command = [sys.executable, "-c", EACH_IN_ITS_OWN_PROCESS, *programs]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=100)
-    expected = [f"{p}:5: {line}" for p, line in zip(programs, FIRST_USES, strict=True)]
-    assert ran.stdout.splitlines() == expected, ran.stderr[-2000:]
+    code, told = processes.script(program)
+    assert (code, told.splitlines()[-1]) == (0, f"{program}:5: {line}"), told
 
 
 def test_leaving_by_an_exception_says_no_goodbye():

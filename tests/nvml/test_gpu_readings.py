@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import types
@@ -46,6 +47,7 @@ def readings(nvml, tmp_path, monkeypatch):
     )
     for name, module in (("torch", torch), ("jax", None), ("tensorflow", None)):
         monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setattr(gpu_readings, "find_spec", lambda name: None if name == "jax" else name)
     tool = tmp_path / "bin" / "nvidia-smi"
     tool.parent.mkdir()
     tool.write_text(f"#!/bin/sh\necho {SMI}\n")
@@ -63,7 +65,7 @@ def readings(nvml, tmp_path, monkeypatch):
 
 def kept(readings) -> list[str]:
     """The lines of the only file of results, without the figures of single loads."""
-    [file] = readings.RESULTS.iterdir()
+    [file] = readings.RESULTS.glob("*.txt")
     return [line for line in file.read_text().splitlines() if not line.startswith(" ")]
 
 
@@ -72,9 +74,45 @@ def test_a_gpu_that_agrees_with_the_other_tools_is_found_right_and_kept(readings
     head, *lines = kept(readings)
     assert "NVIDIA H200" in head
     assert "load by pytorch, " in head
+    assert lines[0] == "skip  jax: it is not installed"
+    assert all(line.startswith("ok    ") for line in lines[1:])
+    assert len(lines) == 11
+    told = capsys.readouterr().out
+    assert [told.count(each) for each in ("\nok    ", "| ok |", "| skip |")] == [10, 10, 1]
+    [file] = readings.RESULTS.glob("nvidia-h200-*.json")
+    found = json.loads(file.read_text(encoding="utf-8"))["benchmarks"]["gpu_readings"]
+    assert found["tables"]["gpu"][0]["name"] == "NVIDIA H200"
+    assert [row["result"] for row in found["tables"]["checks"]] == ["skip", *["ok"] * 10]
+
+
+def test_jax_makes_the_load_where_pytorch_is_not_installed(readings, nvml, monkeypatch):
+    class Ready(Array):
+        def block_until_ready(self):
+            return self
+
+        def __matmul__(self, other):
+            super().__matmul__(other)
+            return self
+
+        def __mul__(self, factor):
+            self.sin()
+            return self
+
+        __add__ = __mul__
+
+    jax = types.ModuleType("jax")
+    jax.numpy = types.ModuleType("jax.numpy")
+    jax.numpy.bfloat16, jax.numpy.ones = None, lambda *how: Ready(nvml)
+    jax.numpy.sin = lambda x: x
+    jax.device_put, jax.devices, jax.jit = lambda x, gpu: x, lambda kind: [kind], lambda work: work
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setitem(sys.modules, "jax", jax)
+    monkeypatch.setitem(sys.modules, "jax.numpy", jax.numpy)
+    assert readings.main() == 0
+    head, why, *lines = kept(readings)
+    assert "load by jax, " in head
+    assert why.startswith("skip  pytorch: import of torch halted")
     assert all(line.startswith("ok    ") for line in lines)
-    assert len(lines) == 10
-    assert capsys.readouterr().out.count("\n") == 1 + 10 + 2 * 5
 
 
 def test_figures_that_differ_from_the_other_tools_are_wrong(readings, nvml):
@@ -89,7 +127,7 @@ def test_a_check_that_cannot_be_made_leaves_the_others(readings, nvml, monkeypat
     (tmp_path / "bin" / "nvidia-smi").write_text("#!/bin/sh\nexit 9\n")
     nvml.fail("nvmlDeviceGetTotalEnergyConsumption", 3)
     assert readings.main() == 1
-    lines = kept(readings)[1:]
+    lines = kept(readings)[2:]
     failed = [line.split(":")[0] for line in lines if line.startswith("FAILED")]
     assert failed == [
         *(f"FAILED utilization {share}%" for share in (0, 25, 50, 100)),

@@ -27,5 +27,5 @@ def model(last=None, loss="mse", **arguments):
     last = last or keras.layers.Dense(1)
     network = keras.Sequential([keras.layers.Input((8,)), keras.layers.Dense(8), last])
     arguments.setdefault("jit_compile", False)
-    network.compile("adam", loss, **arguments)
+    network.compile(keras.optimizers.SGD(1e-3, momentum=0.9), loss, **arguments)
     return network

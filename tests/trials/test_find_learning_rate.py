@@ -231,7 +231,8 @@ def test_a_terminal_shows_the_rate_that_is_tried_and_the_time_left(monkeypatch):
         "what is known by then, and everything is put back."
     )
     told = [each for each in lines if each]
-    assert told[0] == "trying learning rate 1e-07"
+    assert told[0] == "trying rates from step 1 of 60"
+    assert told[1].startswith("trying rates from step 11 of 60, ")
     assert all(each.endswith(" s left") for each in told[1:])
     assert len(told) > 2
     assert terminal.getvalue().endswith("\r\x1b[K")

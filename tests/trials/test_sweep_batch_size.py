@@ -16,7 +16,7 @@ from matplotlib import pyplot
 
 import keras_perf as kp
 from keras_perf.trials import sweep_batch_size as module
-from keras_perf.trials.batch_sizes import handed_over
+from keras_perf.trials.batch_sizes import child, handed_over
 from keras_perf.trials.batch_sizes.child import (
     Answer,
     call_times,
@@ -63,6 +63,18 @@ def step(size, *, limit=1001.0):
 # Real processes.
 
 
+@pytest.fixture
+def forked(processes, monkeypatch):
+    """A child is forked from a process that has imported TensorFlow; others import it anew."""
+
+    def run(command, **_):
+        code, told = processes.script(child.__file__, command[-1])
+        return CompletedProcess(command, code, told, told)
+
+    monkeypatch.setattr(handed_over.subprocess, "run", run)
+
+
+@pytest.mark.usefixtures("forked")
 def test_calls_of_predict_are_measured_for_those_who_serve():
     network = keras.Sequential([keras.layers.Input((8,)), keras.layers.Dense(8)])
     sweep = kp.sweep_batch_size(network, dataset(), [32], seconds=0.2, predict=True)
@@ -127,6 +139,7 @@ class Local(keras.layers.Layer):
         return x[:, :1]
 
 
+@pytest.mark.usefixtures("forked")
 def test_a_model_that_no_other_process_can_read_is_refused_with_the_remedy(monkeypatch):
     monkeypatch.setattr(Local, "__module__", "__main__")
     with pytest.raises(ValueError, match=r"Could not locate class 'Local'.*be imported \(a file"):

@@ -25,7 +25,7 @@ from keras_perf.trials.rewriting.own_copy import require_graph
 from keras_perf.trials.train_functions.restored import KeptState
 from keras_perf.trials.training import budget, precision, running, search, trier
 from keras_perf.trials.training.tried_advice import TriedAdvice
-from keras_perf.trials.try_advice import check_replicas
+from keras_perf.trials.try_advice import check_replicas, tried_advice
 
 FEATURES = 8
 
@@ -445,6 +445,53 @@ def test_where_lengths_differ_the_slower_of_input_and_step_is_tried_first(
     changes = [what.split(" (")[0] for what in said if " (" in what]
     of_input, of_step = changes.index("parallel-map"), changes.index("tune-gc")
     assert (of_input < of_step) == (first == "parallel-map")
+
+
+@pytest.mark.parametrize(
+    ("outside_ms", "first"), [(15.0, "amortize-callback"), (5.0, "enable-xla")]
+)
+def test_what_callbacks_cost_comes_first_where_most_of_a_step_is_outside(
+    monkeypatch, outside_ms, first
+):
+    said, model = [], dense()
+    monkeypatch.setattr(Progress, "tries", lambda self, what, left_s: said.append(what))
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: 0)
+    monkeypatch.setattr(search, "possible_changes", lambda *_, **__: ([], []))
+    in_this_order(monkeypatch, [(1.0, 0.9), *[(1.4, 1.35)] * 9])
+    callback = keras.callbacks.LambdaCallback(on_train_batch_end=lambda *_: None)
+    callback.set_model(model)
+    found = tried_advice(
+        model,
+        rows().batch(8),
+        callbacks=(callback,),
+        mid_epoch=True,
+        outside_ms=outside_ms,
+        without=("raise-steps-per-execution", "larger-batch"),
+        budget_s=1e4,
+    ).trials
+    changes = [what.split(" (")[0] for what in said if " (" in what]
+    assert changes[0] == first
+    [out] = (each for each in found.changes if each.id == "amortize-callback")
+    # What was outside of other trials is in this one's steps, and counts once.
+    assert out.before_ms == found.step_ms == 10.0 + outside_ms
+    assert out.before_ms - out.after_ms == pytest.approx(10.0 - 10.0 / 1.4)
+    assert found.together == () or out.id not in {each.id for each in found.together}
+
+
+def test_first_of_all_the_input_alone_and_the_step_alone_are_measured(monkeypatch):
+    said = []
+    monkeypatch.setattr(Progress, "tries", lambda self, what, left_s: said.append(what))
+    in_this_order(monkeypatch, [(4.0, 3.9), *[NOISE] * 9])
+    monkeypatch.setattr(search.EndlessPipeline, "batch_ms", lambda self: 8.0)
+    found = kp.try_advice(dense(), rows().batch(8).map(lambda x, y: (x + 1, y)), budget_s=1e4)
+    pair = ["the input alone", "the training as it is", "steps on a ready batch"]
+    assert said[:3] == pair
+    assert len(said) > 3
+    assert (found.trials.step_ms, found.trials.ready_ms, found.trials.batch_ms) == (10.0, 2.5, 8.0)
+    assert found.trials.input_costs_ms == 7.5
+    assert str(found).splitlines()[0] == (
+        "As it is: a step 10 ms, on a ready batch 2.5 ms, a batch of the input alone 8 ms."
+    )
 
 
 def test_input_that_costs_nothing_is_left_alone(monkeypatch):

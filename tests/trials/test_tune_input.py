@@ -87,6 +87,12 @@ def test_where_nothing_can_be_done_the_dataset_stays_the_same_object():
     assert len(tuned.to_frame()) == 0
 
 
+def test_a_dataset_without_batches_is_refused_in_a_line():
+    with pytest.raises(ValueError, match=r"^dataset must yield at least one batch") as told:
+        kp.tune_input(rows().filter(lambda x: x[0] < 0).batch(4))
+    assert "\n" not in str(told.value)
+
+
 def test_once_batches_come_faster_than_steps_nothing_more_is_tried():
     tuned = kp.tune_input(rows().batch(4).map(waiting), step_ms=1e4)
     assert tuned.tried == ()

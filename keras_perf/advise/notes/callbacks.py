@@ -24,8 +24,8 @@ def callback_notes(situation: Situation) -> Iterator[str]:
     working = max(1, round(calls.working))
     yield (
         f"{owner}{at(facts.hook_sources.get(owner))} did nearly all of its work in {working} of "
-        f"{calls.times} {unit}: advised to be rarer still, it would hardly come up in a training "
-        "of this length. What remains is less work in it; a longer training has it as rarely."
+        f"{calls.times} {unit}: if it were rarer still, a training of this length would hardly "
+        "reach it. What remains is less work in it; a longer training has it as rarely."
     )
 
 

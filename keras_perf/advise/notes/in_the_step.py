@@ -18,7 +18,7 @@ PYTHON = {
     "PyFuncStateless": "tf.numpy_function",
 }
 
-NOT_MEASURED = "What that takes was not measured: train once without, and compare."
+NOT_MEASURED = "Its cost was not measured: train once without it, and compare."
 
 
 def step_notes(facts: RunFacts) -> Iterator[str]:

@@ -51,7 +51,7 @@ def _of_callbacks(situation: Situation) -> str:
 
 def _of_compiling(situation: Situation) -> str:
     if gain_without_compiling(situation) >= WORTH_SAYING:
-        return "what helps against it is not predicted to make the whole training 2% faster."
+        return "the remedies are predicted to make the whole training less than 2% faster."
     return "without it, the whole training would be less than 2% faster."
 
 

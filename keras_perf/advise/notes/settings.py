@@ -31,4 +31,4 @@ def settings_notes(facts: RunFacts) -> Iterator[str]:
         )
     if unknown := facts.not_known:
         failed = ", ".join(f"{name} ({why})" for name, why in unknown.items())
-        yield f"Unknown, so that advice which needs it is missing: {failed}."
+        yield f"Unknown, so advice that needs it is missing: {failed}."

@@ -8,6 +8,7 @@ from keras_perf.analyse.start_up import StartUpTime, start_up_time
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import in_ms, in_percent, in_s
 from keras_perf.records.run.input.pipeline import Chain
+from keras_perf.records.run.library import library_of, on_jax
 from keras_perf.records.run.run_facts import RunFacts
 
 MUCH = 0.1
@@ -39,9 +40,9 @@ def start_up_notes(summary: Summary, advised: Collection[str]) -> Iterator[str]:
         )
     if _is_long(spent, "tracing"):
         yield (
-            f"Tracing the train function took {in_s(spent.parts['tracing'])}. {facts.library} does "
-            "it once for each compile(): more epochs in one fit add nothing to it, a model that is "
-            "compiled again for another fit does."
+            f"Tracing the train function took {in_s(spent.parts['tracing'])}. {library_of(facts)} "
+            "does it once for each compile(): more epochs in one fit add nothing to it, a model "
+            "that is compiled again for another fit does."
         )
     if _is_long(spent, "first_computing") and facts.settings.jit_compile:
         yield _compiling(spent, facts)
@@ -65,7 +66,7 @@ def _compiling(spent: StartUpTime, facts: RunFacts) -> str:
     to_save = "XLA must save as much"
     if steps:
         to_save = f"over these {steps:,} steps XLA must save {in_ms(1e3 * seconds / steps)} in each"
-    if facts.on_jax:
+    if on_jax(facts):
         return (
             f"XLA compiled, and the first step computed, in {in_s(seconds)}. "
             "JAX_COMPILATION_CACHE_DIR=DIR, set before JAX is imported, keeps what was compiled "

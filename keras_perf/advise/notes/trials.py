@@ -15,7 +15,7 @@ def trial_notes(facts: RunFacts, advised: Collection[str]) -> Iterator[str]:
     if trials is None:
         return
     if trials.step_ms:
-        yield _pair(trials)
+        yield f"Measured after training: {_pair(trials)}"
     others = [each for each in trials.changes if each.id not in advised]
     if others:
         shown = ", ".join(map(_told, sorted(others, key=lambda each: -each.gain)))
@@ -27,6 +27,13 @@ def trial_notes(facts: RunFacts, advised: Collection[str]) -> Iterator[str]:
         yield f"The trials were ended by {trials.stopped} before all was tried."
 
 
+def pair_notes(facts: RunFacts) -> Iterator[str]:
+    """The classic pair, of what was tried where no training was measured."""
+    trials = facts.advice_trials
+    if trials is not None and trials.step_ms:
+        yield f"Measured on trial: {_pair(trials)}"
+
+
 def _pair(trials: AdviceTrials) -> str:
     figures = [f"a step {in_ms(trials.step_ms)}"]
     if trials.ready_ms is not None:
@@ -36,7 +43,7 @@ def _pair(trials: AdviceTrials) -> str:
     outside = ""
     if trials.outside_ms:
         outside = f", with {in_ms(trials.outside_ms)} of callbacks and Keras's loop in a step"
-    return f"Measured after training: {', '.join(figures)}{outside}."
+    return f"{', '.join(figures)}{outside}."
 
 
 def _told(each: TriedChange) -> str:

@@ -11,6 +11,7 @@ from keras_perf.advise.recommendation import Change, Recommendation, cost_ms, pr
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import INSIDE, StepModel
 from keras_perf.records.figures import figure, in_ms
+from keras_perf.records.run.library import on_jax
 from keras_perf.records.run.outlier import Cause
 from keras_perf.records.run.tried.advice_trials import TriedChange
 
@@ -66,7 +67,7 @@ def stable_lengths(
     # Of a loop of which nobody has said so, XLA is not there.
     by_xla = settings.jit_compile or (settings.jit_compile is None and not settings.in_a_loop)
     # On JAX there is no graph without it.
-    if by_xla and not situation.facts.on_jax:
+    if by_xla and not on_jax(situation.facts):
         ways.append(_without_xla(situation))
     best, *others = sorted(ways, key=lambda way: -way.gain(model))
     gains = {way.title: f"{max(1.0, way.gain(model)):.2f}×" for way in others}

@@ -13,6 +13,7 @@ from keras_perf.advise.rules.in_a_loop import with_jit_compile, with_policy
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.records.figures import in_percent
+from keras_perf.records.run.library import on_jax
 
 TENSOR_CORES = (7, 0)
 BFLOAT16 = (8, 0)
@@ -147,7 +148,7 @@ def gpu_thread_mode(situation: Situation) -> Recommendation | None:
     """The input pipeline's threads keep those that launch kernels waiting."""
     summary = situation.summary
     busy = summary.sensors.get("host/cpu_pct", 0.0)
-    has_it = summary.facts.machine.gpu_thread_mode or summary.facts.on_jax
+    has_it = summary.facts.machine.gpu_thread_mode or on_jax(summary.facts)
     if _gpu(situation) is None or has_it or busy < BUSY_PCT:
         return None
     return predicted(

@@ -92,7 +92,7 @@ STEP_METRICS = (
         "perf/interval_steps",
         "steps",
         "Number of steps that the interval's figures are means of.",
-        "Smaller than the distance of two points where steps were left out.",
+        "Smaller than the distance between two points where steps were left out.",
     ),
 )
 
@@ -125,8 +125,8 @@ EXCHANGE_METRICS = (
     Metric(
         "perf/skew_ms",
         "ms",
-        "What the slowest worker of each step is busy longer than the mean of all.",
-        "Chance counts too: see perf/slowest_worker for whether it is always the same.",
+        "How much longer than the mean of all the slowest worker of each step is busy.",
+        "Chance counts too: perf/slowest_worker shows whether it is always the same worker.",
     ),
     Metric(
         "perf/slowest_worker",
@@ -176,7 +176,7 @@ TRIAL_METRICS = (
     Metric(
         "steps_per_execution/predicted_speedup_ratio",
         "ratio",
-        "What setting it buys: step time now over step time then.",
+        "What setting it gains: step time now divided by step time then.",
         "As steps_per_execution/recommended_steps.",
     ),
     Metric(

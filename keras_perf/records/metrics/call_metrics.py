@@ -8,8 +8,8 @@ CALL_METRICS = (
     Metric(
         "<call>/step_time_ms",
         "ms",
-        "A batch of one validation, `evaluate` or `predict` with our callbacks: the whole call, by "
-        "its batches.",
+        "One batch of a validation, `evaluate` or `predict` with our callbacks: the call's time "
+        "divided by its batches.",
         "What lies before the call's begin hook and after its end hook, such as making a dataset "
         "of arrays.",
     ),
@@ -23,6 +23,6 @@ CALL_METRICS = (
         "<call>/examples_per_sec",
         "1/s",
         "Examples per second of the whole call.",
-        "Absent where a test step of one's own counts them otherwise.",
+        "Absent where a custom test step counts them in another way.",
     ),
 )

@@ -17,13 +17,13 @@ SAMPLED = (
         "utilization_pct",
         "%",
         "Share of time in which at least one kernel ran.",
-        "Says nothing of how much of the GPU the kernel used.",
+        "Does not show how much of the GPU the kernel used.",
     ),
     _gpu(
         "memory_used_mib",
         "MiB",
         "Device memory in use.",
-        "TensorFlow reserves ahead: not what the model needs. Every process counts.",
+        "TensorFlow reserves memory ahead, so the model may need less. Every process counts.",
     ),
     _gpu(
         "process_memory_used_mib",
@@ -61,7 +61,7 @@ SAMPLED = (
     _gpu(
         "throttled_thermal_pct",
         "%",
-        "Share of samples at which the clocks were lowered against heat.",
+        "Share of samples at which the clocks were lowered because of heat.",
         _POLLED,
     ),
     _gpu(
@@ -104,7 +104,7 @@ SAMPLED = (
         _HOPPER,
     ),
     _gpu("sm_active_pct", "%", "Share of time an average SM had a warp resident (GPM).", _HOPPER),
-    _gpu("occupancy_pct", "%", "Resident warps in relation to the most possible (GPM).", _HOPPER),
+    _gpu("occupancy_pct", "%", "Resident warps divided by the most that fit (GPM).", _HOPPER),
     _gpu("tensor_active_pct", "%", "Share of time tensor cores were busy (GPM).", _HOPPER),
     _gpu("dram_bandwidth_pct", "%", "Share of peak device-memory bandwidth (GPM).", _HOPPER),
     _gpu("nvlink_sent_mib_per_sec", "MiB/s", "From the GPU over NVLink (GPM).", _HOPPER),
@@ -175,7 +175,7 @@ ALLOCATED_METRICS = (
         "allocated_mib",
         "MiB",
         "What TensorFlow's allocator has given out on the GPU, between two steps.",
-        "What a step needs for itself is given back by then.",
+        "By then a step has given back its temporary memory.",
     ),
     _gpu(
         "peak_allocated_mib",

@@ -9,8 +9,8 @@ CAPTURE_METRICS = (
         "capture/slowdown_ratio",
         "ratio",
         "Median step inside a profiler window over the median of the steps before it.",
-        "Absent where no steady step came before; a window that was begun because steps were "
-        "slow is compared with those.",
+        "Absent where no steady step came before; a window that slow steps began is compared "
+        "with those steps.",
     ),
     Metric("capture/start_ms", "ms", "Time for which starting a capture blocked training."),
     Metric(
@@ -72,7 +72,7 @@ TRACE_METRICS = (
         "trace/exchange_ms",
         "ms",
         "Time in which a GPU ran collectives and no other kernel, mean of the GPUs.",
-        "Of a single GPU in the trace it includes waiting for other workers.",
+        "With a single GPU in the trace it includes waiting for other workers.",
     ),
     Metric(
         "trace/exchange_wait_ms",
@@ -98,7 +98,7 @@ TRACE_METRICS = (
         "trace/kernel_launch_delay_ms",
         "ms",
         "Mean time from the launching call to the kernel's begin.",
-        "Includes the queue: long where the device is the bound.",
+        "Includes the time in the queue, which is long where the device is the bottleneck.",
     ),
     Metric("trace/copy_to_device_ms", "ms", "Time in which data was copied to the device."),
     Metric("trace/copy_to_host_ms", "ms", "Time in which data was copied from the device."),

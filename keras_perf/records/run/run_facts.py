@@ -51,9 +51,6 @@ FORMAT = 2
 
 TRIAL = "steps_per_execution_trial"
 
-TRIED_ALONE = ("advice_trials", "input_changes", "batch_sizes", "learning_rates")
-"""Facts that a trial finds which is no part of a training."""
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -175,16 +172,6 @@ class RunFacts:
     not_known: Mapping[str, str] = fact(named(worded(WhyNotKnown)), {})
 
     @property
-    def library(self) -> str:
-        """What Keras computed with, as a reader is told."""
-        return "JAX" if "jax" in self.versions else "TensorFlow"
-
-    @property
-    def on_jax(self) -> bool:
-        """Keras computed with JAX, whose train function runs from Python without XLA."""
-        return self.library == "JAX"
-
-    @property
     def calls_only(self) -> bool:
         """Nothing was trained: somebody called `evaluate` or `predict`."""
         return bool(self.inference) and VALIDATION not in self.inference
@@ -192,14 +179,9 @@ class RunFacts:
     @property
     def tried_alone(self) -> dict[str, Any]:
         """Field → what a trial found that was no part of a training."""
-        found = {name: getattr(self, name) for name in TRIED_ALONE}
+        names = ("advice_trials", "input_changes", "batch_sizes", "learning_rates")
+        found = {name: getattr(self, name) for name in names}
         return {name: each for name, each in found.items() if each is not None}
-
-    @property
-    def of_a_trial(self) -> dict[str, Any]:
-        """The same where nothing else is known, as of a trial; {} of a training."""
-        tried = self.tried_alone
-        return tried if self == RunFacts(**tried) else {}
 
     @property
     def pool(self) -> int:

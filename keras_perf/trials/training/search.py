@@ -152,6 +152,9 @@ class Search:
         # Where lengths differ and the input is quick, the step is slow for what they cost.
         slow_input = self._one_shape or self._trier.batch_ms > MINOR * self._pair.before_ms
         found = [*of_input, *of_step] if slow_input else [*of_step, *of_input]
+        if self.outside_ms > self._pair.before_ms:
+            # Callbacks and Keras's loop take most of a step: first which of them does.
+            found.sort(key=lambda each: not each.of_hooks)
         return [each for each in found if each.id not in self.without]
 
     def _try_alone(self, change: TrainingChange, left: int) -> None:

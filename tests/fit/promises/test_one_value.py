@@ -19,7 +19,7 @@ def observed(network, callbacks, batches=60):
 
 
 def the_one_note(log_dir, name):
-    [note] = [n for n in kp.diagnose(log_dir).notes if n.startswith("Unknown, so that")]
+    [note] = [n for n in kp.diagnose(log_dir).notes if n.startswith("Unknown, so advice")]
     assert name in note
 
 
@@ -39,7 +39,7 @@ class OddLayer(keras.layers.Dense):
 
 def odd_model(*, armed):
     network = keras.Sequential([keras.layers.Input((8,)), OddLayer(16), keras.layers.Dense(1)])
-    network.compile("adam", "mse", jit_compile=False)
+    network.compile("sgd", "mse", jit_compile=False)
     network.layers[0].armed = armed
     return network
 
@@ -59,7 +59,7 @@ def test_a_layer_that_raises_costs_the_widths_only(tmp_path, said):
     assert "layer_widths" not in context
     assert context["parameters"] == 161
     [line] = said()
-    assert line.startswith("keras_perf: not known of this training: layer_widths (RuntimeError")
+    assert line.startswith("keras_perf: unknown about this training: layer_widths (RuntimeError")
     the_one_note(tmp_path, "layer_widths")
 
 

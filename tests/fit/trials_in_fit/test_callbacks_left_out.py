@@ -12,6 +12,7 @@ from two_of_three import two_of_three
 
 import keras_perf as kp
 from keras_perf.analyse.training import newest_training
+from keras_perf.callbacks import copied_callbacks
 from keras_perf.callbacks.copied_callbacks import copied
 from keras_perf.observation.facts.called_again import why_not_again
 from keras_perf.trials.rewriting import side_by_side
@@ -148,6 +149,16 @@ def test_a_copy_has_a_state_of_its_own_and_the_same_model():
     assert (callback.count, callback.losses, callback.best) == (0, [], {"loss": np.inf})
     assert own.model is callback.model
     assert type(own) is Keeps
+
+
+def test_of_a_callback_that_holds_much_no_copy_is_made(monkeypatch):
+    callback = Keeps()
+    callback.set_model(model())
+    callback.losses = [np.zeros(300)]
+    monkeypatch.setattr(copied_callbacks, "MOST_BYTES", 2000)
+    found, [left] = copied([callback])
+    assert found == ()
+    assert left.why == "it cannot be copied: ValueError: it holds 2.34 KiB"
 
 
 def test_what_computes_alone_and_what_keras_does_are_called_again():

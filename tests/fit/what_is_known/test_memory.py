@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 import signal
-import time
 
-import keras
-import numpy as np
 import programs
 import pytest
 import tensorflow as tf
+from ending_trainings import ENDS_AT, KEPT_AT
 
 import keras_perf as kp
 from keras_perf.observation.facts.input.batch_rows import rows_of_batches
@@ -18,112 +16,65 @@ from keras_perf.observation.facts.machine import device_memory as asked
 from keras_perf.records.run.devices.device_memory import DeviceMemory
 
 
-class Huge(keras.layers.Layer):
-    """Wants 8 TiB for each example of a batch."""
+@pytest.fixture(scope="module")
+def ended(processes, tmp_path_factory):
+    """How a training ended, by the name of its job: the process, and the log directory.
 
-    def call(self, x):
-        rows = tf.shape(x)[0]
-        return x + 0 * tf.reduce_sum(tf.random.uniform([rows, 1 << 20, 1 << 21]))
+    All are started at once: TensorFlow asks for memory that is not there for ten seconds.
+    """
+    folder = tmp_path_factory.mktemp("ended")
+
+    def start(job):
+        return processes.start(1, f"ending_trainings:{job}", log_dir=str(folder / job))
+
+    started = {job: start(job) for job in ("at_once", "late", "killed")}
+
+    return lambda job: (started[job], folder / job)
 
 
+together = pytest.mark.xdist_group("trainings that end")
+
+
+@together
 @pytest.mark.fault(2, "a training that runs out of memory")
-def test_a_training_that_runs_out_of_memory_is_diagnosed(tmp_path):
-    network = keras.Sequential([keras.layers.Input((8,)), Huge(), keras.layers.Dense(1)])
-    network.compile("sgd", "mse", jit_compile=False)
-    callbacks = [kp.StepGapDetector(tmp_path), kp.GPUUtilizationSampler(tmp_path)]
-    with pytest.raises(tf.errors.ResourceExhaustedError):
-        network.fit(programs.dataset(5), verbose=0, shuffle=False, callbacks=callbacks)
-    ending = kp.diagnose(tmp_path).summary.facts.ending
+def test_a_training_that_runs_out_of_memory_is_diagnosed(ended):
+    training, log_dir = ended("at_once")
+    assert training.codes() == [0], training.tails()
+    ending = kp.diagnose(log_dir).summary.facts.ending
     assert ending is not None
     assert (ending.shape, ending.device, ending.batch) == ((8, 1 << 20, 1 << 21), "CPU:0", 8)
-    note = kp.diagnose(tmp_path).notes[0]
+    note = kp.diagnose(log_dir).notes[0]
     assert note.startswith("Training ran out of memory after 0 steps (ResourceExhaustedError)")
     assert "A batch of 8 is too large" in note
 
 
-class HugeAt(keras.layers.Layer):
-    """Wants 8 TiB for each example of a batch whose first number is large."""
-
-    def call(self, x):
-        rows = tf.shape(x)[0]
-        large = tf.reduce_max(x) > LARGE
-        return x + 0 * tf.cond(
-            large, lambda: tf.reduce_sum(tf.random.uniform([rows, 1 << 20, 1 << 21])), lambda: 0.0
-        )
-
-
-class Keeps(keras.callbacks.Callback):
-    """A step takes a while, and behind one of them 800 MiB more are held."""
-
-    def on_train_batch_end(self, batch, logs=None):
-        time.sleep(0.004)
-        if batch == KEPT_AT:
-            self.kept = np.ones(800 << 17)
-
-
-LARGE, KEPT_AT, ENDS_AT = 1e6, 200, 450
-
-
+@together
 @pytest.mark.fault(2, "a training that runs out of memory after many steps")
-def test_a_training_that_runs_out_of_memory_late_has_its_split_and_says_when_memory_rose(tmp_path):
-    network = keras.Sequential([keras.layers.Input((8,)), HugeAt(), keras.layers.Dense(1)])
-    network.compile("sgd", "mse", jit_compile=False)
-    x, y = programs.arrays(500)
-    x[8 * ENDS_AT] = 2 * LARGE
-    data = tf.data.Dataset.from_tensor_slices((x, y)).batch(8)
-    callbacks = [Keeps(), kp.StepGapDetector(tmp_path), kp.GPUUtilizationSampler(tmp_path)]
-    with pytest.raises(tf.errors.ResourceExhaustedError):
-        network.fit(data, verbose=0, shuffle=False, callbacks=callbacks)
-    found = kp.diagnose(tmp_path)
+def test_a_training_that_runs_out_of_memory_late_has_its_split_and_says_when_memory_rose(ended):
+    training, log_dir = ended("late")
+    assert training.codes() == [0], training.tails()
+    found = kp.diagnose(log_dir)
     assert found.summary.steps > 0
     note = found.notes[0]
     assert note.startswith(f"Training ran out of memory after {ENDS_AT} steps")
-    assert "Batches of this size had fitted before" in note
+    assert "Batches of this size fitted before" in note
     rose = re.search(r"rose most between step (\d+) and (\d+)", note)
     assert rose, note
     assert int(rose[1]) <= KEPT_AT + 1 <= int(rose[2])
 
 
-KILLED = """
-import os, signal, sys, time
-import keras, programs
-import keras_perf as kp
-from keras_perf.observers.steps_trial import steps_to_try
-
-steps_to_try.SMALL_COST_S = 100
-recommender = kp.StepsPerExecutionRecommender(sys.argv[1])
-
-class Dies(keras.callbacks.Callback):
-    async_safe = True
-    left = 200
-
-    def on_train_batch_end(self, batch, logs=None):
-        time.sleep(0.004)
-        self.left -= recommender.recommendation is not None
-        if not self.left:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-programs.model().fit(
-    programs.dataset(2000), verbose=0, shuffle=False,
-    callbacks=[
-        Dies(), kp.StepGapDetector(sys.argv[1]), kp.GPUUtilizationSampler(sys.argv[1]), recommender
-    ],
-)
-"""
-
-
+@together
 @pytest.mark.filterwarnings("ignore:.*ends in the middle of a record")
 @pytest.mark.fault(2, "a training that the kernel kills")
-def test_a_training_that_is_killed_is_diagnosed_and_said_to_be_killed(processes, tmp_path):
-    (tmp_path / "killed.py").write_text(KILLED)
-    code, told = processes.script(tmp_path / "killed.py", tmp_path / "logs")
-    assert code == -signal.SIGKILL, told
-    diagnosis = kp.diagnose(tmp_path / "logs")
+def test_a_training_that_is_killed_is_diagnosed_and_said_to_be_killed(ended):
+    training, log_dir = ended("killed")
+    assert training.codes() == [-signal.SIGKILL], training.tails()
+    diagnosis = kp.diagnose(log_dir)
     assert diagnosis.summary.steps > 0
     trial = diagnosis.summary.facts.trial
     assert trial is not None
     assert trial.trials
-    assert "is gone without an end of this training" in diagnosis.notes[0]
+    assert "is gone, and no end of this training is recorded" in diagnosis.notes[0]
 
 
 # -- devices -----------------------------------------------------------------------------

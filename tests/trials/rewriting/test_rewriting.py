@@ -89,6 +89,7 @@ def test_whatever_is_another_from_call_to_call_is_neither_kept_nor_run_in_parall
 def test_what_has_a_state_but_the_same_result_in_each_call_is_changed():
     def checked(x):
         tf.debugging.assert_non_negative(x)
+        tf.debugging.check_numerics(tf.cast(x, tf.float32), "")
         found = tf.TensorArray(tf.int64, 2)
         return found.write(0, x).write(1, tf.cond(x > 3, lambda: x, lambda: -x)).stack()
 
@@ -311,6 +312,23 @@ def test_strings_are_compared_and_measured_one_by_one_too():
     assert not start_alike(words, other, *ALL)
     assert mean_bytes(words, *ALL) == 200
     assert mean_bytes(words.batch(2), *ALL) == 400
+
+
+def ragged(x):
+    return tf.RaggedTensor.from_row_lengths(tf.range(6, dtype=tf.int64) + x, [1, 2, 3])
+
+
+def sparse(x):
+    return tf.sparse.from_dense([x, 0 * x])
+
+
+@pytest.mark.parametrize("part", [ragged, sparse])
+def test_ragged_and_sparse_parts_are_compared_at_the_end(part):
+    graph, found, _ = changes_of(numbers().map(part).batch(4))
+    other, _, _ = changes_of(numbers().map(lambda x: part(2 * x)).batch(4))
+    change = found["parallel-map"]
+    assert start_alike(*change.compared(graph, change.made(graph)), *ALL)
+    assert not start_alike(*change.compared(graph, change.made(other)), *ALL)
 
 
 def test_what_cannot_be_looked_at_is_not_called_the_same():

@@ -83,6 +83,9 @@ def test_a_function_that_rather_waits_gets_threads_with_a_wide_interval():
     assert "is 16% of its time, so it rather waits; try_advice measures" in advice.reason
     at_work = situation(**parts, process_cpu_pct=90.0)
     assert "parallel-map" not in {each.id for each in recommendations(at_work)}
+    beside = only(situation(**parts, process_cpu_pct=52.0, sensors={"host/cpu_pct": 80.0}))
+    assert "rather waits" not in beside.reason
+    assert "Which of these it does was not measured" in beside.reason
 
 
 def test_where_no_thread_computed_the_function_waits_and_threads_gain():

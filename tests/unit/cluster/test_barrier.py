@@ -45,12 +45,12 @@ def test_a_worker_that_left_after_it_was_ready_is_named():
 
 @pytest.mark.parametrize("kind", [Kind.GAVE_UP, Kind.LOST])
 def test_who_gives_up_names_the_worker_it_lacks(kind):
-    with pytest.raises(CannotMeetError, match=r"worker 1 \(b:1\).*lack of worker 2 \(c:1\)"):
+    with pytest.raises(CannotMeetError, match=r"worker 1 \(b:1\).*without worker 2 \(c:1\)"):
         gathering((1, kind, 2))
 
 
 def test_a_worker_that_cannot_be_is_not_named():
-    with pytest.raises(CannotMeetError, match=r"for lack of worker 1 \(b:1\)"):
+    with pytest.raises(CannotMeetError, match=r"gives up, without worker 1 \(b:1\)"):
         gathering((1, Kind.GAVE_UP, 7))
 
 

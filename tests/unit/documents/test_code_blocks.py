@@ -9,10 +9,11 @@ import shlex
 import subprocess
 
 import pytest
-from pages import PAGES, blocks
+from pages import PAGES, ROOT, blocks
 
 from keras_perf.cli.main import parser
 
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 BLOCKS = [block for page in PAGES for block in blocks(page) if not block.language.startswith("{")]
 
 
@@ -55,3 +56,12 @@ def test_our_commands_take_these_arguments(block):
     for line in block.text.replace("\\\n", " ").splitlines():
         if line.startswith("keras-perf "):
             parser().parse_args(shlex.split(line, comments=True)[1:])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_scripts_and_targets_that_a_page_names_are_there(page):
+    text = page.read_text(encoding="utf-8")
+    scripts = re.findall(r"python ((?:benchmarks|docs|notebooks|tests)/\S+\.py)", text)
+    assert [script for script in scripts if not (ROOT / script).is_file()] == []
+    targets = re.findall(r"(?:`|^)make ([a-z-]+)", text, re.MULTILINE)
+    assert [name for name in targets if f"\n{name}:" not in MAKEFILE] == []

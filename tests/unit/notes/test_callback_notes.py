@@ -28,8 +28,8 @@ def test_a_hook_that_works_in_few_epochs_is_advised_no_more_and_the_reason_is_to
     assert amortize_epoch_callback(found) is None
     [said] = nothing_advised_notes(found, "callback-bound", ["raise-steps-per-execution"])
     assert said.startswith(
-        f"{EPOCH} (train.py, line 12) did nearly all of its work in 2 of 10 epochs: advised to be "
-        "rarer still, it would hardly come up"
+        f"{EPOCH} (train.py, line 12) did nearly all of its work in 2 of 10 epochs: if it were "
+        "rarer still, a training of this length would hardly reach it"
     )
 
 

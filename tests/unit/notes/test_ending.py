@@ -92,7 +92,7 @@ def test_without_a_gpu_the_machine_is_asked(tmp_path):
 def test_after_many_steps_of_that_size_it_is_not_the_batch(tmp_path):
     long = {"first_step": 0, "last_step": 300}
     [note] = notes(tmp_path, {"ending": RAN_OUT, "device_memory": [GPU], **long})
-    assert "Batches of this size had fitted before" in note
+    assert "Batches of this size fitted before" in note
     assert "sweep_batch_size" not in note
 
 
@@ -138,7 +138,7 @@ def test_one_that_still_runs_here_is_not_spoken_of(tmp_path):
 
 def test_one_whose_process_is_gone_was_killed(tmp_path):
     [note] = notes(tmp_path, RUNNING, runs=lambda _: False)
-    assert "is gone without an end of this training" in note
+    assert "is gone, and no end of this training is recorded" in note
     assert "kernel" not in note
 
 
@@ -166,7 +166,7 @@ def test_one_killed_before_its_first_interval_is_told_too(tmp_path):
     RunWriter(str(tmp_path)).close()
     training = newest_training(tmp_path)
     [note] = ending_notes(training, lambda _: False)
-    assert "is gone without an end" in note
+    assert "is gone, and no end of this training is recorded" in note
     assert list(ending_notes(training, lambda _: True)) == []
     assert list(ending_notes(training, lambda _: None)) == []
 

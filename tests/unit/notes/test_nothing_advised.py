@@ -33,7 +33,7 @@ MANY_HOOKS = {f"Mine{n}.on_train_batch_end": 0.3 for n in range(10)}
             "on callbacks: no hook takes 5% of a step",
         ),
         ({"compute": 10.0, "context": BETWEEN}, "on callbacks: no hook between epochs takes 5%"),
-        ({"compute": 8.0, "compile": 2.0}, "on compiling: what helps against it is not predicted"),
+        ({"compute": 8.0, "compile": 2.0}, "on compiling: the remedies are predicted"),
         (
             {"compute": 8.0, "compile": 2.0, "context": between_epochs(300.0)},
             "on compiling: without it, the whole training",

@@ -36,7 +36,7 @@ FAST = {
 
 SLOW_INPUT_TEXT = """\
 input-bound: input wait: 8 ms of each step; without, training would be 5.00× as fast; a step \
-5.41× if that also speeds up computing. Of it parallel-map leaves 2.75 ms, hence its 2.11×: the \
+5.41× if that also speeds up computing. parallel-map leaves 2.75 ms of it, hence its 2.11×: the \
 map's work stays, shared by threads.
 
 1. Run the map in parallel: stage Map (2) [parallel-map]  \

@@ -62,7 +62,7 @@ def starving(gpu: Gpu) -> str | None:
         return None
     return (
         f"GPU {gpu.index} starves: it is busy for {in_percent(busy / 100)} of the time, and a "
-        f"step waits for input for {in_percent(waits)} of its own."
+        f"step waits for input for {in_percent(waits)} of its time."
     )
 
 
@@ -164,7 +164,7 @@ def persistence_off(gpu: Gpu) -> str | None:
     if gpu.run.facts.gpu.gpu_persistence.get(f"gpu/{gpu.index}", True):
         return None
     return (
-        f"Persistence mode of GPU {gpu.index} is off: the driver sets the GPU up anew for each "
+        f"Persistence mode of GPU {gpu.index} is off: the driver sets the GPU up again for each "
         "program that finds it unused, which takes seconds before the first step, not in the "
         "steps. nvidia-persistenced, or sudo nvidia-smi -pm 1, keeps it ready."
     )

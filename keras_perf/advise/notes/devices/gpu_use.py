@@ -111,7 +111,7 @@ def _no_gpu(use: GpuUse) -> str:
     if use.driver_mismatch and not use.gpus_visible:
         return (
             "NVIDIA's driver was updated while it was loaded (NVML: driver/library version "
-            "mismatch). Restart the machine, or load its kernel modules anew."
+            "mismatch). Restart the machine, or reload its kernel modules."
         )
     if not use.machine_gpus or use.gpus_visible != 0:
         return ""
@@ -148,7 +148,7 @@ def _hides(visible_devices: str | None, use: GpuUse) -> bool:
 def _no_cuda_build(system: str) -> str:
     if system == "Windows":
         return (
-            "TensorFlow trains on GPUs under Linux only, since 2.11 not under Windows itself. "
+            "TensorFlow trains on GPUs under Linux only, since 2.11 not on native Windows. "
             f"Train in WSL2: {INSTALL}"
         )
     return (
@@ -185,7 +185,7 @@ def _begun_on_the_cpu(facts: RunFacts) -> str:
         # It runs each replica's operations on that replica's own device.
         return ""
     return (
-        "training was begun under with tf.device('/CPU:0'), so its operations run on the CPU. "
+        "training began under with tf.device('/CPU:0'), so its operations run on the CPU. "
         "Build, compile and train the model outside of it."
     )
 

@@ -36,8 +36,8 @@ def loader_notes(situation: Situation, verdict: str, advised: Collection[str]) -
         yield (
             f"{threads} threads read the examples of the {name}, and training waits for them. If "
             f"they wait for storage, more of them help: {where}. If Python computes in them, "
-            "processes do: mp_prefetch, or worker_count of a grain.DataLoader. What either buys "
-            "was not measured."
+            "processes do: mp_prefetch, or worker_count of a grain.DataLoader. What either "
+            "gains was not measured."
         )
     if loader.pinned:
         yield (
@@ -57,7 +57,7 @@ def _started_anew(situation: Situation, name: str) -> Iterator[str]:
     if facts.input.input_kind == "Grain":
         remedy = started_once(loader)
     yield (
-        f"The first batch of an epoch comes late, for {in_ms(paused_ms)} of each step on average. "
-        f"That the {loader.workers} processes of the {name} start anew in each epoch is a part of "
-        f"it: {remedy}."
+        f"The first batch of an epoch comes late, which is {in_ms(paused_ms)} of each step on "
+        f"average, also because the {loader.workers} processes of the {name} start again in each "
+        f"epoch: {remedy}."
     )

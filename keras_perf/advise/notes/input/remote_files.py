@@ -26,8 +26,8 @@ def remote_file_notes(
         remedies.append("cache(filename) on a local disk, which later epochs read")
     yield (
         f"The files are not on a local disk ({', '.join(systems)}), and reading them sets the "
-        f"pace: {_share_of(stage, situation)}. What helps: {'; '.join(remedies)}. What each buys "
-        "was not measured."
+        f"pace: {_share_of(stage, situation)}. What helps: {'; '.join(remedies)}. What each "
+        "gains was not measured."
     )
 
 
@@ -37,7 +37,6 @@ def _share_of(stage: str, situation: Situation) -> str:
     if not stage.startswith(UNSEEN_INSIDE) or model.produce_ms <= able_ms:
         return f"{stage} takes {in_ms(counted)} of the {in_ms(able_ms)} that a batch needs"
     return (
-        f"of the {in_ms(model.produce_ms)} that a batch was seen to take, "
-        f"{in_ms(model.stages[stage])} are reckoned to be those of {stage}, of whose work tf.data "
-        f"counts {in_ms(counted)}"
+        f"a batch took {in_ms(model.produce_ms)}, of which about {in_ms(model.stages[stage])} went "
+        f"to {stage}; tf.data counts {in_ms(counted)} of its work"
     )

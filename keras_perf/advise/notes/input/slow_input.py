@@ -23,8 +23,9 @@ def slow_input_notes(situation: Situation, verdict: str, advised: Collection[str
             )
         elif situation.own_dataset:
             yield (
-                "Nothing is advised on the input: tf.data told nothing of its stages. It does with "
-                "options.autotune.enabled at its default and TensorFlow 2.18 or newer."
+                "Nothing is advised on the input: tf.data reported none of its stages. "
+                "It reports them with options.autotune.enabled at its default and TensorFlow 2.18 "
+                "or newer."
             )
         return
     slowest = max(situation.paces, key=lambda name: situation.paces[name])

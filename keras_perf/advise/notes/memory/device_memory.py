@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from keras_perf.advise.notes.memory.host_memory import how_it_grows, time_until_full
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.run.devices.device_memory import DeviceMemory
+from keras_perf.records.run.library import library_of
 
 NEARLY_FULL = 0.95
 """Share of what the allocator may take: it leaves gaps, and rarely gives out all."""
@@ -14,6 +15,7 @@ NEARLY_FULL = 0.95
 
 def device_memory_notes(summary: Summary) -> Iterator[str]:
     """A sentence or two for each device."""
+    library = library_of(summary.facts)
     for device in summary.facts.gpu.device_memory:
         growth = summary.growth.get(f"{device.name.lower().replace(':', '/')}/allocated_mib")
         if growth is not None:
@@ -23,15 +25,15 @@ def device_memory_notes(summary: Summary) -> Iterator[str]:
                 if time := time_until_full(room, growth):
                     full = f" What is left, {room:,.0f} MiB, would last for {time}."
             yield (
-                f"What {summary.facts.library} has allocated on {device.name} between two steps "
+                f"What {library} has allocated on {device.name} between two steps "
                 f"{how_it_grows(growth)}{full} Usual causes: losses or predictions that are kept "
                 "as tensors, where float(loss) or .numpy() would do; models or optimizers that "
-                "are made anew and kept."
+                "are made again and kept."
             )
         if device.limit_mib and device.peak_mib > NEARLY_FULL * device.limit_mib:
             yield (
                 f"The memory of {device.name} was nearly full: {device.peak_mib:,.0f} of the "
-                f"{device.limit_mib:,.0f} MiB that {summary.facts.library} may allocate. A larger "
+                f"{device.limit_mib:,.0f} MiB that {library} may allocate. A larger "
                 "batch is unlikely to fit; mixed precision needs less, and so does the optimizer's "
                 "gradient_accumulation_steps in place of a larger batch."
             )

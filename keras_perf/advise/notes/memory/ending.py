@@ -64,8 +64,8 @@ def ending_notes(
         yield from out_of_memory(ending, fit)
     elif ending.how is How.RAISED:
         error = ending.error or (
-            "an exception outside of steps and callbacks, such as in validation, of which no more "
-            "is known"
+            "an exception outside of steps and callbacks, such as in validation; nothing more is "
+            "known about it"
         )
         said = f": {ending.message}" if ending.message else ""
         yield f"Training was ended{_at(fit)} by {error}{said}".rstrip(".") + "."
@@ -92,13 +92,13 @@ def _killed(fit: Fit) -> str:
         used = _last(fit.scalars, tag)
         if not memory and total and used / total >= NEARLY_FULL:
             memory = (
-                f" At the last point {used:,.0f} of the {whose}'s {total:,.0f} MiB were in use: a "
-                "kernel without memory kills the largest process "
+                f" When last sampled, {used:,.0f} of the {whose}'s {total:,.0f} MiB were in use: a "
+                "kernel that runs out of memory kills the largest process "
                 "(dmesg | grep -i 'killed process')."
             )
     return (
-        f"The process that trained, {fit.identity.process} on this machine, is gone without an "
-        f"end of this training{_last_logged(fit.scalars)}: it was killed, or crashed.{memory}"
+        f"The process that trained, {fit.identity.process} on this machine, is gone, and no end of "
+        f"this training is recorded{_last_logged(fit.scalars)}: it was killed, or crashed.{memory}"
     )
 
 

@@ -10,6 +10,7 @@ from keras_perf.analyse.growth import Growth
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import figure, in_mib, in_percent
 from keras_perf.records.metrics.host_metrics import PROCESS_MEMORY
+from keras_perf.records.run.library import library_of
 from keras_perf.records.run.run_facts import RunFacts
 
 MOSTLY, HARDLY = 0.7, 0.3
@@ -111,8 +112,9 @@ def _usual_causes(growth: Growth, situation: Situation) -> str:
     traces = situation.facts.settings.function_traces
     if traces is not None and traces >= MANY_TRACES:
         return (
-            f"{situation.facts.library} has traced the train function {traces:,} times and keeps "
-            "every graph: shapes that do not change (padded batches, drop_remainder=True) end that."
+            f"{library_of(situation.facts)} has traced the train function {traces:,} times and "
+            "keeps every graph: shapes that do not change (padded batches, drop_remainder=True) "
+            "end that."
         )
     share = growth.between_epochs
     causes = []

@@ -11,6 +11,7 @@ from keras_perf.records.figures import in_mib
 from keras_perf.records.metrics.host_metrics import PROCESS_MEMORY
 from keras_perf.records.run.devices.device_memory import DeviceMemory
 from keras_perf.records.run.ending import Ending
+from keras_perf.records.run.library import library_of
 from keras_perf.records.run.run_facts import RunFacts
 
 HAD_FITTED = 20
@@ -51,7 +52,7 @@ def _held(ending: Ending, device: DeviceMemory | None, facts: RunFacts) -> str:
     if device is not None:
         limit = f" of at most {device.limit_mib:,.0f}" if device.limit_mib else ""
         return (
-            f"{facts.library} had allocated up to {device.peak_mib:,.0f} MiB{limit} there, "
+            f"{library_of(facts)} had allocated up to {device.peak_mib:,.0f} MiB{limit} there, "
             f"{device.current_mib:,.0f} of them beside what a step needs."
         )
     machine = facts.machine
@@ -85,7 +86,7 @@ def _which_batch(ending: Ending, device: DeviceMemory | None, facts: RunFacts) -
     batch = ending.batch
     if facts.length.steps >= HAD_FITTED:
         return (
-            "Batches of this size had fitted before: look for memory that grows, larger examples "
+            "Batches of this size fitted before: look for memory that grows, larger examples "
             "(longer sequences), or a larger batch in validation."
         )
     if batch is None or batch < 2 or not ending.device:

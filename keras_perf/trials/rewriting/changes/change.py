@@ -59,10 +59,13 @@ class Change:
     ) -> tuple[tf.data.Dataset, tf.data.Dataset]:
         """The stage's elements without it and with it.
 
+        Those of the whole pipeline where a stage's cannot be looked at, as ragged and sparse ones.
         Shuffles have the same seeds in both, so that an order of their own hides no difference.
         """
         after = self.stage_after or self.stage
         first, second = graph.until(self.stage), made.until(after)
+        if any(spec.dtype == tf.variant for spec in first.element_spec):
+            first, second = graph, made
         return first.with_fixed_seeds().dataset(), second.with_fixed_seeds().dataset()
 
 

@@ -12,8 +12,8 @@ from keras_perf.trials.train_functions.repeated_function import PYTHON
 
 _ALIKE = """
     VarHandleOp ReadVariableOp VarIsInitializedOp If While Case StatefulPartitionedCall XlaLaunch
-    Assert Print PrintV2 CheckNumericsV2 HashTableV2 AnonymousHashTable LookupTableFind
-    LookupTableFindV2 LookupTableSizeV2 LookupTableExportV2 MutableHashTableV2
+    Assert Print PrintV2 CheckNumerics CheckNumericsV2 HashTableV2 AnonymousHashTable
+    LookupTableFind LookupTableFindV2 LookupTableSizeV2 LookupTableExportV2 MutableHashTableV2
     AnonymousSeedGenerator DummySeedGenerator AnonymousMemoryCache DummyMemoryCache
     DummyIterationCounter"""
 

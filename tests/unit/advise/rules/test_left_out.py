@@ -8,7 +8,9 @@ import pytest
 from hand_built import situation
 
 from keras_perf.advise.notes.trials import trial_notes
+from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.best_first import recommendations
+from keras_perf.advise.rules.left_out import done_less_often
 
 
 def left_out(gain: float, where: str = "Slow") -> dict[str, Any]:
@@ -69,3 +71,12 @@ def test_what_no_rule_advises_is_told_and_not_advised():
     assert "amortize-callback" not in advised(found)
     said = " ".join(trial_notes(found.facts, {}))
     assert "not advised now: amortize-callback (Slow) 1.50×" in said
+
+
+def test_what_the_same_callback_does_between_epochs_is_another_matter():
+    advice = Recommendation(
+        "amortize-callback", "", "", "", 1.5, 1.2, 1.8, {"owner": "Slow.on_epoch_end"}, of="whole"
+    )
+    trials = case(left_out(1.0)).facts.advice_trials
+    assert [*done_less_often(advice, trials)] == [advice]
+    assert [*done_less_often(None, trials)] == []

@@ -73,7 +73,7 @@ def test_whoever_asks_for_details_reads_that_no_gpu_was_found():
     ("context", "cause", "remedy"),
     [
         ({"cuda_build": False}, "built without CUDA", "install 'tensorflow[and-cuda]'"),
-        ({"cuda_build": False, "system": "Windows"}, "since 2.11 not under Windows", "WSL2"),
+        ({"cuda_build": False, "system": "Windows"}, "since 2.11 not on native Windows", "WSL2"),
         (
             {"cuda_gpus": 1, "missing_libraries": ["cufft", "cudnn"]},
             "could not load cufft and cudnn of",
@@ -149,7 +149,7 @@ def test_a_model_on_the_cpu_is_named_though_tensorflow_has_a_gpu():
 @pytest.mark.parametrize("variables_on", [{"GPU:0": 12}, {"CPU:0": 12}])
 def test_a_training_begun_under_the_cpu_is_named(variables_on):
     (said,) = alerts(operations_on="CPU:0", variables_on=variables_on)
-    assert said.startswith("The GPU of this machine (NVIDIA H200) is not used: training was begun")
+    assert said.startswith("The GPU of this machine (NVIDIA H200) is not used: training began")
     assert "outside of it" in said
 
 

@@ -25,8 +25,8 @@ def said(
 
 def test_processes_that_each_epoch_starts_anew_are_told_to_live_on():
     assert said(event_totals=LATE) == [
-        "The first batch of an epoch comes late, for 5 ms of each step on average. That the 2 "
-        "processes of the torch DataLoader start anew in each epoch is a part of it: "
+        "The first batch of an epoch comes late, which is 5 ms of each step on average, also "
+        "because the 2 processes of the torch DataLoader start again in each epoch: "
         "persistent_workers=True keeps them."
     ]
 

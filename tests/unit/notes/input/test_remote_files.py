@@ -43,7 +43,7 @@ def test_files_of_a_bucket_that_training_waits_for_are_named_with_what_helps():
         "The files are not on a local disk (gs://), and reading them sets the pace: FlatMap (2) "
         "takes 6 ms of the 8 ms that a batch needs. What helps: several files at a time "
         "(interleave with num_parallel_calls); a copy of them on a local disk; fewer, "
-        "larger files (100 MB and more). What each buys was not measured."
+        "larger files (100 MB and more). What each gains was not measured."
     ]
 
 
@@ -52,8 +52,8 @@ def test_a_stage_that_does_more_than_tf_data_counts_is_told_with_both_figures():
     context = {"dataset": {"chains": [TF_RECORDS], "file_systems": ["gs://"]}}
     found = summary(input_wait=8.0, compute=2.0, stages=unseen, context=context)
     [note] = [note for note in diagnosis_of(found).notes if "gs://" in note]
-    assert "of the 8 ms that a batch was seen to take" in note
-    assert "those of FlatMap (2), of whose work tf.data counts 0.5 ms" in note
+    assert "a batch took 8 ms, of which about" in note
+    assert "went to FlatMap (2); tf.data counts 0.5 ms of its work" in note
     assert not list(contradictions(diagnosis_of(found)))
 
 

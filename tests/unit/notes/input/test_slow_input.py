@@ -66,7 +66,7 @@ def test_nothing_is_said_of_an_input_that_is_not_the_bottleneck():
 def test_of_a_pipeline_whose_stages_are_not_known_it_is_said_why_nothing_is_advised():
     unknown = situation(input_wait=8.0, compute=2.0)
     (said,) = slow_input_notes(unknown, "input-bound", [])
-    assert said.startswith("Nothing is advised on the input: tf.data told nothing of its stages")
+    assert said.startswith("Nothing is advised on the input: tf.data reported none of its stages")
 
 
 def test_python_code_is_told_what_stands_in_its_place():

@@ -140,6 +140,8 @@ def test_trials_without_a_training_are_told_alone(tmp_path):
     told = str(report.diagnosis)
     assert "Tried on this training" in told
     assert "put together" in told
+    pair = "a step 10 ms, 4 ms on a ready batch, a batch of the input alone 9 ms"
+    assert f"Measured on trial: {pair}." in told
     assert "Changes of the input, tried on it alone" in told
 
 
