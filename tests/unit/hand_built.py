@@ -177,14 +177,14 @@ def assert_predicts(
     assert advice.high == pytest.approx(before / high)
 
 
-AWAKE = 0.05, 0.25, 0.45
-"""What a CPU computes faster once long pauses are gone: at worst, as expected, at best."""
+AWAKE_MS = 0.4, 1.3, 2.2
+"""What a CPU computes less once long pauses are gone: at worst, as expected, at best."""
 
 
 def awake(compute_ms: float, pauses_ms: Sequence[float]) -> list[float]:
-    """What it computes for without pauses of 2 to 5 ms, for each of the three cases."""
-    cases = zip(AWAKE, pauses_ms, strict=True)
-    return [compute_ms * (1 - faster * (pause - 2) / 3) for faster, pause in cases]
+    """What it computes for without pauses of 0.5 to 6.5 ms, for each of the three cases."""
+    cases = zip(AWAKE_MS, pauses_ms, strict=True)
+    return [compute_ms - min(0.6 * compute_ms, ms * (pause - 0.5) / 6) for ms, pause in cases]
 
 
 def write_fit(

@@ -6,12 +6,16 @@ follow (a callback's own code, another input): no trial makes any of it superflu
 machine a trial is the better answer.
 """
 
-SHORT_PAUSE_MS, LONG_PAUSE_MS = 2.0, 5.0
-"""After pauses as short as the one between steps a CPU computes as quickly as without any; after
-longer ones than the other no more slowly than after those."""
+SHORT_PAUSE_MS, LONG_PAUSE_MS = 0.5, 6.5
+"""After shorter pauses than the one a step computes as quickly as without any; longer ones than the
+other cost no more than that. See `benchmarks/pauses.py`."""
 
-MOST_OF_A_PAUSE = 0.3
-"""A step saves at most so much of a pause that is gone; a fifth was the most that one did."""
+AFTER_WORK_MS, AFTER_WAITING_MS, OPTIMISTIC_PAUSE_MS = 1.3, 0.7, 0.9
+"""By how much a step is quicker without long pauses of work or of waiting, and how far off that may
+be: see `awake`."""
+
+MOST_OF_COMPUTING = 0.6
+"""A step saves at most so much of its computing when its pauses go: the most that one did."""
 
 CROWDED = 0.7
 """Of the cores' time: what a pipeline kept busy whose end made computing faster."""
@@ -26,7 +30,3 @@ that may be: of nineteen programs with known bottlenecks. Where cores are idle i
 LESS_UNDISTURBED = 0.25, 0.25
 """By how much of the share that becomes free the quickest steps are quicker still, and how far off
 that may be: see `with_less_work`."""
-
-AFTER_WORK, AFTER_WAITING, OPTIMISTIC_PAUSE = 0.25, 0.15, 0.2
-"""By how much a step is quicker without long pauses of work or of waiting, and how far off that may
-be: see `awake`."""

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from keras_perf.advise.step.fitted import (
-    AFTER_WAITING,
-    AFTER_WORK,
+    AFTER_WAITING_MS,
+    AFTER_WORK_MS,
     BUSY_THREADS,
     LESS_UNDISTURBED,
     LONG_PAUSE_MS,
-    MOST_OF_A_PAUSE,
+    MOST_OF_COMPUTING,
     MOST_OUTSIDE,
-    OPTIMISTIC_PAUSE,
+    OPTIMISTIC_PAUSE_MS,
     OPTIMISTIC_THREADS,
     SHORT_PAUSE_MS,
 )
@@ -167,19 +167,20 @@ class StepModel(StepTime):
         """Computes faster because its cores no longer pause for long between two steps.
 
         While training waits for a callback or for input, the other cores fall asleep and caches
-        go cold. On two cores steps of 2.6, 6.0 and 5.5 ms after pauses of 5, 10 and 12 ms took
-        1.9, 4.0 and 3.7 ms without; after pauses of 2 ms there was no difference.
-        Of pauses that are `waited` rather than worked, caches stay warmer: steps took 0.8 to 0.85
-        without. What was tried has nothing of it left to gain.
+        go cold. To get going again takes time, which depends little on how long the step is: on
+        two cores of one machine steps that take 1.0, 1.7 and 3.5 ms without pauses took 1.3, 1.6
+        and 1.5 ms longer after pauses of 30 ms, and 0.4, 0.8 and 0.7 after pauses of 3 ms; on
+        another one steps that take 1.9, 4.0 and 3.7 ms took 0.7, 2.0 and 1.8 ms longer after 5, 10
+        and 12 ms. Where the pipeline worked meanwhile, caches stayed warmer: after pauses that
+        were `waited` steps took 0.4 to 1 ms longer. What was tried has nothing of it left to gain.
         """
         inside_ms = sum(self.rest.get(part, 0.0) for part in INSIDE)
         if self.on_gpu or self.without_pauses or not inside_ms:
             return self
         over = (shorter_pause_ms - SHORT_PAUSE_MS) / (LONG_PAUSE_MS - SHORT_PAUSE_MS)
-        faster = (AFTER_WAITING if waited else AFTER_WORK) + OPTIMISTIC_PAUSE * optimism
-        faster = max(0.0, faster) * min(1.0, max(0.0, over))
-        most_ms = MOST_OF_A_PAUSE * (1 + optimism / 2) * max(0.0, shorter_pause_ms)
-        saved_ms = min(faster * inside_ms, most_ms)
+        expected_ms = AFTER_WAITING_MS if waited else AFTER_WORK_MS
+        most_ms = max(0.0, expected_ms + OPTIMISTIC_PAUSE_MS * optimism)
+        saved_ms = min(MOST_OF_COMPUTING * inside_ms, most_ms * min(1.0, max(0.0, over)))
         awake = self.with_rest(dict.fromkeys(INSIDE, 1 - saved_ms / inside_ms))
         return replace(awake, awake_ms=self.awake_ms + saved_ms)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hand_built import AWAKE, situation, stage, summary
+from hand_built import AWAKE_MS, situation, stage, summary
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -251,23 +251,23 @@ def test_behind_an_empty_buffer_the_pipeline_sets_the_pace():
 
 @pytest.mark.parametrize(
     ("pause_ms", "on_gpu", "share"),
-    [(50.0, False, 1), (5.0, False, 1), (3.5, False, 0.5), (2.0, False, 0), (50.0, True, 0)],
+    [(50.0, False, 1), (6.5, False, 1), (3.5, False, 0.5), (0.5, False, 0), (50.0, True, 0)],
 )
 def test_a_cpu_that_no_longer_pauses_for_long_computes_faster(pause_ms, on_gpu, share):
-    before = replace(model(prefetched=False), on_gpu=on_gpu)
-    for faster, optimism in zip(AWAKE, (-1.0, 0.0, 1.0), strict=True):
+    before = replace(model(prefetched=False), on_gpu=on_gpu, rest={"compute": 8.0})
+    for saved_ms, optimism in zip(AWAKE_MS, (-1.0, 0.0, 1.0), strict=True):
         left = before.awake(pause_ms, optimism).rest["compute"]
-        assert left == pytest.approx(3.0 * (1 - share * faster))
+        assert left == pytest.approx(8.0 - share * saved_ms)
         waited = before.awake(pause_ms, optimism, waited=True).rest["compute"]
-        assert waited == pytest.approx(3.0 * (1 - share * max(0.0, faster - 0.1)))
+        assert waited == pytest.approx(8.0 - share * max(0.0, saved_ms - 0.6))
 
 
-def test_long_computing_gains_no_more_than_its_pause_explains():
-    before = replace(model(prefetched=False), rest={"compute": 100.0})
-    after = before.awake(6.0, 0.0)
-    # Of 6 ms without a pause, not a quarter of 100.
-    assert after.rest["compute"] == pytest.approx(100.0 - 0.3 * 6.0)
-    assert after.awake_ms == pytest.approx(1.8)
+@pytest.mark.parametrize(("compute_ms", "saved_ms"), [(100.0, 1.3), (1.0, 0.6)])
+def test_what_a_pause_costs_is_no_share_of_the_step_but_of_a_short_one(compute_ms, saved_ms):
+    before = replace(model(prefetched=False), rest={"compute": compute_ms})
+    after = before.awake(30.0, 0.0)
+    assert after.rest["compute"] == pytest.approx(compute_ms - saved_ms)
+    assert after.awake_ms == pytest.approx(saved_ms)
 
 
 # -- threads -----------------------------------------------------------------------------

@@ -25,19 +25,19 @@ PREFETCHED = [*SEQUENTIAL, stage("Prefetch", 0.0)]
             {"input_wait": 8.0, "compute": 2.0, "stages": SEQUENTIAL},
             "input-bound",
             "input wait: 8 ms of each step; without, training would be 5.00× as fast; a step "
-            "5.88× if that also speeds up computing.",
+            "7.69× if that also speeds up computing.",
         ),
         (
             {"input_wait": 6.0, "compute": 4.0, "stages": PREFETCHED},
             "input-bound",
             "input wait: 6 ms of each step; without, training would be 2.50× as fast; a step "
-            "3.25× if that also speeds up computing.",
+            "3.35× if that also speeds up computing.",
         ),
         (
             {"input_wait": 1.0, "compute": 5.0, "callbacks": 4.0, "stages": SEQUENTIAL},
             "callback-bound",
             "callbacks: 4 ms of each step; without, training would be 1.67× as fast; a step "
-            "1.94× if that also speeds up computing.",
+            "1.91× if that also speeds up computing.",
         ),
         (
             {"input_wait": 0.0, "compute": 6.0, "dispatch": 3.0, "other_host": 1.0},

@@ -114,7 +114,7 @@ def test_predictions_that_the_earlier_report_does_not_have(changed, told, monkey
 
 def test_a_closing_that_tells_another_prediction(monkeypatch):
     monkeypatch.setattr(Comparison, "closing", "Nothing was predicted.")
-    assert "1.89× was predicted, and 'Nothing was predicted.' does not" in said_of(compared())
+    assert "1.82× was predicted, and 'Nothing was predicted.' does not" in said_of(compared())
 
 
 # -- the page and JSON -------------------------------------------------------------------

@@ -36,7 +36,7 @@ FAST = {
 
 SLOW_INPUT_TEXT = """\
 input-bound: input wait: 8 ms of each step; without, training would be 5.00× as fast; a step \
-5.41× if that also speeds up computing. parallel-map leaves 2.75 ms of it, hence its 2.11×: the \
+7.14× if that also speeds up computing. parallel-map leaves 2.75 ms of it, hence its 2.11×: the \
 map's work stays, shared by threads.
 
 1. Run the map in parallel: stage Map (2) [parallel-map]  \
@@ -99,13 +99,13 @@ SLOW_CALLBACK_MARKDOWN = """\
 ## callback-bound
 
 Callbacks: 4 ms of each step; without, training would be 1.67× as fast; a step \
-2.00× if that also speeds up computing.
+1.91× if that also speeds up computing.
 
 ### 1. Do the work of Mine.on_train_batch_end every 20 steps (`amortize-callback`): \
-a step 1.89× (1.39–2.75) as fast, predicted
+a step 1.82× (1.40–2.45) as fast, predicted
 
 Mine.on_train_batch_end takes 4 ms of every step of 10 ms; every 20 steps it leaves 0.2 ms. \
-Computing, which then no longer follows a long pause, is expected to take 0.9 ms less.
+Computing, which then no longer follows a long pause, is expected to take 0.715 ms less.
 
 ```python
 class Mine(keras.callbacks.Callback):

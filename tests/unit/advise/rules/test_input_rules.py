@@ -151,10 +151,10 @@ def cached(**arguments: Any) -> Recommendation | None:
 def test_preparation_repeated_in_each_epoch_is_told_to_be_cached():
     advice = cached()
     # Source and map, 7 ms, are left in no step that counts; reading back costs 4, 2 or 0%.
-    # No longer pausing for so long, the CPU computes for 2, 1.7 or 1.3 ms; an epoch's first
+    # No longer pausing for so long, the CPU computes for 2, 1.3 or 0.8 ms; an epoch's first
     # batch is waited for.
     first = FIRST_BATCH_MS / 100
-    assert_predicts(advice, 3 + first + 0.04 * 7, 2.7 + first + 0.02 * 7, 2.3 + first)
+    assert_predicts(advice, 3 + first + 0.04 * 7, 2.3 + first + 0.02 * 7, 1.8 + first)
     assert advice.evidence == {"saved_ms": 7.0, "epochs": 5, "size_mib": 100.0}
 
 
@@ -162,7 +162,7 @@ def test_what_is_counted_of_the_first_epoch_is_not_saved_by_a_cache():
     # Of the 44 steps that fill the cache 20 are warm-up, and 24 are among the 200 that count.
     advice = cached(context=FITS_IN_MEMORY | {"epoch_steps": 44, "outside": {"warmup_steps": 20}})
     first = FIRST_BATCH_MS / 44
-    later = [3 + first + 7 * 0.04, 2.7 + first + 7 * 0.02, 2.3 + first]
+    later = [3 + first + 7 * 0.04, 2.3 + first + 7 * 0.02, 1.8 + first]
     assert_predicts(advice, *(ms + 24 / 200 * (10 - ms) for ms in later))
 
 
