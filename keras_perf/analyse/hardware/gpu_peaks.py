@@ -53,7 +53,7 @@ def _before_ampere(source: str, gb_per_s: float, float32: float, half: float) ->
     return _peak(source, gb_per_s, float32, half, None, bfloat16=False)
 
 
-_V100 = "NVIDIA V100 data sheet (1165301)"
+_V100 = "NVIDIA V100 data sheet"
 _A100 = "NVIDIA A100 data sheet (1758950-r4), the columns without sparsity"
 _H100 = "NVIDIA H100 data sheet and GH100 white paper, figures with sparsity halved"
 _H200 = "NVIDIA H200 data sheet, figures with sparsity halved"
@@ -66,7 +66,7 @@ PEAKS = {
     "V100-PCIE-16GB": _before_ampere(_V100, 900, 14, 112),
     "V100-PCIE-32GB": _before_ampere(_V100, 900, 14, 112),
     "V100S-PCIE-32GB": _before_ampere(_V100, 1134, 16.4, 130),
-    "T4": _before_ampere("NVIDIA T4 data sheet; product brief PB-09256-001", 320, 8.1, 65),
+    "T4": _before_ampere("NVIDIA T4 data sheet", 320, 8.1, 65),
     "A100-SXM4-40GB": _peak(_A100, 1555, 19.5, 312, 156),
     "A100-PCIE-40GB": _peak(_A100, 1555, 19.5, 312, 156),
     "A100-SXM4-80GB": _peak(_A100, 2039, 19.5, 312, 156),
