@@ -16,10 +16,10 @@ Model FLOPs utilization and the roofline hold a step against these peaks. They a
 figures: dense (without structured sparsity), summed in float32, at boost clock. A GPU that the
 table lacks has no such utilization; `benchmark_matmul()` measures what to hold its steps against.
 
-A test compares each row with what other documents tell of the same chip: float32 with two
-operations a clock in each core, memory with the width and the data rate of its bus, TF32 with half
-of float16. They agree within 4%. None of them was measured for this
-table; of the sheets, those of the A100, L40 and L40S were compared by what others quote of them.
+A test compares each row with the chip's cores, clock and memory bus as they are commonly given:
+float32 with two operations a clock in each core, memory with the width and the data rate of its
+bus, TF32 with half of float16. They agree within 4%. None of them was measured for this table;
+of the sheets, those of the A100, L40 and L40S were compared by what others quote of them.
 
 | GPU | memory, GB/s | float32, TFLOP/s | TF32 | float16 | bfloat16 | source |
 |---|---|---|---|---|---|---|
