@@ -23,7 +23,7 @@ IN_THE_MEANS = "later_"
 COMPILE_FOR_SHAPES = ("first_computing", "rest_of_warmup")
 """Where shapes vary and XLA compiles, these parts are its compiling."""
 
-FIRST_PASS = 1.1
+FIRST_PASS = 0.9, 1.1
 """Epochs: an interval at the end of the first pass holds steps of the second one, too."""
 
 ENOUGH_INTERVALS = 6
@@ -109,7 +109,8 @@ def _first_pass_fills_a_cache(facts: RunFacts, steps: int) -> bool:
     epoch_steps, done = facts.length.epoch_steps, facts.length.steps
     if not epoch_steps or not any(stage.kind == "cache" for stage in stages):
         return False
-    return steps <= FIRST_PASS * epoch_steps < done
+    least, most = (share * epoch_steps for share in FIRST_PASS)
+    return least <= steps <= most < done
 
 
 def _first_execution(known: StartUp, step_s: float) -> dict[str, float]:

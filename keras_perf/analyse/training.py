@@ -116,8 +116,9 @@ def measured_trainings(log_dir: str | os.PathLike[str]) -> tuple[Training, ...]:
 def _advice_tried(fits: Sequence[Fit], shown: Fit) -> dict[str, Any]:
     """What trials found on the training shown, and on what was there before it.
 
-    Those that follow on a training, before the next one, were made on it. Of a program that
-    trained afterwards they tell what it was like before.
+    Those that follow on a training, before the next one, were made on it, also where `evaluate` or
+    `predict` was called in between. Of a program that trained afterwards they tell what it was like
+    before.
     """
     if shown.tried:
         # There is no training.
@@ -126,9 +127,13 @@ def _advice_tried(fits: Sequence[Fit], shown: Fit) -> dict[str, Any]:
     place, found = list(fits).index(shown), dict[str, Any]()
     for fit in fits[:place]:
         found |= {BEFORE: fit.tried[ADVICE]} if ADVICE in fit.tried else {}
-    for fit in takewhile(lambda later: later.tried, fits[place + 1 :]):
+    for fit in takewhile(_trained_nothing, fits[place + 1 :]):
         found |= {ADVICE: fit.tried[ADVICE]} if ADVICE in fit.tried else {}
     return found
+
+
+def _trained_nothing(fit: Fit) -> bool:
+    return bool(fit.tried) or fit.facts.calls_only
 
 
 class _Run(NamedTuple):

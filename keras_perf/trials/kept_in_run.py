@@ -30,7 +30,7 @@ class KeptInRun:
         """The facts that were found, and scalars by the step at which TensorBoard plots them.
 
         Raises:
-            OSError, tensorflow.errors.OpError: the file cannot be written.
+            OSError: the file cannot be written.
         """
         if self._log_dir is None:
             return

@@ -13,6 +13,8 @@ from two_of_three import two_of_three
 import keras_perf as kp
 
 AT_ONCE = 8
+PAYS = 1.05
+"""Ratios of a change that makes no difference lie on either side of 1."""
 
 pytestmark = pytest.mark.timing
 
@@ -78,7 +80,7 @@ def xla_pays(data):
         for compiled in (False, True)
     ]
     ratios = [epoch_s(models[0], data) / epoch_s(models[1], data) for _ in range(3)]
-    return median(ratios) > 1.0
+    return median(ratios) > PAYS
 
 
 def work_that_shares_the_cores():

@@ -115,6 +115,8 @@ def test_a_slow_first_pass_of_two_fills_the_cache():
         {"dataset": {"chains": [[{"kind": "map"}]]}},
         # Steps of the second pass were slow, too.
         {"epoch_steps": 20},
+        # The first pass went on, as quickly as all later steps.
+        {"epoch_steps": 100},
         # There was no second one to tell what reading takes.
         {"last_step": 44},
         {"epoch_steps": None},

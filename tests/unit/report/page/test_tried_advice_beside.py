@@ -20,6 +20,7 @@ from keras_perf.report.page.cards.trials_card import (
 from keras_perf.report.page.page import page_html
 from keras_perf.report.run_report import run_reports
 from keras_perf.trials.kept_in_run import KeptInRun
+from keras_perf.write.reopened_run import ReopenedRun
 
 
 def trials(gain):
@@ -120,6 +121,16 @@ def test_a_trial_belongs_to_the_training_that_it_follows(tmp_path):
     assert first.summary().facts.tried_before is None
     assert newest.summary().facts.advice_trials == trials(1.5)
     assert newest.summary().facts.tried_before == trials(2.0)
+
+
+def test_a_call_of_evaluate_parts_no_trial_from_its_training(tmp_path):
+    train(tmp_path)
+    call = {"calls": 1, "executions": 20, "steps": 20, "spent_s": 0.1, "parts_s": {"compute": 0.05}}
+    ReopenedRun(str(tmp_path)).write(
+        1, {"evaluate/step_time_ms": 5.0}, {"inference": {"evaluate": call}}
+    )
+    tried(tmp_path, 2.0)
+    assert newest_training(tmp_path).summary().facts.advice_trials == trials(2.0)
 
 
 def test_a_training_that_wrote_its_own_trials_is_no_trial(tmp_path):
