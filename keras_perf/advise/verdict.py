@@ -42,10 +42,10 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
             "are needed: train longer."
         )
     found = gains(situation)
+    # What may not be compiling hides nothing that is sure.
+    guessed = found.pop("compile-bound") if hardly_compiles(situation) else 1.0
     verdict = max(found, key=lambda name: found[name])
     gain = found[verdict]
-    if verdict == "compile-bound" and gain >= WORTHWHILE and hardly_compiles(situation):
-        return "inconclusive", may_be_held_up(situation)
     if bound_between_epochs(situation.model, gain):
         return "callback-bound", between_epochs(situation)
     if verdict == "input-bound" and gain >= WORTHWHILE:
@@ -55,6 +55,8 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
             return verdict, of_the_interpreter(situation, gain)
     if not situation.input_measured and _mostly_idle(situation, gain):
         return "input-bound", of_idling(situation)
+    if gain < WORTHWHILE <= guessed:
+        return "inconclusive", may_be_held_up(situation)
     if verdict == "input-bound" and _dispatch_may_be_more(summary, gain):
         return "inconclusive", may_be_dispatch(summary)
     if gain >= WORTHWHILE:

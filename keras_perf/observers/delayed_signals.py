@@ -31,12 +31,16 @@ def uninterrupted(patience_s: float | None = None) -> Iterator[None]:
     handlers = {number: signal.getsignal(number) for number in _ENDING} if main else {}
     handled = {number: each for number, each in handlers.items() if callable(each)}
     deferred = _Deferred(handled, patience_s)
+    if main:
+        _deferring.append(deferred)
     for number in handled:
         signal.signal(number, deferred.note)
     try:
         yield
     finally:
         deferred.end()
+        if main:
+            _deferring.remove(deferred)
         for number, handler in handled.items():
             signal.signal(number, handler)
         deferred.answer()
@@ -46,7 +50,8 @@ def uninterrupted(patience_s: float | None = None) -> Iterator[None]:
 def interruptible() -> Iterator[None]:
     """Inside `uninterrupted`: the first Ctrl-C raises KeyboardInterrupt here, others wait.
 
-    So does the first SIGTERM that has a handler in Python, which is called afterwards.
+    So does the first SIGTERM that has a handler in Python, which is called afterwards. What came
+    since `uninterrupted` began is raised at once.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -69,6 +74,8 @@ def interruptible() -> Iterator[None]:
         if callable(handler):
             signal.signal(number, answer)
     try:
+        if _deferring and _deferring[-1].gives_up():
+            raise KeyboardInterrupt
         yield
     finally:
         handle_again()
@@ -95,6 +102,12 @@ class _Deferred:
             self._timer.daemon = True
             self._timer.start()
 
+    def gives_up(self) -> bool:
+        """Whether a signal came, which is raised now; of these only SIGTERM is answered again."""
+        came = bool(self._came)
+        self._came.pop(signal.SIGINT, None)
+        return came
+
     def _wake(self, number: int) -> None:
         """In a thread of its own: the main thread may hang in a call that a signal ends."""
         with self._waking:
@@ -119,3 +132,7 @@ class _Deferred:
         came, self._came = self._came, {}
         for number, frame in came.items():
             self._handlers[signal.Signals(number)](number, frame)
+
+
+_deferring: list[_Deferred] = []
+"""Those of the main thread that are open, the innermost last."""

@@ -42,6 +42,11 @@ CHECKING = 0.05
 PAIR_S = 1.0
 """Seconds for one pair, where there is time."""
 
+NO_BATCH = (
+    "dataset must yield at least one batch, got none. Do its files exist, and does a filter or "
+    "ignore_errors leave any element?"
+)
+
 
 def tune_input(
     dataset: tf.data.Dataset,
@@ -109,7 +114,10 @@ def tune_input(
 
 
 def _step_ms(model: keras.Model, dataset: tf.data.Dataset) -> float:
-    frame = benchmark_train_step(model, next(iter(dataset)), steps=20)
+    batch = next(iter(dataset), None)
+    if batch is None:
+        raise ValueError(NO_BATCH)
+    frame = benchmark_train_step(model, batch, steps=20)
     return float(frame["step_ms"].median())
 
 
@@ -155,10 +163,7 @@ class Tuning:
             self._before_ms = self._after_ms = self._present.batch_ms()
         except tf.errors.OutOfRangeError as error:
             self._progress.ends()
-            raise ValueError(
-                "dataset must yield at least one batch, got none. Do its files exist, and does a "
-                "filter or ignore_errors leave any element?"
-            ) from error
+            raise ValueError(NO_BATCH) from error
         stopped = ""
         try:
             for change in changes:

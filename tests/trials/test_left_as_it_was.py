@@ -20,6 +20,9 @@ from keras_perf.trials.training import budget, running
 
 ROWS, FEATURES = 96, 4
 
+FIRST_CHANGE = 3
+"""The first training that runs is the one as it is, the second finds its batch ready."""
+
 
 class Program:
     """A training that draws wherever one can, in the middle of its data."""
@@ -73,19 +76,34 @@ def short_slices(monkeypatch):
     monkeypatch.setattr(budget, "PAIR_S", (0.02, 0.05))
 
 
-def in_the_middle_of_slice(monkeypatch, number, does):
-    """Steps of this slice have run, whichever change it is of, when something happens."""
-    run_for, slices = running.RunningTraining._run_for, []
+def in_the_middle_of_a_slice(monkeypatch, is_the_one, does):
+    """Steps of a slice have run when something happens, in each of which this is true.
+
+    It is told how many slices there were, and which training, counted from 1, this one is of.
+    """
+    run_for, slices, trainings = running.RunningTraining._run_for, [], []
 
     def disturbed(self, seconds):
-        slices.append(1)
+        if self not in trainings:
+            trainings.append(self)
+        slices.append(trainings.index(self) + 1)
         found = run_for(self, seconds)
-        if len(slices) == number:
+        if is_the_one(len(slices), slices[-1]):
             does()
         return found
 
     monkeypatch.setattr(running.RunningTraining, "_run_for", disturbed)
     return slices
+
+
+def slice_number(number):
+    """Whichever change it is of."""
+    return lambda slices, _: slices == number
+
+
+def of_training(number):
+    """In each of its slices."""
+    return lambda _, training: training == number
 
 
 def press():
@@ -112,7 +130,7 @@ def test_a_program_does_the_same_when_it_is_run_again(undisturbed):
 def test_after_ctrl_c_in_the_middle_of_a_trial(monkeypatch, undisturbed, number):
     program = Program()
     before = program.state()
-    slices = in_the_middle_of_slice(monkeypatch, number, press)
+    slices = in_the_middle_of_a_slice(monkeypatch, slice_number(number), press)
     tried = kp.try_advice(program.model, program.data, budget_s=60.0)
     assert tried.trials.stopped == "an interrupt"
     assert len(slices) == number
@@ -125,8 +143,8 @@ def test_after_ctrl_c_in_the_middle_of_a_trial(monkeypatch, undisturbed, number)
 def test_after_a_change_that_fails_in_the_middle_of_its_steps(monkeypatch, undisturbed):
     program = Program()
     before = program.state()
-    in_the_middle_of_slice(monkeypatch, 20, fail)
-    tried = kp.try_advice(program.model, program.data, budget_s=10.0)
+    in_the_middle_of_a_slice(monkeypatch, of_training(FIRST_CHANGE), fail)
+    tried = kp.try_advice(program.model, program.data, budget_s=60.0)
     assert "RuntimeError: of a change" in {each.why for each in tried.trials.not_tried}
     assert_equal(program.state(), before)
     assert_equal(program.goes_on(), undisturbed)
@@ -135,7 +153,7 @@ def test_after_a_change_that_fails_in_the_middle_of_its_steps(monkeypatch, undis
 @pytest.mark.usefixtures("short_slices")
 def test_after_a_training_that_fails_as_it_is(monkeypatch, undisturbed):
     program = Program()
-    in_the_middle_of_slice(monkeypatch, 1, fail)
+    in_the_middle_of_a_slice(monkeypatch, of_training(1), fail)
     with pytest.raises(RuntimeError, match="of a change"):
         kp.try_advice(program.model, program.data, budget_s=10.0)
     assert_equal(program.goes_on(), undisturbed)

@@ -305,6 +305,19 @@ def test_ctrl_c_before_any_has_trained_is_an_interrupt(children):
         kp.sweep_batch_size(model(), dataset(), [16, 32])
 
 
+def test_ctrl_c_while_the_model_is_saved_is_one_before_any_has_trained(children, monkeypatch):
+    save, asked = handed_over.SavedModel.of, children(step)
+
+    def interrupted(*arguments):
+        os.kill(os.getpid(), signal.SIGINT)
+        return save(*arguments)
+
+    monkeypatch.setattr(handed_over.SavedModel, "of", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        kp.sweep_batch_size(model(), dataset(), [16, 32])
+    assert asked == []
+
+
 def test_a_terminal_shows_the_size_that_is_tried_and_the_time_left(children, monkeypatch):
     monkeypatch.setattr(sys, "stderr", terminal := Terminal())
     children(step)

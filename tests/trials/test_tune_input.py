@@ -87,9 +87,16 @@ def test_where_nothing_can_be_done_the_dataset_stays_the_same_object():
     assert len(tuned.to_frame()) == 0
 
 
-def test_a_dataset_without_batches_is_refused_in_a_line():
+def compiled():
+    network = keras.Sequential([keras.layers.Input((3,)), keras.layers.Dense(1)])
+    network.compile("sgd", "mse")
+    return network
+
+
+@pytest.mark.parametrize("model", [lambda: None, compiled], ids=["alone", "with a model"])
+def test_a_dataset_without_batches_is_refused_in_a_line(model):
     with pytest.raises(ValueError, match=r"^dataset must yield at least one batch") as told:
-        kp.tune_input(rows().filter(lambda x: x[0] < 0).batch(4))
+        kp.tune_input(rows().filter(lambda x: x[0] < 0).batch(4), model=model())
     assert "\n" not in str(told.value)
 
 

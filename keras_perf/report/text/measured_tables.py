@@ -26,6 +26,7 @@ from keras_perf.report.text.tried_tables import (
     TRIED_BEFORE,
     TRIED_HEADER,
     advice_rows,
+    input_outcome,
     input_rows,
 )
 
@@ -109,8 +110,9 @@ def _tried(summary: Summary) -> Iterator[Table]:
     for title, found in trials.items():
         if found is not None and (rows := [*advice_rows(found)]):
             yield title, TRIED_HEADER, rows
-    if (changes := facts.input_changes) is not None and (rows := [*input_rows(changes)]):
-        yield INPUT_CHANGES, INPUT_HEADER, rows
+    if (changes := facts.input_changes) is not None:
+        outcome = ["", "", "", input_outcome(changes)]
+        yield INPUT_CHANGES, INPUT_HEADER, [*input_rows(changes), outcome]
 
 
 def _start_up(spent: StartUpTime) -> list[list[str]]:

@@ -34,6 +34,11 @@ def input_rows(found: InputChanges) -> Iterator[list[str]]:
         yield [named(left.id, left.where), "–", "–", f"not done: {left.why}"]
 
 
+def input_outcome(found: InputChanges) -> str:
+    """What came of them all, and why no more was tried."""
+    return " ".join(filter(None, (found.reason, found.stopped)))
+
+
 def named(id_: str, where: str) -> str:
     """A change and the part that it is about."""
     return f"{id_} ({where})" if where else id_

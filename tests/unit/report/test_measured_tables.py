@@ -132,3 +132,23 @@ def test_stages_that_keras_makes_of_arrays_are_one_row_without_a_pace_setter():
     ]
     [(_, _, rows)] = tables(stages=stages, context={"input_kind": "arrays"})
     assert rows == [["Keras's own stages for arrays", "0.040", "1", "1/2", ""]]
+
+
+def test_changes_of_an_input_end_with_what_came_of_them_and_why_no_more_was_tried():
+    change = {"id": "parallel-map", "where": "map(decode)", "kept": True}
+    change |= {"gain": 3.0, "low": 2.8, "high": 3.2, "before_ms": 9.0, "after_ms": 3.0}
+    stopped = "Stopped by an interrupt."
+    found = {"before_ms": 9.0, "after_ms": 3.0, "tried": [change], "stopped": stopped}
+    [(title, _, rows)] = tables(context={"input_changes": found})
+    assert title == "Changes of the input, tried on it alone"
+    assert rows == [
+        ["parallel-map (map(decode))", "9 → 3", "3.00× (2.80–3.20)", "kept"],
+        ["", "", "", f"9 ms a batch before, 3 ms after: 3.00× as fast. {stopped}"],
+    ]
+
+
+def test_changes_of_an_input_that_were_ended_before_the_first_say_so():
+    found = {"before_ms": 9.0, "after_ms": 9.0, "stopped": "Stopped by an interrupt."}
+    [(_, _, rows)] = tables(context={"input_changes": found})
+    said = "9 ms a batch before, 9 ms after: 1.00× as fast. Stopped by an interrupt."
+    assert rows == [["", "", "", said]]

@@ -13,6 +13,7 @@ from keras_perf.report.text.tried_tables import (
     INPUT_HEADER,
     TRIED,
     TRIED_BEFORE,
+    input_outcome,
     input_rows,
     named,
 )
@@ -46,8 +47,7 @@ def input_changes_card(report: RunReport) -> Element | None:
         return None
     rows = [list(row) for row in input_rows(found)]
     shown = [table(INPUT_HEADER, rows, INPUT_CAPTION)] if rows else []
-    said = " ".join(filter(None, (found.reason, found.stopped)))
-    return card(INPUT_CHANGES, element("p", said), *shown)
+    return card(INPUT_CHANGES, element("p", input_outcome(found)), *shown)
 
 
 def _card(title: str, trials: AdviceTrials | None) -> Element | None:

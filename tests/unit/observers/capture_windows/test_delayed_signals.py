@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from contextlib import suppress
 
 import pytest
 
-from keras_perf.observers.delayed_signals import uninterrupted
+from keras_perf.observers.delayed_signals import interruptible, uninterrupted
 
 
 @pytest.fixture(autouse=True)
@@ -113,3 +114,38 @@ def test_with_patience_too_it_is_raised_after_all_has_been_done():
     with pytest.raises(KeyboardInterrupt):
         work()
     assert done == ["all"]
+
+
+def try_in(done):
+    """What may be interrupted, and whether it was."""
+    try:
+        with interruptible():
+            done.append("tried")
+    except KeyboardInterrupt:
+        done.append("ended")
+
+
+def test_ctrl_c_that_came_before_what_may_be_interrupted_ends_it_and_nothing_else():
+    done = []
+    with suppress(KeyboardInterrupt):
+        with uninterrupted():
+            os.kill(os.getpid(), signal.SIGINT)
+            done.append("taken")
+            try_in(done)
+            try_in(done)
+        with uninterrupted():
+            try_in(done)
+    assert done == ["taken", "ended", "tried", "tried"]
+
+
+def test_sigterm_that_came_before_it_is_answered_at_the_end_too():
+    heard, done = [], []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: heard.append(number))
+    try:
+        with uninterrupted():
+            os.kill(os.getpid(), signal.SIGTERM)
+            try_in(done)
+            assert heard == []
+        assert (heard, done) == ([signal.SIGTERM], ["ended"])
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -177,6 +177,7 @@ def test_changes_of_an_input_are_shown_with_the_training(tmp_path, first):
     ]
     assert "Changes of the input, tried on it alone" in page_html([report])
     assert "Changes of the input, tried on it alone" in report.diagnosis.to_markdown()
+    assert "Stopped: the 30 s ran out." in str(report.diagnosis)
     [run] = json.loads(reports_json([report]))["runs"]
     assert run["input_changes"]["before_ms"] == 9.0
 
