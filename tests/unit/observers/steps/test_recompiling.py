@@ -189,6 +189,12 @@ def test_of_batches_that_all_had_one_shape_none_compiled():
     assert (guess.found, guess.found_ns) == (0, 0)
 
 
+def test_nor_did_the_last_one_of_an_epoch_whose_batch_might_have_been_smaller():
+    guess, last = RecompileGuess(), execution(20, 5.0)._replace(kind=Kind.RECOMPILED)
+    [judged] = guess.judged([last], waits([last]), one_shape=True)
+    assert judged.kind is Kind.STEADY
+
+
 def test_once_shapes_differ_what_is_fast_is_known_already():
     guess = RecompileGuess()
     guess.judged(usual(), waits(usual()), one_shape=True)
