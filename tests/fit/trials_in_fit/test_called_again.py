@@ -213,6 +213,17 @@ def test_what_is_asked_beside_hooks_is_keras_s_own(name):
     assert SEEN == []
 
 
+def test_no_copy_is_made_that_ends_what_it_shares():
+    class Closes(Hook):
+        def on_train_batch_end(self, batch, logs=None):
+            self.count += 1
+
+        def __del__(self):
+            self.count = 0
+
+    assert " __del__" in str(why_not_again(Closes()))
+
+
 def test_another_model_is_not_copied_and_random_states_are_as_before():
     callback = hook(calls_what_it_holds, held=model())
     callback.set_model(model())

@@ -24,6 +24,9 @@ CALLED_TOO = ("set_model", "set_params")
 ATTRIBUTES = ("__getattribute__", "__setattr__", "__delattr__")
 """Where a class has its own of them, to read or to set an attribute may do anything."""
 
+ADDED = ("__getattr__", "__del__")
+"""Of these `object` has none; the second runs when a copy goes, with what it shares."""
+
 KERAS_OWN = (keras.callbacks.TerminateOnNaN,)
 """Callbacks of Keras's whose hooks do nothing that lasts."""
 
@@ -62,8 +65,9 @@ def _of_the_class(callback: keras.callbacks.Callback) -> str | None:
     for name in ATTRIBUTES:
         if getattr_static(kind, name) is not getattr_static(object, name):
             return name
-    if getattr_static(kind, "__getattr__", None) is not None:
-        return "__getattr__"
+    for name in ADDED:
+        if getattr_static(kind, name, None) is not None:
+            return name
     for name in (*CALLED_TOO, "model"):
         if getattr_static(callback, name) is not getattr_static(keras.callbacks.Callback, name):
             return name
