@@ -91,7 +91,7 @@ def through_a_branch(self, batch, logs=None):
 
 
 def through_a_choice(self, batch, logs=None):
-    (logs if batch else self).count = batch
+    (logs if batch else self).count += batch
 
 
 def with_a_default(self, batch, logs=None, seen=[]):  # noqa: B006

@@ -12,7 +12,14 @@ LOADS = ("LOAD_ATTR", "LOAD_METHOD")
 SETS = ("STORE_ATTR", "DELETE_ATTR")
 SETS_ELEMENTS = ("STORE_SUBSCR", "DELETE_SUBSCR")
 GLOBALS = ("LOAD_GLOBAL", "LOAD_NAME")
-SIMPLE_KEYS = ("LOAD_CONST", "LOAD_FAST")
+SIMPLE_KEYS = ("LOAD_CONST", "LOAD_FAST", "LOAD_SMALL_INT")
+NOTHING = ("EXTENDED_ARG", "NOP", "CACHE", "NOT_TAKEN")
+BEFORE_3_11 = {
+    "DUP_TOP": ("COPY",),
+    "DUP_TOP_TWO": ("COPY", "COPY"),
+    "ROT_TWO": ("SWAP",),
+    "ROT_THREE": ("SWAP",),
+}
 OTHERWISE = (
     "STORE_GLOBAL",
     "DELETE_GLOBAL",
@@ -167,17 +174,21 @@ class _Code:
 
 
 def _steps(code: CodeType) -> Iterator[_Step]:
-    """Instructions as of Python 3.11, in which later ones are joined in pairs."""
+    """Instructions as of Python 3.11: others have other names, or two of them in one."""
     joined = False
     for each in dis.get_instructions(code):
         joined = joined or each.is_jump_target
-        if each.opname in ("EXTENDED_ARG", "NOP", "CACHE", "NOT_TAKEN"):
+        if each.opname in NOTHING:
             continue
         pair: Sequence[object] = each.argval if isinstance(each.argval, tuple) else ()
-        names = each.opname.replace("_BORROW", "").replace("_CHECK", "").split("_FAST_")
-        if len(pair) == 2 and len(names) == 2:
-            yield _Step(f"{names[0]}_FAST", pair[0], joined)
-            yield _Step(names[1], pair[1], False)
+        ops = each.opname.replace("_BORROW", "").replace("_CHECK", "").split("_FAST_")
+        if each.opname in BEFORE_3_11:
+            for op in BEFORE_3_11[each.opname]:
+                yield _Step(op, each.argval, joined)
+                joined = False
+        elif len(pair) == 2 and len(ops) == 2:
+            yield _Step(f"{ops[0]}_FAST", pair[0], joined)
+            yield _Step(ops[1], pair[1], False)
         else:
             op = "LOAD_FAST" if each.opname.startswith("LOAD_FAST") else each.opname
             yield _Step(op, each.argval, joined)
