@@ -35,8 +35,8 @@ class AdviceTester(ObservingCallback):
 
     How many steps to run per execution is left to `StepsPerExecutionRecommender`, where there is
     one. Callbacks with hooks of batches are left out on trial, one by one, to tell what each costs:
-    copies of them are called, of those whose code shows that they do no more than compute. Others,
-    which may write files or steer training, are named as not tried.
+    copies of them are called, of those whose code names nothing but what is known to compute, wait
+    or read. Others, which may write files or steer training, are named as not tried.
 
     It tries nothing, and says why, where the input is no `tf.data.Dataset`, or the model trains on
     several workers; and nothing after a `fit` that failed. `class_weight` is not in the trials.

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 import keras
 
 from keras_perf.callbacks.observing_callback import ObservingCallback
-from keras_perf.observation.facts.called_again import named_attributes, why_not_again
+from keras_perf.observation.facts.hooks.called_again import named_attributes, why_not_again
+from keras_perf.observation.facts.hooks.held_data import size_of
 from keras_perf.records.figures import in_bytes
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.records.run.tried.advice_trials import NotTried
@@ -48,7 +49,7 @@ def copied(
 def _copy(callback: keras.callbacks.Callback) -> keras.callbacks.Callback:
     """Raises ValueError where it holds too much."""
     named = dict(named_attributes(callback))
-    size = sum(getattr(each, "nbytes", 0) for each in keras.tree.flatten(named))
+    size = size_of([*named.values()])
     if size > MOST_BYTES:
         raise ValueError(f"it holds {in_bytes(size)}")
     own = object.__new__(type(callback))

@@ -51,7 +51,7 @@ def as_tried(situation: Situation, found: Iterable[Recommendation]) -> list[Reco
             continue
         if id == LEFT_OUT:
             # Without a callback its work is missing: that trial tells what doing it less saves.
-            kept += done_less_often(advised.get(id), trials)
+            kept += done_less_often(advised.get(id), trials, situation.facts.hooks)
             continue
         paid = _that_paid(alone.get(id), on_top.get(id))
         if id not in alone and id not in on_top:

@@ -60,8 +60,7 @@ def _done_less_often(situation: Situation, owner: str, spent: float) -> Recommen
     callbacks_ms = model.rest.get("callbacks", 0.0)
     steps_at_once = situation.facts.settings.steps_per_execution
     calls, steps = situation.facts.hooks.get(owner), situation.facts.length
-    # Work of uneven length in every call looks a little as if it were done more rarely.
-    present = steps_at_once * (math.floor(calls.period + 0.25) if calls is not None else 1)
+    present = steps_at_once * (calls.every if calls is not None else 1)
     longest = steps.epoch_steps or steps.steps // 2 or AMORTIZED_OVER * present
     every = min(_often_enough(model, spent) * present, longest)
     if not callbacks_ms or every < 2 * present:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.records.figures import in_ms
+from keras_perf.records.run.hook_calls import HookCalls
 from keras_perf.records.run.tried.advice_trials import AdviceTrials
 
 LEFT_OUT = "amortize-callback"
@@ -17,11 +18,18 @@ CLEARLY = 1.02
 
 
 def done_less_often(
-    advice: Recommendation | None, trials: AdviceTrials
+    advice: Recommendation | None, trials: AdviceTrials, hooks: Mapping[str, HookCalls]
 ) -> Iterator[Recommendation]:
     """What a rule advises of a callback, which gains at most what leaving it out gained on trial.
 
-    What else was left out on trial is no advice: what those callbacks do would be missing.
+    What else was left out on trial is no advice: what those callbacks do would be missing. Of a
+    hook that works in few of its calls the advice stays as it is: slices of a trial may have none
+    of them, or more than their share.
+
+    Arguments:
+        advice: of the rule, if it has any.
+        trials: of the same training.
+        hooks: how often each works.
     """
     if advice is None:
         return
@@ -29,7 +37,11 @@ def done_less_often(
         # On what lies between epochs, where trials call no hook.
         yield advice
         return
-    owner = str(advice.evidence.get("owner", "")).partition(".")[0]
+    hook = str(advice.evidence.get("owner", ""))
+    if hook in hooks and hooks[hook].every > 1:
+        yield advice
+        return
+    owner = hook.partition(".")[0]
     out = [each for each in trials.changes if (each.id, each.where) == (LEFT_OUT, owner)]
     if len(out) != 1:
         # Of two of one class nobody knows which of them the rule means.

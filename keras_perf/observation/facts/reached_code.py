@@ -29,21 +29,19 @@ class Reached:
     Attributes:
         name: in the code.
         value: a function, a module, an object.
-        held: by the object whose method names it; others are global, or of a function around.
     """
 
     name: str
     value: Any
-    held: bool = False
 
 
-def reached(function: Any, most: int = MOST) -> Iterator[Reached]:
+def reached(function: Any) -> Iterator[Reached]:
     """The function and all that it names, and so on, through the user's own code.
 
     The code is not run. What is hidden in a library, or behind `getattr`, is not seen.
     """
     pending, seen = [Reached(getattr(function, "__name__", ""), function)], set[int]()
-    while pending and len(seen) < most:
+    while pending and len(seen) < MOST:
         each = pending.pop(0)
         if id(each.value) in seen:
             continue
@@ -84,7 +82,7 @@ def _with_inner(code: CodeType) -> Iterator[CodeType]:
 def _named(function: Any, code: CodeType) -> list[Reached]:
     names, found = sorted(names_in(code)), []
     if isinstance(function, MethodType):
-        found += [Reached(name, _held(function.__self__, name), held=True) for name in names]
+        found += [Reached(name, _held(function.__self__, name)) for name in names]
     inner = unwrap(getattr(function, "__func__", function))
     spaces = getattr(inner, "__globals__", {})
     around = zip(code.co_freevars, getattr(inner, "__closure__", None) or (), strict=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from keras_perf.records.shapes import count, needed, number
@@ -21,3 +22,11 @@ class HookCalls:
     def period(self) -> float:
         """It works every so many times; 1 where it works as long each time."""
         return max(1.0, self.times / self.working)
+
+    @property
+    def every(self) -> int:
+        """It works every so many times, in whole ones.
+
+        Work of uneven length in every call looks a little as if it were done more rarely.
+        """
+        return math.floor(self.period + 0.25)

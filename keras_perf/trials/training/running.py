@@ -126,7 +126,7 @@ class RunningTraining:
         with self.feed.held() as iterator:
             self._execute = functions.of(setup, iterator)
         self.making_s, self._has_run = clock() - begin, False
-        self._steps = setup.steps
+        self._steps, self._step = setup.steps, 0
         self._quickest_s, self._long_s = float("inf"), list[float]()
         # Of the model that they have, also where a copy of it is trained.
         model = setup.callbacks[0].model if setup.callbacks else setup.model
@@ -174,8 +174,10 @@ class RunningTraining:
             steps, begin = 0, self._clock()
             while not steps or self._clock() - begin < seconds:
                 began = self._clock()
-                self._execution(iterator, steps)
+                # Hooks that work every so many steps count on through slices.
+                self._execution(iterator, self._step)
                 steps += self._steps
+                self._step += self._steps
                 self._note(self._clock() - began)
             return steps * self._setup.rows, self._clock() - begin
 

@@ -14,9 +14,12 @@ import keras_perf as kp
 from keras_perf.analyse.training import newest_training
 from keras_perf.callbacks import copied_callbacks
 from keras_perf.callbacks.copied_callbacks import copied
-from keras_perf.observation.facts.called_again import why_not_again
+from keras_perf.observation.facts.hooks.called_again import why_not_again
 from keras_perf.trials.rewriting import side_by_side
+from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
+from keras_perf.trials.train_functions.restored import KeptState, build
 from keras_perf.trials.training import budget, changes, running
+from keras_perf.trials.training.setup import Setup
 
 X = np.arange(1600.0, dtype="float32").reshape(200, 8) / 1600
 LOG = logging.getLogger("of_the_user")
@@ -158,7 +161,7 @@ def test_of_a_callback_that_holds_much_no_copy_is_made(monkeypatch):
     monkeypatch.setattr(copied_callbacks, "MOST_BYTES", 2000)
     found, [left] = copied([callback])
     assert found == ()
-    assert left.why == "it cannot be copied: ValueError: it holds 2.34 KiB"
+    assert left.why == "it cannot be copied: ValueError: it holds 2.37 KiB"
 
 
 def test_what_computes_alone_and_what_keras_does_are_called_again():
@@ -237,3 +240,24 @@ def test_callbacks_and_weights_are_as_without_trials_and_what_was_left_out_is_na
     [left] = (each for each in trials.not_tried if each.where == "Prints")
     assert "names print: called again, it may write, or steer training" in left.why
     assert "Prints.on_train_batch_end names print" in str(kp.diagnose(tmp_path / "tried"))
+
+
+def test_steps_are_counted_on_through_slices(monkeypatch):
+    monkeypatch.setattr(running, "SLICE_S", 0.005)
+    seen = []
+
+    class Sees(Hook):
+        def on_train_batch_end(self, batch, logs=None):
+            seen.append(batch)
+
+    trained_model, callback = model(), Sees()
+    callback.set_model(trained_model)
+    graph = PipelineGraph.of(tf.data.Dataset.from_tensor_slices((X, X[:, :1])).batch(8).repeat())
+    setup = Setup(trained_model, graph, False, False, callbacks=(callback,))
+    build(trained_model, graph.dataset())
+    training = running.RunningTraining(setup, running.TrainFunctions(KeptState(trained_model)))
+    training.settle()
+    for _ in range(3):
+        training.step_ms()
+    assert len(seen) > 6
+    assert seen == [*range(len(seen))]

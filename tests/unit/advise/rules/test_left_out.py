@@ -27,10 +27,10 @@ def left_out(gain: float, where: str = "Slow") -> dict[str, Any]:
     }
 
 
-def case(*changes: dict[str, Any], callbacks: float = 6.0) -> Any:
+def case(*changes: dict[str, Any], callbacks: float = 6.0, **facts: Any) -> Any:
     trials = {"step_ms": 16.0, "changes": changes}
     owners = {"Slow.on_train_batch_end": callbacks}
-    context = {"advice_trials": trials}
+    context = {"advice_trials": trials, **facts}
     return situation(compute=10.0, callbacks=callbacks, owners=owners, context=context)
 
 
@@ -66,6 +66,19 @@ def test_another_callback_s_trial_says_nothing_of_it(changes):
     assert advised(case(*changes))["amortize-callback"] == predicted
 
 
+@pytest.mark.parametrize("gain", [1.0, 1.3])
+def test_of_a_hook_that_works_in_few_calls_the_prediction_stays(gain):
+    hooks = {"Slow.on_train_batch_end": {"times": 400, "working": 100}}
+    predicted = advised(case(hooks=hooks))["amortize-callback"]
+    advice = advised(case(left_out(gain), hooks=hooks))["amortize-callback"]
+    assert advice == predicted
+
+
+def test_of_a_hook_of_uneven_length_in_every_call_the_trial_counts():
+    hooks = {"Slow.on_train_batch_end": {"times": 400, "working": 300}}
+    assert "amortize-callback" not in advised(case(left_out(1.0), hooks=hooks))
+
+
 def test_what_no_rule_advises_is_told_and_not_advised():
     found = case(left_out(1.5), callbacks=0.0)
     assert "amortize-callback" not in advised(found)
@@ -78,5 +91,5 @@ def test_what_the_same_callback_does_between_epochs_is_another_matter():
         "amortize-callback", "", "", "", 1.5, 1.2, 1.8, {"owner": "Slow.on_epoch_end"}, of="whole"
     )
     trials = case(left_out(1.0)).facts.advice_trials
-    assert [*done_less_often(advice, trials)] == [advice]
-    assert [*done_less_often(None, trials)] == []
+    assert [*done_less_often(advice, trials, {})] == [advice]
+    assert [*done_less_often(None, trials, {})] == []
