@@ -18,6 +18,8 @@ from keras_perf.records.execution import Execution
 NEXT_BATCH = "keras_perf: next batch"
 """How a trace names what a step waits for; see `keras_perf.trace.host`."""
 
+Shapes = tuple[tuple[int, ...], ...]
+
 MOST_SHAPES = 100
 """So many are remembered."""
 
@@ -26,38 +28,38 @@ class Batches:
     """What the batches were that a training has fetched.
 
     Attributes:
-        shapes: of the first array of each batch, and how many batches had it.
-        described: by that shape, the shapes of all arrays of the first batch that had it.
+        shapes: of all arrays of each batch, in their order, and how many batches had them.
+        described: by those, shapes and formats of the first batch that had them.
         fetched: how many batches there were.
-        rows: of all of them.
+        rows: of all of them, as the first array of each has them.
     """
 
     def __init__(self) -> None:
-        self.shapes: Counter[tuple[int, ...]] = Counter()
-        self.described: dict[tuple[int, ...], Any] = {}
+        self.shapes: Counter[Shapes] = Counter()
+        self.described: dict[Shapes, Any] = {}
         self.fetched = self.rows = 0
 
     def add(self, batch: Any) -> None:
         """There was another one."""
-        shape = _first_shape(batch)
+        shapes = _shapes(batch)
         self.fetched += 1
-        if not shape:
+        if not shapes or not shapes[0]:
             return
-        self.rows += shape[0]
-        if shape in self.shapes or len(self.shapes) < MOST_SHAPES:
-            self.shapes[shape] += 1
-            if shape not in self.described:
-                self.described[shape] = described(batch)
+        self.rows += shapes[0][0]
+        if shapes in self.shapes or len(self.shapes) < MOST_SHAPES:
+            self.shapes[shapes] += 1
+            if shapes not in self.described:
+                self.described[shapes] = described(batch)
 
     @property
     def rows_differ(self) -> bool:
         """Not all had as many rows."""
-        return len({shape[0] for shape in self.shapes}) > 1
+        return len({first[0] for first, *_ in self.shapes}) > 1
 
     @property
     def shapes_differ(self) -> bool:
-        """They differed in more than their number of rows."""
-        return len({shape[1:] for shape in self.shapes}) > 1
+        """They differed in more than their number of rows, in whichever of their arrays."""
+        return len({tuple(shape[1:] for shape in shapes) for shapes in self.shapes}) > 1
 
     @property
     def mean_rows(self) -> float | None:
@@ -81,17 +83,16 @@ def _described(array: Any) -> Any:
     return jax.ShapeDtypeStruct(array.shape, jax.dtypes.canonicalize_dtype(dtype), sharding=place)
 
 
-def _first_shape(batch: Any) -> tuple[int, ...]:
-    """Of the first array of a batch; () where it has none."""
-    while not hasattr(batch, "shape"):
-        if isinstance(batch, dict):
-            batch = tuple(batch.values())
-        if not isinstance(batch, list | tuple) or not batch:
-            return ()
-        batch = batch[0]
-    shape = batch.shape
-    whole = isinstance(shape, tuple) and all(isinstance(each, int) for each in shape)
-    return shape if whole else ()
+def _shapes(batch: Any) -> Shapes:
+    """Of all arrays of a batch, in their order; () in the place of one not of whole numbers."""
+    shape = getattr(batch, "shape", None)
+    if shape is not None:
+        whole = isinstance(shape, tuple) and all(isinstance(each, int) for each in shape)
+        return (tuple(shape) if whole else (),)
+    parts = batch.values() if isinstance(batch, dict) else batch
+    if not isinstance(batch, dict | list | tuple):
+        return ()
+    return tuple(shape for part in parts for shape in _shapes(part))
 
 
 class TimedIterator:

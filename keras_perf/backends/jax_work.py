@@ -79,8 +79,8 @@ def _mean(jitted: Any, state: Any, batches: Batches) -> Counted:
     if unknown or not known or known < batches.fetched or len(batches.shapes) > MOST_COUNTED:
         raise NotCountedError(NotCounted.SHAPE)
     mean = Counted()
-    for shape, times in batches.shapes.items():
-        mean.add(counted(_traced(jitted, state, batches.described[shape])), times / known)
+    for shapes, times in batches.shapes.items():
+        mean.add(counted(_traced(jitted, state, batches.described[shapes])), times / known)
     return mean
 
 

@@ -1,4 +1,8 @@
-"""What people complain about, as programs, each with a healthy twin that differs in one thing."""
+"""What people complain about, as programs, each with a twin that differs in one thing.
+
+The twin lacks what is complained about. It may wait elsewhere, as its program does on purpose, and
+then that is its verdict.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +43,11 @@ class Complaint:
 
     Attributes:
         train: runs it; healthy, if it is told so.
-        says: words of the report on it, which the twin's does not hold.
+        says: words of the report on it.
+        kind: those of them that any sentence of the kind has, and none on the twin.
+        twin: verdicts that are right of the twin.
         advice: the id that is advised, and not to the twin; None where there is only a note.
+        never: further ids that would be wrong for the twin.
         verdicts: those that are right; () where it says nothing of the steps.
         size: what the report has found, in the unit of `MEASURED`; None where it has no size.
         patches: name → value while it trains and is read: thresholds of seconds, most of all.
@@ -51,13 +58,24 @@ class Complaint:
     name: str
     train: Callable[..., None]
     says: str
+    kind: str
+    twin: tuple[str, ...]
     advice: str | None = None
+    never: tuple[str, ...] = ()
     verdicts: tuple[str, ...] = ()
     size: Callable[[Diagnosis], float] | None = None
     patches: Mapping[str, float] = field(default_factory=dict)
     traced: bool = False
     long: bool = False
 
+    def __post_init__(self) -> None:
+        """What is looked for in vain would be missing of any twin."""
+        assert self.kind in self.says
+        assert self.twin
+
+
+FAST = ("compute-bound", "dispatch-bound", "inconclusive")
+"""Verdicts on a small model that waits for nothing; what an execution costs was not tried."""
 
 COMPLAINTS: list[Complaint] = []
 
@@ -106,6 +124,10 @@ class Keeps(keras.callbacks.Callback):
 
 @complaint(
     says="The memory of this process grows and does not level out",
+    kind="memory of this process",
+    # The callback waits in the twin too, as long as steps are shorter than its rhythm.
+    twin=("callback-bound", *FAST),
+    never=("parallel-map", "cache", "stable-shapes"),
     size=lambda found: found.summary.growth[PROCESS_MEMORY].mib_per_step,
     # Half a minute of points in two seconds.
     patches={
@@ -139,6 +161,9 @@ BUFFER, EXAMPLES, ROWS = 200, 240, 4
 
 @complaint(
     says="fills its buffer",
+    kind="its buffer",
+    # A callback waits for longer than the slow map does.
+    twin=("callback-bound", "input-bound", "inconclusive"),
     advice="cheaper-shuffle",
     size=lambda found: 1e3 * (start_up_time(found.summary).fill_s or 0.0),
     patches={"keras_perf.advise.notes.start_up.LONG_S": 0.4},
@@ -164,7 +189,10 @@ def a_large_buffer_before_the_first_step(callbacks: Callbacks, *, healthy: bool)
 
 @complaint(
     says="DataLoader",
+    kind="DataLoader",
+    twin=FAST,
     advice="parallel-input",
+    never=("parallel-map", "cache", "interleave"),
     verdicts=("input-bound",),
     size=slowest_stage_ms,
 )
@@ -178,6 +206,9 @@ def a_data_loader_without_workers(callbacks: Callbacks, *, healthy: bool) -> Non
 
 @complaint(
     says="The files are not on a local disk (nfs4), and reading them sets the pace",
+    kind="local disk",
+    # It waits as long, only for another reason.
+    twin=("input-bound",),
     verdicts=("input-bound",),
     size=slowest_stage_ms,
 )
@@ -225,7 +256,11 @@ class Prints(keras.layers.Layer):
         return x
 
 
-@complaint(says="The train step prints (tf.print), in every step")
+@complaint(
+    says="The train step prints (tf.print), in every step",
+    kind="tf.print",
+    twin=FAST,
+)
 def a_print_in_the_step(callbacks: Callbacks, *, healthy: bool) -> None:
     """A layer of the model prints."""
     with tempfile.TemporaryDirectory() as folder:
@@ -237,6 +272,8 @@ def a_print_in_the_step(callbacks: Callbacks, *, healthy: bool) -> None:
 
 @complaint(
     says="XLA compiles for each of its lengths",
+    kind="XLA compiles",
+    twin=FAST,
     advice="stable-shapes",
     verdicts=("compile-bound",),
     traced=True,

@@ -1,4 +1,4 @@
-"""The diagnosis of what people complain about, and of healthy twins."""
+"""The diagnosis of what people complain about, and of twins without it."""
 
 import json
 from pathlib import Path
@@ -63,11 +63,12 @@ def test_the_complaint_is_answered(complaint, tmp_path):
 
 @COMPLAINTS
 @two_of_three
-def test_of_its_healthy_twin_nothing_is_said(complaint, tmp_path):
+def test_of_its_twin_nothing_of_the_kind_is_said_and_the_verdict_is_right(complaint, tmp_path):
     found = diagnosed(complaint, tmp_path, healthy=True)
     told, advised = str(found), [advice.id for advice in found.recommendations]
-    assert complaint.says not in told
-    assert complaint.advice not in advised, told
+    assert complaint.kind not in told, told
+    assert found.verdict in complaint.twin, told
+    assert not {complaint.advice, *complaint.never}.intersection(advised), told
 
 
 @two_of_three

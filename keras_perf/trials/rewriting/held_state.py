@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import tensorflow as tf
@@ -12,6 +13,15 @@ from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 SEEDS = ((2,), (3,))
 """Shapes of a random generator's state: Keras's, and `tf.random.Generator`'s."""
 
+TAKEN_FROM = ("Iterator", "Queue", "Unstage", "MapUnstage", "Barrier", "Stack")
+"""Beginnings of operations that take what is then gone."""
+
+MADE = "AnonymousIterator"
+"""Of those that make an iterator in each call."""
+
+LEAVING = ("TakeDataset", "TakeWhileDataset")
+"""Of stages that may end before what they take from: after a number, or by what they see."""
+
 
 def reason_against_copies(graph: PipelineGraph) -> str:
     """Why a dataset made of this graph would not go on as the one it was written of; "" if it does.
@@ -19,12 +29,13 @@ def reason_against_copies(graph: PipelineGraph) -> str:
     TensorFlow writes a variable with the value that it has then. A generator's draws are the same
     from a copy of its state; what anybody else reads or writes is not.
     """
-    if any(any(map(_takes, graph.changing(stage))) for stage in graph.stages):
+    if any(_takes(graph, stage) for stage in graph.stages):
         return "take from an iterator or a queue in a map, which trials would take from as well"
     if _left_in_the_middle(graph):
         return (
             "leave a repeated shuffle, or a generator's draws, before their end: what the next "
-            "pass begins with would depend on how far this one reads ahead (take before you repeat)"
+            "pass begins with would depend on how far this one reads ahead (take before you "
+            "repeat, and zip with nothing shorter)"
         )
     states: list[bytes] = []
     for node in graph.definition.node:
@@ -44,26 +55,70 @@ def reason_against_copies(graph: PipelineGraph) -> str:
     return ""
 
 
-def _takes(operation: str) -> bool:
-    return operation.startswith(("Iterator", "Queue", "Unstage", "MapUnstage", "Barrier", "Stack"))
+def _takes(graph: PipelineGraph, stage: NodeDef) -> bool:
+    """Its functions take from what others take from; an iterator that a call makes is its own."""
+    changing = graph.changing(stage)
+    for function in graph.called(stage).values():
+        own = {node.name for node in function.node_def if node.op.startswith(MADE)}
+        taking = (n for n in function.node_def if n.op in changing and n.op.startswith(TAKEN_FROM))
+        if not all(own.intersection(map(_name, node.input)) for node in taking):
+            return True
+    return False
 
 
 def _left_in_the_middle(graph: PipelineGraph) -> bool:
     """What goes on from pass to pass stands before a stage that need not take all of it."""
-    reshuffled = repeated = endless = writes = False
+    reshuffled, endless, goes_on = set[str](), set[str](), set[str]()
     for stage in graph.stages:
+        sources = {_name(wire) for wire in stage.input}
+        for behind in (reshuffled, endless, goes_on):
+            if sources & behind:
+                behind.add(stage.name)
         both = stage.op.startswith("ShuffleAndRepeat")
         if both or (stage.op.startswith("Shuffle") and stage.attr["reshuffle_each_iteration"].b):
-            reshuffled = True
-        if reshuffled and (both or stage.op.startswith("Repeat")):
+            reshuffled.add(stage.name)
+        if stage.name in reshuffled and (both or stage.op.startswith("Repeat")):
             count = graph.value(stage.input[-1])
-            repeated, endless = True, endless or both or count is None or count < 0
-        writes = writes or graph.writes(stage)
-        if (repeated or writes) and stage.op.startswith("Take"):
+            goes_on.add(stage.name)
+            if both or count is None or count < 0:
+                endless.add(stage.name)
+        if graph.writes(stage) or _iterates_again(graph, stage, reshuffled):
+            goes_on.add(stage.name)
+        if stage.name in goes_on and stage.op.startswith(LEAVING):
             return True
-        if endless and stage.op.startswith(("Zip", "DirectedInterleave")):
+        if stage.name in endless and stage.op.startswith(("Zip", "DirectedInterleave")):
+            return True
+        if stage.op.startswith("Zip") and _outlasts_another(graph, sources, goes_on):
             return True
     return False
+
+
+def _iterates_again(graph: PipelineGraph, stage: NodeDef, reshuffled: set[str]) -> bool:
+    """Its functions begin a pass of a shuffle that they hold, in each call."""
+    held = {_name(wire) for wire in stage.input[1:]}
+    return bool(held & reshuffled) and any(op.startswith(MADE) for op in graph.operations(stage))
+
+
+def _outlasts_another(graph: PipelineGraph, sides: set[str], goes_on: set[str]) -> bool:
+    """One of these datasets goes on from pass to pass, and another one is known to be shorter."""
+    if not sides & goes_on:
+        return False
+    lengths = {side: _length(graph, side) for side in sides}
+    shortest = min((each for each in lengths.values() if each is not None), default=math.inf)
+    return any((lengths[side] or 0) > shortest for side in sides & goes_on)
+
+
+def _length(graph: PipelineGraph, stage: str) -> float | None:
+    """Elements of a stage; None where TensorFlow does not know."""
+    count = int(graph.until(stage).dataset().cardinality())
+    if count == tf.data.INFINITE_CARDINALITY:
+        return math.inf
+    return None if count == tf.data.UNKNOWN_CARDINALITY else count
+
+
+def _name(wire: str) -> str:
+    """The node that an input comes from."""
+    return wire.removeprefix("^").partition(":")[0]
 
 
 def _may_be_seeds(handle: NodeDef) -> bool:

@@ -118,21 +118,23 @@ class PipelineGraph:
                 return tf.make_ndarray(node.attr["value"].tensor)
         return None
 
-    def operations(self, stage: NodeDef) -> set[str]:
-        """Types of all operations in the functions of a stage, however far in."""
-        functions = {each.signature.name: each for each in self.definition.library.function}
-        pending, seen = list(_functions_of(stage)), set()
-        types: set[str] = set()
+    def called(self, stage: NodeDef) -> dict[str, FunctionDef]:
+        """The functions of a stage, however far in, by their names."""
+        known = {each.signature.name: each for each in self.definition.library.function}
+        pending, found = list(_functions_of(stage)), dict[str, FunctionDef]()
         while pending:
             name = pending.pop()
-            if name in seen or name not in functions:
-                continue
-            seen.add(name)
-            for node in functions[name].node_def:
-                # A function may be called by its name as an operation.
-                pending.extend((*_functions_of(node), node.op))
-                types.add(node.op)
-        return types - functions.keys()
+            if name in known and name not in found:
+                found[name] = known[name]
+                for node in found[name].node_def:
+                    # A function may be called by its name as an operation.
+                    pending.extend((*_functions_of(node), node.op))
+        return found
+
+    def operations(self, stage: NodeDef) -> set[str]:
+        """Types of all operations in those functions."""
+        called = self.called(stage)
+        return {node.op for each in called.values() for node in each.node_def} - called.keys()
 
     def changing(self, stage: NodeDef) -> set[str]:
         """Types of operations in its functions whose calls are not alike."""

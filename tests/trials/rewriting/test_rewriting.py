@@ -269,7 +269,24 @@ LEFT = {
         numbers(9).shuffle(9, seed=2).repeat(), numbers()
     ),
     "a part of a generator's draws": lambda: generator()().take(2),
+    "what a repeated shuffle has before a number": lambda: (
+        numbers(9).shuffle(9, seed=2).repeat(3).map(doubled).take_while(lambda x: x < 9)
+    ),
+    "a repeated shuffle beside what is shorter": lambda: tf.data.Dataset.zip(
+        numbers(9).shuffle(9, seed=2).repeat(3).map(doubled), numbers(6)
+    ),
+    "a generator's draws beside what is shorter": lambda: tf.data.Dataset.zip(
+        numbers(6), generator()().map(lambda x: 2 * x), numbers(5)
+    ),
+    "endless draws beside an end": lambda: tf.data.Dataset.zip(generator()().repeat(), numbers()),
+    "a part of what takes of a shuffle in each call": lambda: first_of(
+        numbers(9).shuffle(9, seed=2)
+    ).take(5),
 }
+
+
+def first_of(held):
+    return numbers().map(lambda x: x + next(iter(held)))
 
 
 @pytest.mark.parametrize("kind", LEFT)
@@ -285,8 +302,23 @@ def test_all_of_a_repeated_shuffle_and_parts_of_one_order_can_be_changed():
         numbers(9).shuffle(9, seed=2, reshuffle_each_iteration=False).repeat().take(20),
         tf.data.Dataset.zip(numbers(9).shuffle(9, seed=2).repeat(2), numbers(18)),
         tf.data.Dataset.zip(generator()(), numbers(6)),
+        tf.data.Dataset.zip(generator()(), numbers(7), numbers(20).take(6)),
+        generator()().enumerate(),
+        numbers(9).shuffle(9, seed=2).take_while(lambda x: x < 5).repeat(2),
     ):
         require_graph(dataset)
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_a_map_that_makes_its_iterator_in_each_call_takes_from_nobody(shuffled):
+    def made():
+        held = numbers(9).shuffle(9, seed=2) if shuffled else numbers(5)
+        return first_of(held).map(doubled).batch(4)
+
+    require_graph(made())
+    expected = checksums(made(), *ALL)
+    for what, dataset in rewritten(made()):
+        assert checksums(dataset, *ALL) == expected, what
 
 
 # -- comparing ---------------------------------------------------------------------------
