@@ -180,6 +180,7 @@ def trained(log_dir, callbacks, tries=True, **settings):
         profiler=False,
         gpu=False,
         steps_per_execution=False,
+        summary=False,
         try_advice={"budget_s": 20.0, **settings} if tries else False,
     )
     made.fit(data, epochs=3, shuffle=False, verbose=0, callbacks=[*callbacks, *ours])

@@ -89,5 +89,6 @@ def _against(hook: Any, callback: keras.callbacks.Callback, name: str) -> Reason
     found = Judge(callback).first_against(bound)
     if found is None:
         return None
-    word = WhyNotTried.CALLED_AGAIN_NAMES if found.acts else WhyNotTried.CALLED_AGAIN_UNKNOWN
-    return word.of(hook=owner, name=found.name)
+    if found.acts:
+        return WhyNotTried.CALLED_AGAIN_NAMES.of(hook=owner, name=found.name)
+    return WhyNotTried.CALLED_AGAIN_UNKNOWN.of(hook=owner, name=found.name)
