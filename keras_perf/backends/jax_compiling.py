@@ -45,6 +45,7 @@ class TracingTime:
 _listening: weakref.WeakKeyDictionary[OverlappingTimeline, Callable[[], int]] = (
     weakref.WeakKeyDictionary()
 )
+_changing = threading.Lock()
 _traced = TracingTime()
 _registered = False
 
@@ -61,12 +62,14 @@ def listen(timeline: OverlappingTimeline, clock: Callable[[], int]) -> None:
         # Once in a process: a listener that is taken back is told only by the newest of JAX.
         jax.monitoring.register_event_duration_secs_listener(_heard)
         _registered = True
-    _listening[timeline] = clock
+    with _changing:
+        _listening[timeline] = clock
 
 
 def listen_no_more(timeline: OverlappingTimeline) -> None:
     """Tells it no more."""
-    _listening.pop(timeline, None)
+    with _changing:
+        _listening.pop(timeline, None)
 
 
 def _heard(event: str, duration: float, **_: Any) -> None:
@@ -74,6 +77,8 @@ def _heard(event: str, duration: float, **_: Any) -> None:
         return
     if event != BY_XLA:
         _traced.add(time.monotonic(), duration)
-    for timeline, clock in list(_listening.items()):
+    with _changing:
+        told = list(_listening.items())
+    for timeline, clock in told:
         now = clock()
         timeline.compiled(now - round(duration * 1e9), now, ends=event == BY_XLA)

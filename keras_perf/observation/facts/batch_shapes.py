@@ -24,18 +24,22 @@ def rows_may_differ(pipeline: InputModel | None) -> bool:
 
 
 def bytes_tell_shapes(iterator: Any) -> bool:
-    """Batches of as many bytes have one shape: no part has two axes whose lengths may differ.
+    """Batches of as many bytes have one shape: what may differ are rows alone, or one other axis.
 
-    A ragged or sparse part does not say how many bytes it has.
+    Of two axes one may be longer by what another is shorter. A ragged or sparse part does not say
+    how many bytes it has.
     """
     specs = tf.nest.flatten(getattr(iterator, "element_spec", None), expand_composites=False)
-    return all(
-        isinstance(spec, tf.TensorSpec)
-        and spec.dtype != tf.variant
-        and spec.shape.rank is not None
-        and spec.shape.as_list().count(None) < 2
+    dense = all(
+        isinstance(spec, tf.TensorSpec) and spec.dtype != tf.variant and spec.shape.rank is not None
         for spec in specs
     )
+    if not dense:
+        return False
+    shapes = [spec.shape.as_list() for spec in specs]
+    rows = any(shape[:1] == [None] for shape in shapes)
+    others = sum(each is None for shape in shapes for each in shape[1:])
+    return others < (1 if rows else 2)
 
 
 def _batch_shapes(pipeline: InputModel | None) -> list[list[int | None] | None]:

@@ -226,7 +226,8 @@ class FitObservation(Observation):
         self.trials.epoch_ended(self.batch)
         self.epoch_steps = self.batch
         # XLA compiles for the smaller last batch the first time it comes, without a new trace.
-        may_have_compiled = self.compiled_by_xla and not self._epochs_done
+        smaller = self.rows_differ is not False
+        may_have_compiled = self.compiled_by_xla and smaller and not self._epochs_done
         self._epochs_done += 1
         # tf.data's count of gaps after the end of the data is known for single steps only.
         reliable = not self._exhausted or self.steps_per_execution == 1

@@ -129,8 +129,12 @@ class Timeline:
 
     def collected(self, begin: int, end: int) -> None:
         """Python's garbage collector ran from `begin` to `end`, whatever else did."""
-        if self._row is not None:
-            self._row.pauses = [*self._row.pauses, (begin, end)]
+        row = self._row
+        if row is not None:
+            if row.pauses:
+                row.pauses.append((begin, end))
+            else:
+                row.pauses = [(begin, end)]
 
     def outside(self, owner: str, begin: int | None, end: int) -> None:
         """Between two epochs, `owner` had the time from `begin`, or from the gap's, to `end`."""

@@ -88,9 +88,17 @@ def _left_in_the_middle(graph: PipelineGraph) -> bool:
             return True
         if stage.name in endless and stage.op.startswith(("Zip", "DirectedInterleave")):
             return True
+        if sources & goes_on and _ends_with_one_side(stage):
+            return True
         if stage.op.startswith("Zip") and _outlasts_another(graph, sources, goes_on):
             return True
     return False
+
+
+def _ends_with_one_side(stage: NodeDef) -> bool:
+    """It draws from several datasets until one of them has ended."""
+    drawn = stage.op.startswith("DirectedInterleave")
+    return bool(drawn and stage.attr["stop_on_empty_dataset"].b)
 
 
 def _iterates_again(graph: PipelineGraph, stage: NodeDef, reshuffled: set[str]) -> bool:

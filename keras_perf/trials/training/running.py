@@ -24,6 +24,7 @@ from keras_perf.trials.train_functions.train_function import (
     require_keras_function,
     train_function_of,
 )
+from keras_perf.trials.training.batch_numbers import BatchNumbers
 from keras_perf.trials.training.setup import Setup
 
 SLICE_S = 0.15
@@ -63,6 +64,7 @@ class TrainFunctions:
     def __init__(self, kept: KeptState) -> None:
         self._kept = kept
         self._made: dict[tuple[int, int, bool, bool], TrainFunction] = {}
+        self.numbers = BatchNumbers()
 
     def of(self, setup: Setup, iterator: Any) -> TrainFunction:
         """The function for such a training, traced for the iterator unless it runs eagerly.
@@ -126,7 +128,10 @@ class RunningTraining:
         with self.feed.held() as iterator:
             self._execute = functions.of(setup, iterator)
         self.making_s, self._has_run = clock() - begin, False
-        self._steps, self._step = setup.steps, 0
+        self._steps, self._numbers = setup.steps, functions.numbers
+        if setup.callbacks and self._numbers.of_epoch is None:
+            batches = int(setup.graph.dataset().cardinality())
+            self._numbers.of_epoch = batches if batches > 0 else None
         self._quickest_s, self._long_s = float("inf"), list[float]()
         # Of the model that they have, also where a copy of it is trained.
         model = setup.callbacks[0].model if setup.callbacks else setup.model
@@ -174,10 +179,8 @@ class RunningTraining:
             steps, begin = 0, self._clock()
             while not steps or self._clock() - begin < seconds:
                 began = self._clock()
-                # Hooks that work every so many steps count on through slices.
-                self._execution(iterator, self._step)
+                self._execution(iterator, self._numbers.take(self._steps))
                 steps += self._steps
-                self._step += self._steps
                 self._note(self._clock() - began)
             return steps * self._setup.rows, self._clock() - begin
 

@@ -35,6 +35,8 @@ def test_longer_batches_have_more_bytes():
     [
         # Eight rows of two, or four of four.
         tf.data.Dataset.range(6).map(lambda p: tf.ones((8 + p, 16 - p))),
+        # One part longer by what the other one is shorter.
+        tf.data.Dataset.range(6).map(lambda p: (tf.ones((8, 5 + p)), tf.ones((8, 5 + 5 - p)))),
         tf.data.Dataset.range(6).map(lambda p: tf.RaggedTensor.from_row_lengths([1.0], [1])),
         tf.data.Dataset.range(6).map(lambda p: tf.sparse.from_dense([[1.0]])),
     ],

@@ -278,6 +278,15 @@ LEFT = {
     "a generator's draws beside what is shorter": lambda: tf.data.Dataset.zip(
         numbers(6), generator()().map(lambda x: 2 * x), numbers(5)
     ),
+    "a repeated shuffle until another one ends": lambda: tf.data.Dataset.sample_from_datasets(
+        [numbers(9).shuffle(9, seed=2).repeat(3), numbers(6)], seed=3, stop_on_empty_dataset=True
+    ),
+    "a generator's draws chosen until another one ends": lambda: (
+        tf.data.Dataset.choose_from_datasets(
+            [generator()(), numbers(2).map(lambda x: tf.cast(x, tf.float32))],
+            tf.data.Dataset.range(2).repeat(9),
+        )
+    ),
     "endless draws beside an end": lambda: tf.data.Dataset.zip(generator()().repeat(), numbers()),
     "a part of what takes of a shuffle in each call": lambda: first_of(
         numbers(9).shuffle(9, seed=2)
