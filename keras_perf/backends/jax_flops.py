@@ -8,11 +8,10 @@ padding. `jax.stages.Lowered.cost_analysis` counts every addition of a step, and
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
+from keras_perf.observation.facts.flops.counted import Counted, NotCountedError
 from keras_perf.records.run.step_work import NotCounted
 
 MAY_MULTIPLY = (
@@ -36,40 +35,6 @@ MAY_MULTIPLY = (
     "tridiagonal",
 )
 """Operations whose names begin so compute more than a pass over their elements, or may do so."""
-
-
-class NotCountedError(Exception):
-    """The multiplications cannot be counted.
-
-    Attributes:
-        why: the reason.
-    """
-
-    def __init__(self, why: NotCounted) -> None:
-        super().__init__(why.value)
-        self.why = why
-
-
-@dataclass
-class Counted:
-    """Of one step; 0 of what is missing.
-
-    Attributes:
-        flops: format of the operands, such as `float32` → floating-point operations.
-        bytes: of all operands and results, each counted at each use.
-        passed_over: operations that may multiply, and are not counted.
-    """
-
-    flops: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-    bytes: float = 0.0
-    passed_over: set[str] = field(default_factory=set)
-
-    def add(self, other: Counted, times: float = 1.0) -> None:
-        """Adds another one, so many times."""
-        for kind, flops in other.flops.items():
-            self.flops[kind] += times * flops
-        self.bytes += times * other.bytes
-        self.passed_over |= other.passed_over
 
 
 def counted(jaxpr: Any) -> Counted:

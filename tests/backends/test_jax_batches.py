@@ -5,8 +5,8 @@ import pytest
 
 pytest.importorskip("jax")
 from keras_perf.backends import jax_work
-from keras_perf.backends.jax_flops import Counted
 from keras_perf.backends.jax_input import MOST_SHAPES, Batches
+from keras_perf.observation.facts.flops.counted import Counted
 
 LENGTHS = (5, 50, 500)
 

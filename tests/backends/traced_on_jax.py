@@ -6,7 +6,8 @@ import keras
 import numpy as np
 from keras import layers
 
-from keras_perf.backends.jax_flops import NotCountedError, counted
+from keras_perf.backends.jax_flops import counted
+from keras_perf.observation.facts.flops.counted import NotCountedError
 
 BATCH = 4
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_perf.observation.facts.flops.counting import Counted, NotCountedError, StepGraph
+from keras_perf.observation.facts.flops.counted import Counted, NotCountedError
+from keras_perf.observation.facts.flops.counting import StepGraph
 from keras_perf.observation.input_model import InputModel
 from keras_perf.records.run.step_work import NotCounted, StepWork
 from keras_perf.trials.train_functions.train_function import traces_of

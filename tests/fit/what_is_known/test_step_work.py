@@ -11,7 +11,8 @@ import tensorflow as tf
 from keras import layers
 
 import keras_perf as kp
-from keras_perf.observation.facts.flops.counting import NotCountedError, StepGraph
+from keras_perf.observation.facts.flops.counted import NotCountedError
+from keras_perf.observation.facts.flops.counting import StepGraph
 from keras_perf.observation.facts.step_work import WorkQuestion, step_work
 from keras_perf.records.run.step_work import NotCounted, StepWork
 from keras_perf.trials.train_functions.train_function import inner_function, new_train_function

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
 
+from keras_perf.observation.facts.flops.counted import Counted, NotCountedError
 from keras_perf.observation.facts.flops.element_shapes import follow_lists
 from keras_perf.observation.facts.flops.flat_graph import FlatGraph, Loop, Scope
 from keras_perf.observation.facts.flops.flattening import Flattening
@@ -27,42 +28,6 @@ from keras_perf.records.run.step_work import NotCounted
 _FETCHES = ("IteratorGetNext", "IteratorGetNextSync", "MultiDeviceIteratorGetNextFromShard")
 _FETCHES_MAYBE = "IteratorGetNextAsOptional"
 _UNPACKS = "OptionalGetValue"
-
-
-class NotCountedError(Exception):
-    """The multiplications cannot be counted.
-
-    Attributes:
-        why: the reason.
-    """
-
-    def __init__(self, why: NotCounted) -> None:
-        super().__init__(why.value)
-        self.why = why
-
-
-@dataclass
-class Counted:
-    """Of one batch: FLOPs by number format, bytes of operands and results; 0 of what is missing.
-
-    Attributes:
-        flops: format, such as `float32` → floating-point operations.
-        bytes: of all operands and results, each counted at each use.
-        passed_over: operations that may multiply, and are not counted.
-        batches: how many the graph fetches, of which this is the mean.
-    """
-
-    flops: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-    bytes: float = 0.0
-    passed_over: set[str] = field(default_factory=set)
-    batches: int = 0
-
-    def add(self, other: Counted, times: float = 1.0) -> None:
-        """Adds another one, so many times."""
-        for kind, flops in other.flops.items():
-            self.flops[kind] += times * flops
-        self.bytes += times * other.bytes
-        self.passed_over |= other.passed_over
 
 
 class StepGraph:
