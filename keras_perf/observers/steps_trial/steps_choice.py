@@ -104,6 +104,7 @@ def recommend(
             kept,
             input_wait_ms=input_wait_ms if waits else None,
             lost_in_noise=speedup >= WORTHWHILE,
+            may_be_chance=not certain,
         )
     return replace(
         kept,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import islice
 from statistics import median
 
 from keras_perf.observers.steps_trial.cost_curve import CostCurve, fit_curve
@@ -15,6 +17,28 @@ are cold, and the first also compiles."""
 
 REMEMBERED = 40
 """So many ordinary executions, the newest, stand for the present length."""
+
+SURE = 0.75
+"""Share of the longer executions whose steps are cheaper, where that is no chance."""
+
+NEAREST = 4
+"""So many ordinary executions before a longer one, and after it, saw the machine as it did."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Longer:
+    """A longer execution, and the ordinary ones around it; milliseconds."""
+
+    steps: int
+    ms: float
+    before_ms: tuple[float, ...]
+    after_ms: list[float] = field(default_factory=list)
+
+    def cheaper(self, host_ms: float, present: int) -> bool:
+        """A step of it is, than one of three quarters of those around it."""
+        around_ms = sorted((*self.before_ms, *self.after_ms))
+        least_ms = around_ms[len(around_ms) // 4] if around_ms else 0.0
+        return (self.ms + host_ms) / self.steps < (least_ms + host_ms) / present
 
 
 class TrialTimes:
@@ -30,8 +54,8 @@ class TrialTimes:
         self.first_ns = self.trial_ns = self.executions = 0
         self._ordinary_ms: deque[float] = deque(maxlen=REMEMBERED)
         self._host_ms: deque[float] = deque(maxlen=REMEMBERED)
-        self._longer_ms: dict[int, list[float]] = {}
-        self._newest_longer = 1, 0.0
+        self._longer: dict[int, list[_Longer]] = {}
+        self._newest: _Longer | None = None
 
     def add(self, executions: Iterable[Execution]) -> None:
         """Adds executions in their order."""
@@ -41,26 +65,29 @@ class TrialTimes:
             if execution.kind is Kind.TRIAL:
                 self.executions += 1
                 self.trial_ns += inside_ns
-                self._longer_ms.setdefault(execution.steps, []).append(inside_ns / 1e6)
-                self._newest_longer = execution.steps, inside_ns / 1e6
+                before_ms = tuple(islice(reversed(self._ordinary_ms), NEAREST))
+                self._newest = _Longer(execution.steps, inside_ns / 1e6, before_ms)
+                self._longer.setdefault(execution.steps, []).append(self._newest)
             elif execution.kind is Kind.STEADY:
                 self._ordinary_ms.append(inside_ns / 1e6)
                 self._host_ms.append(execution.host_ns / 1e6)
+                if self._newest is not None and len(self._newest.after_ms) < NEAREST:
+                    self._newest.after_ms.append(inside_ns / 1e6)
 
     @property
     def lengths(self) -> tuple[int, ...]:
         """Steps of the longer executions, in the order in which they were tried first."""
-        return tuple(self._longer_ms)
+        return tuple(self._longer)
 
     @property
     def trial_steps(self) -> int:
         """Steps of all longer executions."""
-        return sum(n * len(found) for n, found in self._longer_ms.items())
+        return sum(n * len(found) for n, found in self._longer.items())
 
     @property
     def newest_longer(self) -> tuple[int, float]:
         """Steps of the newest longer execution, and its milliseconds inside the train function."""
-        return self._newest_longer
+        return (self._newest.steps, self._newest.ms) if self._newest else (1, 0.0)
 
     @property
     def ordinary_ms(self) -> float | None:
@@ -86,25 +113,26 @@ class TrialTimes:
 
         Arguments:
             present: steps of an ordinary execution.
-
-        A length that was measured only once is left out: one time says nothing of its noise.
         """
-        longer = {n: found[RUN_UP :: 1 + RUN_UP] for n, found in self._longer_ms.items()}
-        measured = {n: found for n, found in longer.items() if len(found) > 1}
+        measured = {n: [each.ms for each in found] for n, found in self._measured().items()}
         return {present: list(self._ordinary_ms), **measured}
+
+    def _measured(self) -> dict[int, list[_Longer]]:
+        """Without the run-ups, and lengths with one time only: it says nothing of its noise."""
+        found = {n: each[RUN_UP :: 1 + RUN_UP] for n, each in self._longer.items()}
+        return {n: each for n, each in found.items() if len(each) > 1}
 
     def surely_cheaper(self, present: int) -> bool:
         """Steps of the longest executions are cheaper than those of ordinary ones.
 
-        Three quarters of the one lie below three quarters of the other. Those of half the longest
-        length count too: what an execution costs is next to nothing for a step of either.
+        Three quarters of the one lie each below three quarters of the other around it: what else
+        runs on the machine may do so for a while. Those of half the longest length count too:
+        what an execution costs is next to nothing for a step of either.
         """
-        samples = self.samples(present)
-        ordinary = sorted(samples.pop(present))
-        long = [n for n in samples if n >= max(samples) / 2]
-        steps_ms = sorted((ms + self.host_ms) / n for n in long for ms in samples[n])
-        least = (ordinary[len(ordinary) // 4] + self.host_ms) / present
-        return steps_ms[-1 - len(steps_ms) // 4] < least
+        measured = self._measured()
+        long = [each for n, found in measured.items() if n >= max(measured) / 2 for each in found]
+        host_ms = self.host_ms
+        return sum(each.cheaper(host_ms, present) for each in long) >= SURE * len(long)
 
     def curve(self, present: int) -> CostCurve:
         """The curve that fits the samples."""

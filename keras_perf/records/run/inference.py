@@ -83,12 +83,14 @@ class Inference:
         """What entering and leaving the function costs a batch; None where it was not measured.
 
         Arguments:
-            trial: of the training's executions, which cost the same.
+            trial: of the training's executions, which cost the same. Where a batch takes no
+                longer than that, it is something else that was measured.
         """
         cost_ms = self.per_step_ms("dispatch")
         tried_ms = trial.told_from_noise_ms if trial is not None else None
         if cost_ms is None and tried_ms is not None:
             cost_ms = tried_ms / self.steps_per_execution
+            return cost_ms if cost_ms < self.step_ms else None
         return None if cost_ms is None else min(cost_ms, self.step_ms)
 
     @property

@@ -29,6 +29,7 @@ class StepsPerExecution:
         per_execution_ms: what an execution of `present` steps costs beyond them.
         input_wait_ms: how much of a step in the graph waits for input, where that is most of it.
         lost_in_noise: something was gained, but not more than times differ by chance.
+        may_be_chance: nor does what an execution costs, whatever there is to gain by it.
         setting: what the number is called where it is set.
         left_steps: steps of an epoch that are left after its last whole execution.
         whole_executions: Keras runs a whole execution for them.
@@ -51,6 +52,7 @@ class StepsPerExecution:
     per_execution_ms: float | None = fact(MILLISECONDS)
     input_wait_ms: float | None = fact(MILLISECONDS)
     lost_in_noise: bool = fact(flag, default=False)
+    may_be_chance: bool = fact(flag, default=False)
     setting: str = fact(text, "steps_per_execution")
     left_steps: int = fact(count(), 0)
     whole_executions: bool = fact(flag, default=False)
@@ -65,7 +67,8 @@ class StepsPerExecution:
     @property
     def told_from_noise_ms(self) -> float | None:
         """What an execution costs beyond its steps; None where it may be chance."""
-        return None if self.lost_in_noise else self.per_execution_ms
+        unsure = self.lost_in_noise or self.may_be_chance
+        return None if unsure else self.per_execution_ms
 
     @property
     def reason(self) -> str:

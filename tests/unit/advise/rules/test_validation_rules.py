@@ -214,7 +214,15 @@ def test_a_cost_that_trials_did_not_tell_from_noise_advises_nothing():
     computes = SMALL | {"parts_s": {"input_wait": 0.05, "compute": 0.95}}
     trial = {"in_graph_ms": 9.26, "per_execution_ms": 6.0}
     assert batched(computes, steps_per_execution_trial=trial) is not None
-    assert batched(computes, steps_per_execution_trial=trial | {"lost_in_noise": True}) is None
+    for chance in ("lost_in_noise", "may_be_chance"):
+        assert batched(computes, steps_per_execution_trial=trial | {chance: True}) is None
+
+
+def test_batches_that_take_no_longer_than_an_execution_of_the_training_costs_advise_nothing():
+    computes = SMALL | {"parts_s": {"input_wait": 0.05, "compute": 0.95}}
+    for per_execution_ms, advised in ((9.9, True), (10.0, False), (17.0, False)):
+        trial = {"in_graph_ms": 9.26, "per_execution_ms": per_execution_ms}
+        assert (batched(computes, steps_per_execution_trial=trial) is not None) is advised
 
 
 def test_larger_batches_are_seen_later():

@@ -55,6 +55,14 @@ def test_disturbed_and_without_gaps_it_is_unclear():
     assert found.record.steps_per_execution == 1
 
 
+def test_a_cost_that_is_too_little_to_matter_may_be_chance():
+    disturbed = concluded([STEPS * 19.4, STEPS * 21.0, STEPS * 20.6, STEPS * 19.5], (), 20.0)
+    assert disturbed.record.may_be_chance
+    assert not disturbed.unclear, "more trials would buy nothing"
+    quiet = concluded([STEPS * ms for ms in (19.5, 19.5, 19.52, 19.51)], (), 20.0)
+    assert quiet.record.told_from_noise_ms == pytest.approx(0.5, abs=0.05)
+
+
 def test_a_disturbed_trial_did_not_wait_for_input():
     doubtful = [*([INNER_US] * (STEPS - 1)), ORDINARY_US, 150, ORDINARY_US, ORDINARY_US]
     found = concluded([12.0, 60.0, 40.0, 6.9], doubtful)

@@ -60,3 +60,22 @@ def test_lengths_next_to_the_longest_count_as_well(late_ms, cheaper):
     times.add(executed(37, ms, Kind.TRIAL) for ms in (44, 44, 44, 44, 400, 400))
     assert times.newest_longer == (37, 400)
     assert times.surely_cheaper(1) is cheaper
+
+
+def drifting(paces_ms, steps_of_longer):
+    """Trials of 16 steps between ordinary executions while the machine has each of the paces."""
+    times = TrialTimes()
+    for ms in paces_ms:
+        times.add([executed(1, ms, host_ms=0)] * 4)
+        times.add([executed(16, steps_of_longer * ms, Kind.TRIAL, host_ms=0)] * 2)
+        times.add([executed(1, ms, host_ms=0)] * 4)
+    return times
+
+
+def test_what_takes_the_machine_for_a_while_makes_no_execution_cheaper():
+    assert not drifting([3, 3], 16).surely_cheaper(1)
+    assert not drifting([6, 6, 6, 6, 3, 3, 3], 16).surely_cheaper(1)
+
+
+def test_what_takes_the_machine_for_a_while_hides_nothing():
+    assert drifting([3, 6, 3, 6], 8).surely_cheaper(1)
