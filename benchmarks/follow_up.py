@@ -1,6 +1,6 @@
 """What happens to somebody who does what the diagnosis says.
 
-    python benchmarks/follow_up.py [--only NAME,...] [--kinds KIND,...] [--busy N]
+    python benchmarks/follow_up.py [--only NAME,...] [--kinds KIND,...] [--busy N] [--pairs N]
 
 What: each program of `followed_programs/` is trained and diagnosed; the first recommendation that a
 machine can follow is followed to the letter, and the program trained and diagnosed again, until
@@ -10,9 +10,9 @@ beside the predicted one and its interval.
 
 Printed is a row a turn: how many turns it took so far, verdict, whether it is right and by what
 that is known, advice left to a person, advice followed, whether `compare` sees that it was
-(*taken*), predicted gain with its interval, measured gain. At the end, by kind of program: verdicts
-that are right, gains inside the stated interval and within ±15 %, programs whose advice came to an
-end, circles, contradictions in reports.
+(*taken*), predicted gain with its interval, measured gain with the least and the most of the pairs.
+At the end, by kind of program: verdicts that are right, gains inside the stated interval and within
+±15 %, programs whose advice came to an end, circles, contradictions in reports.
 
 Kinds: programs like the tests' scenarios; variants of them; published examples; programs beside
 others that use half of the machine, which are also made by `--busy N`: N processes that count,
@@ -20,8 +20,9 @@ beside every program.
 
 How: which verdict is right is known of an injected bottleneck. Of a published program, and after
 advice was followed, the input alone and the step alone are measured, and the verdict must not
-contradict them where one takes twice as long as the other. A measured gain is that of one run
-before and one after; a program that has become too short for figures is trained four times as long.
+contradict them where one takes twice as long as the other. A measured gain is the median of three
+pairs of runs, before and after in turn, of which the first have also been diagnosed; a program that
+has become too short for figures is trained four times as long.
 """
 
 from __future__ import annotations
@@ -66,6 +67,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="names, with commas but no spaces between")
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--busy", type=int, default=0, help="processes that count beside it")
+    parser.add_argument("--pairs", type=int, default=3, help="runs before and after a change")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     logging.getLogger("keras_perf").setLevel(logging.ERROR)
@@ -74,7 +76,8 @@ def main() -> None:
     rows, sums = result.Table(), result.Table()
     for program in chosen(arguments.only, arguments.kinds, arguments.busy):
         with tempfile.TemporaryDirectory() as folder, busy(counting(program)):
-            for row in turns(program, Path(folder), tallies[kind_of(program)]):
+            tally = tallies[kind_of(program)]
+            for row in turns(program, Path(folder), tally, arguments.pairs):
                 rows.add(**row)
     for kind, tally in tallies.items():
         if tally.programs:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from contradictions import contradictions
@@ -19,7 +20,7 @@ from following.tally import Tally
 from keras_perf.analyse.stage_paces import stage_paces
 
 MOST_TURNS = 6
-FIGURES = "predicted", "low", "high", "measured"
+FIGURES = "predicted", "low", "high", "measured", "least", "most"
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,15 @@ class Run:
         return None, None, left
 
 
-def turns(program: Program, folder: Path, tally: Tally) -> Iterator[dict[str, Any]]:
-    """Rows of the table."""
+def turns(program: Program, folder: Path, tally: Tally, pairs: int) -> Iterator[dict[str, Any]]:
+    """Rows of the table.
+
+    Arguments:
+        program: that is followed.
+        folder: for its runs.
+        tally: of its kind.
+        pairs: runs before and after each change, in turn, whose median gain is the measured one.
+    """
     run, trail = Run.of(program, folder / "0"), Trail()
     for turn in range(MOST_TURNS + 1):
         row = _begun(run, turn, tally)
@@ -93,7 +101,7 @@ def turns(program: Program, folder: Path, tally: Tally) -> Iterator[dict[str, An
         if not after.measured:
             yield row | {"how": "too short to measure"}
             return
-        yield row | _compared(before, after, advice, tally)
+        yield row | _compared(before, after, advice, tally, pairs)
         run = following
 
 
@@ -132,18 +140,33 @@ def _trained(run: Run, changed: Program, log_dir: Path) -> tuple[Run, Run, Run]:
     return Run.of(before, log_dir.with_name(f"{log_dir.name} before")), following, following
 
 
-def _compared(before: Run, after: Run, advice: Any, tally: Tally) -> dict[str, Any]:
+def _compared(before: Run, after: Run, advice: Any, tally: Tally, pairs: int) -> dict[str, Any]:
     """Predicted, measured, and whether the tool sees that its advice was followed."""
     compared = kp.compare(before.log_dir, after.log_dir)
-    gain = compared.speedup if advice.of == "step" else compared.whole_speedup
+    gains = [_gain(compared, advice)]
+    for number in range(1, pairs):
+        pair = Path(f"{after.log_dir} pair {number}")
+        first, second = (
+            Run.of(run.program, pair / name) for name, run in (("before", before), ("after", after))
+        )
+        if first.measured and second.measured:
+            gains.append(_gain(kp.compare(first.log_dir, second.log_dir), advice))
+    gain = median(gains)
     predicted = _predicted(advice)["predicted"]
     inside, taken = advice.low <= gain <= advice.high, _taken(compared, advice)
     tally.gain(predicted, inside=inside, measured=gain, taken=taken is True)
     return {
         "measured": gain,
+        "least": min(gains),
+        "most": max(gains),
         "taken": taken,
         "how": None if inside else "outside",
     }
+
+
+def _gain(compared: kp.Comparison, advice: Any) -> float:
+    """Of what the advice is about."""
+    return compared.speedup if advice.of == "step" else compared.whole_speedup
 
 
 def _predicted(advice: Any) -> dict[str, float]:

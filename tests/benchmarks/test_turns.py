@@ -56,7 +56,7 @@ def followed(monkeypatch, tmp_path):
     )
     monkeypatch.setattr(turns.kp, "compare", lambda before, after: compared)
 
-    def follow(find, program=PROGRAM):
+    def follow(find, program=PROGRAM, pairs=1):
         trained = []
 
         def run(program, log_dir):
@@ -65,7 +65,7 @@ def followed(monkeypatch, tmp_path):
 
         monkeypatch.setattr(turns.Run, "of", run)
         tally = Tally()
-        rows = list(turns.turns(program, tmp_path, tally))
+        rows = list(turns.turns(program, tmp_path, tally, pairs))
         return rows, tally, trained
 
     return follow
@@ -82,6 +82,26 @@ def test_a_follow_up_ends_where_nothing_is_advised(followed):
     assert (tally.programs, tally.right, tally.later_right, tally.ended) == (1, 1, 1, 1)
     assert (tally.gains, tally.inside, tally.taken, tally.circles) == (1, 1, 1, [])
     assert not tally.left_to_a_person
+
+
+def test_before_and_after_are_trained_in_turn_and_the_median_is_measured(followed, monkeypatch):
+    gains = {"1": 9.0, "1 pair 1/after": 1.5, "1 pair 2/after": 2.5}
+    told = turns.kp.compare(None, None)
+
+    def compare(before, after):
+        place = "/".join(after.parts[-2:]) if "pair" in str(after) else after.name
+        return SimpleNamespace(**{**vars(told), "speedup": gains[place]})
+
+    monkeypatch.setattr(turns.kp, "compare", compare)
+
+    def find(program):
+        return diagnosis() if program.works[0].every == 20 else diagnosis(rarer(20))
+
+    rows, tally, trained = followed(find, pairs=3)
+    assert [rows[0][name] for name in ("measured", "least", "most")] == [2.5, 1.5, 9.0]
+    in_turn = [(name, program.works[0].every) for name, program in trained]
+    assert in_turn == [("0", 1), ("1", 20), *[("before", 1), ("after", 20)] * 2]
+    assert tally.gains == 1
 
 
 def test_a_number_that_goes_to_and_fro_is_a_circle(followed):
