@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from keras_perf.advise.gains.compiling import hardly_compiles
 from keras_perf.advise.gains.of_a_part import WORTHWHILE, bound_between_epochs, gains
+from keras_perf.advise.gains.of_two_parts import held_by_two
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import INSIDE
 from keras_perf.advise.verdict_reasons import (
@@ -72,6 +73,8 @@ def _without_a_bottleneck(situation: Situation) -> tuple[str, str]:
         return "compute-bound", of_its_own + waiting
     if not situation.input_measured:
         return "inconclusive", f"the input wait could not be measured: {why_no_wait(summary)}."
+    if by_two := held_by_two(situation):
+        return "inconclusive", by_two
     quickest_ms = situation.model.undisturbed_ms
     inside_ms = sum(situation.model.rest.get(part, 0.0) for part in INSIDE)
     if quickest_ms is not None and inside_ms > DISTURBED * quickest_ms:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import permutations
 from typing import Literal
 
+from keras_perf.advise.gains.of_a_part import WORTHWHILE
 from keras_perf.advise.gains.prediction_bounds import uncertainty, widened
 from keras_perf.advise.gains.refilling import naming_refills
 from keras_perf.advise.recommendation import Recommendation, cost_ms
 from keras_perf.advise.rules.all_rules import RULES, known_of
 from keras_perf.advise.rules.as_tried import as_tried, put_together
 from keras_perf.advise.situation import Situation
+from keras_perf.advise.step.step_model import StepModel
 
 WORTH_SAYING = 1.02
 """Below this predicted speed-up a recommendation is left out."""
@@ -24,7 +28,8 @@ def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
 
     What buys nothing alone may buy much once another change is made: behind a slow input
     pipeline a slow callback costs nothing, until the pipeline is mended. So what is left is
-    tried again with the others done, each time the best first.
+    tried again with the others done, each time the best first. Where an input and a callback take
+    as long as each other, neither buys anything alone, and both together do.
     """
     advised = [advice for rule in RULES if (advice := rule(situation)) is not None]
     found = as_tried(situation, advised)
@@ -32,8 +37,10 @@ def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
         (advice for advice in found if advice.predicted_speedup >= WORTH_SAYING),
         key=lambda advice: advice.change(situation.model, 0.0).whole_ms,
     )
-    left = [advice for advice in found if advice not in chosen]
     model = situation.model
+    chosen = chosen or _first_of_two(found, model)
+    said = {advice.id for advice in chosen}
+    left = [advice for advice in found if advice.id not in said]
     for advice in chosen:
         model = advice.change(model, 0.0)
     while left:
@@ -48,6 +55,26 @@ def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
     by = uncertainty(situation)
     ordered = _without_loss_first([_with_wider_bounds(advice, by) for advice in chosen])
     return tuple(naming_refills(situation.summary, ordered))
+
+
+def _first_of_two(advised: Sequence[Recommendation], model: StepModel) -> list[Recommendation]:
+    """The first of two changes of a step that gain together what neither gains alone; or none."""
+
+    def left_ms(*changes: Recommendation) -> float:
+        changed = model
+        for each in changes:
+            changed = each.change(changed, 0.0)
+        return changed.step_ms
+
+    pairs = permutations([each for each in advised if each.of == "step"], 2)
+    for first, second in sorted(pairs, key=lambda pair: left_ms(*pair))[:1]:
+        alone_ms = left_ms(first) + left_ms(second) - model.step_ms
+        if left_ms(first, second) * WORTHWHILE <= min(alone_ms, model.step_ms):
+            pays = min(first, second, key=left_ms)
+            other = second if pays is first else first
+            reason = f"{pays.reason} It gains next to nothing alone, and much beside {other.id}."
+            return [replace(pays, reason=reason)]
+    return []
 
 
 def _without_loss_first(chosen: list[Recommendation]) -> list[Recommendation]:
@@ -69,7 +96,8 @@ def _loses_nothing(advice: Recommendation, beside: Recommendation) -> bool:
 def _with_wider_bounds(advice: Recommendation, by: float) -> Recommendation:
     bounds = advice.predicted_speedup, advice.low, advice.high
     _, low, high = bounds if advice.tried else widened(bounds, by)
-    uncertain = low <= 1.0 and not advice.tried and advice.speedup_after_others is None
+    alone = advice.predicted_speedup >= WORTH_SAYING and advice.speedup_after_others is None
+    uncertain = low <= 1.0 and not advice.tried and alone
     reason = f"{advice.reason}{UNCERTAIN}" if uncertain else advice.reason
     return replace(advice, low=low, high=high, reason=reason)
 

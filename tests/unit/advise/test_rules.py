@@ -14,6 +14,7 @@ from keras_perf.advise.gains.prediction_bounds import uncertainty, widened
 from keras_perf.advise.recommendation import cost_ms
 from keras_perf.advise.rules.all_rules import RULES
 from keras_perf.advise.rules.best_first import WORTH_SAYING, combined_speedup, recommendations
+from keras_perf.advise.verdict import verdict_of
 from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 from keras_perf.report.diagnosis import diagnosis_of
 
@@ -81,6 +82,40 @@ def test_what_pays_only_after_another_change_is_said_with_what_it_then_buys():
     assert second.predicted_speedup == 1.0
     # From 7 ms to 2.5 + 7.5 / 8 of input: the rest, 3.2 ms, is shorter.
     assert second.speedup_after_others == pytest.approx(7 / (2.5 + 7.5 / 8))
+
+
+def test_what_pays_only_together_is_advised_together():
+    # The pipeline needs 6.6 ms a batch, and the rest of the step 6.5, of which a callback 4.
+    arguments = {
+        "input_wait": 0.1,
+        "compute": 2.5,
+        "callbacks": 4.0,
+        "owners": {"Mine.on_train_batch_end": 4.0},
+        "stages": [stage("Map", 6.1), stage("Batch", 0.5), stage("Prefetch", 0.0)],
+    }
+    first, second = recommendations(situation(**arguments))
+    assert {first.id, second.id} == {"parallel-map", "amortize-callback"}
+    assert first.predicted_speedup < WORTH_SAYING
+    assert first.speedup_after_others is None
+    assert f"next to nothing alone, and much beside {second.id}." in first.reason
+    assert "It may as well gain nothing" not in first.reason
+    assert second.speedup_after_others > 2
+    verdict, because = verdict_of(situation(**arguments))
+    assert verdict == "inconclusive"
+    assert "6.6 ms for a batch, and meanwhile the rest of a step 6.5 ms, 4 ms of it cal" in because
+    assert "Without both, a step would be 2.64× as fast." in because
+
+
+def test_what_gains_little_alone_and_no_more_together_is_not_advised():
+    arguments = {
+        "input_wait": 0.1,
+        "compute": 6.3,
+        "callbacks": 0.2,
+        "owners": {"Mine.on_train_batch_end": 0.2},
+        "stages": [stage("Map", 6.1), stage("Batch", 0.5), stage("Prefetch", 0.0)],
+    }
+    assert ids(**arguments) == []
+    assert verdict_of(situation(**arguments))[0] == "compute-bound"
 
 
 def test_what_is_said_to_pay_once_those_above_are_done_pays_that_much_then():
@@ -297,8 +332,11 @@ def test_no_rule_predicts_a_loss_and_all_together_are_no_worse_than_each(argumen
         if advice is not None:
             assert 1.0 <= advice.low <= advice.predicted_speedup <= advice.high
     assert_no_worse_together(arguments)
-    for one in recommendations(found):
-        assert max(one.predicted_speedup, one.speedup_after_others or 0.0) >= WORTH_SAYING
+    found_best_first = recommendations(found)
+    for one in found_best_first:
+        pays = max(one.predicted_speedup, one.speedup_after_others or 0.0) >= WORTH_SAYING
+        beside = found_best_first[1:] and "next to nothing alone" in one.reason
+        assert pays or (one is found_best_first[0] and beside)
 
 
 TOO_LONG = WhyNoSteps.LONG_STEPS.of(step_ms=23.0, limit_ms=20.0).to_json()
