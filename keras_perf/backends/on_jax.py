@@ -8,7 +8,7 @@ from typing import Any
 import keras
 
 from keras_perf.backends.jax_compiling import listen, listen_no_more, traced_s
-from keras_perf.backends.jax_evaluation import WatchedEvaluation
+from keras_perf.backends.jax_evaluation import JaxEvaluation
 from keras_perf.backends.jax_facts import (
     allocated_by_tag,
     distribution_facts,
@@ -140,7 +140,7 @@ class OnJax:
 
     def validations(self, model: keras.Model, told: Any, clock: Callable[[], int]) -> Validations:
         """All of them."""
-        return Validations(model, told, clock, WatchedEvaluation)
+        return Validations(model, told, clock, JaxEvaluation)
 
     def predicts(self, model: keras.Model, clock: Callable[[], int]) -> NoPredicts:
         """They count as their callbacks' time."""
@@ -159,7 +159,7 @@ class OnJax:
         if kind != EVALUATE:
             return log
         log = log or CallLog(callback.log_dir, _facts(callback.model))
-        watch_call(kind, callback.model, log, callback.clock, WatchedEvaluation)
+        watch_call(kind, callback.model, log, callback.clock, JaxEvaluation)
         return log
 
 

@@ -26,9 +26,9 @@ from keras_perf.observation.facts.tracing_time import trace_counter, traced_s
 from keras_perf.observation.input_model import InputModel
 from keras_perf.observation.of_calls.call_log import CallLog
 from keras_perf.observation.of_calls.predicts_in_hooks import PredictsInHooks
+from keras_perf.observation.of_calls.tensorflow_call import TensorFlowCall
 from keras_perf.observation.of_calls.validations import Validations
 from keras_perf.observation.of_calls.watch_call import watch_call
-from keras_perf.observation.of_calls.watched_call import WatchedCall
 from keras_perf.observation.of_fit.trials_of_fit import TrialsOfFit
 from keras_perf.observers.asking import Questions
 from keras_perf.observers.nvml.cuda_order import Seen
@@ -120,7 +120,7 @@ class OnTensorFlow:
 
     def validations(self, model: keras.Model, told: Any, clock: Callable[[], int]) -> Validations:
         """All of them."""
-        return Validations(model, told, clock, WatchedCall)
+        return Validations(model, told, clock, TensorFlowCall)
 
     def predicts(self, model: keras.Model, clock: Callable[[], int]) -> PredictsInHooks:
         """All of them."""
@@ -133,7 +133,7 @@ class OnTensorFlow:
     def watch_call(kind: str, callback: Any, log: CallLog | None) -> CallLog:
         """Logs what is known of an `evaluate` or `predict`; the log for the next one."""
         log = log or CallLog(callback.log_dir, _facts(callback.model))
-        watch_call(kind, callback.model, log, callback.clock, WatchedCall)
+        watch_call(kind, callback.model, log, callback.clock, TensorFlowCall)
         return log
 
 

@@ -4,37 +4,15 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import keras
 
 from keras_perf.observation.of_calls.asked_of_call import AskedOfCall
+from keras_perf.observation.of_calls.watched_call import WatchedCall
 from keras_perf.records.run.inference import Inference
 
 Told = Callable[[Inference], None]
-
-
-class WatchedCall(Protocol):
-    """One evaluation or prediction, from its begin hook to its end hook."""
-
-    def arm(self) -> None:
-        """Keras calls the model's function next."""
-
-    def ready(self, now: int, batch: int) -> None:
-        """The logs of the execution that ended with `batch` have been read."""
-
-    def host(self, owner: str, begin: int, end: int) -> None:
-        """A callback's hook ran."""
-
-    def executions_end(self) -> None:
-        """No execution follows; hooks may."""
-
-    def end(self) -> Inference | None:
-        """The call as a record; None where it could not be watched."""
-
-    def release(self) -> None:
-        """Gives the function back; again does nothing."""
-
 
 Watch = Callable[[keras.Model, bool, AskedOfCall, Callable[[], int]], WatchedCall]
 """Watches a call: of this model, whether it is a `predict`, what it was asked to do, the clock."""

@@ -8,7 +8,8 @@ import keras
 
 from keras_perf.observation.failure_line import warn_of
 from keras_perf.observation.of_calls.asked_of_call import asked_of_call
-from keras_perf.observation.of_calls.call_hooks import CallHooks, Told, Watch, WatchedCall
+from keras_perf.observation.of_calls.call_hooks import CallHooks, Told, Watch
+from keras_perf.observation.of_calls.watched_call import WatchedCall
 from keras_perf.records.run.inference import EVALUATE, Inference
 
 

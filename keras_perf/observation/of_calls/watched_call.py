@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
-import tensorflow as tf
 
-from keras_perf.observation.facts.input.pipeline_model import PipelineModel
-from keras_perf.observation.facts.model_facts import evaluated_examples
-from keras_perf.observation.facts.tracing_time import trace_counter
 from keras_perf.observation.failure_line import warn_of
 from keras_perf.observation.of_calls.asked_of_call import AskedOfCall
-from keras_perf.observation.of_calls.rows import rows_of
 from keras_perf.observers.steps.calls.call_split import CallSplit
-from keras_perf.observers.steps.input.gap_times import GAP_HISTORY
 from keras_perf.observers.steps.input.pipeline_stages import stages_from_model
 from keras_perf.observers.steps.timeline import Timeline
 from keras_perf.records.execution import Kind
@@ -27,37 +22,55 @@ LOOKED_AT = 8
 go of them."""
 
 
-class WatchedCall:
+class WatchedCall(ABC):
     """Stands in for the model's test or predict function whenever Keras calls it next.
-
-    `evaluate` fetches its batches inside of the function, `predict` between the begin hooks and
-    the function: there the input wait is what lies between.
 
     Arguments:
         model: its model.
-        predicts: it is a `predict`.
+        name: of the function, as an attribute of the model.
         asked: what it was asked to do.
         clock: nanoseconds.
+        timeline: of its executions.
     """
 
+    at_the_end: ClassVar[tuple[type[Exception], ...]] = (StopIteration,)
+    """What the function raises where its data have ended."""
+
     def __init__(
-        self, model: keras.Model, predicts: bool, asked: AskedOfCall, clock: Callable[[], int]
+        self,
+        model: keras.Model,
+        name: str,
+        asked: AskedOfCall,
+        clock: Callable[[], int],
+        timeline: Timeline,
     ) -> None:
-        self._model, self._predicts, self._asked, self._now = model, predicts, asked, clock
-        self._name = "predict_function" if predicts else "test_function"
-        self._wrapper: Callable[[Any], Any] = self._execute
+        self._model, self._name, self._asked, self._now = model, name, asked, clock
+        self._timeline = timeline
+        self._stand_in: Callable[..., Any] = self._execute
         self._function: Any = None
+        self._call: Callable[[Any], Any] = lambda data: None
         self._steps = max(1, int(model.steps_per_execution))
-        self._timeline = Timeline()
-        self._begun = self._armed = clock()
+        self._begun = clock()
         self._split = CallSplit(self._begun)
-        self._pipeline: PipelineModel | None = None
         self._stages: tuple[Stage, ...] = ()
-        self._executions = self._fetches = self._done = self._running = 0
-        self._waited = self._hooks = self._traces = self._retraces = 0
-        self._rows: float | None = 0.0
-        self._exhausted = self._open = False
-        self._off = self._name not in vars(model)
+        self._executions = self._done = self._running = self._hooks = 0
+        self._open = self._off = False
+
+    @abstractmethod
+    def _replaced(self, function: Any) -> None:
+        """Keras made this function anew; sets what calls it."""
+
+    @abstractmethod
+    def _begins(self, data: Any) -> None:
+        """The function is about to be called with these; begins an execution."""
+
+    @abstractmethod
+    def _flush(self) -> None:
+        """Adds what ran to the split."""
+
+    @abstractmethod
+    def _retraces_and_examples(self) -> tuple[int, float | None]:
+        """How often it was traced again; examples, None where they are not known."""
 
     # -- in the call ---------------------------------------------------------------------
 
@@ -70,14 +83,13 @@ class WatchedCall:
         if found is None:
             return
         if found is not self._function:
-            self._function, self._count_traces = found, trace_counter(found)
-            self._traces = self._count_traces()
-        vars(self._model)[self._name] = self._wrapper
-        self._armed = self._now()
+            self._function = found
+            self._replaced(found)
+        vars(self._model)[self._name] = self._stand_in
 
-    def ready(self, now: int, batch: int | None = None) -> None:
-        """The execution's logs have been read: of the one that ran last, as nothing runs ahead."""
-        self._timeline.ready(now)
+    def ready(self, now: int, batch: int) -> None:
+        """The logs of the execution that ended with `batch` have been read, in any thread."""
+        self._timeline.ready(now, batch)
 
     def host(self, owner: str, begin: int, end: int) -> None:
         """A callback's hook ran."""
@@ -91,10 +103,9 @@ class WatchedCall:
         vars(self._model)[self._name] = self._function
         self._harmless(self._begins, data)
         try:
-            result = self._function(data)
-        except (StopIteration, tf.errors.OutOfRangeError):
-            self._timeline.discard()
-            self._exhausted = True
+            result = self._call(data)
+        except self.at_the_end:
+            self._harmless(self._data_ended)
             raise
         self._harmless(self._returned)
         return result
@@ -108,69 +119,42 @@ class WatchedCall:
             self._off = True
             warn_of(error, f"watching {self._name}", "this call is not in the report")
 
-    def _begins(self, data: Any) -> None:
-        entry = begun = self._now()
-        self._running = self._steps
-        if self._predicts:
-            begun, self._running = self._armed, len(data)
-            self._waited += entry - begun
-            self._rows = rows_of(data, self._rows)
-            entry = begun
-        else:
-            self._pipeline = self._pipeline or PipelineModel(data)
-            if self._fetches >= GAP_HISTORY - 2 * self._steps:
-                self._close_stretch(self._steps)
-            elif self._executions == LOOKED_AT:
-                self._look_at(self._pipeline.read())
-            begun = self._now()
-        self._timeline.begin(entry, begun, self._done, self._running, Kind.STEADY)
-        self._open = True
+    def _begin(self, entry: int, now: int, steps: int) -> None:
+        """An execution; what lies between `entry` and `now` is ours."""
+        self._running, self._open = steps, True
+        self._timeline.begin(entry, now, self._done, steps, Kind.STEADY)
+
+    def _data_ended(self) -> None:
+        self._timeline.discard()
 
     def _returned(self) -> None:
         self._timeline.returned(self._now())
         self._executions += 1
         self._done += self._running
-        self._fetches += self._running
-        if (traces := self._count_traces()) != self._traces:
-            self._retraces += 1 if self._traces else 0
-            self._traces = traces
-            self._timeline.retag(Kind.TRACED)
 
-    def _close_stretch(self, pending: int | None) -> None:
-        """The newest `pending` gaps came after what is complete; None if unknown."""
-        self._split.add(self._timeline.take())
-        model = self._pipeline.read() if self._pipeline is not None else None
-        if model is None or pending is None:
-            self._split.close_stretch(None, 0)
-        else:
-            self._split.close_stretch(model.gap_times, pending)
-        self._look_at(model)
-        self._fetches = self._steps
-
-    def _look_at(self, model: Any) -> None:
-        stages = stages_from_model(model) if model is not None else ()
+    def _look_at(self, pipeline: Any) -> None:
+        stages = stages_from_model(pipeline) if pipeline is not None else ()
         self._stages = stages if len(stages) >= len(self._stages) else self._stages
 
     # -- at its end ----------------------------------------------------------------------
 
     def release(self) -> None:
         """Gives the function back; again does nothing."""
-        if vars(self._model).get(self._name) is self._wrapper:
+        if vars(self._model).get(self._name) is self._stand_in:
             vars(self._model)[self._name] = self._function
 
     def executions_end(self) -> None:
         """No execution follows; hooks may."""
+        if self._open:
+            self._harmless(self._flush)
         self._open = False
         self.release()
-        self._harmless(self._flush)
 
-    def _flush(self) -> None:
+    def _flush_timeline(self) -> int:
+        """The last execution may have had fewer steps; how many were not asked for."""
         missing = max(0, self._done - (self._asked.steps or self._done))
         self._timeline.flush(min(missing, self._steps - 1))
-        # tf.data's count of gaps after the end of the data is known for single steps only.
-        ended = self._exhausted or missing > 0
-        self._close_stretch(None if self._exhausted and self._steps > 1 else int(ended))
-        self._pipeline = None
+        return missing
 
     def end(self) -> Inference | None:
         """The call as a record; None where it could not be watched."""
@@ -181,19 +165,17 @@ class WatchedCall:
 
     def _record(self) -> Inference:
         now = self._now()
-        waited = self._waited if self._predicts else None
-        parts = self._split.end(now, waited_ns=waited, hooks_ns=self._hooks)
+        parts = self._split.end(now, waited_ns=self._waited_ns, hooks_ns=self._hooks)
         spent = (now - self._begun) / 1e9
-        steps = self._split.steps
-        examples = self._rows if self._predicts else evaluated_examples(self._model)
+        retraces, examples = self._retraces_and_examples()
         return Inference(
             calls=1,
             executions=self._split.executions,
-            steps=steps,
+            steps=self._split.steps,
             spent_s=spent,
             parts_s={part: ns / 1e9 for part, ns in parts.items()},
             first_s=spent,
-            traces=self._retraces,
+            traces=retraces,
             examples=examples or None,
             steps_per_execution=self._steps,
             batch_size=self._asked.batch_size,
@@ -201,3 +183,8 @@ class WatchedCall:
             dataset=self._asked.dataset,
             stages=self._stages,
         )
+
+    @property
+    def _waited_ns(self) -> int | None:
+        """For input, outside of executions; None where none is waited for there."""
+        return None

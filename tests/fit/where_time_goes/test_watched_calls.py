@@ -6,7 +6,7 @@ import pytest
 from keras_perf.observation.of_calls import predicts_in_hooks
 from keras_perf.observation.of_calls.asked_of_call import AskedOfCall
 from keras_perf.observation.of_calls.predicts_in_hooks import PredictsInHooks
-from keras_perf.observation.of_calls.watched_call import WatchedCall
+from keras_perf.observation.of_calls.tensorflow_call import TensorFlowCall
 
 MS = 1_000_000
 
@@ -55,7 +55,7 @@ def clock():
 def test_a_prediction_waits_between_its_hooks_and_its_function(clock):
     model = Model(clock)
     theirs, x = model.predict_function, np.zeros((5, 2))
-    call = WatchedCall(model, True, AskedOfCall(steps=2), clock)
+    call = TensorFlowCall(model, True, AskedOfCall(steps=2), clock)
     clock.passes(10)
     for _ in range(2):
         call.arm()
@@ -63,7 +63,7 @@ def test_a_prediction_waits_between_its_hooks_and_its_function(clock):
         model.predict_function([(x,)])
         assert model.predict_function is theirs
         clock.passes(1)
-        call.ready(clock())
+        call.ready(clock(), 0)
         begin = clock()
         clock.passes(2)
         call.host("on_predict_batch_end", begin, clock())
@@ -84,7 +84,7 @@ def test_a_prediction_waits_between_its_hooks_and_its_function(clock):
 def test_a_function_that_is_armed_and_not_called_is_given_back(clock):
     model = Model(clock)
     theirs = model.predict_function
-    call = WatchedCall(model, True, AskedOfCall(), clock)
+    call = TensorFlowCall(model, True, AskedOfCall(), clock)
     call.arm()
     assert model.predict_function is not theirs
     call.release()
@@ -93,7 +93,7 @@ def test_a_function_that_is_armed_and_not_called_is_given_back(clock):
 
 def test_what_fails_in_watching_costs_a_line_and_no_prediction(clock, said, monkeypatch):
     model = Model(clock)
-    call = WatchedCall(model, True, AskedOfCall(), clock)
+    call = TensorFlowCall(model, True, AskedOfCall(), clock)
     call.arm()
     monkeypatch.setattr(call, "_timeline", None)
     assert model.predict_function([(1,)]) == [(1,)]
