@@ -195,7 +195,7 @@ def test_validation_is_rarer_shorter_or_faster():
     before = BY_ID["validation in three epochs"]
     rarer = advice("rarer-validation", "model.fit(..., validation_freq=5)", advised=5)
     assert followed(before, rarer, []).fit == {"epochs": 3, "validation_freq": 5}
-    shorter = advice("rarer-validation", "validation_steps=batches // 5", batches=240.0)
+    shorter = advice("rarer-validation", "validation_steps=max(1, batches // 5)", batches=240.0)
     assert followed(before, shorter, []).fit == {"epochs": 3, "validation_steps": 48}
 
     waits = BY_ID["validation that waits for its input"]

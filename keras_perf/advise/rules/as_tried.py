@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from keras_perf.advise.cache_place import best_place
+from keras_perf.advise.gains.capped import within_a_ready_batch
 from keras_perf.advise.gains.of_a_part import gain_on_a_ready_batch
 from keras_perf.advise.recommendation import Change, Recommendation
 from keras_perf.advise.rules.all_rules import known_of
@@ -23,7 +24,7 @@ FREE = 1.1
 """Input costs nothing more if a step takes at most so many times as long as on a ready batch."""
 
 
-def as_tried(situation: Situation, found: Iterable[Recommendation]) -> list[Recommendation]:
+def as_tried(situation: Situation, found: Sequence[Recommendation]) -> list[Recommendation]:
     """Those that trials speak for, and those that were not tried.
 
     What was tried and did not pay goes; what pays and no rule has thought of comes. Only what was
@@ -51,7 +52,8 @@ def as_tried(situation: Situation, found: Iterable[Recommendation]) -> list[Reco
             continue
         if id == LEFT_OUT:
             # Without a callback its work is missing: that trial tells what doing it less saves.
-            kept += done_less_often(advised.get(id), trials, situation.facts.hooks)
+            for advice in (each for each in found if each.id == id):
+                kept += done_less_often(advice, trials, situation.facts.hooks)
             continue
         paid = _that_paid(alone.get(id), on_top.get(id))
         if id not in alone and id not in on_top:
@@ -70,10 +72,16 @@ def _no_more_than_on_a_ready_batch(advice: Recommendation, situation: Situation)
     """Input that is only predicted gains at most what a step gained whose batch was ready."""
     most = gain_on_a_ready_batch(situation)
     on_it = known_of(advice.id).on == "input"
-    if most is None or not on_it or advice.predicted_speedup <= most:
+    if most is None or not on_it:
         return advice
     most = max(1.0, most)
-    return replace(advice, predicted_speedup=most, low=min(advice.low, most))
+    return replace(
+        advice,
+        predicted_speedup=min(advice.predicted_speedup, most),
+        low=min(advice.low, most),
+        high=min(advice.high, most),
+        change=within_a_ready_batch(advice.change, most),
+    )
 
 
 def _that_paid(alone: TriedChange | None, on_top: TriedChange | None) -> TriedChange | None:

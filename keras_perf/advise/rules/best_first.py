@@ -38,9 +38,10 @@ def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
         key=lambda advice: advice.change(situation.model, 0.0).whole_ms,
     )
     model = situation.model
-    chosen = chosen or _first_of_two(found, model)
-    said = {advice.id for advice in chosen}
-    left = [advice for advice in found if advice.id not in said]
+    if all(advice.of != "step" for advice in chosen):
+        chosen += _first_of_two(found, model)
+    said = {(advice.id, advice.of) for advice in chosen}
+    left = [advice for advice in found if (advice.id, advice.of) not in said]
     for advice in chosen:
         model = advice.change(model, 0.0)
     while left:

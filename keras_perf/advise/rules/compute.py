@@ -19,6 +19,15 @@ from keras_perf.records.figures import in_ms, in_percent
 WORTH_MENDING = 0.02
 """Compiling that takes less than this share of a step may be a stall that was taken for it."""
 
+OF_A_DATASET = "dataset = dataset.batch(batch_size, drop_remainder=True)"
+WITHOUT_A_PARTIAL_BATCH = {
+    "arrays": "whole = len(x) // batch_size * batch_size\nmodel.fit(x[:whole], y[:whole], ...)",
+    "DataLoader": "loader = torch.utils.data.DataLoader(..., drop_last=True)",
+    "PyDataset": "return len(self.x) // self.batch_size  # in __len__: whole batches only",
+    "generator": "# let the generator give whole batches only",
+}
+"""Input → code that leaves the last batch out where it has fewer rows."""
+
 MUCH_BESIDE = 0.1
 """Compute that goes with compiling is told of where it is more than this share of compiling."""
 
@@ -94,13 +103,10 @@ def _what_changes(situation: Situation) -> tuple[str, str, str]:
             "Python objects that the function uses.",
             "@tf.function(reduce_retracing=True)  # and tensors in place of Python numbers",
         )
-    action = "dataset = dataset.batch(batch_size, drop_remainder=True)"
-    if known.input_kind == "arrays":
-        action = "whole = len(x) // batch_size * batch_size\nmodel.fit(x[:whole], y[:whole], ...)"
     return (
         "Give the train function batches of one shape",
         "the last batch of an epoch has fewer rows than the others.",
-        action,
+        WITHOUT_A_PARTIAL_BATCH.get(known.input_kind or "", OF_A_DATASET),
     )
 
 

@@ -45,7 +45,8 @@ FREQUENCY_ARGUMENTS = {
 )
 def amortize_callback(situation: Situation) -> Recommendation | None:
     """A callback's batch hook takes a noticeable part of every step."""
-    owners = {name: ms for name, ms in situation.summary.owners.items() if name != COLLECTOR}
+    beyond_it = {COLLECTOR, *situation.facts.settings.once_an_epoch}
+    owners = {name: ms for name, ms in situation.summary.owners.items() if name not in beyond_it}
     for owner in sorted(owners, key=lambda name: -owners[name]):
         if owners[owner] < WORTH_AMORTIZING * situation.model.rest_ms:
             return None
@@ -89,7 +90,8 @@ def _done_less_often(situation: Situation, owner: str, spent: float) -> Recommen
             f"{in_ms(situation.summary.step_ms)}; {often} it leaves {in_ms(spent * left_of_it)}."
         ),
         # Hooks are called once per execution, with the index of its last batch.
-        action=_with_fewer_calls(name, hook, every, max(1, every // steps_at_once), source),
+        action=_with_fewer_calls(name, hook, every, max(1, every // steps_at_once), source)
+        + _own_interval(name, present // steps_at_once),
         evidence={"owner": owner, "callback_ms": spent, "present": present, "advised": every},
     )
 
@@ -98,6 +100,13 @@ def _often_enough(model: StepModel, spent: float) -> int:
     """So many times less often: twenty, or in tens what leaves too little to be advised again."""
     beside_ms = WORTH_AMORTIZING * max(1e-9, model.rest_ms - spent)
     return max(AMORTIZED_OVER, 10 * math.ceil(ENDS * spent / beside_ms / 10))
+
+
+def _own_interval(name: str, calls: int) -> str:
+    """A line, where the hook itself works in one of so many calls: both would seldom meet."""
+    if calls < 2 or name in ("ProgbarLogger", "TensorBoard", *FREQUENCY_ARGUMENTS):
+        return ""
+    return f"\n# and without the hook's own condition, by which it works in one of {calls} calls"
 
 
 def _with_fewer_calls(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from keras_perf.advise.gains.capped import capped
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.records.figures import in_ms
 from keras_perf.records.run.hook_calls import HookCalls
@@ -18,7 +19,7 @@ CLEARLY = 1.02
 
 
 def done_less_often(
-    advice: Recommendation | None, trials: AdviceTrials, hooks: Mapping[str, HookCalls]
+    advice: Recommendation, trials: AdviceTrials, hooks: Mapping[str, HookCalls]
 ) -> Iterator[Recommendation]:
     """What a rule advises of a callback, which gains at most what leaving it out gained on trial.
 
@@ -27,12 +28,10 @@ def done_less_often(
     of them, or more than their share.
 
     Arguments:
-        advice: of the rule, if it has any.
+        advice: of a rule.
         trials: of the same training.
         hooks: how often each works.
     """
-    if advice is None:
-        return
     if advice.of != "step":
         # On what lies between epochs, where trials call no hook.
         yield advice
@@ -62,4 +61,5 @@ def done_less_often(
         predicted_speedup=expected,
         low=min(advice.low, max(1.0, tried.low), expected),
         high=max(expected, min(advice.high, tried.high)),
+        change=capped(advice.change, tried.low, tried.gain, tried.high),
     )

@@ -33,6 +33,9 @@ UNSEEN_INSIDE = ("FlatMap", "Interleave", "ParallelInterleave", "LegacyParallelI
 RUNS_AHEAD = "MapAndBatch"
 """What tf.data makes of a map and the batch behind it: a thread of its own makes the next batch."""
 
+SIDE_BY_SIDE = ("Parallel", "LegacyParallel", "Prefetch", RUNS_AHEAD)
+"""Stages that work while those before and behind them do."""
+
 STALLS = ("input-stall", "shuffle-refill")
 """Causes of events that lie in the input pipeline."""
 
@@ -81,8 +84,22 @@ def step_parts(summary: Summary, held_ms: float) -> StepParts:
     else:
         rest |= _of_stalls_and_fetching(summary, wait)
         produce = min(known, summary.step_ms)
+        if (summary.facts.input.prefetch_fill or 0.0) >= HALF_EMPTY:
+            # It waits for training: its stages work side by side, each no longer than a step.
+            produce = min(produce, _slowest_ms(paces))
     stages = {n: ms * produce / known for n, ms in costs.items()} if known else {"input": produce}
     return StepParts(stages, rest, prefetched, asks_ahead)
+
+
+def _slowest_ms(paces: Sequence[StagePace]) -> float:
+    """What takes longest of what runs side by side: a parallel stage has threads of its own."""
+    longest = in_turn = 0.0
+    for pace in paces:
+        if pace.name.startswith(SIDE_BY_SIDE):
+            longest, in_turn = max(longest, in_turn, pace.ms), 0.0
+        else:
+            in_turn += pace.ms
+    return max(longest, in_turn)
 
 
 def _runs_ahead(paces: Sequence[StagePace]) -> bool:

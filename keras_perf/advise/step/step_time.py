@@ -36,6 +36,8 @@ class StepTime:
         without_pauses: a trial's figures are in it, of steps one right after the other.
         python: stages run Python code, which takes the interpreter as well as a core.
         awake_ms: what computing saved because it no longer follows a long pause.
+        input_left_ms: what a quicker input may still save of a step, where one on a ready batch
+            told; None where that is not known, or nothing was changed.
     """
 
     stages: Mapping[str, float]
@@ -56,6 +58,7 @@ class StepTime:
     without_pauses: bool = False
     python: bool = False
     awake_ms: float = 0.0
+    input_left_ms: float | None = None
 
     @property
     def produce_ms(self) -> float:

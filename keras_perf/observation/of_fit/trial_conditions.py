@@ -73,9 +73,10 @@ def called_less_often(hooks: BatchHooks) -> list[str]:
 
 def works_in_batches(callback: keras.callbacks.Callback) -> bool:
     """Its batch hooks do something that the user would miss if they came less often."""
-    if isinstance(callback, keras.callbacks.ProgbarLogger):
-        return False
-    for name in ("save_freq", "update_freq"):
-        if hasattr(callback, name):
-            return bool(getattr(callback, name) != "epoch")
-    return True
+    return not (isinstance(callback, keras.callbacks.ProgbarLogger) or once_an_epoch(callback))
+
+
+def once_an_epoch(callback: keras.callbacks.Callback) -> bool:
+    """It is set to do then what it could do in batches."""
+    found = [getattr(callback, name, None) for name in ("save_freq", "update_freq")]
+    return next((each == "epoch" for each in found if each is not None), False)

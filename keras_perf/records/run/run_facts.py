@@ -57,7 +57,8 @@ class Settings:
     """How the model is trained.
 
     `driver` is `loop` for a custom loop. `batch_hooks` are the user's hooks that are called in
-    every batch. `function_replacements` counts how often a callback made the train function anew,
+    every batch, `once_an_epoch` those of them that are set to do their work then.
+    `function_replacements` counts how often a callback made the train function anew,
     `function_traces` how often it was traced, or compiled where only that is told.
     `tries_steps` is False where no training can try other numbers of steps per execution.
     `operations_in_step` are types of operations in it that print, check values or call Python.
@@ -81,6 +82,7 @@ class Settings:
     function_replacements: int = fact(count(), 0)
     function_traces: int | None = fact(count())
     batch_hooks: tuple[str, ...] = fact(each(text), ())
+    once_an_epoch: tuple[str, ...] = fact(each(text), ())
     collector_threshold: int | None = fact(count())
     waiting_hooks: tuple[str, ...] = fact(each(text), ())
     state_reads: Mapping[str, int] = fact(named(count()), {})

@@ -164,3 +164,16 @@ def test_a_fit_tells_where_its_hooks_and_its_map_stand(tmp_path):
     assert not [owner for owner in facts.hook_sources if owner.startswith("CSVLogger")]
     [chain] = facts.input.chains
     assert Path(chain[-1].source.file).name == "test_source_lines.py"
+
+
+def test_hooks_that_are_set_to_work_once_an_epoch_are_known(tmp_path):
+    callbacks = [
+        kp.StepGapDetector(tmp_path, summary=False),
+        keras.callbacks.TensorBoard(tmp_path / "theirs"),
+        keras.callbacks.ModelCheckpoint(tmp_path / "often.keras", save_freq=1000),
+    ]
+    model().fit(dataset(40), verbose=0, shuffle=False, callbacks=callbacks)
+    assert kp.diagnose(tmp_path).summary.facts.settings.once_an_epoch == (
+        "TensorBoard.on_train_batch_begin",
+        "TensorBoard.on_train_batch_end",
+    )

@@ -90,7 +90,8 @@ def _validated_less(
 def _how_to_validate_less(epochs: int | None) -> tuple[str, str]:
     """Title and code; None where there are too few epochs to let some pass."""
     if epochs is None:
-        code = f"model.fit(..., validation_steps=batches // {RARER})  # of your validation batches"
+        steps = f"max(1, batches // {RARER})"
+        code = f"model.fit(..., validation_steps={steps})  # of your validation batches"
         return "Validate on a part of the data", code
     title = f"Validate less: every {epochs} epochs, or on a part of the data"
     return title, f"model.fit(..., validation_freq={epochs})"
@@ -144,14 +145,14 @@ def amortize_epoch_callback(situation: Situation) -> Recommendation | None:
             f"step of {in_ms(model.step_ms)}, {in_percent(spent / model.training_ms)} of the "
             "training."
         ),
-        action=_rarer_hook(name, hook, advised),
+        action=_rarer_hook(name, hook, advised, present),
         evidence={"owner": owner, "callback_ms": spent, "present": present, "advised": advised},
         of="whole",
     )
 
 
-def _rarer_hook(callback: str, hook: str, epochs: int) -> str:
-    """Code of a callback that works every so many epochs."""
+def _rarer_hook(callback: str, hook: str, epochs: int, present: int) -> str:
+    """Code of a callback that works every so many epochs, and now in one of `present`."""
     method = identifier(hook, "on_epoch_end")
     if callback in KERAS_OWN:
         return (
@@ -160,12 +161,13 @@ def _rarer_hook(callback: str, hook: str, epochs: int) -> str:
             f"        if (epoch + 1) % {epochs} == 0:\n"
             f"            super().{method}(epoch, logs)"
         )
+    own = f", without its own condition for one of {present} epochs" if present > 1 else ""
     return (
         f"class {identifier(callback, 'YourCallback')}(keras.callbacks.Callback):\n"
         f"    def {method}(self, epoch, logs=None):\n"
         f"        if (epoch + 1) % {epochs}:\n"
         "            return\n"
-        "        ...  # as before"
+        f"        ...  # as before{own}"
     )
 
 

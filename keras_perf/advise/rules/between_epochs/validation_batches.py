@@ -54,9 +54,6 @@ def larger_validation_batches(situation: Situation) -> Recommendation | None:
         return model.with_outside({"validation": 1 - gone})
 
     present, advised = round(rows), round(LARGER * rows)
-    action = f"validation_data = validation_data.unbatch().batch({advised})  # or its batch() so"
-    if found.batch_size is not None:
-        action = f"model.fit(..., validation_batch_size={advised})"
     return predicted(
         model,
         change,
@@ -67,7 +64,7 @@ def larger_validation_batches(situation: Situation) -> Recommendation | None:
             f"{in_ms(cost_ms)} are the measured cost of an execution. Without gradients larger "
             "batches fit into memory; what validation tells stays the same, but for rounding."
         ),
-        action=action,
+        action=_action(found, advised),
         evidence={
             "validation_ms": spent,
             "execution_ms": cost_ms,
@@ -75,4 +72,15 @@ def larger_validation_batches(situation: Situation) -> Recommendation | None:
             "advised": advised,
         },
         of="whole",
+    )
+
+
+def _action(found: Inference, advised: int) -> str:
+    if found.batch_size is not None:
+        return f"model.fit(..., validation_batch_size={advised})"
+    if found.input_kind not in (None, "tf.data"):
+        return f"# where {found.input_kind} makes the validation's batches: {advised} examples each"
+    return (
+        f"validation_data = validation_data.batch({advised})  # where it is batched now: unbatch() "
+        "and batch() behind it take time for each example"
     )

@@ -13,7 +13,7 @@ from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import MOSTLY_WAITING, StepModel
 from keras_perf.advise.step.step_parts import UNSEEN_INSIDE, stalled
 from keras_perf.records.figures import in_ms
-from keras_perf.records.run.input.pipeline import Stage
+from keras_perf.records.run.input.pipeline import Stage, WrittenStage
 
 IDLE_PCT = 70.0
 
@@ -53,22 +53,34 @@ def interleave(situation: Situation) -> Recommendation | None:
         threads = max(1.0, model.cores * (1 + 0.5 * optimism))
         return model.with_threads(stage, useful_threads(situation, stage, threads, optimism))
 
+    what, work, one = "Read several files", "Reading", "file"
+    lines, source, mixed = "" if kind else lambdas_in(written), "files", ""
+    if kind or _may_read_files(situation, written):
+        lines = f"files = tf.data.Dataset.list_files(pattern)\n{lines}"
+    else:
+        what, work, one = "Run several datasets", "Running the datasets of its elements", "dataset"
+        source, mixed = "dataset", "  # elements are mixed then"
     return predicted(
         model,
         change,
-        title=f"Read several files at a time: stage {stage}",
+        title=f"{what} at a time: stage {stage}",
         reason=(
-            f"Reading takes {in_ms(situation.paces[stage])} of the {in_ms(situation.able_ms)} that "
-            f"a batch needs, one file after the other.{where(written)}"
+            f"{work} takes {in_ms(situation.paces[stage])} of the {in_ms(situation.able_ms)} that "
+            f"a batch needs, one {one} after the other.{where(written)}"
             f"{about_python(situation, stage)}"
         ),
         action=(
-            "files = tf.data.Dataset.list_files(pattern)\n"
-            f"{'' if kind else lambdas_in(written)}"
-            f"dataset = files.interleave({reader}, num_parallel_calls=tf.data.AUTOTUNE)"
+            f"{lines}dataset = {source}.interleave({reader}, "
+            f"num_parallel_calls=tf.data.AUTOTUNE){mixed}"
         ),
         evidence={"stage": stage, "stage_ms": situation.paces[stage]},
     )
+
+
+def _may_read_files(situation: Situation, written: WrittenStage | None) -> bool:
+    """Also where nobody knows what is written there."""
+    stages = [stage for chain in situation.facts.input.chains for stage in chain]
+    return written is None or any(each.reads_files or each.is_reader for each in stages)
 
 
 OVERTAKEN = 0.75

@@ -175,6 +175,16 @@ def test_a_step_on_a_ready_batch_settles_whether_input_is_the_bottleneck():
     assert recommendations(case) is not None
 
 
+def test_no_advice_on_the_input_gains_more_than_a_ready_batch():
+    case = with_trials([], ready_ms=8.0, one_shape=True)
+    found = recommendations(case)
+    assert {each.id for each in found} >= {"prefetch", "parallel-map"}
+    for each in found:
+        assert each.low <= each.predicted_speedup <= each.high
+    assert max(each.predicted_speedup for each in found) == 1.25
+    assert combined_speedup(case, found)[0] == pytest.approx(1.25)
+
+
 def test_one_batch_of_many_shapes_settles_nothing():
     verdict, why = verdict_of(with_trials([], ready_ms=9.9, one_shape=False))
     assert verdict == "input-bound"

@@ -67,6 +67,8 @@ def test_an_axis_that_varies_is_told_from_a_partial_batch():
     assert_predicts(varying, 6 * 1.3 + 0.4, 6.0, 6.0)
     partial = told(rows_differ=True, input_kind="tf.data")
     assert partial.action == "dataset = dataset.batch(batch_size, drop_remainder=True)"
+    loader = told(rows_differ=True, input_kind="DataLoader")
+    assert loader.action.endswith("drop_last=True)")
     assert "len(x) // batch_size" in told(rows_differ=True, input_kind="arrays").action
 
 

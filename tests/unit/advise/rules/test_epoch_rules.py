@@ -65,8 +65,11 @@ def test_validation_that_is_rare_already_is_told_to_be_rarer_still():
     ("epochs", "action"),
     [
         (5, "model.fit(..., validation_freq=5)"),
-        (4, "model.fit(..., validation_steps=batches // 5)  # of your validation batches"),
-        (None, "model.fit(..., validation_steps=batches // 5)  # of your validation batches"),
+        (4, "model.fit(..., validation_steps=max(1, batches // 5))  # of your validation batches"),
+        (
+            None,
+            "model.fit(..., validation_steps=max(1, batches // 5))  # of your validation batches",
+        ),
     ],
 )
 def test_few_epochs_cannot_skip_validation_but_do_a_part_of_it(epochs, action):

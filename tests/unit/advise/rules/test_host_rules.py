@@ -390,3 +390,19 @@ def test_without_pauses_the_garbage_collector_is_left_alone():
 def test_longer_pauses_never_buy_less(pair):
     short, long = (tune_gc(situation(compute=10.0, garbage_ms=ms)) for ms in sorted(pair))
     assert short.predicted_speedup <= long.predicted_speedup * (1 + 1e-9)
+
+
+def test_of_what_is_set_to_work_once_an_epoch_nothing_is_advised():
+    once = {"once_an_epoch": ["TensorBoard.on_train_batch_end"]}
+    assert amortized(once, TensorBoard__on_train_batch_end=4.0) is None
+    advice = amortized(once, TensorBoard__on_train_batch_end=3.0, Mine__on_train_batch_end=1.0)
+    assert advice.evidence["owner"] == HOOK
+
+
+def test_a_hook_s_own_interval_is_left_out_of_the_code_with_a_longer_one():
+    hooks = {"hooks": {HOOK: {"times": 400, "working": 40}}}
+    rare = amortized(hooks, Mine__on_train_batch_end=4.0)
+    assert rare.evidence["present"] == 10
+    last = rare.action.splitlines()[-1]
+    assert last == "# and without the hook's own condition, by which it works in one of 10 calls"
+    assert "own condition" not in amortized(Mine__on_train_batch_end=4.0).action

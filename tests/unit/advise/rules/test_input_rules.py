@@ -392,6 +392,16 @@ def test_a_pipeline_for_each_file_is_told_to_run_several_at_a_time(stage_name):
     assert advice.evidence["stage"] == f"{stage_name} (1)"
 
 
+@pytest.mark.parametrize("reads_files", [True, False])
+def test_where_no_files_are_read_datasets_are_told_to_run_beside_each_other(reads_files):
+    flat_map = {"kind": "flat_map", "function": "augment", "reads_files": reads_files}
+    chain = [{"kind": "from_tensor_slices"}, flat_map, {"kind": "batch"}]
+    advice = interleaved("FlatMap", context={"dataset": {"chains": [chain]}})
+    assert ("list_files" in advice.action) is reads_files
+    assert ("dataset = dataset.interleave(augment, " in advice.action) is not reads_files
+    assert ("file after" in advice.reason) is reads_files
+
+
 def test_what_a_generator_makes_comes_from_no_files():
     stages = [stage("Generator", 1.0), stage("FlatMap", 6.0), stage("Batch", 1.0)]
     assert interleaved(stages=stages) is None

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hand_built import situation
+from hand_built import between_epochs, situation
 
 from keras_perf.advise.notes.trials import trial_notes
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.advise.rules.best_first import recommendations
+from keras_perf.advise.rules.best_first import combined_speedup, recommendations
 from keras_perf.advise.rules.left_out import done_less_often
 
 
@@ -92,4 +92,15 @@ def test_what_the_same_callback_does_between_epochs_is_another_matter():
     )
     trials = case(left_out(1.0)).facts.advice_trials
     assert [*done_less_often(advice, trials, {})] == [advice]
-    assert [*done_less_often(None, trials, {})] == []
+
+
+def test_the_batch_hook_s_advice_stays_beside_that_on_an_epoch_s_hook():
+    found = case(left_out(2.0), **between_epochs(callbacks={"Saver.on_epoch_end": 2.0}))
+    owners = {each.evidence["owner"] for each in recommendations(found)}
+    assert owners == {"Slow.on_train_batch_end", "Saver.on_epoch_end"}
+
+
+def test_all_together_gains_no_more_than_was_measured_either():
+    found = case(left_out(1.3))
+    advice = [each for each in recommendations(found) if each.id == "amortize-callback"]
+    assert combined_speedup(found, advice)[0] == pytest.approx(1.3)
