@@ -32,10 +32,13 @@ class Span(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Begins after the first tenth, ends with the last step."""
-        if not self.done and batch + 1 >= self.steps / 10:
-            self.begin, self.done = time.perf_counter(), batch + 1
-        elif batch + 1 >= self.steps:
-            self.step_ms = 1e3 * (time.perf_counter() - self.begin) / (batch + 1 - self.done)
+        # Keras before 3.8 tells an execution's first batch, and newer ones its last.
+        at_once = self.model.steps_per_execution
+        done = -(-(batch + 1) // at_once) * at_once
+        if not self.done and done >= self.steps / 10:
+            self.begin, self.done = time.perf_counter(), done
+        elif done >= self.steps:
+            self.step_ms = 1e3 * (time.perf_counter() - self.begin) / (done - self.done)
 
 
 @contextmanager

@@ -75,7 +75,9 @@ def test_the_run_holds_layout_diagnosis_and_context(run):
     [files] = run_files(log_dir).values()
     values = [value for event in events(files[0]) for value in event.summary.value]
     tags = {value.tag: value for value in values}
-    assert b"input_wait" in tags["custom_scalars__config__"].tensor.string_val[0]
+    layout = tags["custom_scalars__config__"].tensor.string_val[0]
+    assert b"compute" in layout
+    assert (b"input_wait" in layout) is hasattr(tf.data.experimental, "get_model_proto")
     assert b"callback-bound" in tags["perf/diagnosis"].tensor.string_val[0]
     assert tags["perf/diagnosis"].metadata.plugin_data.plugin_name == "text"
     picture = tags[PICTURE_TAG].image

@@ -221,6 +221,9 @@ print(json.dumps({"step_ms": found}))
 """
 
 
+@pytest.mark.skipif(
+    tf.__version__ < "2.18", reason="TensorFlow gives its threads names from 2.18 on"
+)
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc names the threads on Linux only")
 def test_tensorflow_in_the_child_does_what_the_settings_say(child, tmp_path):
     child(OF_TENSORFLOW)

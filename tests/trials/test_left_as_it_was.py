@@ -11,6 +11,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from programs import set_random_seed
 
 import keras_perf as kp
 from keras_perf.trials import find_learning_rate as ramp
@@ -28,7 +29,7 @@ class Program:
     """A training that draws wherever one can, in the middle of its data."""
 
     def __init__(self):
-        keras.utils.set_random_seed(11)
+        set_random_seed(11)
         tf.random.set_global_generator(tf.random.Generator.from_seed(5))
         layers = [keras.layers.Dense(8), keras.layers.BatchNormalization()]
         layers += [keras.layers.Dropout(0.4), keras.layers.GaussianNoise(0.1)]

@@ -271,6 +271,7 @@ def test_a_model_that_runs_eagerly_is_compiled():
 
 @pytest.mark.timing
 @pytest.mark.usefixtures("short_slices")
+@two_of_three
 def test_each_callback_is_left_out_on_trial():
     model = dense()
     wait_s = max(0.01, 5 * usual_step_s(model))

@@ -261,6 +261,7 @@ def test_where_steps_all_compile_that_window_tells(tmp_path):
     assert found.summary.trace["compiled_ratio"] == 1.0
 
 
+@programs.needs_gap_times
 def test_where_shapes_could_differ_and_do_not_nothing_is_captured(tmp_path):
     """The batches' bytes tell it, however long others hold a step up."""
     found = xla_on_lengths(tmp_path, lambda place: 8 + 0 * tf.cast(place, tf.int32))

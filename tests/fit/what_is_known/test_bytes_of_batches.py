@@ -2,6 +2,7 @@
 
 import pytest
 import tensorflow as tf
+from programs import needs_gap_times
 
 from keras_perf.observation.facts.input.pipeline_model import PipelineModel
 
@@ -20,12 +21,14 @@ def delivered(dataset, batches):
     return PipelineModel(iterator).delivered()
 
 
+@needs_gap_times
 @pytest.mark.parametrize("prefetched", [0, 3])
 def test_what_was_fetched_is_counted_and_nothing_that_waits_in_a_buffer(prefetched):
     data = rows_of(lambda place: 5).prefetch(prefetched) if prefetched else rows_of(lambda _: 5)
     assert delivered(data, 4) == (4, 4 * 8 * 5 * FLOAT_BYTES)
 
 
+@needs_gap_times
 def test_longer_batches_have_more_bytes():
     assert delivered(rows_of(lambda place: 5 + place), 3) == (3, 8 * (5 + 6 + 7) * FLOAT_BYTES)
 

@@ -330,6 +330,14 @@ ON_SCREEN = """(html, what) => what.map(each => {
 })"""
 
 
+NAMES_AND_AREAS = """names => names.map(name => [
+  name.getBoundingClientRect(),
+  name.ownerSVGElement
+    .querySelector(`path[data-part=${name.textContent.replace(" ", "_")}]`)
+    .getBoundingClientRect(),
+])"""
+
+
 def test_parts_have_their_names_where_they_are_drawn(page, tensorboard):
     page.set_viewport_size({"width": 1200, "height": 900})
     page.goto(tensorboard + TAB)
@@ -339,11 +347,7 @@ def test_parts_have_their_names_where_they_are_drawn(page, tensorboard):
     names.first.wait_for()
     # Dispatch is too low for its name.
     assert names.all_text_contents() == ["input wait", "compute", "callbacks"]
-    for name in names.all():
-        box = name.bounding_box()
-        area = page.locator(
-            f"path[data-part={name.text_content().replace(' ', '_')}]"
-        ).bounding_box()
+    for box, area in names.evaluate_all(NAMES_AND_AREAS):
         for side, size in (("x", "width"), ("y", "height")):
             assert area[side] <= box[side] + 1
             assert box[side] + box[size] <= area[side] + area[size] + 1
