@@ -188,7 +188,7 @@ def another_length_each_time() -> tf.data.Dataset:
     def ones(place: Any) -> Any:
         return tf.ones((8, 8 + place, 4)), tf.ones((8, 8 + place, 1))
 
-    return tf.data.Dataset.range(45).map(ones)
+    return tf.data.Dataset.range(70).map(ones)
 
 
 def sequences(times: int) -> tf.data.Dataset:

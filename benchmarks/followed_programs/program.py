@@ -62,6 +62,7 @@ class Program:
         validation: batches of it; 0 for none.
         validates: stages of its pipeline, behind those of the training.
         validation_threads: its maps run in several threads, whatever the training's do.
+        validation_batch: its batches are so many times as large, where it has them from a stage.
         works: the user's callbacks.
         tuned_gc: the collector runs as the advice has it.
         traced: a trace is taken.
@@ -82,6 +83,7 @@ class Program:
     validation: int = 0
     validates: tuple[Stage, ...] = ()
     validation_threads: bool = False
+    validation_batch: int = 1
     works: tuple[Work, ...] = ()
     tuned_gc: bool = False
     traced: bool = False
@@ -106,8 +108,9 @@ class Program:
         stages, validates = self.stages, self.validates
         if self.validation_threads:
             stages, validates = _in_threads(stages), _in_threads(validates)
-        data = replace(self, stages=stages).dataset()
-        return _made(data.take(self.validation), validates)
+        larger = self.validation_batch
+        data = replace(self, stages=_in_batches(stages, larger)).dataset()
+        return _made(data.take(-(-self.validation // larger)), validates)
 
     def made(self) -> keras.Model:
         """The model, compiled."""
@@ -137,6 +140,14 @@ def _made(data: Any, stages: tuple[Stage, ...]) -> Any:
         given = () if stage.argument is None else (stage.argument,)
         data = getattr(data, stage.kind)(*given, **stage.more)
     return data
+
+
+def _in_batches(stages: tuple[Stage, ...], larger: int) -> tuple[Stage, ...]:
+    """Of so many times as many examples."""
+    return tuple(
+        replace(stage, argument=stage.argument * larger) if stage.kind == "batch" else stage
+        for stage in stages
+    )
 
 
 def _in_threads(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:

@@ -56,9 +56,11 @@ def _faster_validation(program: Program, advice: Any) -> Program:
     return replace(program, validates=tuple(validates), validation_threads=threads)
 
 
-def _larger_validation_batches(program: Program, advice: Any) -> Program:
-    rebatched = Stage("rebatch", int(advice.evidence["advised"]))
-    return replace(program, validates=(*program.validates, rebatched))
+def _larger_validation_batches(program: Program, advice: Any) -> Program | None:
+    if not any(stage.kind == "batch" for stage in program.stages):
+        return None
+    larger = round(advice.evidence["advised"] / advice.evidence["present"])
+    return replace(program, validation_batch=program.validation_batch * larger)
 
 
 def _one_shape(program: Program, advice: Any) -> Program | None:

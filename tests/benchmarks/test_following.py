@@ -251,3 +251,13 @@ def test_a_callback_that_cannot_call_the_model_itself_is_left_to_a_person():
     work = Work("Mine", lambda n: keras.callbacks.Callback())
     mine = program(works=(work,))
     assert followed(mine, advice("call-the-model", owner="Mine.on_epoch_end"), []) is None
+
+
+def test_a_validation_s_batches_become_larger_where_they_are_made():
+    before = program(Stage("batch", 8), Stage("prefetch", 2), validation=10)
+    larger = advice("larger-validation-batches", present=8, advised=32)
+    after = followed(before, larger, [])
+    assert [len(x) for x, _ in after.validation_data()] == [32]
+    assert [len(x) for x, _ in before.validation_data()] == 4 * [8]
+    assert len(next(iter(after.dataset()))[0]) == 8
+    assert followed(program(validation=10), larger, []) is None
