@@ -28,8 +28,8 @@ NOTES = (
 )
 
 
-def run_rows(reports: Sequence[RunReport]) -> list[list[str]]:
-    """The cells under `HEADER`."""
+def run_rows(reports: Sequence[RunReport], first: RunReport) -> list[list[str]]:
+    """The cells under `HEADER`; `first` is the run that the others are compared with."""
     return [
         [
             report.name,
@@ -39,7 +39,7 @@ def run_rows(reports: Sequence[RunReport]) -> list[list[str]]:
             _figure(report.steps_per_sec, "{:,.1f}"),
             _figure(report.examples_per_sec, "{:,.0f}"),
             figure(report.joules_per_example),
-            _figure(report.times_as_fast_as(reports[0]), "{:.2f}×"),
+            _figure(report.times_as_fast_as(first), "{:.2f}×"),
         ]
         for report in reports
     ]
@@ -56,7 +56,7 @@ def runs_markdown(reports: Sequence[RunReport]) -> str:
 
 
 def _told(form: Form, reports: Sequence[RunReport]) -> Form:
-    form.table(HEADER, run_rows(reports))
+    form.table(HEADER, run_rows(reports, reports[0]))
     form.notes((*NOTES, _ALONE))
     return form
 

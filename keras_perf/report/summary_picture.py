@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from keras_perf.records.figures import in_ms, in_percent
+from keras_perf.records.interval import PARTS
 from keras_perf.records.plain import PLAINLY
 from keras_perf.report.diagnosis import Diagnosis
 from keras_perf.report.in_a_sentence import in_short
 from keras_perf.report.text.gain import gain_of
 from keras_perf.report.text.html_form import coloured
+from keras_perf.showing.colours import PART_COLOURS
 
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
@@ -58,7 +60,7 @@ def summary_picture(diagnosis: Diagnosis) -> bytes:
     _words(draw, diagnosis)
     if parts := coloured(diagnosis.breakdown):
         _bar(draw, parts)
-        _over_steps(draw, diagnosis, parts)
+        _over_steps(draw, diagnosis)
     stream = io.BytesIO()
     image.save(stream, format="png")
     return stream.getvalue()
@@ -98,23 +100,21 @@ def _bar(draw: ImageDraw, parts: Mapping[str, tuple[float, str]]) -> None:
         word += takes + 24
 
 
-def _over_steps(
-    draw: ImageDraw, diagnosis: Diagnosis, parts: Mapping[str, tuple[float, str]]
-) -> None:
+def _over_steps(draw: ImageDraw, diagnosis: Diagnosis) -> None:
     """The parts stacked over the steps."""
     intervals = diagnosis.summary.intervals
     if len(intervals) < 2:
         return
     chosen = np.unique(np.linspace(0, len(intervals) - 1, MOST_COLUMNS).astype(int))
     shown = intervals.iloc[chosen]
-    columns = [name.replace(" ", "_") for name in parts]
+    columns = [part for part in PARTS if diagnosis.breakdown.get(part, 0.0) > 0]
     tops = np.cumsum(shown.reindex(columns=columns).fillna(0.0).to_numpy(dtype=float), axis=1)
     # What is far longer than usual is cut off: the others would lie on the ground.
     most = float(np.quantile(tops[:, -1], 0.98)) * 1.1 or 1.0
     steps = [float(shown.index[0] - shown["steps"].iloc[0]), *map(float, shown.index)]
     width, height = SIZE[0] - 2 * MARGIN, PLOT_BOTTOM - PLOT_TOP
     xs = [MARGIN + width * (s - steps[0]) / max(1.0, steps[-1] - steps[0]) for s in steps]
-    colours = [colour for _, colour in parts.values()]
+    colours = [PART_COLOURS[part] for part in columns]
     for (begin, end), heights in zip(pairwise(xs), tops, strict=True):
         for top, colour in zip(reversed(heights), reversed(colours), strict=True):
             y = PLOT_BOTTOM - height * min(1.0, top / most)

@@ -137,16 +137,18 @@ class PerformancePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return told(read, first, last, columns)
 
     def _table(self, request: wrappers.Request) -> wrappers.Response:
-        """All runs that can be read, a row each."""
-        reports = []
+        """All runs that can be read, a row each; the first is the one that was trained first."""
+        places, reports = [], []
         for run in self._runs.listed():
             try:
                 reports.append(self._runs.report(run.name))
+                places.append(run.place)
             except Exception:
                 LOGGER.warning("%s is left out of the table.", run.name, exc_info=True)
         if not reports:
             return _answer("There is no run that can be read.", "text/plain", 404)
-        return _drawn(side_by_side(reports))
+        first = reports[places.index(min(places))]
+        return _drawn(side_by_side(reports, first))
 
 
 def _drawn(part: Element | None) -> wrappers.Response:

@@ -43,6 +43,7 @@ class ShownRun:
         run: below it, the one that is meant.
         version: another one whenever its files have changed.
         changed: when they did, in seconds since 1970.
+        place: among all of them as they were trained, those of the first directory before the next.
     """
 
     name: str
@@ -50,6 +51,7 @@ class ShownRun:
     run: str
     version: str
     changed: float
+    place: int = 0
 
 
 class ShownRuns:
@@ -77,7 +79,8 @@ class ShownRuns:
         with self._listing:
             if self._clock() - self._listed_at >= self._fresh_s:
                 found = [each for item in self._log_dirs.items() for each in _runs_below(*item)]
-                self._listed = tuple(sorted(found, key=lambda run: run.changed, reverse=True))
+                trained = [replace(run, place=place) for place, run in enumerate(found)]
+                self._listed = tuple(sorted(trained, key=lambda run: run.changed, reverse=True))
                 self._listed_at = self._clock()
             return self._listed
 
@@ -145,6 +148,7 @@ def _read(run: ShownRun, files: ReadFiles, *, shows_traces: bool) -> ReadRun:
 
 
 def _runs_below(group: str, log_dir: str) -> list[ShownRun]:
+    """In the order in which they were trained."""
     try:
         files = run_files(log_dir)
     except NoRunError:

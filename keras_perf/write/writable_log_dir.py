@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
+import socket
 import stat
 from functools import cache
 from pathlib import Path
@@ -43,9 +45,9 @@ def writable_log_dir(log_dir: str | os.PathLike[str]) -> str:
         _make_remote(path)
         return path
     try:
-        probe = _existing(Path(path) / RUN) / f".writable.{os.getpid()}"
+        probe = _existing(Path(path) / RUN) / _probe_name()
         probe.touch()
-        probe.unlink()
+        probe.unlink(missing_ok=True)
     except OSError as error:
         raise type(error)(
             error.errno,
@@ -53,6 +55,11 @@ def writable_log_dir(log_dir: str | os.PathLike[str]) -> str:
             "Choose another directory or change its permissions",
         ) from error
     return path
+
+
+def _probe_name() -> str:
+    """A name that no other process chooses: in containers all of them may have the same PID."""
+    return f".writable.{socket.gethostname()}.{secrets.token_hex(8)}"
 
 
 def _existing(folder: Path) -> Path:

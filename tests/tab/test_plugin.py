@@ -154,6 +154,21 @@ def test_all_runs_are_a_row_each(tab, runs):
     assert "svg" not in [each[0] for each in parts_of(content_of(table))]
 
 
+@pytest.mark.parametrize("written_last", ["earlier", "later"])
+def test_all_runs_are_compared_with_the_one_trained_first(tab, runs, written_last):
+    runs("earlier", step_ms=8.0)
+    logs = runs("later", step_ms=4.0)
+    for file in logs.rglob("events.*"):
+        seconds = 2e9 if written_last in file.parts else 1e9
+        os.utime(file, (seconds, seconds))
+    ask = tab(logs)
+    assert ask("/runs").json["runs"][0]["name"] == written_last
+    table = ask("/table")
+    rows = [[text_of(cell).strip() for cell in cells] for _, _, cells in rows_of(table)[1:3]]
+    assert {row[0]: row[-1] for row in rows} == {"earlier": "1.00×", "later": "2.00×"}
+    assert "the first being earlier;" in text_of(content_of(table))
+
+
 @pytest.mark.parametrize("name", ["../secret", "/etc", "", "a/../../b", "no such run"])
 def test_only_runs_that_were_found_can_be_asked_for(tab, runs, name):
     runs("../secret")

@@ -65,8 +65,10 @@ def page_content(reports: Sequence[RunReport]) -> Element:
         shown = run_cards(reports[0], "run1")
     else:
         head = element("h1", _title(reports))
-        changes = [change_card(reports[0], report) for report in reports[1:]]
-        shown = [_comparison(reports), *(change for change in changes if change is not None)]
+        first, *others = reports
+        changes = [change_card(first, report) for report in others]
+        known = [change for change in changes if change is not None]
+        shown = [_comparison(reports, first), *known]
         if len(reports) == 2:
             # Of two runs the question is what the change did.
             shown.reverse()
@@ -83,9 +85,14 @@ def _link(place: int, report: RunReport) -> Element:
     return element("a", report.name, href=f"#run{place}")
 
 
-def side_by_side(reports: Sequence[RunReport]) -> Element:
-    """A row a run, and nothing else of them."""
-    shown = _comparison(reports, linked=False)
+def side_by_side(reports: Sequence[RunReport], first: RunReport) -> Element:
+    """A row a run, and nothing else of them.
+
+    Arguments:
+        reports: at least one, in the order of the rows.
+        first: the one of them that the others are compared with.
+    """
+    shown = _comparison(reports, first, linked=False)
     return element("main", shown, *popovers([shown]))
 
 
@@ -93,19 +100,19 @@ def _title(reports: Sequence[RunReport]) -> str:
     return reports[0].name if len(reports) == 1 else f"{len(reports)} runs compared"
 
 
-def _comparison(reports: Sequence[RunReport], *, linked: bool = True) -> Element:
+def _comparison(reports: Sequence[RunReport], first: RunReport, *, linked: bool = True) -> Element:
     names: list[str | Element] = [report.name for report in reports]
     if linked:
         names = [_link(place, report) for place, report in enumerate(reports, 1)]
     rows: list[list[str | Element]] = [
-        [name, *cells] for name, (_, *cells) in zip(names, run_rows(reports), strict=True)
+        [name, *cells] for name, (_, *cells) in zip(names, run_rows(reports, first), strict=True)
     ]
     return card(
         "Side by side",
         table(
             explained(HEADER, TAGS),
             rows,
-            "One row per run; means over its steps.",
+            f"One row per run, the first being {first.name}; means over its steps.",
             class_="runs",
         ),
         *_bars(reports),

@@ -69,6 +69,8 @@ table.runs th, table.runs td { padding-inline: 7px; }
 table.runs th:first-child { padding-left: 0; }
 table.runs :is(th, td):nth-child(2) { text-align: left; }
 table.runs tbody th { overflow-wrap: anywhere; min-width: 110px; }
+table.trials :is(td, thead th) { white-space: nowrap; }
+table.trials tbody th { min-width: 150px; }
 table.bars td { width: 75%; padding-right: 0; }
 table.bars tbody th { overflow-wrap: anywhere; }
 table.words td, table.words th { text-align: left; vertical-align: top; font-size: 13.5px; }

@@ -15,8 +15,8 @@ class Term(NamedTuple):
 
 TERMS: Mapping[str, Term] = {
     "times the first": Term(
-        "How many times as fast as the first run of the table: per example where both know their "
-        "batch size, else per step.",
+        "How many times as fast as the first run, which the table's caption names: per example "
+        "where both know their batch size, else per step.",
         "Whether the machine was equally busy; comparing two runs gives the interval.",
     ),
     "stage threads": Term("How many calls of the stage run at a time."),

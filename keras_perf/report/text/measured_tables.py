@@ -95,8 +95,8 @@ def measured_tables(summary: Summary) -> Iterator[Table]:
     yield from _tried(summary)
     if (sizes := summary.facts.batch_sizes) is not None:
         yield BATCH_SIZES, HEADER, [*batch_size_rows(sizes)]
-    if (rates := summary.facts.learning_rates) is not None:
-        yield LEARNING_RATES, RATES_HEADER, [*learning_rate_rows(rates)]
+    if (found := summary.facts.learning_rates) and (rates := [*learning_rate_rows(found)]):
+        yield LEARNING_RATES, RATES_HEADER, rates
     if (spent := start_up_time(summary)) is not None:
         yield START_UP, ["what", "s"], _start_up(spent)
 

@@ -19,8 +19,8 @@ def advice_rows(found: AdviceTrials) -> Iterator[list[str]]:
     """A row a change, the best first, then all that was put together."""
     together = {(each.id, each.where) for each in found.together}
     for each in sorted(found.changes, key=lambda each: -each.gain):
-        note = f"alters training: {each.alters}" if each.alters else ""
-        yield _row(each, "put together" if (each.id, each.where) in together else note)
+        is_together = (each.id, each.where) in together
+        yield _row(each, "put together" if is_together else alteration(each))
     if found.total is not None and len(found.together) > 1:
         yield ["all together", *_row(found.total, "")[1:]]
 
@@ -37,6 +37,11 @@ def input_rows(found: InputChanges) -> Iterator[list[str]]:
 def input_outcome(found: InputChanges) -> str:
     """What came of them all, and why no more was tried."""
     return " ".join(filter(None, (found.reason, found.stopped)))
+
+
+def alteration(change: TriedChange) -> str:
+    """What of the training a change alters; "" where it alters nothing."""
+    return f"alters training: {change.alters}" if change.alters else ""
 
 
 def named(id_: str, where: str) -> str:

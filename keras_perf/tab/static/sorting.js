@@ -3,6 +3,7 @@
 import { made } from "./elements.js";
 
 const UNKNOWN = "–";
+const NAMES = 0; // The column of the runs' names, which are no numbers: 20261123-090000 is a time.
 
 let chosen = null; // The column's name, and whether the largest comes first.
 
@@ -34,6 +35,7 @@ function sort(table, heads, column, down) {
   const number = (text) => parseFloat(text.replaceAll(/[,<]/g, ""));
   const compare = (one, other) => {
     const [a, b] = [cell(one), cell(other)];
+    if (column === NAMES) return a.localeCompare(b, "en", { numeric: true });
     const [x, y] = [number(a), number(b)];
     return Number.isNaN(x) || Number.isNaN(y) ? a.localeCompare(b) : x - y;
   };

@@ -92,6 +92,20 @@ def test_one_run_is_compared_with_another_and_all_are_sorted(opened):
     page.locator("h1", has_text="slow").wait_for()
 
 
+def test_the_table_is_sorted_by_run_also_where_names_begin_with_numbers(page, tmp_path):
+    names = ["9-layers", "20261123-090000", "20261123-121000", "run2", "run10"]
+    for name in names:
+        write_fit(tmp_path / name, step_ms=4.0)
+    with tensorboard_on(tmp_path, tensorflow=False) as address:
+        page.goto(address + TAB)
+        page.locator(RUN).select_option(label="all runs")
+        head = page.get_by_role("columnheader", name="run", exact=True)
+        shown = page.locator("table.runs tbody th")
+        for order in (names, names[::-1]):
+            head.get_by_role("button", name="run", exact=True).click()
+            assert shown.all_inner_texts() == order
+
+
 def test_sorting_and_focus_stay_while_the_table_is_made_anew(page, tmp_path):
     for name, ms in {"quick": 2.0, "slow": 10.0}.items():
         write_fit(tmp_path / name, step_ms=ms)

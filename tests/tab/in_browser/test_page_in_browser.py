@@ -46,7 +46,10 @@ CONTEXT = {
     ],
     "advice_trials": {
         "step_ms": 9.0,
-        "changes": [CHANGE | {"id": id_} for id_ in ("cache", "private-threadpool")],
+        "changes": [
+            *(CHANGE | {"id": id_} for id_ in ("cache", "private-threadpool")),
+            CHANGE | {"id": "larger-batch", "alters": {"word": "fewer-updates"}},
+        ],
     },
 }
 SHARED = {"gpu/0/other_processes": 1.0, "gpu/0/energy_per_step_j": 3.2}

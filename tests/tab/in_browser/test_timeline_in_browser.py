@@ -258,6 +258,24 @@ def test_as_a_file_it_zooms_and_tells_without_a_server(page, tensorboard, logs):
     assert len(page.context.pages) == 1
 
 
+def test_as_a_file_with_the_longest_outliers_it_does_not_deny_the_others(page, logs, monkeypatch):
+    monkeypatch.setattr("keras_perf.report.page.plots.timeline.MOST_OUTLIERS", 2)
+    path = logs / "longest.html"
+    path.write_text(page_html(run_reports([logs / "a"])), encoding="utf-8")
+    page.set_viewport_size({"width": 1200, "height": 1000})
+    page.goto(path.as_uri())
+    shown = Shown(page)
+    shown.says("The longest 2 of 3 outliers are marked.")
+    shown.drag(0.0, 0.03)
+    shown.says("Outliers here: 1; this file holds longer ones only.")
+    shown.canvas.get_by_text("outliers, none marked").wait_for()
+    page.mouse.dblclick(*shown.at(0.4))
+    shown.says("The longest 2 of 3 outliers are marked.")
+    shown.drag(0.5, 0.6)
+    shown.canvas.get_by_text("no outliers").wait_for()
+    assert "utliers" not in shown.said.inner_text()
+
+
 def test_dark_and_narrow_it_fits(timeline):
     page = timeline.page
     page.set_viewport_size({"width": 400, "height": 800})

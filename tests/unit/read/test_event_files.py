@@ -431,6 +431,32 @@ def test_a_log_directory_that_exists_is_left_as_it_is(tmp_path):
     assert [*tmp_path.rglob("*")] == [tmp_path / "perf"]
 
 
+def test_workers_with_one_pid_look_at_a_log_directory_at_the_same_time(tmp_path, monkeypatch):
+    touch, names = Path.touch, []
+
+    def touch_and_let_another_look(path):
+        touch(path)
+        names.append(path.name)
+        if len(names) == 1:
+            writable_log_dir(tmp_path)
+
+    monkeypatch.setattr(Path, "touch", touch_and_let_another_look)
+    assert writable_log_dir(tmp_path) == str(tmp_path)
+    assert len(set(names)) == 2
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_was_written_to_look_at_a_log_directory_may_be_cleared_away(tmp_path, monkeypatch):
+    touch = Path.touch
+
+    def touch_and_clear_away(path):
+        touch(path)
+        path.unlink()
+
+    monkeypatch.setattr(Path, "touch", touch_and_clear_away)
+    assert writable_log_dir(tmp_path) == str(tmp_path)
+
+
 @pytest.mark.parametrize("wrong", [None, 3, b"logs"])
 def test_a_log_directory_that_is_no_path_is_refused_with_the_remedy(wrong):
     with pytest.raises(TypeError, match=r"log_dir must be a str or os\.PathLike, got .*logs/run1"):

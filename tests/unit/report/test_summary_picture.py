@@ -11,6 +11,7 @@ from hand_built import summary
 from PIL import Image
 from test_diagnosis import SLOW_INPUT
 
+from keras_perf.records.interval import PARTS
 from keras_perf.report.diagnosis import Diagnosis, diagnosis_of
 from keras_perf.report.summary_picture import (
     BAR_PX,
@@ -56,6 +57,13 @@ def test_over_the_steps_the_parts_are_stacked_and_rare_long_steps_cut_off():
     plot = pixels(found)[PLOT_TOP:PLOT_BOTTOM, MARGIN : SIZE[0] - MARGIN]
     assert 0.6 < share(plot, "input_wait") < 0.8
     assert share(plot, "compute") > 0.1
+
+
+def test_over_the_steps_each_part_is_drawn_that_the_bar_has():
+    found = diagnosis_of(summary(**dict.fromkeys(PARTS, 2.0)))
+    plot = pixels(found)[PLOT_TOP:PLOT_BOTTOM, MARGIN : SIZE[0] - MARGIN]
+    for part in PARTS:
+        assert abs(share(plot, part) - 1 / 1.1 / len(PARTS)) < 0.02, part
 
 
 def test_without_steps_and_with_letters_that_the_font_lacks_there_is_a_picture():

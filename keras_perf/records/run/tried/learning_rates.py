@@ -9,7 +9,8 @@ from keras_perf.records.reasons.why_not_tried import EndedBy
 from keras_perf.records.shapes import each, fact, flag, number
 
 RATE = number(1e-30, 1e9)
-LOSS = number(-1e15)
+LOSS = number(-1e39, 1e39)
+"""Where a loss diverges it grows up to float32's largest number, 3.4e38."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
@@ -57,10 +57,10 @@ def lanes_figures(report: RunReport, shown: Span) -> list[Element]:
         for tag, points in report.scalars.groupby("tag", observed=True)
     }
     gpus = sorted({int(tag.split("/")[1]) for tag in found if re.match(r"gpu/\d+/", tag)})
-    facts = report.summary.facts
+    facts, means = report.summary.facts, report.summary.sensors
     figures = []
     for gpu in gpus:
-        lanes = _drawn(_gpu_lanes(gpu, facts.gpu.gpu_memory_total_mib), found, shown)
+        lanes = _drawn(_gpu_lanes(gpu, facts.gpu.gpu_memory_total_mib), found, means, shown)
         name = facts.gpu.gpus.get(f"gpu/{gpu}", "")
         silent = _silent_since(found, f"gpu/{gpu}/", span_of(report))
         figures += [_figure(f"GPU {gpu}", name, lanes, silent)] if lanes else []
@@ -68,7 +68,7 @@ def lanes_figures(report: RunReport, shown: Span) -> list[Element]:
     if others := figures[SHOWN_GPUS:]:
         more = element("summary", f"{len(others)} more GPU{'s' * (len(others) > 1)}")
         told.append(element("details", more, *others))
-    host = _drawn(_host_lanes(facts.machine.memory_total_mib), found, shown)
+    host = _drawn(_host_lanes(facts.machine.memory_total_mib), found, means, shown)
     without = "" if gpus or not host else "no GPU was sampled"
     return [*told, *([_figure("Host", without, host)] if host else [])]
 
@@ -95,24 +95,28 @@ def _host_lanes(memory_mib: float | None) -> Iterator[Lane]:
     yield Lane("brought back from swap, MiB/s", "host/swapped_in_mib_per_sec", only_above=0.0)
 
 
-def _drawn(lanes: Iterator[Lane], found: dict[str, pd.Series], span: Span) -> list[Element]:
+def _drawn(
+    lanes: Iterator[Lane], found: dict[str, pd.Series], means: Mapping[str, float], span: Span
+) -> list[Element]:
     there = [
         lane for lane in lanes if lane.tag in found and found[lane.tag].max() > lane.only_above
     ]
     drawn = []
     for place, lane in enumerate(there, 1):
-        drawn += _lane(lane, found, span, last=place == len(there))
+        drawn += _lane(lane, found, means[lane.tag], span, last=place == len(there))
     return drawn
 
 
-def _lane(lane: Lane, found: dict[str, pd.Series], span: Span, *, last: bool) -> list[Element]:
+def _lane(
+    lane: Lane, found: dict[str, pd.Series], mean: float, span: Span, *, last: bool
+) -> list[Element]:
     values = found[lane.tag]
     folder, _, name = lane.tag.rpartition("/")
     low, high = (found.get(f"{folder}/{least}_{name}") for least in ("min", "max"))
     low, high = values if low is None else low, values if high is None else high
     extremes = low is not values or high is not values
     least, most = float(low.min()), float(high.max())
-    figures = f"mean {figure(values.mean())}, {figure(least)} to {figure(most)}"
+    figures = f"mean {figure(mean)}, {figure(least)} to {figure(most)}"
     head = element(
         "div",
         element("span", lane.name, " ", meaning(re.sub(r"\d+", "<i>", lane.tag), lane.name)),

@@ -20,15 +20,19 @@ COLOUR, SUGGESTED = "var(--compute)", "var(--good)"
 
 
 def learning_rates_card(report: RunReport) -> Element | None:
-    """The smoothed loss, and the rate that follows; None where no test was written."""
+    """The smoothed loss, and the rate that follows; None where no loss is known."""
     found = report.summary.facts.learning_rates
-    if found is None or len(found.learning_rates) < 2:
+    if found is None or not (rows := [*learning_rate_rows(found)]):
         return None
+    # One row is the first rate and the last: nothing lies between.
+    figures = [_figure(found)] if len(rows) > 1 else []
+    told = table([*RATES_HEADER], rows, "The rates that tell the shape of the curve.")
+    return card(LEARNING_RATES, element("p", found.reason), *figures, told)
+
+
+def _figure(found: LearningRates) -> Element:
     caption = element("figcaption", "Smoothed loss", element("small", " – over learning rate"))
-    figure = element("figure", caption, _drawn(found))
-    told = "The rates that tell the shape of the curve."
-    rows = table([*RATES_HEADER], [*learning_rate_rows(found)], told)
-    return card(LEARNING_RATES, element("p", found.reason), figure, rows)
+    return element("figure", caption, _drawn(found))
 
 
 def _drawn(found: LearningRates) -> Element:

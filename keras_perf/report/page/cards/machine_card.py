@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import Element
 
-import pandas as pd
-
+from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import figure
 from keras_perf.records.run.exchange import EXCHANGE_PARTS
 from keras_perf.report.page.cards.lanes_card import lanes_figures
@@ -20,7 +19,7 @@ from keras_perf.report.run_report import RunReport
 def machine_card(report: RunReport, shown: Span | None = None) -> Element | None:
     """The exchange, GPUs and host, over the steps that are shown; all where none are named."""
     span, figures = shown or span_of(report), []
-    if lanes := _exchange(report.summary.intervals, span):
+    if lanes := _exchange(report.summary, span):
         what = element("small", " – as this worker saw it")
         title = element("figcaption", "Exchange among workers", what)
         figures.append(element("figure", title, *lanes))
@@ -28,8 +27,9 @@ def machine_card(report: RunReport, shown: Span | None = None) -> Element | None
     return card("The machine over the same steps", *figures) if figures else None
 
 
-def _exchange(intervals: pd.DataFrame, span: Span) -> list[Element]:
+def _exchange(summary: Summary, span: Span) -> list[Element]:
     """What the exchange of gradients took in each interval; [] where it was not measured."""
+    intervals = summary.intervals
     if not all(name in intervals for name in EXCHANGE_PARTS):
         return []
     known = intervals.dropna(subset=list(EXCHANGE_PARTS))
@@ -39,7 +39,7 @@ def _exchange(intervals: pd.DataFrame, span: Span) -> list[Element]:
     drawn = []
     for name in EXCHANGE_PARTS:
         label = f"{EXCHANGE_NAMES[name]}, ms"
-        figures = f"mean {figure(known[name].mean())}, to {figure(known[name].max())}"
+        figures = f"mean {figure(summary.exchange[name])}, to {figure(known[name].max())}"
         head = element(
             "div",
             element("span", label, " ", meaning(f"perf/{name}_ms", label)),

@@ -40,6 +40,8 @@ def _has_timeline(report: RunReport) -> bool:
 
 
 def _steps(report: RunReport) -> str:
+    """As the tab's server tells them all, and the steps of all outliers, held or not."""
     whole = timeline_of(report)
     told = whole.between(whole.first, whole.last, MOST_COLUMNS, None)
+    told["outlier_steps"] = [each.step for each in whole.outliers]
     return json.dumps(told, separators=(",", ":")).translate(MARKUP)

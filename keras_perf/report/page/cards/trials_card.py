@@ -13,6 +13,7 @@ from keras_perf.report.text.tried_tables import (
     INPUT_HEADER,
     TRIED,
     TRIED_BEFORE,
+    alteration,
     input_outcome,
     input_rows,
     named,
@@ -59,7 +60,8 @@ def _card(title: str, trials: AdviceTrials | None) -> Element | None:
     together = {(each.id, each.where) for each in trials.together}
     rows = [_row(each, longest, put_together=(each.id, each.where) in together) for each in changes]
     rows += [_row(each, longest, put_together=True) for each in total]
-    shown = [table(["change", "step, ms", "gain", ""], rows, CAPTION)] if rows else []
+    header = ["change", "step, ms", "gain", ""]
+    shown = [table(header, rows, CAPTION, class_="trials")] if rows else []
     return card(title, *shown, *_not_tried(trials))
 
 
@@ -67,6 +69,8 @@ def _row(tried: TriedChange, longest: float, *, put_together: bool) -> list[str 
     name = element("span", named(tried.id, tried.where))
     if put_together:
         name.append(element("span", "together", class_="tag"))
+    if tried.alters:
+        name.append(element("small", f" – {alteration(tried)}", class_="quiet"))
     return [
         name,
         f"{figure(tried.before_ms)} → {figure(tried.after_ms)}",

@@ -12,12 +12,14 @@ function cut(all, from, to) {
   const ofEach = (lists) => Object.fromEntries(Object.entries(lists).map(([name, values]) => [name, of(values)]));
   // As many intervals to each column as the server gives them.
   const before = (place) => (count ? Math.floor(place * all.intervals / count) : 0);
-  const outliers = all.outliers.filter(({ step }) => step >= from && step <= to);
+  const isInside = (step) => step >= from && step <= to;
   return {
-    ...all, from, to, outliers,
+    ...all, from, to,
+    outliers: all.outliers.filter(({ step }) => isInside(step)),
     intervals: before(last) - before(first),
     columns: { ...ofEach(columns), parts: ofEach(parts) },
-    outliers_in_range: outliers.length,
+    // Of very many outliers the longest alone are held, but all are counted.
+    outliers_in_range: all.outlier_steps.filter(isInside).length,
     captures: all.captures.filter((each) => each.first <= to && each.last >= from),
   };
 }

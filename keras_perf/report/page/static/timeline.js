@@ -143,8 +143,9 @@ function sayWhatIsShown(data, [from, to], clipped) {
   else said.push(`${number(data.intervals)} intervals in ${number(columns)} columns: means, and the line above them the longest of each.`);
   if (hasGaps(data.columns, from)) said.push("Gaps: warm-up, traced and tried steps, which the figures leave out.");
   if (clipped) said.push("▲ longer than the axis reaches.");
-  const left = data.outliers_in_range - data.outliers.length;
-  if (left > 0) said.push(`The longest ${number(data.outliers.length)} of ${number(data.outliers_in_range)} outliers are marked.`);
+  const marked = data.outliers.length, outliers = data.outliers_in_range;
+  if (!marked && outliers) said.push(`Outliers here: ${number(outliers)}; this file holds longer ones only.`);
+  else if (outliers > marked) said.push(`The longest ${number(marked)} of ${number(outliers)} outliers are marked.`);
   return said.join(" ");
 }
 

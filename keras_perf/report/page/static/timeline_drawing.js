@@ -35,7 +35,7 @@ export function drawn(timeline) {
   inside.append(scale.selected, scale.crosshair);
   const drawing = svg("svg", { width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}`, "aria-hidden": "true" },
     svg("defs", {}, svg("clipPath", { id: clip }, svg("rect", { x: left - 1, width: width - left + 2, height: HEIGHT }))),
-    ...axes(scale, [from, to], outliers.length), inside, ...outliers);
+    ...axes(scale, [from, to], outliersName(data, outliers.length)), inside, ...outliers);
   canvas.replaceChildren(drawing);
   return scale;
 }
@@ -105,6 +105,11 @@ function clippedAt({ begin, end, most }, scale) {
   });
 }
 
+function outliersName(data, marked) {
+  if (marked) return "outliers, by how much longer";
+  return data.outliers_in_range > data.outliers.length ? "outliers, none marked" : "no outliers";
+}
+
 function axes({ x, y, left, right, low, top, lanes }, [from, to], outliers) {
   const drawing = [];
   for (const ms of ticks(0, top, 4)) {
@@ -121,6 +126,6 @@ function axes({ x, y, left, right, low, top, lanes }, [from, to], outliers) {
   drawing.push(svg("line", { class: "axis", x1: left, x2: right, y1: low, y2: low }),
     svg("line", { class: "grid", x1: left, x2: right, y1: lanes.outliers[1], y2: lanes.outliers[1] }),
     name("ms per step", lanes.steps[0] - 8),
-    name(outliers ? "outliers, by how much longer" : "no outliers", lanes.outliers[0] - 5), name("captures", lanes.captures[0] - 5));
+    name(outliers, lanes.outliers[0] - 5), name("captures", lanes.captures[0] - 5));
   return drawing;
 }

@@ -35,7 +35,7 @@ def test_in_each_table_a_number_says_what_it_means(tmp_path):
     runs = run_reports([tmp_path / "a", tmp_path / "b"])
     parts = {*map(part_name, PARTS)}
     table = {"step ms", *parts, "steps/s", "examples/s", "J/example", "× the first"}
-    told = side_by_side(runs)
+    told = side_by_side(runs, runs[0])
     assert asked_in(told) == table
     assert {each.attrib["id"] for each in told.iter("div") if "popover" in each.attrib} == {
         button.attrib["popovertarget"] for button in told.iter("button")

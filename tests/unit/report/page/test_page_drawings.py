@@ -168,6 +168,15 @@ def test_a_gpu_that_was_lost_says_since_when():
     assert said(kept, "state") == []
 
 
+def test_a_lane_tells_the_mean_that_notes_and_advice_tell():
+    """The first point, of tracing and warm-up, is drawn; each other counts by its time."""
+    readings = {10: 90.0, 20: 10.0, 50: 30.0}
+    points = [(step, {"host/cpu_pct": pct}) for step, pct in readings.items()]
+    found = report({}, *points)
+    assert found.summary.sensors["host/cpu_pct"] == pytest.approx(25.0)
+    assert said(machine_card(found), "lane-head") == ["all CPUs, % ?mean 25, 10 to 90"]
+
+
 def test_of_many_gpus_most_are_shown_on_demand():
     values = {f"gpu/{k}/power_w": 100.0 for k in range(8)} | HOST
     figures = lanes({}, (50, values), (100, values))
@@ -367,6 +376,19 @@ def test_workers_stand_side_by_side_with_skew_and_exchange():
         "of it waiting for others, ms",
         "slowest worker beyond the mean, ms",
     ]
+
+
+def test_the_exchange_over_the_steps_has_the_means_of_the_workers_card():
+    taken = {10: 2.0, 40: 1.0}
+    points = [
+        (step, point(step, steps, 4.0, compute=3.0, communication=ms, peer_wait=0.5 * ms, skew=0.1))
+        for (step, ms), steps in zip(taken.items(), (10, 30), strict=True)
+    ]
+    scalars = [(step, values | {"perf/slowest_worker": 0.0}) for step, (_, values) in points]
+    found = report({}, *scalars)
+    assert found.summary.exchange["communication"] == pytest.approx(1.25)
+    [exchange, *_] = said(machine_card(found), "lane-head")
+    assert exchange == "exchanging gradients, ms ?mean 1.25, to 2"
 
 
 def test_one_worker_alone_has_no_such_card():

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hand_built import write_fit
 
 from keras_perf import compare, diagnose
 from keras_perf.analyse.training import newest_training
+from keras_perf.records.reasons.price import Alters
 from keras_perf.records.run.tried.advice_trials import AdviceTrials, NotTried, TriedChange
 from keras_perf.records.run.tried.input_changes import InputChange, InputChanges
 from keras_perf.report.as_json import reports_json
@@ -154,6 +156,22 @@ def test_trials_without_a_training_are_told_alone(tmp_path):
     pair = "a step 10 ms, 4 ms on a ready batch, a batch of the input alone 9 ms"
     assert f"Measured on trial: {pair}." in told
     assert "Changes of the input, tried on it alone" in told
+
+
+def test_what_alters_training_says_so_on_the_page_as_in_the_text(tmp_path):
+    train(tmp_path)
+    [same] = trials(2.0).changes
+    lossy = replace(same, id="mixed-precision", where="model", alters=Alters.PRECISION.of())
+    KeptInRun(tmp_path).keep({"advice_trials": replace(trials(2.0), changes=(same, lossy))})
+    train(tmp_path)
+    report = report_of(tmp_path)
+    said = "alters training: the precision of what is computed"
+    assert said in str(report.diagnosis)
+    rows = [*tried_before_card(report).iter("th")]
+    assert ["".join(each.itertext()) for each in rows if each.get("scope") == "row"] == [
+        "parallel-map (map(decode))together",
+        f"mixed-precision (model) – {said}",
+    ]
 
 
 @pytest.mark.parametrize("first", ["training", "trial"])

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import warnings
+from dataclasses import replace
 
 import pytest
 from hand_built import write_fit
 
 from keras_perf import diagnose
+from keras_perf.read.left_out import LeftOutWarning
 from keras_perf.records.run.tried.batch_sizes import BatchSize, BatchSizes
 from keras_perf.records.run.tried.learning_rates import LearningRates
 from keras_perf.report.as_json import reports_json
@@ -131,6 +134,36 @@ def test_the_step_that_diverged_does_not_flatten_the_curve(tmp_path):
     assert "Learning rate 0.003: there the loss fell steepest" in card.find("p").text
     scale = [each.text for each in card.find(".//div[@class='scale']")]
     assert max(map(float, scale)) <= 1.1
+
+
+@pytest.mark.parametrize("large", [4e15, 3.4e38])
+def test_a_loss_that_grew_beyond_all_bounds_is_told_with_the_others(tmp_path, large):
+    rates = replace(RATES, smoothed_losses=(1.0, 0.9, 0.3, large))
+    KeptInRun(tmp_path).keep({"learning_rates": rates})
+    report = report_of(tmp_path)
+    assert report.summary.facts.learning_rates == rates
+    assert "lowest loss" in str(report.diagnosis)
+    scale = learning_rates_card(report).find(".//div[@class='scale']")
+    assert max(float(each.text) for each in scale) <= 1.1
+
+
+@pytest.mark.parametrize("losses", [(), (1.0, 1e300, 0.9, 0.3)])
+def test_rates_whose_losses_cannot_be_read_are_not_told(tmp_path, losses):
+    write_fit(tmp_path, step_ms=4.0)
+    KeptInRun(tmp_path).keep({"learning_rates": replace(RATES, smoothed_losses=losses)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LeftOutWarning)
+        report = report_of(tmp_path)
+    assert learning_rates_card(report) is None
+    assert "Learning rates, tried" not in page_html([report])
+    assert "Learning rates, tried" not in str(report.diagnosis)
+
+
+def test_one_loss_is_told_and_not_drawn(tmp_path):
+    KeptInRun(tmp_path).keep({"learning_rates": replace(RATES, smoothed_losses=(1.0,))})
+    card = learning_rates_card(report_of(tmp_path))
+    assert card.find(".//tbody/tr/td").text == "1"
+    assert card.find("figure") is None
 
 
 @pytest.mark.parametrize("card", [batch_sizes_card, learning_rates_card])
