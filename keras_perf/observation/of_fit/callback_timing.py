@@ -9,20 +9,23 @@ from typing import Any, Protocol, TypeVar
 import keras
 
 from keras_perf.observation.facts.ending_facts import ended_by
-from keras_perf.observation.facts.source_lines import source_of
 from keras_perf.observation.of_fit.answers_to_keras import Answers
-from keras_perf.observation.of_fit.found_hooks import Hooks, leaves, overridden
+from keras_perf.observation.of_fit.found_hooks import (
+    Hooks,
+    hook_sources,
+    leaves,
+    overridden,
+    set_to_epochs,
+)
 from keras_perf.observation.of_fit.watched_validations import ValidationHooks, WatchedValidations
 from keras_perf.observation.trials import TrialsInFit
+from keras_perf.observers.asking import Questions
 from keras_perf.observers.steps.timeline import Timeline
 from keras_perf.records.epoch_gap import VALIDATION
 from keras_perf.records.owners import owner_of
 from keras_perf.records.run.ending import Ending
-from keras_perf.records.run.source_line import SourceLine
 
 Answer = TypeVar("Answer")
-
-_TIMED = ("on_train_batch_begin", "on_train_batch_end", "on_epoch_begin", "on_epoch_end")
 
 
 class ObservedFit(Protocol):
@@ -99,15 +102,12 @@ class CallbackTiming(keras.callbacks.Callback):
         """Each callback with a batch hook of its own, and the hook's name."""
         return [*self._begin_hooks, *self._end_hooks]
 
-    def hook_sources(self) -> dict[str, SourceLine]:
-        """Where the hooks that are timed stand in the user's program, by `Class.hook`."""
-        found: dict[str, set[SourceLine]] = {}
-        for leaf in self._leaves:
-            for hook in _TIMED:
-                if (source := source_of(getattr(leaf, hook, None))) is not None:
-                    found.setdefault(owner_of(leaf, hook), set()).add(source)
-        # Of two with one name nobody knows which of them takes the time.
-        return {owner: sources.pop() for owner, sources in found.items() if len(sources) == 1}
+    def settings(self) -> Questions:
+        """What is asked of the user's hooks."""
+        return {
+            "once_an_epoch": lambda: set_to_epochs(self.batch_hooks),
+            "hook_sources": lambda: hook_sources(self._leaves),
+        }
 
     def restore(self) -> None:
         """Leaves the list as it was; hooks go on being forwarded until Keras lets go of us."""

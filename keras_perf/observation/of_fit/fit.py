@@ -23,7 +23,6 @@ from keras_perf.observation.of_fit.callback_timing import CallbackTiming
 from keras_perf.observation.of_fit.calling_fit import asked_of_fit, is_being_called
 from keras_perf.observation.of_fit.epoch_length import EpochLength
 from keras_perf.observation.of_fit.put_train_function import put_train_function
-from keras_perf.observation.of_fit.trial_conditions import once_an_epoch
 from keras_perf.observation.trials import TrialsInFit
 from keras_perf.observers.asking import Questions
 from keras_perf.records.execution import Kind
@@ -108,8 +107,7 @@ class FitObservation(Observation):
             "function_replacements": lambda: self.replacements,
             "predicts": self._predicts.calls,
             "batch_hooks": lambda: sorted({owner for _, owner in self.batch_hooks}),
-            "once_an_epoch": lambda: sorted({o for c, o in self.batch_hooks if once_an_epoch(c)}),
-            "hook_sources": lambda: self._timing.hook_sources() if self._timing else {},
+            **(self._timing.settings() if self._timing else {}),
             **self._asked.facts,
         }
 

@@ -7,7 +7,11 @@ from typing import Any
 
 import keras
 
+from keras_perf.observation.facts.source_lines import source_of
 from keras_perf.records.owners import owner_of
+from keras_perf.records.run.source_line import SourceLine
+
+TIMED = ("on_train_batch_begin", "on_train_batch_end", "on_epoch_begin", "on_epoch_end")
 
 Hooks = list[tuple[keras.callbacks.Callback, str]]
 
@@ -36,3 +40,25 @@ def leaves(callbacks: list[Any]) -> Iterator[keras.callbacks.Callback]:
             yield from leaves(callback.callbacks)
         else:
             yield callback
+
+
+def hook_sources(callbacks: list[keras.callbacks.Callback]) -> dict[str, SourceLine]:
+    """Where the hooks that are timed stand in the user's program, by `Class.hook`."""
+    found: dict[str, set[SourceLine]] = {}
+    for callback in callbacks:
+        for hook in TIMED:
+            if (source := source_of(getattr(callback, hook, None))) is not None:
+                found.setdefault(owner_of(callback, hook), set()).add(source)
+    # Of two with one name nobody knows which of them takes the time.
+    return {owner: sources.pop() for owner, sources in found.items() if len(sources) == 1}
+
+
+def set_to_epochs(hooks: Hooks) -> list[str]:
+    """Those whose callback is set to do its work once an epoch."""
+    return sorted({owner for callback, owner in hooks if once_an_epoch(callback)})
+
+
+def once_an_epoch(callback: keras.callbacks.Callback) -> bool:
+    """It is set to do then what it could do in batches."""
+    found = [getattr(callback, name, None) for name in ("save_freq", "update_freq")]
+    return next((each == "epoch" for each in found if each is not None), False)

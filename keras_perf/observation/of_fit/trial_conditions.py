@@ -8,6 +8,7 @@ import keras
 import tensorflow as tf
 
 from keras_perf.observation.facts.model_facts import optimizer_iterations
+from keras_perf.observation.of_fit.found_hooks import once_an_epoch
 from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 
 BatchHooks = Sequence[tuple[keras.callbacks.Callback, str]]
@@ -74,9 +75,3 @@ def called_less_often(hooks: BatchHooks) -> list[str]:
 def works_in_batches(callback: keras.callbacks.Callback) -> bool:
     """Its batch hooks do something that the user would miss if they came less often."""
     return not (isinstance(callback, keras.callbacks.ProgbarLogger) or once_an_epoch(callback))
-
-
-def once_an_epoch(callback: keras.callbacks.Callback) -> bool:
-    """It is set to do then what it could do in batches."""
-    found = [getattr(callback, name, None) for name in ("save_freq", "update_freq")]
-    return next((each == "epoch" for each in found if each is not None), False)

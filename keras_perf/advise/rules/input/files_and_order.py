@@ -53,13 +53,11 @@ def interleave(situation: Situation) -> Recommendation | None:
         threads = max(1.0, model.cores * (1 + 0.5 * optimism))
         return model.with_threads(stage, useful_threads(situation, stage, threads, optimism))
 
-    what, work, one = "Read several files", "Reading", "file"
-    lines, source, mixed = "" if kind else lambdas_in(written), "files", ""
-    if kind or _may_read_files(situation, written):
-        lines = f"files = tf.data.Dataset.list_files(pattern)\n{lines}"
-    else:
-        what, work, one = "Run several datasets", "Running the datasets of its elements", "dataset"
-        source, mixed = "dataset", "  # elements are mixed then"
+    what, work, one, source = "Read several files", "Reading", "file", "files"
+    lines = "files = tf.data.Dataset.list_files(pattern)\n"
+    if not kind and not _may_read_files(situation, written):
+        what, work = "Run several datasets", "Running the datasets of its elements"
+        one, source, lines = "dataset", "dataset", "# elements are mixed then\n"
     return predicted(
         model,
         change,
@@ -70,8 +68,8 @@ def interleave(situation: Situation) -> Recommendation | None:
             f"{about_python(situation, stage)}"
         ),
         action=(
-            f"{lines}dataset = {source}.interleave({reader}, "
-            f"num_parallel_calls=tf.data.AUTOTUNE){mixed}"
+            f"{lines}{'' if kind else lambdas_in(written)}dataset = {source}.interleave({reader}, "
+            "num_parallel_calls=tf.data.AUTOTUNE)"
         ),
         evidence={"stage": stage, "stage_ms": situation.paces[stage]},
     )
