@@ -1,8 +1,14 @@
 """What the template says of arguments that cannot be meant."""
 
+import shlex
+from types import SimpleNamespace
+
+import keras
 import pytest
 
+from keras_perf.advise.rules.in_a_loop import in_template
 from keras_perf.loop import template
+from keras_perf.records.run.run_facts import RunFacts
 
 
 def directories(folder):
@@ -48,3 +54,36 @@ def test_a_training_goes_on_only_with_what_it_began_with(tmp_path, capsys):
     assert template.main([*begun, *line.split()]) == 0
     assert "Nothing is left to do: 21 of 21 steps are done." in capsys.readouterr().out
     assert sorted((tmp_path / "logs" / "perf").iterdir()) == logged
+
+
+@pytest.fixture
+def float32_again():
+    yield
+    keras.config.set_dtype_policy("float32")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--steps-per-call 16",
+        "--evaluate-every 5",
+        "--jit-compile",
+        "--policy mixed_float16",
+        "--batch-size 64 --accumulate 4",
+        "--reduce-dtype float16",
+    ],
+)
+def test_advice_can_be_followed_when_the_training_is_done(
+    options, tmp_path, monkeypatch, capsys, float32_again
+):
+    monkeypatch.chdir(tmp_path)
+    begun = ["--strategy", "none", "--steps", "5"]
+    assert template.main(begun) == 0
+    _, command, directories, *_ = in_template(
+        SimpleNamespace(facts=RunFacts()), options, elsewhere=""
+    ).splitlines()
+    advised = shlex.split(command.removesuffix("\\") + directories)
+    assert advised[:2] == ["python", "train.py"]
+    capsys.readouterr()
+    assert template.main([*begun, *advised[2:]]) == 0
+    assert "Saved after step 5: " in capsys.readouterr().out
