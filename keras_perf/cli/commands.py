@@ -185,10 +185,12 @@ def demo(arguments: argparse.Namespace) -> None:
     """Trains twice on real digits."""
     from rich.console import Console
 
+    from keras_perf.cli.demo_folders import make_room
     from keras_perf.write.writable_log_dir import writable_log_dir
 
     with _arguments_at_fault(ValueError, OSError):
         log_dir = any_path(writable_log_dir(arguments.logdir))
+        make_room(log_dir)
     with _quiet_stderr():
         from keras_perf.cli.demo import run
 

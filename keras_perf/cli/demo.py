@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
@@ -41,9 +40,6 @@ class _EpochProgress(keras.callbacks.Callback):
 def run(log_dir: AnyPath, console: Console) -> Comparison:
     """Trains twice and compares; prints as it goes."""
     before, after = log_dir / "before", log_dir / "after"
-    for old in (before, after):
-        if isinstance(old, Path):
-            shutil.rmtree(old, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix="keras_perf_demo_") as folder:
         _say(console, "Writing 1,797 handwritten digits as PNG files …")
         paths = write_images(Path(folder))

@@ -11,6 +11,7 @@ from importlib.metadata import version
 from typing import Any, NoReturn
 
 from keras_perf.cli import commands
+from keras_perf.cli.demo_folders import OWN
 from keras_perf.cli.output import CLOSED_PIPE, complain, readable_output
 from keras_perf.cli.run import add_run, run
 from keras_perf.records.visible import visible
@@ -51,7 +52,14 @@ def parser() -> argparse.ArgumentParser:
 
 def _add_demo(added: _Commands) -> None:
     demo = added.add_parser("demo", help="diagnose and mend a slow training on real digits")
-    demo.add_argument("logdir", nargs="?", default="logs/demo", help="default: %(default)s")
+    demo.add_argument(
+        "logdir",
+        metavar="LOGDIR",
+        nargs="?",
+        default=OWN,
+        help="the runs become before and after in it, and must not exist yet; default: %(default)s,"
+        " where those of an earlier demo are replaced",
+    )
     demo.set_defaults(work=commands.demo)
 
 

@@ -55,8 +55,9 @@ def wait_for_peers(cluster: Cluster, *, deadline_s: float = 600.0) -> PeerWatch:
     was used for this. Every worker of the cluster must call it. Like that server it is not
     authenticated: whoever reaches the port can disturb the start, not more; what a stranger
     sends is ignored and its size bounded. It listens on the address in TF_CONFIG where that is
-    one of this host's, and on all interfaces where it is not, until all are there. Any two
-    workers keep two connections, which suits some hundred workers.
+    one of this host's, and on all interfaces where it is not, or is a name that means loopback
+    here (127.0.1.1 in /etc/hosts), until all are there. Any two workers keep two connections,
+    which suits some hundred workers.
 
     Arguments:
         cluster: what `read_cluster` found.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import ipaddress
 import socket
 
 from keras_perf.cluster.handshake import ANSWER_BYTES, Hello, Verdict, unpack_answer
@@ -25,9 +26,14 @@ def require_free(port: int) -> None:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """On `host` where that is an address of this machine, else on all interfaces."""
+    """On `host` where that is an address of this machine, else on all interfaces.
+
+    A machine's own name may be 127.0.1.1 in its /etc/hosts, where no other machine reaches it.
+    """
     with contextlib.suppress(socket.gaierror, UnicodeError):
         for family, *_, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+            if _is_loopback(str(address[0])) and not _means_loopback(host):
+                continue
             try:
                 return socket.create_server(address, family=family)
             except OSError as error:
@@ -36,6 +42,17 @@ def listen(host: str, port: int) -> socket.socket:
     if socket.has_dualstack_ipv6():
         return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
     return socket.create_server(("", port))
+
+
+def _means_loopback(host: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return _is_loopback(host)
+    return host.lower() == "localhost"
+
+
+def _is_loopback(address: str) -> bool:
+    """Raises ValueError for a name."""
+    return ipaddress.ip_address(address).is_loopback
 
 
 def ask(called: socket.socket, hello: Hello) -> tuple[Verdict, int] | None:

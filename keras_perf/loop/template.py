@@ -1,7 +1,7 @@
 """A training loop to copy and own: one device, several, or several workers.
 
-    python train.py                                       # one device
-    python train.py --strategy mirrored                   # all GPUs of this machine
+    python train.py                                       # one device; all of several GPUs
+    python train.py --strategy one-device                 # one device, however many there are
     keras-perf launch --workers 2 train.py                # two workers on this machine
     python train.py                                       # where a launcher has set TF_CONFIG
 

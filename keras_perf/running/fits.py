@@ -24,7 +24,7 @@ MANY_FITS = 20
 """So many are observed, however short they are."""
 
 SHORT_FIT_S = 10.0
-"""Of more, they are observed only if those before took as long on the average."""
+"""Of more, they are observed only if those before took as long on average."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class ObservedFits:
             return True
         seconds = sum(fit.seconds for fit in self.ended)
         if len(self.ended) >= MANY_FITS and seconds < SHORT_FIT_S * len(self.ended):
-            self._not(f"the first {len(self.ended)} took less than {SHORT_FIT_S:.0f} s each")
+            self._not(f"the first {len(self.ended)} took less than {SHORT_FIT_S:.0f} s on average")
             return True
         return False
 

@@ -10,7 +10,7 @@ TOLERANCE = 1e-6
 XLA_TOLERANCE = 3e-6
 """XLA's exponentials and sums differ a little more: about 7e-7."""
 DRIFT = {"float16 exchange": 3e-3, "bfloat16 exchange": 3e-2}
-"""Found: 8e-4 and 7e-3."""
+"""Found: 8e-4, which the advice tells, and 7e-3."""
 
 REST = [
     "sgd",

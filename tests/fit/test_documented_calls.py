@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import tensorflow as tf
+
 import keras_perf
 
 ROOT = Path(__file__).parents[2]
@@ -58,3 +60,14 @@ def test_the_readme_s_program_trains_and_prints_a_diagnosis(tmp_path, monkeypatc
     exec(compile(program, str(README), "exec"), {})
     assert "part of a step" in capsys.readouterr().out
     assert (tmp_path / "logs" / "run1" / "perf").is_dir()
+
+
+def test_what_the_page_on_retracing_shows_makes_batches_of_few_shapes():
+    same_rows, few_lengths = programs(ROOT / "docs" / "symptoms" / "retracing.md")
+    names = {"tf": tf, "dataset": tf.data.Dataset.range(200)}
+    exec(compile(same_rows, "the last batch", "exec"), names)
+    assert {batch.shape[0] for batch in names["dataset"]} == {64}
+    lengths = tf.data.Dataset.range(1, 129).repeat(8)
+    names["dataset"] = lengths.map(lambda length: (tf.ones([length]), length))
+    exec(compile(few_lengths, "lengths", "exec"), names)
+    assert {tuple(x.shape) for x, _ in names["dataset"]} == {(64, 32), (64, 64), (64, 128)}

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from keras_perf.loop import as_count, batched, count_batches, counted, iterate, own_files
 from keras_perf.loop.distribution import Distribution
+from keras_perf.records.reasons.why_no_steps import WhyNoSteps
+from keras_perf.trials.train_functions.train_function import takes_a_number
 
 
 def numbers(count):
@@ -104,3 +106,15 @@ def test_a_function_is_traced_once_for_single_steps_and_once_for_all_other_numbe
     assert run.experimental_get_tracing_count() == 1
     assert [int(run(as_count(n, usual=10))) for n in (10, 10, 7, 1)] == [10, 10, 7, 1]
     assert run.experimental_get_tracing_count() == 2
+
+
+@pytest.mark.parametrize(("usual", "takes_any"), [(1, False), (2, True)])
+def test_other_numbers_are_tried_from_two_steps_a_call_on_as_the_reason_says(usual, takes_any):
+    @tf.function
+    def run(steps):
+        for _ in counted(steps):
+            tf.no_op()
+
+    run(as_count(1, usual=usual))
+    assert takes_a_number(run) == takes_any
+    assert "--steps-per-call 2 or more" in WhyNoSteps.TRACED_AGAIN.of()

@@ -358,7 +358,8 @@ def test_a_tiny_model_is_told_to_run_more_steps_per_call(tracing_is_cheap, told,
     assert sum(calls) == 1200
     assert {e.steps for e in told if e.kind is Kind.TRIAL} == set(calls) - {1}
     advice = [each.action for each in kp.diagnose(tmp_path).recommendations]
-    assert f"python train.py --steps-per-call {record.steps_per_execution}" in advice
+    command = f"python train.py --steps-per-call {record.steps_per_execution} "
+    assert any(command in action for action in advice)
     other.train(other.monitor(tmp_path / "other", 1200, gaps=False), 1200)
     for mine, theirs in zip(loop.model.weights, other.model.weights, strict=True):
         np.testing.assert_array_equal(mine.numpy(), theirs.numpy())

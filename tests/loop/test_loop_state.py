@@ -2,13 +2,14 @@
 
 import os
 import signal
+from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_perf.loop import Checkpoints, StopOnSignal, seed_states, split_seeds
+from keras_perf.loop import Checkpoints, MovingStatistics, StopOnSignal, seed_states, split_seeds
 from keras_perf.loop.distribution import Distribution
 
 
@@ -121,3 +122,18 @@ def test_the_first_replica_keeps_its_random_numbers():
     before = state.numpy().tolist()
     split_seeds(model, alone())
     assert state.numpy().tolist() == before
+
+
+def test_moving_statistics_take_as_many_collectives_as_the_page_says(monkeypatch):
+    collectives = []
+
+    def sums(tensors):
+        collectives.append(len(tensors))
+        return tensors
+
+    monkeypatch.setattr("keras_perf.loop.state.sum_over_replicas", sums)
+    two = type("Two", (Distribution,), {"replicas": 2})(tf.distribute.get_strategy())
+    MovingStatistics(made()[0], two).average()
+    assert len(collectives) == 2
+    page = (Path(__file__).parents[2] / "docs" / "custom_loop.md").read_text("utf-8")
+    assert "averaged in two collectives" in page

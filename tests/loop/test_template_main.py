@@ -1,8 +1,20 @@
 """What the template says of arguments that cannot be meant."""
 
-import pytest
+import re
+import shlex
+from pathlib import Path
+from types import SimpleNamespace
 
+import keras
+import pytest
+import tensorflow as tf
+
+from keras_perf.advise.rules.in_a_loop import in_template
 from keras_perf.loop import template
+from keras_perf.loop.distribution import _found_out as found_out
+from keras_perf.records.run.run_facts import RunFacts
+
+PAGE = Path(__file__).parents[2] / "docs" / "custom_loop.md"
 
 
 def directories(folder):
@@ -48,3 +60,45 @@ def test_a_training_goes_on_only_with_what_it_began_with(tmp_path, capsys):
     assert template.main([*begun, *line.split()]) == 0
     assert "Nothing is left to do: 21 of 21 steps are done." in capsys.readouterr().out
     assert sorted((tmp_path / "logs" / "perf").iterdir()) == logged
+
+
+@pytest.mark.parametrize("text", [template.__doc__, PAGE.read_text("utf-8")])
+def test_what_starts_without_a_strategy_is_told_as_it_is(text, monkeypatch):
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [kind, kind])
+    assert found_out({}) == "mirrored"
+    alone, one_device, *_ = re.findall(r"^ *python train\.py .*$", text, re.M)
+    assert re.search(r"# one device; all .*several", alone)
+    assert "--strategy one-device" in one_device
+
+
+@pytest.fixture
+def float32_again():
+    yield
+    keras.config.set_dtype_policy("float32")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--steps-per-call 16",
+        "--evaluate-every 5",
+        "--jit-compile",
+        "--policy mixed_float16",
+        "--batch-size 64 --accumulate 4",
+        "--reduce-dtype float16",
+    ],
+)
+def test_advice_can_be_followed_when_the_training_is_done(
+    options, tmp_path, monkeypatch, capsys, float32_again
+):
+    monkeypatch.chdir(tmp_path)
+    begun = ["--strategy", "none", "--steps", "5"]
+    assert template.main(begun) == 0
+    _, command, directories, *_ = in_template(
+        SimpleNamespace(facts=RunFacts()), options, elsewhere=""
+    ).splitlines()
+    advised = shlex.split(command.removesuffix("\\") + directories)
+    assert advised[:2] == ["python", "train.py"]
+    capsys.readouterr()
+    assert template.main([*begun, *advised[2:]]) == 0
+    assert "Saved after step 5: " in capsys.readouterr().out

@@ -10,14 +10,36 @@ from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.run.outside_steps import OutsideSteps
 
-COMMAND = "python train.py"
-"""The loop that `keras-perf template train.py` writes."""
+
+def in_template(summary: Summary, options: str, *, elsewhere: str) -> str:
+    """The command for the loop that `keras-perf template train.py` writes, and another loop's code.
+
+    Nothing that is recorded tells which of the two trained. Directories of its own let the
+    template train anew: in those of the run it goes on, from the last step, with the same options.
+
+    Arguments:
+        summary: of the run.
+        options: what is given to the template.
+        elsewhere: what does the same in another loop.
+    """
+    workers = summary.facts.settings.workers
+    start, where = "python", ""
+    if workers > 1:
+        start, where = f"keras-perf launch --workers {workers}", "; on a cluster by its launcher"
+    own = options.removeprefix("--").replace(" --", "-").replace(" ", "-")
+    return (
+        f"# train.py of keras-perf template, with your other options{where}\n"
+        f"{start} train.py {options} \\\n"
+        f"    --log-dir logs/{own} --checkpoint-dir checkpoints/{own}\n"
+        f"# another loop\n{elsewhere}"
+    )
 
 
 def steps_per_call(advice: Recommendation, summary: Summary) -> Recommendation:
     """More steps for each call of the train function."""
     steps = advice.evidence["advised"]
-    action = f"{COMMAND} --steps-per-call {steps}"
+    elsewhere = f"monitor.execution(iterator, {steps}, left=...)"
+    action = in_template(summary, f"--steps-per-call {steps}", elsewhere=elsewhere)
     return replace(advice, title=f"Run {steps} steps per call", action=action)
 
 
@@ -47,7 +69,10 @@ def rarer_evaluation(advice: Recommendation, summary: Summary) -> Recommendation
     title, action = "Evaluate on a part of the data", "test_dataset = test_dataset.take(...)"
     if every <= summary.facts.length.steps:
         title = f"Evaluate every {every} steps, or on a part of the data"
-        action = f"{COMMAND} --evaluate-every {every}"
+        elsewhere = (
+            f'if step % {every} < call.steps:\n    with monitor.outside("evaluation"):\n        ...'
+        )
+        action = in_template(summary, f"--evaluate-every {every}", elsewhere=elsewhere)
     return replace(
         advice,
         title=title,
@@ -88,13 +113,16 @@ def one_iterator(advice: Recommendation, summary: Summary) -> Recommendation:
 
 
 def with_jit_compile(advice: Recommendation, summary: Summary) -> Recommendation:
-    """XLA, by the template's argument."""
-    return replace(advice, action=f"{COMMAND} --jit-compile")
+    """XLA for each step."""
+    elsewhere = "step = tf.function(step, jit_compile=True)"
+    return replace(advice, action=in_template(summary, "--jit-compile", elsewhere=elsewhere))
 
 
 def with_policy(advice: Recommendation, summary: Summary) -> Recommendation:
-    """Another policy, by the template's argument."""
-    return replace(advice, action=f"{COMMAND} --policy {advice.evidence['advised_policy']}")
+    """Another policy."""
+    policy = advice.evidence["advised_policy"]
+    elsewhere = f'keras.config.set_dtype_policy("{policy}")  # before the model is made'
+    return replace(advice, action=in_template(summary, f"--policy {policy}", elsewhere=elsewhere))
 
 
 def not_eagerly(advice: Recommendation, summary: Summary) -> Recommendation:

@@ -75,5 +75,6 @@ class WhyNoSteps(Words):
     )
     TRACED_AGAIN = (
         "another number of steps would trace the loop's function again, with what "
-        "Python holds by then; pass it as a tensor, tf.constant(call.steps)"
+        "Python holds by then; pass it as a tensor, tf.constant(call.steps), which the template "
+        "does with --steps-per-call 2 or more"
     )

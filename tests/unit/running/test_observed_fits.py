@@ -181,7 +181,9 @@ def test_of_very_many_short_fits_the_first_are_observed(watched, monkeypatch):
     for _ in range(MANY_FITS + 5):
         watched.keras.Model().fit("data")
     assert len(watched.made) == MANY_FITS
-    assert list(watched.fits.not_observed.values()) == [5]
+    # The mean counts: one of them may have been long.
+    why = f"the first {MANY_FITS} took less than 10 s on average"
+    assert watched.fits.not_observed == {why: 5}
     monkeypatch.setattr(module, "SHORT_FIT_S", 0.0)
     watched.keras.Model().fit("data")
     assert len(watched.made) == MANY_FITS + 1

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hand_built import H200, between_epochs, stage, summary
 
+from keras_perf.advise.rules.in_a_loop import in_template
 from keras_perf.report.diagnosis import diagnosis_of
 
 TRIAL = {
@@ -27,11 +28,27 @@ def advised(id: str, context: dict[str, Any], **parts: Any):
     return found
 
 
+def command_of(action: str, begins: str = "python train.py") -> str:
+    """The template's options in an action, which names directories for a training of its own."""
+    told, command, directories, other, *code = action.splitlines()
+    assert told.startswith("# train.py of keras-perf template, with your other options")
+    assert command.startswith(begins)
+    assert command.endswith(" \\")
+    own = directories.split()
+    assert (own[0], own[2]) == ("--log-dir", "--checkpoint-dir")
+    assert own[1].removeprefix("logs/") == own[3].removeprefix("checkpoints/")
+    assert other == "# another loop"
+    compiled = "\n".join(code)
+    compile(compiled, "another loop", "exec")
+    return command.removeprefix(f"{begins} ").removesuffix(" \\")
+
+
 def test_steps_per_call_is_a_flag():
     context = {"steps_per_execution_trial": TRIAL, "steps_per_execution": 1}
     found = advised("raise-steps-per-execution", context, compute=2.0, dispatch=8.0)
     assert found.title == "Run 16 steps per call"
-    assert found.action == "python train.py --steps-per-call 16"
+    assert command_of(found.action) == "--steps-per-call 16"
+    assert found.action.endswith("\nmonitor.execution(iterator, 16, left=...)")
 
 
 def test_host_work_is_done_less_often_in_the_loop():
@@ -45,7 +62,7 @@ def test_host_work_is_done_less_often_in_the_loop():
 def test_evaluation_is_a_flag_in_steps():
     found = advised("rarer-validation", between_epochs(validation=10.0), compute=10.0)
     assert found.title == "Evaluate every 1000 steps, or on a part of the data"
-    assert found.action == "python train.py --evaluate-every 1000"
+    assert command_of(found.action) == "--evaluate-every 1000"
     assert "val_" not in found.reason
 
 
@@ -59,15 +76,35 @@ def test_a_checkpoint_is_written_less_often_in_the_loop():
 
 
 @pytest.mark.parametrize(
-    ("id", "context", "action"),
+    ("id", "context", "flag"),
     [
-        ("enable-xla", {**H200, "jit_compile": False}, "python train.py --jit-compile"),
-        ("mixed-precision", {**H200, "dtype_policy": "float32"}, "python train.py --policy mixed_"),
-        ("disable-run-eagerly", {"run_eagerly": True}, "tf.config.run_functions_eagerly(False)"),
+        ("enable-xla", {**H200, "jit_compile": False}, "--jit-compile"),
+        ("mixed-precision", {**H200, "dtype_policy": "float32"}, "--policy mixed_bfloat16"),
     ],
 )
-def test_settings_are_flags(id, context, action):
-    assert advised(id, context, compute=10.0).action.startswith(action)
+def test_settings_are_flags(id, context, flag):
+    assert command_of(advised(id, context, compute=10.0).action) == flag
+
+
+def test_each_advice_has_directories_of_its_own():
+    one, other = (
+        in_template(summary(), options, elsewhere="")
+        for options in ("--steps-per-call 16", "--batch-size 128 --accumulate 4")
+    )
+    assert "--log-dir logs/steps-per-call-16 --checkpoint-dir checkpoints/steps-per-c" in one
+    assert "--log-dir logs/batch-size-128-accumulate-4 " in other
+
+
+def test_several_workers_are_launched():
+    context = {"steps_per_execution_trial": TRIAL, "steps_per_execution": 1, "workers": 3}
+    found = advised("raise-steps-per-execution", context, compute=2.0, dispatch=8.0)
+    launched = "keras-perf launch --workers 3 train.py"
+    assert command_of(found.action, launched) == "--steps-per-call 16"
+
+
+def test_functions_are_compiled_again():
+    found = advised("disable-run-eagerly", {"run_eagerly": True}, compute=10.0)
+    assert found.action == "tf.config.run_functions_eagerly(False)"
 
 
 def test_batches_of_a_generator_are_made_by_a_pool_of_processes():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -12,6 +13,7 @@ from hand_built import assert_predicts, summary
 
 from keras_perf.advise.rules.best_first import recommendations
 from keras_perf.advise.rules.workers import (
+    FLOAT16_DRIFT,
     balance_workers,
     fewer_exchanges,
     reduce_in_half_precision,
@@ -156,7 +158,23 @@ def test_half_the_bytes_take_half_of_the_wire_s_time_at_best():
     advice = reduce_in_half_precision(several(6.0, 1.0, 0.5))
     assert_predicts(advice, 9.5, 8.0, 7.5)
     assert advice is not None
-    assert advice.action == "python train.py --reduce-dtype float16"
+    assert "keras-perf launch --workers 2 train.py --reduce-dtype float16 " in advice.action
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        ("docs/recommendations.md", "differ a little ({} after 20 steps of Adam)"),
+        ("keras_perf/loop/gradients.py", "digits: {} and"),
+        ("tests/distributed/test_equality.py", "Found: {}, which the advice tells"),
+    ],
+)
+def test_the_drift_of_16_bits_is_one_figure_wherever_it_is_told(file, words):
+    advice = reduce_in_half_precision(several(6.0, 1.0, 0.5))
+    assert advice is not None
+    assert f"({FLOAT16_DRIFT} after 20 steps of Adam)" in advice.reason
+    text = (Path(__file__).parents[4] / file).read_text(encoding="utf-8")
+    assert words.format(FLOAT16_DRIFT) in text
 
 
 def test_of_a_small_exchange_most_does_not_depend_on_its_size():
@@ -179,7 +197,8 @@ def test_a_larger_batch_shares_the_exchange():
     assert_predicts(advice, 7.4, 7.0, 7.0)
     assert advice is not None
     assert advice.id == "larger-batch"
-    assert advice.action == "python train.py --batch-size 128 --accumulate 4"
+    launched = "keras-perf launch --workers 2 train.py --batch-size 128 --accumulate 4 "
+    assert launched in advice.action
 
 
 def test_waiting_for_others_is_no_wire_time():
