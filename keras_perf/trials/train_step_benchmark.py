@@ -48,7 +48,7 @@ def benchmark_train_step(
     What it cannot see: Keras's loop and callbacks; batches of other shapes; the input's use of
     the processors that training needs. The copy of the batch to a GPU is part of every step, as
     in `fit`. State that a `train_step` keeps in Python is not put back, nor, with `run_eagerly`,
-    state outside of model, optimizer and metrics, such as the seed of `keras.random`.
+    variables that a step makes on trial, and how far `tf.random` has drawn.
 
     Example:
     >>> batch = next(iter(dataset))

@@ -77,7 +77,8 @@ def try_advice(
         OSError: `log_dir` cannot be written.
 
     What it cannot see: Keras's loop around the steps; state that a train step keeps in Python,
-    which is not put back; what a change does to what is learned. The model's code is traced again
+    which is not put back, nor, with `run_eagerly`, variables that a step makes on trial and how far
+    `tf.random` has drawn; what a change does to what is learned. The model's code is traced again
     for another way to compile it, and functions of the dataset's maps are called.
 
     >>> import keras_perf as kp
