@@ -15,6 +15,7 @@ import tensorflow as tf
 from keras_perf.observers.steps_trial.cost_curve import fit_curve
 from keras_perf.records.arguments import require_count
 from keras_perf.trials.arguments import check_compiled, check_dataset
+from keras_perf.trials.rewriting.own_copy import own_copy
 from keras_perf.trials.train_functions.repeated_function import RepeatedFunction
 from keras_perf.trials.train_functions.restored import build, restored
 from keras_perf.trials.train_functions.train_function import read_logs, train_function_of
@@ -43,7 +44,8 @@ def sweep_steps_per_execution(
 
     Arguments:
         model: compiled; its `steps_per_execution` does not matter.
-        dataset: batches, as given to `fit`; it is repeated without end.
+        dataset: batches, as given to `fit`; a copy is repeated without end, so that orders of its
+            shuffles stay for training.
         candidates: numbers of steps per execution, each at least 1.
         repeats: rounds.
         steps: steps per candidate and round, rounded up to whole executions.
@@ -57,9 +59,10 @@ def sweep_steps_per_execution(
     """
     _check(model, dataset, candidates, repeats, steps)
     times: dict[int, list[float]] = {n: [] for n in candidates}
-    build(model, dataset)
+    batches = own_copy(dataset)
+    build(model, batches)
     strategy = model.distribute_strategy
-    iterator = iter(strategy.experimental_distribute_dataset(dataset.repeat()))
+    iterator = iter(strategy.experimental_distribute_dataset(batches.repeat()))
     function = train_function_of(model, 1, iterator)
     with restored(model, function, iterator):
         repeated = RepeatedFunction(function)

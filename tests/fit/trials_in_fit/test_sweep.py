@@ -56,9 +56,10 @@ def test_training_after_a_sweep_is_the_training_without_it():
     weights = []
     for sweeping in (False, True):
         network = programs.model(dropout=True)
+        data = programs.dataset(shuffle=True)
         if sweeping:
-            sweep(network, programs.dataset())
-        network.fit(programs.dataset(), verbose=0, shuffle=False)
+            sweep(network, data)
+        network.fit(data, verbose=0, shuffle=False)
         weights.append([w.numpy() for w in network.weights])
     for mine, theirs in zip(*weights, strict=True):
         np.testing.assert_array_equal(mine, theirs)
