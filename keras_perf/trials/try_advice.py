@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -209,6 +210,26 @@ def _in_an_epoch(
     try:
         yield
     finally:
-        logs = {name: float(value) for name, value in model.get_metrics_result().items()}
+        logs = _logs(model)
         hooks.on_epoch_end(0, logs)
         hooks.on_train_end(logs)
+
+
+def _logs(model: keras.Model) -> dict[str, Any]:
+    """Of the epoch, as Keras gives them to hooks; none where no step has made the metrics' state.
+
+    To fail here would lose what was measured.
+    """
+    try:
+        found = model.get_metrics_result()
+    except Exception:  # noqa: BLE001  of a metric, which may be the user's
+        return {}
+    return {name: _as_number(value) for name, value in found.items()}
+
+
+def _as_number(value: Any) -> Any:
+    """A vector, such as the F1 score of each class, stays what it is."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return value
