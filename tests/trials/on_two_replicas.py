@@ -1,0 +1,37 @@
+"""A process of its own: two logical CPUs must be made before TensorFlow starts."""
+
+import keras
+import programs
+import tensorflow as tf
+
+from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
+from keras_perf.trials.train_functions.restored import KeptState
+from keras_perf.trials.training import running
+from keras_perf.trials.training.precision import in_precision
+from keras_perf.trials.training.running import RunningTraining, TrainFunctions
+from keras_perf.trials.training.setup import Setup
+
+tf.config.set_logical_device_configuration(
+    tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
+)
+strategy, data = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]), programs.dataset(8)
+
+
+def model():
+    """Compiled, and neither built nor fitted."""
+    with strategy.scope():
+        made = keras.Sequential([keras.layers.Dense(4), keras.layers.Dense(1)])
+        made.compile(keras.optimizers.Adam(), "mse", jit_compile=False)
+    return made
+
+
+# A copy in another precision trains on the same replicas.
+running.SLICE_S = 0.01
+fitted = model()
+fitted.fit(data, verbose=0, shuffle=False)
+copy = in_precision(fitted, "mixed_bfloat16")
+assert copy.distribute_strategy is strategy
+assert {layer.dtype_policy.name for layer in copy.layers} == {"mixed_bfloat16"}
+setup = Setup(copy, PipelineGraph.of(data), jit_compile=False, run_eagerly=False)
+assert RunningTraining(setup, TrainFunctions(KeptState(fitted))).step_ms() > 0
+print("equal")
