@@ -62,8 +62,9 @@ def sweep_steps_per_execution(
     _check(model, dataset, candidates, repeats, steps)
     times: dict[int, list[float]] = {n: [] for n in candidates}
     batches = own_copy(dataset)
-    build(model, batches)
     strategy = model.distribute_strategy
+    with strategy.scope():
+        build(model, batches)
     iterator = iter(strategy.experimental_distribute_dataset(batches.repeat()))
     function = function_on_trial(model, 1, iterator)
     with restored(model, function, iterator):

@@ -62,8 +62,9 @@ def benchmark_train_step(
     require_count("steps", steps)
     require_count("repeats", repeats)
     dataset = dataset_of(batch)
-    build(model, dataset)
     strategy = model.distribute_strategy
+    with strategy.scope():
+        build(model, dataset)
     iterator = iter(strategy.experimental_distribute_dataset(dataset.repeat()))
     function = function_on_trial(model, model.steps_per_execution, iterator)
     executions = -(-steps // model.steps_per_execution)

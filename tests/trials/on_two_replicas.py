@@ -4,6 +4,7 @@ import keras
 import programs
 import tensorflow as tf
 
+import keras_perf as kp
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.train_functions.restored import KeptState
 from keras_perf.trials.training import running
@@ -34,4 +35,9 @@ assert copy.distribute_strategy is strategy
 assert {layer.dtype_policy.name for layer in copy.layers} == {"mixed_bfloat16"}
 setup = Setup(copy, PipelineGraph.of(data), jit_compile=False, run_eagerly=False)
 assert RunningTraining(setup, TrainFunctions(KeptState(fitted))).step_ms() > 0
+# What builds a model builds it on its replicas.
+batch = next(iter(data))
+assert len(kp.benchmark_train_step(model(), batch, steps=2, repeats=1)) == 1
+assert len(kp.sweep_steps_per_execution(model(), data, (1,), repeats=1, steps=2, plot=False)) == 1
+assert kp.tune_input(data, model=model(), budget_s=0.1).before_ms > 0
 print("equal")
