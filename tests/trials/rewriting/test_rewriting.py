@@ -186,6 +186,14 @@ def test_an_order_that_is_another_each_time_hides_no_difference():
     assert not start_alike(*change.compared(graph, change.made(other)), *ALL)
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_shuffle_that_repeats_has_one_order_where_elements_are_compared():
+    both = tf.data.experimental.shuffle_and_repeat(24, 2)
+    graph, found, _ = changes_of(numbers().apply(both).map(doubled).batch(4))
+    change = found["parallel-map"]
+    assert start_alike(*change.compared(graph, change.made(graph)), *ALL)
+
+
 def test_a_shuffle_that_is_read_twice_has_one_order_after_the_other_as_before():
     def made():
         data = numbers().shuffle(24, seed=3)
