@@ -1,6 +1,7 @@
 """A process of its own: two logical CPUs must be made before TensorFlow starts."""
 
 import keras
+import numpy as np
 import programs
 import tensorflow as tf
 
@@ -40,4 +41,25 @@ batch = next(iter(data))
 assert len(kp.benchmark_train_step(model(), batch, steps=2, repeats=1)) == 1
 assert len(kp.sweep_steps_per_execution(model(), data, (1,), repeats=1, steps=2, plot=False)) == 1
 assert kp.tune_input(data, model=model(), budget_s=0.1).before_ms > 0
+
+# Of a model that runs eagerly each replica's own copies are put back, and not their sum.
+with strategy.scope():
+    eager = programs.model(run_eagerly=True, metrics=["mae"])
+    on_read, added = tf.VariableSynchronization.ON_READ, tf.VariableAggregation.SUM
+    seen = tf.Variable(0.0, synchronization=on_read, aggregation=added)
+for number, copy in enumerate(strategy.experimental_local_results(seen)):
+    copy.assign(3.0 + number)
+
+
+def copies():
+    metrics = [v.value for metric in eager.metrics for v in metric.variables]
+    all_ = [*(v.value for v in eager.variables), *metrics, seen]
+    return [c.numpy() for v in all_ for c in strategy.experimental_local_results(v)]
+
+
+eager.fit(data, verbose=0, shuffle=False)
+before = copies()
+kp.benchmark_train_step(eager, batch, steps=2, repeats=1)
+for mine, theirs in zip(copies(), before, strict=True):
+    np.testing.assert_array_equal(mine, theirs)
 print("equal")

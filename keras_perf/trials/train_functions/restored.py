@@ -138,12 +138,17 @@ def _living_variables() -> list[tf.Variable]:
     """Of the whole program, those with a value; of several replicas each one's own."""
     # By type: to ask an object for its class may run code of its own.
     found = [each for each in gc.get_objects() if issubclass(type(each), tf.Variable)]
-    return [each for each in found if hasattr(each, "numpy") and _has_a_value(each)]
+    return [each for each in found if _is_one_copy(each) and _has_a_value(each)]
+
+
+def _is_one_copy(variable: tf.Variable) -> bool:
+    """Not those of all replicas together, whose values may be a sum."""
+    return not issubclass(type(variable), tf.distribute.DistributedValues)
 
 
 def _has_a_value(variable: tf.Variable) -> bool:
-    """It is none of a graph, and was set."""
+    """It is none of a graph, was set, and can be read."""
     try:
-        return bool(tf.executing_eagerly() and variable.is_initialized())
+        return bool(variable.dtype.is_numpy_compatible and variable.is_initialized())
     except (tf.errors.OpError, NotImplementedError, RuntimeError, TypeError, ValueError):
         return False
