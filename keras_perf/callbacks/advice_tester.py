@@ -22,7 +22,8 @@ class AdviceTester(ObservingCallback):
     """Tries, when `fit` is over, all advice that a machine can follow; see `try_advice`.
 
     The diagnosis then shows what was measured in place of what it would predict. Model, optimizer,
-    metrics and seeds are as `fit` left them; Ctrl-C ends the trials, and what was found is kept.
+    metrics and seeds are as `fit` left them, but for what `try_advice` cannot see; Ctrl-C ends the
+    trials, and what was found is kept.
 
     Arguments:
         log_dir: the directory that TensorBoard is started on; str or os.PathLike.

@@ -15,9 +15,11 @@ import tensorflow as tf
 from keras_perf.observers.steps_trial.cost_curve import fit_curve
 from keras_perf.records.arguments import require_count
 from keras_perf.trials.arguments import check_compiled, check_dataset
+from keras_perf.trials.rewriting.own_copy import own_copy
+from keras_perf.trials.train_functions.function_on_trial import function_on_trial
 from keras_perf.trials.train_functions.repeated_function import RepeatedFunction
 from keras_perf.trials.train_functions.restored import build, restored
-from keras_perf.trials.train_functions.train_function import read_logs, train_function_of
+from keras_perf.trials.train_functions.train_function import read_logs
 
 
 def sweep_steps_per_execution(
@@ -34,7 +36,8 @@ def sweep_steps_per_execution(
     Trains for a while, in rounds over all candidates so that a drifting machine drifts for all,
     and puts weights, optimizer, metrics and the model's settings back as they were. Several steps
     are a loop around the traced function of one, as `StepsPerExecutionRecommender` runs them: the
-    user's code is traced once, or not at all where the model was trained on such batches before.
+    user's code is traced once, or not at all where the model was trained on such batches before
+    and its steps do not draw from a state of `tf.random`'s, which they would use up.
 
     Returns:
         A frame with a row a candidate: `steps_per_execution`, `step_ms` (median), `low_ms`,
@@ -43,7 +46,8 @@ def sweep_steps_per_execution(
 
     Arguments:
         model: compiled; its `steps_per_execution` does not matter.
-        dataset: batches, as given to `fit`; it is repeated without end.
+        dataset: batches, as given to `fit`; a copy is repeated without end, so that orders of its
+            shuffles stay for training.
         candidates: numbers of steps per execution, each at least 1.
         repeats: rounds.
         steps: steps per candidate and round, rounded up to whole executions.
@@ -57,10 +61,12 @@ def sweep_steps_per_execution(
     """
     _check(model, dataset, candidates, repeats, steps)
     times: dict[int, list[float]] = {n: [] for n in candidates}
-    build(model, dataset)
+    batches = own_copy(dataset)
     strategy = model.distribute_strategy
-    iterator = iter(strategy.experimental_distribute_dataset(dataset.repeat()))
-    function = train_function_of(model, 1, iterator)
+    with strategy.scope():
+        build(model, batches)
+    iterator = iter(strategy.experimental_distribute_dataset(batches.repeat()))
+    function = function_on_trial(model, 1, iterator)
     with restored(model, function, iterator):
         repeated = RepeatedFunction(function)
         repeated.prepare(iterator)

@@ -10,8 +10,9 @@ import pandas as pd
 from keras_perf.records.arguments import require_count
 from keras_perf.trials.arguments import check_compiled, dataset_of
 from keras_perf.trials.measuring.rounds import examples_in, timed_rounds
+from keras_perf.trials.train_functions.function_on_trial import function_on_trial
 from keras_perf.trials.train_functions.restored import build, restored
-from keras_perf.trials.train_functions.train_function import read_logs, train_function_of
+from keras_perf.trials.train_functions.train_function import read_logs
 
 
 def benchmark_train_step(
@@ -23,7 +24,8 @@ def benchmark_train_step(
     `jit_compile`, `steps_per_execution`, `run_eagerly` and precision), and puts weights,
     optimizer, metrics and random seeds back as they were, bit for bit, also when a step raises.
     Where the model was trained on such batches before, the function it was trained with is run,
-    and no code of the user's is traced again. A model that is not built yet is built.
+    and no code of the user's is traced again, unless its steps draw from a state of `tf.random`'s,
+    which they would use up. A model that is not built yet is built.
 
     The other one of the pair is `benchmark_input_pipeline`. With both medians, of `step_ms` here
     and `batch_ms` there, a step that prefetches takes about the larger, one that does not about
@@ -48,7 +50,7 @@ def benchmark_train_step(
     What it cannot see: Keras's loop and callbacks; batches of other shapes; the input's use of
     the processors that training needs. The copy of the batch to a GPU is part of every step, as
     in `fit`. State that a `train_step` keeps in Python is not put back, nor, with `run_eagerly`,
-    state outside of model, optimizer and metrics, such as the seed of `keras.random`.
+    variables that a step makes on trial, and how far `tf.random` has drawn.
 
     Example:
     >>> batch = next(iter(dataset))
@@ -60,10 +62,11 @@ def benchmark_train_step(
     require_count("steps", steps)
     require_count("repeats", repeats)
     dataset = dataset_of(batch)
-    build(model, dataset)
     strategy = model.distribute_strategy
+    with strategy.scope():
+        build(model, dataset)
     iterator = iter(strategy.experimental_distribute_dataset(dataset.repeat()))
-    function = train_function_of(model, model.steps_per_execution, iterator)
+    function = function_on_trial(model, model.steps_per_execution, iterator)
     executions = -(-steps // model.steps_per_execution)
     steps = executions * model.steps_per_execution
     examples = steps * int(examples_in(next(iter(dataset))))

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -77,7 +78,8 @@ def try_advice(
         OSError: `log_dir` cannot be written.
 
     What it cannot see: Keras's loop around the steps; state that a train step keeps in Python,
-    which is not put back; what a change does to what is learned. The model's code is traced again
+    which is not put back, nor, with `run_eagerly`, variables that a step makes on trial and how far
+    `tf.random` has drawn; what a change does to what is learned. The model's code is traced again
     for another way to compile it, and functions of the dataset's maps are called.
 
     >>> import keras_perf as kp
@@ -208,6 +210,26 @@ def _in_an_epoch(
     try:
         yield
     finally:
-        logs = {name: float(value) for name, value in model.get_metrics_result().items()}
+        logs = _logs(model)
         hooks.on_epoch_end(0, logs)
         hooks.on_train_end(logs)
+
+
+def _logs(model: keras.Model) -> dict[str, Any]:
+    """Of the epoch, as Keras gives them to hooks; none where no step has made the metrics' state.
+
+    To fail here would lose what was measured.
+    """
+    try:
+        found = model.get_metrics_result()
+    except Exception:  # noqa: BLE001  of a metric, which may be the user's
+        return {}
+    return {name: _as_number(value) for name, value in found.items()}
+
+
+def _as_number(value: Any) -> Any:
+    """A vector, such as the F1 score of each class, stays what it is."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return value

@@ -129,7 +129,7 @@ with pytest.raises(ValueError, match="must not run Python code to be tried on se
 
 # One that would run several steps, and other ones, is not tried.
 running.differs_on_replicas = lambda *_: "they differ"
-running.train_function_of = lambda *_, **__: network.train_function
+running.function_on_trial = lambda *_, **__: network.train_function
 setup = Setup(network, PipelineGraph.of(data), jit_compile=False, run_eagerly=False, calls=4)
 with pytest.raises(ValueError, match="they differ"):
     RunningTraining(setup, TrainFunctions(KeptState(network)))

@@ -294,6 +294,43 @@ def test_each_callback_is_left_out_on_trial():
     assert callback.begun == 1
 
 
+class Ends(keras.callbacks.Callback):
+    """Keeps the logs of the epoch."""
+
+    logs = None
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.logs = logs
+
+
+@pytest.mark.usefixtures("short_slices")
+def test_a_metric_of_several_numbers_is_given_to_hooks_as_it_is():
+    model = keras.Sequential([keras.Input((FEATURES,)), keras.layers.Dense(2, "softmax")])
+    model.compile("sgd", "mse", metrics=[keras.metrics.F1Score()], jit_compile=False)
+    data = rows().map(lambda x, y: (x, tf.one_hot(0, 2))).batch(8)
+    callback = Ends()
+    tried = kp.try_advice(model, data, callbacks=[callback], budget_s=1.0)
+    assert tried.trials.step_ms > 0
+    assert np.shape(callback.logs["f1_score"]) == (2,)
+    assert isinstance(callback.logs["loss"], float)
+
+
+def test_before_the_first_trace_the_hooks_of_an_epoch_get_no_logs(monkeypatch):
+    def ends_with(error):
+        def raises(*_, **__):
+            raise error
+
+        monkeypatch.setattr(running, "function_on_trial", raises)
+        callback = Ends()
+        return callback, kp.try_advice(dense(), rows().batch(8), callbacks=[callback])
+
+    callback, tried = ends_with(KeyboardInterrupt())
+    assert tried.trials.stopped == "an interrupt"
+    assert callback.logs == {}
+    with pytest.raises(RuntimeError, match="of the model"):
+        ends_with(RuntimeError("of the model"))
+
+
 @pytest.mark.usefixtures("short_slices")
 def test_lengths_that_vary_are_padded_or_not_compiled_whichever_is_faster():
     def ones(length):

@@ -52,18 +52,24 @@ def reason_not_to_try(
         return WhyNoSteps.DATA_MAY_END.of()
     if optimizer_iterations(model) is None:
         return WhyNoSteps.STEPS_NOT_COUNTED.of()
-    for callback, owner in hooks:
-        # Not what somebody has put on the instance, or into a class made of one of these.
-        hook = owner.rpartition(".")[2]
-        put_on = {hook, hook.replace("train_", "")} & getattr(callback, "__dict__", {}).keys()
-        only_looks = type(callback) in _ONLY_LOOK and not put_on
-        if not only_looks and not getattr(callback, "async_safe", False):
-            return WhyNoSteps.MAY_STEER.of(owner=owner)
-        if getattr(callback, "save_freq", "epoch") != "epoch":
-            return WhyNoSteps.SAVES_BETWEEN_BATCHES.of(owner=owner)
-        # Private to Keras's TensorBoard. Where it moves, a trial may fall into the window.
-        if getattr(callback, "_start_batch", 0):
-            return WhyNoSteps.CAPTURES.of(owner=owner)
+    return next(filter(None, (_reason_of(*each) for each in hooks)), None)
+
+
+def _reason_of(callback: keras.callbacks.Callback, owner: str) -> str | None:
+    """Why not around this callback, or None."""
+    # Not what somebody has put on the instance, or into a class made of one of these.
+    hook = owner.rpartition(".")[2]
+    put_on = {hook, hook.replace("train_", "")} & getattr(callback, "__dict__", {}).keys()
+    only_looks = type(callback) in _ONLY_LOOK and not put_on
+    if not only_looks and not getattr(callback, "async_safe", False):
+        return WhyNoSteps.MAY_STEER.of(owner=owner)
+    if getattr(callback, "save_freq", "epoch") != "epoch":
+        return WhyNoSteps.SAVES_BETWEEN_BATCHES.of(owner=owner)
+    # Private to Keras's TensorBoard. Where it moves, a trial may fall into the window.
+    if getattr(callback, "_start_batch", 0):
+        return WhyNoSteps.CAPTURES.of(owner=owner)
+    if getattr(callback, "write_steps_per_second", False) and works_in_batches(callback):
+        return WhyNoSteps.TIMES_BATCHES.of(owner=owner)
     return None
 
 

@@ -31,6 +31,10 @@ class WhyNoSteps(Words):
         "further; with save_freq='epoch' it does not"
     )
     CAPTURES = "{owner} captures a trace (profile_batch), in which a trial would stand"
+    TIMES_BATCHES = (
+        "{owner} times each batch (write_steps_per_second), and would write that those of a trial "
+        "take no time; with update_freq='epoch' it does not"
+    )
     CANNOT_BE_REPEATED = "the train function cannot be repeated ({error})"
     RANDOM_NUMBERS = (
         "the train step draws tf.random numbers, whose sequence a second function would not "

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import tensorflow as tf
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
+from keras_perf.trials.rewriting.functions.written_variables import written_by
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 
 SEEDS = ((2,), (3,))
@@ -42,7 +43,7 @@ def reason_against_copies(graph: PipelineGraph) -> str:
         if node.op.startswith("MutableHashTable") or node.op.startswith("MutableDenseHashTable"):
             return "use a table that can change, of which a changed dataset would hold a copy"
         if node.op == "VarHandleOp":
-            if not _may_be_seeds(node):
+            if not _is_a_generators_state(graph, node):
                 return "use a variable in a map, of which a changed dataset would hold a copy"
             states += _written(graph, node)
         if node.op.startswith("CacheDataset") and (file := graph.value(node.input[1])):
@@ -129,9 +130,17 @@ def _name(wire: str) -> str:
     return wire.removeprefix("^").partition(":")[0]
 
 
-def _may_be_seeds(handle: NodeDef) -> bool:
+def _is_a_generators_state(graph: PipelineGraph, handle: NodeDef) -> bool:
+    """It looks like one, and every stage that has it writes it, as those that draw do."""
     shape = tuple(axis.size for axis in handle.attr["shape"].shape.dim)
-    return tf.as_dtype(handle.attr["dtype"].type).is_integer and shape in SEEDS
+    if shape not in SEEDS or not tf.as_dtype(handle.attr["dtype"].type).is_integer:
+        return False
+    names = {handle.name}
+    for node in graph.definition.node:
+        if node.op == "Identity" and _name(node.input[0]) in names:
+            names.add(node.name)
+    having = [stage for stage in graph.stages if names & set(map(_name, stage.input))]
+    return all(written_by(stage, names, graph.called(stage)) for stage in having)
 
 
 def _written(graph: PipelineGraph, handle: NodeDef) -> Iterator[bytes]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import tensorflow as tf
@@ -11,13 +11,10 @@ from tensorflow.core.framework.graph_pb2 import GraphDef
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
 from keras_perf.trials.rewriting.functions.changing_operations import changing
+from keras_perf.trials.rewriting.functions.written_variables import functions_of, writes_it
 from keras_perf.trials.rewriting.seed_generators import draw_anew, fix_seeds
 from keras_perf.trials.rewriting.written_graph import written_graph
 from keras_perf.trials.train_functions.repeated_function import PYTHON
-
-WRITES = ("Assign", "RngReadAndSkip", "RngSkip", "ResourceScatter", "TableInsert", "TableImport")
-"""What the names of operations have in them that change what is copied with the graph, as Keras's
-random layers do."""
 
 
 class CannotRewriteError(ValueError):
@@ -48,7 +45,9 @@ class PipelineGraph:
             raise CannotRewriteError(f"{type(error).__name__}: {error}".splitlines()[0]) from error
         graph = cls(definition, dataset.element_spec)
         drawing = [
-            s.attr["f"].func.name for s in graph.stages if any(map(_not_copied, graph.changing(s)))
+            stage.attr["f"].func.name
+            for stage in graph.stages
+            if not all(map(writes_it, graph.changing(stage)))
         ]
         if len(drawing) != len(set(drawing)):
             raise CannotRewriteError(
@@ -121,14 +120,14 @@ class PipelineGraph:
     def called(self, stage: NodeDef) -> dict[str, FunctionDef]:
         """The functions of a stage, however far in, by their names."""
         known = {each.signature.name: each for each in self.definition.library.function}
-        pending, found = list(_functions_of(stage)), dict[str, FunctionDef]()
+        pending, found = list(functions_of(stage)), dict[str, FunctionDef]()
         while pending:
             name = pending.pop()
             if name in known and name not in found:
                 found[name] = known[name]
                 for node in found[name].node_def:
                     # A function may be called by its name as an operation.
-                    pending.extend((*_functions_of(node), node.op))
+                    pending.extend((*functions_of(node), node.op))
         return found
 
     def operations(self, stage: NodeDef) -> set[str]:
@@ -146,7 +145,7 @@ class PipelineGraph:
 
     def writes(self, stage: NodeDef) -> bool:
         """Its functions change what the graph has a copy of, as a generator's state."""
-        return not all(map(_not_copied, self.changing(stage)))
+        return any(map(writes_it, self.changing(stage)))
 
     def runs_python(self, stage: NodeDef) -> bool:
         """Its functions call Python."""
@@ -235,16 +234,3 @@ def specs_of(stage: NodeDef) -> tuple[tf.TensorSpec, ...]:
 def _name(wire: str) -> str:
     """The node that an input comes from."""
     return wire.removeprefix("^").partition(":")[0]
-
-
-def _not_copied(operation: str) -> bool:
-    """It changes what a graph has no copy of."""
-    return not any(word in operation for word in WRITES)
-
-
-def _functions_of(node: NodeDef) -> Iterator[str]:
-    for attribute in node.attr.values():
-        if attribute.HasField("func"):
-            yield attribute.func.name
-        for each in attribute.list.func:
-            yield each.name

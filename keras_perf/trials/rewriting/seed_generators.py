@@ -6,8 +6,11 @@ import tensorflow as tf
 from tensorflow.core.framework.graph_pb2 import GraphDef
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
-SEEDED = {"ShuffleDatasetV3": 2, "ShuffleAndRepeatDatasetV2": 3, "RandomDatasetV2": 0}
+SEEDED = {"ShuffleDatasetV3": 2, "RandomDatasetV2": 0}
 """Stages with a generator of seeds: where their two seeds are among the inputs, before it."""
+
+WITHOUT_GENERATOR = {"AnonymousSeedGenerator": 0, "ShuffleAndRepeatDataset": 2}
+"""What has two seeds alone, and where; the latter is `tf.data.experimental.shuffle_and_repeat`."""
 
 ANEW_EACH_PASS = ("reshuffle_each_iteration", "rerandomize_each_iteration")
 """Attributes of such stages: every pass has an order of its own."""
@@ -48,8 +51,9 @@ def draw_anew(definition: GraphDef) -> bool:
 def fix_seeds(definition: GraphDef) -> None:
     """The same order in every shuffle that has no seed, and in those that have one."""
     seeds = [_constant(f"seed/tuned_{value}", value, tf.int64) for value in (7, 11)]
+    places = SEEDED | WITHOUT_GENERATOR
     for node in definition.node:
-        first = 0 if node.op == "AnonymousSeedGenerator" else SEEDED.get(node.op)
+        first = places.get(node.op)
         if first is not None:
             node.input[first], node.input[first + 1] = (each.name for each in seeds)
     _replace(definition, [*seeds, *definition.node])

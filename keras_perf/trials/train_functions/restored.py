@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -60,7 +61,10 @@ class KeptState:
     train functions use: a second optimizer, a `tf.random.Generator`, the seed of `keras.random`;
     the model's train function and settings; and the states of Python's `random` and NumPy's.
 
-    What it cannot see: such other variables where the model runs eagerly, and state in Python.
+    Where the model runs eagerly, no trace tells its variables: all that there are then are kept.
+
+    What it cannot see: state in Python; of a model that runs eagerly also variables that a step
+    makes on trial, but for those of metrics, and how far `tf.random` has drawn.
 
     Arguments:
         model: compiled and built.
@@ -70,6 +74,8 @@ class KeptState:
         self._model = model
         self._values: dict[int, tuple[tf.Variable, Any]] = {}
         self._keep(_variables(model))
+        if model.run_eagerly:
+            self._keep_each(_living_variables())
         self._python, self._numpy = random.getstate(), np.random.get_state()
         self._stops = getattr(model, "stop_training", False)
         self._settings = {name: getattr(model, name) for name in SETTINGS}
@@ -86,7 +92,10 @@ class KeptState:
             self._keep(inner.get_concrete_function(iterator).graph.variables)
 
     def _keep(self, variables: Iterable[Any]) -> None:
-        for variable in self._copies(variables):
+        self._keep_each(self._copies(variables))
+
+    def _keep_each(self, variables: Iterable[tf.Variable]) -> None:
+        for variable in variables:
             if id(variable) not in self._values:
                 self._values[id(variable)] = variable, variable.numpy()
 
@@ -123,3 +132,23 @@ def _variables(model: keras.Model) -> list[Any]:
     optimizer = [] if model.optimizer is None else model.optimizer.variables
     metrics = [v for metric in model.metrics for v in metric.variables]
     return [*model.variables, *optimizer, *metrics]
+
+
+def _living_variables() -> list[tf.Variable]:
+    """Of the whole program, those with a value; of several replicas each one's own."""
+    # By type: to ask an object for its class may run code of its own.
+    found = [each for each in gc.get_objects() if issubclass(type(each), tf.Variable)]
+    return [each for each in found if _is_one_copy(each) and _has_a_value(each)]
+
+
+def _is_one_copy(variable: tf.Variable) -> bool:
+    """Not those of all replicas together, whose values may be a sum."""
+    return not issubclass(type(variable), tf.distribute.DistributedValues)
+
+
+def _has_a_value(variable: tf.Variable) -> bool:
+    """It is none of a graph, was set, and can be read."""
+    try:
+        return bool(variable.dtype.is_numpy_compatible and variable.is_initialized())
+    except (tf.errors.OpError, NotImplementedError, RuntimeError, TypeError, ValueError):
+        return False

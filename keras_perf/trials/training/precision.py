@@ -45,7 +45,7 @@ def cpu_has_bfloat16() -> bool:
 
 
 def in_precision(model: keras.Model, policy: str) -> keras.Model:
-    """A copy, compiled like the model and with its weights.
+    """A copy, compiled like the model, with its weights and on its replicas.
 
     Raises:
         ValueError: it is not made of layers alone, as functional and sequential models are.
@@ -58,11 +58,12 @@ def in_precision(model: keras.Model, policy: str) -> keras.Model:
     usual = keras.config.dtype_policy()
     keras.config.set_dtype_policy(policy)
     try:
-        copy = type(model).from_config(_with_policy(model.get_config(), policy))
-        if not copy.built:
-            copy.build(model.input_shape)
-        copy.set_weights(model.get_weights())
-        copy.compile_from_config(model.get_compile_config())
+        with model.distribute_strategy.scope():
+            copy = type(model).from_config(_with_policy(model.get_config(), policy))
+            if not copy.built:
+                copy.build(model.input_shape)
+            copy.set_weights(model.get_weights())
+            copy.compile_from_config(model.get_compile_config())
     finally:
         keras.config.set_dtype_policy(usual)
     if all(layer.dtype_policy.name != policy for layer in copy.layers):

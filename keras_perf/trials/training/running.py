@@ -13,16 +13,14 @@ import keras
 import tensorflow as tf
 
 from keras_perf.trials.measuring.own_iterator import Feed
+from keras_perf.trials.train_functions.function_on_trial import function_on_trial
 from keras_perf.trials.train_functions.on_replicas import differs_on_replicas
-from keras_perf.trials.train_functions.repeated_function import draws_from_a_state
 from keras_perf.trials.train_functions.restored import KeptState
 from keras_perf.trials.train_functions.train_function import (
     TrainFunction,
     inner_function,
-    new_train_function,
     read_logs,
     require_keras_function,
-    train_function_of,
 )
 from keras_perf.trials.training.batch_numbers import BatchNumbers
 from keras_perf.trials.training.setup import Setup
@@ -77,12 +75,9 @@ class TrainFunctions:
         settings = {"jit_compile": setup.jit_compile, "run_eagerly": setup.run_eagerly}
         key = id(model), steps, setup.jit_compile, setup.run_eagerly
         if key not in self._made:
-            made = train_function_of(model, steps, iterator, **settings)
+            made = function_on_trial(model, steps, iterator, **settings)
             if setup.calls > 1:
                 require_keras_function(made)
-            if made is model.train_function and draws_from_a_state(made, iterator):
-                # It would go on with other numbers after the trial.
-                made = new_train_function(model, steps, iterator, **settings)
             self._made[key] = made
             self._kept.also(made, iterator)
             if setup.calls > 1 and setup.strategy is not None:

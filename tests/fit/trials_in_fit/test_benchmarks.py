@@ -234,19 +234,29 @@ class Elaborate(keras.Model):
         return {"loss": loss, "each": gradients[0][:, 0]}
 
 
-def test_a_second_optimizer_and_every_generator_are_as_they_were():
+def own(network):
+    kept = [v.numpy() for v in network.second_optimizer.variables]
+    return [*network.get_weights(), network.seen.numpy(), *kept]
+
+
+@pytest.mark.parametrize("run_eagerly", [False, True])
+def test_a_second_optimizer_and_every_generator_are_as_they_were(run_eagerly):
     keras.utils.set_random_seed(1)
     network = Elaborate()
     network.dense.build((None, 8))
-    network.compile("adam")
+    network.second_optimizer.build(network.trainable_variables)
+    network.compile("adam", run_eagerly=run_eagerly)
     drawn = []
     for benchmarking in (False, True):
         network.generator.reset_from_seed(3)
         programs.set_random_seed(1)
-        before = [*network.get_weights(), network.seen.numpy()]
+        if run_eagerly:
+            # Makes its generator, as a first step would.
+            keras.random.normal([1])
+        before = own(network)
         if benchmarking:
             step_alone(network)
-        assert_equal([*network.get_weights(), network.seen.numpy()], before)
+        assert_equal(own(network), before)
         drawn.append([network.generator.normal([2]), keras.random.normal([2])])
     assert_equal(*drawn)
     assert network.second_optimizer.iterations == 0

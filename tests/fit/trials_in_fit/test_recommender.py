@@ -527,6 +527,19 @@ def test_a_callback_that_writes_the_model_or_a_trace_between_batches_is_not_trie
     assert len(list(tmp_path.glob("*.keras"))) == 200 // 16
 
 
+@pytest.mark.parametrize("update_freq", [5, "epoch"])
+def test_a_callback_that_times_batches_is_not_tried_around_if_it_writes_them(tmp_path, update_freq):
+    recommender = kp.StepsPerExecutionRecommender(tmp_path)
+    board = keras.callbacks.TensorBoard(
+        tmp_path / "tb", write_graph=False, write_steps_per_second=True, update_freq=update_freq
+    )
+    train([board, recommender], epochs=1)
+    tried = recommender.recommendation.evidence.get("trial_executions", 0) > 0
+    assert tried is (update_freq == "epoch")
+    if not tried:
+        assert "times each batch" in recommender.recommendation.reason
+
+
 def test_no_trial_is_longer_than_an_execution_may_be(tmp_path):
     recommender = kp.StepsPerExecutionRecommender(tmp_path, max_execution_s=0.008)
     train([recommender])

@@ -5,6 +5,7 @@ import matplotlib as mpl
 import numpy as np
 import programs
 import pytest
+import tensorflow as tf
 from matplotlib import pyplot
 
 import keras_perf as kp
@@ -56,9 +57,10 @@ def test_training_after_a_sweep_is_the_training_without_it():
     weights = []
     for sweeping in (False, True):
         network = programs.model(dropout=True)
+        data = programs.dataset(shuffle=True)
         if sweeping:
-            sweep(network, programs.dataset())
-        network.fit(programs.dataset(), verbose=0, shuffle=False)
+            sweep(network, data)
+        network.fit(data, verbose=0, shuffle=False)
         weights.append([w.numpy() for w in network.weights])
     for mine, theirs in zip(*weights, strict=True):
         np.testing.assert_array_equal(mine, theirs)
@@ -127,3 +129,35 @@ def test_the_users_code_is_traced_once_and_not_at_all_where_it_was_before(measur
 
 def function_traces(network):
     return inner_function(network.train_function).experimental_get_tracing_count()
+
+
+class Noisy(keras.Sequential):
+    """Draws with a state that no variable holds."""
+
+    def train_step(self, batch):
+        x, y = batch
+        return super().train_step((x + tf.random.normal(tf.shape(x), seed=7), y))
+
+
+MEASURES = {
+    "nothing": lambda network, data: None,
+    "a sweep": lambda network, data: sweep(network, data, (1, 4)),
+    "a benchmark": lambda network, data: kp.benchmark_train_step(network, next(iter(data))),
+    "an input tuned": lambda network, data: kp.tune_input(data, model=network, budget_s=0.1),
+}
+
+
+def test_steps_that_draw_from_a_state_go_on_with_the_numbers_that_they_would_have_drawn():
+    weights = {}
+    for what, measure in MEASURES.items():
+        keras.utils.set_random_seed(3)
+        network = Noisy([keras.layers.Input((8,)), keras.layers.Dense(1)])
+        network.compile("sgd", "mse", jit_compile=False)
+        data = programs.dataset(8, drop_remainder=True)
+        network.fit(data, verbose=0, shuffle=False)
+        measure(network, data)
+        network.fit(data, verbose=0, shuffle=False)
+        weights[what] = network.get_weights()
+    for what, mine in weights.items():
+        for one, other in zip(mine, weights["nothing"], strict=True):
+            np.testing.assert_array_equal(one, other, what)

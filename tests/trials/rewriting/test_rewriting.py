@@ -186,6 +186,14 @@ def test_an_order_that_is_another_each_time_hides_no_difference():
     assert not start_alike(*change.compared(graph, change.made(other)), *ALL)
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_shuffle_that_repeats_has_one_order_where_elements_are_compared():
+    both = tf.data.experimental.shuffle_and_repeat(24, 2)
+    graph, found, _ = changes_of(numbers().apply(both).map(doubled).batch(4))
+    change = found["parallel-map"]
+    assert start_alike(*change.compared(graph, change.made(graph)), *ALL)
+
+
 def test_a_shuffle_that_is_read_twice_has_one_order_after_the_other_as_before():
     def made():
         data = numbers().shuffle(24, seed=3)
@@ -236,7 +244,16 @@ def test_random_layers_and_generators_are_neither_kept_nor_run_in_parallel(kind)
     assert {"parallel-map", "batch-before-map"} <= {each.id for each in left}
 
 
-@pytest.mark.parametrize("kind", [keras_layer, generator])
+def drawn_in_a_branch():
+    drawn = tf.random.Generator.from_seed(1)
+
+    def some(x):
+        return tf.cond(x > 3, lambda: drawn.uniform([]), lambda: 0.0)
+
+    return lambda: numbers(4).flat_map(lambda x: numbers(6).map(some)).batch(4)
+
+
+@pytest.mark.parametrize("kind", [keras_layer, generator, drawn_in_a_branch])
 def test_a_copy_draws_what_the_dataset_would_and_uses_nothing_up(kind):
     made = kind()
     graph = require_graph(made())
@@ -251,8 +268,12 @@ def test_what_a_copy_would_not_share_is_refused():
     strength, seen = tf.Variable(1.0), tf.lookup.experimental.MutableHashTable("int64", "int64", 0)
     both, taken = tf.random.Generator.from_seed(1), iter(numbers())
     draws = numbers().map(lambda x: both.uniform([]))
+    size, flip = tf.Variable([2, 2]), keras.layers.RandomFlip(seed=1)
+    large = pictures().map(lambda x, _: flip(x)).map(lambda x: tf.image.resize(x, size))
     for dataset, why in (
         (numbers().map(lambda x: tf.cast(x, "float32") * strength), "a variable in a map"),
+        (large, "a variable in a map"),
+        (pictures().map(lambda x, _: tf.image.resize(flip(x), size)), "a variable in a map"),
         (numbers().map(seen.lookup), "a table that can change"),
         (numbers().map(lambda x: x + taken.get_next()), "an iterator or a queue"),
         (draws.map(lambda x: x + both.uniform([])), "one random generator in two maps"),

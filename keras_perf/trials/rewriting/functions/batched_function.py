@@ -43,7 +43,7 @@ def batched(
     Raises:
         CannotBatchError: it has operations whose results might differ in a batch.
     """
-    others = sorted({node.op for node in function.node_def if not is_exact(node)})
+    others = sorted({node.op for node in function.node_def if not is_exact(node, function)})
     if others:
         raise CannotBatchError(WhyNotTried.OPERATIONS.of(operations=" and ".join(others[:3])))
     signature = [tf.TensorSpec([None, *spec.shape], spec.dtype) for spec in elements]

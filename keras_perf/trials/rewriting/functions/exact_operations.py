@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tensorflow as tf
+from tensorflow.core.framework.function_pb2 import FunctionDef
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
 _MOVE = """
@@ -35,13 +36,48 @@ given, Roll takes a negative axis from the wrong end."""
 OF_INTEGERS = frozenset(_ROUND_INTEGERS_NEVER.split())
 
 
-def is_exact(node: NodeDef) -> bool:
-    """It is one of these operations, as it is asked for here."""
+SAME_LENGTH = frozenset(("Cast", "Identity"))
+
+
+def is_exact(node: NodeDef, function: FunctionDef) -> bool:
+    """It is one of these operations, as this function asks for it."""
     if node.op == "Squeeze" and not node.attr["squeeze_dims"].list.i:
         # Of a batch of one element the batch's axis would go as well.
         return False
     if node.op == "Cast" and node.attr["Truncate"].b:
         # `vectorized_map` casts without it, and rounds.
         return False
+    if node.op == "DecodeCSV" and node.attr["na_value"].s:
+        # `vectorized_map` leaves it out.
+        return False
+    if node.op == "DecodeRaw" and not _has_one_length(node, function):
+        # It refuses strings of several lengths in one call.
+        return False
     whole = node.op in OF_INTEGERS and tf.as_dtype(node.attr["T"].type).is_integer
     return node.op in EXACT or bool(whole)
+
+
+def _has_one_length(node: NodeDef, function: FunctionDef) -> bool:
+    """All that takes its result fails unless that has so many numbers."""
+    if node.name in map(_name, function.ret.values()):
+        return False
+    readers = [each for each in function.node_def if node.name in map(_name, each.input)]
+    return bool(readers) and all(
+        _says_a_number(each, function)
+        or (each.op in SAME_LENGTH and _has_one_length(each, function))
+        for each in readers
+    )
+
+
+def _says_a_number(node: NodeDef, function: FunctionDef) -> bool:
+    """It gives a tensor a shape without an unknown axis."""
+    if node.op == "EnsureShape":
+        return bool(tf.TensorShape(node.attr["shape"].shape).is_fully_defined())
+    if node.op != "Reshape":
+        return False
+    shapes = [e for e in function.node_def if e.name == _name(node.input[1]) and e.op == "Const"]
+    return any((tf.make_ndarray(e.attr["value"].tensor) >= 0).all() for e in shapes)
+
+
+def _name(wire: str) -> str:
+    return wire.removeprefix("^").partition(":")[0]
