@@ -147,7 +147,7 @@ def test_a_worker_that_has_saved_or_finished_is_no_loss(ended):
 STOPS = "os.kill(me, signal.SIGSTOP); "
 
 
-@that_waits(worker(0, STOPS + SLEEP, continue_after_s=20), worker(1, SLEEP))
+@that_waits(worker(0, STOPS + SLEEP, continue_after_s=40), worker(1, SLEEP))
 def test_a_stopped_worker_ends_the_others_and_does_not_go_on_when_it_is_continued(ended):
     stopped, other = ended
     assert other["code"] == 43
@@ -157,7 +157,7 @@ def test_a_stopped_worker_ends_the_others_and_does_not_go_on_when_it_is_continue
 
 
 @that_waits(
-    worker(0, STOPS + "time.sleep(3); watch.close()", continue_after_s=5),
+    worker(0, STOPS + "time.sleep(3); watch.close()", continue_after_s=2),
     worker(1, "time.sleep(7); watch.close()"),
 )
 def test_a_worker_that_is_stopped_for_a_moment_is_not_lost(ended):
