@@ -34,12 +34,6 @@ def nothing_is_left():
     assert profiler_v2._profiler is None
 
 
-@pytest.fixture
-def tracing_is_cheap(monkeypatch):
-    """On a busy machine the first trace of a process may take seconds."""
-    monkeypatch.setattr("keras_perf.observers.steps_trial.steps_to_try.SMALL_COST_S", 100.0)
-
-
 def texts(log_dir):
     """Tag → Markdown in the Text tab, of all runs."""
     return {
