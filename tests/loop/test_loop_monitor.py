@@ -394,6 +394,7 @@ def test_a_function_that_another_number_would_trace_again_is_not_tried(
 @pytest.mark.timing
 @two_of_three
 def test_applied_the_calls_are_as_long_as_what_is_left_allows(tracing_is_cheap, told, tmp_path):
+    told.clear()
     loop = watched_loops.Loop()
     choice = {"apply": True, "limit": 32}
     monitor = loop.monitor(tmp_path, 3000, steps_per_execution=choice)
