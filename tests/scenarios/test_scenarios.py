@@ -37,6 +37,7 @@ def stretched(scenario):
 
 def complaint(scenario, log_dir):
     """What is wrong with the diagnosis of one training; "" if nothing."""
+    bottlenecks.usual_step_ms.cache_clear()
     bottlenecks.INJECTED.clear()
     bottlenecks.MEASURED.clear()
     arguments = {}
