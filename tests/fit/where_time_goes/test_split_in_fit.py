@@ -34,14 +34,11 @@ def test_input_wait_is_what_was_injected(times, n, tmp_path):
     slept = []
     injected_ms = times * programs.usual_step_ms(steps_per_execution=n)
     data = programs.dataset(60, input_ms=injected_ms, slept=slept)
-    found = diagnose(tmp_path, data=data, steps_per_execution=n)
+    found = diagnose(tmp_path, data=programs.unbuffered(data), steps_per_execution=n)
     assert found.verdict == "input-bound"
     parts = found.breakdown
-    # The pipeline runs ahead during the rest of the step, which shortens the wait by so much.
-    rest = parts["step"] - parts["input_wait"]
-    assert parts["input_wait"] + rest == pytest.approx(parts["step"])
     assert parts["step"] >= injected_ms
-    assert 0.7 * (injected_ms - rest) <= parts["input_wait"] <= 1.5 * np.mean(slept)
+    assert 0.7 * np.mean(slept) <= parts["input_wait"] <= 1.5 * np.mean(slept)
 
 
 @pytest.mark.parametrize("n", [1, 8])
