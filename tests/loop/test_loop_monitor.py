@@ -73,7 +73,8 @@ def assert_waited(found, slept_ms):
 @two_of_three
 def test_slow_input_is_told_from_computing(n, tmp_path):
     loop, slept = watched_loops.Loop(), []
-    input_ms = max(10.0, 8 * watched_loops.usual_step_ms(n))
+    # Several steps in one call compute while the next batch is asked for.
+    input_ms = max(10.0, 20 * watched_loops.usual_step_ms(n))
     data = watched_loops.dataset(input_ms=input_ms, slept=slept)
     loop.train(loop.monitor(tmp_path, 120), 120, n=n, data=data)
     found = kp.diagnose(tmp_path)
