@@ -89,6 +89,12 @@ def said(caplog):
 
 
 @pytest.fixture
+def tracing_is_cheap(monkeypatch):
+    """On a busy machine the first trace of a process may take seconds: no reason not to try."""
+    monkeypatch.setattr("keras_perf.observers.steps_trial.steps_to_try.SMALL_COST_S", 100.0)
+
+
+@pytest.fixture
 def told(monkeypatch):
     """The executions that timelines have told of."""
     found = []

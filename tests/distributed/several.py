@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -12,7 +13,10 @@ import time
 
 
 def run(program: dict) -> dict:
-    """A program has `code` and may have `environ`, and `start_after_s` and `continue_after_s`."""
+    """A program has `code` and may have `environ`, and `start_after_s` and `continue_after_s`.
+
+    `continue_after_s` counts from where it stops itself; one that ends before is not continued.
+    """
     time.sleep(program.get("start_after_s", 0))
     process = subprocess.Popen(
         [sys.executable, "-c", program["code"]],
@@ -23,7 +27,9 @@ def run(program: dict) -> dict:
     )
     begin = time.monotonic()
     if "continue_after_s" in program:
-        time.sleep(program["continue_after_s"])
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(program["continue_after_s"])
         process.send_signal(signal.SIGCONT)
     out, err = process.communicate()
     lasted_s = time.monotonic() - begin

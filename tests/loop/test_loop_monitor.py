@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import watched_loops
+from programs import unbuffered
 from tensorflow.python.profiler import profiler_v2
 from two_of_three import two_of_three
 
@@ -32,12 +33,6 @@ def nothing_is_left():
     yield
     assert gc.callbacks == before
     assert profiler_v2._profiler is None
-
-
-@pytest.fixture
-def tracing_is_cheap(monkeypatch):
-    """On a busy machine the first trace of a process may take seconds."""
-    monkeypatch.setattr("keras_perf.observers.steps_trial.steps_to_try.SMALL_COST_S", 100.0)
 
 
 def texts(log_dir):
@@ -67,12 +62,9 @@ def test_every_step_is_told_once(told, n, tmp_path):
     assert sum(summary.parts.values()) == pytest.approx(summary.step_ms, rel=1e-5)
 
 
-def assert_waited(found, injected_ms, slept_ms):
-    """Most of what was injected into each step is found as input wait, and no more than that."""
-    # The pipeline runs ahead during the rest of the step, which shortens the wait by so much.
-    wait = found.breakdown["input_wait"]
-    rest = found.breakdown["step"] - wait
-    assert 0.7 * (injected_ms - rest) < wait < 1.5 * slept_ms
+def assert_waited(found, slept_ms):
+    """Most of what was slept for each step is found as input wait, and no more than that."""
+    assert 0.7 * slept_ms < found.breakdown["input_wait"] < 1.5 * slept_ms
 
 
 @needs_gap_times
@@ -81,12 +73,13 @@ def assert_waited(found, injected_ms, slept_ms):
 @two_of_three
 def test_slow_input_is_told_from_computing(n, tmp_path):
     loop, slept = watched_loops.Loop(), []
-    input_ms = max(10.0, 8 * watched_loops.usual_step_ms(n))
+    # Several steps in one call compute while the next batch is asked for.
+    input_ms = max(10.0, 20 * watched_loops.usual_step_ms(n))
     data = watched_loops.dataset(input_ms=input_ms, slept=slept)
     loop.train(loop.monitor(tmp_path, 120), 120, n=n, data=data)
     found = kp.diagnose(tmp_path)
     assert found.verdict == "input-bound"
-    assert_waited(found, input_ms, np.mean(slept))
+    assert_waited(found, np.mean(slept))
 
 
 @needs_gap_times
@@ -117,7 +110,7 @@ def test_an_element_that_holds_the_batches_of_several_steps_is_one_fetch(tmp_pat
 
         return tf.ensure_shape(tf.numpy_function(wait, [x], tf.float32), x.shape), y
 
-    iterator = iter(data.map(slowly))
+    iterator = iter(unbuffered(data.map(slowly)))
     monitor = loop.monitor(tmp_path, 800, function=whole, fetches_per_step=1 / 8)
     with monitor:
         for _ in range(100):
@@ -125,7 +118,7 @@ def test_an_element_that_holds_the_batches_of_several_steps_is_one_fetch(tmp_pat
                 whole(iterator).numpy()
     found = kp.diagnose(tmp_path)
     assert found.verdict == "input-bound"
-    assert_waited(found, input_ms / 8, np.mean(slept) / 8)
+    assert_waited(found, np.mean(slept) / 8)
 
 
 @pytest.mark.timing
@@ -276,7 +269,7 @@ def test_the_end_of_the_data_is_no_error_of_the_training(told, tmp_path):
     found = kp.diagnose(tmp_path)
     assert found.summary.facts.to_json()["outside"]["epoch_gaps"] == 3
     if hasattr(tf.data.experimental, "get_model_proto"):
-        assert_waited(found, input_ms, np.mean(slept))
+        assert_waited(found, np.mean(slept))
 
 
 @pytest.mark.parametrize("marked", [True, False])
@@ -401,6 +394,7 @@ def test_a_function_that_another_number_would_trace_again_is_not_tried(
 @pytest.mark.timing
 @two_of_three
 def test_applied_the_calls_are_as_long_as_what_is_left_allows(tracing_is_cheap, told, tmp_path):
+    told.clear()
     loop = watched_loops.Loop()
     choice = {"apply": True, "limit": 32}
     monitor = loop.monitor(tmp_path, 3000, steps_per_execution=choice)

@@ -5,13 +5,18 @@ import time
 import keras
 import numpy as np
 import tensorflow as tf
+from programs import unbuffered
 
 from keras_perf.loop import LoopMonitor
 from keras_perf.records.run.exchange import ExchangeTotals
 
 
 def dataset(batch_size=8, *, input_ms=0.0, slept=None):
-    """Endless batches; `input_ms` is slept for each in a stage of its own, and kept in `slept`."""
+    """Endless batches.
+
+    `input_ms` is slept for each in a stage of its own when the step asks for it, and kept in
+    `slept`.
+    """
     x = np.random.default_rng(0).normal(size=(320, 8)).astype("float32")
     data = tf.data.Dataset.from_tensor_slices((x, x.sum(axis=1, keepdims=True)))
     data = data.batch(batch_size).repeat()
@@ -27,7 +32,7 @@ def dataset(batch_size=8, *, input_ms=0.0, slept=None):
 
             return tf.ensure_shape(tf.numpy_function(wait, [x], tf.float32), x.shape), y
 
-        data = data.map(sleep)
+        data = unbuffered(data.map(sleep))
     return data
 
 

@@ -14,6 +14,7 @@ from stand_in import CUDA_VARIABLE
 import keras_perf as kp
 from keras_perf.callbacks import sample_gpus as sampling
 from keras_perf.observers.sensors import backoff
+from keras_perf.write.run_writer import RunWriter
 
 GPU_IS_LOST = 15
 
@@ -104,6 +105,13 @@ def test_without_a_driver_it_is_said_once_and_the_host_is_sampled(nvml, tmp_path
 
 
 def test_a_gpu_that_is_lost_is_said_once_and_comes_back(nvml, tmp_path, said, monkeypatch):
+    written, write = [], RunWriter.scalars
+
+    def noting(self, step, values, wall_time):
+        write(self, step, values, wall_time)
+        written.append((step, values.get("gpu/0/utilization_pct")))
+
+    monkeypatch.setattr(RunWriter, "scalars", noting)
     monkeypatch.setattr(backoff, "FIRST_PAUSE_S", 0.01)
     nvml.add("GPU-1")
     nvml.set(has_gpm=1)
@@ -115,7 +123,7 @@ def test_a_gpu_that_is_lost_is_said_once_and_comes_back(nvml, tmp_path, said, mo
         nvml.heal()
         gpus.step = 2
         nvml.set(utilization=33)
-        time.sleep(0.2)
+        wait_for(lambda: (2, 33.0) in written)
     assert len(said()) == 1
     assert "stopped answering (GPU is lost)" in said()[0]
     found = kp.load_scalars(tmp_path)

@@ -13,6 +13,7 @@ import time
 import psutil
 import pytest
 
+from keras_perf.cli.launch import _AFTER_SIGNAL_S
 from keras_perf.cli.main import main
 from keras_perf.cluster.tf_config import read_cluster
 
@@ -205,17 +206,19 @@ sys.exit(42)
 
 def test_a_second_ctrl_c_does_not_wait(started):
     process = started("""
-signal.signal(signal.SIGINT, signal.SIG_IGN)
+signal.signal(signal.SIGINT, lambda *_: print("received"))
 print("ready")
 time.sleep(600)
 """)
-    for _ in range(2):
-        process.stdout.readline()
-    for _ in range(2):
+    sent_s = []
+    for told in ("ready\n", "received\n"):
+        assert all(process.stdout.readline().endswith(told) for _ in range(2))
+        sent_s.append(time.monotonic())
         process.send_signal(signal.SIGINT)
-        time.sleep(0.3)
     process.communicate(timeout=LIMIT_S)
     assert process.returncode == 128 + signal.SIGKILL
+    # After the first alone it would have waited so long.
+    assert time.monotonic() - sent_s[0] < _AFTER_SIGNAL_S
 
 
 def test_what_workers_started_ends_with_them(launched):

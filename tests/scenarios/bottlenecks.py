@@ -146,7 +146,10 @@ def unbuffered(data: tf.data.Dataset) -> tf.data.Dataset:
 
 @cache
 def usual_step_ms() -> float:
-    """What the smallest model's step takes here and now, by a clock of its own."""
+    """What the smallest model's step takes here and now, by a clock of its own.
+
+    Kept, so that all of one training is told the same; whoever starts the next one clears it.
+    """
     model, data = mlp(), batches(200)
     model.fit(data, verbose=0, shuffle=False)
     begin = time.perf_counter()

@@ -6,6 +6,7 @@ from statistics import mean
 
 import bottlenecks
 import complaints
+import keras
 import pytest
 import tensorflow as tf
 from two_of_three import two_of_three
@@ -27,6 +28,7 @@ pytestmark = [
 
 
 def diagnosed(complaint, log_dir, *, healthy):
+    bottlenecks.usual_step_ms.cache_clear()
     bottlenecks.MEASURED.clear()
     profiler = {"active_steps": 8} if complaint.traced else False
     callbacks = kp.perf_callbacks(
@@ -71,6 +73,9 @@ def test_of_its_twin_nothing_of_the_kind_is_said_and_the_verdict_is_right(compla
     assert not {complaint.advice, *complaint.never}.intersection(advised), told
 
 
+@pytest.mark.skipif(
+    keras.__version__ < "3.10", reason="this Keras counts the examples of several replicas wrong"
+)
 @two_of_three
 def test_few_examples_for_each_replica_are_named_and_enough_are_not(processes, tmp_path):
     code, told = processes.script(Path(__file__).with_name("replicas.py"), tmp_path)
@@ -86,6 +91,7 @@ def test_a_training_that_somebody_made_slower_fails_in_ci_and_the_other_way_roun
     tmp_path, monkeypatch, capsys
 ):
     monkeypatch.setattr("keras_perf.observation.warmup_and_intervals.INTERVAL_S", 0.002)
+    bottlenecks.usual_step_ms.cache_clear()
     for name, hooks in (("before", []), ("after", [bottlenecks.Hook(complaints.long_ms())])):
         gaps = kp.StepGapDetector(tmp_path / name, summary=False)
         data = bottlenecks.batches(240)

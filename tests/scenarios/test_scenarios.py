@@ -37,6 +37,7 @@ def stretched(scenario):
 
 def complaint(scenario, log_dir):
     """What is wrong with the diagnosis of one training; "" if nothing."""
+    bottlenecks.usual_step_ms.cache_clear()
     bottlenecks.INJECTED.clear()
     bottlenecks.MEASURED.clear()
     arguments = {}
@@ -81,13 +82,13 @@ def misplaced(scenario, found):
         rivals = [part for part in PARTS if part != "compute" or scenario.part == "input_wait"]
         largest = max({*rivals, scenario.part}, key=lambda part: parts[part])
         wrong += [f"the largest part is {largest}"] if largest != scenario.part else []
-    least, most = bounds(scenario, parts)
+    least, most = bounds(scenario)
     if not (0.0 if elsewhere else least) <= parts[scenario.part] <= most:
         wrong.append(f"{scenario.part} is not between {least:.2f} and {most:.2f} ms")
     return wrong
 
 
-def bounds(scenario, parts):
+def bounds(scenario):
     """Milliseconds of which fewer, and more, may not be found; any, where nobody knows."""
     if bottlenecks.MEASURED:
         injected = measured = mean(bottlenecks.MEASURED)
@@ -96,10 +97,10 @@ def bounds(scenario, parts):
         measured = injected * (mean(bottlenecks.INJECTED) if bottlenecks.INJECTED else 1.0)
     else:
         return 0.0, math.inf
-    # What a step does besides hides as much of the input's work where batches are prefetched,
-    # and that is longer on a slower machine.
+    # What a step does besides hides as much of the input's work where batches are prefetched.
+    # It is not taken from these figures: a wait that is reported too short would make it longer.
     hides = scenario.part == "input_wait" and not scenario.in_turn
-    hidden = parts["step"] - parts["input_wait"] if hides else 0.0
+    hidden = bottlenecks.usual_step_ms() if hides else 0.0
     return FOUND * (injected - hidden), NO_MORE * measured
 
 

@@ -221,16 +221,17 @@ print(json.dumps({"step_ms": found}))
 """
 
 
-@pytest.mark.skipif(
-    tf.__version__ < "2.18", reason="TensorFlow gives its threads names from 2.18 on"
-)
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc names the threads on Linux only")
 def test_tensorflow_in_the_child_does_what_the_settings_say(child, tmp_path):
     child(OF_TENSORFLOW)
     settings = {"TF_NUM_INTEROP_THREADS": "5", "TF_ENABLE_ONEDNN_OPTS": "0"}
     with training_process(tmp_path, settings, 120.0) as process:
         process.begins()
-        assert process.step_ms() == [5, False]
+        threads, onednn = process.step_ms()
+    assert not onednn
+    if threads == 0 and tf.__version__ < "2.21":
+        pytest.skip("this TensorFlow gives its threads no names")
+    assert threads == 5
 
 
 def test_what_is_no_text_in_the_path_of_modules_is_passed_over(monkeypatch, tmp_path):

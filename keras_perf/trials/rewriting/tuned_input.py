@@ -139,7 +139,8 @@ class TunedInput:
         low, high = np.array([(self.before_ms, self.before_ms), *ends]).T
         figure = ShownFigure(figsize=(1.5 + 1.6 * len(names), 4), layout="constrained")
         axes = figure.add_subplot()
-        bounds = np.maximum(0, [means - low, high - means])
+        # Lists: matplotlib 3.7 warns of a single bar's array.
+        bounds = np.maximum(0, [means - low, high - means]).tolist()
         axes.bar(range(len(names)), means, yerr=bounds, capsize=4, color="#4c78a8")
         axes.set_xticks(range(len(names)), names)
         axes.set_ylabel("ms a batch")

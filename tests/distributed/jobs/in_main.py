@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import signal
+import socket
 import time
 
 import numpy as np
@@ -15,7 +17,7 @@ from tensorflow.python.data.experimental.ops.testing import sleep
 
 from keras_perf import loop
 from keras_perf.cluster.peers import wait_for_peers
-from keras_perf.cluster.tf_config import read_cluster
+from keras_perf.cluster.tf_config import host_and_port, read_cluster
 from keras_perf.loop import template
 
 
@@ -53,15 +55,22 @@ def train(rank, folder, directory, flags, slow_s=0.0, fails=None):
 
 
 def train_with_evaluations(rank, folder, flags):
-    """Twice: `quick`, and `long` with half a second more in each evaluation."""
-    plain = loop.results_of
+    """Twice: `quick`, and `long` with half a second more in each evaluation.
+
+    Returns:
+        How long each of the waits in the evaluations really was, in milliseconds.
+    """
+    plain, slept_ms = loop.results_of, []
 
     def slow(metrics):
+        begin = time.perf_counter()
         time.sleep(0.25)
+        slept_ms.append(1e3 * (time.perf_counter() - begin))
         return plain(metrics)
 
     for name, loop.results_of in (("quick", plain), ("long", slow)):
         train(rank, folder, str(folder / name), flags)
+    return slept_ms
 
 
 def stop_in_python(rank, folder):
@@ -139,17 +148,33 @@ def meet(rank, folder, kind="multi-worker", deadline_s=60, used=False):
     return {"said": said, "lasted_s": time.monotonic() - begin}
 
 
+def until_tensorflow_listens(address):
+    """Until its server, which a strategy starts and then waits for the others, speaks there.
+
+    What watches the peers may listen there a moment longer, and says nothing.
+    """
+    heard = b""
+    while not heard:
+        time.sleep(0.05)
+        with (
+            contextlib.suppress(OSError),
+            socket.create_connection(host_and_port(address)) as called,
+        ):
+            heard = called.recv(1)
+
+
 def sum_of_ranks(rank, folder, late_s=0.0, dies=None):
     """What TensorFlow's strategy sums over the workers, each of which has its rank and 1.
 
     Arguments:
         late_s: how much later each worker makes its strategy than the one before.
-        dies: the rank of a worker that is killed before it has one.
+        dies: the rank of a worker that is killed before it has one, while worker 0 makes its own.
     """
-    watch = wait_for_peers(read_cluster(os.environ), deadline_s=60)
+    cluster = read_cluster(os.environ)
+    watch = wait_for_peers(cluster, deadline_s=60)
     time.sleep(late_s * rank)
     if dies == rank:
-        time.sleep(3)
+        until_tensorflow_listens(cluster.addresses[0])
         os.kill(os.getpid(), signal.SIGKILL)
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
 

@@ -68,6 +68,7 @@ def test_another_profiler_is_left_alone_and_said(tmp_path, said):
     assert list((tmp_path / "theirs").rglob("*.xplane.pb"))
 
 
+@pytest.mark.usefixtures("tracing_is_cheap")
 def test_trials_of_longer_executions_leave_the_window_where_it_was_asked_for(tmp_path, told):
     window = {"skip_first": 60, "warmup_steps": 0, "active_steps": 5}
     ours = [kp.WindowedProfiler(tmp_path, **window), kp.StepsPerExecutionRecommender(tmp_path)]

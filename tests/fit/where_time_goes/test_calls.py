@@ -21,9 +21,7 @@ def facts_in(log_dir):
 
 def slow(batches, slept, input_ms=10):
     """Batches that are waited for, one after the other."""
-    options = tf.data.Options()
-    options.experimental_optimization.inject_prefetch = False
-    return programs.dataset(batches, input_ms=input_ms, slept=slept).with_options(options)
+    return programs.unbuffered(programs.dataset(batches, input_ms=input_ms, slept=slept))
 
 
 def about_calls(log_dir):

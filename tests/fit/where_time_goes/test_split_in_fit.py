@@ -2,6 +2,7 @@
 
 import time
 
+import bottlenecks
 import keras
 import numpy as np
 import programs
@@ -29,19 +30,18 @@ def diagnose(tmp_path, callbacks=(), *, data=None, epochs=2, **compile_arguments
 
 
 @programs.needs_gap_times
-@pytest.mark.parametrize(("times", "n"), [(4, 1), (4, 8), (12, 1)])
+# Of several steps in one execution all but the last compute while the next batch is asked for:
+# they must be short beside it.
+@pytest.mark.parametrize(("times", "n"), [(4, 1), (40, 8), (12, 1)])
 def test_input_wait_is_what_was_injected(times, n, tmp_path):
     slept = []
     injected_ms = times * programs.usual_step_ms(steps_per_execution=n)
     data = programs.dataset(60, input_ms=injected_ms, slept=slept)
-    found = diagnose(tmp_path, data=data, steps_per_execution=n)
+    found = diagnose(tmp_path, data=programs.unbuffered(data), steps_per_execution=n)
     assert found.verdict == "input-bound"
     parts = found.breakdown
-    # The pipeline runs ahead during the rest of the step, which shortens the wait by so much.
-    rest = parts["step"] - parts["input_wait"]
-    assert parts["input_wait"] + rest == pytest.approx(parts["step"])
     assert parts["step"] >= injected_ms
-    assert 0.7 * (injected_ms - rest) <= parts["input_wait"] <= 1.5 * np.mean(slept)
+    assert 0.7 * np.mean(slept) <= parts["input_wait"] <= 1.5 * np.mean(slept)
 
 
 @pytest.mark.parametrize("n", [1, 8])
@@ -126,17 +126,20 @@ def test_without_autotune_the_input_wait_is_missing_and_said(tmp_path):
     assert any("Input wait could not be measured" in note for note in found.notes)
 
 
+@two_of_three
 def test_xla_compiling_for_the_smaller_last_batch_is_compile_time(tmp_path):
     x, y = programs.arrays(50)
     network = programs.model(jit_compile=True)
-    network.fit(
-        x[:-3], y[:-3], batch_size=8, epochs=2, verbose=0, callbacks=[kp.StepGapDetector(tmp_path)]
-    )
+    bottlenecks.MEASURED.clear()
+    callbacks = [
+        kp.StepGapDetector(tmp_path),
+        bottlenecks.Compilations(lambda execution: execution == 49),
+    ]
+    network.fit(x[:-3], y[:-3], batch_size=8, epochs=2, verbose=0, callbacks=callbacks)
     found = kp.diagnose(tmp_path)
-    # One execution of a hundred compiled. TensorFlow before 2.20 compiles four times as fast: there
-    # it is told from the whole step.
-    if tuple(map(int, tf.__version__.split(".")[:2])) >= (2, 20):
-        assert found.breakdown["compile"] > found.breakdown["compute"]
+    # One execution of a hundred compiled.
+    compiled_ms = np.mean(bottlenecks.MEASURED)
+    assert 0.7 * compiled_ms < found.breakdown["compile"] < 1.5 * compiled_ms
     assert found.breakdown["compile"] > 0.2 * found.breakdown["step"]
     assert found.verdict == "compile-bound"
     assert found.recommendations[0].id == "stable-shapes"
