@@ -161,6 +161,11 @@ def test_evaluations_are_split(trained):
         assert {"input_wait", "compute", "compile"} <= call["parts_s"].keys()
 
 
+def test_a_validation_lies_in_one_gap_though_the_device_is_still_at_work(trained):
+    outside = trained["healthy"]["facts"]["outside"]
+    assert (outside["epoch_gaps"], outside["validations"]) == (1, 1)
+
+
 def test_the_stages_of_a_dataset_are_seen(trained):
     names = [stage["name"] for stage in trained["tf_data"]["facts"]["stages"]]
     assert names[0].startswith("TensorSlice")
