@@ -184,6 +184,11 @@ class LoopObservation(Observation):
         self.timeline.discard()
         self._exhausted = out_of_data
 
+    def _tell_the_rest(self) -> None:
+        # Its last stretch of calls ends with the loop.
+        self.timeline.flush()
+        super()._tell_the_rest()
+
     # -- what happens between calls ------------------------------------------------------
 
     def host(self, owner: str, begin: int) -> None:
