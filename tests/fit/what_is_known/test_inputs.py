@@ -1,5 +1,6 @@
 """Every kind of input and every way to compile goes through a real fit."""
 
+import keras
 import numpy as np
 import programs
 import pytest
@@ -112,6 +113,26 @@ def test_a_resumed_training_counts_from_the_optimizers_step(tmp_path):
         callbacks=[kp.StepGapDetector(tmp_path)],
     )
     assert kp.load_scalars(tmp_path)["step"].max() == 120
+    assert kp.diagnose(tmp_path).summary.facts.length.epochs == 2
+
+
+def test_a_restored_training_runs_the_epochs_that_are_left(tmp_path):
+    class Fails(keras.callbacks.Callback):
+        def on_epoch_begin(self, epoch, logs=None):
+            if epoch == 3:
+                raise RuntimeError("on purpose")
+
+    def train(*callbacks):
+        data, backup = programs.dataset(), keras.callbacks.BackupAndRestore(tmp_path / "backup")
+        programs.model().fit(
+            data, epochs=5, verbose=0, shuffle=False, callbacks=[*callbacks, backup]
+        )
+
+    with pytest.raises(RuntimeError, match="on purpose"):
+        train(Fails())
+    train(kp.StepGapDetector(tmp_path / "logs"))
+    length = kp.diagnose(tmp_path / "logs").summary.facts.length
+    assert (length.epochs, length.first_step, length.last_step) == (2, 120, 200)
 
 
 @pytest.mark.filterwarnings("ignore:Your input ran out of data")
