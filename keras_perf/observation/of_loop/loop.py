@@ -110,6 +110,7 @@ class LoopObservation(Observation):
         return {
             "driver": lambda: "loop",
             "run_eagerly": tf.config.functions_run_eagerly,
+            "eager_functions": tf.config.functions_run_eagerly,
             "trainable_parameters": self._trainable_parameters,
             "strategy": lambda: type(strategy).__name__,
             "replicas": lambda: int(strategy.num_replicas_in_sync),

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import programs
 import pytest
+import tensorflow as tf
 
 import keras_perf as kp
 
@@ -99,6 +100,18 @@ def test_the_optimizer_step_goes_on_over_several_fits_with_the_same_callbacks(tm
     steps = kp.load_scalars(tmp_path).query("tag == 'perf/step_time_ms'")["step"]
     assert steps.max() == 160
     assert steps.is_monotonic_increasing
+
+
+@pytest.mark.parametrize(("of_model", "of_all"), [(True, False), (False, True), (False, False)])
+def test_a_step_is_known_to_run_eagerly_whoever_has_said_so(of_model, of_all, tmp_path):
+    network, gaps = programs.model(run_eagerly=of_model), kp.StepGapDetector(tmp_path)
+    tf.config.run_functions_eagerly(of_all)
+    try:
+        network.fit(programs.dataset(5), verbose=0, shuffle=False, callbacks=[gaps])
+    finally:
+        tf.config.run_functions_eagerly(False)
+    settings = kp.diagnose(tmp_path).summary.facts.settings
+    assert (settings.run_eagerly, settings.eager_functions) == (of_model or of_all, of_all)
 
 
 def test_a_resumed_training_counts_from_the_optimizers_step(tmp_path):
