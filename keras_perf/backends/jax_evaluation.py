@@ -57,6 +57,10 @@ class JaxEvaluation(WatchedCall):
         listen_no_more(self._overlapping)
         super().release()
 
+    def _ran(self) -> int | None:
+        """All that were fetched."""
+        return self._takes_state.batches.fetched
+
     def _flush(self) -> None:
         self._flush_timeline()
         self._timeline.close(self._now())

@@ -92,6 +92,8 @@ class OnTensorFlow:
         strategy = model.distribute_strategy
         return {
             **keras_settings(model),
+            "run_eagerly": lambda: bool(model.run_eagerly) or tf.config.functions_run_eagerly(),
+            "eager_functions": tf.config.functions_run_eagerly,
             "strategy": lambda: type(strategy).__name__,
             "replicas": lambda: int(strategy.num_replicas_in_sync),
         }

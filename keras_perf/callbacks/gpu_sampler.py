@@ -58,14 +58,13 @@ class GPUUtilizationSampler(ObservingCallback):
 
     def _forget(self) -> None:
         self._sampler: GpuHostSampler | None = None
-        self._step = 0
+        self._step: int | None = None
         self._line: EpochLine | None = None
         self._described = False
 
     def observation_begins(self, observation: Observation) -> None:
         """Starts the thread."""
         self._forget()
-        self._step = observation.first_step
         self._line = EpochLine() if self.epoch_line else None
         recording = observation.recording
         seen = recording.ask("tensorflow_gpus", observation.backend.gpus)
@@ -108,7 +107,9 @@ class GPUUtilizationSampler(ObservingCallback):
         if self._sampler is None:
             return
         assert self.observation is not None
-        steps, self._step = step - self._step, step
+        # Only now the first one is known: a callback after us may have restored a checkpoint.
+        before = self.observation.first_step if self._step is None else self._step
+        steps, self._step = step - before, step
         examples = self.observation.recording.facts.length.examples_per_step
         ask, backend = self.observation.recording.ask, self.observation.backend
         allocated = ask("allocated_memory", backend.allocated_by_tag) or {}

@@ -39,7 +39,8 @@ class GpuSampling:
         self._process = os.getpid()
         self._failed = False
         self._writer = SafeWriter(log_dir)
-        self._points = self._last_step = 0
+        self._points = 0
+        self._last_step: int | None = None
         # Starting NVML can take seconds, and the thread samples before we have `_sampler`.
         self._due = math.inf
         with ExitStack() as opened:
@@ -90,9 +91,11 @@ class GpuSampling:
 
     def _write(self) -> None:
         self._points += 1
-        step = self._points if self.step is None else int(self.step)
-        steps = 0 if self.step is None else step - self._last_step
-        self._last_step = step
+        known = None if self.step is None else int(self.step)
+        step = self._points if known is None else known
+        # How many steps came before the first one that is set is not known.
+        steps = 0 if known is None or self._last_step is None else known - self._last_step
+        self._last_step = known
         values = self._sampler.take(steps, None)
         if self._points == 1:
             self._writer.context(step, RunFacts(gpu=self._sampler.facts).to_json())

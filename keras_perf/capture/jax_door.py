@@ -57,10 +57,27 @@ def stop() -> Saved:
         jax.profiler.stop_trace()
     except (RuntimeError, ValueError, OSError) as error:
         shutil.rmtree(session.staging, ignore_errors=True)
-        raise CaptureError(str(error)) from error
+        raise CaptureError(f"{error}{_end(session)}") from error
     if not saved_in(session.staging):
         raise CaptureError("the profiler has saved nothing")
     return kept(session.staging, session.log_dir)
+
+
+def _end(session: _Session) -> str:
+    """Lets another capture begin: JAX goes on believing in one that it could not save.
+
+    Its record of what runs is private (`jax._src.profiler._profile_state`). Where that is
+    elsewhere, no capture follows in this process; what is returned says so.
+    """
+    try:
+        from jax._src.profiler import _profile_state
+
+        with _profile_state.lock:
+            if _profile_state.log_dir == session.staging:
+                _profile_state.reset()
+    except (ImportError, AttributeError):
+        return "; JAX's profiler takes no other capture in this process"
+    return ""
 
 
 def captures() -> bool:

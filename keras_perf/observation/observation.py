@@ -206,8 +206,11 @@ class Observation(ObservedTraining):
         self.close(aborted=True)
 
     def _tell_the_rest(self) -> None:
-        self.timeline.flush()
+        if not self.mid_epoch:
+            self.timeline.flush()
         self.timeline.close(self.now())
+        # An epoch that was cut off is followed by no gap.
+        self.timeline.flush()
         self._end_stretch(None)
         self.audience.tell("executions_end")
         self._end_interval(None, self.now())

@@ -222,6 +222,15 @@ def main():
     )
     called = kp.diagnose(f"{sys.argv[1]}/evaluated").summary.facts.to_json()
     FOUND["evaluated"] = called["inference"]["evaluate"]
+    for name, data, how in [
+        ("whole", arrays(20), {"steps": 5, "batch_size": 8}),
+        ("cut", arrays(6), {"steps": 5, "batch_size": 8}),
+        ("unknown", (batches_of(9),), {}),
+    ]:
+        ours = kp.perf_callbacks(f"{sys.argv[1]}/{name}")
+        mlp(at_once=4).evaluate(*data, verbose=0, callbacks=ours, **how)
+        called = kp.diagnose(f"{sys.argv[1]}/{name}").summary.facts
+        FOUND[name] = called.inference["evaluate"].steps
     comparison = kp.compare(f"{sys.argv[1]}/generator", f"{sys.argv[1]}/arrays")
     FOUND["compared"] = float(comparison.speedup)
     del sys.modules["tensorflow"]

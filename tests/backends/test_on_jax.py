@@ -161,6 +161,15 @@ def test_evaluations_are_split(trained):
         assert {"input_wait", "compute", "compile"} <= call["parts_s"].keys()
 
 
+def test_executions_of_evaluations_are_cut_where_the_data_end_and_nowhere_else(trained):
+    assert [trained[name] for name in ("whole", "cut", "unknown")] == [8, 6, 9]
+
+
+def test_a_validation_lies_in_one_gap_though_the_device_is_still_at_work(trained):
+    outside = trained["healthy"]["facts"]["outside"]
+    assert (outside["epoch_gaps"], outside["validations"]) == (1, 1)
+
+
 def test_the_stages_of_a_dataset_are_seen(trained):
     names = [stage["name"] for stage in trained["tf_data"]["facts"]["stages"]]
     assert names[0].startswith("TensorSlice")

@@ -52,6 +52,21 @@ def test_figures_are_written_at_the_steps_of_the_loop(nvml, tmp_path):
     assert {"gpu/0/energy_per_step_j", "gpu/0/p95_utilization_pct"} <= tags(tmp_path)
 
 
+def test_steps_before_the_first_that_is_set_took_none_of_the_energy(nvml, tmp_path, monkeypatch):
+    told = []
+
+    def take(self, steps, examples_per_step):
+        told.append(steps)
+        return {}
+
+    monkeypatch.setattr(sampling.GpuHostSampler, "take", take)
+    with kp.sample_gpus(tmp_path, interval_s=0.005) as gpus:
+        for step in (None, 5000, 5003):
+            gpus.step, before = step, len(told)
+            wait_for(lambda before=before: len(told) > before + 1)
+    assert sum(told) == 3
+
+
 def test_phases_are_kept_apart(nvml, tmp_path):
     nvml.add("GPU-1")
     with kp.sample_gpus(tmp_path, interval_s=0.002) as gpus:

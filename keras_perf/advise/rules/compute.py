@@ -118,12 +118,14 @@ def _what_changes(situation: Situation) -> tuple[str, str, str]:
 )
 def disable_run_eagerly(situation: Situation) -> Recommendation | None:
     """Every operation is run from Python."""
-    if not situation.facts.settings.run_eagerly:
+    settings = situation.facts.settings
+    if not settings.run_eagerly:
         return None
 
-    setting = "run_eagerly=True"
-    if situation.facts.settings.in_a_loop:
+    setting, action = "run_eagerly=True", "model.compile(..., run_eagerly=False)"
+    if settings.eager_functions or settings.in_a_loop:
         setting = "tf.config.run_functions_eagerly(True)"
+        action = "tf.config.run_functions_eagerly(False)  # and compile without run_eagerly=True"
     reason = f"{setting} runs every operation from Python; it is meant for debugging."
     evidence = {"compute_ms": situation.summary.parts.get("compute")}
     operating = share_of_operations(situation)
@@ -138,6 +140,6 @@ def disable_run_eagerly(situation: Situation) -> Recommendation | None:
         compiled(situation),
         title="Compile the train step",
         reason=reason,
-        action="model.compile(..., run_eagerly=False)",
+        action=action,
         evidence=evidence,
     )

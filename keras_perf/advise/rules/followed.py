@@ -144,7 +144,7 @@ def validates_less(facts: RunFacts, advice: Recommendation) -> bool | None:
 
 
 def _batches(found: Inference | None) -> float | None:
-    return found.steps / found.calls if found is not None and found.calls else None
+    return found.steps / found.calls if found is not None and found.calls and found.steps else None
 
 
 def calls_the_model(facts: RunFacts, advice: Recommendation) -> bool | None:

@@ -17,12 +17,23 @@ KERAS_BATCH = 32
 
 
 class AskedOfCall(NamedTuple):
-    """What it was asked to do; None where that is not known."""
+    """What it was asked to do; None where that is not known.
+
+    `steps` is the argument, `batches` how many the data are.
+    """
 
     steps: int | None = None
+    batches: int | None = None
     input_kind: str | None = None
     batch_size: int | None = None
     dataset: WrittenPipeline | None = None
+
+    def most(self, steps_per_execution: int) -> int | None:
+        """Batches that it runs at most: for `steps` no execution is cut, as where data end."""
+        whole = None
+        if self.steps is not None:
+            whole = -(-self.steps // steps_per_execution) * steps_per_execution
+        return min((each for each in (whole, self.batches) if each is not None), default=None)
 
 
 def asked_of_call(name: str, *, written: bool = True) -> AskedOfCall:
@@ -39,7 +50,8 @@ def asked_of_call(name: str, *, written: bool = True) -> AskedOfCall:
     if kind == "arrays" and rows is None:
         rows = KERAS_BATCH
     return AskedOfCall(
-        steps=int(steps) if steps else _batches(data, kind, rows),
+        steps=int(steps) if steps else None,
+        batches=_batches(data, kind, rows),
         input_kind=kind,
         batch_size=rows,
         dataset=_written(data) if written else None,

@@ -91,6 +91,15 @@ class TensorFlowCall(WatchedCall):
         self._look_at(model)
         self._fetches = self._steps
 
+    def _ran(self) -> int | None:
+        """`predict` knows each execution's batches; else tf.data has counted, where it can."""
+        if self._predicts or self._steps == 1:
+            return self._done
+        counted = self._pipeline.batches() if self._pipeline is not None else None
+        if counted is not None and self._done - self._steps < counted <= self._done:
+            return counted
+        return None if self._exhausted and self._asked.batches is None else super()._ran()
+
     def _flush(self) -> None:
         missing = self._flush_timeline()
         # tf.data's count of gaps after the end of the data is known for single steps only.

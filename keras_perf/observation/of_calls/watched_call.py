@@ -55,6 +55,7 @@ class WatchedCall(ABC):
         self._stages: tuple[Stage, ...] = ()
         self._executions = self._done = self._running = self._hooks = 0
         self._open = self._off = False
+        self._counted = True
 
     @abstractmethod
     def _replaced(self, function: Any) -> None:
@@ -150,9 +151,16 @@ class WatchedCall(ABC):
         self._open = False
         self.release()
 
+    def _ran(self) -> int | None:
+        """Batches that ran, as far as executions are known to have been cut; None if unknown."""
+        most = self._asked.most(self._steps)
+        return self._done if most is None else most
+
     def _flush_timeline(self) -> int:
-        """The last execution may have had fewer steps; how many were not asked for."""
-        missing = max(0, self._done - (self._asked.steps or self._done))
+        """The last execution may have had fewer steps; how many it did not run."""
+        ran = self._ran()
+        self._counted = ran is not None
+        missing = max(0, self._done - (ran or self._done))
         self._timeline.flush(min(missing, self._steps - 1))
         return missing
 
@@ -171,7 +179,7 @@ class WatchedCall(ABC):
         return Inference(
             calls=1,
             executions=self._split.executions,
-            steps=self._split.steps,
+            steps=self._split.steps if self._counted else 0,
             spent_s=spent,
             parts_s={part: ns / 1e9 for part, ns in parts.items()},
             first_s=spent,

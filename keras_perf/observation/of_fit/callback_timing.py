@@ -45,8 +45,8 @@ class ObservedFit(Protocol):
     trials: TrialsInFit
     validations: WatchedValidations
 
-    def epoch_begins(self) -> None:
-        """Before an epoch's first execution."""
+    def epoch_begins(self, epoch: int) -> None:
+        """Before the first execution of the epoch of this number."""
 
     def epoch_ends(self, *, validates: bool = False) -> None:
         """After its last one; told again after a validation."""
@@ -150,7 +150,7 @@ class CallbackTiming(keras.callbacks.Callback):
         self._between("on_epoch_begin", epoch, logs)
         self._follow_the_list()
         if self._observation is not None:
-            self._observation.epoch_begins()
+            self._observation.epoch_begins(epoch)
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Times each callback's hook, after the epoch's last execution has been closed."""

@@ -35,6 +35,7 @@ class Asked(NamedTuple):
     """What a `fit` was asked to do; None where that is not known."""
 
     epochs: int | None
+    """The number of the last one; `fit` may begin with a later one than the first."""
     epoch_steps: int | None
     """As Keras told them before the first epoch."""
     whole_executions: bool
@@ -66,6 +67,11 @@ def asked_of_fit(callbacks: keras.callbacks.CallbackList | None) -> Asked:
         facts=_facts(data, arguments.get("validation_steps")),
         batch_rows=rows_of_batches(data, arguments.get("batch_size")),
     )
+
+
+def epochs_from(epoch: int, last: int | None) -> int | None:
+    """How many it runs that begins with `epoch`, counted from 0, and ends before `last`."""
+    return None if last is None else max(1, last - epoch)
 
 
 def _facts(data: Any, validation_steps: Any) -> Questions:

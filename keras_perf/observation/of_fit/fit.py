@@ -20,7 +20,7 @@ from keras_perf.observation.listener import Plan
 from keras_perf.observation.observation import Observation
 from keras_perf.observation.of_fit.answers_to_keras import Answers
 from keras_perf.observation.of_fit.callback_timing import CallbackTiming
-from keras_perf.observation.of_fit.calling_fit import asked_of_fit, is_being_called
+from keras_perf.observation.of_fit.calling_fit import asked_of_fit, epochs_from, is_being_called
 from keras_perf.observation.of_fit.epoch_length import EpochLength
 from keras_perf.observation.of_fit.put_train_function import put_train_function
 from keras_perf.observation.trials import TrialsInFit
@@ -61,8 +61,7 @@ class FitObservation(Observation):
         self._epochs_done, self._exhausted = 0, False
         tell = partial(self.audience.tell, "validation_ends")
         self.validations = backend.validations(model, tell, clock)
-        self.answers = Answers()
-        self.replacements = 0
+        self.answers, self.replacements = Answers(), 0
         self.trials: TrialsInFit = backend.trials(self, asked, lambda: self.batch_hooks)
         self._wrapper = backend.stand_in(model, self._execute)
         self._observe_train_function()
@@ -200,16 +199,16 @@ class FitObservation(Observation):
     # -- what happens between executions -------------------------------------------------
 
     @harmless
-    def epoch_begins(self) -> None:
-        """Called before the first execution of an epoch."""
+    def epoch_begins(self, epoch: int) -> None:
+        """Called before the first execution of the epoch of this number."""
         if not self._epochs_done:
             # Another callback may have restored a checkpoint when training began.
             self.first_step = self.step = optimizer_iterations(self.model) or 0
+            self.epochs = epochs_from(epoch, self.epochs)
         self.batch = 0
         self.answers.forget()
         self._length.epoch_begins()
-        self.mid_epoch = True
-        self._exhausted = False
+        self.mid_epoch, self._exhausted = True, False
         self.pace.limit_stretch(self.epoch_steps, self.batch)
 
     @harmless

@@ -110,6 +110,7 @@ class LoopObservation(Observation):
         return {
             "driver": lambda: "loop",
             "run_eagerly": tf.config.functions_run_eagerly,
+            "eager_functions": tf.config.functions_run_eagerly,
             "trainable_parameters": self._trainable_parameters,
             "strategy": lambda: type(strategy).__name__,
             "replicas": lambda: int(strategy.num_replicas_in_sync),
@@ -183,6 +184,11 @@ class LoopObservation(Observation):
         """It never was; `out_of_data`, if the iterator has come to its end."""
         self.timeline.discard()
         self._exhausted = out_of_data
+
+    def _tell_the_rest(self) -> None:
+        # Its last stretch of calls ends with the loop.
+        self.timeline.flush()
+        super()._tell_the_rest()
 
     # -- what happens between calls ------------------------------------------------------
 

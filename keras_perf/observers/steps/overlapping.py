@@ -53,7 +53,6 @@ class OverlappingTimeline(Timeline):
         self._batches = 0
         self._awaited: dict[int, Row] = {}
         self._done = self.compilations = 0
-        self._ended = False
 
     def begin(self, entry: int, now: int, step: int, steps: int, kind: Kind) -> None:
         """As `Timeline.begin`; its end is told by the number of its last batch in the epoch."""
@@ -112,17 +111,13 @@ class OverlappingTimeline(Timeline):
             self._gap.begin = min(end, max(self._gap.begin, self._done_by_now()))
         super().outside(owner, begin, end)
 
-    def close(self, now: int) -> None:
-        """No epoch follows: what is not known to be done by now never will be."""
-        super().close(now)
-        self._ended = True
-
     def _done_by_now(self) -> int:
         return max((row.ready for row in self._rows), default=self._done)
 
     def take(self) -> list[Execution]:
         """The executions that have ended since the last time and that the device is done with."""
         rows = self._rows
+        # Once training has ended, what is not known to be done never will be.
         known = len(rows) if self._ended else max(0, len(rows) - MOST_AHEAD)
         for place in range(known, len(rows)):
             if rows[place].ready:

@@ -72,6 +72,7 @@ class Timeline:
         self._last = 0
         self._gap: _OpenGap | None = None
         self._gaps: list[EpochGap] = []
+        self._ended = False
 
     @property
     def begun_ns(self) -> int | None:
@@ -167,11 +168,13 @@ class Timeline:
             last.steps -= missing_steps
             if may_have_compiled and last.kind is Kind.STEADY:
                 last.kind = Kind.RECOMPILED
-            self._gap = self._gap or _OpenGap(last.step + last.steps, last.end)
+            if not self._ended:
+                self._gap = self._gap or _OpenGap(last.step + last.steps, last.end)
 
     def close(self, now: int) -> None:
-        """No epoch follows; an epoch gap, if there is one, ends."""
+        """No epoch follows; an epoch gap, if there is one, ends, and none begins any more."""
         self._close_gap(now, followed=False)
+        self._ended = True
 
     def _close_gap(self, now: int, *, followed: bool) -> None:
         gap, self._gap = self._gap, None

@@ -31,8 +31,9 @@ class Inference:
     """Sums over calls of one kind; seconds from the begin hook to the end hook.
 
     A part of `parts_s` that was not measured is absent and lies in `compute`. `first_s` is what
-    the first call took, which traces. `steps` are batches. `traces` are those after the first.
-    `batch_size` is known of arrays only, `stages` of evaluations only.
+    the first call took, which traces. `steps` are batches, 0 where nobody has counted those of an
+    execution that the data did not last for. `traces` are those after the first. `batch_size` is
+    known of arrays only, `stages` of evaluations only.
     """
 
     calls: int = needed(count())
@@ -55,11 +56,12 @@ class Inference:
             return self
         names = [p for p in CALL_PARTS if p in self.parts_s or p in earlier.parts_s]
         known = self.examples is not None and earlier.examples is not None
+        counted = all(each.steps or not each.executions for each in (self, earlier))
         return replace(
             self,
             calls=self.calls + earlier.calls,
             executions=self.executions + earlier.executions,
-            steps=self.steps + earlier.steps,
+            steps=self.steps + earlier.steps if counted else 0,
             spent_s=self.spent_s + earlier.spent_s,
             parts_s={p: self.parts_s.get(p, 0.0) + earlier.parts_s.get(p, 0.0) for p in names},
             first_s=earlier.first_s,
@@ -95,7 +97,7 @@ class Inference:
 
     @property
     def step_ms(self) -> float:
-        """Milliseconds per batch, of all the time; 0 without one."""
+        """Milliseconds per batch, of all the time; 0 where these are not known."""
         return 1e3 * self.spent_s / self.steps if self.steps else 0.0
 
     @property

@@ -61,9 +61,11 @@ class Settings:
     `function_replacements` counts how often a callback made the train function anew,
     `function_traces` how often it was traced, or compiled where only that is told.
     `tries_steps` is False where no training can try other numbers of steps per execution.
-    `operations_in_step` are types of operations in it that print, check values or call Python.
-    `waiting_hooks` are those for which training waits for each step's result, and `state_reads`
-    how often a `Class.hook` had the model's state handed back to it within an epoch, on JAX.
+    `run_eagerly` is True where Python runs a step's operations, `eager_functions` where it runs
+    those of every `tf.function`. `operations_in_step` are types of operations in it that print,
+    check values or call Python. `waiting_hooks` are those for which training waits for each
+    step's result, and `state_reads` how often a `Class.hook` had the model's state handed back to
+    it within an epoch, on JAX.
     `validation_steps` are those that `fit` was told. `worker` is this one's number among `workers`.
     `collector_threshold` is how many new objects Python's garbage collector waits for; 0 where it
     is off.
@@ -75,6 +77,7 @@ class Settings:
     unrolled_steps_per_execution: int = fact(count(1, 1e9), 1)
     operations_in_step: tuple[str, ...] = fact(each(text), ())
     run_eagerly: bool = fact(flag, default=False)
+    eager_functions: bool = fact(flag, default=False)
     jit_compile: bool | None = fact(flag)
     optimizer: str | None = fact(text)
     strategy: str | None = fact(text)

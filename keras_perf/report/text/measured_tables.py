@@ -148,15 +148,16 @@ _INFERENCE_HEADER = (
 def _call_row(found: tuple[str, Inference]) -> list[str]:
     """What is beside the executions, and Keras's own work between them, is `other`."""
     kind, calls = found
-    other = (calls.per_step_ms(part) for part in ("starting", "other_host"))
+    others = (calls.per_step_ms(part) for part in ("starting", "other_host"))
+    known = bool(calls.steps)
     pace = calls.examples_per_sec
     return [
         kind,
         str(calls.calls),
-        str(calls.steps),
-        f"{calls.step_ms:.3f}",
+        str(calls.steps) if known else "–",
+        _figure(calls.step_ms if known else None),
         *(_figure(calls.per_step_ms(part)) for part in _INFERENCE_PARTS),
-        f"{sum(filter(None, other)):.3f}",
+        _figure(sum(filter(None, others)) if known else None),
         "–" if pace is None else f"{pace:,.0f}",
     ]
 

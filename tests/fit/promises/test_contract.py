@@ -115,8 +115,10 @@ def test_a_raising_callback_ends_training_and_leaves_nothing_behind(
         fit(network, [*together, Raises()])
     nothing_is_left(network)
     if len(together) > 1:
-        ending = kp.diagnose(tmp_path).summary.facts.ending
-        assert ending == Ending(How.RAISED, error.__name__, "on purpose")
+        facts = kp.diagnose(tmp_path).summary.facts
+        assert facts.ending == Ending(How.RAISED, error.__name__, "on purpose")
+        # An epoch that was cut off has not come to its end.
+        assert facts.outside.epoch_gaps == (1 if hook == "on_epoch_end" else 0)
     fit(network, together)
     nothing_is_left(network)
 

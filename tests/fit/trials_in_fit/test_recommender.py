@@ -274,6 +274,17 @@ def test_a_resumed_training_is_tried_from_where_it_is(tmp_path):
     assert int(network.optimizer.iterations.numpy()) == 400
 
 
+def test_no_longer_execution_is_tried_than_the_epochs_that_are_left_repay(tmp_path):
+    reasons = []
+    for log_dir, asked in [("all", {"epochs": 1}), ("last", {"initial_epoch": 99, "epochs": 100})]:
+        recommender = kp.StepsPerExecutionRecommender(tmp_path / log_dir)
+        network, data = programs.model(), programs.dataset(30)
+        network.fit(data, verbose=0, shuffle=False, callbacks=[recommender], **asked)
+        reasons.append(recommender.recommendation.reason)
+    assert reasons[0] == reasons[1]
+    assert "steps still to go" in reasons[0]
+
+
 def test_early_stopping_between_trials_stops_at_the_same_step(tmp_path):
     def stop():
         return keras.callbacks.EarlyStopping("loss", min_delta=1e9, patience=1)

@@ -1,8 +1,10 @@
 """Every kind of input and every way to compile goes through a real fit."""
 
+import keras
 import numpy as np
 import programs
 import pytest
+import tensorflow as tf
 
 import keras_perf as kp
 
@@ -100,6 +102,18 @@ def test_the_optimizer_step_goes_on_over_several_fits_with_the_same_callbacks(tm
     assert steps.is_monotonic_increasing
 
 
+@pytest.mark.parametrize(("of_model", "of_all"), [(True, False), (False, True), (False, False)])
+def test_a_step_is_known_to_run_eagerly_whoever_has_said_so(of_model, of_all, tmp_path):
+    network, gaps = programs.model(run_eagerly=of_model), kp.StepGapDetector(tmp_path)
+    tf.config.run_functions_eagerly(of_all)
+    try:
+        network.fit(programs.dataset(5), verbose=0, shuffle=False, callbacks=[gaps])
+    finally:
+        tf.config.run_functions_eagerly(False)
+    settings = kp.diagnose(tmp_path).summary.facts.settings
+    assert (settings.run_eagerly, settings.eager_functions) == (of_model or of_all, of_all)
+
+
 def test_a_resumed_training_counts_from_the_optimizers_step(tmp_path):
     network = programs.model()
     network.fit(programs.dataset(), verbose=0, shuffle=False)
@@ -112,6 +126,26 @@ def test_a_resumed_training_counts_from_the_optimizers_step(tmp_path):
         callbacks=[kp.StepGapDetector(tmp_path)],
     )
     assert kp.load_scalars(tmp_path)["step"].max() == 120
+    assert kp.diagnose(tmp_path).summary.facts.length.epochs == 2
+
+
+def test_a_restored_training_runs_the_epochs_that_are_left(tmp_path):
+    class Fails(keras.callbacks.Callback):
+        def on_epoch_begin(self, epoch, logs=None):
+            if epoch == 3:
+                raise RuntimeError("on purpose")
+
+    def train(*callbacks):
+        data, backup = programs.dataset(), keras.callbacks.BackupAndRestore(tmp_path / "backup")
+        programs.model().fit(
+            data, epochs=5, verbose=0, shuffle=False, callbacks=[*callbacks, backup]
+        )
+
+    with pytest.raises(RuntimeError, match="on purpose"):
+        train(Fails())
+    train(kp.StepGapDetector(tmp_path / "logs"))
+    length = kp.diagnose(tmp_path / "logs").summary.facts.length
+    assert (length.epochs, length.first_step, length.last_step) == (2, 120, 200)
 
 
 @pytest.mark.filterwarnings("ignore:Your input ran out of data")

@@ -1,5 +1,7 @@
 """Validations, `evaluate` and `predict`, watched: their split, their causes, and nothing else."""
 
+import re
+
 import keras
 import numpy as np
 import programs
@@ -7,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 import keras_perf as kp
+from keras_perf.observation.facts.input.pipeline_model import PipelineModel
 from keras_perf.read.event_files import NoRunError
 from keras_perf.read.fits import fits_of
 from keras_perf.records.run.inference import CALL_PARTS
@@ -151,6 +154,48 @@ def test_batches_are_counted_whatever_the_steps_per_execution(steps, tmp_path):
         executions = -(-10 // steps)
         assert (call.executions, call.steps, call.examples) == (executions, 10, 80)
         assert call.steps_per_execution == steps
+
+
+def of_unknown_length(batches):
+    return programs.dataset(batches).filter(lambda x, y: True)
+
+
+@pytest.mark.filterwarnings("ignore:Your input ran out of data:UserWarning")
+@pytest.mark.parametrize(
+    ("data", "steps", "batches"),
+    [
+        # No execution is cut for the sake of `steps`.
+        (programs.dataset(20), 5, 8),
+        (programs.dataset(6), 5, 6),
+        (of_unknown_length(20), 5, 8),
+        (of_unknown_length(6), 5, 6),
+        (of_unknown_length(9), None, 9),
+    ],
+)
+@programs.needs_gap_times
+def test_executions_are_cut_where_the_data_end_and_nowhere_else(data, steps, batches, tmp_path):
+    network, gaps = programs.model(steps_per_execution=4), kp.StepGapDetector(tmp_path)
+    network.evaluate(data, steps=steps, verbose=0, callbacks=[gaps])
+    network.predict(data, steps=steps, verbose=0, callbacks=[gaps])
+    for call in facts_in(tmp_path).inference.values():
+        assert (call.steps, call.examples) == (batches, 8 * batches)
+
+
+def uncounted(self):
+    return None
+
+
+@pytest.mark.filterwarnings("ignore:Your input ran out of data:UserWarning")
+def test_batches_that_nobody_counts_are_not_known(monkeypatch, tmp_path):
+    monkeypatch.setattr(PipelineModel, "batches", uncounted)
+    network, gaps = programs.model(steps_per_execution=4), kp.StepGapDetector(tmp_path)
+    found = []
+    for data, steps in [(programs.dataset(6), 5), (of_unknown_length(9), None)]:
+        network.evaluate(data, steps=steps, verbose=0, callbacks=[gaps])
+        found.append(facts_in(tmp_path).inference["evaluate"])
+    assert [(call.executions, call.steps) for call in found] == [(2, 6), (5, 0)]
+    told = str(kp.diagnose(tmp_path))
+    assert re.search(r"evaluate +2 +– +– ", told), told
 
 
 @pytest.mark.filterwarnings("ignore:Your input ran out of data:UserWarning")

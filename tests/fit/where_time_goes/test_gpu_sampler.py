@@ -113,6 +113,18 @@ def test_energy_is_power_times_the_time_of_training(scripted, tmp_path):
     )
 
 
+def test_a_checkpoint_that_is_restored_after_us_was_trained_without_this_energy(scripted, tmp_path):
+    class Restores(keras.callbacks.Callback):
+        def on_train_begin(self, logs=None):
+            self.model.optimizer.iterations.assign(10_000)
+
+    found = fit(tmp_path, Restores())
+    wide = found.pivot_table(index="step", columns="tag", values="value", observed=True)
+    first = wide.dropna(subset=["gpu/0/energy_per_step_j"]).iloc[0]
+    steps = first["gpu/0/energy_j"] / first["gpu/0/energy_per_step_j"]
+    assert steps == pytest.approx(first.name - 10_000, rel=1e-4)
+
+
 def test_validation_is_not_training(scripted, tmp_path):
     class Idle(keras.callbacks.Callback):
         def on_test_begin(self, logs=None):

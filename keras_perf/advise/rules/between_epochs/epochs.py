@@ -102,7 +102,7 @@ def _each_validation(situation: Situation) -> dict[str, float]:
     validated = situation.facts.inference.get(VALIDATION)
     if validated is None or not validated.calls:
         return {}
-    batches = {"batches": validated.steps / validated.calls}
+    batches = {"batches": validated.steps / validated.calls} if validated.steps else {}
     if not validated.examples:
         return batches
     return {**batches, "examples": validated.examples / validated.calls}

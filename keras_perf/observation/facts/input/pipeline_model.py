@@ -55,9 +55,17 @@ class PipelineModel:
         """
         if self._source is not self.iterator or not bytes_tell_shapes(self.iterator):
             return None
-        model = self.read()
-        node = None if model is None else model.nodes.get(model.output)
+        node = self._handing_out()
         return None if node is None else (int(node.num_elements), int(node.bytes_produced))
+
+    def batches(self) -> int | None:
+        """As tf.data counts them; None with several replicas, of which only one's are counted."""
+        node = self._handing_out() if self._source is self.iterator else None
+        return None if node is None else int(node.num_elements)
+
+    def _handing_out(self) -> Any | None:
+        model = self.read()
+        return None if model is None else model.nodes.get(model.output)
 
     def read(self) -> Any | None:
         """A `tensorflow.data.model.ModelProto`, or None; after a failure always None."""

@@ -277,6 +277,13 @@ def test_an_eager_train_step_is_told_to_be_compiled(cpu_pct, left):
     assert advice.action == "model.compile(..., run_eagerly=False)"
 
 
+def test_where_every_function_runs_eagerly_the_setting_of_all_is_named():
+    context = {"run_eagerly": True, "eager_functions": True}
+    advice = disable_run_eagerly(situation(compute=10.0, context=context))
+    assert advice.action.startswith("tf.config.run_functions_eagerly(False)")
+    assert advice.reason.startswith("tf.config.run_functions_eagerly(True) runs every operation")
+
+
 def test_a_trace_tells_an_eager_steps_operations_from_its_python():
     measured = summary(compute=10.0, context={"run_eagerly": True})
     # Traced steps are longer, and of them seven tenths are Python.

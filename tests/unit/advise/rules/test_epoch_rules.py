@@ -53,6 +53,19 @@ def test_larger_batches_of_the_same_examples_are_no_rarer_validation(examples, f
     assert validates_less(later, advice) is followed
 
 
+def test_of_a_validation_whose_batches_nobody_counted_it_is_not_known_whether_they_are_fewer():
+    found = {"calls": 2, "executions": 20, "spent_s": 1.0, "parts_s": {}}
+
+    def of(steps: int) -> dict[str, Any]:
+        validated = {"validation": found | {"steps": steps}}
+        return between_epochs(10.0) | {"epochs": 5, "inference": validated}
+
+    for before, now in [(0, 160), (160, 0)]:
+        advice = rarer_validation(situation(compute=10.0, context=of(before)))
+        later = situation(compute=10.0, context=of(now)).facts
+        assert validates_less(later, advice) is None
+
+
 def test_validation_that_is_rare_already_is_told_to_be_rarer_still():
     context = between_epochs(10.0)
     context["outside"] |= {"epoch_gaps": 50, "validations": 10}

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from keras_perf.observers.steps.overlapping import MOST_AHEAD, OverlappingTimeline
 from keras_perf.observers.steps.split import Splitter
+from keras_perf.records.epoch_gap import VALIDATION, EpochGap
 from keras_perf.records.execution import Kind
 
 MS = 1_000_000
@@ -116,6 +117,21 @@ def test_of_several_steps_in_one_execution_the_wait_is_not_known():
     timeline.flush()
     [execution] = timeline.take()
     assert execution.input_wait_ns is None
+
+
+def test_the_last_validation_is_counted_once_however_late_the_device_is_done():
+    timeline = OverlappingTimeline()
+    assert told([(0, 1, 2, None), (3, 4, 5, None)], timeline) == []
+    timeline.ready(20 * MS, 0)
+    timeline.ready(40 * MS, 1)
+    timeline.outside(VALIDATION, None, 540 * MS)
+    timeline.close(541 * MS)
+    timeline.flush()
+    timeline.close(550 * MS)
+    assert len(timeline.take()) == 2
+    assert timeline.take_epoch_gaps() == [
+        EpochGap(2, 40 * MS, 541 * MS, ((VALIDATION, 500 * MS),), followed=False)
+    ]
 
 
 def test_a_splitter_takes_the_wait_from_executions_that_were_timed():

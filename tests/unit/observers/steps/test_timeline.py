@@ -257,6 +257,16 @@ def test_after_the_last_epoch_the_gap_ends_where_training_does(timeline):
     assert timeline.take_epoch_gaps() == [EpochGap(1, 118, 130, followed=False)]
 
 
+def test_after_the_end_there_are_executions_and_no_more_gaps(timeline):
+    execute(timeline, 100)
+    timeline.flush()
+    timeline.close(130)
+    timeline.flush()
+    timeline.close(190)
+    assert len(timeline.take()) == 1
+    assert timeline.take_epoch_gaps() == [EpochGap(1, 118, 130, followed=False)]
+
+
 def test_before_the_first_epoch_there_is_no_gap(timeline):
     timeline.outside("Mine.on_epoch_begin", 50, 60)
     execute(timeline, 100)

@@ -1,0 +1,58 @@
+"""The door to JAX's profiler, where a capture cannot be saved."""
+
+import resource
+
+import pytest
+
+pytest.importorskip("jax", reason="JAX is not installed")
+
+from jax._src import profiler
+
+from keras_perf.capture import jax_door
+from keras_perf.capture.trace_files import CaptureError
+
+
+@pytest.fixture
+def full(tmp_path):
+    """Ends a capture on a full disk, and returns what is said."""
+
+    def stops():
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        jax_door.start(str(tmp_path))
+        try:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (200, limits[1]))
+            with pytest.raises(CaptureError) as raised:
+                jax_door.stop()
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        return str(raised.value)
+
+    yield stops
+    profiler._profile_state.reset()
+
+
+def test_after_a_capture_that_cannot_be_saved_another_one_can_be(full, tmp_path):
+    assert "no other capture" not in full()
+    assert not list(tmp_path.rglob(".capture-*"))
+    jax_door.start(str(tmp_path))
+    assert jax_door.stop().size_bytes > 0
+
+
+def test_where_jax_cannot_be_told_it_is_said_that_no_capture_follows(full, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(type(profiler._profile_state), "reset", property())
+        assert "takes no other capture in this process" in full()
+
+
+def test_the_capture_that_jax_runs_can_be_seen(tmp_path):
+    """Canary for `jax_door`: JAX keeps it in a private name."""
+    state = profiler._profile_state
+    assert state.profile_session is None
+    jax_door.start(str(tmp_path))
+    with state.lock:
+        assert (state.profile_session is not None, state.log_dir) == (
+            True,
+            jax_door._session.staging,
+        )
+    jax_door.stop()
+    assert state.profile_session is None
