@@ -8,6 +8,7 @@ from itertools import permutations
 from typing import Literal
 
 from keras_perf.advise.gains.of_a_part import WORTHWHILE
+from keras_perf.advise.gains.of_two_parts import held_by_two
 from keras_perf.advise.gains.prediction_bounds import uncertainty, widened
 from keras_perf.advise.gains.refilling import naming_refills
 from keras_perf.advise.recommendation import Recommendation, cost_ms
@@ -38,7 +39,7 @@ def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
         key=lambda advice: advice.change(situation.model, 0.0).whole_ms,
     )
     model = situation.model
-    if all(advice.of != "step" for advice in chosen):
+    if held_by_two(situation) and all(advice.of != "step" for advice in chosen):
         chosen += _first_of_two(found, model)
     said = {(advice.id, advice.of) for advice in chosen}
     left = [advice for advice in found if (advice.id, advice.of) not in said]
