@@ -68,15 +68,17 @@ def _first_of_two(advised: Sequence[Recommendation], model: StepModel) -> list[R
             changed = each.change(changed, 0.0)
         return changed.step_ms
 
-    pairs = permutations([each for each in advised if each.of == "step"], 2)
-    for first, second in sorted(pairs, key=lambda pair: left_ms(*pair))[:1]:
-        alone_ms = left_ms(first) + left_ms(second) - model.step_ms
-        if left_ms(first, second) * WORTHWHILE <= min(alone_ms, model.step_ms):
-            pays = min(first, second, key=left_ms)
-            other = second if pays is first else first
-            reason = f"{pays.reason} It gains next to nothing alone, and much beside {other.id}."
-            return [replace(pays, reason=reason)]
-    return []
+    of_a_step = [each for each in advised if each.of == "step"]
+    if len(of_a_step) < 2:
+        return []
+    first, second = min(permutations(of_a_step, 2), key=lambda pair: left_ms(*pair))
+    alone_ms = left_ms(first) + left_ms(second) - model.step_ms
+    if left_ms(first, second) * WORTHWHILE > min(alone_ms, model.step_ms):
+        return []
+    pays = min(first, second, key=left_ms)
+    other = second if pays is first else first
+    reason = f"{pays.reason} It gains next to nothing alone, and much beside {other.id}."
+    return [replace(pays, reason=reason)]
 
 
 def _without_loss_first(chosen: list[Recommendation]) -> list[Recommendation]:

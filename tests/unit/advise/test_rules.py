@@ -84,39 +84,35 @@ def test_what_pays_only_after_another_change_is_said_with_what_it_then_buys():
     assert second.speedup_after_others == pytest.approx(7 / (2.5 + 7.5 / 8))
 
 
+HELD_BY_TWO: dict[str, Any] = {
+    "input_wait": 0.1,
+    "compute": 2.5,
+    "callbacks": 4.0,
+    "owners": {"Mine.on_train_batch_end": 4.0},
+    "stages": [stage("Map", 6.1), stage("Batch", 0.5), stage("Prefetch", 0.0)],
+}
+"""The pipeline needs 6.6 ms a batch, and the rest of the step 6.5, of which a callback 4."""
+
+
 def test_what_pays_only_together_is_advised_together():
-    # The pipeline needs 6.6 ms a batch, and the rest of the step 6.5, of which a callback 4.
-    arguments = {
-        "input_wait": 0.1,
-        "compute": 2.5,
-        "callbacks": 4.0,
-        "owners": {"Mine.on_train_batch_end": 4.0},
-        "stages": [stage("Map", 6.1), stage("Batch", 0.5), stage("Prefetch", 0.0)],
-    }
-    first, second = recommendations(situation(**arguments))
+    held = situation(**HELD_BY_TWO)
+    first, second = recommendations(held)
     assert {first.id, second.id} == {"parallel-map", "amortize-callback"}
     assert first.predicted_speedup < WORTH_SAYING
     assert first.speedup_after_others is None
     assert f"next to nothing alone, and much beside {second.id}." in first.reason
     assert "It may as well gain nothing" not in first.reason
     assert second.speedup_after_others > 2
-    verdict, because = verdict_of(situation(**arguments))
+    verdict, because = verdict_of(held)
     assert verdict == "inconclusive"
     assert "6.6 ms for a batch, and meanwhile the rest of a step 6.5 ms, 4 ms of it cal" in because
     assert "Without both, a step would be 2.64× as fast, 3.79× if that also speeds up" in because
-    assert combined_speedup(situation(**arguments), (first, second))[0] == pytest.approx(3.3, 0.02)
+    assert combined_speedup(held, (first, second))[0] == pytest.approx(3.3, 0.02)
 
 
 def test_what_pays_together_in_a_step_is_advised_beside_what_pays_between_epochs():
-    arguments = {
-        "input_wait": 0.1,
-        "compute": 2.5,
-        "callbacks": 4.0,
-        "owners": {"Mine.on_train_batch_end": 4.0},
-        "stages": [stage("Map", 6.1), stage("Batch", 0.5), stage("Prefetch", 0.0)],
-        "context": between_epochs(validation=0.8),
-    }
-    advised = {each.id for each in recommendations(situation(**arguments))}
+    found = situation(**HELD_BY_TWO, context=between_epochs(validation=0.8))
+    advised = {each.id for each in recommendations(found)}
     assert {"parallel-map", "amortize-callback", "rarer-validation"} == advised
 
 
@@ -155,13 +151,8 @@ def test_stages_beside_each_other_do_not_add_up_where_the_buffer_is_full():
 
 
 def test_what_gains_little_alone_and_no_more_together_is_not_advised():
-    arguments = {
-        "input_wait": 0.1,
-        "compute": 6.3,
-        "callbacks": 0.2,
-        "owners": {"Mine.on_train_batch_end": 0.2},
-        "stages": [stage("Map", 6.1), stage("Batch", 0.5), stage("Prefetch", 0.0)],
-    }
+    little = {"compute": 6.3, "callbacks": 0.2, "owners": {"Mine.on_train_batch_end": 0.2}}
+    arguments = HELD_BY_TWO | little
     assert ids(**arguments) == []
     assert verdict_of(situation(**arguments))[0] == "compute-bound"
 
