@@ -55,10 +55,10 @@ def inference_notes(summary: Summary, advised: Collection[str] = ()) -> Iterator
 
 def _loop(kind: str, found: Inference) -> Iterator[str]:
     """Calls of one batch each, which cost far more than the batch."""
-    beside = found.share("starting") + found.share("other_host")
-    if found.calls < A_LOOP or found.executions > 2 * found.calls or beside < MOSTLY:
+    spent_s = found.spent_s - found.parts_s.get("compile", 0.0)
+    beside_s = sum(found.parts_s.get(part, 0.0) for part in _making_a_pipeline(found))
+    if not _is_a_loop(found) or beside_s <= MOSTLY * spent_s:
         return
-    call_ms = 1e3 * found.spent_s / found.calls
     each = found.examples / found.calls if found.examples else None
     rows = f", with {figure(each)} example{'' if each == 1 else 's'} a call" if each else ""
     remedy = (
@@ -68,9 +68,19 @@ def _loop(kind: str, found: Inference) -> Iterator[str]:
     if kind != PREDICT:
         remedy = "call model.test_on_batch(x, y), or evaluate more data at once"
     yield (
-        f"`{kind}` was called {found.calls} times{rows}. Of at least {in_ms(call_ms)} a call, "
-        f"{in_ms(beside * call_ms)} go into making and ending an input pipeline: {remedy}."
+        f"`{kind}` was called {found.calls} times{rows}. Of at least "
+        f"{in_ms(1e3 * spent_s / found.calls)} a call, {in_ms(1e3 * beside_s / found.calls)} go "
+        f"into making and ending an input pipeline: {remedy}."
     )
+
+
+def _is_a_loop(found: Inference) -> bool:
+    return found.calls >= A_LOOP and found.executions <= 2 * found.calls
+
+
+def _making_a_pipeline(found: Inference) -> tuple[str, ...]:
+    """The only batch of a call is waited for until its pipeline runs, if it is of arrays."""
+    return ("starting", "other_host", *(("input_wait",) if found.input_kind == "arrays" else ()))
 
 
 def _input(kind: str, who: str, found: Inference, pool: int) -> Iterator[str]:
@@ -80,7 +90,7 @@ def _input(kind: str, who: str, found: Inference, pool: int) -> Iterator[str]:
     least_ms = FETCHED_MS if kind == PREDICT else 0.0
     if wait_ms is None or wait_ms < least_ms or found.steps < MANY:
         return
-    if found.share("input_wait") < MUCH:
+    if found.share("input_wait") < MUCH or (_is_a_loop(found) and found.input_kind == "arrays"):
         return
     told = [f"{who} waits for its input: {in_ms(wait_ms)} of {in_ms(found.step_ms)} a batch."]
     if kind == VALIDATION:

@@ -110,10 +110,29 @@ LOOP = {
 
 def test_predict_in_a_loop_is_told_what_each_call_costs():
     assert said("predict", LOOP) == [
-        "`predict` was called 40 times, with 1 example a call. Of at least 50 ms a call, 42.5 ms "
+        "`predict` was called 40 times, with 1 example a call. Of at least 50 ms a call, 45 ms "
         "go into making and ending an input pipeline: call the model itself, model(x, "
         "training=False), or model.predict_on_batch(x); or gather the inputs and call predict once."
     ]
+
+
+@pytest.mark.parametrize(
+    "parts_s",
+    [
+        {"starting": 0.3, "other_host": 0.3, "input_wait": 0.9, "compute": 0.5},
+        {"starting": 0.3, "other_host": 0.1, "compute": 0.2, "compile": 1.4},
+    ],
+    ids=["a thread that was waited for", "a first call that traced for long"],
+)
+def test_a_loop_is_one_however_slow_the_machine_makes_a_part_of_its_calls(parts_s):
+    [note] = said("predict", LOOP | {"parts_s": parts_s})
+    assert note.startswith("`predict` was called 40 times")
+
+
+def test_a_loop_over_data_of_its_own_waits_for_that():
+    waits = {"parts_s": {"starting": 0.2, "input_wait": 1.4, "compute": 0.4}}
+    [note] = said("predict", LOOP | waits | {"input_kind": "tf.data"})
+    assert note.startswith("`predict` waits for its input")
 
 
 def test_evaluate_in_a_loop_is_told_of_its_own_remedy():
