@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 TENSORFLOWS ?= 2.16 2.18 2.20 2.21
 NIGHTLY ?= .venv-keras-nightly
 
-.PHONY: demo test test-long notebooks check docs test-matrix test-nightly test-gpu benchmarks screenshots build test-release clean
+.PHONY: demo test test-whole test-long check docs test-matrix test-nightly test-gpu benchmarks screenshots build test-release clean
 
 demo: $(READY)
 	$(BIN)/keras-perf demo
@@ -17,7 +17,11 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/python -m pytest -n 2
 
-# What shows again, in another way, what make test has shown; other examples than make test draws;
+# And whole programs, clusters, browsers and notebooks: all that has to hold before a change lands.
+test-whole: $(READY)
+	$(BIN)/python -m pytest -n 2 -m "not long"
+
+# What shows again, in another way, what make test-whole has shown; other examples than make test draws;
 # the first promise on many more programs; pipelines rewritten; times judged on a busy machine and on a slow one.
 test-long: $(READY)
 	$(BIN)/python -m pytest -n 2 -m long
@@ -26,10 +30,6 @@ test-long: $(READY)
 	KERAS_PERF_DRAWS=300 $(BIN)/python -m pytest tests/trials/rewriting/test_drawn_pipelines.py \
 	  --hypothesis-profile=others
 	$(BIN)/python tests/under_load.py
-
-# The notebooks that make test leaves out, executed as they stand.
-notebooks: $(READY)
-	$(BIN)/python -m pytest -n 2 -m long tests/fit/test_notebooks.py
 
 check: $(READY)
 	$(BIN)/ruff check .
@@ -56,12 +56,12 @@ test-release: build
 	$(BIN)/python tests/use_release.py dist $(FRESH)
 
 # Each TensorFlow with the oldest Keras that is declared to work with it, in an environment of its
-# own; a version that fails keeps none of the others from being tested. `make test` has the newest.
+# own; a version that fails keeps none of the others from being tested. `make test-whole` has the newest.
 # Keras's nightly comes last, and what it breaks is a warning.
 test-matrix:
 	@failed=; \
 	for version in $(TENSORFLOWS); do \
-	  $(MAKE) test VENV=.venv-tf-$$version EXTRA=test CONSTRAINTS=tests/matrix/tf-$$version.txt \
+	  $(MAKE) test-whole VENV=.venv-tf-$$version EXTRA=test CONSTRAINTS=tests/matrix/tf-$$version.txt \
 	    || failed="$$failed $$version"; \
 	done; \
 	$(MAKE) test-nightly; \
@@ -77,7 +77,7 @@ test-nightly:
 	@if $(MAKE) $(NIGHTLY)/.ready VENV=$(NIGHTLY) \
 	  && $(NIGHTLY)/bin/python -m pip uninstall --quiet --yes keras keras-nightly \
 	  && $(NIGHTLY)/bin/python -m pip install --quiet --pre keras-nightly; \
-	then $(NIGHTLY)/bin/python -m pytest -n 2 && result=passed || result="FAILED, which is a warning"; \
+	then $(NIGHTLY)/bin/python -m pytest -n 2 -m "not long" && result=passed || result="FAILED, which is a warning"; \
 	else result="could not be installed, and was not tested"; fi; \
 	echo "Keras's nightly: $$result"
 

@@ -14,6 +14,7 @@ from two_of_three import Shared, two_of_three
 from keras_perf.records.interval import PARTS
 
 pytestmark = [
+    pytest.mark.whole,
     pytest.mark.timing,
     # Of a test that was wrong once all is trained twice more.
     pytest.mark.timeout(1200),

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 pytestmark = [
+    pytest.mark.whole,
     pytest.mark.xdist_group("both backends"),
     pytest.mark.skipif(find_spec("jax") is None, reason="JAX is not installed"),
 ]

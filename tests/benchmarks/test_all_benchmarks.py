@@ -22,6 +22,7 @@ def run(folder, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     "name",
     [

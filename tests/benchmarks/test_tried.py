@@ -113,6 +113,7 @@ def run(monkeypatch, file, *arguments):
     return json.loads(file.read_text(encoding="utf-8"))["tables"]
 
 
+@pytest.mark.whole
 def test_it_runs_in_pieces_and_each_program_has_a_row(briefly, monkeypatch, capsys):
     first = run(monkeypatch, briefly, "--only", "too short")
     both = run(monkeypatch, briefly, "--only", "too short,a tiny model")

@@ -30,6 +30,7 @@ def test_by_hand_it_is_the_same_data(name):
     assert checksums(pipeline.by_hand(), 20, 60) == checksums(pipeline.written(), 20, 60)
 
 
+@pytest.mark.whole
 def test_each_pipeline_runs_in_four_ways_in_turn(tmp_path, monkeypatch):
     file = tmp_path / "found.json"
     names = ["small images", "super_resolution_sub_pixel"]

@@ -260,6 +260,7 @@ def main(monkeypatch, tmp_path):
     gc.unfreeze()
 
 
+@pytest.mark.whole
 def test_two_programs_are_followed_to_their_ends(main):
     eager = of_rows("steps one by one", ("eager-bound",), 60, compiled={"run_eagerly": True})
     [short] = [each for each in PROGRAMS if each.name == "too short"]

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.xdist_group("faults")
+pytestmark = [pytest.mark.xdist_group("faults"), pytest.mark.whole]
 
 PEER_LOST_WITHIN_S = 15
 FLAGS = "--steps 90 --evaluate-every 30 --steps-per-call 5"

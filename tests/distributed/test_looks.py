@@ -22,7 +22,11 @@ KINDS = {
 
 def of_kind(kind):
     """A parameter of `looked`; who waits for the same workers does so in one process."""
-    marks = [pytest.mark.xdist_group(f"looks, {kind}"), *[pytest.mark.long] * ("rest" in kind)]
+    marks = [pytest.mark.xdist_group(f"looks, {kind}")]
+    if "rest" in kind:
+        marks.append(pytest.mark.long)
+    if kind == "multi-worker":
+        marks.append(pytest.mark.whole)
     return pytest.param(kind, marks=marks)
 
 

@@ -9,7 +9,7 @@ import namespace
 import pytest
 from test_workers_that_die import MEETS, WORKER
 
-pytestmark = pytest.mark.xdist_group("peers that wait")
+pytestmark = [pytest.mark.xdist_group("peers that wait"), pytest.mark.whole]
 
 LATE_S = 12
 """The strategy waits for the late worker beyond the ten seconds after which silence is a loss."""

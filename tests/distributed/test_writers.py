@@ -50,6 +50,7 @@ def test_there_is_one_trace_in_all(trained):
     assert trained[0] in traces[0].parents
 
 
+@pytest.mark.whole
 def test_a_long_evaluation_does_not_change_the_time_of_a_step(nursery):
     flags = "--steps 100 --evaluate-every 20 --steps-per-call 5"
     group = nursery.run(1, "jobs.in_main:train_with_evaluations", flags=flags)

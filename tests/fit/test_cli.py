@@ -95,6 +95,7 @@ def test_the_digits_are_those_of_their_source(tmp_path):
     assert int(label) == 0
 
 
+@pytest.mark.whole
 @programs.needs_gap_times
 @pytest.mark.timing
 def test_the_demo_finds_changes_and_shows(tmp_path, monkeypatch):

@@ -28,7 +28,6 @@ SHOWN = {
 }
 """Of each notebook, what it shows on any machine."""
 
-SHORT = {"first_look", "reading_a_trace", "gpu_figures"}
 WITHOUT_PLOTS = {"first_look", "try_its_own_advice", "replicas_and_workers"}
 BUSY = 2
 """How many times as long a notebook may take where other programs use the cores too."""
@@ -44,10 +43,8 @@ def outputs(notebook) -> list[nbformat.NotebookNode]:
     return [each for cell in notebook.cells for each in cell.get("outputs", ())]
 
 
-# `make notebooks`, which CI calls, runs those that `make test` leaves out.
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in SHORT else pytest.mark.long) for name in SHOWN]
-)
+@pytest.mark.whole
+@pytest.mark.parametrize("name", SHOWN)
 # The kernel's client is not closed by nbclient under Python 3.11.
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
 def test_the_notebook_runs(name):

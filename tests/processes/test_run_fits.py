@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("a program with fits")
+pytestmark = [pytest.mark.xdist_group("a program with fits"), pytest.mark.whole]
 
 PROGRAM = """
 import os, signal, sys

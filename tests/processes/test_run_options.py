@@ -53,6 +53,7 @@ def run(folder, *options, does="", **environ):
     )
 
 
+@pytest.mark.whole
 def test_the_steps_that_are_asked_for_are_traced_also_where_the_program_fails(folder):
     traced = ("--log-dir", "traced", "--profile-steps", "20:25", "--no-gpu")
     found = run(folder, *traced, does="fails")

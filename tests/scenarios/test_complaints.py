@@ -73,6 +73,7 @@ def test_of_its_twin_nothing_of_the_kind_is_said_and_the_verdict_is_right(compla
     assert not {complaint.advice, *complaint.never}.intersection(advised), told
 
 
+@pytest.mark.whole
 @pytest.mark.skipif(
     tuple(map(int, keras.__version__.split(".")[:2])) < (3, 10),
     reason="this Keras counts the examples of several replicas wrong",

@@ -12,7 +12,7 @@ from two_of_three import two_of_three
 
 import keras_perf as kp
 
-pytestmark = pytest.mark.timing
+pytestmark = [pytest.mark.timing, pytest.mark.whole]
 
 layers = keras.layers
 RANDOM = np.random.default_rng(0)

@@ -16,7 +16,7 @@ AT_ONCE = 8
 PAYS = 1.05
 """Ratios of a change that makes no difference lie on either side of 1."""
 
-pytestmark = pytest.mark.timing
+pytestmark = [pytest.mark.timing, pytest.mark.whole]
 
 
 def healthy():

@@ -11,7 +11,7 @@ from keras_perf.read import file_content
 from keras_perf.report.page.plots import lane_plot
 from keras_perf.tab import shown_runs
 
-pytestmark = pytest.mark.xdist_group("a browser")
+pytestmark = [pytest.mark.xdist_group("a browser"), pytest.mark.whole]
 
 INTERVALS = 1_000_000 // SCALARS
 ADDED = 20

@@ -99,6 +99,7 @@ def trials_of(data, seconds=60.0, clock=None):
     return found.added_to(AdviceTrials(step_ms=12.0))
 
 
+@pytest.mark.whole
 def test_each_is_measured_beside_the_environment_as_it_is(environment):
     environment({(): Scripted(10.0), ("A",): Scripted(5.0), ("B",): Scripted(10.0)})
     first, second = trials_of(dataset()).changes
@@ -260,6 +261,7 @@ def test_settings_of_the_program_are_handed_over(tmp_path):
 # -- a real one --------------------------------------------------------------------------
 
 
+@pytest.mark.whole
 def test_another_process_trains_with_the_setting(monkeypatch):
     one = EnvironmentSetting("onednn", "TF_ENABLE_ONEDNN_OPTS", "0")
     broken = EnvironmentSetting("python", "PYTHONHASHSEED", "no number")

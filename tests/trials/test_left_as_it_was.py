@@ -139,6 +139,7 @@ def test_after_ctrl_c_in_the_middle_of_a_trial(monkeypatch, undisturbed, number)
     assert_equal(program.goes_on(), undisturbed)
 
 
+@pytest.mark.whole
 @pytest.mark.fault(1, "a change that fails while it is tried")
 @pytest.mark.usefixtures("short_slices")
 def test_after_a_change_that_fails_in_the_middle_of_its_steps(monkeypatch, undisturbed):

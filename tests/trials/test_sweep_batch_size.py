@@ -85,6 +85,7 @@ def test_calls_of_predict_are_measured_for_those_who_serve():
     assert "learning rate" not in str(sweep)
 
 
+@pytest.mark.whole
 @pytest.mark.fault(1, "memory that runs out while a batch size is tried")
 def test_memory_that_runs_out_ends_the_child_and_changes_nothing_here():
     network = model(last=Wide(), loss=own_loss)

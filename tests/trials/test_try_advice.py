@@ -331,6 +331,7 @@ def test_before_the_first_trace_the_hooks_of_an_epoch_get_no_logs(monkeypatch):
         ends_with(RuntimeError("of the model"))
 
 
+@pytest.mark.whole
 @pytest.mark.usefixtures("short_slices")
 def test_lengths_that_vary_are_padded_or_not_compiled_whichever_is_faster():
     def ones(length):

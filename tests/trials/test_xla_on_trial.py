@@ -57,6 +57,7 @@ def times_as_long(jit_compile):
     return quickest[jit_compile] / quickest[not jit_compile]
 
 
+@pytest.mark.whole
 @pytest.mark.timing
 @pytest.mark.parametrize("jit_compile", [True, False])
 @two_of_three

@@ -248,6 +248,7 @@ def test_windows_that_are_not_reached_are_said_with_the_number_of_steps(tmp_path
     assert "had 60" in line
 
 
+@pytest.mark.whole
 def test_a_program_that_exits_inside_a_window_keeps_the_trace(tmp_path):
     program = textwrap.dedent(
         """

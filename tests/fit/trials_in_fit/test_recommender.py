@@ -392,6 +392,7 @@ def test_compiling_that_would_not_pay_is_not_done(tmp_path, monkeypatch):
     assert "would not pay" in recommender.recommendation.reason
 
 
+@pytest.mark.whole
 def test_mirrored_replicas_are_trained_the_same(processes, tmp_path):
     script = Path(__file__).parents[1] / "mirrored_trials.py"
     code, told = processes.script(script, tmp_path)

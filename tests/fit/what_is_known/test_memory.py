@@ -35,6 +35,7 @@ def ended(processes, tmp_path_factory):
 together = pytest.mark.xdist_group("trainings that end")
 
 
+@pytest.mark.whole
 @together
 @pytest.mark.fault(2, "a training that runs out of memory")
 def test_a_training_that_runs_out_of_memory_is_diagnosed(ended):
@@ -48,6 +49,7 @@ def test_a_training_that_runs_out_of_memory_is_diagnosed(ended):
     assert "A batch of 8 is too large" in note
 
 
+@pytest.mark.whole
 @together
 @pytest.mark.fault(2, "a training that runs out of memory after many steps")
 def test_a_training_that_runs_out_of_memory_late_has_its_split_and_says_when_memory_rose(ended):

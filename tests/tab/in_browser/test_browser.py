@@ -6,7 +6,7 @@ import pytest
 from browsing import FITS, RUN, TAB, tensorboard_on
 from hand_built import stage, write_fit
 
-pytestmark = pytest.mark.xdist_group("a browser")
+pytestmark = [pytest.mark.xdist_group("a browser"), pytest.mark.whole]
 
 SLOW = {
     "examples_per_step": 32.0,

@@ -8,7 +8,7 @@ from hand_built import stage
 
 from keras_perf.write.run_writer import RunWriter
 
-pytestmark = pytest.mark.xdist_group("a browser")
+pytestmark = [pytest.mark.xdist_group("a browser"), pytest.mark.whole]
 
 CONTEXT = {
     "examples_per_step": 32.0,

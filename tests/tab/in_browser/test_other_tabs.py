@@ -15,7 +15,7 @@ from keras_perf import diagnose
 from keras_perf.records.run_names import RUN
 from keras_perf.write.run_writer import RunWriter
 
-pytestmark = pytest.mark.xdist_group("a browser")
+pytestmark = [pytest.mark.xdist_group("a browser"), pytest.mark.whole]
 
 SLOW = {
     "examples_per_step": 32.0,

@@ -398,6 +398,7 @@ SHOWN = """main => {
 """All that the server made of a page; what the browser adds to it is left out."""
 
 
+@pytest.mark.whole
 def test_it_is_there_however_tensorboard_was_started(page, logs):
     spec = f"--logdir_spec=one:{logs / 'before'},two:{logs / 'after'}"
     with tensorboard_on(None, spec, "--load_fast=false", "--path_prefix=/x") as address:
@@ -410,6 +411,7 @@ def test_it_is_there_however_tensorboard_was_started(page, logs):
         assert frame.locator("h1").inner_text() in {"one", "two"}
 
 
+@pytest.mark.whole
 def test_the_documentation_s_pictures_are_made_of_any_run(page, tensorboard, tmp_path):
     # `page` has started the browser that the pictures are taken in.
     screenshots.take(page.context.browser, tensorboard, "after", tmp_path)

@@ -38,10 +38,12 @@ def behind_a_proxy(logs):
         yield address
 
 
-WAYS = [plain, fast, slow, several_directories, below_a_path, behind_a_proxy]
+OTHER_WAYS = [fast, slow, several_directories, below_a_path, behind_a_proxy]
 
 
-@pytest.mark.parametrize("started", WAYS)
+@pytest.mark.parametrize(
+    "started", [plain, *(pytest.param(way, marks=pytest.mark.whole) for way in OTHER_WAYS)]
+)
 def test_the_tab_is_there_and_asks_nobody_else(page, tmp_path, started):
     for name, step_ms in {"other": 4.0, "run": 9.0}.items():
         write_fit(tmp_path / name, step_ms=step_ms)

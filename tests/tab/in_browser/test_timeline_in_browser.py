@@ -10,7 +10,7 @@ from keras_perf.records.run_names import RUN
 from keras_perf.report.page.page import page_html
 from keras_perf.report.run_report import run_reports
 
-pytestmark = pytest.mark.xdist_group("a browser")
+pytestmark = [pytest.mark.xdist_group("a browser"), pytest.mark.whole]
 
 LAST = 40_000
 NASTY = "<img src=x onerror=alert(1)>"

@@ -173,6 +173,7 @@ def must_be_refused(kinds):
 KINDS = st.sampled_from([*STAGES, "map", "shuffle", "map of text"])
 
 
+@pytest.mark.whole
 @given(st.lists(KINDS, max_size=6), st.sampled_from([None, 3, 4]))
 @settings(max_examples=DRAWS)
 def test_drawn_pipelines_give_the_same_elements_however_they_are_changed(kinds, batch):
