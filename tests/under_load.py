@@ -1,17 +1,21 @@
 """Runs the tests that judge times on a quiet machine, a busy one and a slow one.
 
     python tests/under_load.py [--rounds 10] [--within-s SECONDS] [--only EXPRESSION] [--on NAME]
+                               [--keep FILE]
 
 The machine is made busy by processes that only count, on one core or all of them, and slow by
 giving the tests one core that two such processes use too: they get a third of it. Each round runs
 every test once in each condition. At the end a table says how many rounds there were, fewer if the
 time was over before, how often which test was wrong the first time, and how often it failed: some
-are right if they are so two more times (`two_of_three.py`). The exit code is 1 if any failed.
+are right if they are so two more times (`two_of_three.py`). The exit code is 1 if any failed. With
+`--keep`, what earlier calls kept in the file is counted, too: ten rounds in four conditions take hours,
+and need not be run at once.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import signal
@@ -24,6 +28,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from two_of_three import NOTED_IN
 
@@ -54,6 +59,22 @@ class Condition:
     runs: Counter[str] = field(default_factory=Counter)
     wrong: Counter[str] = field(default_factory=Counter)
     failures: Counter[str] = field(default_factory=Counter)
+
+    def to_json(self) -> dict[str, object]:
+        """What is kept of it."""
+        return {
+            "took_s": self.took_s,
+            "runs": dict(self.runs),
+            "wrong": dict(+self.wrong),
+            "failures": dict(+self.failures),
+        }
+
+    def add(self, kept: dict[str, Any]) -> None:
+        """What an earlier call kept."""
+        self.took_s += kept["took_s"]
+        self.runs += Counter(kept["runs"])
+        self.wrong += Counter(kept["wrong"])
+        self.failures += Counter(kept["failures"])
 
 
 def conditions() -> list[Condition]:
@@ -161,26 +182,47 @@ def of_one(name: str, condition: Condition) -> str:
     return f"{wrong} wrong first and {failed} failed of {runs} {condition.name}"
 
 
-def main() -> int:
-    """Prints a line a run, and the table."""
+def keep(all_: list[Condition], path: Path) -> None:
+    """Written as a whole, so that an interrupt leaves what was there."""
+    written = path.with_name(f"{path.name}.new")
+    found = {each.name: each.to_json() for each in all_}
+    written.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    written.replace(path)
+
+
+def arguments() -> argparse.Namespace:
+    """Of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--within-s", type=float, default=float("inf"), help="end by then")
     parser.add_argument("--only", default="", help="tests whose names match, as pytest's -k")
     names = [each.name for each in conditions()]
     parser.add_argument("--on", choices=names, action="append", help="such a machine; or all")
-    arguments = parser.parse_args()
+    parser.add_argument("--keep", type=Path, help="add to what this file keeps")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Prints a line a run, and the table."""
+    asked = arguments()
     # Ended from outside, it ends what it started.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-    end = time.monotonic() + arguments.within_s
-    all_ = [each for each in conditions() if each.name in (arguments.on or names)]
-    turns = [(n, each) for n in range(1, arguments.rounds + 1) for each in all_]
+    end = time.monotonic() + asked.within_s
+    all_ = conditions()
+    if asked.keep and asked.keep.exists():
+        earlier = json.loads(asked.keep.read_text(encoding="utf-8"))
+        for each in all_:
+            each.add(earlier[each.name])
+    chosen = [each for each in all_ if each.name in (asked.on or {each.name})]
     try:
-        for number, condition in turns:
-            left_s = end - time.monotonic()
-            if left_s > 0:
-                said = run(condition, arguments.only, min(left_s, 1e6))
-                print(f"{number} {condition.name}: {said}", flush=True)
+        for number in range(1, asked.rounds + 1):
+            for condition in chosen:
+                left_s = end - time.monotonic()
+                if left_s > 0:
+                    said = run(condition, asked.only, min(left_s, 1e6))
+                    print(f"{number} {condition.name}: {said}", flush=True)
+                    if asked.keep:
+                        keep(all_, asked.keep)
     finally:
         print(table(all_), flush=True)
     return int(any(each.failures.total() for each in all_))
