@@ -8,8 +8,8 @@ giving the tests one core that two such processes use too: they get a third of i
 every test once in each condition. At the end a table says how many rounds there were, fewer if the
 time was over before, how often which test was wrong the first time, and how often it failed: some
 are right if they are so two more times (`two_of_three.py`). The exit code is 1 if any failed. With
-`--keep`, what earlier calls kept in the file is counted, too: ten rounds in four conditions take hours,
-and need not be run at once.
+`--keep`, what earlier calls kept in the file is counted, too: ten rounds in four conditions take
+hours, and need not be run at once.
 """
 
 from __future__ import annotations
