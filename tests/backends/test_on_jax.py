@@ -81,7 +81,8 @@ def test_injected_time_is_found_where_it_was_put(trained, name, verdict, part, a
     parts, injected = found["parts"], found["injected"]
     assert parts[part] < NO_MORE * injected
     assert parts[part] + parts["compute"] > FOUND * injected
-    if advice is not None:
+    # One core has nothing to share.
+    if advice is not None and (advice != "parallel-input" or len(os.sched_getaffinity(0)) > 1):
         assert found["advice"][0] == advice
 
 

@@ -13,7 +13,7 @@ NEAR_FLOOR = 0.02
 """A step within 2% of the floor c is as good as there: larger N only lengthens executions."""
 
 MOSTLY_INPUT = 0.5
-"""A step in the graph that waits for input for more than this share of it is bound by it."""
+"""A step that waits for input in the graph for more than this share of its time is bound by it."""
 
 WORTHWHILE = 1.05
 """Below this predicted speed-up a change is not worth advising."""
@@ -99,7 +99,7 @@ def recommend(
         setting=bounds.setting,
     )
     if speedup < WORTHWHILE or not certain:
-        waits = input_wait_ms > MOSTLY_INPUT * curve.in_graph_ms
+        waits = input_wait_ms > MOSTLY_INPUT * curve.step_ms(current)
         return replace(
             kept,
             input_wait_ms=input_wait_ms if waits else None,

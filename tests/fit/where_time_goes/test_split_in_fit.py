@@ -1,6 +1,8 @@
 """The split of a real fit against what was injected."""
 
+import os
 import time
+from typing import ClassVar
 
 import bottlenecks
 import keras
@@ -67,10 +69,17 @@ def test_a_tiny_model_is_bound_by_dispatch(tmp_path):
 
 
 class SlowSteps(keras.Sequential):
-    """Waits in each step, before it computes."""
+    """Waits in each step, before it computes, and knows for how many milliseconds."""
+
+    slept: ClassVar[list[float]] = []
 
     def train_step(self, data):
-        waits = tf.numpy_function(lambda _: time.sleep(0.01), [data[0]], [])
+        def wait(_):
+            begin = time.perf_counter()
+            time.sleep(0.01)
+            self.slept.append(1e3 * (time.perf_counter() - begin))
+
+        waits = tf.numpy_function(wait, [data[0]], [])
         with tf.control_dependencies([waits]):
             return super().train_step(data)
 
@@ -82,9 +91,13 @@ def test_of_two_steps_an_execution_keras_asks_for_the_second_batch_ahead(tmp_pat
     ours = kp.StepGapDetector(tmp_path, summary=False)
     network.fit(programs.dataset(80), verbose=0, shuffle=False, callbacks=[ours])
     found = kp.diagnose(tmp_path)
-    # As if the last gap held one step, half of the time was dispatch.
-    assert "input_wait" in found.summary.parts
-    assert "dispatch" not in found.summary.parts
+    parts = found.summary.parts
+    assert "input_wait" in parts
+    # As if the last gap held one step, half of the time was dispatch. Where the only core is too
+    # busy for Keras to ask ahead, it does hold one.
+    assert parts["compute"] > 0.7 * np.mean(network.slept)
+    if len(os.sched_getaffinity(0)) > 1:
+        assert "dispatch" not in parts
 
 
 def test_a_short_run_is_inconclusive(tmp_path):
@@ -195,4 +208,5 @@ def test_a_map_fused_with_its_batch_shows_the_calls_that_run_at_a_time(parallel,
     data = data.map(lambda x: (tf.ensure_shape(slow(x), (8,)), x[:1]), **calls)
     found = diagnose(tmp_path, data=data.batch(8).prefetch(2))
     [stage] = [s for s in found.summary.facts.to_json()["stages"] if s["name"] == "MapAndBatch"]
-    assert min(stage["parallelism"], 2) == threads
+    # Autotune gives no stage more threads than there are cores.
+    assert min(stage["parallelism"], 2) == min(threads, len(os.sched_getaffinity(0)))

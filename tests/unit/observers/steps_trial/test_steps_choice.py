@@ -158,3 +158,9 @@ def test_a_step_that_mostly_waits_for_input_is_told_from_one_with_little_to_gain
     assert "4.5 ms" in waiting.reason
     computing = recommend(curve, [curve] * 20, 1, bounds, input_wait_ms=0.2)
     assert "too little to matter" in computing.reason
+
+
+def test_a_step_that_mostly_enters_its_executions_does_not_wait_for_input_though_noise_hides_it():
+    curve, bounds = CostCurve(0.57, 2.5), Bounds(256, 1.0, 100)
+    found = recommend(curve, [curve] * 20, 1, bounds, certain=False, input_wait_ms=0.36)
+    assert "too little to be told from noise" in found.reason
