@@ -53,14 +53,17 @@ def _before_ampere(source: str, gb_per_s: float, float32: float, half: float) ->
     return _peak(source, gb_per_s, float32, half, None, bfloat16=False)
 
 
+_P100 = "NVIDIA P100 data sheet: float16 is not summed in float32"
 _V100 = "NVIDIA V100 data sheet"
 _A100 = "NVIDIA A100 data sheet (1758950-r4), the columns without sparsity"
 _H100 = "NVIDIA H100 data sheet and GH100 white paper, figures with sparsity halved"
 _H200 = "NVIDIA H200 data sheet, figures with sparsity halved"
 _ADA = "NVIDIA Ada GPU architecture white paper (v2), appendix: float16 summed in float32"
 _GA102 = "NVIDIA GA102 white paper, appendix: float16 summed in float32"
+_BLACKWELL = "NVIDIA RTX Blackwell white paper, appendix: float16 summed in float32"
 
 PEAKS = {
+    "P100-PCIE-16GB": Peak({"float32": 9.3e12}, 732e9, _P100),
     "V100-SXM2-16GB": _before_ampere(_V100, 900, 15.7, 125),
     "V100-SXM2-32GB": _before_ampere(_V100, 900, 15.7, 125),
     "V100-PCIE-16GB": _before_ampere(_V100, 900, 14, 112),
@@ -83,9 +86,11 @@ PEAKS = {
     "H200": _peak(_H200, 4800, 66.9, 989.4, 494.7),
     "H200 NVL": _peak(_H200, 4800, 60, 835.5, 417.5),
     "RTX A6000": _peak("NVIDIA RTX A6000 data sheet", 768, 38.7, 154.8, 77.4),
+    "RTX 3080": _peak(_GA102, 760, 29.8, 59.5, 29.8),
     "RTX 3090": _peak(_GA102, 936, 35.6, 71, 35.6),
     "RTX 4090": _peak(_ADA, 1008, 82.6, 165.2, 82.6),
     "RTX 4080": _peak(_ADA, 716.8, 48.7, 97.5, 48.7),
+    "RTX 5090": _peak(_BLACKWELL, 1792, 104.8, 209.5, 104.8),
     "RTX 6000 Ada Generation": _peak(_ADA, 960, 91.1, 364.2, 182.1),
 }
 """By the name of the driver, without the brand."""

@@ -19,7 +19,8 @@ table lacks has no such utilization; `benchmark_matmul()` measures what to hold 
 A test compares each row with the chip's cores, clock and memory bus as they are commonly given:
 float32 with two operations a clock in each core, memory with the width and the data rate of its
 bus, TF32 with half of float16. They agree within 4%. None of them was measured for this table;
-of the sheets, those of the A100, L40 and L40S were compared by what others quote of them.
+of the sheets, those of the A100, L40, L40S, P100 and RTX 5090 were compared by what others quote
+of them; of the P100's memory some quote 720 GB/s.
 
 | GPU | memory, GB/s | float32, TFLOP/s | TF32 | float16 | bfloat16 | source |
 |---|---|---|---|---|---|---|
