@@ -10,6 +10,7 @@ from keras_perf.analyse.training import newest_training
 from keras_perf.callbacks.observing_callback import ObservingCallback
 from keras_perf.observation.facts.input.tf_data import tensorflow_of
 from keras_perf.observation.observation import Observation
+from keras_perf.observation.of_fit.calling_fit import batches_of_arrays
 from keras_perf.observation.of_fit.fit import FitObservation
 from keras_perf.records.arguments import require_bool, require_number
 from keras_perf.trials.failure import told
@@ -39,8 +40,12 @@ class AdviceTester(ObservingCallback):
     copies of them are called, of those whose code names nothing but what is known to compute, wait
     or read. Others, which may write files or steer training, are named as not tried.
 
-    It tries nothing, and says why, where the input is no `tf.data.Dataset`, or the model trains on
-    several workers; and nothing after a `fit` that failed. `class_weight` is not in the trials.
+    Of arrays Keras's own batches are read again, without a copy of the arrays and with the weights
+    of classes and examples; nothing of that pipeline is rewritten, and settings of the environment
+    are not tried. It tries nothing, and says why, where the input is neither arrays nor a
+    `tf.data.Dataset`, where the model trains on several workers, or on arrays under a strategy that
+    shares their batches out; and nothing after a `fit` that failed. `class_weight` of a `fit` on a
+    dataset is not in the trials.
 
     >>> import keras_perf as kp
     >>> callbacks = kp.perf_callbacks("logs/run1", try_advice=True)
@@ -72,19 +77,16 @@ class AdviceTester(ObservingCallback):
             return
         recording = fit.recording
         try:
-            trials = self._tried(fit, fit.data)
+            trials = self._tried(fit)
         except ValueError as error:
             recording.not_known["advice_trials"] = told(error)
             return
         recording.facts = replace(recording.facts, advice_trials=trials)
 
-    def _tried(self, fit: FitObservation, data: Any) -> Any:
+    def _tried(self, fit: FitObservation) -> Any:
         if (why := fit.backend.why_no_trials) is not None:
             raise ValueError(why)
-        if tensorflow_of(data) is None:
-            raise ValueError(
-                f"only a tf.data.Dataset can be read a second time, got {type(data).__name__}"
-            )
+        data, graph = self._input(fit)
         from keras_perf.callbacks.copied_callbacks import copied
         from keras_perf.trials.try_advice import tried_advice
 
@@ -93,6 +95,7 @@ class AdviceTester(ObservingCallback):
         trials = tried_advice(
             fit.model,
             data,
+            graph=graph,
             callbacks=callbacks,
             mid_epoch=True,
             any_order=self.any_order,
@@ -103,6 +106,29 @@ class AdviceTester(ObservingCallback):
             making_s=0.0 if start_up is None else start_up.first_execution_s,
         ).trials
         return replace(trials, not_tried=(*trials.not_tried, *left_out))
+
+    def _input(self, fit: FitObservation) -> tuple[Any, Any]:
+        """A dataset, and what stands for it where it is not to be written as a graph.
+
+        Raises:
+            ValueError: the input cannot be read a second time.
+        """
+        if tensorflow_of(fit.data) is not None:
+            return fit.data, None
+        made = batches_of_arrays()
+        if made is None and fit.input_kind == "arrays":
+            raise ValueError(f"what Keras made of {type(fit.data).__name__} was not found")
+        if made is None:
+            raise ValueError(
+                "only arrays and a tf.data.Dataset can be read a second time, got "
+                f"{type(fit.data).__name__}"
+            )
+        if tensorflow_of(made.dataset) is None:
+            shared_by = type(fit.model.distribute_strategy).__name__
+            raise ValueError(f"{shared_by} shares out the batches of arrays, which are not tried")
+        from keras_perf.trials.rewriting.array_batches import ArrayBatches
+
+        return made.dataset, ArrayBatches(made.dataset, made.rows, made.number)
 
     def _outside_ms(self, fit: FitObservation) -> float:
         """Of a step, as it was measured; 0 where StepGapDetector was not there to measure."""

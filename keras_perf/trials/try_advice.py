@@ -108,6 +108,7 @@ def tried_advice(
     model: keras.Model,
     dataset: tf.data.Dataset,
     *,
+    graph: PipelineGraph | None = None,
     callbacks: tuple[keras.callbacks.Callback, ...] = (),
     mid_epoch: bool = False,
     any_order: bool = False,
@@ -120,6 +121,8 @@ def tried_advice(
 ) -> TriedAdvice:
     """As `try_advice`, whose arguments were looked at.
 
+    `graph` stands for the dataset, where that is not to be written as one.
+
     Of `callbacks` that are `mid_epoch` only hooks of batches are called. Changes whose id is in
     `without` are not tried. `outside_ms` are milliseconds of a step that trials do not run, but for
     those that leave a callback out: what is gained is less by them. `making_s` are seconds that the
@@ -127,7 +130,7 @@ def tried_advice(
     known. `clock` tells seconds.
     """
     budget = Budget(budget_s, clock)
-    graph = require_graph(dataset)
+    graph = graph or require_graph(dataset)
     check_replicas(model, graph)
     with model.distribute_strategy.scope():
         build(model, graph.dataset())

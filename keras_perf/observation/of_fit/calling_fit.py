@@ -97,14 +97,46 @@ def _of_tensorflow(data: Any) -> tuple[WrittenPipeline | None, dict[str, str]]:
     return dataset_graph(data), distribution_options(data)
 
 
+class BatchesOfArrays(NamedTuple):
+    """What Keras makes of the arrays that a `fit` was given."""
+
+    dataset: Any
+    """A pass, with the weights of classes and examples, and without what is split off."""
+    rows: int
+    """Of a whole batch."""
+    number: int
+    """Of a pass."""
+
+
+def batches_of_arrays() -> BatchesOfArrays | None:
+    """Those of the `fit` that is calling; None where Keras makes none of arrays.
+
+    Keras's own pipeline, which holds the arrays as tensors already: it is private to the `fit`, and
+    gone with it. None also where Keras keeps it elsewhere one day.
+    """
+    frame = _fit_frame()
+    epochs: Any = None if frame is None else frame.f_locals.get("epoch_iterator")
+    adapter: Any = getattr(epochs, "data_adapter", None)
+    dataset = getattr(epochs, "_distributed_dataset", None)
+    if dataset is None or type(adapter).__name__ != "ArrayDataAdapter":
+        return None
+    return BatchesOfArrays(dataset, int(adapter.batch_size), int(adapter.num_batches))
+
+
 _ARGUMENTS = ("x", "batch_size", "steps_per_epoch", "validation_steps")
 
 
 def _fit_arguments() -> dict[str, Any]:
     """The arguments of the `fit` that is calling; {} where none is found."""
+    frame = _fit_frame()
+    return {} if frame is None else {name: frame.f_locals.get(name) for name in _ARGUMENTS}
+
+
+def _fit_frame() -> FrameType | None:
+    """Of the `fit` that is calling; None where none is found."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_name == "fit" and "steps_per_epoch" in frame.f_locals:
-            return {name: frame.f_locals.get(name) for name in _ARGUMENTS}
+            return frame
         frame = frame.f_back
-    return {}
+    return None

@@ -28,6 +28,7 @@ class WhyNotTried(Words):
     )
     NO_DISK = "{size_mib:.0f} MiB would take more than half of what is free in {directory}"
     CACHE_NOT_FILLED = "the cache that is there was not filled: {why}"
+    KERAS_BATCHES = "Keras itself makes the batches of arrays, by stages that no program can change"
     INPUT_IS_FREE = "steps on a ready batch take as long: input costs nothing"
     AS_ON_READY = "with {other} a step is as fast as on a ready batch"
     TOO_LONG = (

@@ -11,6 +11,7 @@ from tensorflow.core.framework.graph_pb2 import GraphDef
 
 from keras_perf.trials.environment.program_settings import ProgramSettings
 from keras_perf.trials.other_process.saved_model import SavedModel
+from keras_perf.trials.rewriting.array_batches import ArrayBatches
 from keras_perf.trials.rewriting.changes.stages import named
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.training.setup import Setup
@@ -40,8 +41,10 @@ class HandedTraining:
         """A training without its callbacks, written into the folder.
 
         Raises:
-            ValueError: the model cannot be written, or the dataset calls Python.
+            ValueError: the model cannot be written, or the batches are not to be made elsewhere.
         """
+        if isinstance(setup.graph, ArrayBatches):
+            raise ValueError("arrays are in the memory of this process only")
         python = [each for each in setup.graph.stages if setup.graph.runs_python(each)]
         if python:
             raise ValueError(f"{named(python[0])} calls Python, which is in this process only")

@@ -70,6 +70,12 @@ class PipelineGraph:
         variant = tf.raw_ops.DatasetFromGraph(graph_def=self.definition.SerializeToString())
         return tf.data.experimental.from_variant(variant, self.element_spec)
 
+    @property
+    def batches(self) -> int | None:
+        """Of a pass; None where TensorFlow does not know, and where passes do not end."""
+        known = int(self.dataset().cardinality())
+        return known if known > 0 else None
+
     def until(self, stage: str) -> PipelineGraph:
         """The same up to this stage, whose elements are flat tensors then."""
         cut = self.copy()

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import keras
 
 from keras_perf.records.reasons.price import Alters, Costs
+from keras_perf.trials.rewriting.array_batches import ArrayBatches
 from keras_perf.trials.rewriting.changes import Change
 from keras_perf.trials.training.padding import padded, some_axis_varies
 from keras_perf.trials.training.precision import in_precision, other_policy
@@ -166,11 +167,11 @@ def _larger_batch(setup: Setup) -> Iterator[TrainingChange]:
     rows = _rows(setup)
     if rows is None:
         return
-    larger = LARGER * rows
+    larger, of_arrays = LARGER * rows, isinstance(setup.graph, ArrayBatches)
     yield TrainingChange(
         "larger-batch",
         "batch",
-        f"dataset.batch({larger})",
+        f"model.fit(..., batch_size={larger})" if of_arrays else f"dataset.batch({larger})",
         lambda now: replace(
             now, behind=(*now.behind, lambda data: data.repeat().rebatch(larger)), rows=LARGER
         ),
@@ -183,6 +184,8 @@ def _larger_batch(setup: Setup) -> Iterator[TrainingChange]:
 
 def _rows(setup: Setup) -> int | None:
     """Of a batch, as the pipeline has it; None where it does not say."""
+    if isinstance(setup.graph, ArrayBatches):
+        return setup.graph.rows
     for stage in reversed(setup.graph.stages):
         if stage.op in BATCH_SIZE:
             found = setup.graph.value(stage.input[BATCH_SIZE[stage.op]])

@@ -125,8 +125,7 @@ class RunningTraining:
         self.making_s, self._has_run = clock() - begin, False
         self._steps, self._numbers = setup.steps, functions.numbers
         if setup.callbacks and self._numbers.of_epoch is None:
-            batches = int(setup.graph.dataset().cardinality())
-            self._numbers.of_epoch = batches if batches > 0 else None
+            self._numbers.of_epoch = setup.graph.batches
         self._quickest_s, self._long_s = float("inf"), list[float]()
         # Of the model that they have, also where a copy of it is trained.
         model = setup.callbacks[0].model if setup.callbacks else setup.model

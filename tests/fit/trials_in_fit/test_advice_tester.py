@@ -69,15 +69,6 @@ def test_the_diagnosis_shows_what_was_measured(tmp_path):
     assert {each.id for each in diagnosis.recommendations if each.tried} >= measured
 
 
-def test_arrays_are_not_tried_and_that_is_said(tmp_path, said):
-    keras.utils.set_random_seed(1)
-    model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(1)])
-    model.compile("sgd", "mse")
-    model.fit(X, X[:, :1], epochs=2, verbose=0, callbacks=only_trying(tmp_path))
-    (line,) = (line for line in said() if "advice_trials" in line)
-    assert "only a tf.data.Dataset can be read a second time, got ndarray" in line
-
-
 def test_nothing_is_tried_after_a_fit_that_failed(tmp_path):
     class Fails(keras.callbacks.Callback):
         def on_train_batch_end(self, batch, logs=None):

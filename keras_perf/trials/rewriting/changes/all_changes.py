@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from keras_perf.records.reasons.why_not_tried import WhyNotTried
+from keras_perf.trials.rewriting.array_batches import ArrayBatches
 from keras_perf.trials.rewriting.changes.batch_before_map import batches_before_maps
 from keras_perf.trials.rewriting.changes.cache import cache
 from keras_perf.trials.rewriting.changes.change import Change, NotDone
@@ -28,6 +30,8 @@ def possible_changes(
         any_order: the order of elements may change.
         cache_dir: where a cache may keep elements that do not fit into memory.
     """
+    if isinstance(graph, ArrayBatches):
+        return [], [NotDone("changes of the input", "arrays", WhyNotTried.KERAS_BATCHES.of())]
     # What the caller does not allow, the options of a pipeline that never used them do not either.
     in_order = not any_order and lets_overtake(graph)
     kinds = (
