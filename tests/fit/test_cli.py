@@ -17,7 +17,7 @@ from keras_perf.cli import demo, digits
 from keras_perf.cli.main import main
 from keras_perf.cli.output import readable_output
 from keras_perf.read.event_files import events, run_files
-from keras_perf.report.summary_picture import PICTURE_TAG, SIZE
+from keras_perf.report.summary_picture import ALONE, SIZE
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_the_run_holds_layout_diagnosis_and_context(run):
     assert (b"input_wait" in layout) is hasattr(tf.data.experimental, "get_model_proto")
     assert b"callback-bound" in tags["perf/diagnosis"].tensor.string_val[0]
     assert tags["perf/diagnosis"].metadata.plugin_data.plugin_name == "text"
-    picture = tags[PICTURE_TAG].image
+    picture = tags[ALONE].image
     assert (picture.width, picture.height) == SIZE
     assert picture.encoded_image_string.startswith(b"\x89PNG")
     assert b'"cpu_count"' in tags["perf/context"].tensor.string_val[0]
