@@ -7,12 +7,20 @@ from inspect import isfunction, signature
 
 import metrics_page
 import peaks_page
-from pages import DOCS, PAGES
+from pages import DOCS, PAGES, ROOT, blocks
 
 import keras_perf
 from keras_perf.records.metrics.all_metrics import METRICS
 
 TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+
+
+def test_the_readme_shortens_the_demo_s_output_and_changes_nothing():
+    [shown] = [block for block in blocks(ROOT / "README.md") if "compute" in block.text]
+    whole = " ".join((DOCS / "quickstart.md").read_text(encoding="utf-8").split())
+    lines = [" ".join(line.split()).removesuffix(" …") for line in shown.text.splitlines()]
+    assert len(lines) > 20
+    assert [line for line in lines if line not in whole] == []
 
 
 def test_the_table_of_metrics_is_the_code_s():
