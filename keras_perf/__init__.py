@@ -25,13 +25,16 @@ if TYPE_CHECKING:
     from keras_perf.capture.profiler_door import step_marker
     from keras_perf.read.event_files import NoRunError
     from keras_perf.read.scalars import load_scalars
+    from keras_perf.records.run.tried.steps_trial import StepsPerExecution
     from keras_perf.report.compared.comparison import Comparison, compare
     from keras_perf.report.diagnosis import Diagnosis, diagnose
     from keras_perf.report.text.fit_list import list_fits
     from keras_perf.trace.read_trace import read_trace
     from keras_perf.trace.trace import Trace
+    from keras_perf.trials.batch_sizes.swept import BatchSizeSweep
     from keras_perf.trials.find_learning_rate import find_learning_rate
     from keras_perf.trials.input_benchmark import benchmark_input_pipeline
+    from keras_perf.trials.learning_rate.learning_rate_curve import LearningRateCurve
     from keras_perf.trials.matmul_benchmark import benchmark_matmul
     from keras_perf.trials.rewriting.tuned_input import TunedInput
     from keras_perf.trials.sweep import sweep_steps_per_execution
@@ -48,12 +51,15 @@ logging.getLogger(__name__).addFilter(keep_to_one_line)
 
 _HOMES = {
     "AdviceTester": "callbacks.advice_tester",
+    "BatchSizeSweep": "trials.batch_sizes.swept",
     "Comparison": "report.compared.comparison",
     "Diagnosis": "report.diagnosis",
     "GPUUtilizationSampler": "callbacks.gpu_sampler",
+    "LearningRateCurve": "trials.learning_rate.learning_rate_curve",
     "NoRunError": "read.event_files",
     "Recommendation": "advise.recommendation",
     "StepGapDetector": "callbacks.step_gap_detector",
+    "StepsPerExecution": "records.run.tried.steps_trial",
     "StepsPerExecutionRecommender": "callbacks.steps_recommender",
     "Trace": "trace.trace",
     "TriedAdvice": "trials.training.tried_advice",
@@ -79,12 +85,15 @@ _HOMES = {
 
 __all__ = [
     "AdviceTester",
+    "BatchSizeSweep",
     "Comparison",
     "Diagnosis",
     "GPUUtilizationSampler",
+    "LearningRateCurve",
     "NoRunError",
     "Recommendation",
     "StepGapDetector",
+    "StepsPerExecution",
     "StepsPerExecutionRecommender",
     "Trace",
     "TriedAdvice",

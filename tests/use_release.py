@@ -5,9 +5,9 @@
 Looked at: both archives hold every file of the package and its licences. Then the wheel, and in an
 environment of its own what pip makes of the source archive: every file, licence and entry point is
 installed; the demo runs, and its report and comparison are printed; every command answers; a
-training is observed, reported as text and as a page; the loop of `keras-perf template` trains;
-TensorBoard finds the Performance tab, which answers with the run. Last, if this Python has JAX, the
-training where TensorFlow is not installed.
+training is observed, by callbacks and as an unmodified program, and reported as text and as a page;
+the loop of `keras-perf template` trains; TensorBoard finds the Performance tab, which answers with
+the run. Last, if this Python has JAX, the training where TensorFlow is not installed.
 
 The environment borrows TensorFlow and the rest from the Python that runs this, which takes half a
 minute; --with-dependencies installs them there, as a user's pip does, which takes minutes.
@@ -30,14 +30,20 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[1] / "keras_perf"
 IN_BOTH = ["LICENSE", "keras_perf/cli/data/SOURCE.md"]
 
-TRAINING = """
-import keras, numpy as np, keras_perf as kp
+PLAIN = """
+import keras, numpy as np
 model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1)])
 model.compile("sgd", "mse", jit_compile=False)
 x = np.zeros((3200, 4), "float32")
-callbacks = kp.perf_callbacks("logs/run", profiler=False, steps_per_execution=False)
+callbacks = []
 model.fit(x, x[:, :1], epochs=2, verbose=0, callbacks=callbacks)
 """
+
+OURS = """import keras_perf as kp
+callbacks = kp.perf_callbacks("logs/run", profiler=False, steps_per_execution=False)
+"""
+
+TRAINING = PLAIN.replace("callbacks = []\n", OURS)
 
 INSTALLED = """
 from importlib import metadata
@@ -164,7 +170,10 @@ class Room:
     def observe(self, version: str, backend: str = "tensorflow") -> None:
         """A training and all that shows it."""
         self.run("python", "-c", TRAINING, KERAS_BACKEND=backend)
-        assert "input wait" in self.run("keras-perf", "report", "logs/run")
+        (self._work / "plain.py").write_text(PLAIN, encoding="utf-8")
+        self.run("keras-perf", "run", "--log-dir", "plain", "plain.py", KERAS_BACKEND=backend)
+        for run in ("logs/run", "plain/fit_1"):
+            assert "input wait" in self.run("keras-perf", "report", run)
         self.run("keras-perf", "report", "logs/run", "--html", "report.html")
         assert "</html>" in (self._work / "report.html").read_text(encoding="utf-8")
         told, place = self.run("python", "-c", TAB).strip().splitlines()[-1].split(maxsplit=1)

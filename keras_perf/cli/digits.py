@@ -105,16 +105,23 @@ def test_data(paths: list[str]) -> tf.data.Dataset:
 
 
 class WeightLog(keras.callbacks.Callback):
-    """Writes the norm of every weight to a file, as people do who watch a training closely."""
+    """Writes the norm of every weight to a file, as people do who watch a training closely.
+
+    It only looks, so other numbers of steps per execution may be tried around it.
+    """
+
+    async_safe = True
 
     def __init__(self, path: Path, every: int = 1) -> None:
         super().__init__()
         self.path = path
         self.every = every
+        self.calls = 0
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Logs, every so many batches."""
-        if batch % self.every:
+        """Logs, every so many calls: of several steps in an execution only the last is told."""
+        self.calls += 1
+        if self.calls % self.every:
             return
         norms = [float(np.linalg.norm(weight)) for weight in self.model.get_weights()]
         with self.path.open("a") as stream:

@@ -64,7 +64,7 @@ def as_count(steps: int, *, usual: int) -> Any:
 
 
 def counted(steps: Any) -> Any:
-    """What a `for` in a `tf.function` runs over, to make so many steps; see `as_count`."""
+    """What a `for` in a `tf.function` runs over, to make this number of steps; see `as_count`."""
     return range(steps) if isinstance(steps, int) else tf.range(steps)
 
 
@@ -85,7 +85,7 @@ def own_files(distribution: Distribution, files: Sequence[str]) -> list[str]:
     """The part of the files that this worker reads, for `iterate(..., sharding="file")`.
 
     Raises:
-        ValueError: their number is not a multiple of that of the workers.
+        ValueError: their number is not a multiple of the number of workers.
     """
     if not files or len(files) % distribution.workers:
         raise ValueError(

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 class StopOnSignal:
     """Notes SIGTERM for the time of a `with`; the loop stops at the end of a step.
 
-    To be made after the strategy: that of several workers takes SIGTERM for itself. Python gives
+    To be made after the strategy: the one of several workers takes SIGTERM for itself. Python gives
     signals to its main thread alone: in another one, such as Ray Train's, none is noted.
 
     Attributes:

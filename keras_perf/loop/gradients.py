@@ -143,7 +143,7 @@ def scaled(
 
     Arguments:
         optimizer: of Keras.
-        dtypes: the name of the dtype policy, and that of the exchange; None for the usual one.
+        dtypes: the names of the dtype policy and of the exchange's dtype; None for the usual one.
         scale: to begin with, and never to grow; None: begins with 2^15 and doubles after 2000
             steps without an overflow.
 

@@ -153,7 +153,7 @@ class MovingStatistics:
 
     Each replica's BatchNormalization moves its own; a checkpoint holds the chief's alone. With
     `synchronized=True` they are equal already. To be averaged before they are used or saved.
-    What is equal everywhere, such as frozen weights, keeps its bits: the mean is that of the
+    What is equal everywhere, such as frozen weights, keeps its bits: the mean is taken of the
     differences from the first replica's values, in a second collective.
     """
 

@@ -19,7 +19,7 @@ from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.run_names import without_worker
 from keras_perf.report.diagnosis import Diagnosis, diagnose
 from keras_perf.report.ending_lines import ending_lines
-from keras_perf.report.summary_picture import PICTURE_TAG, SIZE, summary_picture
+from keras_perf.report.summary_picture import SIZE, picture_tag, summary_picture
 from keras_perf.trace.agreement import compare_with_split
 from keras_perf.trace.trace import Trace
 
@@ -137,7 +137,7 @@ class Recording:
                 self._writers[log_dir].text(step, "perf/diagnosis", diagnosis.to_markdown())
                 picture = self.ask("summary_picture", partial(summary_picture, diagnosis))
                 if picture is not None:
-                    self._writers[log_dir].picture(step, PICTURE_TAG, picture, SIZE)
+                    self._writers[log_dir].picture(step, picture_tag(diagnosis), picture, SIZE)
                 if log_dir in self._summarized and not without_worker(self.run)[1]:
                     show(ending_lines(diagnosis, log_dir))
 

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
     from PIL.ImageFont import FreeTypeFont, ImageFont
 
-PICTURE_TAG = "at_a_glance"
-"""TensorBoard sorts by name: it is the first card of Time Series."""
+ALONE, BESIDE_GPUS = "at_a_glance", "perf/training_at_a_glance"
+"""TensorBoard sorts by name and opens two groups. Alone, the picture is the first card, and `perf/`
+is open below it; where `gpu/` comes before `perf/`, it is the last card of that."""
 
 SIZE = 760, 720
 """Pixels. A card of TensorBoard is half as wide, so letters are large."""
@@ -64,6 +65,12 @@ def summary_picture(diagnosis: Diagnosis) -> bytes:
     stream = io.BytesIO()
     image.save(stream, format="png")
     return stream.getvalue()
+
+
+def picture_tag(diagnosis: Diagnosis) -> str:
+    """Where TensorBoard shows it; with a GPU's figures in the run it stands below them."""
+    of_gpus = any(tag.startswith("gpu/") for tag in diagnosis.summary.sensors)
+    return BESIDE_GPUS if of_gpus else ALONE
 
 
 def _words(draw: ImageDraw, diagnosis: Diagnosis) -> None:

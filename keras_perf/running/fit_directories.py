@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import threading
+from pathlib import Path
 
 from keras_perf.cluster.worker_number import place_among_workers
 from keras_perf.files.any_path import any_path
@@ -25,6 +26,7 @@ class FitDirectories:
     def __init__(self, log_dir: str) -> None:
         self._log_dir = log_dir
         self._given = 0
+        self._made: set[Path] = set()
         self._lock = threading.Lock()
 
     def next(self) -> str:
@@ -42,6 +44,7 @@ class FitDirectories:
                 made = any_path(self._log_dir) / f"fit_{self._given}"
                 if isinstance(made, RemotePath) or not alone:
                     return str(made)
+                missing = {each for each in made.parents if not each.exists()}
                 try:
                     made.mkdir(parents=True)
                 except FileExistsError:
@@ -49,6 +52,7 @@ class FitDirectories:
                         # A link that leads nowhere is in the way of a folder above it.
                         raise
                     continue
+                self._made |= missing
                 return str(made)
 
     def leave_no_empty(self, made: str) -> None:
@@ -56,9 +60,11 @@ class FitDirectories:
         folder = any_path(made)
         if isinstance(folder, RemotePath):
             return
-        for each in (folder / RUN, folder):
-            with contextlib.suppress(OSError):
-                each.rmdir()
+        with self._lock:
+            above = (each for each in folder.parents if each in self._made)
+            for each in (folder / RUN, folder, *above):
+                with contextlib.suppress(OSError):
+                    each.rmdir()
 
     def _highest(self) -> int:
         folder = any_path(self._log_dir)

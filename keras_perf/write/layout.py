@@ -18,7 +18,6 @@ _CATEGORIES = {
     "validation": "Validation, per batch",
     "evaluate": "Evaluate, per batch",
     "predict": "Predict, per batch",
-    "host": "Host",
 }
 """Category by what a tag begins with."""
 

@@ -1,4 +1,7 @@
-"""Which figures TensorBoard plots: a single point and a line of zeros tell nobody anything."""
+"""Which figures TensorBoard plots.
+
+A single point and a line of zeros tell nobody anything, and what is looked for first must be open.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,10 @@ from typing import NamedTuple
 
 _ALWAYS = ("perf/", "gpu/")
 """Where a missing chart would be taken for a missing measurement."""
+
+_NEVER = ("host/", "capture/")
+"""What would fold `perf/`: Time Series opens the first two groups by name. The Performance tab
+draws the host beside the steps, and lists captures."""
 
 
 class Point(NamedTuple):
@@ -21,13 +28,16 @@ class Sorted(NamedTuple):
     """How the figures of one step are written."""
 
     kept: set[str]
-    """Tags that are not plotted yet."""
+    """Tags that are not plotted, or not yet."""
     late: dict[str, Point]
     """The first points of tags that are plotted from now on."""
 
 
 class PlottedTags:
-    """Keeps the first point of a tag, and all its zeros, until there is something to see."""
+    """Keeps the first point of a tag, and all its zeros, until there is something to see.
+
+    Of host and captures it keeps every point.
+    """
 
     def __init__(self) -> None:
         self._first: dict[str, Point] = {}
@@ -37,6 +47,9 @@ class PlottedTags:
         """Parts what is plotted from what is kept for our reader only."""
         found = Sorted(set(), {})
         for tag, value in values.items():
+            if tag.startswith(_NEVER):
+                found.kept.add(tag)
+                continue
             if tag not in self._plotted and not tag.startswith(_ALWAYS):
                 first = self._first.setdefault(tag, Point(step, value, wall_time))
                 if first.step == step or not (first.value or value):

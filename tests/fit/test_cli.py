@@ -17,7 +17,8 @@ from keras_perf.cli import demo, digits
 from keras_perf.cli.main import main
 from keras_perf.cli.output import readable_output
 from keras_perf.read.event_files import events, run_files
-from keras_perf.report.summary_picture import PICTURE_TAG, SIZE
+from keras_perf.records.reasons.why_no_steps import WhyNoSteps
+from keras_perf.report.summary_picture import ALONE, SIZE
 
 
 @pytest.fixture
@@ -80,7 +81,7 @@ def test_the_run_holds_layout_diagnosis_and_context(run):
     assert (b"input_wait" in layout) is hasattr(tf.data.experimental, "get_model_proto")
     assert b"callback-bound" in tags["perf/diagnosis"].tensor.string_val[0]
     assert tags["perf/diagnosis"].metadata.plugin_data.plugin_name == "text"
-    picture = tags[PICTURE_TAG].image
+    picture = tags[ALONE].image
     assert (picture.width, picture.height) == SIZE
     assert picture.encoded_image_string.startswith(b"\x89PNG")
     assert b'"cpu_count"' in tags["perf/context"].tensor.string_val[0]
@@ -111,6 +112,8 @@ def test_the_demo_finds_changes_and_shows(tmp_path, monkeypatch):
     assert comparison.speedup > 1.3
     assert_ends(comparison)
     assert "with trials" in text
+    # Its callback only looks, so what a call of the train function costs is tried.
+    assert WhyNoSteps.MAY_STEER.value.partition("}")[2] not in f"{text}{comparison.after}"
     trials = comparison.before.summary.facts.advice_trials
     # A slow machine has no time left to try anything, and says so.
     assert trials.changes or trials.not_tried
@@ -149,6 +152,16 @@ def assert_names_refills(found):
         assert named or "for a shuffle to fill" in str(found.notes)
         if {each.id for each in found.recommendations} & shortening(found.summary.facts):
             assert named
+
+
+def test_the_demo_s_log_has_a_line_every_so_many_calls_however_many_steps_each_has(tmp_path):
+    log = tmp_path / "weights.csv"
+    written = digits.WeightLog(log, every=20)
+    written.set_model(programs.model())
+    for call in range(60):
+        written.on_train_batch_end(8 * call + 7, {"loss": 1.0})
+    ends = [line.partition(",")[0] for line in log.read_text().splitlines()]
+    assert ends == ["159", "319", "479"]
 
 
 def test_what_the_demo_prints_is_shown_as_it_is_in_plain_characters(tmp_path, monkeypatch):

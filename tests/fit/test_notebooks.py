@@ -28,6 +28,12 @@ SHOWN = {
 }
 """Of each notebook, what it shows on any machine."""
 
+STORED = {
+    "input_bound": r"Run the map in parallel: stage Map \(\d\) +taken ",
+    "replicas_and_workers": "perf/worker_1",
+}
+"""What is stored shows besides: the advice that its text follows, and both workers."""
+
 WITHOUT_PLOTS = {"first_look", "try_its_own_advice", "replicas_and_workers"}
 BUSY = 2
 """How many times as long a notebook may take where other programs use the cores too."""
@@ -71,12 +77,20 @@ def test_what_is_stored_is_whole_and_of_no_machine(name):
         assert cell.execution_count == number, "python notebooks/run_all.py stores outputs"
     shown = outputs(notebook)
     assert SHOWN[name] in str(shown)
+    assert re.search(STORED.get(name, ""), str(shown))
     assert "Empty DataFrame" not in str(shown)
     assert "error" not in {each.output_type for each in shown}
     assert name in WITHOUT_PLOTS or any("image/png" in each.get("data", {}) for each in shown)
     text = str([each.get("text") or dict(each.data, **{"image/png": ""}) for each in shown])
     assert [path for path in ("/tmp/", "/root/", "/home/", "/Users/") if path in text] == []
     assert notebook == run_all.stored(read(name))
+
+
+def test_the_text_names_the_advice_that_is_followed_and_the_one_that_is_not():
+    cells = read("input_bound").cells
+    followed = next(at for at, cell in enumerate(cells) if "num_parallel_calls" in cell.source)
+    for advice in ("`cache`", "`parallel-map`"):
+        assert advice in cells[followed - 1].source
 
 
 def test_a_notebook_that_takes_too_long_is_ended(tmp_path):

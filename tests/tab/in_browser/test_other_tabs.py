@@ -13,6 +13,7 @@ from test_steps import CONTEXT, GONE, TRACED, capture, outlier, write_run
 
 from keras_perf import diagnose
 from keras_perf.records.run_names import RUN
+from keras_perf.report.summary_picture import SIZE, picture_tag, summary_picture
 from keras_perf.write.run_writer import RunWriter
 
 pytestmark = [pytest.mark.xdist_group("a browser"), pytest.mark.whole]
@@ -97,6 +98,31 @@ def test_custom_scalars_has_charts_with_names_one_can_read(page, told):
         # One figure a chart, of each run; of GPUs all.
         page.get_by_text("Matches (2)").wait_for()
         expect(page.get_by_text("Matches (1)")).to_have_count(4, timeout=LOOKS_AGAIN_MS)
+
+
+@pytest.mark.parametrize("sensors", [{}, {"gpu/0/utilization_pct": 40.0, "gpu/0/power_w": 90.0}])
+def test_time_series_shows_picture_and_step_time_without_unfolding(page, tmp_path, sensors):
+    writer = RunWriter(str(tmp_path))
+    parts = dict.fromkeys(["input_wait", "compute", "callbacks", "other_host"], 2.5)
+    values = {f"perf/{part}_ms": ms for part, ms in parts.items()} | {"perf/step_time_ms": 10.0}
+    values |= {"perf/interval_steps": 10.0, "perf/steps_per_sec": 100.0}
+    values |= {"capture/size_mib": 3.0, "host/cpu_pct": 50.0, "host/process_memory_mib": 900.0}
+    for step in range(10, 210, 10):
+        writer.scalars(step, values | sensors, wall_time=float(step))
+    writer.context(200, SLOW)
+    writer.flush()
+    diagnosis = diagnose(tmp_path)
+    picture = picture_tag(diagnosis)
+    writer.picture(200, picture, summary_picture(diagnosis), SIZE)
+    writer.close()
+    # So high that every card of an open group is in the window.
+    page.set_viewport_size({"width": 1400, "height": 3000})
+    with tensorboard_on(tmp_path, tensorflow=False) as address:
+        page.goto(f"{address}#timeseries")
+        cards = page.locator("metrics-card-groups card-view")
+        for shown in ("perf/step_time_ms", picture):
+            cards.filter(has=page.get_by_title(shown, exact=True)).wait_for()
+        expect(cards.locator("image-card img")).to_have_count(1, timeout=LOOKS_AGAIN_MS)
 
 
 def test_the_diagnosis_begins_with_what_counts_where_the_text_tab_cuts_it(page, told):

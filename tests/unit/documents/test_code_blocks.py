@@ -7,11 +7,14 @@ import os
 import re
 import shlex
 import subprocess
+from importlib import import_module
 
 import pytest
 from pages import PAGES, ROOT, blocks
 
 from keras_perf.cli.main import parser
+from keras_perf.notebook.magic import _arguments
+from keras_perf.running.options import options_of
 
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 BLOCKS = [block for page in PAGES for block in blocks(page) if not block.language.startswith("{")]
@@ -30,17 +33,32 @@ def parsed_by_bash(text):
 
 
 def compiled(text):
-    """Python; a notebook's magics are no part of it."""
-    compile(re.sub("^%.*", "", text, flags=re.MULTILINE), "block", "exec")
+    compile(text, "block", "exec")
+
+
+def taken_by_a_notebook(text):
+    """Cells of Python; a magic is one of ours, with options that it has."""
+    magics = re.findall("^%.*", text, re.MULTILINE)
+    for name, *options in map(shlex.split, magics):
+        assert name in ("%load_ext", "%%keras_perf")
+        if name == "%load_ext":
+            assert [callable(import_module(each).load_ipython_extension) for each in options]
+        else:
+            options_of(_arguments().parse_args(options), "notebook")
+    compiled(re.sub("^%.*", "", text, flags=re.MULTILINE))
+
+
+def printed(text):
+    """What a command prints: nothing that is to be typed."""
+    assert re.findall(r"^(?:%|\$ |keras-perf |pip |python ).*", text, re.MULTILINE) == []
 
 
 PARSED_BY = {
-    "": str,  # Commands, or what they print.
     "bash": parsed_by_bash,
-    "ipython": compiled,
+    "ipython": taken_by_a_notebook,
     "json": json.loads,
     "python": compiled,
-    "text": str,
+    "text": printed,
     "yaml": loaded_yaml,
 }
 
@@ -51,7 +69,21 @@ def test_every_block_is_of_the_language_that_it_names(block):
     PARSED_BY[block.language](block.text)
 
 
-@pytest.mark.parametrize("block", [b for b in BLOCKS if b.language in ("", "bash")], ids=str)
+@pytest.mark.parametrize(
+    ("parse", "wrong"),
+    [
+        (taken_by_a_notebook, "%%keras_perf --html report.html\nmodel.fit(dataset)"),
+        (taken_by_a_notebook, "%load_ext keras_perf.of_nobody"),
+        (taken_by_a_notebook, "%%keras_perf\nmodel.fit("),
+        (printed, "%%keras_perf --quiet"),
+    ],
+)
+def test_what_a_notebook_would_refuse_is_found(parse, wrong):
+    with pytest.raises((AssertionError, ImportError, SyntaxError, ValueError)):
+        parse(wrong)
+
+
+@pytest.mark.parametrize("block", [b for b in BLOCKS if b.language == "bash"], ids=str)
 def test_our_commands_take_these_arguments(block):
     for line in block.text.replace("\\\n", " ").splitlines():
         if line.startswith("keras-perf "):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pages
 import pytest
 
-import keras_perf
+import keras_perf.loop
 
 HARD_TO_READ = re.compile(
     r"\b(so many|by so much|that of|of anyone|any(one|body)'s|(is|are|was|were) (told|said))\b",
@@ -50,9 +50,12 @@ def test_what_the_program_says_names_them_too():
 
 
 def public_docs() -> Iterator[tuple[str, str]]:
-    """Of what `keras_perf` exports, and of the public names in it."""
-    for name in keras_perf.__all__:
-        public = getattr(keras_perf, name)
+    """Of what `keras_perf` and `keras_perf.loop` export, and of the public names in it."""
+    exported = [(of, name) for of in (keras_perf, keras_perf.loop) for name in of.__all__]
+    for of, name in exported:
+        public = getattr(of, name)
+        if not callable(public):
+            continue
         members = vars(public).items() if inspect.isclass(public) else ()
         for member, each in [("", public), *members]:
             if not member.startswith("_"):

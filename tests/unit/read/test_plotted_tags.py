@@ -33,7 +33,7 @@ def test_a_single_point_is_not_plotted_but_is_there(tmp_path):
 
 
 def test_zeros_are_not_plotted_but_are_there(tmp_path):
-    tag = "host/swapped_in_mib_per_sec"
+    tag = "perf_outliers/stall_ms"
     plotted, rows = written(tmp_path, {STEP_MS: 2.0}, *[{tag: 0.0}] * 4)
     assert list(plotted) == [STEP_MS]
     assert rows == [(STEP_MS, 1, 2.0), *((tag, step, 0.0) for step in range(2, 6))]
@@ -60,6 +60,14 @@ def test_what_is_looked_for_is_always_plotted(tmp_path):
 
 
 def test_a_missing_value_is_no_zero(tmp_path):
-    tag = "host/cpu_pct"
+    tag = "perf_between_epochs/rest_ms"
     plotted, _ = written(tmp_path, {tag: math.nan}, {tag: math.nan})
     assert list(plotted) == [tag]
+
+
+def test_what_would_fold_the_step_is_not_plotted_but_is_there(tmp_path):
+    tags = ["host/cpu_pct", "capture/size_mib"]
+    points = [dict.fromkeys([STEP_MS, *tags], ms) for ms in (1.0, 2.0, 3.0)]
+    plotted, rows = written(tmp_path, *points)
+    assert list(plotted) == [STEP_MS]
+    assert [(row[0], row[2]) for row in rows] == [item for each in points for item in each.items()]

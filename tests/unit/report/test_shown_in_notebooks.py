@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import re
+from dataclasses import replace
 from xml.etree.ElementTree import fromstring
 
 import pandas as pd
@@ -11,6 +13,7 @@ from hand_built import stage, summary
 from matplotlib.figure import Figure
 from test_diagnosis import FAST, SLOW_INPUT
 
+from keras_perf.records.interval import PARTS
 from keras_perf.report.compared.comparison import comparison_of
 from keras_perf.report.diagnosis import diagnosis_of
 from keras_perf.showing.colours import PART_COLOURS
@@ -94,3 +97,40 @@ def test_a_diagnosis_draws_its_parts_and_a_step_with_each_advice():
     assert widths[4:] == pytest.approx(
         [10.0 / each.predicted_speedup for each in found.recommendations]
     )
+
+
+def widths_in_percent(shown):
+    styles = " ".join(each.get("style", "") for each in parsed(shown).iter("span"))
+    return [float(each) for each in re.findall(r"width: ([\d.]+)%", styles)]
+
+
+def measured(found):
+    """Its parts that took a time, in their order."""
+    return [found.breakdown[part] for part in PARTS if found.breakdown[part] > 0]
+
+
+def test_a_comparison_has_the_parts_before_and_after_as_wide_as_they_are():
+    found = comparison_of(slow(), fast())
+    for words in (found.headline, "input wait 8.000 0.000 8.000", "compute 1.000 9.900 -8.950"):
+        assert words in text_of(found._repr_html_())
+    both = [*measured(found.before), *measured(found.after)]
+    assert widths_in_percent(found._repr_html_()) == pytest.approx([10 * ms for ms in both])
+    [axes] = found.plot().axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["before", "after"]
+    assert [bar.get_width() for bar in axes.patches] == pytest.approx(both)
+    rows = [round(bar.get_y() + bar.get_height() / 2) for bar in axes.patches]
+    assert rows == [0] * len(measured(found.before)) + [1] * len(measured(found.after))
+
+
+def test_a_trace_has_its_mean_parts_and_draws_each_traced_step():
+    found = trace()
+    shown = found._repr_html_()
+    for words in ("3 traced steps", "input wait 1.000 25%", NASTY):
+        assert words in text_of(shown)
+    assert widths_in_percent(shown) == [25.0, 50.0, 12.5, 12.5]
+    longer = replace(found, frame=found.frame.mul([1.0, 2.0, 3.0], axis=0))
+    [axes] = longer.plot().axes
+    heights = [0.0] * 3
+    for bar in axes.patches:
+        heights[round(bar.get_x() + bar.get_width() / 2)] += bar.get_height()
+    assert heights == [4.0, 8.0, 12.0]

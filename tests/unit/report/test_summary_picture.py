@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import pytest
 from hand_built import summary
 from PIL import Image
 from test_diagnosis import SLOW_INPUT
@@ -14,12 +15,15 @@ from test_diagnosis import SLOW_INPUT
 from keras_perf.records.interval import PARTS
 from keras_perf.report.diagnosis import Diagnosis, diagnosis_of
 from keras_perf.report.summary_picture import (
+    ALONE,
     BAR_PX,
     BAR_TOP,
+    BESIDE_GPUS,
     MARGIN,
     PLOT_BOTTOM,
     PLOT_TOP,
     SIZE,
+    picture_tag,
     summary_picture,
 )
 from keras_perf.showing.colours import PART_COLOURS
@@ -69,3 +73,10 @@ def test_over_the_steps_each_part_is_drawn_that_the_bar_has():
 def test_without_steps_and_with_letters_that_the_font_lacks_there_is_a_picture():
     found = diagnosis_of(summary(steps=0))
     assert pixels(replace(found, explanation="Größe 大きい " * 40)).shape[2] == 3
+
+
+@pytest.mark.parametrize(
+    ("sensor", "tag"), [("host/cpu_pct", ALONE), ("gpu/0/utilization_pct", BESIDE_GPUS)]
+)
+def test_the_picture_leaves_the_step_open_beside_the_figures_of_gpus(sensor, tag):
+    assert picture_tag(diagnosis_of(summary(**SLOW_INPUT, sensors={sensor: 50.0}))) == tag

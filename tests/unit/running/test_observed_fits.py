@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from keras_perf.records.run_names import RUN
 from keras_perf.running import fits as module
+from keras_perf.running.fit_directories import FitDirectories
 from keras_perf.running.fits import MANY_FITS, ObservedFits
 from keras_perf.running.keras_import import WhenKerasIsImported
 from keras_perf.running.options import Options, steps_of
@@ -153,7 +156,25 @@ def test_our_own_failure_leaves_fit_as_it_is(watched, monkeypatch, error):
         model.fit("data")
     assert model.seen is None
     assert watched.said == [f"a fit is not observed: {type(error).__name__}: {error}."]
-    assert not list(watched.folder.iterdir())
+    assert not watched.folder.exists()
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_fit_that_wrote_nothing_leaves_no_folder_that_was_not_there(tmp_path, there):
+    logs = tmp_path / "logs"
+    if there:
+        logs.mkdir()
+    directories = FitDirectories(str(logs / "program"))
+    empty, full = Path(directories.next()), Path(directories.next())
+    (empty / RUN).mkdir()
+    (full / RUN).mkdir()
+    (full / RUN / "events").touch()
+    directories.leave_no_empty(str(empty))
+    directories.leave_no_empty(str(full))
+    assert list((logs / "program").iterdir()) == [full]
+    (full / RUN / "events").unlink()
+    directories.leave_no_empty(str(full))
+    assert sorted(tmp_path.rglob("*")) == ([logs] if there else [])
 
 
 def test_a_program_with_callbacks_of_ours_is_left_alone(watched, monkeypatch):
