@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import resource
 import signal
 
+import keras
 import programs
 import pytest
 import tensorflow as tf
@@ -75,6 +78,36 @@ def test_a_training_that_is_killed_is_diagnosed_and_said_to_be_killed(ended):
     assert trial is not None
     assert trial.trials
     assert "is gone, and no end of this training is recorded" in diagnosis.notes[0]
+
+
+class MayOpenNoMoreFiles(keras.callbacks.Callback):
+    """From the second epoch on."""
+
+    def on_epoch_begin(self, epoch, logs=None):
+        if epoch:
+            _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+            next_one = os.dup(0)
+            os.close(next_one)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (next_one, most))
+
+
+@pytest.mark.fault(2, "a cache's file that cannot be opened: too many are open")
+def test_too_many_open_files_are_not_called_out_of_memory(tmp_path):
+    data = programs.dataset(20).cache(str(tmp_path / "cache"))
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        with pytest.raises(tf.errors.ResourceExhaustedError, match="Too many open files"):
+            programs.model().fit(
+                data,
+                epochs=2,
+                verbose=0,
+                shuffle=False,
+                callbacks=[MayOpenNoMoreFiles(), kp.StepGapDetector(str(tmp_path / "logs"))],
+            )
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    [note] = [n for n in kp.diagnose(tmp_path / "logs").notes if n.startswith("Training was ended")]
+    assert "because too many files are open (ResourceExhaustedError: " in note
 
 
 # -- devices -----------------------------------------------------------------------------
