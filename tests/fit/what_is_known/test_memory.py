@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import resource
 import signal
@@ -16,6 +15,7 @@ from ending_trainings import ENDS_AT, KEPT_AT
 import keras_perf as kp
 from keras_perf.observation.facts.input.batch_rows import rows_of_batches
 from keras_perf.observation.facts.machine import device_memory as asked
+from keras_perf.observation.of_fit.fit import FitObservation
 from keras_perf.records.run.devices.device_memory import DeviceMemory
 
 
@@ -86,24 +86,25 @@ class MayOpenNoMoreFiles(keras.callbacks.Callback):
     def on_epoch_begin(self, epoch, logs=None):
         if epoch:
             _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-            next_one = os.dup(0)
-            os.close(next_one)
-            resource.setrlimit(resource.RLIMIT_NOFILE, (next_one, most))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (3, most))
 
 
 @pytest.mark.fault(2, "a cache's file that cannot be opened: too many are open")
-def test_too_many_open_files_are_not_called_out_of_memory(tmp_path):
+def test_too_many_open_files_are_not_called_out_of_memory(tmp_path, monkeypatch):
     data = programs.dataset(20).cache(str(tmp_path / "cache"))
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    close = FitObservation.close
+
+    def close_with_files(*arguments, **named):
+        # Whoever may open none cannot write its diagnosis either.
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        close(*arguments, **named)
+
+    monkeypatch.setattr(FitObservation, "close", close_with_files)
+    callbacks = [MayOpenNoMoreFiles(), kp.StepGapDetector(str(tmp_path / "logs"))]
     try:
         with pytest.raises(tf.errors.ResourceExhaustedError, match="Too many open files"):
-            programs.model().fit(
-                data,
-                epochs=2,
-                verbose=0,
-                shuffle=False,
-                callbacks=[MayOpenNoMoreFiles(), kp.StepGapDetector(str(tmp_path / "logs"))],
-            )
+            programs.model().fit(data, epochs=2, verbose=0, shuffle=False, callbacks=callbacks)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
     [note] = [n for n in kp.diagnose(tmp_path / "logs").notes if n.startswith("Training was ended")]
