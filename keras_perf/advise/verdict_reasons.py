@@ -156,6 +156,11 @@ def nothing_else(situation: Situation) -> str:
     return f"no other part is worth {in_percent(WORTHWHILE - 1)}{but}"
 
 
+ONE_THAT_STANDS_OUT = "WindowedProfiler; its on_slow_step=1.5 waits for one that stands out"
+"""Why no window is taken for this without being asked: the profiler sees how long executions take,
+not what of that was waiting for input, so it would trace every training whose input stalls."""
+
+
 def who_slows(situation: Situation) -> str:
     """What may make some steps so much longer than the quickest ones."""
     taken = 1 - situation.share_of_cores
@@ -166,7 +171,7 @@ def who_slows(situation: Situation) -> str:
         )
     return (
         "something unrecognised slows the others; it is unlikely to be the model. A trace of such "
-        "steps (WindowedProfiler) may show it."
+        f"steps ({ONE_THAT_STANDS_OUT}) may show it."
     )
 
 
@@ -196,7 +201,7 @@ def may_be_held_up(situation: Situation) -> str:
         f"{number} of {situation.summary.steps} steps took as long as XLA compiles, "
         f"{in_ms(known.guessed_compile_ms)} beyond the usual; something else may have held "
         f"{'it' if number == 1 else 'them'} up. Train longer, or capture a trace of such steps "
-        "(WindowedProfiler)."
+        f"({ONE_THAT_STANDS_OUT})."
     )
 
 

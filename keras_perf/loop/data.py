@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_perf.loop.distribution import Distribution
+from keras_perf.observation.facts.input.distribution_options import picked_by_the_worker
 
 
 def batched(dataset: tf.data.Dataset, batch_size: int, *, exact: bool = False) -> tf.data.Dataset:
@@ -139,7 +140,8 @@ def iterate(
     strategy = distribution.strategy
     if sharding == "file":
         of_a_replica = dataset.rebatch(batch_size // distribution.replicas)
-        return iter(strategy.distribute_datasets_from_function(lambda _: of_a_replica))
+        shared = strategy.distribute_datasets_from_function(lambda _: of_a_replica)
+        return picked_by_the_worker(iter(shared))
     options = tf.data.Options()
     policy = tf.data.experimental.AutoShardPolicy.DATA
     options.experimental_distribute.auto_shard_policy = policy

@@ -197,7 +197,7 @@ class Observation(ObservedTraining):
                         taken.callback(self._collector.stop)
                         taken.callback(ends_harmlessly, self.backend.release)
                         taken.callback(ends_harmlessly, self._give_back)
-                    ends_harmlessly(self._tell_the_rest)
+                    ends_harmlessly(self._tell_the_rest, aborted=aborted)
                 ends_harmlessly(self.recording.finish, self.step, diagnoses=self.diagnoses)
 
     def gives_up(self, error: Exception) -> None:
@@ -205,7 +205,7 @@ class Observation(ObservedTraining):
         warn_of(error, "observing", "the rest of this training is not observed")
         self.close(aborted=True)
 
-    def _tell_the_rest(self) -> None:
+    def _tell_the_rest(self, *, aborted: bool) -> None:
         if not self.mid_epoch:
             self.timeline.flush()
         self.timeline.close(self.now())

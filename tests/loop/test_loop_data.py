@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from keras_perf.loop import as_count, batched, count_batches, counted, iterate, own_files
 from keras_perf.loop.distribution import Distribution
+from keras_perf.observation.facts.input.distribution_options import options_of_iterator
 from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 from keras_perf.trials.train_functions.train_function import takes_a_number
 
@@ -118,3 +119,9 @@ def test_other_numbers_are_tried_from_two_steps_a_call_on_as_the_reason_says(usu
     run(as_count(1, usual=usual))
     assert takes_a_number(run) == takes_any
     assert "--steps-per-call 2 or more" in WhyNoSteps.TRACED_AGAIN.of()
+
+
+def test_what_reads_files_of_its_own_is_not_called_unsharded():
+    where = Several(tf.distribute.MirroredStrategy(["CPU:0"]))
+    endless = batched(numbers(8), 4).repeat()
+    assert options_of_iterator(iterate(where, endless, 4, sharding="file")) == {}

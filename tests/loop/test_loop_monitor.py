@@ -198,15 +198,18 @@ def test_tracing_again_is_compile_time(told, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("place", "error"),
+    ("place", "error", "gaps"),
     [
-        ("execution", RuntimeError),
-        ("host", KeyboardInterrupt),
-        ("outside", RuntimeError),
-        ("between", KeyboardInterrupt),
+        ("execution", RuntimeError, 60),
+        # Calls that were cut off are followed by no gap.
+        ("host", KeyboardInterrupt, 60),
+        ("outside", RuntimeError, 61),
+        ("between", KeyboardInterrupt, 61),
     ],
 )
-def test_what_the_user_s_code_raises_propagates_and_leaves_nothing_behind(place, error, tmp_path):
+def test_what_the_user_s_code_raises_propagates_and_leaves_nothing_behind(
+    place, error, gaps, tmp_path
+):
     loop = watched_loops.Loop()
     monitor = loop.monitor(tmp_path, 80, profiler={"active_steps": 1000}, gpu=True)
     iterator = iter(watched_loops.dataset())
@@ -233,6 +236,7 @@ def test_what_the_user_s_code_raises_propagates_and_leaves_nothing_behind(place,
     facts = kp.diagnose(tmp_path).summary.facts
     assert facts.length.last_step in (60, 61)
     assert facts.ending == Ending(How.RAISED, error.__name__, "on purpose")
+    assert facts.outside.epoch_gaps == gaps
 
 
 def test_a_loop_that_goes_on_after_an_error_is_left_alone(tmp_path):

@@ -58,11 +58,19 @@ _SHARDING = {
     "DATA": "each worker reads all of the data and keeps its part of the examples",
     "FILE": "each worker reads files of its own, so there must be as many files as workers",
 }
+_NONE = (
+    "TensorFlow shards nothing of what distribute_datasets_from_function gives: each worker trains "
+    "on all of the data unless the function picks a part. If it does not, shard the dataset with "
+    "its input_context before it is shuffled and batched: "
+    "dataset.shard(context.num_input_pipelines, context.input_pipeline_id)."
+)
 
 
 def distribution_notes(facts: RunFacts) -> Iterator[str]:
     """A sentence for each option on how the dataset is shared, where several devices train."""
     settings, options = facts.settings, facts.input.distribution_options
+    if settings.workers > 1 and options.get("auto_shard_policy") == "NONE":
+        yield _NONE
     if settings.workers > 1 and (does := _SHARDING.get(options.get("auto_shard_policy", ""))):
         yield f"The dataset's auto_shard_policy is {options['auto_shard_policy']}: {does}."
     if options.get("fetch_to_device") == "False":

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from keras_perf.advise.as_written import at, function_of, written_in
-from keras_perf.advise.code_names import identifier
 from keras_perf.advise.step.step_parts import FETCHED_MS
 from keras_perf.analyse.stage_paces import StagePace, paces_of
 from keras_perf.analyse.summary import Summary
@@ -134,8 +133,9 @@ def _changes(dataset: WrittenPipeline, calls: int) -> Iterator[str]:
     stages = [stage for chain in dataset.chains for stage in chain]
     for stage in stages:
         if stage.kind == "map" and not stage.parallel:
-            name = identifier(stage.function, "your_function")
-            yield f"map({name}, num_parallel_calls=tf.data.AUTOTUNE)"
+            name = function_of(stage, "your_function")
+            place = "" if stage.function else at(stage.source)
+            yield f"map({name}, num_parallel_calls=tf.data.AUTOTUNE){place}"
     kinds = {stage.kind for stage in stages}
     if calls > 1 and "cache" not in kinds and not any(stage.random for stage in stages):
         yield "cache() after its last map, if memory suffices, computes it once"

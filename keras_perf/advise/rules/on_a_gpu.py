@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from keras_perf.advise.recommendation import Recommendation, on_compute, predicted
 from keras_perf.advise.rules.followed import (
     computes_in_half,
@@ -14,6 +16,7 @@ from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.records.figures import in_percent
 from keras_perf.records.run.library import on_jax
+from keras_perf.records.run.run_facts import GpuFacts
 
 TENSOR_CORES = (7, 0)
 BFLOAT16 = (8, 0)
@@ -21,6 +24,8 @@ BFLOAT16 = (8, 0)
 
 MOSTLY_ACTIVE_PCT = 50.0
 BUSY_PCT = 80.0
+WAITS = 0.1
+"""Share of a step; a GPU that waits longer for input is idle for that."""
 
 
 def _gpu(situation: Situation) -> tuple[int, ...] | None:
@@ -108,6 +113,38 @@ def multiples_of_8(situation: Situation) -> Recommendation | None:
     )
 
 
+_ACTIVITIES = {"sm_active_pct": "SMs are active", "utilization_pct": "Any kernel runs"}
+"""Sensors of a GPU, the one that tells more first, and what they say of it."""
+
+
+def _activity(situation: Situation) -> tuple[str, float] | None:
+    """Which sensor tells how active the GPUs that train are, and that of the most active one.
+
+    Only Hopper and newer count their SMs. Of others it is known that a GPU idles where no kernel
+    runs; not where it waits for input, which a larger batch would not shorten.
+    """
+    summary = situation.summary
+    gpus = [d.name.removeprefix("GPU:") for d in summary.facts.gpu.device_memory] or ["0"]
+    for sensor in _ACTIVITIES:
+        tags = [f"gpu/{gpu}/{sensor}" for gpu in gpus]
+        if values := [summary.sensors[tag] for tag in tags if tag in summary.sensors]:
+            break
+    else:
+        return None
+    wait_ms = summary.parts.get("input_wait", math.inf)
+    if sensor == "utilization_pct" and wait_ms > WAITS * summary.step_ms:
+        return None
+    return sensor, max(values)
+
+
+def _memory_free(known: GpuFacts) -> float | None:
+    """Share of the memory that was never used, of the fullest GPU; None where nobody tells."""
+    if known.device_memory and all(each.limit_mib for each in known.device_memory):
+        return min(1 - d.peak_mib / d.limit_mib for d in known.device_memory if d.limit_mib)
+    total, peak = known.gpu_memory_total_mib, known.gpu_memory_peak_mib
+    return 1 - peak / total if total and peak else None
+
+
 @rule(
     "larger-batch",
     tried_title="Train on larger batches",
@@ -115,13 +152,11 @@ def multiples_of_8(situation: Situation) -> Recommendation | None:
 )
 def larger_batch(situation: Situation) -> Recommendation | None:
     """Kernels leave most of the GPU idle and memory is free."""
-    summary = situation.summary
-    active, batch = summary.sensors.get("gpu/0/sm_active_pct"), summary.examples_per_step
-    known = summary.facts.gpu
-    total, peak = known.gpu_memory_total_mib, known.gpu_memory_peak_mib
-    if _gpu(situation) is None or active is None or not (total and peak and batch):
+    found, batch = _activity(situation), situation.summary.examples_per_step
+    free = _memory_free(situation.facts.gpu)
+    if _gpu(situation) is None or found is None or free is None or not batch:
         return None
-    free = 1 - peak / total
+    sensor, active = found
     if active > MOSTLY_ACTIVE_PCT or free < 0.5 or situation.model.rest.get("wire"):
         # Where gradients are exchanged, a rule of its own counts what that gains.
         return None
@@ -130,12 +165,12 @@ def larger_batch(situation: Situation) -> Recommendation | None:
         on_compute(1.0, 0.7, 0.5),
         title=f"Double the batch to {2 * batch:.0f}",
         reason=(
-            f"SMs are active for {in_percent(active / 100)} of the time and {in_percent(free)} of "
-            "the memory was never used. The speed-up is per example; the learning rate may have "
-            "to follow. `keras_perf.sweep_batch_size` measures other sizes."
+            f"{_ACTIVITIES[sensor]} for {in_percent(active / 100)} of the time and "
+            f"{in_percent(free)} of the memory was never used. The speed-up is per example; the "
+            "learning rate may have to follow. `keras_perf.sweep_batch_size` measures other sizes."
         ),
         action=f"dataset = dataset.batch({2 * batch:.0f})",
-        evidence={"sm_active_pct": active, "memory_free_share": free, "batch": batch},
+        evidence={sensor: active, "memory_free_share": free, "batch": batch},
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from keras_perf.records.run.ending import Ending, How
+from keras_perf.records.run.ending import Ending, How, Lack
 from keras_perf.trials.failure import line_that_says_most
 
 _BYTES = {
@@ -22,8 +22,23 @@ _ARRAY = re.compile(
     r"shape\s?[\[(](?P<shape>[\d, ]*)[\])] and (?:data )?type (?P<type>\w+)"
     r"(?: on \S*device:(?P<device>\w+:\d+))?"
 )
-_AMOUNT = re.compile(r"(?:allocate|allocating)\D{0,20}?(?P<bytes>\d{4,})\s?bytes")
-"""XLA's "Out of memory while trying to allocate 17179869184 bytes"."""
+_UNITS = {"bytes": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+
+_AMOUNT = re.compile(
+    # XLA's "Out of memory while trying to allocate 17179869184 bytes", or "… allocate 16.00GiB",
+    # "Failed to allocate request for 1.00GiB (1073741824B) on device ordinal 0".
+    rf"allocat(?:e|ing)\D{{0,20}}?(?P<size>\d+(?:\.\d+)?)\s?(?P<unit>{'|'.join(_UNITS)})\b"
+    r"(?: \((?P<bytes>\d+)B\))?(?: on device ordinal (?P<number>\d+))?"
+)
+_OF_A_BATCH = "allocate memory for the batch of component"
+"""What `Dataset.batch` says, which puts batches together on the host."""
+
+_LACKS = {
+    "No space left on device": Lack.DISK,
+    "Disk quota exceeded": Lack.QUOTA,
+    "Too many open files": Lack.FILES,
+}
+"""By the system's words, which end the message; TensorFlow calls it ResourceExhaustedError."""
 
 
 def ended_by(error: BaseException | None) -> Ending:
@@ -32,10 +47,12 @@ def ended_by(error: BaseException | None) -> Ending:
         return Ending(How.RAISED)
     kind, text = type(error).__name__, _text(error)
     message = line_that_says_most(text)
+    if lack := next((lack for words, lack in _LACKS.items() if words in text), None):
+        return Ending(How.RAISED, kind, message, lack)
     if not _is_of_memory(error, text):
         return Ending(How.RAISED, kind, message)
     shape, requested_mib, device = _asked_for(text)
-    return Ending(How.RAISED, kind, message, True, device, shape, requested_mib)
+    return Ending(How.RAISED, kind, message, None, True, device, shape, requested_mib)
 
 
 def _text(error: BaseException) -> str:
@@ -61,5 +78,6 @@ def _asked_for(text: str) -> tuple[tuple[int, ...], float | None, str]:
         mib = math.prod(shape) * size / 2**20 if size else None
         return shape, mib, found["device"] or ""
     if (found := _AMOUNT.search(text)) is not None:
-        return (), int(found["bytes"]) / 2**20, ""
-    return (), None, ""
+        amount = float(found["bytes"] or 0) or float(found["size"]) * _UNITS[found["unit"]]
+        return (), amount / 2**20, f"GPU:{found['number']}" if found["number"] else ""
+    return (), None, "CPU:0" if _OF_A_BATCH in text else ""

@@ -162,6 +162,7 @@ class CallbackTiming(keras.callbacks.Callback):
         """Forwards, after the epoch's last execution has been closed; then all is timed."""
         if self._observation is not None:
             self._observation.epoch_ends(validates=True)
+        self._timeline.validates()
         self._forward("on_test_begin", logs)
         observation, self._validation = self._observation, None
         if observation is not None and not observation.answers.left:

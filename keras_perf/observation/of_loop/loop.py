@@ -185,10 +185,11 @@ class LoopObservation(Observation):
         self.timeline.discard()
         self._exhausted = out_of_data
 
-    def _tell_the_rest(self) -> None:
-        # Its last stretch of calls ends with the loop.
-        self.timeline.flush()
-        super()._tell_the_rest()
+    def _tell_the_rest(self, *, aborted: bool) -> None:
+        if not aborted:
+            # Its last stretch of calls ends with the loop.
+            self.timeline.flush()
+        super()._tell_the_rest(aborted=aborted)
 
     # -- what happens between calls ------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from keras_perf.records.epoch_gap import EpochGap
+from keras_perf.records.epoch_gap import VALIDATION, EpochGap
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.owners import COLLECTOR
 
@@ -72,7 +72,7 @@ class Timeline:
         self._last = 0
         self._gap: _OpenGap | None = None
         self._gaps: list[EpochGap] = []
-        self._ended = False
+        self._ended = self._validates = False
 
     @property
     def begun_ns(self) -> int | None:
@@ -139,9 +139,15 @@ class Timeline:
 
     def outside(self, owner: str, begin: int | None, end: int) -> None:
         """Between two epochs, `owner` had the time from `begin`, or from the gap's, to `end`."""
+        if owner == VALIDATION:
+            self._validates = False
         if self._gap is not None:
             since = self._gap.begin if begin is None else begin
             self._gap.owners.append((owner, end - since))
+
+    def validates(self) -> None:
+        """From now on the time is validation's, until `outside` says how long."""
+        self._validates = True
 
     def keep_input(self) -> None:
         """The executions that follow read on from the iterator of those before."""
@@ -172,7 +178,12 @@ class Timeline:
                 self._gap = self._gap or _OpenGap(last.step + last.steps, last.end)
 
     def close(self, now: int) -> None:
-        """No epoch follows; an epoch gap, if there is one, ends, and none begins any more."""
+        """No epoch follows; an epoch gap, if there is one, ends, and none begins any more.
+
+        A gap whose validation was cut off is no gap: how long it would have been nobody knows.
+        """
+        if self._validates:
+            self._gap = None
         self._close_gap(now, followed=False)
         self._ended = True
 

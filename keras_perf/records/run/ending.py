@@ -17,19 +17,29 @@ class How(Enum):
     RAISED = "raised"
 
 
+class Lack(Enum):
+    """What else than memory a machine had no more of, though TensorFlow's error is the same."""
+
+    DISK = "disk"
+    QUOTA = "quota"
+    FILES = "files"
+
+
 @dataclass(frozen=True, slots=True)
 class Ending:
     """How it ended; of an exception what it says.
 
     `error` is the exception's class, `message` its line that says most, both "" where only Keras
-    saw it. Of memory that could not be had
-    `device` is TensorFlow's name of where (`GPU:0`; "" for Python's own), `shape` and
-    `requested_mib` that of the array asked for, `batch` the examples of a batch.
+    saw it. `lack` is what was used up if that was no memory. Of memory that could not be had
+    `device` is TensorFlow's name of where (`GPU:0`; "" where the message has none, as Python's and
+    XLA's), `shape` and `requested_mib` that of the array asked for, `batch` the examples of a
+    batch.
     """
 
     how: How = needed(word_of(How))
     error: str = fact(text, "")
     message: str = fact(text, "")
+    lack: Lack | None = fact(word_of(Lack))
     out_of_memory: bool = fact(flag, default=False)
     device: str = fact(text, "")
     shape: tuple[int, ...] = fact(each(count()), ())

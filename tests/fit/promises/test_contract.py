@@ -123,6 +123,29 @@ def test_a_raising_callback_ends_training_and_leaves_nothing_behind(
     nothing_is_left(network)
 
 
+class RaisesInTheSecondValidation(keras.callbacks.Callback):
+    async_safe = True
+    begun = 0
+
+    def on_test_begin(self, logs=None):
+        self.begun += 1
+
+    def on_test_batch_end(self, batch, logs=None):
+        if self.begun == 2 and batch == 2:
+            raise KeyboardInterrupt
+
+
+def test_a_validation_that_is_interrupted_is_no_validation_and_no_gap(tmp_path):
+    callbacks = [RaisesInTheSecondValidation(), kp.StepGapDetector(tmp_path)]
+    network = programs.model()
+    with pytest.raises(KeyboardInterrupt):
+        fit(network, callbacks, epochs=3, validation_data=programs.dataset(5))
+    outside = kp.diagnose(tmp_path).summary.facts.outside
+    assert outside is not None
+    assert (outside.epoch_gaps, outside.validations) == (1, 1)
+    nothing_is_left(network)
+
+
 def test_a_raising_train_step_leaves_nothing_behind(together):
     def fail(x, y):
         def check(values):

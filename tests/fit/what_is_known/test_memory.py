@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import resource
 import signal
 
+import keras
 import programs
 import pytest
 import tensorflow as tf
@@ -13,6 +15,7 @@ from ending_trainings import ENDS_AT, KEPT_AT
 import keras_perf as kp
 from keras_perf.observation.facts.input.batch_rows import rows_of_batches
 from keras_perf.observation.facts.machine import device_memory as asked
+from keras_perf.observation.of_fit.fit import FitObservation
 from keras_perf.records.run.devices.device_memory import DeviceMemory
 
 
@@ -77,6 +80,37 @@ def test_a_training_that_is_killed_is_diagnosed_and_said_to_be_killed(ended):
     assert trial is not None
     assert trial.trials
     assert "is gone, and no end of this training is recorded" in diagnosis.notes[0]
+
+
+class MayOpenNoMoreFiles(keras.callbacks.Callback):
+    """From the second epoch on."""
+
+    def on_epoch_begin(self, epoch, logs=None):
+        if epoch:
+            _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (3, most))
+
+
+@pytest.mark.fault(2, "a cache's file that cannot be opened: too many are open")
+def test_too_many_open_files_are_not_called_out_of_memory(tmp_path, monkeypatch):
+    data = programs.dataset(20).cache(str(tmp_path / "cache"))
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    close = FitObservation.close
+
+    def close_with_files(*arguments, **named):
+        # Whoever may open none cannot write its diagnosis either.
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        close(*arguments, **named)
+
+    monkeypatch.setattr(FitObservation, "close", close_with_files)
+    callbacks = [MayOpenNoMoreFiles(), kp.StepGapDetector(str(tmp_path / "logs"))]
+    try:
+        with pytest.raises(tf.errors.ResourceExhaustedError, match="Too many open files"):
+            programs.model().fit(data, epochs=2, verbose=0, shuffle=False, callbacks=callbacks)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    [note] = [n for n in kp.diagnose(tmp_path / "logs").notes if n.startswith("Training was ended")]
+    assert "because too many files are open (ResourceExhaustedError: " in note
 
 
 # -- devices -----------------------------------------------------------------------------

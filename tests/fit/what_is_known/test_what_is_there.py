@@ -185,6 +185,32 @@ def test_how_a_distributed_iterator_s_dataset_is_shared_is_found(policy):
     assert options_of_iterator(iter(dataset(2).with_options(options))) == {}
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (lambda data, context: data, {"auto_shard_policy": "NONE"}),
+        # TensorFlow takes no notice of a policy here.
+        (
+            lambda data, context: data.with_options(_sharded_by_data()),
+            {"auto_shard_policy": "NONE"},
+        ),
+        (lambda data, context: data.shard(context.num_input_pipelines, 0).repeat(), {}),
+    ],
+)
+def test_what_a_function_gives_is_sharded_where_the_function_does_it(given, expected):
+    """Canary: the class of what `distribute_datasets_from_function` returns, its `_datasets`."""
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    shared = strategy.distribute_datasets_from_function(lambda context: given(dataset(2), context))
+    assert distribution_options(shared) == expected
+    assert options_of_iterator(iter(shared)) == expected
+
+
+def _sharded_by_data():
+    options = tf.data.Options()
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
+    return options
+
+
 def test_unrolled_steps_are_known(tmp_path):
     network = model(steps_per_execution=4)
     network.unrolled_steps_per_execution = 2

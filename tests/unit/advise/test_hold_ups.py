@@ -95,7 +95,8 @@ def test_one_execution_as_long_as_a_compilation_is_told_and_is_inconclusive():
     assert found == "inconclusive"
     assert because == (
         "1 of 40 steps took as long as XLA compiles, 400 ms beyond the usual; something else may "
-        "have held it up. Train longer, or capture a trace of such steps (WindowedProfiler)."
+        "have held it up. Train longer, or capture a trace of such steps (WindowedProfiler; its "
+        "on_slow_step=1.5 waits for one that stands out)."
     )
 
 

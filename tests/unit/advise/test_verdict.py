@@ -345,7 +345,8 @@ def test_steps_far_slower_than_the_quickest_are_kept_by_something():
     assert why == (
         "steps spend 10 ms in the train function, and the quickest tenth of them no more than "
         "3.9 ms: something unrecognised slows the others; it is unlikely to be the model. A trace "
-        "of such steps (WindowedProfiler) may show it."
+        "of such steps (WindowedProfiler; its on_slow_step=1.5 waits for one that stands out) may "
+        "show it."
     )
     assert verdict_of(situation(**parts, context={"undisturbed_ms": 4.1}))[0] == "compute-bound"
 

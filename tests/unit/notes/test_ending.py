@@ -54,6 +54,21 @@ def test_an_exception_that_only_keras_saw_is_not_guessed(tmp_path):
     assert note.startswith("Training was ended by an exception outside of steps and callbacks")
 
 
+@pytest.mark.parametrize(
+    ("lack", "why"),
+    [
+        ("disk", "because a disk is full (ResourceExhaustedError: said). Free space"),
+        ("quota", "because this user may write no more to that disk"),
+        ("files", "because too many files are open (ResourceExhaustedError: said). Raise the"),
+    ],
+)
+def test_what_was_used_up_and_is_no_memory_has_its_own_remedy(lack, why, tmp_path):
+    ending = {"how": "raised", "error": "ResourceExhaustedError", "message": "said", "lack": lack}
+    [note] = notes(tmp_path, {"ending": ending, **FIRST_STEPS})
+    assert note.startswith(f"Training was ended after step 2 {why}")
+    assert "memory" not in note
+
+
 # -- out of memory -----------------------------------------------------------------------
 
 
@@ -87,6 +102,38 @@ def test_without_a_gpu_the_machine_is_asked(tmp_path):
     [note] = notes(tmp_path, {"ending": huge, **machine, **FIRST_STEPS})
     assert "could not be had on CPU:0. Of the machine's 16,000 MiB 8,000 were free" in note
     assert "no more than 32 can fit" in note
+
+
+OF_XLA = RAN_OUT | {"device": "", "shape": [], "requested_mib": 16_384.0}
+MACHINE = {"memory_available_mib": 8_000.0, "memory_total_mib": 16_000.0}
+
+
+def test_what_xla_could_not_have_is_of_the_gpu_that_trains(tmp_path):
+    on_gpu = {"variables_on": {"GPU:0": 4}, "device_memory": [GPU]}
+    [note] = notes(tmp_path, {"ending": OF_XLA, **on_gpu, **MACHINE, **FIRST_STEPS})
+    assert "an allocation, 16 GiB, could not be had on GPU:0. TensorFlow had allocated" in note
+    assert "A batch of 256 is too large. Try 128; kp.sweep_batch_size" in note
+    assert "machine's" not in note
+
+
+def test_of_several_gpus_it_is_not_said_which(tmp_path):
+    other = GPU | {"name": "GPU:1"}
+    mirrored = {"variables_on": {"GPU:0": 4}, "replicas": 2, "device_memory": [GPU, other]}
+    for context in (mirrored, {"device_memory": [GPU, other]}):
+        folder = tmp_path / str(len(context))
+        [note] = notes(folder, {"ending": OF_XLA, **context, **MACHINE, **FIRST_STEPS})
+        assert "could not be had on a GPU. A batch of 256 is too large. Try 128" in note
+
+
+def test_a_model_on_the_cpu_and_python_s_own_arrays_lack_the_machine_s_memory(tmp_path):
+    on_cpu = {"ending": OF_XLA, "variables_on": {"CPU:0": 4}, "device_memory": [GPU]}
+    [note] = notes(tmp_path / "cpu", {**on_cpu, **MACHINE, **FIRST_STEPS})
+    assert "could not be had. Of the machine's 16,000 MiB 8,000 were free" in note
+    assert "A batch of 256 is too large" in note
+    of_numpy = {"ending": OF_XLA | {"error": "_ArrayMemoryError"}, "device_memory": [GPU]}
+    [note] = notes(tmp_path / "numpy", {**of_numpy, **MACHINE, **FIRST_STEPS})
+    assert "8,000 were free" in note
+    assert "too large" not in note
 
 
 def test_after_many_steps_of_that_size_it_is_not_the_batch(tmp_path):

@@ -59,6 +59,13 @@ def test_how_workers_share_the_data_is_told(policy, words):
     assert shared({"auto_shard_policy": policy}) == [], "a single worker shares with nobody"
 
 
+def test_what_a_function_gives_each_worker_is_sharded_by_nobody_else():
+    [note] = shared({"auto_shard_policy": "NONE"}, workers=2)
+    assert "shards nothing" in note
+    assert "dataset.shard(context.num_input_pipelines, context.input_pipeline_id)" in note
+    assert shared({"auto_shard_policy": "NONE"}) == [], "a single worker shares with nobody"
+
+
 @pytest.mark.parametrize(
     ("option", "value", "words"),
     [

@@ -53,6 +53,14 @@ def test_a_validation_that_waits_is_told_of_its_own_pipeline():
     ]
 
 
+def test_a_lambda_is_named_by_its_line():
+    source = {"file": "train.py", "line": 12}
+    pipeline = written("tensor_slice", "map", prefetch_added=True)
+    pipeline["dataset"]["chains"][0][1] |= {"function": "", "source": source}
+    [note] = said("predict", WAITS | pipeline)
+    assert "map(your_lambda, num_parallel_calls=tf.data.AUTOTUNE) (train.py, line 12)" in note
+
+
 def test_of_arrays_no_stage_is_blamed_that_takes_no_time():
     [note] = said("validation", WAITS | {"batch_size": 16, "stages": [stage("FromTensor", 0.0)]})
     assert note.endswith("which advice on the training's does not change.")

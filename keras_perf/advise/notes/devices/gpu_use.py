@@ -49,6 +49,12 @@ def gpu_use_alerts(summary: Summary) -> Iterator[str]:
             f"average{memory}). The figures include their work, which also slows this training. "
             "nvidia-smi names them."
         )
+    for index, others_then in _shared_at_the_start(summary):
+        yield (
+            f"GPU {index} was shared when training began: other processes had it open "
+            f"({others_then}), and it was not sampled since. Their work slows this training. "
+            "nvidia-smi names them."
+        )
 
 
 def gpu_details(facts: RunFacts) -> Iterator[str]:
@@ -89,6 +95,26 @@ def _shared(summary: Summary) -> Iterator[tuple[int, float, float]]:
     for index, processes in _sampled(summary, "other_processes").items():
         if processes >= NOTICED and (not used or f"GPU:{index}" in used):
             yield index, processes, memory.get(index, 0.0)
+
+
+def _shared_at_the_start(summary: Summary) -> Iterator[tuple[int, int]]:
+    """Number of a GPU and other processes that it had, where no sampler looked at it later.
+
+    How busy it was then says nothing: that may have been this process, making its model.
+    """
+    use, used = summary.facts.gpu_use, _used(summary.facts)
+    gpus = use.machine_gpus
+    if summary.facts.settings.workers > 1:
+        # The others may be this training's.
+        return
+    # NVML's numbers are TensorFlow's where it has all of them, of one kind.
+    if len(gpus) != use.gpus_visible or len({gpu.name for gpu in gpus}) > 1:
+        return
+    if _sampled(summary, "other_processes") or _sampled(summary, "utilization_pct"):
+        return
+    for index, gpu in enumerate(gpus):
+        if gpu.other_processes and (not used or f"GPU:{index}" in used):
+            yield index, gpu.other_processes
 
 
 def _sampled(summary: Summary, name: str) -> dict[int, float]:

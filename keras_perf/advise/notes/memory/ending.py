@@ -15,10 +15,29 @@ from keras_perf.advise.notes.memory.out_of_memory import out_of_memory
 from keras_perf.analyse.training import Training
 from keras_perf.read.fits import Fit
 from keras_perf.records.metrics.host_metrics import PROCESS_MEMORY
-from keras_perf.records.run.ending import How
+from keras_perf.records.run.ending import Ending, How, Lack
 
 NEARLY_FULL = 0.9
 """Share of the machine's memory in use from which its kernel may kill for more."""
+
+REMEDIES = {
+    Lack.DISK: (
+        "a disk is full",
+        "Free space on it (df -h), or write there less: what cache(filename), checkpoints and log "
+        "directories take can lie on another disk.",
+    ),
+    Lack.QUOTA: (
+        "this user may write no more to that disk (its quota is used up)",
+        "Delete what is no longer needed, or write cache(filename), checkpoints and log "
+        "directories elsewhere.",
+    ),
+    Lack.FILES: (
+        "too many files are open",
+        "Raise the limit before training (ulimit -n 65536), or open fewer at once: a smaller "
+        "cycle_length of interleave, fewer workers, files that your code closes.",
+    ),
+}
+"""What is said of what was used up, and what helps."""
 
 STARTED_AFTER_S = 5.0
 """A process that began so much later than the fit has only got its number."""
@@ -62,6 +81,8 @@ def ending_notes(
             yield _killed(fit)
     elif ending.how is How.RAISED and ending.out_of_memory:
         yield from out_of_memory(ending, fit)
+    elif ending.how is How.RAISED and ending.lack is not None:
+        yield _lacked(fit, ending, ending.lack)
     elif ending.how is How.RAISED:
         error = ending.error or (
             "an exception outside of steps and callbacks, such as in validation; nothing more is "
@@ -69,6 +90,13 @@ def ending_notes(
         )
         said = f": {ending.message}" if ending.message else ""
         yield f"Training was ended{_at(fit)} by {error}{said}".rstrip(".") + "."
+
+
+def _lacked(fit: Fit, ending: Ending, lack: Lack) -> str:
+    why, remedy = REMEDIES[lack]
+    return (
+        f"Training was ended{_at(fit)} because {why} ({ending.error}: {ending.message}). {remedy}"
+    )
 
 
 def _at(fit: Fit) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pandas as pd
 
@@ -24,6 +25,7 @@ LEAST_RISE = 0.1
 def out_of_memory(ending: Ending, fit: Fit) -> Iterator[str]:
     """What is known of it, in one note of some sentences."""
     facts = fit.facts
+    ending = _located(ending, facts)
     device = next((d for d in facts.gpu.device_memory if d.name == ending.device), None)
     steps = facts.length.steps
     yield " ".join(
@@ -40,12 +42,30 @@ def out_of_memory(ending: Ending, fit: Fit) -> Iterator[str]:
     )
 
 
+def _located(ending: Ending, facts: RunFacts) -> Ending:
+    """With the device that XLA's message leaves out: the GPU that trains, or "a GPU" of several."""
+    if ending.device or _is_pythons(ending):
+        return ending
+    names = [*facts.gpu_use.variables_on] or [each.name for each in facts.gpu.device_memory]
+    gpus = [name for name in names if name.startswith("GPU")]
+    if not gpus:
+        return ending
+    several = len(gpus) > 1 or facts.settings.replicas > max(1, facts.settings.workers)
+    return replace(ending, device="a GPU" if several else gpus[0])
+
+
+def _is_pythons(ending: Ending) -> bool:
+    """Python or NumPy could not have it, beside the step; NumPy's own begins with a _."""
+    return ending.error.endswith("MemoryError")
+
+
 def _asked_for(ending: Ending) -> str:
     where = f" on {ending.device}" if ending.device else ""
     shape = f"an array of shape {list(ending.shape)}" if ending.shape else "an allocation"
     if ending.requested_mib is not None:
         return f"{shape}, {in_mib(ending.requested_mib)}, could not be had{where}"
-    return ending.message or f"{shape} could not be had{where}"
+    said = ending.message.rstrip(".")
+    return f"{said}{where}" if said else f"{shape} could not be had{where}"
 
 
 def _held(ending: Ending, device: DeviceMemory | None, facts: RunFacts) -> str:
@@ -60,7 +80,7 @@ def _held(ending: Ending, device: DeviceMemory | None, facts: RunFacts) -> str:
     if machine.container_memory_mib is not None:
         whose, total = "container", machine.container_memory_mib
     available = machine.memory_available_mib
-    if not ending.device.startswith("GPU") and available is not None and total:
+    if "GPU" not in ending.device and available is not None and total:
         return f"Of the {whose}'s {total:,.0f} MiB {available:,.0f} were free afterwards."
     return ""
 
@@ -89,7 +109,7 @@ def _which_batch(ending: Ending, device: DeviceMemory | None, facts: RunFacts) -
             "Batches of this size fitted before: look for memory that grows, larger examples "
             "(longer sequences), or a larger batch in validation."
         )
-    if batch is None or batch < 2 or not ending.device:
+    if batch is None or batch < 2 or _is_pythons(ending):
         return ""
     bound = largest_batch(ending, device, facts)
     most = "" if bound is None else f", and no more than {bound:,} can fit, for this array alone"
@@ -111,7 +131,7 @@ def largest_batch(ending: Ending, device: DeviceMemory | None, facts: RunFacts) 
         return None
     if device is None:
         room = facts.machine.memory_available_mib
-        room = None if ending.device.startswith("GPU") else room
+        room = None if "GPU" in ending.device else room
     else:
         room = device.limit_mib and device.limit_mib - device.current_mib
     if room is None or room >= asked_mib:

@@ -434,6 +434,42 @@ def test_a_gpu_that_is_busy_full_or_unknown_is_not_told_of_a_larger_batch(active
     assert on_a_gpu(larger_batch, sensors=sensors, **(IDLE | context)) is None
 
 
+def on_an_older_gpu(utilization_pct: float, **parts: float):
+    sensors = {"gpu/0/utilization_pct": utilization_pct}
+    return larger_batch(situation(sensors=sensors, context=H200 | IDLE, **parts))
+
+
+def test_a_gpu_that_counts_no_sms_is_told_by_its_utilization_unless_it_waits():
+    advice = on_an_older_gpu(30.0, compute=9.5, input_wait=0.5)
+    assert advice is not None
+    assert advice.reason.startswith("Any kernel runs for 30% of the time and 75% of the memory")
+    assert advice.evidence == {"utilization_pct": 30.0, "memory_free_share": 0.75, "batch": 32.0}
+    assert on_an_older_gpu(30.0, compute=8.5, input_wait=1.5) is None
+    assert on_an_older_gpu(30.0, compute=10.0) is None, "its wait is not known"
+    assert on_an_older_gpu(51.0, compute=9.5, input_wait=0.5) is None
+
+
+def test_active_sms_tell_more_than_utilization():
+    sensors = {"gpu/0/sm_active_pct": 60.0, "gpu/0/utilization_pct": 30.0}
+    assert on_a_gpu(larger_batch, sensors=sensors, **IDLE) is None
+
+
+@pytest.mark.parametrize(
+    ("active", "peak_mib", "advised"),
+    [(20.0, 250.0, True), (60.0, 250.0, False), (20.0, 501.0, False)],
+)
+def test_the_most_active_and_the_fullest_of_several_gpus_decide(active, peak_mib, advised):
+    memory = {"current_mib": 100.0, "limit_mib": 1000.0}
+    devices = [
+        memory | {"name": "GPU:0", "peak_mib": 200.0},
+        memory | {"name": "GPU:1", "peak_mib": peak_mib},
+    ]
+    sensors = {"gpu/0/sm_active_pct": 10.0, "gpu/1/sm_active_pct": active}
+    context = IDLE | {"device_memory": devices, "gpu_memory_peak_mib": None}
+    advice = on_a_gpu(larger_batch, sensors=sensors, **context)
+    assert (advice is not None) == advised
+
+
 # -- gpu-thread-mode ---------------------------------------------------------------------
 
 

@@ -226,6 +226,21 @@ def test_who_else_computes_on_a_gpu_is_told_with_its_memory():
     assert alerts({"gpu/0/other_processes": 0.09}) == []
 
 
+def test_without_a_sampler_it_is_told_who_was_there_when_training_began():
+    (said,) = alerts(machine_gpus=[BUSY])
+    assert said.startswith("GPU 0 was shared when training began: other processes had it open (1)")
+    assert (
+        alerts({"gpu/0/utilization_pct": 90.0, "gpu/0/other_processes": 0.0}, machine_gpus=[BUSY])
+        == []
+    )
+    assert alerts(machine_gpus=[H | {"utilization_pct": 60.0}]) == [], "it may be this process"
+    assert alerts(**TWO | {"machine_gpus": [H, BUSY]}) == [], "the other one trains"
+    assert alerts(**TWO | {"machine_gpus": [BUSY, H | {"name": "another"}]}) == [], (
+        "which is GPU 0?"
+    )
+    assert alerts(machine_gpus=[BUSY, BUSY]) == [], "which of them has it?"
+
+
 def test_programs_and_the_page_are_told_too():
     found = diagnosis(**NONE_FOUND, cuda_build=False)
     report = RunReport("run", found, frame(point(10, 10, 10.0, compute=10.0)))

@@ -257,6 +257,18 @@ def test_after_the_last_epoch_the_gap_ends_where_training_does(timeline):
     assert timeline.take_epoch_gaps() == [EpochGap(1, 118, 130, followed=False)]
 
 
+def test_a_validation_that_is_cut_off_leaves_no_gap(timeline):
+    for step, begin in enumerate((100, 200)):
+        execute(timeline, begin, step=step)
+        timeline.flush()
+        timeline.validates()
+        if not step:
+            timeline.outside(VALIDATION, None, 150)
+    timeline.close(230)
+    timeline.flush()
+    assert timeline.take_epoch_gaps() == [EpochGap(1, 118, 200, ((VALIDATION, 32),))]
+
+
 def test_after_the_end_there_are_executions_and_no_more_gaps(timeline):
     execute(timeline, 100)
     timeline.flush()
