@@ -15,13 +15,6 @@ EVERY_S = 0.15
 """Reading takes some milliseconds, and under a busy interpreter some ten, which the other sensors
 of a fast sampler would wait for."""
 
-MOST_S = 0.9
-"""Of a long training every fifth of the sampler's samples is read, one a second."""
-
-OF_ALL = 0.1
-"""Share of the time since the first reading that may pass until the next: a training of any length
-is read about as often as its mean needs."""
-
 PAUSE_S = 0.0005
 """Between two tries the thread sleeps, and must then ask for the interpreter again."""
 
@@ -31,19 +24,6 @@ class InterpreterReader:
 
     While another thread runs Python code without a pause, that is up to its switch interval,
     5 ms; otherwise 0.1 ms and less, which is the system's timer.
-
-    Each try wakes a thread that takes the interpreter from training, so readings become rarer the
-    longer it lasts, up to `MOST_S`. Of five samples a second that leaves, against all of them:
-
-    | after | tries | of | standard error of the mean, ms | of all |
-    |---|---|---|---|---|
-    | 3 s | 65 | 75 | 0.19 | 0.17 |
-    | 10 s | 120 | 250 | 0.14 | 0.09 |
-    | 1 min | 370 | 1,500 | 0.08 | 0.04 |
-    | 10 min | 3,070 | 15,000 | 0.03 | 0.01 |
-
-    The error is that of the hardest case, a mean of 0.5 ms from which on the interpreter counts as
-    held: one try in ten waits for 5 ms, the others not at all, so a try varies by 1.5 ms.
 
     What it waits for a core, where more threads than cores are at work, is taken off as Linux
     tells it (run_delay, the second figure of /proc/<pid>/schedstat, documented in the kernel's
@@ -61,16 +41,14 @@ class InterpreterReader:
     ) -> None:
         self._clock, self._sleep = clock, sleep
         self._core_wait_s = core_wait_s or core_wait_s_of_this_thread
-        self._due, self._first = -math.inf, math.nan
+        self._due = -math.inf
 
     def read(self) -> dict[str, float]:
-        """Tag → mean of the tries, in milliseconds; nothing if none is due."""
+        """Tag → mean of the tries, in milliseconds; nothing if asked again within EVERY_S."""
         now = self._clock()
         if now < self._due:
             return {}
-        if math.isnan(self._first):
-            self._first = now
-        self._due = now + min(MOST_S, max(EVERY_S, OF_ALL * (now - self._first)))
+        self._due = now + EVERY_S
         return {"host/interpreter_wait_ms": fmean(self._try_ms() for _ in range(PROBES))}
 
     def _try_ms(self) -> float:

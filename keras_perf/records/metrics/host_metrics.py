@@ -31,8 +31,7 @@ HOST_METRICS = (
         "host/interpreter_wait_ms",
         "ms",
         "How long a thread that wakes waits until it may run Python code.",
-        "Tried a few times, later once a second; waiting for a core counts too, and the holder is "
-        "unknown.",
+        "Tried a few times a sample; waiting for a core counts too, and the holder is unknown.",
     ),
 )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -78,23 +77,6 @@ def test_asked_again_at_once_it_has_nothing_new():
     assert reader.read() == {}
     now[0] += EVERY_S
     assert reader.read()
-
-
-def test_a_long_training_is_read_once_a_second():
-    now = [0.0]
-    reader = InterpreterReader(lambda: now[0], lambda _: None)
-    read_at = []
-    for sample in range(300):
-        now[0] = 7.0 + 0.2 * sample
-        if reader.read():
-            read_at.append(sample)
-    # Each of the first two seconds' samples, then ever fewer, then every fifth.
-    assert read_at[:10] == list(range(10))
-    later = [sample for sample in read_at if sample > 50]
-    assert {b - a for a, b in pairwise(later)} == {5}
-    assert sum(sample < 15 for sample in read_at) * PROBES == 65
-    assert sum(sample < 50 for sample in read_at) * PROBES == 120
-    assert len(read_at) * PROBES == 370
 
 
 def test_a_clock_that_is_early_is_no_negative_wait():
