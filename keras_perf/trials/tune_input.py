@@ -26,7 +26,7 @@ from keras_perf.trials.rewriting.changes import (
 from keras_perf.trials.rewriting.keeping import remove_unused
 from keras_perf.trials.rewriting.own_copy import require_graph
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
-from keras_perf.trials.rewriting.shuffle_buffers import smaller_buffers
+from keras_perf.trials.rewriting.shuffle_buffers import smaller_buffers, soon_filled
 from keras_perf.trials.rewriting.side_by_side import Clock, EndlessPipeline, side_by_side, slice_s
 from keras_perf.trials.rewriting.tuned_input import Tried, TunedInput
 from keras_perf.trials.train_step_benchmark import benchmark_train_step
@@ -106,7 +106,7 @@ def tune_input(
     budget = Budget(budget_s, time.perf_counter)
     graph = require_graph(dataset)
     if model is not None and step_ms is None:
-        step_ms = _step_ms(model, graph.dataset())
+        step_ms = _step_ms(model, soon_filled(graph).dataset())
     tuning = Tuning(dataset, graph, step_ms, budget, any_order=any_order, cache_dir=folder)
     found = tuning.run()
     run.keep({"input_changes": found.record})
@@ -158,12 +158,14 @@ class Tuning:
         changes, self._not_done = possible_changes(
             self._graph, any_order=self._any_order, cache_dir=self._cache_dir
         )
-        self._present = EndlessPipeline(self._graph.dataset(), self._clock)
+        self._present = EndlessPipeline(soon_filled(self._graph).dataset(), self._clock)
+        begin = self._clock()
         try:
             self._before_ms = self._after_ms = self._present.batch_ms()
         except tf.errors.OutOfRangeError as error:
             self._progress.ends()
             raise ValueError(NO_BATCH) from error
+        self._opening_s = max(0.0, self._clock() - begin - slice_s(self._before_ms / 1e3))
         stopped = ""
         try:
             for change in changes:
@@ -182,28 +184,21 @@ class Tuning:
         result = self._original
         if any(each.kept for each in self._tried):
             result = with_options(self._graph.dataset(), self._options)
-        return TunedInput(
-            result,
-            tuple(self._tried),
-            tuple(self._not_done),
-            self._before_ms,
-            self._after_ms,
-            stopped,
-        )
+        tried, left = tuple(self._tried), tuple(self._not_done)
+        return TunedInput(result, tried, left, self._before_ms, self._after_ms, stopped)
 
     def _try(self, change: Change) -> None:
         """Measures it, and keeps it if it pays; or says why not."""
         if change.folder is not None and self._was_tried(change):
             return
         self._progress.tries(f"{change.id} ({change.where})", max(0.0, self._budget.left_s))
-        options = self._options
-        if change.options is not None:
-            options += (change.options,)
+        options = (*self._options, *filter(None, [change.options]))
         try:
             made = change.made(self._graph)
             why = reason_against(change, self._graph, made, CHECKING * self._budget.seconds)
             if not why:
-                pipeline = EndlessPipeline(with_options(made.dataset(), options), self._clock)
+                dataset = with_options(soon_filled(made).dataset(), options)
+                pipeline = EndlessPipeline(dataset, self._clock)
                 kept = filled(
                     change,
                     self._graph,
@@ -240,7 +235,8 @@ class Tuning:
         return side_by_side(self._present, pipeline, seconds=min(PAIR_S, left_s / 2), step_s=step_s)
 
     def _reason_to_stop(self, batch_ms: float) -> str:
-        if self._budget.left_s < LEAST_SLICES * 2 * slice_s(batch_ms / 1e3):
+        # Each slice opens an iterator of its own, whose shuffles and prefetches fill first.
+        if self._budget.left_s < LEAST_SLICES * 2 * (self._opening_s + slice_s(batch_ms / 1e3)):
             return f"Stopped: the {self._budget.seconds:.0f} s ran out."
         if self._step_ms is not None and batch_ms <= self._step_ms:
             return (

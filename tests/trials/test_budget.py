@@ -124,8 +124,9 @@ def test_what_a_function_takes_is_learned_from_those_that_were_made():
     assert making.takes_s(compiled=True) == 5.0
 
 
+@pytest.mark.parametrize("opening_s", [0.0, 3.0])
 @pytest.mark.parametrize("batch_s", [0.01, 0.5, 2.0])
-def test_an_input_is_tuned_in_time(monkeypatch, batch_s):
+def test_an_input_is_tuned_in_time(monkeypatch, batch_s, opening_s):
     clock = Clock()
 
     class Pipeline:
@@ -133,14 +134,14 @@ def test_an_input_is_tuned_in_time(monkeypatch, batch_s):
             pass
 
         def batch_ms(self):
-            clock.now += slice_s(batch_s)
+            clock.now += opening_s + slice_s(batch_s)
             return 1e3 * batch_s
 
         def take(self, batches):
             clock.now += batches * batch_s
 
     def measured(*_, seconds, **__):
-        clock.now += max(seconds, 6 * slice_s(batch_s))
+        clock.now += max(seconds, 6 * (opening_s + slice_s(batch_s)))
         return Pair(2.0, 1.0, 2.0, 1.9, 2.1)
 
     monkeypatch.setattr(tune_input, "EndlessPipeline", Pipeline)

@@ -116,6 +116,29 @@ def test_a_model_tells_how_long_a_step_is():
         np.testing.assert_array_equal(one, other)
 
 
+def test_no_slice_fills_a_buffer_that_only_training_needs(monkeypatch):
+    """Of each pipeline few slices, of a batch or two."""
+    monkeypatch.setattr(module, "SLICE_S", 1e-3)
+    monkeypatch.setattr(module_under_test, "PAIR_S", 0.0)
+    calls = []
+
+    def wait(values):
+        calls.append(1)
+        time.sleep(1e-3)
+        return values
+
+    def slow(x):
+        return tf.ensure_shape(tf.numpy_function(wait, [x], x.dtype), x.shape)
+
+    data = tf.data.Dataset.range(9).repeat().map(slow).shuffle(20_000, seed=1).batch(4)
+    tuned = kp.tune_input(data)
+    assert tuned.tried
+    assert len(calls) < 20_000
+    for graph in map(require_graph, (data, tuned.dataset)):
+        [shuffle] = [stage for stage in graph.stages if stage.op.startswith("Shuffle")]
+        assert graph.value(shuffle.input[1]) == 20_000
+
+
 def test_when_time_is_over_what_is_known_is_returned():
     tuned = kp.tune_input(rows().batch(4).map(waiting), budget_s=1e-3)
     assert tuned.tried == ()

@@ -10,6 +10,7 @@ from keras_perf.trials.rewriting.changes.stages import named
 from keras_perf.trials.rewriting.keeping import Kept, length, room_for
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.rewriting.same_elements import start_alike
+from keras_perf.trials.rewriting.shuffle_buffers import soon_filled
 
 COMPARED = 64
 """So many elements of a changed stage are compared with those of the stage as it was."""
@@ -20,6 +21,8 @@ def reason_against(
 ) -> str:
     """Why it must not be done; "" if the stage's first elements are as they were.
 
+    Shuffles before them hold few elements in both.
+
     Arguments:
         change: what was made.
         graph: without it.
@@ -28,7 +31,7 @@ def reason_against(
     """
     if not change.stage:
         return ""
-    was, is_now = change.compared(graph, made)
+    was, is_now = change.compared(soon_filled(graph), soon_filled(made))
     if start_alike(was, is_now, COMPARED, within_s):
         return ""
     return WhyNotTried.ELEMENTS_DIFFER.of()
@@ -68,10 +71,11 @@ def filled(
     """
     if not change.keeps:
         return Kept()
-    batches = length(graph.dataset(), left_s / 4)
+    batches = length(soon_filled(graph).dataset(), left_s / 4)
     if batches is None or batches * batch_ms / 1e3 > left_s / 2:
         return Kept(WhyNotTried.NO_PASS.of())
-    kept = room_for(change, made, look_at=COMPARED, within_s=within_s, left_s=left_s / 4)
+    short = soon_filled(made)
+    kept = room_for(change, short, look_at=COMPARED, within_s=within_s, left_s=left_s / 4)
     if not kept.why_not:
         # All is kept once the end has been seen.
         take(batches + 1)
