@@ -6,7 +6,7 @@ import keras
 import pytest
 import tensorflow as tf
 
-from keras_perf.trials import tune_input
+from keras_perf.trials import train_step_benchmark, tune_input
 from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.rewriting.own_copy import require_graph
 from keras_perf.trials.rewriting.side_by_side import slice_s
@@ -153,3 +153,21 @@ def test_an_input_is_tuned_in_time(monkeypatch, batch_s, opening_s):
     ).run()
     assert clock.now <= 20.0
     assert tuned.tried or tuned.stopped
+
+
+@pytest.mark.parametrize(("step_s", "executions"), [(2.0, 2), (0.4, 4), (0.001, 61)])
+def test_a_step_is_measured_in_a_share_of_the_time(monkeypatch, step_s, executions):
+    """The first execution compiles; one is always measured."""
+    clock, done = Clock(), []
+
+    def waited(_):
+        done.append(1)
+        clock.now += step_s
+
+    monkeypatch.setattr(train_step_benchmark, "read_logs", waited)
+    model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse", steps_per_execution=2)
+    batch = next(iter(batches()))
+    found = train_step_benchmark.step_ms_within(model, batch, 1.5, clock)
+    assert found == pytest.approx(1e3 * step_s / 2)
+    assert len(done) == executions

@@ -1,6 +1,7 @@
 """tune_input: the same batches, sooner."""
 
 import shutil
+import signal
 import time
 from types import SimpleNamespace
 
@@ -12,6 +13,7 @@ import tensorflow as tf
 
 import keras_perf as kp
 from keras_perf.analyse.training import newest_training
+from keras_perf.trials import train_step_benchmark
 from keras_perf.trials import tune_input as module_under_test
 from keras_perf.trials.rewriting import side_by_side as module
 from keras_perf.trials.rewriting.changes import Change
@@ -267,6 +269,58 @@ def test_an_interrupt_leaves_what_is_known_so_far(monkeypatch):
     tuned = kp.tune_input(data)
     assert tuned.dataset is data
     assert tuned.stopped == "Stopped by an interrupt."
+
+
+def interrupt(*_, **__):
+    signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [(train_step_benchmark, "read_logs"), (module.EndlessPipeline, "batch_ms")],
+    ids=["steps of the model", "the first batches"],
+)
+def test_an_interrupt_before_anything_is_known_returns_the_dataset(
+    place, name, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(place, name, interrupt)
+    model = compiled()
+    before = model.get_weights()
+    data = rows().batch(4).map(lambda x: (x, x[:, :1]))
+    tuned = kp.tune_input(data, model=model, log_dir=tmp_path)
+    assert tuned.dataset is data
+    assert np.isnan([tuned.before_ms, tuned.after_ms]).all()
+    assert tuned.gain == 1.0
+    assert str(tuned).startswith("Nothing was measured.\n")
+    assert str(tuned).endswith("Stopped by an interrupt.\n")
+    assert "Nothing was measured." in tuned._repr_html_()
+    tuned.plot().canvas.draw()
+    assert not list(tmp_path.iterdir())
+    for one, other in zip(before, model.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_an_interrupt_while_a_change_is_kept_leaves_it_in_all_that_is_told(monkeypatch):
+    class Pays:
+        before_ms, gain, low, high = 2.0, 2.0, 1.9, 2.1
+        asked = 0
+
+        @property
+        def after_ms(self):
+            self.asked += 1
+            if self.asked == 2:
+                interrupt()
+            return 1.0
+
+    monkeypatch.setattr(module_under_test, "side_by_side", lambda *_, **__: Pays())
+    data = rows().batch(4).map(waiting)
+    tuned = kp.tune_input(data)
+    assert tuned.stopped == "Stopped by an interrupt."
+    [kept] = tuned.tried
+    assert kept.id == "parallel-map"
+    assert tuned.after_ms == 1.0
+    stages = [stage.op for stage in require_graph(tuned.dataset).stages]
+    assert "ParallelMapDatasetV2" in stages
 
 
 def test_what_was_found_is_written_into_the_run(tmp_path):

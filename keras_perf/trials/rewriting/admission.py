@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.changes import Change
@@ -11,6 +11,7 @@ from keras_perf.trials.rewriting.keeping import Kept, length, room_for
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.rewriting.same_elements import start_alike
 from keras_perf.trials.rewriting.shuffle_buffers import soon_filled
+from keras_perf.trials.rewriting.tuned_input import Tried
 
 COMPARED = 64
 """So many elements of a changed stage are compared with those of the stage as it was."""
@@ -35,6 +36,12 @@ def reason_against(
     if start_alike(was, is_now, COMPARED, within_s):
         return ""
     return WhyNotTried.ELEMENTS_DIFFER.of()
+
+
+def is_wanted(change: Change, tried: Iterable[Tried]) -> bool:
+    """It is no cache in a file of what was tried in memory, where it is faster."""
+    names = {(each.id, each.where) for each in tried}
+    return change.folder is None or (change.id, change.where) not in names
 
 
 def kept_already(graph: PipelineGraph) -> Change | None:
