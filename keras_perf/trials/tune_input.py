@@ -195,7 +195,7 @@ class Tuning:
 
     def _try(self, change: Change) -> None:
         """Measures it, and keeps it if it pays; or says why not."""
-        if not is_wanted(change, self._tried):
+        if not is_wanted(change, self._tried, self._not_done):
             return
         self._progress.tries(f"{change.id} ({change.where})", max(0.0, self._budget.left_s))
         options = (*self._options, *filter(None, [change.options]))

@@ -180,6 +180,49 @@ def test_what_does_not_fit_into_memory_is_not_cached(monkeypatch):
     assert "more than half of the memory" in why
 
 
+def plus_one(x):
+    return x + 1
+
+
+def widened(x):
+    return tf.tile(x, [100])
+
+
+@pytest.mark.parametrize(
+    ("half_free", "at", "too_large"),
+    [
+        (60_000, "map(widened)", []),
+        (10_000, "map(plus_one)", ["map(widened)"]),
+        (500, None, ["map(widened)", "map(plus_one)"]),
+    ],
+)
+def test_a_cache_stands_at_the_last_place_that_it_has_room_for(
+    half_free, at, too_large, monkeypatch
+):
+    """48 rows of 3 float32 there, of 300 here."""
+    pays = Pair(before_ms=2.0, after_ms=1.0, gain=2.0, low=1.9, high=2.1)
+    monkeypatch.setattr(module_under_test, "side_by_side", lambda *_, **__: pays)
+    memory = SimpleNamespace(available=2 * half_free)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: memory)
+    data = rows().map(plus_one).map(widened).batch(4)
+    tuned = kp.tune_input(data, budget_s=60)
+    assert [each.where for each in tuned.tried if each.id == "cache"] == [at] * (at is not None)
+    assert [each.where for each in tuned.not_done if each.id == "cache"] == too_large
+    for _ in range(2):
+        assert checksums(tuned.dataset, 100, 60) == checksums(data, 100, 60)
+
+
+def test_a_file_at_the_last_place_comes_before_memory_at_an_earlier_one(monkeypatch, tmp_path):
+    pays = Pair(before_ms=2.0, after_ms=1.0, gain=2.0, low=1.9, high=2.1)
+    monkeypatch.setattr(module_under_test, "side_by_side", lambda *_, **__: pays)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=20_000))
+    data = rows().map(plus_one).map(widened).batch(4)
+    tuned = kp.tune_input(data, budget_s=60, cache_dir=tmp_path)
+    [kept] = [each for each in tuned.changes if each.id == "cache"]
+    assert (kept.where, str(tmp_path) in kept.code) == ("map(widened)", True)
+    assert len(list(tmp_path.iterdir())) == 1
+
+
 @pytest.mark.timing
 def test_what_does_not_fit_into_memory_is_kept_in_a_file_if_there_is_a_place(monkeypatch, tmp_path):
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=500))

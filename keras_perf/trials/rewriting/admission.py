@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from keras_perf.records.reasons.reason import Reason
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
-from keras_perf.trials.rewriting.changes import Change
+from keras_perf.records.run.tried.advice_trials import NotTried, TriedChange
+from keras_perf.trials.rewriting.changes import Change, NotDone
 from keras_perf.trials.rewriting.changes.stages import named
 from keras_perf.trials.rewriting.keeping import Kept, length, room_for
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
@@ -38,10 +40,29 @@ def reason_against(
     return WhyNotTried.ELEMENTS_DIFFER.of()
 
 
-def is_wanted(change: Change, tried: Iterable[Tried]) -> bool:
-    """It is no cache in a file of what was tried in memory, where it is faster."""
-    names = {(each.id, each.where) for each in tried}
-    return change.folder is None or (change.id, change.where) not in names
+def is_wanted(
+    change: Change,
+    tried: Iterable[Tried | TriedChange],
+    left: Iterable[NotDone | NotTried],
+) -> bool:
+    """It is no cache of what fits into a better place: into memory, or behind more of the work.
+
+    Arguments:
+        change: to be tried.
+        tried: what was measured.
+        left: what was not, and why.
+    """
+    measured = {(each.id, each.where) for each in tried}
+    if change.folder is not None and (change.id, change.where) in measured:
+        return False
+    better = change.id, change.in_place_of
+    too_large = {(each.id, each.where) for each in left if _has_no_room(each.why)}
+    return not change.in_place_of or (better in too_large and better not in measured)
+
+
+def _has_no_room(why: str) -> bool:
+    rooms = WhyNotTried.NO_MEMORY.word, WhyNotTried.NO_DISK.word
+    return isinstance(why, Reason) and why.word in rooms
 
 
 def kept_already(graph: PipelineGraph) -> Change | None:
