@@ -2,6 +2,7 @@
 
 import shutil
 import signal
+import threading
 import time
 from types import SimpleNamespace
 
@@ -401,6 +402,36 @@ def test_kept_one_on_top_of_the_other_elements_are_the_same(kind, monkeypatch):
     expected = made()
     for _ in range(2):
         assert checksums(tuned.dataset, 100, 60) == checksums(expected, 100, 60)
+
+
+def test_order_is_given_up_where_that_is_allowed_and_all_elements_come(monkeypatch):
+    pays = Pair(before_ms=2.0, after_ms=1.0, gain=2.0, low=1.9, high=2.1)
+    monkeypatch.setattr(module_under_test, "side_by_side", lambda *_, **__: pays)
+    overtaken, tuning = threading.Event(), True
+
+    def first_waits(value):
+        """Until another one came out, which only order that was given up allows."""
+        if not tuning and value[0] == 0:
+            overtaken.wait(20)
+        return value
+
+    def of_python(x):
+        return tf.ensure_shape(tf.numpy_function(first_waits, [x], x.dtype), x.shape)
+
+    data = tf.data.Dataset.range(24).batch(1).map(of_python)
+    # A cache would call the function no more.
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=0))
+    tuned = kp.tune_input(data, any_order=True, budget_s=60)
+    kept = [each.id for each in tuned.changes]
+    assert {"parallel-map", "nondeterministic-order"} <= {*kept}
+    assert tuned.dataset.options().deterministic is False
+    tuning = False
+    found = []
+    for [number] in tuned.dataset.as_numpy_iterator():
+        found.append(number)
+        overtaken.set()
+    assert found[0] != 0
+    assert sorted(found) == list(range(24))
 
 
 def test_random_maps_keep_their_draws():
