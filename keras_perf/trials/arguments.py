@@ -9,6 +9,11 @@ import tensorflow as tf
 
 from keras_perf.records.observed_backends import NO_TRIALS
 
+NO_BATCH = (
+    "dataset must yield at least one batch, got none. Do its files exist, and does a filter or "
+    "ignore_errors leave any element?"
+)
+
 
 def check_compiled(model: keras.Model) -> None:
     """Raises unless `model` can be trained, with TensorFlow.

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from statistics import median
 from typing import Any
 
 import keras
 import pandas as pd
+import tensorflow as tf
 
 from keras_perf.records.arguments import require_count
 from keras_perf.trials.arguments import check_compiled, dataset_of
@@ -13,6 +18,9 @@ from keras_perf.trials.measuring.rounds import examples_in, timed_rounds
 from keras_perf.trials.train_functions.function_on_trial import function_on_trial
 from keras_perf.trials.train_functions.restored import build, restored
 from keras_perf.trials.train_functions.train_function import read_logs
+
+ENOUGH = 60
+"""Executions whose median tells how long a step is."""
 
 
 def benchmark_train_step(
@@ -62,19 +70,52 @@ def benchmark_train_step(
     require_count("steps", steps)
     require_count("repeats", repeats)
     dataset = dataset_of(batch)
+    executions = -(-steps // model.steps_per_execution)
+    steps = executions * model.steps_per_execution
+    examples = steps * int(examples_in(next(iter(dataset))))
+    with _on_trial(model, dataset) as execution:
+
+        def run() -> int:
+            for _ in range(executions):
+                execution()
+            return examples
+
+        return timed_rounds("step", "steps", steps, repeats, run)
+
+
+def step_ms_within(
+    model: keras.Model,
+    batch: Any,
+    seconds: float,
+    clock: Callable[[], float] = time.perf_counter,
+) -> float:
+    """Milliseconds of a step, as `benchmark_train_step` measures it, in little time.
+
+    The first execution, which traces and compiles, is not counted; of the others it is the median.
+
+    Arguments:
+        model: compiled.
+        batch: what the dataset yields.
+        seconds: for those that are counted; one always is.
+        clock: seconds.
+    """
+    taken: list[float] = []
+    with _on_trial(model, dataset_of(batch)) as execution:
+        execution()
+        while not taken or (len(taken) < ENOUGH and sum(taken) + max(taken) <= seconds):
+            begin = clock()
+            execution()
+            taken.append(clock() - begin)
+    return 1e3 * median(taken) / float(model.steps_per_execution)
+
+
+@contextmanager
+def _on_trial(model: keras.Model, dataset: tf.data.Dataset) -> Iterator[Callable[[], None]]:
+    """Runs an execution on the dataset's batch in each call, and puts all back afterwards."""
     strategy = model.distribute_strategy
     with strategy.scope():
         build(model, dataset)
     iterator = iter(strategy.experimental_distribute_dataset(dataset.repeat()))
     function = function_on_trial(model, model.steps_per_execution, iterator)
-    executions = -(-steps // model.steps_per_execution)
-    steps = executions * model.steps_per_execution
-    examples = steps * int(examples_in(next(iter(dataset))))
-
-    def run() -> int:
-        for _ in range(executions):
-            read_logs(function(iterator))
-        return examples
-
     with restored(model, function, iterator):
-        return timed_rounds("step", "steps", steps, repeats, run)
+        yield lambda: read_logs(function(iterator))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from dataclasses import replace
@@ -10,13 +11,15 @@ from pathlib import Path
 import keras
 import tensorflow as tf
 
+from keras_perf.observers.delayed_signals import uninterrupted
 from keras_perf.records.arguments import require_bool, require_number
 from keras_perf.records.figures import in_ms
-from keras_perf.trials.arguments import check_dataset
+from keras_perf.trials.arguments import NO_BATCH, check_compiled, check_dataset
 from keras_perf.trials.kept_in_run import KeptInRun
 from keras_perf.trials.measuring.in_turn import LEAST_SLICES, Pair
+from keras_perf.trials.measuring.own_iterator import first_of
 from keras_perf.trials.measuring.progress import Progress
-from keras_perf.trials.rewriting.admission import COMPARED, filled, reason_against
+from keras_perf.trials.rewriting.admission import COMPARED, filled, is_wanted, reason_against
 from keras_perf.trials.rewriting.changes import (
     Change,
     NoLongerPossibleError,
@@ -26,10 +29,10 @@ from keras_perf.trials.rewriting.changes import (
 from keras_perf.trials.rewriting.keeping import remove_unused
 from keras_perf.trials.rewriting.own_copy import require_graph
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
-from keras_perf.trials.rewriting.shuffle_buffers import smaller_buffers
+from keras_perf.trials.rewriting.shuffle_buffers import smaller_buffers, soon_filled
 from keras_perf.trials.rewriting.side_by_side import Clock, EndlessPipeline, side_by_side, slice_s
 from keras_perf.trials.rewriting.tuned_input import Tried, TunedInput
-from keras_perf.trials.train_step_benchmark import benchmark_train_step
+from keras_perf.trials.train_step_benchmark import step_ms_within
 from keras_perf.trials.training.budget import Budget
 from keras_perf.trials.training.setup import Setting, with_options
 
@@ -37,15 +40,10 @@ WORTHWHILE = 1.03
 """A change stays if it is at least so many times as fast at the lower end of its interval."""
 
 CHECKING = 0.05
-"""Share of the time that taking these may last."""
+"""Share of the time that taking these may last, and as much for the steps of a model."""
 
 PAIR_S = 1.0
 """Seconds for one pair, where there is time."""
-
-NO_BATCH = (
-    "dataset must yield at least one batch, got none. Do its files exist, and does a filter or "
-    "ignore_errors leave any element?"
-)
 
 
 def tune_input(
@@ -99,26 +97,21 @@ def tune_input(
     require_bool("any_order", any_order)
     if step_ms is not None:
         require_number("step_ms", step_ms, above=0, remedy="None tries all.")
+    elif model is not None:
+        check_compiled(model)
     folder = None if cache_dir is None else Path(cache_dir)
     if folder is not None and not folder.is_dir():
         raise ValueError(f"cache_dir must be an existing directory, got {str(cache_dir)!r}.")
     run = KeptInRun(log_dir)
     budget = Budget(budget_s, time.perf_counter)
     graph = require_graph(dataset)
-    if model is not None and step_ms is None:
-        step_ms = _step_ms(model, graph.dataset())
-    tuning = Tuning(dataset, graph, step_ms, budget, any_order=any_order, cache_dir=folder)
+    tuning = Tuning(
+        dataset, graph, step_ms, budget, model=model, any_order=any_order, cache_dir=folder
+    )
     found = tuning.run()
-    run.keep({"input_changes": found.record})
+    if not math.isnan(found.before_ms):
+        run.keep({"input_changes": found.record})
     return found
-
-
-def _step_ms(model: keras.Model, dataset: tf.data.Dataset) -> float:
-    batch = next(iter(dataset), None)
-    if batch is None:
-        raise ValueError(NO_BATCH)
-    frame = benchmark_train_step(model, batch, steps=20)
-    return float(frame["step_ms"].median())
 
 
 class Tuning:
@@ -129,6 +122,7 @@ class Tuning:
         graph: of it.
         step_ms: faster input buys nothing; None if that is not known.
         budget: the time there is.
+        model: of which a step is measured where `step_ms` is not known.
         any_order, cache_dir: as in `tune_input`.
         clock: seconds.
     """
@@ -140,40 +134,37 @@ class Tuning:
         step_ms: float | None,
         budget: Budget,
         *,
+        model: keras.Model | None = None,
         any_order: bool,
         cache_dir: Path | None = None,
         clock: Clock = time.perf_counter,
     ) -> None:
         self._original, self._graph = dataset, graph
         self._options: tuple[Setting, ...] = ()
-        self._step_ms, self._any_order, self._cache_dir = step_ms, any_order, cache_dir
+        self._step_ms, self._model = step_ms, model
+        self._any_order, self._cache_dir = any_order, cache_dir
         self._budget, self._clock = budget, clock
+        self._look_s = CHECKING * budget.seconds
         self._tried: list[Tried] = []
         self._not_done: list[NotDone] = []
+        self._before_ms = self._after_ms = math.nan
         self._progress = Progress()
 
     def run(self) -> TunedInput:
         """Until all is tried, time is over, or batches come faster than steps take them."""
         self._progress.begins("changes of this input", self._budget.seconds)
-        changes, self._not_done = possible_changes(
-            self._graph, any_order=self._any_order, cache_dir=self._cache_dir
-        )
-        self._present = EndlessPipeline(self._graph.dataset(), self._clock)
+        changes, stopped = list[Change](), ""
         try:
-            self._before_ms = self._after_ms = self._present.batch_ms()
-        except tf.errors.OutOfRangeError as error:
-            self._progress.ends()
-            raise ValueError(NO_BATCH) from error
-        stopped = ""
-        try:
+            changes, self._not_done = possible_changes(
+                self._graph, any_order=self._any_order, cache_dir=self._cache_dir
+            )
+            self._look()
             for change in changes:
                 stopped = self._reason_to_stop(self._after_ms)
                 if stopped:
                     break
                 self._try(change)
-            self._not_done += smaller_buffers(
-                self._graph, look_at=COMPARED, within_s=CHECKING * self._budget.seconds
-            )
+            self._not_done += smaller_buffers(self._graph, look_at=COMPARED, within_s=self._look_s)
         except KeyboardInterrupt:
             stopped = "Stopped by an interrupt."
         finally:
@@ -182,28 +173,38 @@ class Tuning:
         result = self._original
         if any(each.kept for each in self._tried):
             result = with_options(self._graph.dataset(), self._options)
-        return TunedInput(
-            result,
-            tuple(self._tried),
-            tuple(self._not_done),
-            self._before_ms,
-            self._after_ms,
-            stopped,
-        )
+        tried, left = tuple(self._tried), tuple(self._not_done)
+        return TunedInput(result, tried, left, self._before_ms, self._after_ms, stopped)
+
+    def _look(self) -> None:
+        """Takes batches as they are, and steps of a model."""
+        data = soon_filled(self._graph).dataset()
+        if self._model is not None and self._step_ms is None:
+            self._progress.tries("steps on a ready batch", max(0.0, self._budget.left_s))
+            batch = first_of(data)
+            if batch is None:
+                raise ValueError(NO_BATCH)
+            self._step_ms = step_ms_within(self._model, batch, self._look_s, self._clock)
+        self._progress.tries("the input alone", max(0.0, self._budget.left_s))
+        self._present, begin = EndlessPipeline(data, self._clock), self._clock()
+        try:
+            self._before_ms = self._after_ms = self._present.batch_ms()
+        except tf.errors.OutOfRangeError as error:
+            raise ValueError(NO_BATCH) from error
+        self._opening_s = max(0.0, self._clock() - begin - slice_s(self._before_ms / 1e3))
 
     def _try(self, change: Change) -> None:
         """Measures it, and keeps it if it pays; or says why not."""
-        if change.folder is not None and self._was_tried(change):
+        if not is_wanted(change, self._tried, self._not_done):
             return
         self._progress.tries(f"{change.id} ({change.where})", max(0.0, self._budget.left_s))
-        options = self._options
-        if change.options is not None:
-            options += (change.options,)
+        options = (*self._options, *filter(None, [change.options]))
         try:
             made = change.made(self._graph)
-            why = reason_against(change, self._graph, made, CHECKING * self._budget.seconds)
+            why = reason_against(change, self._graph, made, self._look_s)
             if not why:
-                pipeline = EndlessPipeline(with_options(made.dataset(), options), self._clock)
+                dataset = with_options(soon_filled(made).dataset(), options)
+                pipeline = EndlessPipeline(dataset, self._clock)
                 kept = filled(
                     change,
                     self._graph,
@@ -211,7 +212,7 @@ class Tuning:
                     pipeline.take,
                     batch_ms=self._after_ms,
                     left_s=self._budget.left_s,
-                    within_s=CHECKING * self._budget.seconds,
+                    within_s=self._look_s,
                 )
                 why, change = kept.why_not, replace(change, costs=kept.added_to(change.costs))
             if not why:
@@ -224,15 +225,13 @@ class Tuning:
             self._not_done.append(NotDone(change.id, change.where, why))
             return
         stays = pair.low >= WORTHWHILE
-        self._tried.append(Tried.of(change, pair, kept=stays))
-        if stays:
-            self._graph, self._options, self._present = made, options, pipeline
-            if not change.beside_a_step:
-                self._after_ms = pair.after_ms
-
-    def _was_tried(self, change: Change) -> bool:
-        """In memory, where it is faster than in a file."""
-        return any((each.id, each.where) == (change.id, change.where) for each in self._tried)
+        # Ctrl-C finds it in what is reported and in the dataset, or in neither.
+        with uninterrupted():
+            self._tried.append(Tried.of(change, pair, kept=stays))
+            if stays:
+                self._graph, self._options, self._present = made, options, pipeline
+                if not change.beside_a_step:
+                    self._after_ms = pair.after_ms
 
     def _measured(self, change: Change, pipeline: EndlessPipeline) -> Pair:
         left_s = max(0.0, self._budget.left_s)
@@ -240,7 +239,8 @@ class Tuning:
         return side_by_side(self._present, pipeline, seconds=min(PAIR_S, left_s / 2), step_s=step_s)
 
     def _reason_to_stop(self, batch_ms: float) -> str:
-        if self._budget.left_s < LEAST_SLICES * 2 * slice_s(batch_ms / 1e3):
+        # Each slice opens an iterator of its own, whose shuffles and prefetches fill first.
+        if self._budget.left_s < LEAST_SLICES * 2 * (self._opening_s + slice_s(batch_ms / 1e3)):
             return f"Stopped: the {self._budget.seconds:.0f} s ran out."
         if self._step_ms is not None and batch_ms <= self._step_ms:
             return (

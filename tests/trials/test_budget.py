@@ -6,7 +6,7 @@ import keras
 import pytest
 import tensorflow as tf
 
-from keras_perf.trials import tune_input
+from keras_perf.trials import train_step_benchmark, tune_input
 from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.rewriting.own_copy import require_graph
 from keras_perf.trials.rewriting.side_by_side import slice_s
@@ -124,8 +124,9 @@ def test_what_a_function_takes_is_learned_from_those_that_were_made():
     assert making.takes_s(compiled=True) == 5.0
 
 
+@pytest.mark.parametrize("opening_s", [0.0, 3.0])
 @pytest.mark.parametrize("batch_s", [0.01, 0.5, 2.0])
-def test_an_input_is_tuned_in_time(monkeypatch, batch_s):
+def test_an_input_is_tuned_in_time(monkeypatch, batch_s, opening_s):
     clock = Clock()
 
     class Pipeline:
@@ -133,14 +134,14 @@ def test_an_input_is_tuned_in_time(monkeypatch, batch_s):
             pass
 
         def batch_ms(self):
-            clock.now += slice_s(batch_s)
+            clock.now += opening_s + slice_s(batch_s)
             return 1e3 * batch_s
 
         def take(self, batches):
             clock.now += batches * batch_s
 
     def measured(*_, seconds, **__):
-        clock.now += max(seconds, 6 * slice_s(batch_s))
+        clock.now += max(seconds, 6 * (opening_s + slice_s(batch_s)))
         return Pair(2.0, 1.0, 2.0, 1.9, 2.1)
 
     monkeypatch.setattr(tune_input, "EndlessPipeline", Pipeline)
@@ -152,3 +153,21 @@ def test_an_input_is_tuned_in_time(monkeypatch, batch_s):
     ).run()
     assert clock.now <= 20.0
     assert tuned.tried or tuned.stopped
+
+
+@pytest.mark.parametrize(("step_s", "executions"), [(2.0, 2), (0.4, 4), (0.001, 61)])
+def test_a_step_is_measured_in_a_share_of_the_time(monkeypatch, step_s, executions):
+    """The first execution compiles; one is always measured."""
+    clock, done = Clock(), []
+
+    def waited(_):
+        done.append(1)
+        clock.now += step_s
+
+    monkeypatch.setattr(train_step_benchmark, "read_logs", waited)
+    model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse", steps_per_execution=2)
+    batch = next(iter(batches()))
+    found = train_step_benchmark.step_ms_within(model, batch, 1.5, clock)
+    assert found == pytest.approx(1e3 * step_s / 2)
+    assert len(done) == executions

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import keras
 import numpy as np
+import psutil
 import pytest
 import tensorflow as tf
 from two_of_three import two_of_three
@@ -100,7 +101,8 @@ def in_this_order(monkeypatch, gains):
         def settle(self):
             pass
 
-        feed, making_s, compiles = None, 0.0, False
+        feed = SimpleNamespace(take=lambda batches: None)
+        making_s, compiles = 0.0, False
 
     monkeypatch.setattr(trier.Trier, "pair", scripted)
     for module in (search, trier):
@@ -431,6 +433,34 @@ def test_what_a_cache_holds_is_told_where_it_is_put_together_too(monkeypatch):
     assert alone.costs == together.costs
     assert together.costs.endswith("is not in the gain; it holds 2 MiB")
     assert f"# costs {together.costs}" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("half_free", "at", "too_large"),
+    [(1_000_000, "map(widened)", []), (10_000, "map(plus_one)", ["map(widened)"])],
+)
+def test_an_earlier_cache_is_tried_only_if_the_later_one_has_no_room(
+    half_free, at, too_large, monkeypatch
+):
+    """What the one keeps is 2 kB, and what the other one keeps 100 times as much."""
+
+    def plus_one(x, y):
+        return x + 1, y
+
+    def widened(x, y):
+        return x, tf.tile(y, [1, 800])
+
+    data = rows().batch(8).map(plus_one).map(widened)
+    caches = [*cache(require_graph(data))]
+    memory = SimpleNamespace(available=2 * half_free)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: memory)
+    monkeypatch.setattr(search, "possible_changes", lambda *_, **__: (caches, []))
+    monkeypatch.setattr(search, "of_training", lambda *_: [])
+    monkeypatch.setattr(search.Search, "_has_time", lambda *_: True)
+    in_this_order(monkeypatch, [READY, NOISE])
+    found = kp.try_advice(dense(), data, budget_s=1e4)
+    assert [each.where for each in found.trials.changes] == [at]
+    assert [each.where for each in found.trials.not_tried] == too_large
 
 
 def test_all_together_is_measured_beside_the_training_as_it_was(monkeypatch):

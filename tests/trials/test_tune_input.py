@@ -1,6 +1,8 @@
 """tune_input: the same batches, sooner."""
 
 import shutil
+import signal
+import threading
 import time
 from types import SimpleNamespace
 
@@ -12,6 +14,7 @@ import tensorflow as tf
 
 import keras_perf as kp
 from keras_perf.analyse.training import newest_training
+from keras_perf.trials import train_step_benchmark
 from keras_perf.trials import tune_input as module_under_test
 from keras_perf.trials.rewriting import side_by_side as module
 from keras_perf.trials.rewriting.changes import Change
@@ -116,6 +119,29 @@ def test_a_model_tells_how_long_a_step_is():
         np.testing.assert_array_equal(one, other)
 
 
+def test_no_slice_fills_a_buffer_that_only_training_needs(monkeypatch):
+    """Of each pipeline few slices, of a batch or two."""
+    monkeypatch.setattr(module, "SLICE_S", 1e-3)
+    monkeypatch.setattr(module_under_test, "PAIR_S", 0.0)
+    calls = []
+
+    def wait(values):
+        calls.append(1)
+        time.sleep(1e-3)
+        return values
+
+    def slow(x):
+        return tf.ensure_shape(tf.numpy_function(wait, [x], x.dtype), x.shape)
+
+    data = tf.data.Dataset.range(9).repeat().map(slow).shuffle(20_000, seed=1).batch(4)
+    tuned = kp.tune_input(data)
+    assert tuned.tried
+    assert len(calls) < 20_000
+    for graph in map(require_graph, (data, tuned.dataset)):
+        [shuffle] = [stage for stage in graph.stages if stage.op.startswith("Shuffle")]
+        assert graph.value(shuffle.input[1]) == 20_000
+
+
 def test_when_time_is_over_what_is_known_is_returned():
     tuned = kp.tune_input(rows().batch(4).map(waiting), budget_s=1e-3)
     assert tuned.tried == ()
@@ -153,6 +179,49 @@ def test_what_does_not_fit_into_memory_is_not_cached(monkeypatch):
     tuned = kp.tune_input(rows().batch(4).map(waiting))
     [why] = [each.why for each in tuned.not_done if each.id == "cache"]
     assert "more than half of the memory" in why
+
+
+def plus_one(x):
+    return x + 1
+
+
+def widened(x):
+    return tf.tile(x, [100])
+
+
+@pytest.mark.parametrize(
+    ("half_free", "at", "too_large"),
+    [
+        (60_000, "map(widened)", []),
+        (10_000, "map(plus_one)", ["map(widened)"]),
+        (500, None, ["map(widened)", "map(plus_one)"]),
+    ],
+)
+def test_a_cache_stands_at_the_last_place_that_it_has_room_for(
+    half_free, at, too_large, monkeypatch
+):
+    """48 rows of 3 float32 there, of 300 here."""
+    pays = Pair(before_ms=2.0, after_ms=1.0, gain=2.0, low=1.9, high=2.1)
+    monkeypatch.setattr(module_under_test, "side_by_side", lambda *_, **__: pays)
+    memory = SimpleNamespace(available=2 * half_free)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: memory)
+    data = rows().map(plus_one).map(widened).batch(4)
+    tuned = kp.tune_input(data, budget_s=60)
+    assert [each.where for each in tuned.tried if each.id == "cache"] == [at] * (at is not None)
+    assert [each.where for each in tuned.not_done if each.id == "cache"] == too_large
+    for _ in range(2):
+        assert checksums(tuned.dataset, 100, 60) == checksums(data, 100, 60)
+
+
+def test_a_file_at_the_last_place_comes_before_memory_at_an_earlier_one(monkeypatch, tmp_path):
+    pays = Pair(before_ms=2.0, after_ms=1.0, gain=2.0, low=1.9, high=2.1)
+    monkeypatch.setattr(module_under_test, "side_by_side", lambda *_, **__: pays)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=20_000))
+    data = rows().map(plus_one).map(widened).batch(4)
+    tuned = kp.tune_input(data, budget_s=60, cache_dir=tmp_path)
+    [kept] = [each for each in tuned.changes if each.id == "cache"]
+    assert (kept.where, str(tmp_path) in kept.code) == ("map(widened)", True)
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 @pytest.mark.timing
@@ -246,6 +315,58 @@ def test_an_interrupt_leaves_what_is_known_so_far(monkeypatch):
     assert tuned.stopped == "Stopped by an interrupt."
 
 
+def interrupt(*_, **__):
+    signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [(train_step_benchmark, "read_logs"), (module.EndlessPipeline, "batch_ms")],
+    ids=["steps of the model", "the first batches"],
+)
+def test_an_interrupt_before_anything_is_known_returns_the_dataset(
+    place, name, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(place, name, interrupt)
+    model = compiled()
+    before = model.get_weights()
+    data = rows().batch(4).map(lambda x: (x, x[:, :1]))
+    tuned = kp.tune_input(data, model=model, log_dir=tmp_path)
+    assert tuned.dataset is data
+    assert np.isnan([tuned.before_ms, tuned.after_ms]).all()
+    assert tuned.gain == 1.0
+    assert str(tuned).startswith("Nothing was measured.\n")
+    assert str(tuned).endswith("Stopped by an interrupt.\n")
+    assert "Nothing was measured." in tuned._repr_html_()
+    tuned.plot().canvas.draw()
+    assert not list(tmp_path.iterdir())
+    for one, other in zip(before, model.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_an_interrupt_while_a_change_is_kept_leaves_it_in_all_that_is_told(monkeypatch):
+    class Pays:
+        before_ms, gain, low, high = 2.0, 2.0, 1.9, 2.1
+        asked = 0
+
+        @property
+        def after_ms(self):
+            self.asked += 1
+            if self.asked == 2:
+                interrupt()
+            return 1.0
+
+    monkeypatch.setattr(module_under_test, "side_by_side", lambda *_, **__: Pays())
+    data = rows().batch(4).map(waiting)
+    tuned = kp.tune_input(data)
+    assert tuned.stopped == "Stopped by an interrupt."
+    [kept] = tuned.tried
+    assert kept.id == "parallel-map"
+    assert tuned.after_ms == 1.0
+    stages = [stage.op for stage in require_graph(tuned.dataset).stages]
+    assert "ParallelMapDatasetV2" in stages
+
+
 def test_what_was_found_is_written_into_the_run(tmp_path):
     tuned = kp.tune_input(rows().batch(4).map(lambda x: x + 1), budget_s=3, log_dir=tmp_path)
     assert newest_training(tmp_path).summary().facts.input_changes == tuned.record
@@ -281,6 +402,36 @@ def test_kept_one_on_top_of_the_other_elements_are_the_same(kind, monkeypatch):
     expected = made()
     for _ in range(2):
         assert checksums(tuned.dataset, 100, 60) == checksums(expected, 100, 60)
+
+
+def test_order_is_given_up_where_that_is_allowed_and_all_elements_come(monkeypatch):
+    pays = Pair(before_ms=2.0, after_ms=1.0, gain=2.0, low=1.9, high=2.1)
+    monkeypatch.setattr(module_under_test, "side_by_side", lambda *_, **__: pays)
+    overtaken, tuning = threading.Event(), True
+
+    def first_waits(value):
+        """Until another one came out, which only order that was given up allows."""
+        if not tuning and value[0] == 0:
+            overtaken.wait(20)
+        return value
+
+    def of_python(x):
+        return tf.ensure_shape(tf.numpy_function(first_waits, [x], x.dtype), x.shape)
+
+    data = tf.data.Dataset.range(24).batch(1).map(of_python)
+    # A cache would call the function no more.
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=0))
+    tuned = kp.tune_input(data, any_order=True, budget_s=60)
+    kept = [each.id for each in tuned.changes]
+    assert {"parallel-map", "nondeterministic-order"} <= {*kept}
+    assert tuned.dataset.options().deterministic is False
+    tuning = False
+    found = []
+    for [number] in tuned.dataset.as_numpy_iterator():
+        found.append(number)
+        overtaken.set()
+    assert found[0] != 0
+    assert sorted(found) == list(range(24))
 
 
 def test_random_maps_keep_their_draws():

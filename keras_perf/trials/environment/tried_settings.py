@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from keras_perf.observers.usable_cores import usable_cores
 from keras_perf.records.reasons.why_not_tried import EndedBy, WhyNotTried
 from keras_perf.records.run.tried.advice_trials import (
     ENVIRONMENT,
@@ -36,9 +37,7 @@ def settings_to_try() -> list[EnvironmentSetting]:
     """Those that differ from how this process was started."""
     program = ProgramSettings.of_this_process()
     threads = {"intra_op": program.intra_op, "inter_op": program.inter_op}
-    affinity = getattr(os, "sched_getaffinity", None)
-    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    return list(possible_settings(os.environ, cores, threads, on_gpu=program.on_gpu))
+    return list(possible_settings(os.environ, usable_cores() or 1, threads, on_gpu=program.on_gpu))
 
 
 @dataclass

@@ -49,6 +49,15 @@ class OwnIterator:
         self.close()
 
 
+def first_of(dataset: tf.data.Dataset) -> Any:
+    """Its first element; None where it has none."""
+    own = OwnIterator(dataset)
+    try:
+        return next(own.iterator, None)
+    finally:
+        own.close()
+
+
 class Feed:
     """A dataset's batches over and over, made only while somebody holds it.
 

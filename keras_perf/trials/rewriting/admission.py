@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
+from keras_perf.records.reasons.reason import Reason
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
-from keras_perf.trials.rewriting.changes import Change
+from keras_perf.records.run.tried.advice_trials import NotTried, TriedChange
+from keras_perf.trials.rewriting.changes import Change, NotDone
 from keras_perf.trials.rewriting.changes.stages import named
 from keras_perf.trials.rewriting.keeping import Kept, length, room_for
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.rewriting.same_elements import start_alike
+from keras_perf.trials.rewriting.shuffle_buffers import soon_filled
+from keras_perf.trials.rewriting.tuned_input import Tried
 
 COMPARED = 64
 """So many elements of a changed stage are compared with those of the stage as it was."""
@@ -20,6 +24,8 @@ def reason_against(
 ) -> str:
     """Why it must not be done; "" if the stage's first elements are as they were.
 
+    Shuffles before them hold few elements in both.
+
     Arguments:
         change: what was made.
         graph: without it.
@@ -28,10 +34,35 @@ def reason_against(
     """
     if not change.stage:
         return ""
-    was, is_now = change.compared(graph, made)
+    was, is_now = change.compared(soon_filled(graph), soon_filled(made))
     if start_alike(was, is_now, COMPARED, within_s):
         return ""
     return WhyNotTried.ELEMENTS_DIFFER.of()
+
+
+def is_wanted(
+    change: Change,
+    tried: Iterable[Tried | TriedChange],
+    left: Iterable[NotDone | NotTried],
+) -> bool:
+    """It is no cache of what fits into a better place: into memory, or behind more of the work.
+
+    Arguments:
+        change: to be tried.
+        tried: what was measured.
+        left: what was not, and why.
+    """
+    measured = {(each.id, each.where) for each in tried}
+    if change.folder is not None and (change.id, change.where) in measured:
+        return False
+    better = change.id, change.in_place_of
+    too_large = {(each.id, each.where) for each in left if _has_no_room(each.why)}
+    return not change.in_place_of or (better in too_large and better not in measured)
+
+
+def _has_no_room(why: str) -> bool:
+    rooms = WhyNotTried.NO_MEMORY.word, WhyNotTried.NO_DISK.word
+    return isinstance(why, Reason) and why.word in rooms
 
 
 def kept_already(graph: PipelineGraph) -> Change | None:
@@ -68,10 +99,11 @@ def filled(
     """
     if not change.keeps:
         return Kept()
-    batches = length(graph.dataset(), left_s / 4)
+    batches = length(soon_filled(graph).dataset(), left_s / 4)
     if batches is None or batches * batch_ms / 1e3 > left_s / 2:
         return Kept(WhyNotTried.NO_PASS.of())
-    kept = room_for(change, made, look_at=COMPARED, within_s=within_s, left_s=left_s / 4)
+    short = soon_filled(made)
+    kept = room_for(change, short, look_at=COMPARED, within_s=within_s, left_s=left_s / 4)
     if not kept.why_not:
         # All is kept once the end has been seen.
         take(batches + 1)

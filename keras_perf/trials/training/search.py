@@ -10,7 +10,7 @@ from keras_perf.records.reasons.why_not_tried import EndedBy, WhyNotTried
 from keras_perf.records.run.tried.advice_trials import AdviceTrials, NotTried, TriedChange
 from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.measuring.progress import Progress
-from keras_perf.trials.rewriting.admission import kept_already
+from keras_perf.trials.rewriting.admission import is_wanted, kept_already
 from keras_perf.trials.rewriting.changes import Change, possible_changes
 from keras_perf.trials.rewriting.side_by_side import EndlessPipeline
 from keras_perf.trials.training.budget import Budget
@@ -145,7 +145,8 @@ class Search:
             why = WhyNotTried.INPUT_IS_FREE.of()
         if why:
             for change in rewritings:
-                self._trier.leaves_out(change, why)
+                if not change.in_place_of:
+                    self._trier.leaves_out(change, why)
             rewritings = []
         of_input = [*map(of_pipeline, rewritings)]
         of_step = of_training(self.setup, self._pair.before_ms)
@@ -193,6 +194,9 @@ class Search:
 
     def _is_needed(self, change: TrainingChange) -> bool:
         """No change of the input is, once one lets a step run as on a ready batch."""
+        rewriting, left = change.rewriting, self._trier.not_tried
+        if rewriting is not None and not is_wanted(rewriting, self._alone.values(), left):
+            return False
         if self._pair is None or not self._one_shape:
             return True
         ready_ms = FREE * self._pair.after_ms + self.outside_ms

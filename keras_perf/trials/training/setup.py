@@ -9,16 +9,10 @@ import keras
 import tensorflow as tf
 
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
+from keras_perf.trials.rewriting.shuffle_buffers import soon_filled
 
 Setting = Callable[[tf.data.Options], None]
 Transformation = Callable[[tf.data.Dataset], tf.data.Dataset]
-
-
-SHUFFLES = ("ShuffleDatasetV3", "ShuffleAndRepeatDatasetV2")
-"""Stages whose second input is the number of elements that they hold."""
-
-SHUFFLED = 64
-"""Examples in a shuffle buffer on trial, at most."""
 
 
 @dataclass(frozen=True)
@@ -69,11 +63,8 @@ class Setup:
         return found if found.num_replicas_in_sync > 1 else None
 
     def dataset(self) -> tf.data.Dataset:
-        """One to measure, which begins anew, with shuffles that are soon filled.
-
-        A shuffle takes as long for an example whatever its size, but for its filling.
-        """
-        dataset = with_options(_soon_filled(self.graph).dataset(), self.options)
+        """One to measure, which begins anew, with shuffles that are soon filled."""
+        dataset = with_options(soon_filled(self.graph).dataset(), self.options)
         for each in self.behind:
             dataset = each(dataset)
         # Of a cache the element has the shapes of the dataset, of a tensor its own.
@@ -87,15 +78,3 @@ def with_options(dataset: tf.data.Dataset, settings: tuple[Setting, ...]) -> tf.
         setting(chosen)
         dataset = dataset.with_options(chosen)
     return dataset
-
-
-def _soon_filled(graph: PipelineGraph) -> PipelineGraph:
-    """A copy whose shuffles hold few examples, so that its order is another."""
-    changed = graph.copy()
-    for name in [stage.name for stage in changed.stages if stage.op in SHUFFLES]:
-        few = changed.constant("buffer_size", SHUFFLED, tf.int64)
-        stage = next(each for each in changed.stages if each.name == name)
-        held = changed.value(stage.input[1])
-        if held is None or not 0 < int(held) <= SHUFFLED:
-            stage.input[1] = few
-    return changed

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 from one_change import rewritten
 
-from keras_perf.trials.rewriting.changes import NotDone, possible_changes
+from keras_perf.trials.rewriting.changes import NotDone, possible_changes, whole_pipeline
 from keras_perf.trials.rewriting.own_copy import require_graph
 from keras_perf.trials.rewriting.pipeline_graph import CannotRewriteError, PipelineGraph
 from keras_perf.trials.rewriting.same_elements import checksums, mean_bytes, start_alike
@@ -145,6 +145,26 @@ def test_order_is_given_up_only_if_that_is_allowed():
     assert "nondeterministic-order" not in found
     assert NotDone in {type(each) for each in left if each.id == "nondeterministic-order"}
     assert "nondeterministic-order" in changes_of(data, any_order=True)[1]
+
+
+@pytest.mark.parametrize(("cores", "threads"), [(2, 16), (64, 128)])
+def test_a_pool_is_made_wider_and_never_narrower(cores, threads, monkeypatch):
+    monkeypatch.setattr(whole_pipeline, "usable_cores", lambda: cores)
+    data = numbers().map(doubled)
+    for own in (None, threads - 1):
+        change = changes_of(pooled(data, own).batch(4))[1]["private-threadpool"]
+        assert change.code.endswith(f" = {threads}")
+        change.options(options := tf.data.Options())
+        assert options.threading.private_threadpool_size == threads
+    for own in (threads, 1000):
+        assert "private-threadpool" not in changes_of(pooled(data, own).batch(4))[1]
+
+
+def pooled(data, threads):
+    options = tf.data.Options()
+    if threads is not None:
+        options.threading.private_threadpool_size = threads
+    return data.with_options(options)
 
 
 def test_where_all_is_there_nothing_is_possible():

@@ -1,10 +1,11 @@
 """What a shuffle's buffer costs is said; how large it is stays the caller's choice."""
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
-from keras_perf.trials.rewriting.shuffle_buffers import smaller_buffers
+from keras_perf.trials.rewriting.shuffle_buffers import FEW, smaller_buffers, soon_filled
 
 
 def priced(dataset, element_ms):
@@ -44,3 +45,31 @@ def test_each_of_several_buffers_is_named():
 
 def test_a_buffer_of_what_cannot_be_looked_at_is_passed_over():
     assert priced(rows(600).window(2).shuffle(300), 1e3) == []
+
+
+def buffers(graph):
+    return [int(graph.value(s.input[1])) for s in graph.stages if s.op.startswith("Shuffle")]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize(
+    "shuffled",
+    [
+        lambda data: data.shuffle(150, seed=3).repeat(2),
+        lambda data: data.apply(tf.data.experimental.shuffle_and_repeat(150, 2, seed=3)),
+    ],
+    ids=["shuffle", "shuffle_and_repeat"],
+)
+def test_on_trial_a_buffer_holds_few_and_each_pass_has_the_same_elements(shuffled):
+    data = shuffled(tf.data.Dataset.range(200))
+    graph = PipelineGraph.of(data)
+    short = soon_filled(graph)
+    assert (buffers(graph), buffers(short)) == ([150], [FEW])
+    found = [int(each) for each in short.dataset()]
+    assert sorted(found[:200]) == sorted(found[200:]) == list(range(200))
+    assert found != [int(each) for each in graph.dataset()]
+
+
+def test_on_trial_a_buffer_that_holds_few_stays_as_it_is():
+    graph = PipelineGraph.of(rows(9).shuffle(5, seed=1).batch(2).shuffle(64))
+    assert buffers(soon_filled(graph)) == [5, 64]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import platform
 from importlib.metadata import version
 
@@ -12,6 +11,7 @@ import psutil
 
 from keras_perf.observation.facts.machine.container_memory import container_memory
 from keras_perf.observers.asking import Questions
+from keras_perf.observers.usable_cores import usable_cores
 
 
 def host_facts(*libraries: tuple[str, str]) -> Questions:
@@ -24,7 +24,7 @@ def host_facts(*libraries: tuple[str, str]) -> Questions:
     versions = {**own, **dict(libraries), "python": platform.python_version()}
     return {
         "versions": lambda: versions,
-        "cpu_count": _cpu_count,
+        "cpu_count": usable_cores,
         "memory_available_mib": _memory_available_mib,
         "memory_total_mib": lambda: psutil.virtual_memory().total / 2**20,
         "container_memory_mib": _container_memory_mib,
@@ -42,12 +42,6 @@ def _memory_available_mib() -> float:
 def _container_memory_mib() -> float | None:
     container = container_memory()
     return None if container is None else container.limit_mib
-
-
-def _cpu_count() -> int | None:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count()
 
 
 def _collector_threshold() -> int:

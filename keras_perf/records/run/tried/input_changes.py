@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from keras_perf.records.figures import in_ms
@@ -52,11 +53,13 @@ class InputChanges:
     @property
     def gain(self) -> float:
         """How many times as fast batches come as before."""
-        return self.before_ms / self.after_ms if self.after_ms else 1.0
+        return self.before_ms / self.after_ms if self.after_ms > 0 else 1.0
 
     @property
     def reason(self) -> str:
         """What came of it."""
+        if math.isnan(self.before_ms):
+            return "Nothing was measured."
         return (
             f"{in_ms(self.before_ms)} a batch before, {in_ms(self.after_ms)} after: "
             f"{self.gain:.2f}× as fast."

@@ -19,20 +19,28 @@ from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 
 
 def cache(graph: PipelineGraph) -> Found:
-    """Behind the last work that is the same in every pass."""
+    """Behind the last work that is the same in every pass, then behind each before it.
+
+    An earlier place gains less, and may need less room.
+    """
     if has_cache(graph):
         return
     if not graph.is_a_chain:
         yield NotDone("cache", "whole pipeline", WhyNotTried.SEVERAL_DATASETS.of())
         return
-    place = None
+    places: list[NodeDef] = []
     for stage in graph.stages:
         if differs_from_pass_to_pass(graph, stage):
             break
         if any(word in stage.op for word in ("Map", "Interleave", "Filter")):
-            place = stage
-    if place is None:
-        return
+            places.append(stage)
+    better = ""
+    for place in reversed(places):
+        yield _behind(graph, place, better)
+        better = named(place)
+
+
+def _behind(graph: PipelineGraph, place: NodeDef, better: str) -> Change:
     where, name = named(place), place.name
 
     def apply(changed: PipelineGraph) -> None:
@@ -42,7 +50,7 @@ def cache(graph: PipelineGraph) -> Found:
     costs = Costs.KEPT.of(where=IN_MEMORY)
     if graph.runs_python(place):
         costs = Costs.SAME_EACH_TIME.of(one=costs)
-    yield Change(
+    return Change(
         "cache",
         where,
         f"{where}.cache()",
@@ -50,6 +58,7 @@ def cache(graph: PipelineGraph) -> Found:
         apply=apply,
         stage=name,
         keeps=True,
+        in_place_of=better,
         promise=4,
     )
 

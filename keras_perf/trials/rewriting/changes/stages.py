@@ -65,9 +65,18 @@ def leaves_errors_out(graph: PipelineGraph) -> bool:
 
 def lets_overtake(graph: PipelineGraph) -> bool:
     """Its options let elements of stages in parallel come as they are ready."""
-    written = (s.attr["serialized_options"].s for s in graph.stages if s.op == "OptionsDataset")
-    options = map(Options.FromString, written)
+    options = _options(graph)
     return any(each.HasField("deterministic") and not each.deterministic for each in options)
+
+
+def own_pool(graph: PipelineGraph) -> int:
+    """Threads of the pipeline's own pool, the largest that options set; 0 where it has none."""
+    return max((o.threading_options.private_threadpool_size for o in _options(graph)), default=0)
+
+
+def _options(graph: PipelineGraph) -> list[Options]:
+    written = (s.attr["serialized_options"].s for s in graph.stages if s.op == "OptionsDataset")
+    return [Options.FromString(each) for each in written]
 
 
 def present(graph: PipelineGraph, name: str, op: str = "") -> NodeDef:
