@@ -18,12 +18,12 @@ from keras_perf.analyse.training import newest_training
 from keras_perf.records.run.tried.advice_trials import AdviceTrials, TriedChange
 from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.measuring.progress import Progress
-from keras_perf.trials.rewriting import side_by_side
+from keras_perf.trials.rewriting import keeping, shuffle_buffers, side_by_side
 from keras_perf.trials.rewriting.changes.cache import cache
 from keras_perf.trials.rewriting.keeping import Kept
 from keras_perf.trials.rewriting.own_copy import require_graph
 from keras_perf.trials.train_functions.restored import KeptState
-from keras_perf.trials.training import budget, precision, running, search, trier
+from keras_perf.trials.training import budget, changes, precision, running, search, trier
 from keras_perf.trials.training.tried_advice import TriedAdvice
 from keras_perf.trials.try_advice import check_replicas, tried_advice
 
@@ -106,8 +106,9 @@ def in_this_order(monkeypatch, gains):
     for module in (search, trier):
         monkeypatch.setattr(module, "RunningTraining", Nothing)
     monkeypatch.setattr(search, "EndlessPipeline", Nothing)
-    # Whatever processor this is.
+    # Whatever processor this is, and whatever else is in its memory.
     monkeypatch.setattr(precision, "cpu_has_bfloat16", lambda: False)
+    monkeypatch.setattr(changes, "why_no_room", lambda *_: "")
     return left
 
 
@@ -530,6 +531,33 @@ def test_first_of_all_the_input_alone_and_the_step_alone_are_measured(monkeypatc
     assert str(found).splitlines()[0] == (
         "As it is: a step 10 ms, on a ready batch 2.5 ms, a batch of the input alone 8 ms."
     )
+
+
+def test_a_collector_that_rests_already_is_named(monkeypatch):
+    in_this_order(monkeypatch, [READY, *[NOISE] * 9])
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: 1)
+    found = kp.try_advice(dense(), rows().batch(8), budget_s=1e4)
+    [why] = (each.why for each in found.trials.not_tried if each.id == "tune-gc")
+    assert "frozen already" in why
+
+
+def test_the_price_of_a_large_shuffle_buffer_is_named(monkeypatch):
+    in_this_order(monkeypatch, [READY, *[NOISE] * 9])
+    monkeypatch.setattr(shuffle_buffers, "LARGE", FEATURES)
+    found = kp.try_advice(dense(), rows().shuffle(32).batch(8), budget_s=1e4)
+    [buffer] = (each for each in found.trials.not_tried if each.id == "smaller-shuffle")
+    assert buffer.where == "shuffle(32)"
+    assert "its 32 elements take" in buffer.why
+
+
+def test_a_cache_without_room_is_told_with_what_tries_a_file(monkeypatch):
+    in_this_order(monkeypatch, [READY, *[NOISE] * 9])
+    monkeypatch.setattr(search.RunningTraining, "feed", SimpleNamespace(take=lambda batches: None))
+    monkeypatch.setattr(keeping.psutil, "virtual_memory", lambda: SimpleNamespace(available=8.0))
+    data = rows().batch(8).map(lambda x, y: (x + 1, y))
+    found = kp.try_advice(dense(), data, budget_s=1e4)
+    [why] = (each.why for each in found.trials.not_tried if each.id == "cache")
+    assert "tune_input(..., cache_dir=DIRECTORY) tries a file there" in why
 
 
 def test_input_that_costs_nothing_is_left_alone(monkeypatch):
