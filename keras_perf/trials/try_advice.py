@@ -135,7 +135,7 @@ def tried_advice(
         model,
         graph,
         bool(model.jit_compile),
-        bool(model.run_eagerly),
+        bool(model.run_eagerly) or tf.config.functions_run_eagerly(),
         callbacks=callbacks,
         # What is known of `fit` is not run, and counted, a second time.
         keras_loop=not outside_ms,

@@ -270,6 +270,41 @@ def test_a_model_that_runs_eagerly_is_compiled():
     assert "disable-run-eagerly" in {each.id for each in tried.changes}
 
 
+@pytest.fixture
+def eager_functions():
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
+@pytest.mark.usefixtures("short_slices", "eager_functions")
+def test_where_all_functions_run_eagerly_the_change_alone_is_traced():
+    graphs, eager = [], []
+
+    class Noted(keras.layers.Layer):
+        def call(self, x):
+            (eager if tf.executing_eagerly() else graphs).append(tf.config.functions_run_eagerly())
+            return x
+
+    keras.utils.set_random_seed(3)
+    model = keras.Sequential([keras.Input((FEATURES,)), Noted(), keras.layers.Dense(1)])
+    model.compile("adam", "mse", jit_compile=False)
+    data = rows().batch(8)
+    model.fit(data, shuffle=False, verbose=0)
+    before = state(model)
+    graphs.clear(), eager.clear()
+    found = kp.try_advice(model, data, budget_s=20.0).trials
+    # As it is, every step runs the layer's Python; with the change it is traced, and seldom.
+    assert len(eager) > len(graphs) > 0
+    assert set(graphs) == {False}
+    assert set(eager) == {True}
+    tried = {each.id: each.code for each in found.changes}
+    assert tried["disable-run-eagerly"] == "tf.config.run_functions_eagerly(False)"
+    assert not {"enable-xla", "raise-steps-per-execution"} & tried.keys()
+    assert tf.config.functions_run_eagerly()
+    assert_equal(state(model), before)
+
+
 @pytest.mark.timing
 @pytest.mark.usefixtures("short_slices")
 @two_of_three

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import keras
+import tensorflow as tf
 
 from keras_perf.records.reasons.price import Alters, Costs
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
@@ -86,10 +87,14 @@ def of_training(setup: Setup, step_ms: float) -> list[TrainingChange | NotDone]:
 
 def _eager(setup: Setup) -> Iterator[TrainingChange]:
     if setup.run_eagerly:
+        code = f"model.compile(..., run_eagerly=False, jit_compile={setup.jit_compile})"
+        if tf.config.functions_run_eagerly():
+            of_all = "tf.config.run_functions_eagerly(False)"
+            code = f"{of_all}; {code}" if setup.model.run_eagerly else of_all
         yield TrainingChange(
             "disable-run-eagerly",
             "compile",
-            f"model.compile(..., run_eagerly=False, jit_compile={setup.jit_compile})",
+            code,
             lambda now: replace(now, run_eagerly=False),
             costs=Costs.TRACED_ONCE.of(),
             traces=True,
