@@ -1,7 +1,5 @@
 """A larger batch is tried in this process only where memory is surely enough."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -22,8 +20,7 @@ def memory(monkeypatch):
 
     def set_to(peak, free):
         monkeypatch.setattr(batch_rows, "peak_mib", lambda: peak)
-        available = SimpleNamespace(available=free * 2**20)
-        monkeypatch.setattr(batch_rows.psutil, "virtual_memory", lambda: available)
+        monkeypatch.setattr(batch_rows, "memory_available_mib", lambda: free)
 
     return set_to
 

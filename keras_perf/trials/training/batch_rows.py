@@ -5,9 +5,9 @@ from __future__ import annotations
 import resource
 import sys
 
-import psutil
 import tensorflow as tf
 
+from keras_perf.observers.sensors.container_memory import memory_available_mib
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 
@@ -46,7 +46,7 @@ def why_no_room(rows: int, times: int) -> str:
     if tf.config.list_logical_devices("GPU"):
         return ""
     needed_mib = (times - 1) * peak_mib()
-    free_mib = psutil.virtual_memory().available / _MIB
+    free_mib = memory_available_mib()
     if needed_mib < free_mib / 2:
         return ""
     return WhyNotTried.NO_ROOM_FOR_BATCH.of(rows=rows, needed_mib=needed_mib, free_mib=free_mib)
