@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from keras_perf.observation.observation import Observation
 from keras_perf.observation.of_fit.calling_fit import batches_of_arrays
 from keras_perf.observation.of_fit.fit import FitObservation
 from keras_perf.records.arguments import require_bool, require_number
+from keras_perf.trials.environment.settings import named_settings
 from keras_perf.trials.failure import told
 
 OUTSIDE = ("callbacks", "other_host")
@@ -31,6 +33,7 @@ class AdviceTester(ObservingCallback):
         any_order: the order of examples may change from run to run.
         budget_s: seconds to spend at most; what would take longer than what is left is not begun.
         environment_s: seconds more for settings of the environment; None tries none.
+        environment: variables of your own to try then, too.
 
     Raises:
         TypeError, ValueError, OSError: a wrong argument, or `log_dir` cannot be written.
@@ -58,6 +61,7 @@ class AdviceTester(ObservingCallback):
         any_order: bool = False,
         budget_s: float = 30.0,
         environment_s: float | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(log_dir)
         self.any_order = require_bool("any_order", any_order)
@@ -65,6 +69,7 @@ class AdviceTester(ObservingCallback):
         if environment_s is not None:
             require_number("environment_s", environment_s, above=0, remedy="None tries none.")
         self.environment_s = environment_s
+        self.named = named_settings(environment, environment_s)
 
     def observation_begins(self, observation: Observation) -> None:
         """The run that is written to."""
@@ -101,6 +106,7 @@ class AdviceTester(ObservingCallback):
             any_order=self.any_order,
             budget_s=self.budget_s,
             environment_s=self.environment_s,
+            named=self.named,
             without=("raise-steps-per-execution",) if fit.recording.facts.trial else (),
             outside_ms=self._outside_ms(fit),
             making_s=0.0 if start_up is None else start_up.first_execution_s,

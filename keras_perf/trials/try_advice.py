@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,6 +14,7 @@ import tensorflow as tf
 from keras_perf.observers.delayed_signals import interruptible, uninterrupted
 from keras_perf.records.arguments import require_bool, require_number
 from keras_perf.trials.arguments import check_compiled, check_dataset
+from keras_perf.trials.environment.settings import EnvironmentSetting, named_settings
 from keras_perf.trials.environment.tried_settings import EnvironmentTrials, settings_to_try
 from keras_perf.trials.kept_in_run import KeptInRun
 from keras_perf.trials.measuring.progress import Progress
@@ -35,6 +36,7 @@ def try_advice(
     any_order: bool = False,
     budget_s: float = 30.0,
     environment_s: float | None = None,
+    environment: Mapping[str, str] | None = None,
     log_dir: str | os.PathLike[str] | None = None,
 ) -> TriedAdvice:
     """Measures what changes of a training would gain, on the training itself.
@@ -65,16 +67,20 @@ def try_advice(
             pools, oneDNN, threads for a GPU's kernels. Each is tried in a process of its own that
             trains in turn with one without it, as `sweep_batch_size` does; starting them takes
             most of the time. None tries nothing of it.
+        environment: variables of your own to try in the same way, before those, each alone:
+            `{"LD_PRELOAD": "/usr/lib/libtcmalloc.so"}`.
         log_dir: of the callbacks: the result is written there. Of the training that the directory
             holds the diagnosis then shows what was measured in place of what it would predict, as
             after `AdviceTester`; beside one that follows it is shown as tried before. None writes
             nothing.
 
     Raises:
-        TypeError: `dataset` is not a `tf.data.Dataset`, or `log_dir` no path.
+        TypeError: `dataset` is not a `tf.data.Dataset`, `log_dir` no path, or `environment` no
+            dict of str.
         ValueError: it is not batched, cannot be written as a graph, uses a variable in a map, or
             keeps a cache in a file; the model is not compiled, trains on several workers, or on
-            several replicas of which Python makes the batches; a number is not above 0.
+            several replicas of which Python makes the batches; a number is not above 0, or
+            `environment` comes without `environment_s`.
         OSError: `log_dir` cannot be written.
 
     What it cannot see: Keras's loop around the steps; state that a train step keeps in Python,
@@ -91,6 +97,7 @@ def try_advice(
     if environment_s is not None:
         require_number("environment_s", environment_s, above=0, remedy="None tries nothing of it.")
     require_bool("any_order", any_order)
+    named = named_settings(environment, environment_s)
     run = KeptInRun(log_dir)
     found = tried_advice(
         model,
@@ -99,6 +106,7 @@ def try_advice(
         any_order=any_order,
         budget_s=budget_s,
         environment_s=environment_s,
+        named=named,
     )
     run.keep({"advice_trials": found.trials})
     return found
@@ -114,6 +122,7 @@ def tried_advice(
     any_order: bool = False,
     budget_s: float,
     environment_s: float | None = None,
+    named: Sequence[EnvironmentSetting] = (),
     without: Collection[str] = (),
     outside_ms: float = 0.0,
     making_s: float = 0.0,
@@ -138,7 +147,7 @@ def tried_advice(
         model,
         graph,
         bool(model.jit_compile),
-        bool(model.run_eagerly),
+        bool(model.run_eagerly) or tf.config.functions_run_eagerly(),
         callbacks=callbacks,
         # What is known of `fit` is not run, and counted, a second time.
         keras_loop=not outside_ms,
@@ -162,7 +171,7 @@ def tried_advice(
             if environment_s is not None and not trials.stopped:
                 more = Budget(environment_s, clock)
                 environment = EnvironmentTrials(setup, more, outside_ms, progress)
-                environment.run(settings_to_try())
+                environment.run([*named, *settings_to_try()])
                 trials = environment.added_to(trials)
         progress.ends()
     best = search.best

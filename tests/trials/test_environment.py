@@ -14,7 +14,11 @@ from keras_perf.trials.environment import tried_settings
 from keras_perf.trials.environment.handed_training import HandedTraining
 from keras_perf.trials.environment.process import FailedError, training_process
 from keras_perf.trials.environment.program_settings import ProgramSettings
-from keras_perf.trials.environment.settings import EnvironmentSetting, possible_settings
+from keras_perf.trials.environment.settings import (
+    EnvironmentSetting,
+    named_settings,
+    possible_settings,
+)
 from keras_perf.trials.environment.tried_settings import EnvironmentTrials
 from keras_perf.trials.other_process import saved_model
 from keras_perf.trials.rewriting.own_copy import require_graph
@@ -26,33 +30,49 @@ SETTINGS = [EnvironmentSetting("a", "A", "1", "much"), EnvironmentSetting("b", "
 
 
 def tried(environ=(), cores=8, threads=UNSET, on_gpu=False):
-    found = possible_settings(dict(environ), cores, threads, on_gpu=on_gpu)
-    return {each.variable: each.value for each in found}
+    """The values that are tried of each variable."""
+    values = {}
+    for each in possible_settings(dict(environ), cores, threads, on_gpu=on_gpu):
+        values.setdefault(each.variable, []).append(each.value)
+    return values
 
 
 def test_on_a_cpu_threads_and_onednn_are_tried():
     assert tried() == {
-        "TF_NUM_INTRAOP_THREADS": "4",
-        "TF_NUM_INTEROP_THREADS": "4",
-        "TF_ENABLE_ONEDNN_OPTS": "0",
+        "TF_NUM_INTRAOP_THREADS": ["4"],
+        "TF_NUM_INTEROP_THREADS": ["4", "1"],
+        "TF_ENABLE_ONEDNN_OPTS": ["0"],
     }
+
+
+def test_one_operation_at_a_time_is_tried_once_and_not_where_it_is_set():
+    assert tried(cores=2)["TF_NUM_INTEROP_THREADS"] == ["1"]
+    assert tried({"TF_NUM_INTEROP_THREADS": "1"})["TF_NUM_INTEROP_THREADS"] == ["4"]
 
 
 def test_on_a_gpu_its_threads_are_and_onednn_is_not():
     found = tried(on_gpu=True)
-    assert found["TF_GPU_THREAD_MODE"] == "gpu_private"
+    assert found["TF_GPU_THREAD_MODE"] == ["gpu_private"]
     assert "TF_ENABLE_ONEDNN_OPTS" not in found
 
 
 def test_what_is_set_is_not_tried_again():
     environ = {"TF_NUM_INTRAOP_THREADS": "4", "TF_GPU_THREAD_MODE": "gpu_private"}
     assert set(tried(environ, on_gpu=True)) == {"TF_NUM_INTEROP_THREADS"}
-    assert tried({"TF_ENABLE_ONEDNN_OPTS": "0"})["TF_ENABLE_ONEDNN_OPTS"] == "1"
+    assert tried({"TF_ENABLE_ONEDNN_OPTS": "0"})["TF_ENABLE_ONEDNN_OPTS"] == ["1"]
     assert not {"TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"} & {*tried(cores=1)}
 
 
 def test_what_the_program_sets_the_environment_would_not_change():
     assert set(tried(threads={"intra_op": 2, "inter_op": 2})) == {"TF_ENABLE_ONEDNN_OPTS"}
+
+
+def test_what_a_caller_names_is_written_as_a_shell_reads_it():
+    [one, other] = named_settings({"LD_PRELOAD": "/a b.so", "MALLOC_ARENA_MAX": "2"}, 60)
+    assert (one.id, one.variable, one.value) == ("LD_PRELOAD", "LD_PRELOAD", "/a b.so")
+    assert one.code == "export LD_PRELOAD='/a b.so'  # before Python starts"
+    assert other.code == "export MALLOC_ARENA_MAX=2  # before Python starts"
+    assert named_settings(None, None) == []
 
 
 # -- processes that are scripted ---------------------------------------------------------
@@ -198,8 +218,8 @@ def test_one_that_cannot_be_started_failed(tmp_path, monkeypatch):
 def test_each_setting_arrives_in_its_child_beside_what_this_process_has(child, tmp_path, on_gpu):
     child("import json, os\nprint('{}')\ninput()\nprint(json.dumps({'step_ms': dict(os.environ)}))")
     found = list(possible_settings({}, 8, UNSET, on_gpu=on_gpu))
-    assert len(found) == 3
     settings = {each.variable: each.value for each in found}
+    assert len(settings) == 3
     with training_process(tmp_path, settings, 60.0) as process:
         process.begins()
         arrived = process.step_ms()
@@ -262,16 +282,21 @@ def test_settings_of_the_program_are_handed_over(tmp_path):
 
 
 @pytest.mark.whole
-def test_another_process_trains_with_the_setting(monkeypatch):
-    one = EnvironmentSetting("onednn", "TF_ENABLE_ONEDNN_OPTS", "0")
+def test_another_process_trains_with_what_the_caller_names(monkeypatch):
     broken = EnvironmentSetting("python", "PYTHONHASHSEED", "no number")
-    monkeypatch.setattr("keras_perf.trials.try_advice.settings_to_try", lambda: [one, broken])
-    network = model()
+    monkeypatch.setattr("keras_perf.trials.try_advice.settings_to_try", lambda: [broken])
+    network, named = model(), {"TF_ENABLE_ONEDNN_OPTS": "0"}
     before = [v.numpy() for v in network.variables]
-    found = kp.try_advice(network, dataset(), budget_s=0.1, environment_s=120.0)
+    found = kp.try_advice(network, dataset(), budget_s=0.1, environment_s=120.0, environment=named)
     for was, is_now in zip(before, network.variables, strict=True):
         assert (was == is_now.numpy()).all()
-    assert [each.after_ms > 0 for each in found.trials.changes if each.id == "onednn"] == [True]
+    [onednn] = (each for each in found.trials.changes if each.id == "TF_ENABLE_ONEDNN_OPTS")
+    assert onednn.after_ms > 0
+    assert (onednn.where, onednn.id in {each.id for each in found.changes}) == (
+        "environment",
+        False,
+    )
+    assert onednn.code == "export TF_ENABLE_ONEDNN_OPTS=0  # before Python starts"
     [failed] = [each for each in found.trials.not_tried if each.id == "python"]
     assert failed.why
 
@@ -279,3 +304,22 @@ def test_another_process_trains_with_the_setting(monkeypatch):
 def test_seconds_below_none_are_refused():
     with pytest.raises(ValueError, match="environment_s must be above 0"):
         kp.try_advice(model(), dataset(), environment_s=0)
+
+
+@pytest.mark.parametrize(
+    ("environment", "environment_s", "error", "named"),
+    [
+        ({"A": "1"}, None, ValueError, "with the seconds to try it for"),
+        ({"A": 1}, 60, TypeError, "'A': 1. Put numbers in quotes"),
+        ({"A=B": "1"}, 60, ValueError, "names of variables, got 'A=B'"),
+        ("A=1", 60, TypeError, "a dict of names and values, got str"),
+    ],
+)
+def test_variables_that_are_none_are_refused_in_a_line(
+    environment, environment_s, error, named, tmp_path
+):
+    given = {"environment": environment, "environment_s": environment_s}
+    with pytest.raises(error, match=named):
+        kp.try_advice(model(), dataset(), **given)
+    with pytest.raises(error, match=named):
+        kp.perf_callbacks(tmp_path, try_advice=given)

@@ -3,6 +3,7 @@
 Weights, optimizer, metrics, all random generators, iterators and orders of examples: bit for bit.
 """
 
+import gc
 import os
 import random
 import signal
@@ -17,7 +18,7 @@ import keras_perf as kp
 from keras_perf.trials import find_learning_rate as ramp
 from keras_perf.trials.rewriting import side_by_side
 from keras_perf.trials.train_functions.restored import KeptState
-from keras_perf.trials.training import budget, running
+from keras_perf.trials.training import budget, changes, running, search
 
 ROWS, FEATURES = 96, 4
 
@@ -150,6 +151,38 @@ def test_after_a_change_that_fails_in_the_middle_of_its_steps(monkeypatch, undis
     assert "RuntimeError: of a change" in {each.why for each in tried.trials.not_tried}
     assert_equal(program.state(), before)
     assert_equal(program.goes_on(), undisturbed)
+
+
+RESTING = 100_000, 50, 100
+"""Thresholds of Python's collector while `tune-gc` is tried."""
+
+
+@pytest.fixture
+def collector():
+    """How somebody has set it, and how many objects it passes over: asked each time."""
+    usual = gc.get_threshold()
+    gc.unfreeze()
+    gc.set_threshold(701, 11, 9)
+    yield lambda: (gc.isenabled(), gc.get_threshold(), gc.get_freeze_count())
+    gc.set_threshold(*usual)
+
+
+@pytest.mark.usefixtures("short_slices")
+@pytest.mark.parametrize(("does", "stopped"), [(press, "an interrupt"), (bool, "")])
+def test_the_collector_is_as_it_was_after_it_rested(monkeypatch, collector, does, stopped):
+    monkeypatch.setattr(search, "possible_changes", lambda *_, **__: ([], []))
+    monkeypatch.setattr(search, "of_training", lambda setup, _: [*changes._collector(setup)])
+    program, before, rested = Program(), collector(), []
+
+    def rests(*_):
+        rested.append(gc.get_threshold() == RESTING and gc.get_freeze_count() > 0)
+        return rested[-1]
+
+    in_the_middle_of_a_slice(monkeypatch, rests, does)
+    tried = kp.try_advice(program.model, program.data, budget_s=60.0)
+    assert any(rested)
+    assert tried.trials.stopped == stopped
+    assert collector() == before
 
 
 @pytest.mark.usefixtures("short_slices")

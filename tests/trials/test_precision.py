@@ -81,6 +81,21 @@ def test_both_directions_are_tried_on_a_cpu(monkeypatch, tmp_path, present, flag
 
 @pytest.mark.usefixtures("only_precision")
 @pytest.mark.parametrize(
+    ("present", "why"),
+    [
+        ("float32", "no instructions for bfloat16"),
+        ("float64", "the model's policy is float64"),
+    ],
+)
+def test_why_none_is_tried_is_told(monkeypatch, tmp_path, present, why):
+    cpu_with(monkeypatch, tmp_path, "")
+    tried = kp.try_advice(model(present, width=8), data(8), budget_s=20.0)
+    [told] = (each.why for each in tried.trials.not_tried if each.id == "mixed-precision")
+    assert why in told
+
+
+@pytest.mark.usefixtures("only_precision")
+@pytest.mark.parametrize(
     ("present", "flags", "id", "policy"),
     [
         ("mixed_bfloat16", "", "full-precision", "float32"),

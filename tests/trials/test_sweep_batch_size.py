@@ -1,14 +1,17 @@
 """sweep_batch_size: each size in a process of its own, which memory may end."""
 
+import contextlib
 import io
 import os
 import signal
 import sys
+import threading
 from subprocess import CompletedProcess
 
 import keras
 import matplotlib as mpl
 import numpy as np
+import psutil
 import pytest
 import tensorflow as tf
 from batch_models import Wide, dataset, model, own_loss
@@ -67,11 +70,11 @@ def step(size, *, limit=1001.0):
 def forked(processes, monkeypatch):
     """A child is forked from a process that has imported TensorFlow; others import it anew."""
 
-    def run(command, **_):
+    def run(command, limit_s):
         code, told = processes.script(child.__file__, command[-1])
         return CompletedProcess(command, code, told, told)
 
-    monkeypatch.setattr(handed_over.subprocess, "run", run)
+    monkeypatch.setattr(handed_over, "run", run)
 
 
 @pytest.mark.usefixtures("forked")
@@ -117,6 +120,43 @@ def test_a_child_that_is_killed_is_a_size_that_ran_out_of_memory(monkeypatch):
     monkeypatch.setattr(handed_over, "CHILD", "batch_child_killed")
     with pytest.raises(ValueError, match=r"got 8: out of memory: killed \(SIGKILL\)"):
         kp.sweep_batch_size(model(), dataset(), [8, 16])
+
+
+IMPORTING = 2**26
+"""Bytes that a child of ours holds only once it runs Python code of ours."""
+
+
+def children_of_size(size):
+    """Processes that this one has started and that measure a batch size by now."""
+    found = []
+    for each in psutil.Process().children():
+        with contextlib.suppress(psutil.Error):
+            is_it = f'"batch_size": {size}' in each.cmdline()[-1]
+            found += [each] if is_it and each.memory_info().rss > IMPORTING else []
+    return found
+
+
+@pytest.mark.fault(1, "Ctrl-C of a terminal, which the child hears too, while a size is tried")
+def test_ctrl_c_of_a_terminal_ends_the_child_and_keeps_the_sizes_that_have_trained():
+    heard, over = [], threading.Event()
+
+    def press():
+        while not (heard or over.wait(0.01)):
+            heard.extend(children_of_size(16))
+        for each in (*heard, psutil.Process()) if heard else ():
+            each.send_signal(signal.SIGINT)
+
+    presses = threading.Thread(target=press)
+    presses.start()
+    try:
+        sweep = kp.sweep_batch_size(model(), dataset(), [8, 16, 32], seconds=0.2)
+    finally:
+        over.set()
+        presses.join()
+    assert [each.batch_size for each in sweep.trained] == [8]
+    assert [each.reason for each in sweep.tried][1:] == ["not tried: an interrupt came before"] * 2
+    assert heard
+    assert not any(each.is_running() for each in heard)
 
 
 def test_a_child_that_takes_too_long_is_ended():

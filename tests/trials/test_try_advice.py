@@ -19,12 +19,12 @@ from keras_perf.analyse.training import newest_training
 from keras_perf.records.run.tried.advice_trials import AdviceTrials, TriedChange
 from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.measuring.progress import Progress
-from keras_perf.trials.rewriting import side_by_side
+from keras_perf.trials.rewriting import keeping, shuffle_buffers, side_by_side
 from keras_perf.trials.rewriting.changes.cache import cache
 from keras_perf.trials.rewriting.keeping import Kept
 from keras_perf.trials.rewriting.own_copy import require_graph
 from keras_perf.trials.train_functions.restored import KeptState
-from keras_perf.trials.training import budget, precision, running, search, trier
+from keras_perf.trials.training import budget, changes, precision, running, search, trier
 from keras_perf.trials.training.tried_advice import TriedAdvice
 from keras_perf.trials.try_advice import check_replicas, tried_advice
 
@@ -108,8 +108,9 @@ def in_this_order(monkeypatch, gains):
     for module in (search, trier):
         monkeypatch.setattr(module, "RunningTraining", Nothing)
     monkeypatch.setattr(search, "EndlessPipeline", Nothing)
-    # Whatever processor this is.
+    # Whatever processor this is, and whatever else is in its memory.
     monkeypatch.setattr(precision, "cpu_has_bfloat16", lambda: False)
+    monkeypatch.setattr(changes, "why_no_room", lambda *_: "")
     return left
 
 
@@ -269,6 +270,41 @@ def test_a_map_that_waits_is_found_and_the_dataset_mends_it(monkeypatch):
 def test_a_model_that_runs_eagerly_is_compiled():
     tried = kp.try_advice(dense(run_eagerly=True), rows().batch(8), budget_s=60.0)
     assert "disable-run-eagerly" in {each.id for each in tried.changes}
+
+
+@pytest.fixture
+def eager_functions():
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
+@pytest.mark.usefixtures("short_slices", "eager_functions")
+def test_where_all_functions_run_eagerly_the_change_alone_is_traced():
+    graphs, eager = [], []
+
+    class Noted(keras.layers.Layer):
+        def call(self, x):
+            (eager if tf.executing_eagerly() else graphs).append(tf.config.functions_run_eagerly())
+            return x
+
+    keras.utils.set_random_seed(3)
+    model = keras.Sequential([keras.Input((FEATURES,)), Noted(), keras.layers.Dense(1)])
+    model.compile("adam", "mse", jit_compile=False)
+    data = rows().batch(8)
+    model.fit(data, shuffle=False, verbose=0)
+    before = state(model)
+    graphs.clear(), eager.clear()
+    found = kp.try_advice(model, data, budget_s=20.0).trials
+    # As it is, every step runs the layer's Python; with the change it is traced, and seldom.
+    assert len(eager) > len(graphs) > 0
+    assert set(graphs) == {False}
+    assert set(eager) == {True}
+    tried = {each.id: each.code for each in found.changes}
+    assert tried["disable-run-eagerly"] == "tf.config.run_functions_eagerly(False)"
+    assert not {"enable-xla", "raise-steps-per-execution"} & tried.keys()
+    assert tf.config.functions_run_eagerly()
+    assert_equal(state(model), before)
 
 
 @pytest.mark.timing
@@ -561,6 +597,33 @@ def test_first_of_all_the_input_alone_and_the_step_alone_are_measured(monkeypatc
     assert str(found).splitlines()[0] == (
         "As it is: a step 10 ms, on a ready batch 2.5 ms, a batch of the input alone 8 ms."
     )
+
+
+def test_a_collector_that_rests_already_is_named(monkeypatch):
+    in_this_order(monkeypatch, [READY, *[NOISE] * 9])
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: 1)
+    found = kp.try_advice(dense(), rows().batch(8), budget_s=1e4)
+    [why] = (each.why for each in found.trials.not_tried if each.id == "tune-gc")
+    assert "frozen already" in why
+
+
+def test_the_price_of_a_large_shuffle_buffer_is_named(monkeypatch):
+    in_this_order(monkeypatch, [READY, *[NOISE] * 9])
+    monkeypatch.setattr(shuffle_buffers, "LARGE", FEATURES)
+    found = kp.try_advice(dense(), rows().shuffle(32).batch(8), budget_s=1e4)
+    [buffer] = (each for each in found.trials.not_tried if each.id == "smaller-shuffle")
+    assert buffer.where == "shuffle(32)"
+    assert "its 32 elements take" in buffer.why
+
+
+def test_a_cache_without_room_is_told_with_what_tries_a_file(monkeypatch):
+    in_this_order(monkeypatch, [READY, *[NOISE] * 9])
+    monkeypatch.setattr(search.RunningTraining, "feed", SimpleNamespace(take=lambda batches: None))
+    monkeypatch.setattr(keeping.psutil, "virtual_memory", lambda: SimpleNamespace(available=8.0))
+    data = rows().batch(8).map(lambda x, y: (x + 1, y))
+    found = kp.try_advice(dense(), data, budget_s=1e4)
+    [why] = (each.why for each in found.trials.not_tried if each.id == "cache")
+    assert "tune_input(..., cache_dir=DIRECTORY) tries a file there" in why
 
 
 def test_input_that_costs_nothing_is_left_alone(monkeypatch):

@@ -389,7 +389,25 @@ STACKED = {
     "maps of tuples": lambda: (
         whole().map(lambda x: (x, 2 * x)).map(lambda x, y: {"x": x, "y": y - x}).batch(4)
     ),
+    "a zip that ends where a filter does": lambda: (
+        tf.data.Dataset.zip(few().map(squared), whole(60).shuffle(7, seed=3).map(squared))
+        .map(lambda x, y: x - y)
+        .batch(4)
+    ),
+    "draws that a filter ends": lambda: tf.data.Dataset.zip(
+        few().map(squared), whole(60).map(drawing())
+    ).batch(4),
 }
+
+
+def drawing():
+    generator = tf.random.Generator.from_seed(5)
+    return lambda x: x + generator.uniform((), maxval=9, dtype=tf.int64)
+
+
+def few():
+    """Of a length that nobody knows before a pass."""
+    return whole().filter(lambda x: x % 3 > 0)
 
 
 @pytest.mark.parametrize("kind", STACKED)
@@ -432,6 +450,12 @@ def test_order_is_given_up_where_that_is_allowed_and_all_elements_come(monkeypat
         overtaken.set()
     assert found[0] != 0
     assert sorted(found) == list(range(24))
+
+
+def test_an_endless_shuffle_beside_an_unknown_length_is_refused():
+    data = tf.data.Dataset.zip(few(), whole(60).shuffle(7, seed=3).repeat()).batch(4)
+    with pytest.raises(ValueError, match="zip with nothing shorter"):
+        kp.tune_input(data)
 
 
 def test_random_maps_keep_their_draws():

@@ -20,6 +20,7 @@ ONLY_TRIED = (
     Rule("smaller-shuffle"),
     Rule("intra-op-threads", Known(tried_title="Give an operation fewer threads")),
     Rule("inter-op-threads", Known(tried_title="Run fewer operations at a time")),
+    Rule("one-inter-op-thread", Known(tried_title="Run one operation at a time")),
     Rule("disable-onednn", Known(tried_title="Compute without oneDNN")),
     Rule("enable-onednn", Known(tried_title="Compute with oneDNN")),
 )

@@ -23,8 +23,8 @@ class WhyNotTried(Words):
     ELEMENTS_DIFFER = "its elements would differ, or differ from one time to the next anyhow"
     NO_PASS = "a pass through the data does not end in the time that is left"
     NO_MEMORY = (
-        "{size_mib:.0f} MiB would take more than half of the memory that is free; with "
-        "cache_dir=DIRECTORY a file there is tried"
+        "{size_mib:.0f} MiB would take more than half of the memory that is free; "
+        "tune_input(..., cache_dir=DIRECTORY) tries a file there"
     )
     NO_DISK = "{size_mib:.0f} MiB would take more than half of what is free in {directory}"
     CACHE_NOT_FILLED = "the cache that is there was not filled: {why}"
@@ -34,6 +34,18 @@ class WhyNotTried(Words):
     TOO_LONG = (
         "it takes about {needed_s:.0f} s, and {left_s:.0f} s are left for it: allow more than "
         "{budget_s:.0f} s"
+    )
+    NO_ROOM_FOR_BATCH = (
+        "a batch of {rows:,} might take {needed_mib} more, over half of the {free_mib} that are "
+        "free: sweep_batch_size tries it in a process of its own"
+    )
+    BATCH_SIZE_UNKNOWN = (
+        "the dataset does not say how many rows a batch has: sweep_batch_size tries other sizes"
+    )
+    NO_BFLOAT16 = "this processor has no instructions for bfloat16, and would convert at each layer"
+    OTHER_POLICY = "the model's policy is {policy}: only float32 and the mixed ones are tried"
+    FROZEN_ALREADY = (
+        "objects are frozen already, and which of them could not be put back after a trial"
     )
     CALLED_AGAIN_NAMES = "{hook} names {name}: called again, it may write, or steer training"
     CALLED_AGAIN_UNKNOWN = "{hook} uses {name}, of which it is not known what it does again"

@@ -77,26 +77,41 @@ def measured_in_a_child(
     """
     task = Task(written.model, written.batch, batch_size, memory_limit_mib, seconds, predict)
     command = [sys.executable, "-m", CHILD, json.dumps(asdict(task))]
-    # Never a fork: TensorFlow's threads would be missing in it.
     try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=limit_s,
-            env=environment(),
-            check=False,
-        )
+        answer = _answer(run(command, limit_s))
     except subprocess.TimeoutExpired as error:
         raise TooLongError from error
-    answer = _answer(done)
     if answer.unreadable:
         raise ValueError(
             f"model must be one that another process can read, got {answer.failed}. {REMEDY}"
         )
     return answer
+
+
+def run(command: list[str], limit_s: float) -> subprocess.CompletedProcess[str]:
+    """A process from its beginning to its end, which Ctrl-C here brings about, too.
+
+    `subprocess.run` kills it then, and does not wait until it has given its memory back.
+
+    Raises:
+        subprocess.TimeoutExpired: it took longer than `limit_s` and was killed.
+    """
+    # Never a fork: TensorFlow's threads would be missing in it.
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        env=environment(),
+    ) as process:
+        try:
+            told, said = process.communicate(timeout=limit_s)
+        finally:
+            process.kill()
+            process.wait()
+    return subprocess.CompletedProcess(command, process.returncode, told, said)
 
 
 def _answer(done: subprocess.CompletedProcess[str]) -> Answer:

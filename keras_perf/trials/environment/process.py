@@ -107,7 +107,7 @@ def training_process(
             stderr=subprocess.DEVNULL,
             text=True,
             errors="replace",
-            env=environment(**GROWS, **settings),
+            env=environment(**{**GROWS, **settings}),
             start_new_session=True,
         )
     except OSError as error:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from keras_perf.records.reasons.price import Costs
 
+INTER_OP = "TF_NUM_INTEROP_THREADS"
 ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
 
 
@@ -29,7 +32,38 @@ class EnvironmentSetting:
     @property
     def code(self) -> str:
         """How one would set it."""
-        return f"export {self.variable}={self.value}  # before Python starts"
+        return f"export {self.variable}={shlex.quote(self.value)}  # before Python starts"
+
+
+def named_settings(environment: Any, environment_s: float | None) -> list[EnvironmentSetting]:
+    """Those that a caller names, each tried alone, with its name as the id.
+
+    Arguments:
+        environment: names and values of variables; None for none.
+        environment_s: seconds for trying them.
+
+    Raises:
+        TypeError: it is no mapping of str to str.
+        ValueError: a name is none, or there are no seconds.
+    """
+    if environment is None:
+        return []
+    if not isinstance(environment, Mapping):
+        got = type(environment).__name__
+        raise TypeError(f"environment must be a dict of names and values, got {got}.")
+    for name, value in environment.items():
+        if not (isinstance(name, str) and isinstance(value, str)):
+            raise TypeError(
+                f"environment must hold str only, got {name!r}: {value!r}. Put numbers in quotes."
+            )
+        if not name or "=" in name or "\0" in name + value:
+            raise ValueError(f"environment must hold names of variables, got {name!r}.")
+    if environment and environment_s is None:
+        raise ValueError(
+            "environment must be given with the seconds to try it for, got environment_s=None. "
+            "Give environment_s=60."
+        )
+    return [EnvironmentSetting(name, name, value) for name, value in environment.items()]
 
 
 def possible_settings(
@@ -55,6 +89,9 @@ def possible_settings(
         variable = f"TF_NUM_{pool.replace('_', '').upper()}_THREADS"
         if not threads.get(pool) and environ.get(variable, str(cores)) != half:
             yield EnvironmentSetting(f"{pool.replace('_', '-')}-threads", variable, half, price)
+    if not threads.get("inter_op") and "1" not in (half, environ.get(INTER_OP, str(cores))):
+        price = Costs.OPERATIONS.of(cores=1, all=cores)
+        yield EnvironmentSetting("one-inter-op-thread", INTER_OP, "1", price)
     if not on_gpu:
         off = environ.get(ONEDNN, "1") == "0"
         id = "enable-onednn" if off else "disable-onednn"

@@ -74,7 +74,7 @@ class KeptState:
         self._model = model
         self._values: dict[int, tuple[tf.Variable, Any]] = {}
         self._keep(_variables(model))
-        if model.run_eagerly:
+        if model.run_eagerly or tf.config.functions_run_eagerly():
             self._keep_each(_living_variables())
         self._python, self._numpy = random.getstate(), np.random.get_state()
         self._stops = getattr(model, "stop_training", False)

@@ -7,26 +7,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import keras
+import tensorflow as tf
 
 from keras_perf.records.reasons.price import Alters, Costs
+from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.array_batches import ArrayBatches
-from keras_perf.trials.rewriting.changes import Change
+from keras_perf.trials.rewriting.changes import Change, NotDone
+from keras_perf.trials.training.batch_rows import rows_of, why_no_room
 from keras_perf.trials.training.padding import padded, some_axis_varies
-from keras_perf.trials.training.precision import in_precision, other_policy
+from keras_perf.trials.training.precision import in_precision, other_policy, why_no_other_policy
 from keras_perf.trials.training.setup import Setup
 
 LONGEST_S = 0.25
 """An execution on trial lasts no longer."""
 
 MOST_CALLS = 32
-BATCH_SIZE = {
-    "BatchDatasetV2": 1,
-    "ParallelBatchDataset": 1,
-    "PaddedBatchDatasetV2": 1,
-    "MapAndBatchDataset": -3,
-}
-"""Where the size is among the inputs of a stage that makes batches."""
-
 LARGER = 4
 """So many times as many rows are tried."""
 
@@ -75,14 +70,17 @@ def of_pipeline(change: Change) -> TrainingChange:
     return TrainingChange(change.id, change.where, code, made, costs=change.costs, rewriting=change)
 
 
-def of_training(setup: Setup, step_ms: float) -> list[TrainingChange]:
-    """All but those of the input, in the order in which they are tried.
+Found = Iterator[TrainingChange | NotDone]
+
+
+def of_training(setup: Setup, step_ms: float) -> list[TrainingChange | NotDone]:
+    """All but those of the input, in the order in which they are tried, and what is not.
 
     Arguments:
         setup: the training as it is.
         step_ms: milliseconds of its step.
     """
-    found = [*_eager(setup), *_several_steps(setup, step_ms)]
+    found: list[TrainingChange | NotDone] = [*_eager(setup), *_several_steps(setup, step_ms)]
     for way in (_xla, _shapes, _callbacks, _collector, _precision, _larger_batch):
         found += way(setup)
     return found
@@ -90,10 +88,14 @@ def of_training(setup: Setup, step_ms: float) -> list[TrainingChange]:
 
 def _eager(setup: Setup) -> Iterator[TrainingChange]:
     if setup.run_eagerly:
+        code = f"model.compile(..., run_eagerly=False, jit_compile={setup.jit_compile})"
+        if tf.config.functions_run_eagerly():
+            of_all = "tf.config.run_functions_eagerly(False)"
+            code = f"{of_all}; {code}" if setup.model.run_eagerly else of_all
         yield TrainingChange(
             "disable-run-eagerly",
             "compile",
-            f"model.compile(..., run_eagerly=False, jit_compile={setup.jit_compile})",
+            code,
             lambda now: replace(now, run_eagerly=False),
             costs=Costs.TRACED_ONCE.of(),
             traces=True,
@@ -150,9 +152,9 @@ def _xla(setup: Setup) -> Iterator[TrainingChange]:
     )
 
 
-def _collector(setup: Setup) -> Iterator[TrainingChange]:
+def _collector(setup: Setup) -> Found:
     if gc.get_freeze_count():
-        # It rests already, and would not after a trial.
+        yield NotDone("tune-gc", "Python", WhyNotTried.FROZEN_ALREADY.of())
         return
     yield TrainingChange(
         "tune-gc",
@@ -163,11 +165,15 @@ def _collector(setup: Setup) -> Iterator[TrainingChange]:
     )
 
 
-def _larger_batch(setup: Setup) -> Iterator[TrainingChange]:
-    rows = _rows(setup)
+def _larger_batch(setup: Setup) -> Found:
+    rows = rows_of(setup.graph)
     if rows is None:
+        yield NotDone("larger-batch", "batch", WhyNotTried.BATCH_SIZE_UNKNOWN.of())
         return
     larger, of_arrays = LARGER * rows, isinstance(setup.graph, ArrayBatches)
+    if why := why_no_room(larger, LARGER):
+        yield NotDone("larger-batch", "batch", why)
+        return
     yield TrainingChange(
         "larger-batch",
         "batch",
@@ -182,20 +188,10 @@ def _larger_batch(setup: Setup) -> Iterator[TrainingChange]:
     )
 
 
-def _rows(setup: Setup) -> int | None:
-    """Of a batch, as the pipeline has it; None where it does not say."""
-    if isinstance(setup.graph, ArrayBatches):
-        return setup.graph.rows
-    for stage in reversed(setup.graph.stages):
-        if stage.op in BATCH_SIZE:
-            found = setup.graph.value(stage.input[BATCH_SIZE[stage.op]])
-            return None if found is None else int(found)
-    return None
-
-
-def _precision(setup: Setup) -> Iterator[TrainingChange]:
+def _precision(setup: Setup) -> Found:
     policy = other_policy(setup.model)
     if policy is None:
+        yield NotDone("mixed-precision", "policy", why_no_other_policy(setup.model))
         return
     yield TrainingChange(
         "mixed-precision" if policy.startswith("mixed") else "full-precision",

@@ -8,6 +8,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from keras_perf.records.reasons.why_not_tried import WhyNotTried
+
 FULL = "float32"
 
 CPU_FLAGS = "/proc/cpuinfo"
@@ -33,6 +35,14 @@ def other_policy(model: keras.Model) -> str | None:
     if tf.config.list_logical_devices("GPU"):
         return "mixed_float16"
     return "mixed_bfloat16" if cpu_has_bfloat16() else None
+
+
+def why_no_other_policy(model: keras.Model) -> str:
+    """Why there is none to try."""
+    present = model.dtype_policy.name
+    if present == FULL:
+        return WhyNotTried.NO_BFLOAT16.of()
+    return WhyNotTried.OTHER_POLICY.of(policy=present)
 
 
 def cpu_has_bfloat16() -> bool:

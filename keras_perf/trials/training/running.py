@@ -120,7 +120,7 @@ class RunningTraining:
         self.feed = feed or Feed(setup.dataset(), setup.strategy)
         self.compiles = setup.jit_compile
         begin = clock()
-        with self.feed.held() as iterator:
+        with self.feed.held() as iterator, _eager_only(setup.run_eagerly):
             self._execute = functions.of(setup, iterator)
         self.making_s, self._has_run = clock() - begin, False
         self._steps, self._numbers = setup.steps, functions.numbers
@@ -169,7 +169,7 @@ class RunningTraining:
 
     def _run_for(self, seconds: float) -> tuple[int, float]:
         """Steps of the present batch size, in so many seconds; at least one execution."""
-        with self.feed.held() as iterator:
+        with self.feed.held() as iterator, _eager_only(self._setup.run_eagerly):
             steps, begin = 0, self._clock()
             while not steps or self._clock() - begin < seconds:
                 began = self._clock()
@@ -202,6 +202,19 @@ def hooks_of(
     return keras.callbacks.CallbackList(
         [*callbacks, keras.callbacks.Callback()], model=model, **told
     )
+
+
+@contextmanager
+def _eager_only(runs_eagerly: bool) -> Iterator[None]:
+    """One that is not to run eagerly does not, whatever the program has set for functions."""
+    if runs_eagerly or not tf.config.functions_run_eagerly():
+        yield
+        return
+    tf.config.run_functions_eagerly(False)
+    try:
+        yield
+    finally:
+        tf.config.run_functions_eagerly(True)
 
 
 @contextmanager

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 
 from keras_perf.records.reasons.why_not_tried import EndedBy, WhyNotTried
 from keras_perf.records.run.tried.advice_trials import AdviceTrials, NotTried, TriedChange
 from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.measuring.progress import Progress
-from keras_perf.trials.rewriting.admission import is_wanted, kept_already
-from keras_perf.trials.rewriting.changes import Change, possible_changes
+from keras_perf.trials.rewriting.admission import COMPARED, is_wanted, kept_already
+from keras_perf.trials.rewriting.changes import Change, NotDone, possible_changes
+from keras_perf.trials.rewriting.shuffle_buffers import smaller_buffers
 from keras_perf.trials.rewriting.side_by_side import EndlessPipeline
 from keras_perf.trials.training.budget import Budget
 from keras_perf.trials.training.changes import TrainingChange, of_pipeline, of_training
@@ -19,7 +20,7 @@ from keras_perf.trials.training.padding import some_axis_varies
 from keras_perf.trials.training.running import RunningTraining, TrainFunctions
 from keras_perf.trials.training.setup import Setup
 from keras_perf.trials.training.together import WORTHWHILE, Together
-from keras_perf.trials.training.trier import Trier
+from keras_perf.trials.training.trier import CHECKING, Trier
 
 FREE = 1.1
 """Input costs nothing more if a step takes at most so many times as long as on a ready batch."""
@@ -137,8 +138,9 @@ class Search:
         """All that are possible; of the input only where it costs something."""
         assert self._pair is not None
         rewritings, left = possible_changes(self.setup.graph, any_order=self.any_order)
-        for each in left:
-            self._trier.not_tried.append(NotTried(id=each.id, where=each.where, why=each.why))
+        self._not_done(left)
+        within_s = CHECKING * self.budget.seconds
+        self._not_done(smaller_buffers(self.setup.graph, look_at=COMPARED, within_s=within_s))
         rewritings.sort(key=lambda each: -each.promise)
         why = self._not_kept and WhyNotTried.CACHE_NOT_FILLED.of(why=self._not_kept)
         if self._one_shape and self._pair.high < WORTHWHILE:
@@ -149,7 +151,9 @@ class Search:
                     self._trier.leaves_out(change, why)
             rewritings = []
         of_input = [*map(of_pipeline, rewritings)]
-        of_step = of_training(self.setup, self._pair.before_ms)
+        possible = of_training(self.setup, self._pair.before_ms)
+        of_step = [each for each in possible if not isinstance(each, NotDone)]
+        self._not_done(each for each in possible if isinstance(each, NotDone))
         # Where lengths differ and the input is quick, the step is slow for what they cost.
         slow_input = self._one_shape or self._trier.batch_ms > MINOR * self._pair.before_ms
         found = [*of_input, *of_step] if slow_input else [*of_step, *of_input]
@@ -157,6 +161,10 @@ class Search:
             # Callbacks and Keras's loop take most of a step: first which of them does.
             found.sort(key=lambda each: not each.of_hooks)
         return [each for each in found if each.id not in self.without]
+
+    def _not_done(self, left: Iterable[NotDone]) -> None:
+        for each in left:
+            self._trier.not_tried.append(NotTried(id=each.id, where=each.where, why=each.why))
 
     def _try_alone(self, change: TrainingChange, left: int) -> None:
         seconds = Budget.for_a_pair(self._left_s, left)

@@ -9,8 +9,8 @@ from importlib.metadata import version
 import keras
 import psutil
 
-from keras_perf.observation.facts.machine.container_memory import container_memory
 from keras_perf.observers.asking import Questions
+from keras_perf.observers.sensors.container_memory import container_memory, memory_available_mib
 from keras_perf.observers.usable_cores import usable_cores
 
 
@@ -25,18 +25,11 @@ def host_facts(*libraries: tuple[str, str]) -> Questions:
     return {
         "versions": lambda: versions,
         "cpu_count": usable_cores,
-        "memory_available_mib": _memory_available_mib,
+        "memory_available_mib": memory_available_mib,
         "memory_total_mib": lambda: psutil.virtual_memory().total / 2**20,
         "container_memory_mib": _container_memory_mib,
         "collector_threshold": _collector_threshold,
     }
-
-
-def _memory_available_mib() -> float:
-    """What may still be used: of the machine's memory, or of the container's."""
-    available_mib = float(psutil.virtual_memory().available / 2**20)
-    container = container_memory()
-    return available_mib if container is None else min(available_mib, container.available_mib)
 
 
 def _container_memory_mib() -> float | None:

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from keras_perf.observation.facts.machine.container_memory import ContainerMemory, container_memory
+from keras_perf.observers.sensors import container_memory as module
+from keras_perf.observers.sensors.container_memory import (
+    ContainerMemory,
+    container_memory,
+    memory_available_mib,
+)
 
 MIB = 2**20
 
@@ -62,3 +68,16 @@ def test_without_control_groups_nothing_is_known(tmp_path):
 def test_this_machine_answers():
     found = container_memory()
     assert found is None or 0 <= found.available_mib <= found.limit_mib
+
+
+@pytest.mark.parametrize(
+    ("container", "available_mib"),
+    [(None, 900.0), (ContainerMemory(700.0, 100.0), 100.0), (ContainerMemory(4e3, 2e3), 900.0)],
+)
+def test_what_may_still_be_used_is_the_less_of_machine_and_container(
+    monkeypatch, container, available_mib
+):
+    of_machine = SimpleNamespace(available=900 * 2**20)
+    monkeypatch.setattr(module.psutil, "virtual_memory", lambda: of_machine)
+    monkeypatch.setattr(module, "container_memory", lambda: container)
+    assert memory_available_mib() == available_mib

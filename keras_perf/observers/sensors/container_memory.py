@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import psutil
+
 _MIB = 2**20
 
 NO_LIMIT = 2**60
@@ -36,6 +38,13 @@ def container_memory(root: Path = Path("/")) -> ContainerMemory | None:
     """
     found = [known for group in _groups(root) if (known := _of_group(group)) is not None]
     return min(found, key=lambda known: known.available_mib, default=None)
+
+
+def memory_available_mib() -> float:
+    """What may still be used: of the machine's memory, or of the container's."""
+    available_mib = float(psutil.virtual_memory().available / _MIB)
+    container = container_memory()
+    return available_mib if container is None else min(available_mib, container.available_mib)
 
 
 def _groups(root: Path) -> Iterator[Path]:
