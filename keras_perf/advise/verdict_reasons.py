@@ -1,4 +1,4 @@
-"""The sentences that say why a verdict is what it is."""
+"""The sentences that say why a verdict is what it is, or stand beside it."""
 
 from __future__ import annotations
 
@@ -127,6 +127,16 @@ def about_waiting(situation: Situation) -> str:
     if step < WORTHWHILE * (step - waits):
         return ""
     return f" For {in_ms(waits)} of each step it waits for slower workers."
+
+
+def about_validation(situation: Situation) -> str:
+    """A sentence, where most of the training is validation; "" elsewhere."""
+    model = situation.model
+    spent = model.outside.get("validation", 0.0)
+    if spent <= model.training_ms / 2:
+        return ""
+    share = in_percent(spent / model.training_ms)
+    return f"Most of the training lies outside of its steps: validation takes {share} of it."
 
 
 def nothing_else(situation: Situation) -> str:

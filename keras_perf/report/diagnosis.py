@@ -20,12 +20,12 @@ from keras_perf.advise.notes.memory.ending import ending_notes
 from keras_perf.advise.notes.not_measured import why_no_step
 from keras_perf.advise.notes.trace import trace_details
 from keras_perf.advise.notes.trials import pair_notes
-from keras_perf.advise.outside_of_steps import about_validation
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.advise.rules.best_first import combined_speedup, recommendations
 from keras_perf.advise.situation import situation_of
 from keras_perf.advise.verdict import verdict_of
+from keras_perf.advise.verdict_reasons import about_validation
 from keras_perf.advise.what_is_left import what_is_left
 from keras_perf.analyse.hardware.efficiency import Efficiency, efficiency_of
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
