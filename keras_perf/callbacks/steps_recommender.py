@@ -101,13 +101,8 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
         self._conclusion: Conclusion | None = None
 
     @property
-    def _fit(self) -> Observation:
-        assert self.observation is not None
-        return self.observation
-
-    @property
     def _trials(self) -> Trials:
-        return self._fit.trials
+        return self._training.trials
 
     def observation_begins(self, observation: Observation) -> None:
         """Checks what can be checked before the first step."""
@@ -122,13 +117,13 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
     def executions(self, executions: Sequence[Execution]) -> None:
         """Collects times of the present length, and of trials."""
         if not (self._finished or self._refused):
-            present = self._fit.steps_per_execution
+            present = self._training.steps_per_execution
             kept = (e for e in executions if e.steps == present or e.kind is not Kind.STEADY)
             self._times.add(kept)
 
     def wants(self, plan: Plan) -> bool:
         """Once applied, each ordinary execution; else those in whose place a trial may come."""
-        if plan.kind is not Kind.STEADY or plan.steps != self._fit.steps_per_execution:
+        if plan.kind is not Kind.STEADY or plan.steps != self._training.steps_per_execution:
             return False
         return self._finished or (self._queue.ordinary_follows() and self._has_room())
 
@@ -145,8 +140,8 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
 
     def _has_room(self) -> bool:
         """The next trial fits in, behind an epoch's first execution, which may fill a shuffle."""
-        room, free = self._queue.room_steps, self._fit.audience.free_steps()
-        return self._fit.batch > 0 and min(self._trials.at_most(room), free) >= room
+        room, free = self._queue.room_steps, self._training.audience.free_steps()
+        return self._training.batch > 0 and min(self._trials.at_most(room), free) >= room
 
     def function_replaced(self) -> None:
         """The longer functions train as the model was before: they are not run any more."""
@@ -163,7 +158,7 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
             if self._times.settled:
                 self._refuse(self._refusal)
         elif not self._queue.next_steps:
-            found = self._found(self._fit.gaps_of_single_steps())
+            found = self._found(self._training.gaps_of_single_steps())
             if not (found.unclear and self._queue.repeat(room, self._times)):
                 self._conclude(found)
 
@@ -177,7 +172,7 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
     def _refuse(self, why: str) -> None:
         """No more trials in this training."""
         self._refusal, self._refused = why, True
-        self._fit.audience.stop_directing(self)
+        self._training.audience.stop_directing(self)
 
     def _applied(self, plan: Plan) -> Plan:
         chosen = self.recommendation.steps_per_execution if self.recommendation else 1
@@ -194,13 +189,13 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
         return self._trials.bounds(self.limit, self.max_execution_s)
 
     def _chosen_so_far(self) -> int:
-        return choose_steps(self._times.curve(self._fit.steps_per_execution), self._bounds())
+        return choose_steps(self._times.curve(self._training.steps_per_execution), self._bounds())
 
     def _found(self, gaps_us: Sequence[int] = ()) -> Conclusion:
-        return conclude(self._times, self._fit.steps_per_execution, self._bounds(), gaps_us)
+        return conclude(self._times, self._training.steps_per_execution, self._bounds(), gaps_us)
 
     def _conclude(self, found: Conclusion) -> None:
-        fit, trials = self._fit, self._trials
+        fit, trials = self._training, self._trials
         self._finished = True
         if not self.apply:
             fit.audience.stop_directing(self)
@@ -234,7 +229,7 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
 
     def executions_end(self) -> None:
         """Concludes from as many trials as there were."""
-        if not self._finished and len(self._times.samples(self._fit.steps_per_execution)) > 1:
+        if not self._finished and len(self._times.samples(self._training.steps_per_execution)) > 1:
             self._conclude(self._found())
 
     def leaves(self, aborted: bool) -> None:
@@ -245,6 +240,6 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
 
     def _record(self) -> None:
         assert self.recommendation is not None
-        recording = self._fit.recording
+        recording = self._training.recording
         trial = replace(self.recommendation, applied=self._has_applied)
         recording.facts = replace(recording.facts, trial=trial)
