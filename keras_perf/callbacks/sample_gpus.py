@@ -101,7 +101,7 @@ class GpuSampling:
             self._writer.context(step, RunFacts(gpu=self._sampler.facts).to_json())
             if gpus := self._sampler.gpus():
                 self._writer.text(step, "perf/gpus", gpus_markdown(gpus))
-        self._writer.scalars(step, values, time.time())
+        self._writer.scalars(step, values)
 
 
 @contextlib.contextmanager

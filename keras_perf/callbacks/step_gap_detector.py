@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -108,7 +107,7 @@ class StepGapDetector(ObservingCallback):
         facts = observation.recording.facts
         together = call.after(facts.inference.get(VALIDATION))
         observation.recording.facts = replace(facts, inference={VALIDATION: together})
-        self.writer.scalars(observation.step, call_scalars(VALIDATION, call), time.time())
+        self.writer.scalars(observation.step, call_scalars(VALIDATION, call))
 
     def executions(self, executions: Sequence[Execution]) -> None:
         """Adds them to the split, or to what lies outside of it."""
@@ -145,7 +144,7 @@ class StepGapDetector(ObservingCallback):
         self._judge({})
         self._outliers.add_gap(gap)
         self._hooks.add(gap.owners)
-        self.writer.scalars(gap.step, self._outside.add_gap(gap), time.time())
+        self.writer.scalars(gap.step, self._outside.add_gap(gap))
 
     def stretch_ends(self, pipeline: InputModel | None, pending_gaps: int | None) -> None:
         """Asks tf.data for the gaps."""
@@ -173,7 +172,7 @@ class StepGapDetector(ObservingCallback):
         self._outliers.close_stretch(waits, bool(self._shuffles))
         for event in self._outliers.take():
             self._worst.add(event)
-            self.writer.scalars(event.step, {event.cause.tag: event.excess_ms}, time.time())
+            self.writer.scalars(event.step, {event.cause.tag: event.excess_ms})
 
     def interval_ends(self, step: int, wall_time: float, final: bool) -> None:
         """Writes the interval."""

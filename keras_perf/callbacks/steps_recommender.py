@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -210,7 +209,7 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
         self._measured_on = weakref.ref(fit.model)
         if found.dispatch_share is not None:
             trials.dispatch_share = found.dispatch_share
-        self.writer.scalars(fit.step, recommendation_scalars(found.curve, record), time.time())
+        self.writer.scalars(fit.step, recommendation_scalars(found.curve, record))
         table = curve_markdown(found.curve, record)
         self.writer.text(fit.step, "perf/steps_per_execution", table)
         self._record()
