@@ -15,7 +15,7 @@ from keras_perf.observers.sensors.epoch_line import EpochLine
 from keras_perf.observers.sensors.sampler import sampling_interval
 from keras_perf.records.arguments import require_bool
 from keras_perf.records.phase import Phase
-from keras_perf.report.text.gpu_table import gpus_markdown
+from keras_perf.report.text.text_tab import gpus_markdown
 
 logger = logging.getLogger("keras_perf")
 

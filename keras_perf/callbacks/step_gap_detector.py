@@ -26,7 +26,7 @@ from keras_perf.records.epoch_gap import EpochGap
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.run.inference import EVALUATE, PREDICT, VALIDATION, Inference
 from keras_perf.records.run.input.pipeline import Stage
-from keras_perf.report.text.outlier_table import outliers_markdown
+from keras_perf.report.text.text_tab import outliers_markdown
 
 FACTS_EVERY_NS = 30_000_000_000
 """A run that is killed, or looked at while it runs, is known as it was this long ago."""

@@ -22,7 +22,7 @@ from keras_perf.records.arguments import require_bool, require_int, require_numb
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 from keras_perf.records.run.tried.steps_trial import StepsPerExecution
-from keras_perf.report.text.curve_table import curve_markdown, recommendation_scalars
+from keras_perf.report.text.text_tab import curve_markdown
 
 
 def _nothing() -> None:
@@ -209,7 +209,7 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
         self._measured_on = weakref.ref(fit.model)
         if found.dispatch_share is not None:
             trials.dispatch_share = found.dispatch_share
-        self.writer.scalars(fit.step, recommendation_scalars(found.curve, record))
+        self.writer.scalars(fit.step, found.scalars)
         table = curve_markdown(found.curve, record)
         self.writer.text(fit.step, "perf/steps_per_execution", table)
         self._record()

@@ -39,6 +39,17 @@ class Conclusion:
         return self.record.lost_in_noise and self.record.input_wait_ms is None
 
     @property
+    def scalars(self) -> dict[str, float]:
+        """Tag → value of what the trials found."""
+        record = self.record
+        return {
+            "steps_per_execution/recommended_steps": float(record.steps_per_execution),
+            "steps_per_execution/predicted_speedup_ratio": record.predicted_speedup,
+            "steps_per_execution/in_graph_ms": self.curve.in_graph_ms,
+            "steps_per_execution/per_execution_ms": record.per_execution_ms or 0.0,
+        }
+
+    @property
     def dispatch_share(self) -> float | None:
         """How much of the time inside an ordinary execution is entering and leaving it."""
         return None if self.dispatch_ms is None else self.dispatch_ms / self.ordinary_ms

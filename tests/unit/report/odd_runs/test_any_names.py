@@ -18,8 +18,7 @@ from keras_perf.report.compared.comparison import comparison_of
 from keras_perf.report.diagnosis import diagnosis_of
 from keras_perf.report.run_report import RunReport
 from keras_perf.report.runs_table import runs_markdown, runs_text
-from keras_perf.report.text.gpu_table import gpus_markdown
-from keras_perf.report.text.outlier_table import outliers_markdown
+from keras_perf.report.text.text_tab import gpus_markdown, outliers_markdown
 
 NAMES = st.tuples(TAG_TEXT, *[ANY_TEXT] * 5)
 """The first one, the owner's, is in a tag too."""
