@@ -9,7 +9,7 @@ from typing import Any
 from keras_perf.analyse.change import Change, summary_change
 from keras_perf.analyse.resampling import bounds_of, resampled_means
 from keras_perf.analyse.training import measured_trainings
-from keras_perf.records.figures import UNKNOWN
+from keras_perf.records.figures import UNKNOWN, in_form
 from keras_perf.records.fit_identity import FitIdentity
 from keras_perf.report.as_json import SCHEMA, change_record, json_text
 from keras_perf.report.run_report import RunReport, report_of
@@ -152,14 +152,13 @@ def _record(entry: Entry) -> dict[str, Any]:
 
 def _row(entry: Entry) -> list[str]:
     report = entry.report
-    examples = report.examples_per_sec
     return [
         report.name,
         entry.fit.id,
         entry.fit.started_at,
         f"{report.step_ms:.3f}",
         f"{entry.low:.3f} to {entry.high:.3f}",
-        UNKNOWN if examples is None else f"{examples:,.0f}",
+        in_form(report.examples_per_sec, "{:,.0f}"),
         report.diagnosis.verdict,
         _changed(entry.since_before),
         _changed(entry.since_first),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from keras_perf.records.figures import UNKNOWN, figure
+from keras_perf.records.figures import figure, in_form
 from keras_perf.records.interval import PARTS, part_name
 from keras_perf.report.run_report import RunReport
 from keras_perf.report.text.forms import Form, Markdown, Terminal
@@ -34,12 +34,12 @@ def run_rows(reports: Sequence[RunReport], first: RunReport) -> list[list[str]]:
         [
             report.name,
             report.diagnosis.verdict,
-            _figure(report.step_ms, "{:.3f}"),
-            *(_figure(ms, "{:.3f}") for ms in report.parts.values()),
-            _figure(report.steps_per_sec, "{:,.1f}"),
-            _figure(report.examples_per_sec, "{:,.0f}"),
+            in_form(report.step_ms),
+            *map(in_form, report.parts.values()),
+            in_form(report.steps_per_sec, "{:,.1f}"),
+            in_form(report.examples_per_sec, "{:,.0f}"),
             figure(report.joules_per_example),
-            _figure(report.times_as_fast_as(first), "{:.2f}×"),
+            in_form(report.times_as_fast_as(first), "{:.2f}×"),
         ]
         for report in reports
     ]
@@ -62,7 +62,3 @@ def _told(form: Form, reports: Sequence[RunReport]) -> Form:
 
 
 _ALONE = "A run's recommendations: keras-perf report RUN."
-
-
-def _figure(value: float | None, form: str) -> str:
-    return UNKNOWN if value is None else form.format(value)
