@@ -34,7 +34,7 @@ from keras_perf.records.interval import PARTS
 from keras_perf.records.rates import Rates
 from keras_perf.records.run.outlier import Outlier
 from keras_perf.report.text.efficiency_table import EFFICIENCY, HEADER, efficiency_rows
-from keras_perf.report.text.forms import Form, Markdown, Terminal
+from keras_perf.report.text.forms import Form, Told
 from keras_perf.report.text.gain import gain_of
 from keras_perf.report.text.html_form import Html, coloured
 from keras_perf.report.text.measured_tables import measured_tables
@@ -44,7 +44,7 @@ NO_RATES = Rates()
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class Diagnosis(Told):
     """Where the time goes, why, and what to do.
 
     Attributes:
@@ -97,14 +97,6 @@ class Diagnosis:
     def with_details(self) -> Diagnosis:
         """The same with its details among the notes."""
         return replace(self, notes=(*self.notes, *self.details), details=())
-
-    def to_markdown(self) -> str:
-        """For TensorBoard's Text tab, an issue, a chat; names are text in it, never markup."""
-        return str(self._told(Markdown()))
-
-    def __str__(self) -> str:
-        r"""For a terminal; what cannot be seen in a name is written out, as `\x1b`."""
-        return str(self._told(Terminal()))
 
     def _repr_html_(self) -> str:
         return str(self._told(Html([coloured(self.breakdown)])))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from keras_perf.records.figures import figure, in_form
 from keras_perf.records.interval import PARTS, part_name
 from keras_perf.report.run_report import RunReport
-from keras_perf.report.text.forms import Form, Markdown, Terminal
+from keras_perf.report.text.forms import Form, Told
 
 HEADER = (
     "run",
@@ -45,20 +46,16 @@ def run_rows(reports: Sequence[RunReport], first: RunReport) -> list[list[str]]:
     ]
 
 
-def runs_text(reports: Sequence[RunReport]) -> str:
-    """For a terminal."""
-    return str(_told(Terminal(), reports))
-
-
-def runs_markdown(reports: Sequence[RunReport]) -> str:
-    """For an issue, a chat."""
-    return str(_told(Markdown(), reports))
-
-
-def _told(form: Form, reports: Sequence[RunReport]) -> Form:
-    form.table(HEADER, run_rows(reports, reports[0]))
-    form.notes((*NOTES, _ALONE))
-    return form
-
-
 _ALONE = "A run's recommendations: keras-perf report RUN."
+
+
+@dataclass(frozen=True)
+class RunsTable(Told):
+    """Runs beside the first of them; print it."""
+
+    reports: Sequence[RunReport]
+
+    def _told(self, form: Form) -> Form:
+        form.table(HEADER, run_rows(self.reports, self.reports[0]))
+        form.notes((*NOTES, _ALONE))
+        return form
