@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from keras_perf.observers.steps_trial.cost_curve import CostCurve, resampled_curves
-from keras_perf.observers.steps_trial.in_gaps import in_gaps
+from keras_perf.observers.steps_trial.in_tf_data_gaps import in_tf_data_gaps
 from keras_perf.observers.steps_trial.steps_choice import (
     MOSTLY_INPUT,
     Bounds,
@@ -68,12 +68,12 @@ def conclude(times: TrialTimes, present: int, bounds: Bounds, gaps_us: Sequence[
         times: of the present length and at least one other.
         present: steps of an ordinary execution.
         bounds: what limits the number that is recommended.
-        gaps_us: tf.data's gap times, as `in_gaps` takes them; () where they are no help.
+        gaps_us: tf.data's gap times, as `in_tf_data_gaps` takes them; () where they are no help.
     """
     host_ms, samples, ordinary_ms = times.host_ms, times.samples(present), None
     curves = [times.curve(present), *resampled_curves(samples, host_ms, present)]
     certain, wait_ms = times.surely_cheaper(present), 0.0
-    gaps = in_gaps(gaps_us, *times.newest_longer)
+    gaps = in_tf_data_gaps(gaps_us, *times.newest_longer)
     if gaps is not None and gaps.tells and not certain:
         # What else runs on the machine disturbs executions, which are longer, more than gaps.
         curves, certain = [gaps.curve(), *gaps.resampled_curves()], True
