@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from keras_perf.advise.because import Because
 from keras_perf.advise.notes.all_notes import notes_of
 from keras_perf.advise.notes.contention import load_of_others
 from keras_perf.advise.notes.devices.gpu_use import gpu_details, gpu_use_alerts
@@ -62,6 +63,7 @@ class Diagnosis(Told):
         summary: what was measured.
         efficiency: FLOPs and model FLOPs utilization, memory traffic, energy and prices.
         ending: those of `notes` that tell how training ended, where it did not end well.
+        because: the verdict's own sentences, with which `explanation` begins.
     """
 
     verdict: str
@@ -76,6 +78,7 @@ class Diagnosis(Told):
     efficiency: Efficiency = field(default_factory=Efficiency)
     details: tuple[str, ...] = ()
     ending: tuple[str, ...] = ()
+    because: Because = field(default=Because(""), repr=False)
 
     @property
     def events(self) -> tuple[Outlier, ...]:
@@ -212,21 +215,21 @@ def diagnosis_of(summary: Summary, rates: Rates = NO_RATES) -> Diagnosis:
         one = 1.0, 1.0, 1.0
         return Diagnosis("inconclusive", why, step, (), one, told, summary, one, alerts)
     situation = situation_of(summary)
-    verdict, explanation = verdict_of(situation)
+    verdict, because = verdict_of(situation)
     advice = recommendations(situation) if summary.steps >= ENOUGH_STEPS else ()
     breakdown = {part: summary.parts.get(part, math.nan) for part in PARTS}
     breakdown["step"] = sum(summary.parts[part] for part in PARTS if part in summary.parts)
     efficiency = efficiency_of(summary, rates)
     notes = notes_of(situation, verdict, {each.id for each in advice})
-    because = (
-        explanation,
+    explanation = (
+        str(because),
         what_is_left(situation, verdict, advice),
         about_validation(situation),
         load_of_others(situation),
     )
     return Diagnosis(
         verdict,
-        " ".join(filter(None, because)),
+        " ".join(filter(None, explanation)),
         breakdown,
         advice,
         combined_speedup(situation, advice),
@@ -236,4 +239,5 @@ def diagnosis_of(summary: Summary, rates: Rates = NO_RATES) -> Diagnosis:
         alerts,
         efficiency,
         (*trace_details(summary.facts), *gpu_details(summary.facts)),
+        because=because,
     )
