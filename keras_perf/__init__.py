@@ -14,35 +14,43 @@ from typing import TYPE_CHECKING, Any
 from keras_perf.records.visible import keep_to_one_line
 
 if TYPE_CHECKING:
-    from keras_perf.advise.recommendation import Recommendation
-    from keras_perf.callbacks.advice_tester import AdviceTester
-    from keras_perf.callbacks.gpu_sampler import GPUUtilizationSampler
-    from keras_perf.callbacks.perf_callbacks import perf_callbacks
-    from keras_perf.callbacks.sample_gpus import sample_gpus
-    from keras_perf.callbacks.step_gap_detector import StepGapDetector
-    from keras_perf.callbacks.steps_recommender import StepsPerExecutionRecommender
-    from keras_perf.callbacks.windowed_profiler import WindowedProfiler
-    from keras_perf.capture.profiler_door import step_marker
-    from keras_perf.read.event_files import NoRunError
-    from keras_perf.read.scalars import load_scalars
-    from keras_perf.records.run.tried.steps_trial import StepsPerExecution
-    from keras_perf.report.compared.comparison import Comparison, compare
-    from keras_perf.report.diagnosis import Diagnosis, diagnose
-    from keras_perf.report.text.fit_list import list_fits
-    from keras_perf.trace.read_trace import read_trace
-    from keras_perf.trace.trace import Trace
-    from keras_perf.trials.batch_sizes.swept import BatchSizeSweep
-    from keras_perf.trials.find_learning_rate import find_learning_rate
-    from keras_perf.trials.input_benchmark import benchmark_input_pipeline
-    from keras_perf.trials.learning_rate.learning_rate_curve import LearningRateCurve
-    from keras_perf.trials.matmul_benchmark import benchmark_matmul
-    from keras_perf.trials.rewriting.tuned_input import TunedInput
-    from keras_perf.trials.sweep import sweep_steps_per_execution
-    from keras_perf.trials.sweep_batch_size import sweep_batch_size
-    from keras_perf.trials.train_step_benchmark import benchmark_train_step
-    from keras_perf.trials.training.tried_advice import TriedAdvice
-    from keras_perf.trials.try_advice import try_advice
-    from keras_perf.trials.tune_input import tune_input
+    from keras_perf.advise.recommendation import Recommendation as Recommendation
+    from keras_perf.callbacks.advice_tester import AdviceTester as AdviceTester
+    from keras_perf.callbacks.gpu_sampler import GPUUtilizationSampler as GPUUtilizationSampler
+    from keras_perf.callbacks.perf_callbacks import perf_callbacks as perf_callbacks
+    from keras_perf.callbacks.sample_gpus import sample_gpus as sample_gpus
+    from keras_perf.callbacks.step_gap_detector import StepGapDetector as StepGapDetector
+    from keras_perf.callbacks.steps_recommender import (
+        StepsPerExecutionRecommender as StepsPerExecutionRecommender,
+    )
+    from keras_perf.callbacks.windowed_profiler import WindowedProfiler as WindowedProfiler
+    from keras_perf.capture.profiler_door import step_marker as step_marker
+    from keras_perf.read.event_files import NoRunError as NoRunError
+    from keras_perf.read.scalars import load_scalars as load_scalars
+    from keras_perf.records.run.tried.steps_trial import StepsPerExecution as StepsPerExecution
+    from keras_perf.report.compared.comparison import Comparison as Comparison
+    from keras_perf.report.compared.comparison import compare as compare
+    from keras_perf.report.diagnosis import Diagnosis as Diagnosis
+    from keras_perf.report.diagnosis import diagnose as diagnose
+    from keras_perf.report.text.fit_list import list_fits as list_fits
+    from keras_perf.trace.read_trace import read_trace as read_trace
+    from keras_perf.trace.trace import Trace as Trace
+    from keras_perf.trials.batch_sizes.swept import BatchSizeSweep as BatchSizeSweep
+    from keras_perf.trials.find_learning_rate import find_learning_rate as find_learning_rate
+    from keras_perf.trials.input_benchmark import (
+        benchmark_input_pipeline as benchmark_input_pipeline,
+    )
+    from keras_perf.trials.learning_rate.learning_rate_curve import (
+        LearningRateCurve as LearningRateCurve,
+    )
+    from keras_perf.trials.matmul_benchmark import benchmark_matmul as benchmark_matmul
+    from keras_perf.trials.rewriting.tuned_input import TunedInput as TunedInput
+    from keras_perf.trials.sweep import sweep_steps_per_execution as sweep_steps_per_execution
+    from keras_perf.trials.sweep_batch_size import sweep_batch_size as sweep_batch_size
+    from keras_perf.trials.train_step_benchmark import benchmark_train_step as benchmark_train_step
+    from keras_perf.trials.training.tried_advice import TriedAdvice as TriedAdvice
+    from keras_perf.trials.try_advice import try_advice as try_advice
+    from keras_perf.trials.tune_input import tune_input as tune_input
 
 __version__ = version("keras-perf")
 
@@ -83,39 +91,7 @@ _HOMES = {
     "tune_input": "trials.tune_input",
 }
 
-__all__ = [
-    "AdviceTester",
-    "BatchSizeSweep",
-    "Comparison",
-    "Diagnosis",
-    "GPUUtilizationSampler",
-    "LearningRateCurve",
-    "NoRunError",
-    "Recommendation",
-    "StepGapDetector",
-    "StepsPerExecution",
-    "StepsPerExecutionRecommender",
-    "Trace",
-    "TriedAdvice",
-    "TunedInput",
-    "WindowedProfiler",
-    "benchmark_input_pipeline",
-    "benchmark_matmul",
-    "benchmark_train_step",
-    "compare",
-    "diagnose",
-    "find_learning_rate",
-    "list_fits",
-    "load_scalars",
-    "perf_callbacks",
-    "read_trace",
-    "sample_gpus",
-    "step_marker",
-    "sweep_batch_size",
-    "sweep_steps_per_execution",
-    "try_advice",
-    "tune_input",
-]
+__all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:

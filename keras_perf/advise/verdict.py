@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from keras_perf.advise.because import Because
 from keras_perf.advise.gains.compiling import hardly_compiles
 from keras_perf.advise.gains.of_a_part import WORTHWHILE, bound_between_epochs, gains
 from keras_perf.advise.gains.of_two_parts import held_by_two
@@ -34,11 +35,11 @@ DISTURBED = 2.5
 """Steps that take so many times as long as the quickest tenth do something else than compute."""
 
 
-def verdict_of(situation: Situation) -> tuple[str, str]:
-    """The verdict, and a sentence that says why."""
+def verdict_of(situation: Situation) -> tuple[str, Because]:
+    """The verdict, and the sentences that say why."""
     summary = situation.summary
     if summary.steps < ENOUGH_STEPS:
-        return "inconclusive", (
+        return "inconclusive", Because(
             f"only {summary.steps} steps were measured after warm-up, at least {ENOUGH_STEPS} "
             "are needed: train longer."
         )
@@ -48,47 +49,48 @@ def verdict_of(situation: Situation) -> tuple[str, str]:
     verdict = max(found, key=lambda name: found[name])
     gain = found[verdict]
     if bound_between_epochs(situation.model, gain):
-        return "callback-bound", between_epochs(situation)
+        return "callback-bound", Because(between_epochs(situation))
     if verdict == "input-bound" and gain >= WORTHWHILE:
         if tried := of_trials(situation, gain):
-            return verdict, tried
+            return verdict, Because(tried)
         if situation.interpreter_ms:
             return verdict, of_the_interpreter(situation, gain)
     if not situation.input_measured and _mostly_idle(situation, gain):
         return "input-bound", of_idling(situation)
     if gain < WORTHWHILE <= guessed:
-        return "inconclusive", may_be_held_up(situation)
+        return "inconclusive", Because(may_be_held_up(situation))
     if verdict == "input-bound" and _dispatch_may_be_more(summary, gain):
-        return "inconclusive", may_be_dispatch(summary)
+        return "inconclusive", Because(may_be_dispatch(summary))
     if gain >= WORTHWHILE:
-        return verdict, of_a_part(verdict, gain, situation) + about_waiting(situation)
+        return verdict, of_a_part(verdict, gain, situation)
     return _without_a_bottleneck(situation)
 
 
-def _without_a_bottleneck(situation: Situation) -> tuple[str, str]:
+def _without_a_bottleneck(situation: Situation) -> tuple[str, Because]:
     """No part that was measured is worth removing."""
     summary = situation.summary
     if waiting := about_waiting(situation):
         of_its_own = f"no other part of this worker's step is worth {in_percent(WORTHWHILE - 1)}."
-        return "compute-bound", of_its_own + waiting
+        return "compute-bound", Because(of_its_own, waiting)
     if not situation.input_measured:
-        return "inconclusive", f"the input wait could not be measured: {why_no_wait(summary)}."
+        why = f"the input wait could not be measured: {why_no_wait(summary)}."
+        return "inconclusive", Because(why)
     if by_two := held_by_two(situation):
-        return "inconclusive", by_two
+        return "inconclusive", Because(by_two)
     quickest_ms = situation.model.undisturbed_ms
     inside_ms = sum(situation.model.rest.get(part, 0.0) for part in INSIDE)
     if quickest_ms is not None and inside_ms > DISTURBED * quickest_ms:
-        return "inconclusive", (
+        return "inconclusive", Because(
             f"steps spend {in_ms(inside_ms)} in the train function, and the "
             f"quickest tenth of them no more than {in_ms(quickest_ms)}: {who_slows(situation)}"
         )
     if "dispatch" in summary.parts or summary.facts.settings.run_eagerly:
-        return "compute-bound", (
+        return "compute-bound", Because(
             f"{nothing_else(situation)}: what remains is the model's own computation."
         )
     if _short(summary):
-        return "inconclusive", may_be_dispatch(summary)
-    return "compute-bound", (
+        return "inconclusive", Because(may_be_dispatch(summary))
+    return "compute-bound", Because(
         f"{nothing_else(situation)}: what remains is the model's own computation and dispatch, "
         "which was not measured."
     )

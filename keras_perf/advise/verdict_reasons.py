@@ -1,7 +1,8 @@
-"""The sentences that say why a verdict is what it is."""
+"""The sentences that say why a verdict is what it is, or stand beside it."""
 
 from __future__ import annotations
 
+from keras_perf.advise.because import Because
 from keras_perf.advise.gains.compiling import gain_without_compiling
 from keras_perf.advise.gains.of_a_part import (
     WORTHWHILE,
@@ -43,23 +44,23 @@ def between_epochs(situation: Situation) -> str:
     )
 
 
-def of_the_interpreter(situation: Situation, gain: float) -> str:
+def of_the_interpreter(situation: Situation, gain: float) -> Because:
     """That the input's Python code is in training's way."""
-    return (
+    return Because(
         f"Python code of the input pipeline holds the interpreter for "
-        f"{in_ms(situation.interpreter_ms)} of each step of {in_ms(situation.summary.step_ms)}. "
+        f"{in_ms(situation.interpreter_ms)} of each step of {in_ms(situation.summary.step_ms)}.",
         f"Entering and leaving the train function waits for it, which shows as compute; without, "
-        f"{_faster('input-bound', gain, situation)}."
+        f"{_faster('input-bound', gain, situation)}.",
     )
 
 
-def of_idling(situation: Situation) -> str:
+def of_idling(situation: Situation) -> Because:
     """That nothing computed, where the input wait itself is not known."""
     summary = situation.summary
-    return (
+    return Because(
         f"for at least {in_ms(situation.idle_ms)} of each step of {in_ms(summary.step_ms)} "
-        f"training waited while no thread of the process computed. The input wait itself "
-        f"could not be measured: {why_no_wait(summary)}."
+        "training waited while no thread of the process computed.",
+        f"The input wait itself could not be measured: {why_no_wait(summary)}.",
     )
 
 
@@ -75,15 +76,15 @@ def of_trials(situation: Situation, gain: float) -> str:
     )
 
 
-def of_a_part(verdict: str, gain: float, situation: Situation) -> str:
-    """What the part takes, and what a step or training would be without."""
+def of_a_part(verdict: str, gain: float, situation: Situation) -> Because:
+    """What the part takes, what a step or training would be without, and who is waited for."""
     summary = situation.summary
     shared = ""
     if verdict == "input-bound":
         what, spent = "input wait", summary.parts.get("input_wait", 0.0)
         if gain * (summary.step_ms - spent) > WORTHWHILE * summary.step_ms:
             shared = (
-                f" The pipeline's work, {in_ms(situation.able_ms)} a batch, takes cores that "
+                f"The pipeline's work, {in_ms(situation.able_ms)} a batch, takes cores that "
                 "computing needs."
             )
     elif verdict == "eager-bound":
@@ -96,7 +97,7 @@ def of_a_part(verdict: str, gain: float, situation: Situation) -> str:
         what = " and ".join(map(part_name, names))
         if verdict == "compile-bound" and summary.facts.input.shapes_differ:
             shared = (
-                " No more can be had: each length that is left still compiles once, and without "
+                "No more can be had: each length that is left still compiles once, and without "
                 "XLA a step may compute for longer."
             )
     without = "compiled" if verdict == "eager-bound" else "without"
@@ -104,7 +105,8 @@ def of_a_part(verdict: str, gain: float, situation: Situation) -> str:
     beside, if_so = gain_beside(situation, verdict)
     if beside > NOTICEABLY * gain:
         faster += f"; a step {beside:.2f}× if {if_so}"
-    return f"{what}: {in_ms(spent)} of each step; {without}, {faster}.{shared}"
+    more = " ".join(filter(None, (shared, about_waiting(situation))))
+    return Because(f"{in_ms(spent)} of each step; {without}, {faster}.", more, what)
 
 
 def _faster(verdict: str, gain: float, situation: Situation) -> str:
@@ -126,7 +128,17 @@ def about_waiting(situation: Situation) -> str:
     step = situation.summary.step_ms
     if step < WORTHWHILE * (step - waits):
         return ""
-    return f" For {in_ms(waits)} of each step it waits for slower workers."
+    return f"For {in_ms(waits)} of each step it waits for slower workers."
+
+
+def about_validation(situation: Situation) -> str:
+    """A sentence, where most of the training is validation; "" elsewhere."""
+    model = situation.model
+    spent = model.outside.get("validation", 0.0)
+    if spent <= model.training_ms / 2:
+        return ""
+    share = in_percent(spent / model.training_ms)
+    return f"Most of the training lies outside of its steps: validation takes {share} of it."
 
 
 def nothing_else(situation: Situation) -> str:

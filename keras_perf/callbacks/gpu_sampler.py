@@ -15,7 +15,7 @@ from keras_perf.observers.sensors.epoch_line import EpochLine
 from keras_perf.observers.sensors.sampler import sampling_interval
 from keras_perf.records.arguments import require_bool
 from keras_perf.records.phase import Phase
-from keras_perf.report.text.gpu_table import gpus_markdown
+from keras_perf.report.text.text_tab import gpus_markdown
 
 logger = logging.getLogger("keras_perf")
 
@@ -106,12 +106,12 @@ class GPUUtilizationSampler(ObservingCallback):
         """Writes the figures since the last interval."""
         if self._sampler is None:
             return
-        assert self.observation is not None
+        training = self._training
         # Only now the first one is known: a callback after us may have restored a checkpoint.
-        before = self.observation.first_step if self._step is None else self._step
+        before = training.first_step if self._step is None else self._step
         steps, self._step = step - before, step
-        examples = self.observation.recording.facts.length.examples_per_step
-        ask, backend = self.observation.recording.ask, self.observation.backend
+        examples = training.recording.facts.length.examples_per_step
+        ask, backend = training.recording.ask, training.backend
         allocated = ask("allocated_memory", backend.allocated_by_tag) or {}
         values = self._sampler.take(steps, examples) | allocated
         self.writer.scalars(step, values, wall_time)

@@ -123,7 +123,12 @@ class ObservingCallback(keras.callbacks.Callback, Listener):
             self.observation = None
 
     @property
+    def _training(self) -> Observation:
+        """The observation, from its begin to its end."""
+        assert self.observation is not None
+        return self.observation
+
+    @property
     def writer(self) -> SafeWriter:
         """The run that this callback writes to."""
-        assert self.observation is not None
-        return self.observation.recording.writer(self.log_dir)
+        return self._training.recording.writer(self.log_dir)

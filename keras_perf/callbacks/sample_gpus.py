@@ -17,7 +17,7 @@ from keras_perf.observers.gpu_and_host import GpuHostSampler
 from keras_perf.observers.sensors.sampler import sampling_interval
 from keras_perf.records.phase import Phase
 from keras_perf.records.run.run_facts import RunFacts
-from keras_perf.report.text.gpu_table import gpus_markdown
+from keras_perf.report.text.text_tab import gpus_markdown
 from keras_perf.write.writable_log_dir import writable_log_dir
 
 logger = logging.getLogger("keras_perf")
@@ -101,7 +101,7 @@ class GpuSampling:
             self._writer.context(step, RunFacts(gpu=self._sampler.facts).to_json())
             if gpus := self._sampler.gpus():
                 self._writer.text(step, "perf/gpus", gpus_markdown(gpus))
-        self._writer.scalars(step, values, time.time())
+        self._writer.scalars(step, values)
 
 
 @contextlib.contextmanager

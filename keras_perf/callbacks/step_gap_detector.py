@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -27,7 +26,7 @@ from keras_perf.records.epoch_gap import EpochGap
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.run.inference import EVALUATE, PREDICT, VALIDATION, Inference
 from keras_perf.records.run.input.pipeline import Stage
-from keras_perf.report.text.outlier_table import outliers_markdown
+from keras_perf.report.text.text_tab import outliers_markdown
 
 FACTS_EVERY_NS = 30_000_000_000
 """A run that is killed, or looked at while it runs, is known as it was this long ago."""
@@ -104,12 +103,11 @@ class StepGapDetector(ObservingCallback):
 
     def validation_ends(self, call: Inference) -> None:
         """Adds it to the others, and logs its parts."""
-        observation = self.observation
-        assert observation is not None
+        observation = self._training
         facts = observation.recording.facts
         together = call.after(facts.inference.get(VALIDATION))
         observation.recording.facts = replace(facts, inference={VALIDATION: together})
-        self.writer.scalars(observation.step, call_scalars(VALIDATION, call), time.time())
+        self.writer.scalars(observation.step, call_scalars(VALIDATION, call))
 
     def executions(self, executions: Sequence[Execution]) -> None:
         """Adds them to the split, or to what lies outside of it."""
@@ -127,8 +125,7 @@ class StepGapDetector(ObservingCallback):
 
     def _time_start_up(self, executions: Sequence[Execution]) -> None:
         """What an epoch's last one waits for is not known: no `GetNext` follows it."""
-        observation, waits = self.observation, None
-        assert observation is not None
+        observation, waits = self._training, None
         assert self._start_up is not None
         following_ns = observation.timeline.begun_ns
         if observation.pipeline is not None and following_ns is not None:
@@ -147,22 +144,22 @@ class StepGapDetector(ObservingCallback):
         self._judge({})
         self._outliers.add_gap(gap)
         self._hooks.add(gap.owners)
-        self.writer.scalars(gap.step, self._outside.add_gap(gap), time.time())
+        self.writer.scalars(gap.step, self._outside.add_gap(gap))
 
     def stretch_ends(self, pipeline: InputModel | None, pending_gaps: int | None) -> None:
         """Asks tf.data for the gaps."""
-        assert self.observation is not None
+        training = self._training
         model = pipeline.read() if pipeline is not None and pending_gaps is not None else None
         if pipeline is None or model is None or pending_gaps is None:
             self._splitter.close_stretch(None)
         else:
             gaps = model.gap_times if pipeline.tells_gaps else None
-            following_ns = self.observation.timeline.begun_ns
+            following_ns = training.timeline.begun_ns
             self._splitter.close_stretch(gaps, pending_gaps, following_ns)
-            if self.observation.mid_epoch:
+            if training.mid_epoch:
                 self._pipeline_model = model
                 fill = partial(buffer_fill, model)
-                self._fills += self.observation.recording.ask("prefetch_fill", fill) or ()
+                self._fills += training.recording.ask("prefetch_fill", fill) or ()
             if self._shuffles is None:
                 names = (node.name for node in model.nodes.values())
                 self._shuffles = any(name.startswith("Shuffle") for name in names)
@@ -175,12 +172,11 @@ class StepGapDetector(ObservingCallback):
         self._outliers.close_stretch(waits, bool(self._shuffles))
         for event in self._outliers.take():
             self._worst.add(event)
-            self.writer.scalars(event.step, {event.cause.tag: event.excess_ms}, time.time())
+            self.writer.scalars(event.step, {event.cause.tag: event.excess_ms})
 
     def interval_ends(self, step: int, wall_time: float, final: bool) -> None:
         """Writes the interval."""
-        observation = self.observation
-        assert observation is not None
+        observation = self._training
         if final:
             self._judge({})
         interval = self._splitter.take(observation.trials.dispatch_share, final=final)
@@ -200,15 +196,14 @@ class StepGapDetector(ObservingCallback):
 
     def epoch_ends(self, *, validates: bool) -> None:
         """Counts the examples of the whole epoch, before validation begins to count its own."""
-        assert self.observation is not None
-        self._count_examples(self.observation)
+        self._count_examples(self._training)
 
     def leaves(self, aborted: bool) -> None:
         """Records events and what lay outside, and lets go of tf.data's model."""
-        assert self.observation is not None
-        self._record_sums(self.observation)
-        if table := outliers_markdown(self.observation.recording.facts.outliers.events):
-            self.writer.text(self.observation.step, "perf/events", table)
+        training = self._training
+        self._record_sums(training)
+        if table := outliers_markdown(training.recording.facts.outliers.events):
+            self.writer.text(training.step, "perf/events", table)
         self._pipeline_model = None
 
     def _record_sums(self, observation: Observation) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -23,7 +22,7 @@ from keras_perf.records.arguments import require_bool, require_int, require_numb
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 from keras_perf.records.run.tried.steps_trial import StepsPerExecution
-from keras_perf.report.text.curve_table import curve_markdown, recommendation_scalars
+from keras_perf.report.text.text_tab import curve_markdown
 
 
 def _nothing() -> None:
@@ -101,13 +100,8 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
         self._conclusion: Conclusion | None = None
 
     @property
-    def _fit(self) -> Observation:
-        assert self.observation is not None
-        return self.observation
-
-    @property
     def _trials(self) -> Trials:
-        return self._fit.trials
+        return self._training.trials
 
     def observation_begins(self, observation: Observation) -> None:
         """Checks what can be checked before the first step."""
@@ -122,13 +116,13 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
     def executions(self, executions: Sequence[Execution]) -> None:
         """Collects times of the present length, and of trials."""
         if not (self._finished or self._refused):
-            present = self._fit.steps_per_execution
+            present = self._training.steps_per_execution
             kept = (e for e in executions if e.steps == present or e.kind is not Kind.STEADY)
             self._times.add(kept)
 
     def wants(self, plan: Plan) -> bool:
         """Once applied, each ordinary execution; else those in whose place a trial may come."""
-        if plan.kind is not Kind.STEADY or plan.steps != self._fit.steps_per_execution:
+        if plan.kind is not Kind.STEADY or plan.steps != self._training.steps_per_execution:
             return False
         return self._finished or (self._queue.ordinary_follows() and self._has_room())
 
@@ -145,8 +139,8 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
 
     def _has_room(self) -> bool:
         """The next trial fits in, behind an epoch's first execution, which may fill a shuffle."""
-        room, free = self._queue.room_steps, self._fit.audience.free_steps()
-        return self._fit.batch > 0 and min(self._trials.at_most(room), free) >= room
+        room, free = self._queue.room_steps, self._training.audience.free_steps()
+        return self._training.batch > 0 and min(self._trials.at_most(room), free) >= room
 
     def function_replaced(self) -> None:
         """The longer functions train as the model was before: they are not run any more."""
@@ -163,7 +157,7 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
             if self._times.settled:
                 self._refuse(self._refusal)
         elif not self._queue.next_steps:
-            found = self._found(self._fit.gaps_of_single_steps())
+            found = self._found(self._training.gaps_of_single_steps())
             if not (found.unclear and self._queue.repeat(room, self._times)):
                 self._conclude(found)
 
@@ -177,7 +171,7 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
     def _refuse(self, why: str) -> None:
         """No more trials in this training."""
         self._refusal, self._refused = why, True
-        self._fit.audience.stop_directing(self)
+        self._training.audience.stop_directing(self)
 
     def _applied(self, plan: Plan) -> Plan:
         chosen = self.recommendation.steps_per_execution if self.recommendation else 1
@@ -194,13 +188,13 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
         return self._trials.bounds(self.limit, self.max_execution_s)
 
     def _chosen_so_far(self) -> int:
-        return choose_steps(self._times.curve(self._fit.steps_per_execution), self._bounds())
+        return choose_steps(self._times.curve(self._training.steps_per_execution), self._bounds())
 
     def _found(self, gaps_us: Sequence[int] = ()) -> Conclusion:
-        return conclude(self._times, self._fit.steps_per_execution, self._bounds(), gaps_us)
+        return conclude(self._times, self._training.steps_per_execution, self._bounds(), gaps_us)
 
     def _conclude(self, found: Conclusion) -> None:
-        fit, trials = self._fit, self._trials
+        fit, trials = self._training, self._trials
         self._finished = True
         if not self.apply:
             fit.audience.stop_directing(self)
@@ -215,7 +209,7 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
         self._measured_on = weakref.ref(fit.model)
         if found.dispatch_share is not None:
             trials.dispatch_share = found.dispatch_share
-        self.writer.scalars(fit.step, recommendation_scalars(found.curve, record), time.time())
+        self.writer.scalars(fit.step, found.scalars)
         table = curve_markdown(found.curve, record)
         self.writer.text(fit.step, "perf/steps_per_execution", table)
         self._record()
@@ -234,7 +228,7 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
 
     def executions_end(self) -> None:
         """Concludes from as many trials as there were."""
-        if not self._finished and len(self._times.samples(self._fit.steps_per_execution)) > 1:
+        if not self._finished and len(self._times.samples(self._training.steps_per_execution)) > 1:
             self._conclude(self._found())
 
     def leaves(self, aborted: bool) -> None:
@@ -245,6 +239,6 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
 
     def _record(self) -> None:
         assert self.recommendation is not None
-        recording = self._fit.recording
+        recording = self._training.recording
         trial = replace(self.recommendation, applied=self._has_applied)
         recording.facts = replace(recording.facts, trial=trial)

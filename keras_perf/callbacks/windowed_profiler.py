@@ -134,11 +134,6 @@ class WindowedProfiler(ObservingCallback, Director):
         return not captured and self._request_when_warm(reason)
 
     @property
-    def _fit(self) -> Observation:
-        assert self.observation is not None
-        return self.observation
-
-    @property
     def _captures(self) -> WrittenCaptures:
         assert self._written is not None
         return self._written
@@ -146,7 +141,7 @@ class WindowedProfiler(ObservingCallback, Director):
     @property
     def _step(self) -> int:
         """Steps of this `fit` so far."""
-        return self._fit.step - self._fit.first_step
+        return self._training.step - self._training.first_step
 
     def wants(self, plan: Plan) -> bool:
         """Where a window may begin or end, and where TensorFlow has traced."""
@@ -159,8 +154,8 @@ class WindowedProfiler(ObservingCallback, Director):
     def direct(self, plan: Plan) -> Plan:
         """Starts and stops the capture; marks the steps inside."""
         step = self._step
-        if self._fit.traces != self._traces:
-            self._traces = self._fit.traces
+        if self._training.traces != self._traces:
+            self._traces = self._training.traces
             # The first execution's trace is what warm-up is for.
             if step > plan.steps:
                 self._warm_up_again(step, "TensorFlow traced the train function again")
@@ -174,7 +169,7 @@ class WindowedProfiler(ObservingCallback, Director):
             return plan
         if not self._captures.open:
             return plan
-        marker = self._fit.backend.profiler.step_marker(self._fit.step)
+        marker = self._training.backend.profiler.step_marker(self._training.step)
         return plan._replace(kind=Kind.PROFILED, around=marker)
 
     def free_steps(self) -> int:
@@ -199,7 +194,7 @@ class WindowedProfiler(ObservingCallback, Director):
         self._captures.executions(executions)
         for execution in executions:
             if execution.kind is Kind.RECOMPILED:
-                after = execution.first_step + execution.steps - self._fit.first_step
+                after = execution.first_step + execution.steps - self._training.first_step
                 self._warm_up_again(after, "XLA compiled the train function again")
         # Reading a trace slows the steps beside it; that is no reason for another.
         if self._triggers is not None and not self._captures.reads:

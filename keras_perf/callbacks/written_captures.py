@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -81,13 +80,13 @@ class WrittenCaptures:
         if record is not None:
             recording = self._observation.recording
             recording.facts = replace(recording.facts, captures=self._captures.records())
-            self._writer.scalars(record.last_step, scalars_of(record), time.time())
+            self._writer.scalars(record.last_step, scalars_of(record))
             if self._captures.saved is not None:
                 self._readings.begin(self._captures.saved, record.last_step)
 
     def tell_what_was_read(self, *, wait: bool) -> None:
         """Writes what the traces show that have been read since the last time."""
         for step, trace in self._readings.take(wait=wait):
-            self._writer.scalars(step, trace_scalars(trace), time.time())
+            self._writer.scalars(step, trace_scalars(trace))
             self._writer.text(step, "perf/trace", trace.to_markdown())
             self._observation.recording.traces.append(trace)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shutil
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 
+from keras_perf.capture.late_marker import LateMarker
 from keras_perf.capture.trace_files import CaptureError, Saved, begun, kept, saved_in
 
 
@@ -85,20 +86,6 @@ def captures() -> bool:
     return _session is not None
 
 
-class _StepMarker:
-    """JAX's own marker, made late: its clock starts where it is made."""
-
-    def __init__(self, step: int) -> None:
-        self._step = step
-
-    def __enter__(self) -> None:
-        self._marker = jax.profiler.StepTraceAnnotation("train", step_num=self._step)
-        self._marker.__enter__()
-
-    def __exit__(self, *error: Any) -> None:
-        self._marker.__exit__(*error)
-
-
 def step_marker(step: int) -> AbstractContextManager[None]:
     """Marks one step, so that xprof counts it."""
-    return _StepMarker(step)
+    return LateMarker(jax.profiler.StepTraceAnnotation, step_num=step)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 from tensorflow.python.profiler import profiler_v2
 
+from keras_perf.capture.late_marker import LateMarker
 from keras_perf.capture.trace_files import CaptureError, Saved, begun, kept, saved_in
 from keras_perf.observers.asking import unwarned
 
@@ -104,20 +105,6 @@ def _stop(session: _Session) -> None:
     raise CaptureError(reason)
 
 
-class _StepMarker:
-    """TensorFlow's own marker, made late: its clock starts where it is made."""
-
-    def __init__(self, step: int) -> None:
-        self._step = step
-
-    def __enter__(self) -> None:
-        self._marker = tf.profiler.experimental.Trace("train", step_num=self._step, _r=1)
-        self._marker.__enter__()
-
-    def __exit__(self, *error: Any) -> None:
-        self._marker.__exit__(*error)
-
-
 def step_marker(step: int) -> AbstractContextManager[None]:
     """Marks one step of a custom training loop, so that xprof counts it.
 
@@ -135,4 +122,4 @@ def step_marker(step: int) -> AbstractContextManager[None]:
     ...     with kp.step_marker(step):
     ...         pass  # train_step(next(iterator))
     """
-    return _StepMarker(step)
+    return LateMarker(tf.profiler.experimental.Trace, step_num=step, _r=1)

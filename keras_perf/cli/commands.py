@@ -42,7 +42,7 @@ def report(arguments: argparse.Namespace) -> None:
     from keras_perf.analyse.training import UnknownFitError
     from keras_perf.records.rates import Rates
     from keras_perf.report.run_report import run_reports
-    from keras_perf.report.runs_table import runs_markdown, runs_text
+    from keras_perf.report.runs_table import RunsTable
 
     if arguments.fits:
         with _permitted():
@@ -68,7 +68,8 @@ def report(arguments: argparse.Namespace) -> None:
         [diagnosis] = (report.diagnosis for report in reports)
         print(diagnosis.to_markdown() if arguments.markdown else diagnosis, end="")
     else:
-        print(runs_markdown(reports) if arguments.markdown else runs_text(reports), end="")
+        table = RunsTable(reports)
+        print(table.to_markdown() if arguments.markdown else table, end="")
 
 
 def _list_fits(log_dirs: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ Lost = tuple[int, str]
 """A worker, and in words that it is gone."""
 
 
-class Watching:
+class HeardPeers:
     """Hears the peers.
 
     Silence is counted in beats of this process, not in time: when it was stopped itself it

@@ -14,8 +14,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from types import TracebackType
-from typing import IO
+from typing import IO, Any
 
 from keras_perf.cluster.exit_codes import EXIT_PEER_LOST, EXIT_SAVED
 from keras_perf.cluster.tf_config import Cluster
@@ -140,12 +139,7 @@ class PeerWatch:
     def __enter__(self) -> PeerWatch:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         if type(error).__name__ in _AFTER_A_LOSS:
             self._thread.join(_LOSS_LIMIT_S)
         code = error.code if isinstance(error, SystemExit) else error

@@ -20,7 +20,7 @@ from keras_perf.cluster.barrier import Gathering
 from keras_perf.cluster.connections import CannotMeetError, Connections
 from keras_perf.cluster.exit_codes import EXIT_PEER_LOST
 from keras_perf.cluster.handshake import Kind
-from keras_perf.cluster.peer_loss import BEAT_S, Lost, Watching
+from keras_perf.cluster.peer_loss import BEAT_S, HeardPeers, Lost
 from keras_perf.cluster.tf_config import Cluster
 
 _TURN_S = 0.2
@@ -46,7 +46,7 @@ def main() -> None:
         return
     connections.stop_listening()
     _report({})
-    lost = _watch(connections, Watching(cluster, left), worker)
+    lost = _watch(connections, HeardPeers(cluster, left), worker)
     if lost is not None:
         rank, line = lost
         connections.tell(Kind.LOST, rank)
@@ -82,14 +82,14 @@ def _gather(connections: Connections, cluster: Cluster, deadline_s: float, worke
     return gathering.left
 
 
-def _watch(connections: Connections, watching: Watching, worker: int) -> Lost | None:
+def _watch(connections: Connections, peers: HeardPeers, worker: int) -> Lost | None:
     """Until a peer is lost, or `worker` has said goodbye or ended."""
     next_beat = time.monotonic()
     os.set_blocking(0, False)
     connections.wake_for(0)
     while True:
         for word in connections.turn(_TURN_S):
-            lost = watching.hear(word)
+            lost = peers.hear(word)
             if lost is not None:
                 return lost
         heard = _heard()
@@ -102,7 +102,7 @@ def _watch(connections: Connections, watching: Watching, worker: int) -> Lost | 
             next_beat = time.monotonic() + BEAT_S
             if not _is_stopped(worker):
                 connections.tell(Kind.BEAT)
-            lost = watching.beat()
+            lost = peers.beat()
             if lost is not None:
                 return lost
 

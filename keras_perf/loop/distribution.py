@@ -7,7 +7,6 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping
-from types import TracebackType
 from typing import Any
 
 import keras
@@ -104,12 +103,7 @@ class Distribution:
         self.stop.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         self.stop.__exit__(kind, error, trace)
         if self._peers is not None:
             self._peers.__exit__(kind, error, trace)

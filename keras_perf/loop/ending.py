@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import threading
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, NoReturn
 
 
@@ -33,12 +33,7 @@ class StopOnSignal:
             self._before = signal.signal(signal.SIGTERM, self._note) or signal.SIG_DFL
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if self._before is not None:
             signal.signal(signal.SIGTERM, self._before)
 

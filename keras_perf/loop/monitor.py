@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from types import TracebackType
 from typing import Any
 
 import keras
@@ -151,12 +150,7 @@ class LoopMonitor:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         self._turns.close(aborted=kind is not None, error=error)
 
     def execution(self, iterator: Any, steps: int, *, left: int | None = None) -> Call:

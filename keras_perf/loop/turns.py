@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Any
 
 import tensorflow as tf
@@ -114,12 +113,7 @@ class Call:
                 self._turns.fails(error)
         return result
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         plan, self._plan = self._plan, None
         if plan is None:
             return
@@ -129,13 +123,7 @@ class Call:
         except Exception as failure:  # noqa: BLE001  monitoring never kills training
             self._turns.fails(failure)
 
-    def _end(
-        self,
-        plan: Plan,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _end(self, plan: Plan, kind: Any, error: BaseException | None, trace: Any) -> None:
         if plan.around is not None:
             plan.around.__exit__(kind, error, trace)
         observation = self._turns.observation
@@ -170,12 +158,7 @@ class Aside:
         except Exception as error:  # noqa: BLE001  monitoring never kills training
             self._turns.fails(error)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if self._begin is None:
             return
         self._turns.give()

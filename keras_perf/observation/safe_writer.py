@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -36,10 +37,13 @@ class SafeWriter:
         """The id of the fit that is written; None where nothing is."""
         return None if self._events is None else self._events.fit.id
 
-    def scalars(self, step: int, values: Mapping[str, float], wall_time: float) -> None:
-        """See `RunWriter.scalars`."""
+    def scalars(
+        self, step: int, values: Mapping[str, float], wall_time: float | None = None
+    ) -> None:
+        """See `RunWriter.scalars`; of now where no time is given."""
         if self._events is not None:
-            self._try(self._events.scalars, step, values, wall_time)
+            at = time.time() if wall_time is None else wall_time
+            self._try(self._events.scalars, step, values, at)
 
     def text(self, step: int, tag: str, markdown: str) -> None:
         """See `RunWriter.text`."""

@@ -36,6 +36,15 @@ def figure(value: float | None) -> str:
     return shown.rstrip("0").rstrip(".") if decimals else shown
 
 
+def in_form(value: float | None, form: str = "{:.3f}") -> str:
+    """A number in the one form of its column; None is unknown.
+
+    >>> in_form(4.2671), in_form(1.5, "{:.2f}×"), in_form(None)
+    ('4.267', '1.50×', '–')
+    """
+    return UNKNOWN if value is None else form.format(value)
+
+
 def in_ms(ms: float | None) -> str:
     """Milliseconds; in seconds where they are ten or more.
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from keras_perf.advise.because import Because
 from keras_perf.advise.notes.all_notes import notes_of
 from keras_perf.advise.notes.contention import load_of_others
 from keras_perf.advise.notes.devices.gpu_use import gpu_details, gpu_use_alerts
@@ -20,12 +21,12 @@ from keras_perf.advise.notes.memory.ending import ending_notes
 from keras_perf.advise.notes.not_measured import why_no_step
 from keras_perf.advise.notes.trace import trace_details
 from keras_perf.advise.notes.trials import pair_notes
-from keras_perf.advise.outside_of_steps import about_validation
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.advise.rules.best_first import combined_speedup, recommendations
 from keras_perf.advise.situation import situation_of
 from keras_perf.advise.verdict import verdict_of
+from keras_perf.advise.verdict_reasons import about_validation
 from keras_perf.advise.what_is_left import what_is_left
 from keras_perf.analyse.hardware.efficiency import Efficiency, efficiency_of
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
@@ -34,7 +35,7 @@ from keras_perf.records.interval import PARTS
 from keras_perf.records.rates import Rates
 from keras_perf.records.run.outlier import Outlier
 from keras_perf.report.text.efficiency_table import EFFICIENCY, HEADER, efficiency_rows
-from keras_perf.report.text.forms import Form, Markdown, Terminal
+from keras_perf.report.text.forms import Form, Told
 from keras_perf.report.text.gain import gain_of
 from keras_perf.report.text.html_form import Html, coloured
 from keras_perf.report.text.measured_tables import measured_tables
@@ -44,7 +45,7 @@ NO_RATES = Rates()
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class Diagnosis(Told):
     """Where the time goes, why, and what to do.
 
     Attributes:
@@ -62,6 +63,7 @@ class Diagnosis:
         summary: what was measured.
         efficiency: FLOPs and model FLOPs utilization, memory traffic, energy and prices.
         ending: those of `notes` that tell how training ended, where it did not end well.
+        because: the verdict's own sentences, with which `explanation` begins.
     """
 
     verdict: str
@@ -76,6 +78,7 @@ class Diagnosis:
     efficiency: Efficiency = field(default_factory=Efficiency)
     details: tuple[str, ...] = ()
     ending: tuple[str, ...] = ()
+    because: Because = field(default=Because(""), repr=False)
 
     @property
     def events(self) -> tuple[Outlier, ...]:
@@ -97,14 +100,6 @@ class Diagnosis:
     def with_details(self) -> Diagnosis:
         """The same with its details among the notes."""
         return replace(self, notes=(*self.notes, *self.details), details=())
-
-    def to_markdown(self) -> str:
-        """For TensorBoard's Text tab, an issue, a chat; names are text in it, never markup."""
-        return str(self._told(Markdown()))
-
-    def __str__(self) -> str:
-        r"""For a terminal; what cannot be seen in a name is written out, as `\x1b`."""
-        return str(self._told(Terminal()))
 
     def _repr_html_(self) -> str:
         return str(self._told(Html([coloured(self.breakdown)])))
@@ -220,21 +215,21 @@ def diagnosis_of(summary: Summary, rates: Rates = NO_RATES) -> Diagnosis:
         one = 1.0, 1.0, 1.0
         return Diagnosis("inconclusive", why, step, (), one, told, summary, one, alerts)
     situation = situation_of(summary)
-    verdict, explanation = verdict_of(situation)
+    verdict, because = verdict_of(situation)
     advice = recommendations(situation) if summary.steps >= ENOUGH_STEPS else ()
     breakdown = {part: summary.parts.get(part, math.nan) for part in PARTS}
     breakdown["step"] = sum(summary.parts[part] for part in PARTS if part in summary.parts)
     efficiency = efficiency_of(summary, rates)
     notes = notes_of(situation, verdict, {each.id for each in advice})
-    because = (
-        explanation,
+    explanation = (
+        str(because),
         what_is_left(situation, verdict, advice),
         about_validation(situation),
         load_of_others(situation),
     )
     return Diagnosis(
         verdict,
-        " ".join(filter(None, because)),
+        " ".join(filter(None, explanation)),
         breakdown,
         advice,
         combined_speedup(situation, advice),
@@ -244,4 +239,5 @@ def diagnosis_of(summary: Summary, rates: Rates = NO_RATES) -> Diagnosis:
         alerts,
         efficiency,
         (*trace_details(summary.facts), *gpu_details(summary.facts)),
+        because=because,
     )

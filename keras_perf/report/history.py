@@ -9,11 +9,11 @@ from typing import Any
 from keras_perf.analyse.change import Change, summary_change
 from keras_perf.analyse.resampling import bounds_of, resampled_means
 from keras_perf.analyse.training import measured_trainings
-from keras_perf.records.figures import UNKNOWN
+from keras_perf.records.figures import UNKNOWN, in_form
 from keras_perf.records.fit_identity import FitIdentity
 from keras_perf.report.as_json import SCHEMA, change_record, json_text
 from keras_perf.report.run_report import RunReport, report_of
-from keras_perf.report.text.forms import Form, Markdown, Terminal
+from keras_perf.report.text.forms import Form, Told
 from keras_perf.report.trained_programs import program_names
 
 HEADER = (
@@ -64,7 +64,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class History:
+class History(Told):
     """Fits in the order in which they began to measure; print it."""
 
     entries: tuple[Entry, ...]
@@ -74,14 +74,6 @@ class History:
         """The entries of each program, in the same order."""
         names = dict.fromkeys(entry.program for entry in self.entries)
         return {name: tuple(e for e in self.entries if e.program == name) for name in names}
-
-    def to_markdown(self) -> str:
-        """For an issue, a chat."""
-        return str(self._told(Markdown()))
-
-    def __str__(self) -> str:
-        """For a terminal."""
-        return str(self._told(Terminal()))
 
     def _told(self, form: Form) -> Form:
         several = len(self.programs) > 1
@@ -152,14 +144,13 @@ def _record(entry: Entry) -> dict[str, Any]:
 
 def _row(entry: Entry) -> list[str]:
     report = entry.report
-    examples = report.examples_per_sec
     return [
         report.name,
         entry.fit.id,
         entry.fit.started_at,
         f"{report.step_ms:.3f}",
         f"{entry.low:.3f} to {entry.high:.3f}",
-        UNKNOWN if examples is None else f"{examples:,.0f}",
+        in_form(report.examples_per_sec, "{:,.0f}"),
         report.diagnosis.verdict,
         _changed(entry.since_before),
         _changed(entry.since_first),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from keras_perf.advise.gains.of_a_part import PARTS_OF
 from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.interval import part_name
@@ -22,11 +20,6 @@ _MEANS = {
 }
 """What a verdict is, for those who read the word for the first time."""
 
-_SENTENCE = re.compile(r".+?\.(?=\s+[A-Z]|$)", re.DOTALL)
-
-_SUBJECT = re.compile(r"^[^:.]+: (?=\S+ m?s of each step)")
-"""What takes the time, where the sentence begins with it; the meaning says it already."""
-
 MOST_OF_IT = 0.5
 """The wait is told where it is this share at least of what a ready batch saves."""
 
@@ -34,7 +27,7 @@ MOST_OF_IT = 0.5
 def in_short(diagnosis: Diagnosis) -> str:
     """The share of the part that the verdict is about; the explanation where it tells of more."""
     parts = diagnosis.summary.parts
-    simple = diagnosis.explanation.startswith(f"{_what(diagnosis)}:")
+    simple = diagnosis.because.subject == _what(diagnosis)
     largest = diagnosis.verdict == "compute-bound" and parts.get("compute") == max(parts.values())
     if simple or largest:
         return _share(diagnosis) or diagnosis.explanation
@@ -44,14 +37,14 @@ def in_short(diagnosis: Diagnosis) -> str:
 def in_a_sentence(diagnosis: Diagnosis) -> str:
     """What the verdict means, and the figure behind it; of an inconclusive one all that is missing.
 
-    What it leaves out the explanation has.
+    What it leaves out the explanation has; the meaning says already what takes the time.
     """
     means = _MEANS.get(diagnosis.verdict)
     if means is None:
         return _begun(diagnosis.explanation)
     why = in_short(diagnosis)
     if why == diagnosis.explanation:
-        why = _waited(diagnosis) or _SUBJECT.sub("", _first_sentence(why))
+        why = _waited(diagnosis) or diagnosis.because.first
     return f"{_begun(means)}: {why.rstrip('.')}."
 
 
@@ -77,11 +70,6 @@ def _waited(diagnosis: Diagnosis) -> str:
     saved = 1 - trials.ready_ms / trials.step_ms
     waits = summary.parts.get("input_wait", 0.0) / summary.step_ms
     return _share(diagnosis) if waits >= MOST_OF_IT * saved else ""
-
-
-def _first_sentence(text: str) -> str:
-    found = _SENTENCE.match(text)
-    return found.group() if found else text
 
 
 def _begun(sentence: str) -> str:

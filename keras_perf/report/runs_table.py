@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from keras_perf.records.figures import UNKNOWN, figure
+from keras_perf.records.figures import figure, in_form
 from keras_perf.records.interval import PARTS, part_name
 from keras_perf.report.run_report import RunReport
-from keras_perf.report.text.forms import Form, Markdown, Terminal
+from keras_perf.report.text.forms import Form, Told
 
 HEADER = (
     "run",
@@ -34,35 +35,27 @@ def run_rows(reports: Sequence[RunReport], first: RunReport) -> list[list[str]]:
         [
             report.name,
             report.diagnosis.verdict,
-            _figure(report.step_ms, "{:.3f}"),
-            *(_figure(ms, "{:.3f}") for ms in report.parts.values()),
-            _figure(report.steps_per_sec, "{:,.1f}"),
-            _figure(report.examples_per_sec, "{:,.0f}"),
+            in_form(report.step_ms),
+            *map(in_form, report.parts.values()),
+            in_form(report.steps_per_sec, "{:,.1f}"),
+            in_form(report.examples_per_sec, "{:,.0f}"),
             figure(report.joules_per_example),
-            _figure(report.times_as_fast_as(first), "{:.2f}×"),
+            in_form(report.times_as_fast_as(first), "{:.2f}×"),
         ]
         for report in reports
     ]
 
 
-def runs_text(reports: Sequence[RunReport]) -> str:
-    """For a terminal."""
-    return str(_told(Terminal(), reports))
-
-
-def runs_markdown(reports: Sequence[RunReport]) -> str:
-    """For an issue, a chat."""
-    return str(_told(Markdown(), reports))
-
-
-def _told(form: Form, reports: Sequence[RunReport]) -> Form:
-    form.table(HEADER, run_rows(reports, reports[0]))
-    form.notes((*NOTES, _ALONE))
-    return form
-
-
 _ALONE = "A run's recommendations: keras-perf report RUN."
 
 
-def _figure(value: float | None, form: str) -> str:
-    return UNKNOWN if value is None else form.format(value)
+@dataclass(frozen=True)
+class RunsTable(Told):
+    """Runs beside the first of them; print it."""
+
+    reports: Sequence[RunReport]
+
+    def _told(self, form: Form) -> Form:
+        form.table(HEADER, run_rows(self.reports, self.reports[0]))
+        form.notes((*NOTES, _ALONE))
+        return form

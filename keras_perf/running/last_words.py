@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from keras_perf.report.run_report import RunReport, run_reports
-from keras_perf.report.runs_table import runs_text
+from keras_perf.report.runs_table import RunsTable
 from keras_perf.running.fits import ObservedFits
 
 
@@ -40,7 +40,7 @@ def told(reports: Sequence[RunReport]) -> str:
         return f"{reports[0].diagnosis}\n{where([reports[0].name])}\n"
     shown = longest(reports)
     return (
-        f"{len(reports)} fits:\n\n{runs_text(reports)}\n"
+        f"{len(reports)} fits:\n\n{RunsTable(reports)}\n"
         f"The one that trained longest, {shown.name}:\n\n{shown.diagnosis}\n"
         f"{where([each.name for each in reports])}\n"
     )

@@ -10,7 +10,7 @@ import pandas as pd
 
 from keras_perf.files.any_path import AnyPath
 from keras_perf.records.figures import in_percent
-from keras_perf.report.text.forms import Form, Markdown, Terminal
+from keras_perf.report.text.forms import Form, Told
 from keras_perf.report.text.html_form import Html
 from keras_perf.showing.colours import PART_COLOURS
 from keras_perf.trace.file.xplane import host_of
@@ -57,7 +57,7 @@ _COLOURS = (
 
 
 @dataclass(frozen=True)
-class Trace:
+class Trace(Told):
     """What a trace of TensorFlow's profiler shows of its steps.
 
     `means` are per step, over the steps after which there was another; the parts
@@ -92,12 +92,8 @@ class Trace:
         """The file; of several hosts the first one's."""
         return self.paths[0]
 
-    def to_markdown(self) -> str:
-        """The means as a Markdown table, with notes."""
-        return str(self._told(Markdown()))
-
     def __str__(self) -> str:
-        return str(self._told(Terminal())).rstrip()
+        return super().__str__().rstrip()
 
     def _repr_html_(self) -> str:
         bar = {_LABELS[name]: (self.means.get(name, 0.0), colour) for name, colour in _COLOURS}

@@ -9,6 +9,8 @@ from typing import Any, Protocol, TypeVar
 import keras
 
 from keras_perf.observation.facts.ending_facts import ended_by
+from keras_perf.observation.of_calls.call_hooks import CallHooks
+from keras_perf.observation.of_calls.validations import Validations
 from keras_perf.observation.of_fit.answers_to_keras import Answers
 from keras_perf.observation.of_fit.found_hooks import (
     Hooks,
@@ -17,7 +19,6 @@ from keras_perf.observation.of_fit.found_hooks import (
     overridden,
     set_to_epochs,
 )
-from keras_perf.observation.of_fit.watched_validations import ValidationHooks, WatchedValidations
 from keras_perf.observation.trials import TrialsInFit
 from keras_perf.observers.asking import Questions
 from keras_perf.observers.steps.timeline import Timeline
@@ -43,7 +44,7 @@ class ObservedFit(Protocol):
     timeline: Timeline
     answers: Answers
     trials: TrialsInFit
-    validations: WatchedValidations
+    validations: Validations
 
     def epoch_begins(self, epoch: int) -> None:
         """Before the first execution of the epoch of this number."""
@@ -73,7 +74,7 @@ class CallbackTiming(keras.callbacks.Callback):
         self._observation: ObservedFit | None = observation
         self._timeline, self._now = observation.timeline, observation.now
         self._find_hooks()
-        self._validation: ValidationHooks | None = None
+        self._validation: CallHooks | None = None
         callbacks.callbacks = [self]
 
     def _find_hooks(self) -> None:

@@ -10,9 +10,9 @@ from keras_perf.observers.steps.input.gap_times import GAP_HISTORY, fetches_of
 from keras_perf.observers.steps.input.measured_waits import (
     Measured,
     measured_waits,
+    timed_waits,
     training_ns,
 )
-from keras_perf.observers.steps.input.timed_waits import timed_waits
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.interval import Interval
 

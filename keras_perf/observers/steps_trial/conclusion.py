@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from keras_perf.observers.steps_trial.cost_curve import CostCurve, resampled_curves
-from keras_perf.observers.steps_trial.in_gaps import in_gaps
+from keras_perf.observers.steps_trial.in_tf_data_gaps import in_tf_data_gaps
 from keras_perf.observers.steps_trial.steps_choice import (
     MOSTLY_INPUT,
     Bounds,
@@ -39,6 +39,17 @@ class Conclusion:
         return self.record.lost_in_noise and self.record.input_wait_ms is None
 
     @property
+    def scalars(self) -> dict[str, float]:
+        """Tag → value of what the trials found."""
+        record = self.record
+        return {
+            "steps_per_execution/recommended_steps": float(record.steps_per_execution),
+            "steps_per_execution/predicted_speedup_ratio": record.predicted_speedup,
+            "steps_per_execution/in_graph_ms": self.curve.in_graph_ms,
+            "steps_per_execution/per_execution_ms": record.per_execution_ms or 0.0,
+        }
+
+    @property
     def dispatch_share(self) -> float | None:
         """How much of the time inside an ordinary execution is entering and leaving it."""
         return None if self.dispatch_ms is None else self.dispatch_ms / self.ordinary_ms
@@ -57,12 +68,12 @@ def conclude(times: TrialTimes, present: int, bounds: Bounds, gaps_us: Sequence[
         times: of the present length and at least one other.
         present: steps of an ordinary execution.
         bounds: what limits the number that is recommended.
-        gaps_us: tf.data's gap times, as `in_gaps` takes them; () where they are no help.
+        gaps_us: tf.data's gap times, as `in_tf_data_gaps` takes them; () where they are no help.
     """
     host_ms, samples, ordinary_ms = times.host_ms, times.samples(present), None
     curves = [times.curve(present), *resampled_curves(samples, host_ms, present)]
     certain, wait_ms = times.surely_cheaper(present), 0.0
-    gaps = in_gaps(gaps_us, *times.newest_longer)
+    gaps = in_tf_data_gaps(gaps_us, *times.newest_longer)
     if gaps is not None and gaps.tells and not certain:
         # What else runs on the machine disturbs executions, which are longer, more than gaps.
         curves, certain = [gaps.curve(), *gaps.resampled_curves()], True

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.all_rules import known_of
+from keras_perf.analyse.stage_paces import stage_paces
 from keras_perf.report.diagnosis import Diagnosis
 
 
@@ -56,11 +58,12 @@ def how_expected(advice: Sequence[AdviceTaken]) -> str:
 
 def advice_taken(before: Diagnosis, after: Diagnosis) -> tuple[AdviceTaken, ...]:
     """Each recommendation of `before`, as `after` shows it."""
-    return tuple(_later(advice, after) for advice in before.recommendations)
+    return tuple(_later(advice, before, after) for advice in before.recommendations)
 
 
-def _later(advice: Recommendation, after: Diagnosis) -> AdviceTaken:
-    given = [each for each in after.recommendations if _subject(each) == _subject(advice)]
+def _later(advice: Recommendation, before: Diagnosis, after: Diagnosis) -> AdviceTaken:
+    subject = _subject(advice, before)
+    given = [each for each in after.recommendations if _subject(each, after) == subject]
     return AdviceTaken(advice, _is_taken(advice, given, after), bool(given))
 
 
@@ -81,7 +84,8 @@ def _is_taken(advice: Recommendation, given: list[Recommendation], after: Diagno
     return None if present is None else bool(present >= advised)
 
 
-def _subject(advice: Recommendation) -> tuple[str, str]:
-    """What advice is about, whatever the numbers in it: stages may change their place."""
-    about = advice.evidence.get("owner") or advice.evidence.get("stage") or ""
-    return advice.id, str(about).partition(" (")[0]
+def _subject(advice: Recommendation, given_in: Diagnosis) -> tuple[str, Any]:
+    """What advice is about; stages without their place, which may change."""
+    names = {pace.name: pace.stage.name for pace in stage_paces(given_in.summary.facts)}
+    stage = advice.evidence.get("stage", "")
+    return advice.id, advice.evidence.get("owner") or names.get(stage, stage)

@@ -27,7 +27,7 @@ from keras_perf.report.compared.whole_in_comparison import (
     without_compiling,
 )
 from keras_perf.report.diagnosis import Diagnosis, diagnose
-from keras_perf.report.text.forms import Form, Markdown, Terminal
+from keras_perf.report.text.forms import Form, Told
 from keras_perf.report.text.html_form import Html, coloured
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Told):
     """Two runs side by side.
 
     Attributes:
@@ -85,14 +85,6 @@ class Comparison:
         machine.
         """
         return saved_parts(self.before, self.after)
-
-    def to_markdown(self) -> str:
-        """For TensorBoard, an issue, a chat."""
-        return str(self._told(Markdown()))
-
-    def __str__(self) -> str:
-        """For a terminal."""
-        return str(self._told(Terminal()))
 
     def _repr_html_(self) -> str:
         bars = [coloured(each.breakdown) for each in (self.before, self.after)]

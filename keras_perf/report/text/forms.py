@@ -144,6 +144,22 @@ class Markdown(Form):
         self._add(f"### {markdown}")
 
 
+class Told(ABC):
+    """What can be told in any form."""
+
+    @abstractmethod
+    def _told(self, form: Form) -> Form:
+        """The same form, with all of it."""
+
+    def to_markdown(self) -> str:
+        """For TensorBoard's Text tab, an issue, a chat; names are text in it, never markup."""
+        return str(self._told(Markdown()))
+
+    def __str__(self) -> str:
+        r"""For a terminal; what cannot be seen in a name is written out, as `\x1b`."""
+        return str(self._told(Terminal()))
+
+
 _MARKUP = re.compile(r"[\\`*|\[\]]|(?<![^\W_])_|_(?![^\W_])")
 """What begins or ends markup inside a line; an underscore between letters does not."""
 

@@ -8,7 +8,7 @@ from keras_perf.advise.notes.memory.device_memory import with_batch_times
 from keras_perf.analyse.stage_paces import shown_paces
 from keras_perf.analyse.start_up import StartUpTime, start_up_time
 from keras_perf.analyse.summary import Summary
-from keras_perf.records.figures import in_percent
+from keras_perf.records.figures import UNKNOWN, in_form, in_percent
 from keras_perf.records.interval import part_name
 from keras_perf.records.run.devices.device_memory import DeviceMemory
 from keras_perf.records.run.inference import Inference
@@ -64,7 +64,7 @@ def measured_tables(summary: Summary) -> Iterator[Table]:
     """Those for which there are figures."""
     if summary.workers:
         header = ["worker", "step ms", "input wait", "compute", "communication", "host"]
-        rows = [[str(each.number), *map(_figure, each[2:])] for each in summary.workers]
+        rows = [[str(each.number), *map(in_form, each[2:])] for each in summary.workers]
         yield WORKERS, header, rows
     if owners := summary.owners:
         rows = [
@@ -128,13 +128,9 @@ def _start_up(spent: StartUpTime) -> list[list[str]]:
 
 def _of_device(device: DeviceMemory) -> list[str]:
     peak, limit = device.peak_mib, device.limit_mib
-    known = ["–", "–"] if limit is None else [f"{limit:.0f}", f"{max(0.0, limit - peak):.0f}"]
+    known = [UNKNOWN] * 2 if limit is None else [f"{limit:.0f}", f"{max(0.0, limit - peak):.0f}"]
     twice = with_batch_times(device, 2)
     return [device.name, f"{device.current_mib:.0f}", f"{peak:.0f}", *known, f"{twice:.0f}"]
-
-
-def _figure(ms: float | None) -> str:
-    return "–" if ms is None else f"{ms:.3f}"
 
 
 _INFERENCE_PARTS = ("input_wait", "compute", "dispatch", "callbacks", "compile")
@@ -154,11 +150,11 @@ def _call_row(found: tuple[str, Inference]) -> list[str]:
     return [
         kind,
         str(calls.calls),
-        str(calls.steps) if known else "–",
-        _figure(calls.step_ms if known else None),
-        *(_figure(calls.per_step_ms(part)) for part in _INFERENCE_PARTS),
-        _figure(sum(filter(None, others)) if known else None),
-        "–" if pace is None else f"{pace:,.0f}",
+        str(calls.steps) if known else UNKNOWN,
+        in_form(calls.step_ms if known else None),
+        *(in_form(calls.per_step_ms(part)) for part in _INFERENCE_PARTS),
+        in_form(sum(filter(None, others)) if known else None),
+        in_form(pace, "{:,.0f}"),
     ]
 
 

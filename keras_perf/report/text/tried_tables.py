@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from keras_perf.records.figures import figure
+from keras_perf.records.figures import UNKNOWN, figure
 from keras_perf.records.run.tried.advice_trials import AdviceTrials, TriedChange
 from keras_perf.records.run.tried.input_changes import InputChange, InputChanges
 
@@ -31,7 +31,7 @@ def input_rows(found: InputChanges) -> Iterator[list[str]]:
         costs = f", costs {each.costs}" if each.costs else ""
         yield _row(each, f"kept{costs}" if each.kept else "not worth it")
     for left in found.not_done:
-        yield [named(left.id, left.where), "–", "–", f"not done: {left.why}"]
+        yield [named(left.id, left.where), UNKNOWN, UNKNOWN, f"not done: {left.why}"]
 
 
 def input_outcome(found: InputChanges) -> str:

@@ -93,7 +93,7 @@ def test_executions_that_compile_for_their_lengths_decide(step_ms, longer):
 def test_one_execution_as_long_as_a_compilation_is_told_and_is_inconclusive():
     found, because = verdict_of(trained(2.0, {30: 400.0}, one_shape=False))
     assert found == "inconclusive"
-    assert because == (
+    assert str(because) == (
         "1 of 40 steps took as long as XLA compiles, 400 ms beyond the usual; something else may "
         "have held it up. Train longer, or capture a trace of such steps (WindowedProfiler; its "
         "on_slow_step=1.5 waits for one that stands out)."
@@ -110,11 +110,13 @@ def with_two_guesses(**parts: float) -> Situation:
 def test_what_may_have_compiled_hides_no_bottleneck_that_is_sure():
     found, because = verdict_of(with_two_guesses(compute=2.0, input_wait=10.0))
     assert found == "input-bound"
-    assert because.startswith("input wait: 10 ms of each step; without, training would be 1.45×")
+    assert str(because).startswith(
+        "input wait: 10 ms of each step; without, training would be 1.45×"
+    )
     assert verdict_of(with_two_guesses(compute=2.0, callbacks=10.0))[0] == "callback-bound"
 
 
 def test_what_is_hardly_worth_removing_leaves_the_guess_inconclusive():
     found, because = verdict_of(with_two_guesses(compute=10.0, input_wait=0.5))
     assert found == "inconclusive"
-    assert because.startswith("2 of 40 steps took as long as XLA compiles")
+    assert str(because).startswith("2 of 40 steps took as long as XLA compiles")

@@ -151,7 +151,7 @@ def test_a_tenth_at_least_is_taken_for_computing():
 def test_the_verdict_is_input_bound_and_says_why():
     verdict, why = verdict_of(held())
     assert verdict == "input-bound"
-    assert why == (
+    assert str(why) == (
         "Python code of the input pipeline holds the interpreter for 6 ms of each step of 7 ms. "
         "Entering and leaving the train function waits for it, which shows as compute; without, "
         "training would be 4.67× as fast."

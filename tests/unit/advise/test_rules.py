@@ -105,8 +105,12 @@ def test_what_pays_only_together_is_advised_together():
     assert second.speedup_after_others > 2
     verdict, because = verdict_of(held)
     assert verdict == "inconclusive"
-    assert "6.6 ms for a batch, and meanwhile the rest of a step 6.5 ms, 4 ms of it cal" in because
-    assert "Without both, a step would be 2.64× as fast, 3.79× if that also speeds up" in because
+    assert "6.6 ms for a batch, and meanwhile the rest of a step 6.5 ms, 4 ms of it cal" in str(
+        because
+    )
+    assert "Without both, a step would be 2.64× as fast, 3.79× if that also speeds up" in str(
+        because
+    )
     assert combined_speedup(held, (first, second))[0] == pytest.approx(3.3, 0.02)
 
 

@@ -47,7 +47,7 @@ def test_the_verdict_is_compile_bound_and_the_size_is_that_of_the_trace():
     found = situation_of(run(MOSTLY))
     verdict, why = verdict_of(found)
     assert verdict == "compile-bound"
-    assert why.startswith("compile: 59.5 ms of each step; without, training would be 3.16×")
+    assert str(why).startswith("compile: 59.5 ms of each step; without, training would be 3.16×")
     advice, *_ = recommendations(found)
     assert advice.id == "stable-shapes"
     assert "jit_compile=False" in advice.action

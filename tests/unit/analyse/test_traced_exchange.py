@@ -30,7 +30,7 @@ def test_an_exchange_in_a_trace_makes_the_verdict_communication_bound():
     found = situation_of(run(EXCHANGE))
     verdict, why = verdict_of(found)
     assert verdict == "communication-bound"
-    assert why.startswith("the exchange of gradients: 3 ms of each step; without")
+    assert str(why).startswith("the exchange of gradients: 3 ms of each step; without")
     assert found.model.rest["compute"] == 5.0
     assert found.model.rest["peer_wait"] == 1.0
 

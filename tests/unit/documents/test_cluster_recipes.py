@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import signal
-import subprocess
 import sys
 from types import ModuleType, SimpleNamespace
 
@@ -107,9 +105,8 @@ def test_the_pods_of_kubernetes_find_each_other_and_start_again(job, worker, con
 
 # -- Slurm ---------------------------------------------------------------------------------
 
-# https://slurm.schedmd.com/sbatch.html and srun.html
+# https://slurm.schedmd.com/sbatch.html
 OF_SBATCH = {"job-name", "nodes", "ntasks-per-node", "gpus-per-task", "time", "requeue", "signal"}
-OF_SRUN = {"--distribution", "--kill-on-bad-exit"}
 
 
 @pytest.fixture(scope="module")
@@ -125,38 +122,11 @@ def asked(script):
     return dict(lines)
 
 
-def ended_with(codes, script, folder, **more):
-    """The exit code of the job's script, and what it called, where its tasks end with codes.
-
-    `srun` ends with the highest: https://slurm.schedmd.com/srun.html, RETURN VALUE.
-    """
-    for command, ends in (("srun", max(codes)), ("scontrol", 0)):
-        stand_in = folder / command
-        stand_in.write_text(
-            f'#!/bin/bash\nprintf "%q " {command} "$@" >> calls; echo >> calls\nexit {ends}\n'
-        )
-        stand_in.chmod(0o755)
-    environ = {"PATH": f"{folder}:{os.environ['PATH']}", "HOME": "/home/me", "SLURM_JOB_ID": "4711"}
-    environ |= more
-    done = subprocess.run(["bash", "-u"], input=script, text=True, cwd=folder, env=environ)
-    lines = (folder / "calls").read_text(encoding="utf-8").splitlines()
-    return done.returncode, [shlex.split(line) for line in lines]
-
-
 def test_the_job_of_slurm_asks_for_what_slurm_has(asked):
     assert set(asked) <= OF_SBATCH
     name, _, seconds = asked["signal"].partition("@")
     assert getattr(signal, f"SIG{name}") is signal.SIGTERM  # the one that the loop saves at
     assert int(seconds) >= 60
-
-
-def test_the_tasks_of_slurm_are_given_what_train_py_reads(script, tmp_path):
-    _, [[srun, *given]] = ended_with([0], script, tmp_path)
-    program = given.index("python")
-    assert (srun, given[program + 1]) == ("srun", "train.py")
-    assert {option.partition("=")[0] for option in given[:program]} == OF_SRUN
-    args = read_by_train_py(given[program + 2 :])
-    assert args.log_dir.startswith("/home/me/")
 
 
 def test_the_tasks_of_slurm_are_placed_as_our_cluster_is_made(script, asked):
@@ -173,37 +143,6 @@ def test_the_tasks_of_slurm_are_placed_as_our_cluster_is_made(script, asked):
     assert len(found["cluster"]["worker"]) == nodes * tasks
     ports = {int(address.rpartition(":")[2]) for address in found["cluster"]["worker"]}
     assert min(ports) >= 12_000  # as the page says
-
-
-KILLED, OUT_OF_MEMORY = 128 + signal.SIGKILL, 253
-
-
-@pytest.mark.parametrize(
-    ("codes", "again"),
-    [
-        ([0, 0], False),
-        ([1, 1], False),
-        ([2, 2], False),
-        ([EXIT_SAVED, EXIT_SAVED], True),
-        ([EXIT_PEER_LOST, KILLED], True),
-        ([EXIT_PEER_LOST, OUT_OF_MEMORY], True),
-        ([EXIT_PEER_LOST, 1], True),
-    ],
-)
-@pytest.mark.parametrize("restarts", [{}, {"SLURM_RESTART_COUNT": "19"}])
-def test_a_job_of_slurm_runs_again_where_a_worker_was_saved_or_lost(
-    codes, again, restarts, script, tmp_path
-):
-    ended, calls = ended_with(codes, script, tmp_path, **restarts)
-    assert ended == max(codes)
-    assert calls[1:] == ([["scontrol", "requeue", "4711"]] if again else [])
-
-
-@pytest.mark.parametrize("code", [EXIT_SAVED, EXIT_PEER_LOST, KILLED])
-def test_a_job_of_slurm_does_not_run_again_for_ever(code, script, tmp_path):
-    ended, calls = ended_with([code], script, tmp_path, SLURM_RESTART_COUNT="20")
-    assert (ended, len(calls)) == (code, 1)
-    assert "20 times" in TEXT
 
 
 # -- Ray Train -----------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 
 from pages import ROOT
@@ -10,6 +11,7 @@ from pages import ROOT
 PACKAGE = ROOT / "keras_perf"
 MOST_LINES = 250
 MOST_LINES_OF_A_BODY = 40
+MOST_MODULES = 18
 
 RULE = "a rule: what it asks, changes and says, beside each other to be checked against each other"
 LONGER = {
@@ -46,6 +48,11 @@ def functions() -> Iterator[tuple[tuple[str, str], int]]:
 def test_no_module_is_longer_than_one_reads_in_one_sitting():
     lengths = {name: text.count("\n") for name, text in modules()}
     assert {name: count for name, count in lengths.items() if count > MOST_LINES} == {}
+
+
+def test_no_folder_holds_more_modules_than_one_looks_through():
+    counts = Counter(name.rpartition("/")[0] for name, _ in modules() if "__init__" not in name)
+    assert {folder: count for folder, count in counts.items() if count > MOST_MODULES} == {}
 
 
 def test_no_function_is_longer_than_one_sees_at_a_glance_but_those_with_a_reason():

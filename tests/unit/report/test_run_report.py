@@ -9,7 +9,7 @@ from hand_built import summary, write_fit
 from keras_perf.read.event_files import NoRunError
 from keras_perf.report.diagnosis import diagnosis_of
 from keras_perf.report.run_report import RunReport, run_reports
-from keras_perf.report.runs_table import runs_markdown, runs_text
+from keras_perf.report.runs_table import RunsTable
 
 
 def report(name="a", steps=200, examples=None, **parts):
@@ -115,11 +115,11 @@ def test_of_several_directories_the_one_without_a_run_is_named(tmp_path):
 
 
 def test_several_runs_read_like_this_in_a_terminal():
-    assert runs_text([SLOW, QUICK, EMPTY]) == TEXT
+    assert str(RunsTable([SLOW, QUICK, EMPTY])) == TEXT
 
 
 def test_several_runs_are_a_markdown_table_in_which_a_name_cannot_break_a_row():
-    lines = runs_markdown([report("a|b", compute=5.0), SLOW]).splitlines()
+    lines = RunsTable([report("a|b", compute=5.0), SLOW]).to_markdown().splitlines()
     assert lines[0].startswith("| run | verdict | step ms | input wait |")
     assert lines[2].startswith("| a\\|b | ")
     assert {line.replace("\\|", "").count("|") for line in lines[:4]} == {14}

@@ -1,8 +1,8 @@
-"""What the gap times of a stretch tell: how long its executions waited, and what dispatch took."""
+"""How long executions waited, timed or from the gap times of a stretch; what dispatch took."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import NamedTuple
 
@@ -28,6 +28,17 @@ class Measured(NamedTuple):
     """First step → input wait in nanoseconds, as far as single executions tell it."""
     dispatch_ns: float | None = None
     """Of an execution; None where the gaps do not tell it."""
+
+
+def timed_waits(executions: Iterable[Execution]) -> tuple[dict[int, int], float | None]:
+    """Of those that were timed while they waited: first step → nanoseconds, and all of it.
+
+    The latter is a share of the time inside; None if none was timed.
+    """
+    known = [e for e in executions if e.input_wait_ns is not None]
+    waits = {e.first_step: e.input_wait_ns or 0 for e in known}
+    inside = sum(e.inside_ns - (e.compile_ns or 0) for e in known)
+    return waits, min(1.0, sum(waits.values()) / max(1, inside)) if known else None
 
 
 def measured_waits(

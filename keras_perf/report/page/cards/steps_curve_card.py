@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import Element
 
+from keras_perf.records.figures import in_form
 from keras_perf.records.run.tried.steps_trial import StepsPerExecution
 from keras_perf.report.page.html import card, element, table
 from keras_perf.report.page.meanings import with_meaning
@@ -23,7 +24,7 @@ def steps_curve_card(report: RunReport) -> Element | None:
         return None
     measured = {n: ms + (trial.host_ms or 0.0) / n for n, ms in sorted(trial.trials.items())}
     rows: list[list[str | Element]] = [
-        [_named(n, trial), _told(_predicted(trial, n)), _told(measured.get(n))]
+        [_named(n, trial), in_form(_predicted(trial, n)), in_form(measured.get(n))]
         for n in sorted({*measured, trial.present, trial.steps_per_execution})
     ]
     number = with_meaning(
@@ -41,10 +42,6 @@ def _predicted(trial: StepsPerExecution, steps: float) -> float | None:
     if trial.in_graph_ms is None or trial.per_execution_ms is None:
         return None
     return trial.in_graph_ms + trial.per_execution_ms / steps
-
-
-def _told(ms: float | None) -> str:
-    return "–" if ms is None else f"{ms:.3f}"
 
 
 def _named(steps: int, trial: StepsPerExecution) -> Element:

@@ -213,7 +213,7 @@ def test_waiting_for_others_is_no_wire_time():
 def test_where_the_wire_takes_most_the_verdict_is_communication_bound():
     verdict, why = verdict_of(several(5.4, 0.4, 0.2))
     assert verdict == "communication-bound"
-    assert why == (
+    assert str(why) == (
         "the exchange of gradients: 5 ms of each step; without, training would be 2.00× as fast."
     )
 
@@ -227,7 +227,7 @@ def test_where_it_waits_for_others_the_verdict_says_so():
     parts = {"input_wait": 0.0, "compute": 9.9, "dispatch": 0.0, "callbacks": 0.1}
     verdict, why = verdict_of(several(6.0, 5.9, 3.0, **parts))
     assert verdict == "compute-bound"
-    assert why == (
+    assert str(why) == (
         "no other part of this worker's step is worth 5%. For 5.9 ms of each step it waits for "
         "slower workers."
     )
@@ -236,7 +236,7 @@ def test_where_it_waits_for_others_the_verdict_says_so():
 def test_beside_another_verdict_the_waiting_is_told_too():
     verdict, why = verdict_of(several(6.0, 4.0, 2.0))
     assert verdict == "communication-bound"
-    assert why.endswith("1.25× as fast. For 4 ms of each step it waits for slower workers.")
+    assert str(why).endswith("1.25× as fast. For 4 ms of each step it waits for slower workers.")
 
 
 def test_all_that_is_worth_saying_is_said_best_first():

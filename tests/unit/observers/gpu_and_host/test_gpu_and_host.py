@@ -11,7 +11,7 @@ from keras_perf.observers.gpu_and_host import GpuHostSampler, energy
 from keras_perf.observers.nvml.cuda_order import Seen
 from keras_perf.observers.sensors.sensor import AbsentError, SensorError
 from keras_perf.records.run.run_facts import GpuFacts
-from keras_perf.report.text.gpu_table import gpus_markdown
+from keras_perf.report.text.text_tab import gpus_markdown
 
 WATTS = {"gpu/0/mean_power_w": 200.0, "gpu/1/mean_power_w": 100.0, "gpu/0/power_w": 1.0}
 

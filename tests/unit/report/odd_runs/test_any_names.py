@@ -17,9 +17,8 @@ from keras_perf.report.as_json import reports_json
 from keras_perf.report.compared.comparison import comparison_of
 from keras_perf.report.diagnosis import diagnosis_of
 from keras_perf.report.run_report import RunReport
-from keras_perf.report.runs_table import runs_markdown, runs_text
-from keras_perf.report.text.gpu_table import gpus_markdown
-from keras_perf.report.text.outlier_table import outliers_markdown
+from keras_perf.report.runs_table import RunsTable
+from keras_perf.report.text.text_tab import gpus_markdown, outliers_markdown
 
 NAMES = st.tuples(TAG_TEXT, *[ANY_TEXT] * 5)
 """The first one, the owner's, is in a tag too."""
@@ -71,7 +70,7 @@ def markdown_of(names):
     report = RunReport(names[5], first, frame())
     yield first.to_markdown()
     yield comparison_of(first, plain).to_markdown()
-    yield runs_markdown([report, report])
+    yield RunsTable([report, report]).to_markdown()
     yield outliers_markdown(first.summary.facts.outliers.events)
     yield gpus_markdown([("gpu/0", names[0], [names[1]])])
 
@@ -101,7 +100,7 @@ def test_markdown_keeps_its_lines_and_columns_and_holds_no_tag(names):
 def test_a_terminal_is_given_lines_of_what_can_be_seen(names):
     first = diagnosed(names)
     report = RunReport(names[5], first, frame())
-    told = [str(first), str(comparison_of(first, first)), runs_text([report, report])]
+    told = [str(first), str(comparison_of(first, first)), str(RunsTable([report, report]))]
     told += [first.explanation, *first.notes, *first.details]
     told += [advice.reason + advice.title for advice in first.recommendations]
     for text in told:

@@ -21,7 +21,7 @@ from keras_perf.report.compared.comparison import comparison_of
 from keras_perf.report.diagnosis import Diagnosis, diagnose
 from keras_perf.report.page.page import page_html
 from keras_perf.report.run_report import run_reports
-from keras_perf.report.runs_table import runs_markdown, runs_text
+from keras_perf.report.runs_table import RunsTable
 
 NONSENSE = re.compile(r"(?<![a-z])(nan|inf|infinity)(?![a-z])", re.IGNORECASE)
 
@@ -54,7 +54,7 @@ def assert_all_forms_come_out(log_dir: str | Path) -> Diagnosis:
         compared = comparison_of(found, found)
         assert_sense(str(compared), compared.to_markdown())
         compared.to_frame(), compared.advice_frame()
-    assert_sense(runs_text([report, report]), runs_markdown([report, report]))
+    assert_sense(str(RunsTable([report, report])), RunsTable([report, report]).to_markdown())
     return found
 
 

@@ -72,7 +72,7 @@ class InGaps:
         ]
 
 
-def in_gaps(gaps_us: Sequence[int], steps: int, trial_ms: float) -> InGaps | None:
+def in_tf_data_gaps(gaps_us: Sequence[int], steps: int, trial_ms: float) -> InGaps | None:
     """What gap times say after a trial; None if they are too few.
 
     The newest gaps are the ordinary executions' since then; those before lie inside the trial's.
