@@ -164,6 +164,8 @@ def newest_training(log_dir: str | os.PathLike[str], fit: str | int | None = Non
         ValueError: several are there, or not the fit that is asked for.
     """
     found = trainings(log_dir, fit)
+    # Calls of `evaluate` and `predict` beside it may have a directory of their own.
+    found = tuple(each for each in found if not each.fit.facts.calls_only) or found
     if len(found) > 1:
         raise ValueError(
             f"log_dir must hold one run, {os.fspath(log_dir)!r} holds {len(found)}: "

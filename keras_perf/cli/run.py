@@ -1,4 +1,4 @@
-"""keras-perf run: a program as it is, each of its fits observed."""
+"""keras-perf run: a program as it is, its fits, evaluations and predictions observed."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from keras_perf.cli.commands import WrongUseError, write_page
 from keras_perf.cli.output import complain, told_on
 from keras_perf.files.remote_path import is_remote
 from keras_perf.running import program
-from keras_perf.running.fits import ObservedFits
 from keras_perf.running.keras_import import WhenKerasIsImported
+from keras_perf.running.observed import Observed
 from keras_perf.running.options import add_options, options_of
 from keras_perf.running.why_nothing import why_nothing
 
 if TYPE_CHECKING:
-    from keras_perf.report.run_report import RunReport
+    from keras_perf.running.last_words import Reports
 
 
 def add_run(added: Any) -> None:
@@ -31,7 +31,8 @@ def add_run(added: Any) -> None:
         help="a program as it is, with each of its fits diagnosed",
         usage="keras-perf run [OPTIONS] SCRIPT [ARGS ...] | [OPTIONS] -m MODULE [ARGS ...]",
         description="Runs a program that knows nothing of keras_perf, adds the callbacks to each "
-        "model.fit that it makes, and prints the diagnosis on standard error when it ends. "
+        "model.fit, evaluate and predict that it makes, and prints the diagnosis on standard error "
+        "when it ends. "
         "Exit code, arguments and standard streams are the program's.",
         allow_abbrev=False,
     )
@@ -55,11 +56,11 @@ def run(arguments: argparse.Namespace) -> int:
     say = _Voice(quiet=options.quiet)
     if options.quiet:
         logging.getLogger("keras_perf").setLevel(logging.ERROR)
-    fits = ObservedFits(options, say.line)
+    observed = Observed(options, say.line)
     # Before any handler of the program's, so that it is called after all of them.
-    end = _End(fits, say, page)
+    end = _End(observed, say, page)
     atexit.register(end)
-    WhenKerasIsImported(fits.install)
+    WhenKerasIsImported(observed.install)
     try:
         program.run(found, words)
     except KeyboardInterrupt:
@@ -118,8 +119,8 @@ class _Voice:
 class _End:
     """Tells what was found, after everything that the program does at its end."""
 
-    def __init__(self, fits: ObservedFits, say: _Voice, page: str | None) -> None:
-        self._fits, self._say, self._page = fits, say, page
+    def __init__(self, observed: Observed, say: _Voice, page: str | None) -> None:
+        self._observed, self._say, self._page = observed, say, page
         self._process = os.getpid()
         self.interrupted = False
 
@@ -139,19 +140,21 @@ class _End:
             _end_as_interrupted()
 
     def _tell(self) -> None:
-        reports: tuple[RunReport, ...] = ()
-        if self._fits.ended:
+        reports: Reports | None = None
+        if self._observed.anything:
             from keras_perf.running.last_words import reports_of, told
 
-            reports = reports_of(self._fits)
-        if not reports:
-            self._say.line(f"{why_nothing(self._fits)}.")
+            reports = reports_of(self._observed)
+        if reports is None or not (reports.fits or reports.calls):
+            self._say.line(f"{why_nothing(self._observed)}.")
             return
         self._say.text(f"\n{told(reports)}")
         if self._page is not None:
             from keras_perf.report.page.page import page_html
 
-            self._say.text(write_page(self._page, page_html(reports)) + "\n")
+            self._say.text(
+                write_page(self._page, page_html((*reports.fits, *reports.calls))) + "\n"
+            )
 
 
 def _end_as_interrupted() -> None:

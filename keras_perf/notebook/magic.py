@@ -1,4 +1,4 @@
-"""%%keras_perf: each fit of a cell observed, and its diagnosis below the cell."""
+"""%%keras_perf: what a cell trains, evaluates and predicts, and its diagnosis below the cell."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from keras_perf.records.visible import visible
-from keras_perf.running.fits import ObservedFits
 from keras_perf.running.keras_import import WhenKerasIsImported
+from keras_perf.running.observed import Observed
 from keras_perf.running.options import add_options, options_of
 from keras_perf.running.why_nothing import why_nothing
 
@@ -35,8 +35,8 @@ def register(shell: Any) -> None:
 def _arguments() -> _Arguments:
     arguments = _Arguments(
         prog="%%keras_perf",
-        description="Runs the cell with keras_perf's callbacks added to each model.fit, and shows "
-        "the diagnosis below it.",
+        description="Runs the cell with keras_perf's callbacks added to each model.fit, evaluate "
+        "and predict, and shows the diagnosis below it.",
         add_help=False,
         allow_abbrev=False,
     )
@@ -45,7 +45,7 @@ def _arguments() -> _Arguments:
 
 
 def run_cell(shell: Any, line: str, cell: str) -> Any:
-    """Runs a cell, observes its fits, and shows what was found; what the cell's last line gives.
+    """Runs a cell, observes it, and shows what was found; what the cell's last line gives.
 
     Arguments:
         shell: IPython's.
@@ -59,15 +59,15 @@ def run_cell(shell: Any, line: str, cell: str) -> Any:
     options = options_of(_arguments().parse_args(shlex.split(line)), "notebook")
     # The diagnosis below the cell has it all.
     options = replace(options, summary=False)
-    fits = ObservedFits(options, _say)
-    waiting = WhenKerasIsImported(fits.install)
+    observed = Observed(options, _say)
+    waiting = WhenKerasIsImported(observed.install)
     try:
         return _value_of(shell, cell)
     finally:
         waiting.remove()
-        fits.remove()
+        observed.remove()
         if not options.quiet:
-            _show(fits)
+            _show(observed)
 
 
 def _value_of(shell: Any, cell: str) -> Any:
@@ -87,18 +87,20 @@ def _say(line: str) -> None:
     print(f"keras_perf: {line}")
 
 
-def _show(fits: ObservedFits) -> None:
+def _show(observed: Observed) -> None:
     """The diagnosis; of several fits that of the longest, below a line for each."""
     from IPython.display import display
 
     from keras_perf.running.last_words import longest, reports_of
 
-    reports = reports_of(fits)
-    if not reports:
-        _say(f"{why_nothing(fits)}.")
+    reports = reports_of(observed)
+    if not (reports.fits or reports.calls):
+        _say(f"{why_nothing(observed)}.")
         return
-    shown = longest(reports)
-    for each in reports if len(reports) > 1 else ():
+    shown = longest(reports.fits) if reports.fits else None
+    for each in reports.fits if len(reports.fits) > 1 else ():
         mark = " ← shown below" if each is shown else ""
         print(f"{each.name}: {each.diagnosis.verdict}{mark}")
-    display(shown.diagnosis)  # type: ignore[no-untyped-call]
+    for found in (shown, reports.longest_calls):
+        if found is not None:
+            display(found.diagnosis)  # type: ignore[no-untyped-call]

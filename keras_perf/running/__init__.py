@@ -1,1 +1,1 @@
-"""A program that knows nothing of us is run, and each `fit` that it makes is observed."""
+"""A program that knows nothing of us is run; what it trains, evaluates and predicts is observed."""

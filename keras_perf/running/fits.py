@@ -5,16 +5,16 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from keras_perf.records.observed_backends import OBSERVED, refusal
-from keras_perf.running.fit_directories import FitDirectories
+from keras_perf.running.given_callbacks import has_ours, with_ours
+from keras_perf.running.numbered_directories import NumberedDirectories
 from keras_perf.running.options import Options
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class ObservedFits:
 
     def __init__(self, options: Options, say: Callable[[str], None]) -> None:
         self._options, self._say = options, say
-        self._directories = FitDirectories(options.log_dir)
+        self._directories = NumberedDirectories(options.log_dir, "fit")
         self._process, self.started_in = os.getpid(), os.getcwd()
         self._thread = threading.local()
         self._keras: Any = None
@@ -81,18 +81,27 @@ class ObservedFits:
         @functools.wraps(original)
         def observed(model: Any, *args: Any, **named: Any) -> Any:
             begun = self._begun(signature, model, args, named)
-            if begun is None:
-                return original(model, *args, **named)
+            outer, self._thread.in_fit = self.in_a_fit, True
             try:
+                if begun is None:
+                    return original(model, *args, **named)
                 return original(*begun.arguments.args, **begun.arguments.kwargs)
             except BaseException as error:
-                begun.ends(error)
+                if begun is not None:
+                    begun.ends(error)
                 raise
             finally:
-                begun.ends(None)
-                self._has_ended(begun)
+                self._thread.in_fit = outer
+                if begun is not None:
+                    begun.ends(None)
+                    self._has_ended(begun)
 
         return observed
+
+    @property
+    def in_a_fit(self) -> bool:
+        """Whether this thread is in one, observed or not."""
+        return getattr(self._thread, "in_fit", False)
 
     def _begun(
         self,
@@ -106,7 +115,7 @@ class ObservedFits:
             # Removed, and called still by whoever has wrapped it.
             return None
         # A child process that was forked is not observed, nor is a fit inside another one.
-        if os.getpid() != self._process or getattr(self._thread, "in_fit", False):
+        if os.getpid() != self._process or self.in_a_fit:
             return None
         try:
             arguments = signature.bind(model, *args, **named)
@@ -120,13 +129,12 @@ class ObservedFits:
                 return None
             log_dir = self._directories.next()
             ours = self._callbacks(log_dir)
-            begun = _BegunFit(log_dir, ours, arguments, _with(given, ours, model, self._keras))
+            begun = _BegunFit(log_dir, ours, arguments, with_ours(given, ours, model, self._keras))
         except Exception as error:  # noqa: BLE001  the program goes on
             self._not(f"{type(error).__name__}: {error}")
             if log_dir is not None:
                 self._directories.leave_no_empty(log_dir)
             return None
-        self._thread.in_fit = True
         return begun
 
     def _is_to_run_as_it_is(self, given: Any) -> bool:
@@ -134,10 +142,7 @@ class ObservedFits:
         if backend not in OBSERVED:
             self._not(refusal(backend).rstrip("."))
             return True
-        # Where it was never imported, the program has none of ours.
-        ours: Any = sys.modules.get("keras_perf.callbacks.observing_callback")
-        theirs = () if ours is None else _flat(given, self._keras)
-        if any(isinstance(each, ours.ObservingCallback) for each in theirs):
+        if has_ours(given, self._keras):
             self.left_alone += 1
             return True
         seconds = sum(fit.seconds for fit in self.ended)
@@ -158,7 +163,6 @@ class ObservedFits:
         return perf_callbacks(log_dir, **self._options.of_callbacks)
 
     def _has_ended(self, begun: _BegunFit) -> None:
-        self._thread.in_fit = False
         self._directories.leave_no_empty(begun.log_dir)
         self.ended.append(ObservedFit(begun.log_dir, time.monotonic() - begun.at))
 
@@ -191,23 +195,3 @@ class _BegunFit:
             # The program's own CallbackList, as it was.
             theirs = self._callbacks.callbacks
             theirs[:] = [each for each in theirs if not any(each is ours for ours in self._ours)]
-
-
-def _with(given: Any, ours: list[ObservingCallback], model: Any, keras: Any) -> Any:
-    """What `fit` is given in place of the program's callbacks."""
-    if isinstance(given, keras.callbacks.CallbackList):
-        for each in ours:
-            each.set_model(model)
-            each.set_params(given.params)
-        given.callbacks.extend(ours)
-        return given
-    return [*(given if isinstance(given, list | tuple) else keras.tree.flatten(given or [])), *ours]
-
-
-def _flat(given: Any, keras: Any) -> Iterator[Any]:
-    """Each callback, also those of lists within lists."""
-    for each in keras.tree.flatten(given or []):
-        if isinstance(each, keras.callbacks.CallbackList):
-            yield from _flat(each.callbacks, keras)
-        else:
-            yield each

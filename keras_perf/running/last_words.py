@@ -3,23 +3,49 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from keras_perf.report.run_report import RunReport, run_reports
 from keras_perf.report.runs_table import RunsTable
-from keras_perf.running.fits import ObservedFits
+from keras_perf.running.observed import Observed
+
+NOTICED = 0.1
+"""Of the training: calls that took less than this share of its time are not told beside it."""
 
 
-def reports_of(fits: ObservedFits) -> tuple[RunReport, ...]:
-    """A report of each `fit` that left something to read."""
+@dataclass(frozen=True)
+class Reports:
+    """Of a program: of each `fit`, and of each model's calls outside of them."""
+
+    fits: tuple[RunReport, ...]
+    calls: tuple[RunReport, ...]
+
+    @property
+    def longest_calls(self) -> RunReport | None:
+        """The model's that took longest, where that is noticed beside the fits."""
+        shown = max(self.calls, key=_called_s, default=None)
+        trained_s = sum(map(_trained_ms, self.fits)) / 1e3
+        if shown is None or _called_s(shown) < NOTICED * trained_s:
+            return None
+        return shown
+
+
+def reports_of(observed: Observed) -> Reports:
+    """A report of everything that left something to read."""
+    start = observed.fits.started_in
+    fits = _reports_of((fit.log_dir for fit in observed.fits.ended), start)
+    return Reports(fits, _reports_of(observed.calls.log_dirs, start))
+
+
+def _reports_of(log_dirs: Iterable[str], start: str) -> tuple[RunReport, ...]:
     found: list[RunReport] = []
-    for fit in fits.ended:
+    for log_dir in log_dirs:
         try:
-            reports = run_reports([fit.log_dir])
+            reports = run_reports([log_dir])
         except (OSError, ValueError):
             continue
-        found += [replace(each, name=_short(each.name, fits.started_in)) for each in reports]
+        found += [replace(each, name=_short(each.name, start)) for each in reports]
     return tuple(found)
 
 
@@ -31,11 +57,37 @@ def _short(path: str, start: str) -> str:
 
 def longest(reports: Sequence[RunReport]) -> RunReport:
     """The one whose measured steps took longest: most of the program's time."""
-    return max(reports, key=lambda each: (each.step_ms or 0.0) * each.summary.steps)
+    return max(reports, key=_trained_ms)
 
 
-def told(reports: Sequence[RunReport]) -> str:
-    """The diagnosis, after a table of all where there were several; at least one report."""
+def _trained_ms(report: RunReport) -> float:
+    return (report.step_ms or 0.0) * report.summary.steps
+
+
+def _called_s(report: RunReport) -> float:
+    return sum(call.spent_s for call in report.summary.facts.inference.values())
+
+
+def told(reports: Reports) -> str:
+    """What the fits took, and then the calls outside of them; at least one report."""
+    parts = [_told_of_fits(reports.fits)] if reports.fits else []
+    if (shown := reports.longest_calls) is not None:
+        beside = " outside of any fit" if reports.fits else ""
+        several = f" of {len(reports.calls)} models, most of it of one" * (len(reports.calls) > 1)
+        parts.append(
+            f"evaluate and predict{beside}{several}, {shown.name}:\n\n{shown.diagnosis}\n"
+            f"{where([each.name for each in reports.calls])}\n"
+        )
+    elif reports.calls:
+        parts.append(
+            f"evaluate and predict outside of any fit took {sum(map(_called_s, reports.calls)):.1f}"
+            f" s. {where([each.name for each in reports.calls])}\n"
+        )
+    return "\n".join(parts)
+
+
+def _told_of_fits(reports: Sequence[RunReport]) -> str:
+    """The diagnosis, after a table of all where there were several."""
     if len(reports) == 1:
         return f"{reports[0].diagnosis}\n{where([reports[0].name])}\n"
     shown = longest(reports)

@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+from keras_perf.read.fits import fits_of
+
 pytestmark = [pytest.mark.xdist_group("a program with fits"), pytest.mark.whole]
 
 PROGRAM = """
@@ -43,6 +45,9 @@ try:
     model.fit(data[0], data[1][:3], verbose=0)
 except ValueError as error:
     print("not trained")
+one = [model.predict(data[0][:1], verbose=0) for _ in range(12)]
+print({each.item() for each in one} == {model(data[0][:1]).numpy().item()})
+model.evaluate(*data, verbose=0)
 model.fit(*data, batch_size=8, verbose=0, callbacks=Stops())
 """
 
@@ -67,7 +72,7 @@ def ran(tmp_path_factory):
 def test_it_ends_as_it_would_without_us(ran):
     _, found = ran
     assert found.returncode == -signal.SIGINT
-    assert found.stdout == "2\nnot trained\n"
+    assert found.stdout == "2\nnot trained\nTrue\n"
     traceback = found.stderr.partition("Traceback (most recent call last):\n")[2]
     assert "KeyboardInterrupt\n" in traceback
     assert f"{os.sep}keras_perf{os.sep}" not in traceback.partition("KeyboardInterrupt\n")[0]
@@ -77,7 +82,19 @@ def test_each_fit_that_trained_has_a_run_of_its_own(ran):
     folder, _ = ran
     names = sorted(each.name for each in (folder / "logs" / "program").iterdir())
     # The third failed before its first step, and left nothing.
-    assert names == ["fit_1", "fit_2", "fit_4"]
+    assert names == ["calls_1", "fit_1", "fit_2", "fit_4"]
+
+
+def test_all_calls_of_a_model_outside_of_a_fit_are_one_run_and_are_told_after_the_fits(ran):
+    folder, found = ran
+    [calls] = fits_of(folder / "logs" / "program" / "calls_1")["perf"]
+    assert {kind: call.calls for kind, call in calls.facts.inference.items()} == {
+        "predict": 12,
+        "evaluate": 1,
+    }
+    told = found.stderr.partition("evaluate and predict outside of any fit, ")[2]
+    assert told.startswith(f"{os.path.join('logs', 'program', 'calls_1')}:\n\n")
+    assert "* `predict` was called 12 times, with 1 example a call." in told
 
 
 def test_each_says_so_when_it_ends_and_the_diagnosis_comes_last(ran):

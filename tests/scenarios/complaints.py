@@ -50,6 +50,8 @@ class Complaint:
         never: further ids that would be wrong for the twin.
         verdicts: those that are right; () where it says nothing of the steps.
         size: what the report has found, in the unit of `MEASURED`; None where it has no size.
+        gain: how many times as fast the advice makes it, at least and at most, from what the
+            program has measured; None where that is not known.
         patches: name → value while it trains and is read: thresholds of seconds, most of all.
         traced: a trace of eight steps is taken.
         long: it takes too long for `make test`.
@@ -64,6 +66,7 @@ class Complaint:
     never: tuple[str, ...] = ()
     verdicts: tuple[str, ...] = ()
     size: Callable[[Diagnosis], float] | None = None
+    gain: Callable[[], tuple[float, float]] | None = None
     patches: Mapping[str, float] = field(default_factory=dict)
     traced: bool = False
     long: bool = False
@@ -165,6 +168,7 @@ BUFFER, EXAMPLES, ROWS = 200, 240, 4
     # A callback waits for longer than the slow map does.
     twin=("callback-bound", "input-bound", "inconclusive"),
     advice="cheaper-shuffle",
+    verdicts=("callback-bound", "input-bound"),
     size=lambda found: 1e3 * (start_up_time(found.summary).fill_s or 0.0),
     patches={"keras_perf.advise.notes.start_up.LONG_S": 0.4},
 )
@@ -260,6 +264,8 @@ class Prints(keras.layers.Layer):
     says="The train step prints (tf.print), in every step",
     kind="tf.print",
     twin=FAST,
+    # What a print costs is not measured: it is in the step's computation.
+    verdicts=FAST,
 )
 def a_print_in_the_step(callbacks: Callbacks, *, healthy: bool) -> None:
     """A layer of the model prints."""
@@ -270,12 +276,29 @@ def a_print_in_the_step(callbacks: Callbacks, *, healthy: bool) -> None:
         model.fit(batches(60), verbose=0, shuffle=False, callbacks=callbacks)
 
 
+class Slower(keras.callbacks.Callback):
+    """By how much steps after the warm-up are slower than the quickest, on average."""
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        self.took_ms: list[float] = []
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        self.begin = time.perf_counter()
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        self.took_ms.append(1e3 * (time.perf_counter() - self.begin))
+
+    def on_train_end(self, logs: Any = None) -> None:
+        MEASURED.append(float(np.mean(self.took_ms[WARMUP_STEPS:])) - min(self.took_ms))
+
+
 @complaint(
     says="XLA compiles for each of its lengths",
     kind="XLA compiles",
     twin=FAST,
     advice="stable-shapes",
     verdicts=("compile-bound",),
+    size=lambda found: found.summary.parts["compile"],
     traced=True,
     long=True,
 )
@@ -291,4 +314,4 @@ def sixty_lengths_in_120_steps(callbacks: Callbacks, *, healthy: bool) -> None:
         return tf.ones((8, rows, 4)), tf.ones((8, rows, 1))
 
     data = tf.data.Dataset.from_tensor_slices(lengths).map(ones)
-    model.fit(data, verbose=0, shuffle=False, callbacks=callbacks)
+    model.fit(data, verbose=0, shuffle=False, callbacks=[Slower(), *callbacks])

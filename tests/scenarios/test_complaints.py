@@ -6,6 +6,7 @@ from statistics import mean
 
 import bottlenecks
 import complaints
+import complaints_of_epochs
 import keras
 import pytest
 import tensorflow as tf
@@ -45,7 +46,7 @@ COMPLAINTS = pytest.mark.parametrize(
     "complaint",
     [
         pytest.param(each, id=each.name, marks=[pytest.mark.long] if each.long else [])
-        for each in complaints.COMPLAINTS
+        for each in complaints_of_epochs.COMPLAINTS
     ],
 )
 
@@ -61,6 +62,11 @@ def test_the_complaint_is_answered(complaint, tmp_path):
     if complaint.size is not None:
         size = mean(bottlenecks.MEASURED)
         assert FOUND * size <= complaint.size(found) <= NO_MORE * size, f"{size}\n{told}"
+    if complaint.gain is not None:
+        least, most = complaint.gain()
+        [gain] = [a.predicted_speedup for a in found.recommendations if a.id == complaint.advice]
+        told = f"{least}–{most}\n{told}"
+        assert 1 + FOUND * (least - 1) <= gain <= 1 + NO_MORE * (most - 1), told
 
 
 @COMPLAINTS

@@ -6,6 +6,7 @@ where those are installed, the last test asks the real ones.
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 import types
@@ -13,7 +14,7 @@ import types
 import numpy as np
 import pytest
 import tensorflow as tf
-from programs import arrays, model
+from programs import arrays, model, needs_gap_times
 
 import keras_perf as kp
 from keras_perf.observation.facts.input.given_input import (
@@ -203,6 +204,96 @@ def test_grain_has_the_shape_of_what_stands_in(monkeypatch):
         Loader("IterDataset", workers=2, ahead=3, read_threads=4),
         Loader("DataLoader", workers=2, ahead=1, read_threads=16),
     ]
+
+
+def slept(example):
+    time.sleep(SLEPT_MS / 1e3)
+    return example
+
+
+def examples(batches):
+    return list(zip(*(np.split(each, batches) for each in arrays(batches)), strict=True))
+
+
+def read_by(grain, threads):
+    """A Grain dataset that so many threads read; as many batches ahead."""
+    options = grain.ReadOptions(num_threads=threads, prefetch_buffer_size=threads)
+    return grain.MapDataset.source(examples(60)).map(slept).to_iter_dataset(options)
+
+
+def loaded(grain):
+    class Sleeps(grain.transforms.Map):
+        def map(self, example):
+            return slept(example)
+
+    sampler = grain.samplers.SequentialSampler(num_records=60)
+    return grain.DataLoader(data_source=examples(60), sampler=sampler, operations=[Sleeps()])
+
+
+@pytest.mark.filterwarnings("ignore:Your input ran out of data:UserWarning")
+@pytest.mark.parametrize(
+    ("make", "loader"),
+    [
+        (
+            lambda grain: grain.MapDataset.source(examples(60)).map(slept),
+            Loader("MapDataset", workers=0, read_threads=16),
+        ),
+        (
+            lambda grain: read_by(grain, 0),
+            Loader("IterDataset", workers=0, read_threads=0),
+        ),
+        (loaded, Loader("DataLoader", workers=0, ahead=1, read_threads=16)),
+    ],
+    ids=["MapDataset", "IterDataset", "DataLoader"],
+)
+def test_a_fit_on_grain_itself_is_split_and_trains_as_without(make, loader, tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, "grain")
+    grain = pytest.importorskip("grain")
+    watched, alone = model(), model()
+    callbacks = kp.perf_callbacks(tmp_path, profiler=False, gpu=False)
+    watched.fit(make(grain), verbose=0, shuffle=False, callbacks=callbacks)
+    alone.fit(make(grain), verbose=0, shuffle=False)
+    for one, other in zip(watched.get_weights(), alone.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
+    summary = kp.diagnose(tmp_path).summary
+    known = summary.facts.input
+    assert (known.input_kind, known.loader) == ("Grain", loader)
+    if not hasattr(tf.data.experimental, "get_model_proto"):
+        return
+    assert "input_wait" in summary.parts
+    [making] = [stage for stage in known.stages if stage.name == "Generator"]
+    # Threads sleep beside each other.
+    assert loader.read_threads or making.cost_ms >= SLEPT_MS
+
+
+@pytest.mark.timing
+@needs_gap_times
+@pytest.mark.filterwarnings("ignore:Your input ran out of data:UserWarning")
+@pytest.mark.parametrize("threads", [0, 1])
+def test_what_a_fit_on_grain_itself_is_told_is_code_that_grain_takes(
+    threads, tmp_path, monkeypatch
+):
+    monkeypatch.delitem(sys.modules, "grain")
+    monkeypatch.setattr(sys.modules[__name__], "SLEPT_MS", 20)
+    grain = pytest.importorskip("grain")
+    dataset = read_by(grain, threads)
+    callbacks = kp.perf_callbacks(tmp_path, profiler=False, gpu=False, steps_per_execution=False)
+    model().fit(dataset, verbose=0, shuffle=False, callbacks=callbacks)
+    found = kp.diagnose(tmp_path)
+    assert found.verdict == "input-bound", found
+    names = {"grain": grain, "dataset": dataset}
+    if threads:
+        [note] = [note for note in found.notes if "Grain dataset" in note]
+        assert note.startswith("1 thread reads the examples of the Grain dataset, and training")
+        assert "If Python computes in it, processes do: mp_prefetch" in note
+        [options] = re.findall(r"to_iter_dataset\((grain\.ReadOptions\(.*?\))\)", note)
+        again = grain.MapDataset.source([]).to_iter_dataset(eval(options, names))
+        assert loader_of(again).read_threads == 4
+    else:
+        [advice] = [each for each in found.recommendations if each.id == "parallel-input"]
+        assert "a Grain dataset that one thread of Python runs" in advice.reason
+        exec(advice.action, names)
+        assert loader_of(names["dataset"]).workers == advice.evidence["advised"]
 
 
 def test_torch_has_the_shape_of_what_stands_in():

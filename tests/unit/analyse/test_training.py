@@ -9,6 +9,7 @@ import pytest
 from keras_perf.analyse.training import CLOCKS_APART_S, newest_training, trainings
 from keras_perf.records.run_names import worker_run
 from keras_perf.report.run_report import run_reports
+from keras_perf.write.reopened_run import ReopenedRun
 from keras_perf.write.run_writer import RunWriter
 
 
@@ -44,6 +45,17 @@ def test_without_the_chief_the_first_that_is_there_tells(tmp_path):
 def test_a_single_run_has_no_workers(tmp_path):
     write(tmp_path, "perf")
     assert newest_training(tmp_path).summary().workers == ()
+
+
+def test_of_a_training_and_calls_beside_it_the_training_is_diagnosed(tmp_path):
+    calls = {"predict": {"calls": 1, "executions": 1, "steps": 1, "spent_s": 1.0, "parts_s": {}}}
+    for name in ("calls_1", "calls_2"):
+        ReopenedRun(str(tmp_path / name)).write(1, {}, {"inference": calls})
+    with pytest.raises(ValueError, match="holds 2"):
+        newest_training(tmp_path)
+    write(tmp_path, "fit_1/perf")
+    assert newest_training(tmp_path).name == "fit_1/perf"
+    assert len(trainings(tmp_path)) == 3
 
 
 @pytest.mark.parametrize("folder", ["", "perf"])

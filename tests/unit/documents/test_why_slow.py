@@ -9,7 +9,7 @@ TESTS = Path(__file__).parents[2]
 OF_SCENARIOS = "scenarios/test_scenarios.py"
 SCENARIOS = "".join(
     (TESTS / "scenarios" / f"{name}.py").read_text(encoding="utf-8")
-    for name in ("bottlenecks", "complaints")
+    for name in ("bottlenecks", "complaints", "complaints_of_epochs")
 )
 PAGE = TESTS.parent / "docs" / "why_is_my_training_slow.md"
 

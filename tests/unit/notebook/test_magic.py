@@ -10,8 +10,12 @@ from hand_built import write_fit
 from IPython.core.interactiveshell import InteractiveShell
 
 import keras_perf
+from keras_perf.records.run.inference import PREDICT, Inference
+from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.report.diagnosis import Diagnosis
+from keras_perf.running.calls import ObservedCalls
 from keras_perf.running.fits import ObservedFits
+from keras_perf.write.reopened_run import ReopenedRun
 
 CELL = """
 def twice(x):
@@ -22,12 +26,20 @@ twice(kept)
 """
 
 
+def write_calls(log_dir, spent_s):
+    call = Inference(1, 100, 100, spent_s, {"compute": spent_s})
+    ReopenedRun(log_dir).write(1, {}, RunFacts(inference={PREDICT: call}).to_json())
+
+
 @pytest.fixture
 def shell(monkeypatch, tmp_path):
     keras = ModuleType("keras")
-    keras.Model = type(
-        "Model", (type("Trainer", (), {"fit": lambda self, callbacks=None: 21}),), {}
-    )
+
+    def called(self, callbacks=None):
+        return 21
+
+    trainer = type("Trainer", (), dict.fromkeys(("fit", "evaluate", "predict"), called))
+    keras.Model = type("Model", (trainer,), {})
     keras.callbacks = SimpleNamespace(CallbackList=tuple)
     keras.tree = SimpleNamespace(flatten=list)
     keras.config = SimpleNamespace(backend=lambda: "tensorflow")
@@ -38,12 +50,17 @@ def shell(monkeypatch, tmp_path):
         write_fit(log_dir, step_ms=4.0)
         return []
 
+    def watches(self, log_dir):
+        write_calls(log_dir, spent_s=30.0)
+        return SimpleNamespace(set_model=lambda model: None)
+
     monkeypatch.setattr(ObservedFits, "_callbacks", callbacks)
+    monkeypatch.setattr(ObservedCalls, "_callback", watches)
     shell = InteractiveShell(user_ns={"keras": keras})
     keras_perf.load_ipython_extension(shell)
     yield shell
     shell.history_manager.end_session()
-    assert "fit" not in vars(keras.Model)
+    assert not {"fit", "evaluate", "predict"} & set(vars(keras.Model))
 
 
 @pytest.fixture
@@ -72,6 +89,16 @@ def test_of_several_fits_one_is_shown_below_a_line_for_each(shell, shown, capsys
     assert "my logs/fit_1: " in first
     assert "my logs/fit_2: " in second
     assert "shown below" in first + second
+
+
+def test_calls_outside_of_a_fit_are_shown_below_it(shell, shown, tmp_path):
+    shell.run_cell_magic("keras_perf", "", "keras.Model().predict()")
+    shell.run_cell_magic("keras_perf", "", f"{CELL}keras.Model().evaluate()")
+    alone, fit, calls = shown
+    assert not fit.summary.facts.calls_only
+    assert alone.summary.facts.calls_only
+    assert calls.summary.facts.calls_only
+    assert (tmp_path / "logs" / "notebook" / "calls_2").is_dir()
 
 
 def test_a_cell_that_raises_shows_the_diagnosis_and_raises(shell, shown):

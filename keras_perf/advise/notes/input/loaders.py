@@ -33,11 +33,15 @@ def loader_notes(situation: Situation, verdict: str, advised: Collection[str]) -
         where = f"to_iter_dataset({options})"
         if loader.kind == "DataLoader":
             where = f"read_options={options}"
+        read, them = f"{threads} threads read", "them"
+        waits, more = "they wait", "more of them"
+        if threads == 1:
+            read, them, waits, more = "1 thread reads", "it", "it waits", "more threads"
         yield (
-            f"{threads} threads read the examples of the {name}, and training waits for them. If "
-            f"they wait for storage, more of them help: {where}. If Python computes in them, "
-            "processes do: mp_prefetch, or worker_count of a grain.DataLoader. What either "
-            "gains was not measured."
+            f"{read} the examples of the {name}, and training waits for {them}. If {waits} for "
+            f"storage, {more} help: {where}. If Python computes in {them}, processes do: "
+            "mp_prefetch, or worker_count of a grain.DataLoader. What either gains was not "
+            "measured."
         )
     if loader.pinned:
         yield (

@@ -1,4 +1,4 @@
-"""Which directory each `fit` writes to."""
+"""Which directory each `fit`, or each model that evaluates or predicts, writes to."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ from keras_perf.files.any_path import any_path
 from keras_perf.files.remote_path import RemotePath
 from keras_perf.records.run_names import RUN
 
-_NUMBERED = re.compile(r"fit_(\d+)")
 
-
-class FitDirectories:
+class NumberedDirectories:
     """`fit_1`, `fit_2` and so on below a log directory, after those that are there already.
 
-    Of several workers each counts its own fits from 1, so that all write the same `fit` to the
-    same directory.
+    Of several workers each counts its own from 1, so that all write the same `fit` to the same
+    directory.
+
+    Arguments:
+        log_dir: which they are below.
+        name: what stands before the number, such as `fit`.
     """
 
-    def __init__(self, log_dir: str) -> None:
-        self._log_dir = log_dir
+    def __init__(self, log_dir: str, name: str) -> None:
+        self._log_dir, self._name = log_dir, name
         self._given = 0
         self._made: set[Path] = set()
         self._lock = threading.Lock()
@@ -41,7 +43,7 @@ class FitDirectories:
                 self._given = max(self._given, self._highest())
             while True:
                 self._given += 1
-                made = any_path(self._log_dir) / f"fit_{self._given}"
+                made = any_path(self._log_dir) / f"{self._name}_{self._given}"
                 if isinstance(made, RemotePath) or not alone:
                     return str(made)
                 missing = {each for each in made.parents if not each.exists()}
@@ -56,7 +58,7 @@ class FitDirectories:
                 return str(made)
 
     def leave_no_empty(self, made: str) -> None:
-        """Removes what `next` made, where nothing was written: the `fit` failed before a step."""
+        """Removes what `next` made, where nothing was written: all failed before a step."""
         folder = any_path(made)
         if isinstance(folder, RemotePath):
             return
@@ -72,5 +74,6 @@ class FitDirectories:
             names = folder.names() if folder.is_dir() else []
         else:
             names = os.listdir(folder) if folder.is_dir() else []
-        found = filter(None, map(_NUMBERED.fullmatch, names))
+        numbered = re.compile(rf"{self._name}_(\d+)")
+        found = filter(None, map(numbered.fullmatch, names))
         return max((int(each[1]) for each in found), default=0)

@@ -1,0 +1,183 @@
+"""Complaints about what lies at the beginning and between epochs, added to the others."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+from bottlenecks import MEASURED, Callbacks, batches, layers, measured, mlp, unbuffered
+from complaints import COMPLAINTS, FAST, complaint, long_ms
+
+from keras_perf.analyse.start_up import start_up_time
+from keras_perf.observation.warmup_and_intervals import WARMUP_STEPS
+from keras_perf.report.diagnosis import Diagnosis
+
+__all__ = ["COMPLAINTS"]
+
+START_UP_S = "keras_perf.advise.notes.start_up.LONG_S"
+"""Start-up is told from so many seconds."""
+
+INTERVAL_S = "keras_perf.observation.warmup_and_intervals.INTERVAL_S"
+
+
+SPENT_S: list[tuple[float, float]] = []
+"""Of each epoch, validation and start-up among it: how long it took, and what of that is complained
+about."""
+
+
+class Epochs(keras.callbacks.Callback):
+    """Times each epoch with its validation, and sums what `MEASURED` gets meanwhile."""
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        SPENT_S.clear()
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        self.begin, self.known = time.perf_counter(), len(MEASURED)
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        took_s = time.perf_counter() - self.begin
+        SPENT_S.append((took_s, sum(MEASURED[self.known :]) / 1e3))
+
+
+def faster_without(share: float) -> float:
+    """So many times as fast, without this share of what is complained about."""
+    took_s, complained_s = map(sum, zip(*SPENT_S, strict=True))
+    return took_s / (took_s - share * complained_s)
+
+
+def waits_ms(found: Diagnosis) -> float:
+    """Of a batch of the validation."""
+    return found.summary.facts.inference["validation"].per_step_ms("input_wait") or 0.0
+
+
+@complaint(
+    says="and waits for its own input for",
+    kind="waits for its own input",
+    twin=FAST,
+    advice="faster-validation",
+    never=("parallel-map", "cache"),
+    size=waits_ms,
+    # A cache that the first of three fills, and no wait at all.
+    gain=lambda: (faster_without(2 / 3), faster_without(1.0)),
+)
+def slow_validation_input(callbacks: Callbacks, *, healthy: bool) -> None:
+    """The validation's own map is slow, and training's input is not."""
+    ms, validation = long_ms(), batches(40)
+
+    def arrived(x: np.ndarray) -> np.ndarray:
+        with measured():
+            time.sleep(ms / 1e3)
+        return x
+
+    def mapped(x: Any, y: Any) -> Any:
+        return tf.ensure_shape(tf.numpy_function(arrived, [x], x.dtype), x.shape), y
+
+    mlp().fit(
+        batches(60),
+        epochs=3,
+        validation_data=validation if healthy else unbuffered(validation.map(mapped)),
+        verbose=0,
+        shuffle=False,
+        callbacks=[Epochs(), *callbacks],
+    )
+
+
+class Predicts(keras.callbacks.Callback):
+    """Asks the model eight times, or once, at each epoch's end."""
+
+    def __init__(self, *, healthy: bool) -> None:
+        super().__init__()
+        self.healthy = healthy
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        x = np.zeros((8, 8), "float32")
+        if self.healthy:
+            self.model(x, training=False)
+            return
+        for row in range(8):
+            begin = time.perf_counter()
+            self.model.predict(x[row : row + 1], verbose=0)
+            if epoch or row:
+                MEASURED.append(1e3 * (time.perf_counter() - begin))
+
+
+@complaint(
+    says="called model.predict 24 times, with 1 example a call",
+    kind="called model.predict",
+    # Beside 60 small steps it takes time to call the model operation by operation, too.
+    twin=("callback-bound", *FAST),
+    advice="call-the-model",
+    verdicts=("callback-bound",),
+    size=lambda found: found.summary.facts.predicts["Predicts.on_epoch_end"].call_ms or 0.0,
+    # Most of a call is no work of the model's.
+    gain=lambda: (faster_without(1 / 2), faster_without(1.0)),
+)
+def predict_for_one_example_after_the_other(callbacks: Callbacks, *, healthy: bool) -> None:
+    """A callback predicts in a loop, where the twin calls the model once."""
+    callbacks = [*callbacks, Predicts(healthy=healthy), Epochs()]
+    mlp().fit(batches(60), epochs=3, verbose=0, shuffle=False, callbacks=callbacks)
+
+
+@complaint(
+    says="Filling the cache() in the first pass takes",
+    kind="Filling the cache()",
+    twin=FAST,
+    never=("cache", "parallel-map"),
+    size=lambda found: 1e3 * start_up_time(found.summary).parts.get("later_cache", 0.0),
+    patches={START_UP_S: 0.4, INTERVAL_S: 0.02},
+)
+def a_cache_that_the_first_epoch_fills(callbacks: Callbacks, *, healthy: bool) -> None:
+    """A slow map is cached, which the twin lacks."""
+    ms, waited = long_ms(), list[float]()
+
+    def arrived(x: np.ndarray) -> np.ndarray:
+        begin = time.perf_counter()
+        time.sleep(ms / 1e3)
+        waited.append(1e3 * (time.perf_counter() - begin))
+        return x
+
+    def mapped(x: Any, y: Any) -> Any:
+        return tf.ensure_shape(tf.numpy_function(arrived, [x], x.dtype), x.shape), y
+
+    # Nothing is prepared while a step computes, so all of the wait is seen.
+    data = batches(100)
+    data = unbuffered((data if healthy else data.map(mapped)).cache())
+    mlp().fit(data, epochs=4, verbose=0, shuffle=False, callbacks=callbacks)
+    # Those of the warm-up are told apart from the later ones.
+    MEASURED.append(sum(waited[WARMUP_STEPS:]))
+
+
+class FirstStep(keras.callbacks.Callback):
+    """Milliseconds of the first step, whose graph and compiling are in it."""
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        self.begin = time.perf_counter()
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        if not MEASURED:
+            MEASURED.append(1e3 * (time.perf_counter() - self.begin))
+
+
+def first_step_ms(found: Diagnosis) -> float:
+    """The parts of it."""
+    parts = start_up_time(found.summary).parts
+    return 1e3 * sum(parts[part] for part in ("tracing", "first_batch", "first_computing"))
+
+
+@complaint(
+    says="XLA compiled, and the first step computed, in",
+    kind="XLA compiled",
+    twin=FAST,
+    size=first_step_ms,
+    patches={START_UP_S: 0.05},
+)
+def xla_that_compiles_before_it_trains(callbacks: Callbacks, *, healthy: bool) -> None:
+    """Many layers, which XLA compiles before the first step is done, and the twin traces only."""
+    keras.utils.set_random_seed(1)
+    hidden = [layers.Dense(16, "relu") for _ in range(24)]
+    model = keras.Sequential([layers.Input((8,)), *hidden, layers.Dense(1)])
+    model.compile("sgd", "mse", jit_compile=not healthy)
+    model.fit(batches(60), verbose=0, shuffle=False, callbacks=[FirstStep(), *callbacks])

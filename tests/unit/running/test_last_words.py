@@ -1,0 +1,67 @@
+"""What is said when a program has ended: its fits, and its calls outside of them."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from hand_built import write_fit
+
+from keras_perf.records.run.inference import PREDICT, Inference
+from keras_perf.records.run.run_facts import RunFacts
+from keras_perf.running.last_words import reports_of, told
+from keras_perf.write.reopened_run import ReopenedRun
+
+
+def written_calls(log_dir, spent_s):
+    call = Inference(1, 100, 100, spent_s, {"compute": spent_s})
+    ReopenedRun(str(log_dir)).write(1, {}, RunFacts(inference={PREDICT: call}).to_json())
+    return str(log_dir)
+
+
+@pytest.fixture
+def said(tmp_path):
+    """Of so many fits of 0.4 s each, and of calls that took so many seconds."""
+
+    def of(fits, *calls_s):
+        ended = []
+        for place in range(fits):
+            write_fit(tmp_path / f"fit_{place}", step_ms=4.0)
+            ended.append(SimpleNamespace(log_dir=str(tmp_path / f"fit_{place}")))
+        # The first failed, and has written nothing.
+        log_dirs = [str(tmp_path / "calls_0")]
+        log_dirs += [
+            written_calls(tmp_path / f"calls_{place}", spent_s)
+            for place, spent_s in enumerate(calls_s, 1)
+        ]
+        observed = SimpleNamespace(
+            fits=SimpleNamespace(ended=ended, started_in=str(tmp_path)),
+            calls=SimpleNamespace(log_dirs=log_dirs),
+        )
+        return told(reports_of(observed))
+
+    return of
+
+
+def test_calls_that_took_little_beside_the_fits_are_a_line(said):
+    assert said(1, 0.01, 0.02).endswith(
+        "Written to fit_0.\n\n"
+        "evaluate and predict outside of any fit took 0.0 s. Written to calls_1 to calls_2.\n"
+    )
+
+
+def test_longer_calls_are_diagnosed_after_the_fits(said):
+    text = said(2, 0.01, 3.0)
+    assert text.startswith("2 fits:\n")
+    fits, _, calls = text.partition("evaluate and predict outside of any fit of 2 models")
+    assert "Written to fit_0 to fit_1." in fits
+    assert calls.startswith(", most of it of one, calls_2:\n\ninconclusive: no training")
+    assert calls.endswith("\nWritten to calls_1 to calls_2.\n")
+
+
+def test_calls_alone_are_diagnosed_however_short(said):
+    assert said(0, 0.01).startswith("evaluate and predict, calls_1:\n\ninconclusive: no training")
+
+
+def test_fits_alone_say_nothing_of_calls(said):
+    assert "evaluate" not in said(1).rpartition("Written to")[2]
