@@ -35,8 +35,8 @@ class OverlappingTimeline(Timeline):
     step. So an execution begins here when the device is done with the one before, if it was called
     earlier; the parts of all of them add up to the time that has passed.
 
-    What it cannot see: of an execution of several steps, whether the device waited for a batch
-    after the first; so it says nothing of the input wait of such.
+    What it cannot see: of an execution that fetches several batches, whether the device waited for
+    one after the first; so it says nothing of the input wait of such.
 
     All but `ready` is called in the thread that trains; what other threads tell of hooks and of
     compiling is theirs.
@@ -148,7 +148,7 @@ class OverlappingTimeline(Timeline):
             end_ns=end,
             owners=tuple((owner, e - b) for owner, spans in hooks for b, e in spans),
             compile_ns=compiled or None,
-            input_wait_ns=waited if row.steps == 1 else None,
+            input_wait_ns=waited if row.steps == 1 or len(row.fetches) == 1 else None,
         )
 
 

@@ -111,12 +111,24 @@ def test_a_hook_in_another_thread_takes_none_of_the_time():
 def test_of_several_steps_in_one_execution_the_wait_is_not_known():
     timeline = OverlappingTimeline()
     timeline.begin(0, 0, 0, 4, Kind.STEADY)
-    timeline.fetched(0, 1 * MS)
+    for begin in range(4):
+        timeline.fetched(begin * MS, (begin + 1) * MS)
     timeline.returned(5 * MS)
     timeline.ready(6 * MS, 3)
     timeline.flush()
     [execution] = timeline.take()
     assert execution.input_wait_ns is None
+
+
+def test_of_several_steps_that_fetch_once_the_wait_is_known():
+    timeline = OverlappingTimeline()
+    timeline.begin(0, 0, 0, 4, Kind.STEADY)
+    timeline.fetched(0, 3 * MS)
+    timeline.returned(5 * MS)
+    timeline.ready(6 * MS, 3)
+    timeline.flush()
+    [execution] = timeline.take()
+    assert (execution.steps, execution.input_wait_ns) == (4, 3 * MS)
 
 
 def test_the_last_validation_is_counted_once_however_late_the_device_is_done():
