@@ -10,7 +10,7 @@ import keras
 
 from keras_perf.backends.jax_compiling import listen, listen_no_more
 from keras_perf.backends.jax_input import JaxInput
-from keras_perf.backends.jax_steps import StandIn, stacks_batches
+from keras_perf.backends.jax_steps import StandIn
 from keras_perf.observation.of_calls.asked_of_call import AskedOfCall
 from keras_perf.observation.of_calls.watched_call import LOOKED_AT, WatchedCall
 from keras_perf.observers.steps.overlapping import OverlappingTimeline
@@ -37,7 +37,7 @@ class JaxEvaluation(WatchedCall):
         self._overlapping = timeline
         self._takes_state = StandIn(timeline, clock)
         self._takes_state.execute = self._execute
-        self._takes_state.batches.stacked = stacks_batches(model)
+        self._takes_state.stands_in(model)
         self._stand_in = self._takes_state
         self._input: JaxInput | None = None
         self._recompiled = 0

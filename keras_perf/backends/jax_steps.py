@@ -43,6 +43,10 @@ class StandIn:
         self.batches = Batches()
         self._timed: TimedIterator | None = None
 
+    def stands_in(self, model: keras.Model) -> None:
+        """For the function of this model."""
+        self.batches.stacked = self._timeline.fetches_once = stacks_batches(model)
+
     def __call__(self, state: Any, iterator: Iterator[Any]) -> Any:
         """Takes the state until the train function is called with it."""
         timed = self._timed

@@ -17,7 +17,7 @@ from keras_perf.backends.jax_facts import (
 )
 from keras_perf.backends.jax_hooks import StateReads, waiting_hooks
 from keras_perf.backends.jax_input import JaxInput
-from keras_perf.backends.jax_steps import StandIn, compiles_executions, stacks_batches
+from keras_perf.backends.jax_steps import StandIn, compiles_executions
 from keras_perf.backends.jax_work import JaxWork
 from keras_perf.backends.not_watched import NoPredicts, NoTrials
 from keras_perf.capture import jax_door
@@ -66,7 +66,7 @@ class OnJax:
     def stand_in(self, model: keras.Model, execute: TrainFunction) -> StandIn:
         """Keras calls it with the state and the iterator."""
         self._stand_in.execute = execute
-        self._stand_in.batches.stacked = stacks_batches(model)
+        self._stand_in.stands_in(model)
         self._reads = StateReads(model)
         return self._stand_in
 
