@@ -10,6 +10,12 @@ import tensorflow as tf
 from keras_perf.records.observed_backends import NO_TRIALS
 
 
+def check_backend() -> None:
+    """Raises NotImplementedError unless Keras computes with TensorFlow."""
+    if keras.backend.backend() != "tensorflow":
+        raise NotImplementedError(f"keras_perf: {NO_TRIALS}.")
+
+
 def check_compiled(model: keras.Model) -> None:
     """Raises unless `model` can be trained, with TensorFlow.
 
@@ -17,8 +23,7 @@ def check_compiled(model: keras.Model) -> None:
         ValueError: it is not compiled.
         NotImplementedError: Keras computes with something else.
     """
-    if keras.backend.backend() != "tensorflow":
-        raise NotImplementedError(f"keras_perf: {NO_TRIALS}.")
+    check_backend()
     if not model.compiled:
         raise ValueError("model must be compiled, got one that is not. Call model.compile first.")
 
