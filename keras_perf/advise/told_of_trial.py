@@ -9,10 +9,14 @@ from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 from keras_perf.records.run.tried.steps_trial import StepsPerExecution
 
 
+def told_by(trial: StepsPerExecution, why: WhyNoSteps) -> bool:
+    """Nothing was tried for this reason."""
+    return getattr(trial.not_tried, "word", "") == why.word
+
+
 def told_of_trial(trial: StepsPerExecution, summary: Summary) -> str:
     """Its reason; where steps seemed too long for a trial and are not, also what they take."""
-    word = getattr(trial.not_tried, "word", "")
-    if word != WhyNoSteps.LONG_STEPS.word or summary.step_ms >= LONG_STEP_MS:
+    if not told_by(trial, WhyNoSteps.LONG_STEPS) or summary.step_ms >= LONG_STEP_MS:
         return trial.reason
     return (
         f"{trial.reason} Of the whole training a step takes {in_ms(summary.step_ms)}, which is "

@@ -37,6 +37,7 @@ class JaxEvaluation(WatchedCall):
         self._overlapping = timeline
         self._takes_state = StandIn(timeline, clock)
         self._takes_state.execute = self._execute
+        self._takes_state.stands_in(model)
         self._stand_in = self._takes_state
         self._input: JaxInput | None = None
         self._recompiled = 0

@@ -23,11 +23,15 @@ Shapes = tuple[tuple[int, ...], ...]
 MOST_SHAPES = 100
 """So many are remembered."""
 
+REMAINDER = "PartialBatchList"
+"""Keras's name of a list of batches that it has not stacked: too few, or of different shapes."""
+
 
 class Batches:
     """What the batches were that a training has fetched.
 
     Attributes:
+        stacked: Keras hands over the batches of an execution as one, along a first axis.
         shapes: of all arrays of each batch, in their order, and how many batches had them.
         described: by those, shapes and formats of the first batch that had them.
         fetched: how many batches there were.
@@ -38,18 +42,28 @@ class Batches:
         self.shapes: Counter[Shapes] = Counter()
         self.described: dict[Shapes, Any] = {}
         self.fetched = self.rows = 0
+        self.stacked = False
 
-    def add(self, batch: Any) -> None:
-        """There was another one."""
-        shapes = _shapes(batch)
-        self.fetched += 1
+    def add(self, fetched: Any) -> None:
+        """There was another one, or several together."""
+        if type(fetched).__name__ != REMAINDER:
+            self._add(fetched, self.stacked)
+            return
+        for batch in fetched:
+            self._add(batch, stacked=False)
+
+    def _add(self, batch: Any, stacked: bool) -> None:
+        shapes, count = _shapes(batch), 1
+        if stacked and shapes and shapes[0]:
+            count, shapes = shapes[0][0], tuple(shape[1:] for shape in shapes)
+        self.fetched += count
         if not shapes or not shapes[0]:
             return
-        self.rows += shapes[0][0]
+        self.rows += count * shapes[0][0]
         if shapes in self.shapes or len(self.shapes) < MOST_SHAPES:
-            self.shapes[shapes] += 1
+            self.shapes[shapes] += count
             if shapes not in self.described:
-                self.described[shapes] = described(batch)
+                self.described[shapes] = described(batch, stacked=stacked)
 
     @property
     def rows_differ(self) -> bool:
@@ -67,10 +81,13 @@ class Batches:
         return self.rows / self.fetched if self.rows else None
 
 
-def described(arrays: Any) -> Any | None:
-    """Shapes and formats in the place of arrays, which are not held; None of what JAX has not."""
+def described(arrays: Any, *, stacked: bool = False) -> Any | None:
+    """Shapes and formats in the place of arrays, which are not held; None of what JAX has not.
+
+    Of stacked ones those of each within.
+    """
     try:
-        return jax.tree.map(_described, arrays)
+        return jax.tree.map(_described_within if stacked else _described, arrays)
     except Exception:  # noqa: BLE001  then what a step multiplies is not counted
         return None
 
@@ -81,6 +98,12 @@ def _described(array: Any) -> Any:
         return array
     place = getattr(array, "sharding", None)
     return jax.ShapeDtypeStruct(array.shape, jax.dtypes.canonicalize_dtype(dtype), sharding=place)
+
+
+def _described_within(array: Any) -> Any:
+    """Where on the devices it lies is known only of all together."""
+    dtype = jax.dtypes.canonicalize_dtype(array.dtype)
+    return jax.ShapeDtypeStruct(array.shape[1:], dtype)
 
 
 def _shapes(batch: Any) -> Shapes:

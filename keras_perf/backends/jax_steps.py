@@ -5,8 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import keras
+
 from keras_perf.backends.jax_input import Batches, TimedIterator, described
+from keras_perf.observation.facts.model_facts import keras_is_at_least
 from keras_perf.observers.steps.overlapping import OverlappingTimeline
+
+
+def stacks_batches(model: keras.Model) -> bool:
+    """Keras fetches the batches of an execution as one, stacked."""
+    return keras_is_at_least(3, 16) and int(model.steps_per_execution) > 1
+
+
+def compiles_executions(model: keras.Model) -> bool:
+    """Keras compiles the steps of an execution into one call, and does not loop over them."""
+    return keras_is_at_least(3, 16) and bool(model.jit_compile) and not model.run_eagerly
 
 
 class StandIn:
@@ -29,6 +42,10 @@ class StandIn:
         self._log: Any = None
         self.batches = Batches()
         self._timed: TimedIterator | None = None
+
+    def stands_in(self, model: keras.Model) -> None:
+        """For the function of this model."""
+        self.batches.stacked = self._timeline.fetches_once = stacks_batches(model)
 
     def __call__(self, state: Any, iterator: Iterator[Any]) -> Any:
         """Takes the state until the train function is called with it."""

@@ -61,16 +61,15 @@ class JaxWork:
 
 
 def compiled_step(function: Any) -> Callable[..., Any] | None:
-    """What JAX compiles of Keras's train function, which calls it once for each batch.
+    """What JAX compiles of a step of Keras's train function.
 
-    Keras holds it nowhere else than in its train function. None where there is no such, as in a
-    train function that runs eagerly, or of another version.
+    Keras holds it nowhere else than in its train function, by this name. None where there is no
+    such, as in a train function that runs eagerly, or of another version.
     """
     if not inspect.isfunction(function):
         return None
-    held = inspect.getclosurevars(function).nonlocals.values()
-    found = [each for each in held if hasattr(each, "trace") and hasattr(each, "lower")]
-    return found[0] if len(found) == 1 else None
+    found = inspect.getclosurevars(function).nonlocals.get("step_function")
+    return found if hasattr(found, "trace") and hasattr(found, "lower") else None
 
 
 def _mean(jitted: Any, state: Any, batches: Batches) -> Counted:

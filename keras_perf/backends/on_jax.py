@@ -17,7 +17,7 @@ from keras_perf.backends.jax_facts import (
 )
 from keras_perf.backends.jax_hooks import StateReads, waiting_hooks
 from keras_perf.backends.jax_input import JaxInput
-from keras_perf.backends.jax_steps import StandIn
+from keras_perf.backends.jax_steps import StandIn, compiles_executions
 from keras_perf.backends.jax_work import JaxWork
 from keras_perf.backends.not_watched import NoPredicts, NoTrials
 from keras_perf.capture import jax_door
@@ -66,6 +66,7 @@ class OnJax:
     def stand_in(self, model: keras.Model, execute: TrainFunction) -> StandIn:
         """Keras calls it with the state and the iterator."""
         self._stand_in.execute = execute
+        self._stand_in.stands_in(model)
         self._reads = StateReads(model)
         return self._stand_in
 
@@ -136,7 +137,8 @@ class OnJax:
     def trials(self, fit: Any, asked: Any, hooks: Callable[[], Any]) -> NoTrials:
         """None is made."""
         self._hooks = hooks
-        return NoTrials(WhyNoSteps.ON_JAX.of())
+        compiles = compiles_executions(fit.model)
+        return NoTrials(WhyNoSteps.COMPILED_ON_JAX.of() if compiles else WhyNoSteps.ON_JAX.of())
 
     def validations(self, model: keras.Model, told: Any, clock: Callable[[], int]) -> Validations:
         """All of them."""

@@ -15,6 +15,12 @@ NO_BATCH = (
 )
 
 
+def check_backend() -> None:
+    """Raises NotImplementedError unless Keras computes with TensorFlow."""
+    if keras.backend.backend() != "tensorflow":
+        raise NotImplementedError(f"keras_perf: {NO_TRIALS}.")
+
+
 def check_compiled(model: keras.Model) -> None:
     """Raises unless `model` can be trained, with TensorFlow.
 
@@ -22,8 +28,7 @@ def check_compiled(model: keras.Model) -> None:
         ValueError: it is not compiled.
         NotImplementedError: Keras computes with something else.
     """
-    if keras.backend.backend() != "tensorflow":
-        raise NotImplementedError(f"keras_perf: {NO_TRIALS}.")
+    check_backend()
     if not model.compiled:
         raise ValueError("model must be compiled, got one that is not. Call model.compile first.")
 

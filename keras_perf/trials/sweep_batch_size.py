@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from keras_perf.observers.delayed_signals import uninterrupted
 from keras_perf.records.arguments import require_bool, require_count, require_number
-from keras_perf.trials.arguments import check_compiled, check_dataset
+from keras_perf.trials.arguments import check_backend, check_compiled, check_dataset
 from keras_perf.trials.batch_sizes.handed_over import handed_over, measured_in_a_child
 from keras_perf.trials.batch_sizes.sizes_in_turn import SizesInTurn
 from keras_perf.trials.batch_sizes.swept import BatchSizeSweep
@@ -76,6 +76,7 @@ def sweep_batch_size(
             dataset is empty or not batched; a number is out of its range; no size could be
             trained; or TensorFlow has taken the whole GPU for this process.
         OSError: `log_dir` cannot be written.
+        NotImplementedError: Keras computes with something else than TensorFlow.
 
     What it cannot see: how learning goes on with another batch size; memory that shows in longer
     training only; several devices. The further the predicted size lies from those tried, the less
@@ -141,6 +142,7 @@ def _check(
     memory_limit_mib: float | None,
     limit_s: float,
 ) -> None:
+    check_backend()
     check_dataset(dataset)
     replicas = model.distribute_strategy.num_replicas_in_sync
     if replicas > 1:

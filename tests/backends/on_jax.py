@@ -1,13 +1,15 @@
 """Trains on Keras's JAX backend, and prints as JSON what was found: for a Python of its own.
 
-All but the last training runs as where TensorFlow is not installed.
+All but the last two trainings run as where TensorFlow is not installed.
 """
 
 import gc
 import json
 import logging
+import random
 import sys
 import time
+from unittest import mock
 
 import keras
 import numpy as np
@@ -37,14 +39,28 @@ def sleep(ms):
     SLEPT.append(1e3 * (time.perf_counter() - begin))
 
 
-def mlp(features=8, width=16, layers=1, at_once=1):
+def mlp(features=8, width=16, layers=1, at_once=1, kind=keras.Sequential, **how):
     keras.utils.set_random_seed(1)
     dense = [keras.layers.Dense(width, activation="relu") for _ in range(layers)]
-    model = keras.Sequential(
+    model = kind(
         [keras.Input((features,)), *dense, keras.layers.Dropout(0.2), keras.layers.Dense(1)]
     )
-    model.compile("adam", "mse", steps_per_execution=at_once)
+    model.compile("adam", "mse", steps_per_execution=at_once, **how)
     return model
+
+
+def in_half_precision():
+    keras.config.set_dtype_policy("mixed_float16")
+    try:
+        return mlp()
+    finally:
+        keras.config.set_dtype_policy("float32")
+
+
+class OwnStep(keras.Sequential):
+    def train_step(self, state, data):
+        logs, state = super().train_step(state, data)
+        return {**logs, "twice": 2 * logs["loss"]}, state
 
 
 def arrays(batches, rows=8, features=8):
@@ -125,21 +141,31 @@ def convolutions():
     return model
 
 
-def compare(name, model, data, callbacks=(), plain=True, alike=None, profiler=False, **how):
+def left_by(model, history):
+    """A training's figures, weights, seeds, the optimizer's state and what is drawn next."""
+    variables = (*model.variables, *model.optimizer.variables)
+    drawn = keras.random.uniform((3,)), np.random.random(), random.random()
+    figures = [history.epoch, *(history.history[name] for name in sorted(history.history))]
+    return [np.asarray(each).tobytes() for each in (*figures, *variables, *drawn)]
+
+
+def compare(name, model, data, callbacks=(), alike=None, ours=None, **how):
     """Trains with and without, which sleeps nowhere, on the same data."""
     global AWAKE
     folder = f"{sys.argv[1]}/{name}"
-    weights = WITHOUT.get(alike)
-    if plain and weights is None:
+    if (alike or name) not in WITHOUT:
         without, AWAKE = model(), True
-        without.fit(*data(), verbose=0, callbacks=[kind() for kind in callbacks], **how)
-        weights = WITHOUT[alike or name] = without.get_weights()
+        ran = without.fit(*data(), verbose=0, callbacks=[kind() for kind in callbacks], **how)
+        WITHOUT[alike or name] = left_by(without, ran)
     AWAKE = False
     SLEPT.clear()
+    # What earlier trainings left is no longer searched: each collection would take seconds.
+    gc.collect()
+    gc.freeze()
     watched = model()
-    ours = kp.perf_callbacks(folder, profiler=profiler, summary=False)
-    watched.fit(*data(), verbose=0, callbacks=[*ours, *(kind() for kind in callbacks)], **how)
-    same = weights is None or all(map(np.array_equal, weights, watched.get_weights()))
+    ours = kp.perf_callbacks(folder, **{"profiler": False, "summary": False} | (ours or {}))
+    ran = watched.fit(*data(), verbose=0, callbacks=[*ours, *(kind() for kind in callbacks)], **how)
+    same = left_by(watched, ran) == WITHOUT[alike or name]
     found = kp.diagnose(folder)
     FOUND[name] = {
         "same": same,
@@ -172,25 +198,33 @@ def pipeline():
     return (data.map(lambda x, y: (tf.ensure_shape(x, (8, 8)), y)),)
 
 
+WAYS = {
+    "eager": lambda: mlp(run_eagerly=True),
+    "not_compiled": lambda: mlp(jit_compile=False),
+    "half_precision": in_half_precision,
+    "own_step": lambda: mlp(kind=OwnStep),
+}
+"""Of training; each step runs in another way."""
+
+
 def main():
     compare("arrays", mlp, lambda: arrays(200), batch_size=8, epochs=2)
     compare("generator", mlp, lambda: (batches_of(40, 30),))
-    compare("pydataset", mlp, lambda: (Slow(),), plain=False)
+    compare("pydataset", mlp, lambda: (Slow(),))
     compare("begin", mlp, lambda: arrays(40), [AtBegin], batch_size=8)
     compare("end", mlp, lambda: arrays(40), [AtEnd], alike="begin", batch_size=8)
     compare("late", mlp, lambda: arrays(80), [Late], batch_size=8)
-    compare("touches", mlp, lambda: arrays(80), [Touches], alike="late", batch_size=8)
+    tries = {"try_advice": True}
+    compare("touches", mlp, lambda: arrays(80), [Touches], alike="late", ours=tries, batch_size=8)
     compare("lengths", convolutions, lambda: (lengths(),))
     compare("executions", lambda: mlp(at_once=4), lambda: arrays(150), batch_size=8)
-    # What earlier trainings left is no longer searched: each collection would take seconds.
-    gc.collect()
-    gc.freeze()
+    for name, model in WAYS.items():
+        compare(name, model, lambda: arrays(12), batch_size=8)
     x, y = arrays(40, 256, 256)
     compare(
         "healthy",
         lambda: mlp(256, 384, 3),
         lambda: (x, y),
-        plain=False,
         batch_size=256,
         validation_data=(x[:512], y[:512]),
     )
@@ -199,12 +233,17 @@ def main():
         mlp,
         lambda: arrays(80),
         alike="late",
-        profiler={"active_steps": 5},
+        ours={"profiler": {"active_steps": 5}},
         batch_size=8,
     )
     trace = kp.read_trace(folder)
     FOUND["captured"]["steps"] = [int(step) for step in trace.to_frame().step]
     FOUND["captured"]["step_ms"] = float(trace.to_frame().step_ms.mean())
+    waiting = {"alike": "generator", "ours": {"profiler": {"active_steps": 5}}}
+    trace = kp.read_trace(compare("waiting", mlp, lambda: (batches_of(40, 30),), **waiting))
+    FOUND["waiting"]["waits"] = [float(ms) for ms in trace.to_frame().input_wait_ms]
+    FOUND["waiting"]["steps_ms"] = [float(ms) for ms in trace.to_frame().step_ms]
+    FOUND["waiting"]["traces"] = [str(path) for path in trace.paths]
 
     model = mlp()
     try:
@@ -235,6 +274,9 @@ def main():
     FOUND["compared"] = float(comparison.speedup)
     del sys.modules["tensorflow"]
     compare("tf_data", mlp, pipeline)
+    # So Keras fetches one batch ahead, as it does on all but CPUs.
+    with mock.patch("jax.default_backend", return_value="gpu"):
+        compare("ahead", mlp, pipeline)
     FOUND["said"] = said
     print(json.dumps(FOUND))
 

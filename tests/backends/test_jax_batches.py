@@ -1,18 +1,31 @@
 """What is kept of the batches that a training on JAX fetches, without a training."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 pytest.importorskip("jax")
+import jax
+import keras
+from keras.src.trainers.data_adapters import data_adapter_utils
+
 from keras_perf.backends import jax_work
-from keras_perf.backends.jax_input import MOST_SHAPES, Batches
+from keras_perf.backends.jax_input import MOST_SHAPES, REMAINDER, Batches
+from keras_perf.backends.jax_steps import compiles_executions, stacks_batches
 from keras_perf.observation.facts.flops.counted import Counted
+from keras_perf.observation.facts.model_facts import keras_is_at_least
 
 LENGTHS = (5, 50, 500)
 
 
-def fed(*batches):
+PartialBatchList = type(REMAINDER, (list,), {})
+"""As Keras from 3.16 on has it."""
+
+
+def fed(*batches, stacked=False):
     found = Batches()
+    found.stacked = stacked
     for batch in batches:
         found.add(batch)
     return found
@@ -67,3 +80,76 @@ def test_each_length_counts_as_often_as_there_were_steps_of_it(monkeypatch):
     monkeypatch.setattr(jax_work, "counted", lambda length: Counted({"float32": length}))
     batches = fed(*map(image_and_text, (5, 5, 500, 5)))
     assert jax_work._mean(None, "state", batches).flops == {"float32": (3 * 5 + 500) / 4}
+
+
+def stack(*batches):
+    return jax.tree.map(lambda *arrays: np.stack(arrays), *batches)
+
+
+def test_stacked_batches_count_each_with_rows_and_shape_of_its_own():
+    batches = [image_and_text(5) for _ in range(3)]
+    told = [fed(stack(*batches), stack(*batches[:2]), stacked=True), fed(*batches, *batches[:2])]
+    for found in told:
+        assert (found.fetched, found.rows, found.mean_rows) == (5, 20, 4)
+        assert found.shapes == {((4, 10), (4, 5)): 5}
+        assert not found.rows_differ
+    [[image, text]] = told[0].described.values()
+    assert (image.shape, text.shape, text.dtype) == ((4, 10), (4, 5), np.int32)
+
+
+def test_batches_that_were_left_unstacked_count_each_as_it_is():
+    rest = PartialBatchList([image_and_text(5), image_and_text(7), image_and_text(5, rows=2)])
+    found = fed(stack(image_and_text(5), image_and_text(5)), rest, stacked=True)
+    assert (found.fetched, found.rows) == (5, 18)
+    assert found.rows_differ
+    assert found.shapes_differ
+
+
+def test_with_one_step_an_execution_lists_are_batches_as_they_are():
+    assert fed([*image_and_text(5)]).shapes == {((4, 10), (4, 5)): 1}
+
+
+@pytest.mark.parametrize(
+    ("version", "at_once", "stacked", "compiled"),
+    [
+        ("3.15.1", 4, False, False),
+        ("3.16.0.dev2026102704", 4, True, True),
+        ("3.16.0", 1, False, True),
+        ("4.0.0", 2, True, True),
+    ],
+)
+def test_which_keras_stacks_and_compiles_the_batches_of_an_execution(
+    monkeypatch, version, at_once, stacked, compiled
+):
+    monkeypatch.setattr(keras, "__version__", version)
+    model = SimpleNamespace(steps_per_execution=at_once, jit_compile=True, run_eagerly=False)
+    assert (stacks_batches(model), compiles_executions(model)) == (stacked, compiled)
+    model.jit_compile = False
+    assert (stacks_batches(model), compiles_executions(model)) == (stacked, False)
+
+
+def test_keras_stacks_batches_where_it_is_expected_to():
+    """Canary: the name is private."""
+    assert hasattr(data_adapter_utils, REMAINDER) == keras_is_at_least(3, 16)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_the_compiled_step_is_found_beside_what_else_is_compiled(several):
+    step_function = jax.jit(lambda state, batch: batch)
+    multi_step_fn, concat_fn = jax.jit(lambda *of: of), jax.jit(lambda of: of)
+
+    def iterator_step(state, iterator):
+        if several:
+            return concat_fn(multi_step_fn(state, step_function(state, next(iterator))))
+        return step_function(state, next(iterator))
+
+    assert jax_work.compiled_step(iterator_step) is step_function
+
+
+def test_a_step_that_is_not_compiled_is_none():
+    step_function, concat_fn = lambda state, batch: batch, jax.jit(lambda of: of)
+
+    def iterator_step(state, iterator):
+        return concat_fn(step_function(state, next(iterator)))
+
+    assert jax_work.compiled_step(iterator_step) is None

@@ -2,6 +2,7 @@
 
 import json
 import math
+import operator
 import os
 import subprocess
 import sys
@@ -9,9 +10,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from traces import steps_of_xprof
 from two_of_three import Shared, two_of_three
 
 from keras_perf.records.interval import PARTS
+from keras_perf.records.observed_backends import NO_TRIALS
 
 pytestmark = [
     pytest.mark.whole,
@@ -30,10 +33,15 @@ SAME = (
     "touches",
     "lengths",
     "captured",
+    "waiting",
     "tf_data",
+    "ahead",
     "executions",
 )
 """Trained with and without callbacks."""
+
+WAYS = ("eager", "not_compiled", "half_precision", "own_step")
+"""Of training, which are not measured: they run too few steps."""
 
 PROGRAM = """
 import runpy, sys
@@ -59,8 +67,8 @@ def trained(tmp_path_factory):
     return Shared(train)
 
 
-@pytest.mark.parametrize("name", SAME)
-def test_weights_are_the_same_bit_for_bit(trained, name):
+@pytest.mark.parametrize("name", [*SAME, *WAYS, "pydataset", "healthy"])
+def test_training_is_the_same_bit_for_bit(trained, name):
     assert trained[name]["same"]
 
 
@@ -70,6 +78,7 @@ def test_weights_are_the_same_bit_for_bit(trained, name):
         ("generator", "input-bound", "input_wait", "parallel-input"),
         ("pydataset", "input-bound", "input_wait", "parallel-input"),
         ("tf_data", "input-bound", "input_wait", None),
+        ("ahead", "input-bound", "input_wait", None),
         ("begin", "callback-bound", "callbacks", "amortize-callback"),
         ("end", "callback-bound", "callbacks", "amortize-callback"),
     ],
@@ -142,10 +151,25 @@ def test_of_several_steps_in_one_execution_the_wait_is_said_to_be_unknown(traine
     assert trained["executions"]["facts"]["last_step"] == 150
 
 
+def test_nothing_is_tried_where_that_was_asked_for_and_it_is_said(trained):
+    assert NO_TRIALS in trained["touches"]["text"]
+    assert trained["touches"]["facts"].get("advice_trials") is None
+
+
 def test_a_window_is_captured_and_its_steps_are_read(trained):
     assert trained["captured"]["steps"] == list(range(20, 25))
     assert trained["captured"]["step_ms"] > 0
     assert trained["captured"]["facts"]["captures"]
+
+
+@two_of_three
+def test_a_trace_holds_the_wait_for_each_batch_and_the_steps_that_xprof_counts(trained):
+    found = trained["waiting"]
+    assert len(found["waits"]) == 5
+    assert all(wait > FOUND * found["injected"] for wait in found["waits"])
+    # The last one's end is not in the trace.
+    assert all(map(operator.le, found["waits"][:-1], found["steps_ms"]))
+    assert steps_of_xprof(*found["traces"]) == [f"train {step}" for step in range(20, 25)]
 
 
 def test_a_training_that_raises_is_left_as_it_was(trained):
@@ -172,10 +196,12 @@ def test_a_validation_lies_in_one_gap_though_the_device_is_still_at_work(trained
     assert (outside["epoch_gaps"], outside["validations"]) == (1, 1)
 
 
-def test_the_stages_of_a_dataset_are_seen(trained):
-    names = [stage["name"] for stage in trained["tf_data"]["facts"]["stages"]]
+@pytest.mark.parametrize("name", ["tf_data", "ahead"])
+def test_the_stages_of_a_dataset_are_seen(trained, name):
+    names = [stage["name"] for stage in trained[name]["facts"]["stages"]]
     assert names[0].startswith("TensorSlice")
     assert any(name.startswith("Map") for name in names)
+    assert trained[name]["facts"]["examples_per_step"] == 8
     assert trained["generator"]["facts"].get("stages", []) == []
 
 
@@ -184,4 +210,5 @@ def test_two_runs_are_compared(trained):
 
 
 def test_nothing_else_is_said(trained):
-    assert trained["said"] == []
+    [line] = trained["said"]
+    assert NO_TRIALS in line

@@ -10,6 +10,8 @@ from keras_perf.advise.notes.callbacks import callback_notes
 from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.advise.rules.best_first import WORTH_SAYING
 from keras_perf.advise.situation import Situation
+from keras_perf.advise.told_of_trial import told_by
+from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 
 PARTS = {
     "callback-bound": "callbacks",
@@ -58,6 +60,8 @@ def _of_compiling(situation: Situation) -> str:
 def _of_executions(situation: Situation) -> str:
     """Nothing where the note on the trial says it."""
     settings, trial = situation.facts.settings, situation.facts.trial
+    if trial is not None and told_by(trial, WhyNoSteps.COMPILED_ON_JAX):
+        return ""
     if not settings.tries_steps:
         return "this backend of Keras cannot share it among several steps."
     if trial is None:

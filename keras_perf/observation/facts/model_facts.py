@@ -82,7 +82,12 @@ def evaluated_examples(model: keras.Model) -> float | None:
 
 def metrics_add_up() -> bool:
     """Before 3.10 Keras keeps metrics in variables that replicas overwrite for each other."""
-    return tuple(int(part) for part in keras.__version__.split(".")[:2]) >= (3, 10)
+    return keras_is_at_least(3, 10)
+
+
+def keras_is_at_least(*release: int) -> bool:
+    """Of major and minor number."""
+    return tuple(int(part) for part in keras.__version__.split(".")[:2]) >= release
 
 
 def _counts_right(model: keras.Model) -> bool:

@@ -35,14 +35,15 @@ class OverlappingTimeline(Timeline):
     step. So an execution begins here when the device is done with the one before, if it was called
     earlier; the parts of all of them add up to the time that has passed.
 
-    What it cannot see: of an execution of several steps, whether the device waited for a batch
-    after the first; so it says nothing of the input wait of such.
+    What it cannot see: of an execution that fetches several batches, whether the device waited for
+    one after the first; so it says nothing of the input wait of such.
 
     All but `ready` is called in the thread that trains; what other threads tell of hooks and of
     compiling is theirs.
 
     Attributes:
         compilations: what was compiled in calls of the train function.
+        fetches_once: all batches of an execution come in one fetch.
     """
 
     _new_row = _Row
@@ -50,9 +51,10 @@ class OverlappingTimeline(Timeline):
     def __init__(self) -> None:
         super().__init__()
         self._thread = threading.get_ident()
-        self._batches = 0
+        self._batches = self._at_once = 0
         self._awaited: dict[int, Row] = {}
         self._done = self.compilations = 0
+        self.fetches_once = False
 
     def begin(self, entry: int, now: int, step: int, steps: int, kind: Kind) -> None:
         """As `Timeline.begin`; its end is told by the number of its last batch in the epoch."""
@@ -61,6 +63,7 @@ class OverlappingTimeline(Timeline):
         if not self._batches:
             self._awaited.clear()
         self._batches += steps
+        self._at_once = steps
         assert self._row is not None
         self._awaited[self._batches - 1] = self._row
 
@@ -84,8 +87,14 @@ class OverlappingTimeline(Timeline):
         self.compilations += ends
 
     def ready(self, now: int, batch: int | None = None) -> None:
-        """The logs of the execution that ended with `batch` have been read, in any thread."""
-        row = self._row if batch is None else self._awaited.pop(batch, None)
+        """The logs of the execution that ended with `batch` have been read, in any thread.
+
+        Keras up to 3.10 tells the first batch of an execution in place of its last.
+        """
+        row = self._row
+        if batch is not None:
+            last = batch if batch in self._awaited else batch + self._at_once - 1
+            row = self._awaited.pop(last, None)
         if row is not None and not row.ready:
             row.ready = now
 
@@ -148,7 +157,7 @@ class OverlappingTimeline(Timeline):
             end_ns=end,
             owners=tuple((owner, e - b) for owner, spans in hooks for b, e in spans),
             compile_ns=compiled or None,
-            input_wait_ns=waited if row.steps == 1 else None,
+            input_wait_ns=waited if self._at_once == 1 or self.fetches_once else None,
         )
 
 

@@ -66,8 +66,12 @@ class WhyNoSteps(Words):
     FEW_STEPS = "too few steps after warm-up to try another number"
     INSIDE_ANOTHER = "this fit is inside another one, which is observed"
     ON_JAX = (
-        "on JAX, Keras up to 3.15 runs the steps of an execution one by one from Python, so that "
-        "more of them save nothing but callbacks' calls"
+        "on JAX, Keras up to 3.15, and later ones without jit_compile, runs the steps of an "
+        "execution one by one from Python, so that more of them save nothing but callbacks' calls"
+    )
+    COMPILED_ON_JAX = (
+        "on JAX, Keras from 3.16 on compiles the steps of an execution into one call, so that more "
+        "of them may save dispatch; training again with a higher number tells"
     )
     STEPS_IN_AN_ELEMENT = (
         "an element of the iterator holds several steps, whose number a trial changes"

@@ -60,6 +60,14 @@ def test_each_verdict_has_its_reason(arguments, why):
     assert why in told(**arguments)
 
 
+def test_where_the_note_on_the_trial_tells_what_saves_dispatch_nothing_else_is_said():
+    trial = {"not_tried": WhyNoSteps.COMPILED_ON_JAX.of().to_json()}
+    context = {"tries_steps": False, "steps_per_execution_trial": trial}
+    assert told(compute=5.0, other_host=5.0, context=context) == ""
+    trial["not_tried"] = WhyNoSteps.ON_JAX.of().to_json()
+    assert "cannot share it" in told(compute=5.0, other_host=5.0, context=context)
+
+
 def test_advice_on_the_part_needs_none():
     assert told("amortize-callback", compute=7.0, callbacks=3.0) == ""
     assert told(compute=10.0) == ""

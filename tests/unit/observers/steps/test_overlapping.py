@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from itertools import pairwise
 
+import pytest
+
 from keras_perf.observers.steps.overlapping import MOST_AHEAD, OverlappingTimeline
 from keras_perf.observers.steps.split import Splitter
 from keras_perf.records.epoch_gap import VALIDATION, EpochGap
@@ -111,12 +113,51 @@ def test_a_hook_in_another_thread_takes_none_of_the_time():
 def test_of_several_steps_in_one_execution_the_wait_is_not_known():
     timeline = OverlappingTimeline()
     timeline.begin(0, 0, 0, 4, Kind.STEADY)
-    timeline.fetched(0, 1 * MS)
+    for begin in range(4):
+        timeline.fetched(begin * MS, (begin + 1) * MS)
     timeline.returned(5 * MS)
     timeline.ready(6 * MS, 3)
     timeline.flush()
     [execution] = timeline.take()
     assert execution.input_wait_ns is None
+
+
+@pytest.mark.parametrize("told", [(0, 4), (3, 7)])
+def test_an_execution_is_done_whether_its_first_batch_is_told_or_its_last(told):
+    timeline = OverlappingTimeline()
+    for number, batch in enumerate(told):
+        begin = 20 * number
+        timeline.begin(begin * MS, begin * MS, 4 * number, 4, Kind.STEADY)
+        timeline.returned((begin + 5) * MS)
+        timeline.ready((begin + 6) * MS, batch)
+        timeline.host("Slow.on_train_batch_end", (begin + 6) * MS, (begin + 18) * MS)
+    timeline.flush()
+    found = timeline.take()
+    assert [each.ready_ns for each in found] == [6 * MS, 26 * MS]
+    assert [each.owners for each in found] == [(("Slow.on_train_batch_end", 12 * MS),)] * 2
+
+
+def test_one_step_that_was_left_at_the_end_does_not_tell_the_wait_of_the_others():
+    timeline = OverlappingTimeline()
+    timeline.begin(0, 0, 0, 4, Kind.STEADY)
+    timeline.fetched(0, 1 * MS)
+    timeline.returned(5 * MS)
+    timeline.ready(6 * MS, 3)
+    timeline.flush(missing_steps=3)
+    [execution] = timeline.take()
+    assert (execution.steps, execution.input_wait_ns) == (1, None)
+
+
+def test_of_several_steps_that_fetch_once_the_wait_is_known():
+    timeline = OverlappingTimeline()
+    timeline.fetches_once = True
+    timeline.begin(0, 0, 0, 4, Kind.STEADY)
+    timeline.fetched(0, 3 * MS)
+    timeline.returned(5 * MS)
+    timeline.ready(6 * MS, 3)
+    timeline.flush()
+    [execution] = timeline.take()
+    assert (execution.steps, execution.input_wait_ns) == (4, 3 * MS)
 
 
 def test_the_last_validation_is_counted_once_however_late_the_device_is_done():
