@@ -64,12 +64,14 @@ def report(arguments: argparse.Namespace) -> None:
         from keras_perf.report.as_json import reports_json
 
         print(reports_json(reports), end="")
-    elif len(reports) == 1:
-        [diagnosis] = (report.diagnosis for report in reports)
-        print(diagnosis.to_markdown() if arguments.markdown else diagnosis, end="")
     else:
-        table = RunsTable(reports)
-        print(table.to_markdown() if arguments.markdown else table, end="")
+        # Calls of `evaluate` and `predict` beside a training may have a directory of their own.
+        trained = [each for each in reports if not each.summary.facts.calls_only] or reports
+        shown = trained[0].diagnosis if len(trained) == 1 else RunsTable(reports)
+        print(shown.to_markdown() if arguments.markdown else shown, end="")
+        for each in reports if len(trained) == 1 else ():
+            if each is not trained[0]:
+                print(f"\nBeside it, evaluate and predict: keras-perf report {visible(each.name)}")
 
 
 def _list_fits(log_dirs: Sequence[str]) -> None:

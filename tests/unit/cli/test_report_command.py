@@ -39,6 +39,16 @@ def test_a_directory_above_several_runs_is_a_table(log_dirs, tmp_path, capsys):
     assert told(capsys, str(tmp_path)) == told(capsys, *log_dirs)
 
 
+def test_of_one_training_beside_calls_outside_of_it_the_diagnosis_is_shown(tmp_path, capsys):
+    call = {"calls": 3, "executions": 30, "steps": 30, "spent_s": 0.3, "parts_s": {"compute": 0.3}}
+    write_fit(tmp_path / "fit_1", step_ms=4.0)
+    context = {"inference": {"predict": call}}
+    write_fit(tmp_path / "calls_1", step_ms=0.0, intervals=0, context=context)
+    text = told(capsys, str(tmp_path))
+    assert text.startswith("input-bound: ")
+    assert text.endswith(f"evaluate and predict: keras-perf report {tmp_path / 'calls_1'}\n")
+
+
 def test_json_is_read_back(log_dirs, capsys):
     runs = json.loads(told(capsys, *log_dirs, "--json"))["runs"]
     assert [(run["run"], run["breakdown"]["step"]) for run in runs] == [

@@ -12,9 +12,9 @@ import pytest
 
 from keras_perf.records.run_names import RUN
 from keras_perf.running import fits as module
-from keras_perf.running.fit_directories import FitDirectories
 from keras_perf.running.fits import MANY_FITS, ObservedFits
 from keras_perf.running.keras_import import WhenKerasIsImported
+from keras_perf.running.numbered_directories import NumberedDirectories
 from keras_perf.running.options import Options, steps_of
 
 
@@ -164,7 +164,7 @@ def test_a_fit_that_wrote_nothing_leaves_no_folder_that_was_not_there(tmp_path, 
     logs = tmp_path / "logs"
     if there:
         logs.mkdir()
-    directories = FitDirectories(str(logs / "program"))
+    directories = NumberedDirectories(str(logs / "program"), "fit")
     empty, full = Path(directories.next()), Path(directories.next())
     (empty / RUN).mkdir()
     (full / RUN).mkdir()
