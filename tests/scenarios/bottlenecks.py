@@ -20,6 +20,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_perf.advise.rules.input.files_and_order import IDLE_PCT
+from keras_perf.report.diagnosis import Diagnosis
+
 Callbacks = list[keras.callbacks.Callback]
 layers = keras.layers
 
@@ -142,6 +145,12 @@ def unbuffered(data: tf.data.Dataset) -> tf.data.Dataset:
     options = tf.data.Options()
     options.experimental_optimization.inject_prefetch = False
     return data.with_options(options)
+
+
+def has_spare_cores(found: Diagnosis) -> bool:
+    """Whether there were, as the rules take it from the same run."""
+    cores = found.summary.facts.machine.cores
+    return cores > 1 and found.summary.sensors.get("host/cpu_pct", 100.0) <= IDLE_PCT
 
 
 @cache

@@ -52,6 +52,7 @@ class Complaint:
         size: what the report has found, in the unit of `MEASURED`; None where it has no size.
         gain: how many times as fast the advice makes it, at least and at most, from what the
             program has measured; None where that is not known.
+        needs_cores: the advice would buy nothing, and is not given, without a spare core.
         patches: name → value while it trains and is read: thresholds of seconds, most of all.
         traced: a trace of eight steps is taken.
         long: it takes too long for `make test`.
@@ -67,6 +68,7 @@ class Complaint:
     verdicts: tuple[str, ...] = ()
     size: Callable[[Diagnosis], float] | None = None
     gain: Callable[[], tuple[float, float]] | None = None
+    needs_cores: bool = False
     patches: Mapping[str, float] = field(default_factory=dict)
     traced: bool = False
     long: bool = False
@@ -196,6 +198,7 @@ def a_large_buffer_before_the_first_step(callbacks: Callbacks, *, healthy: bool)
     kind="DataLoader",
     twin=FAST,
     advice="parallel-input",
+    needs_cores=True,
     never=("parallel-map", "cache", "interleave"),
     verdicts=("input-bound",),
     size=slowest_stage_ms,

@@ -56,9 +56,10 @@ COMPLAINTS = pytest.mark.parametrize(
 def test_the_complaint_is_answered(complaint, tmp_path):
     found = diagnosed(complaint, tmp_path, healthy=False)
     told, advised = str(found), [advice.id for advice in found.recommendations]
-    assert complaint.says in told
     assert found.verdict in (complaint.verdicts or (found.verdict,)), told
-    assert complaint.advice is None or complaint.advice in advised, told
+    if not complaint.needs_cores or bottlenecks.has_spare_cores(found):
+        assert complaint.says in told
+        assert complaint.advice is None or complaint.advice in advised, told
     if complaint.size is not None:
         size = mean(bottlenecks.MEASURED)
         assert FOUND * size <= complaint.size(found) <= NO_MORE * size, f"{size}\n{told}"

@@ -10,7 +10,6 @@ import tensorflow as tf
 from two_of_three import two_of_three
 
 import keras_perf as kp
-from keras_perf.advise.rules.input.files_and_order import IDLE_PCT
 from keras_perf.records.interval import PARTS
 
 FOUND = 0.7
@@ -49,7 +48,7 @@ def complaint(scenario, log_dir):
     found = kp.diagnose(log_dir)
     advised = [advice.id for advice in found.recommendations]
     wrong = []
-    crowded = scenario.needs_cores and not has_spare_cores(found)
+    crowded = scenario.needs_cores and not bottlenecks.has_spare_cores(found)
     # Where the verdict cannot be told, that has to be said.
     unsure = ("inconclusive",) if crowded and scenario.told_on_idle_cores else ()
     if found.verdict not in (*scenario.verdicts, *unsure):
@@ -61,11 +60,6 @@ def complaint(scenario, log_dir):
         wrong.append(f"among the advice is one of {scenario.never}")
     wrong += misplaced(scenario, found)
     return f"{', '.join(wrong)}:\n{found}" if wrong else ""
-
-
-def has_spare_cores(found):
-    """Whether there were, as the rules take it from the same run."""
-    return found.summary.sensors.get("host/cpu_pct", 100.0) <= IDLE_PCT
 
 
 def misplaced(scenario, found):
