@@ -130,8 +130,8 @@ class AdviceTester(ObservingCallback):
                 f"{type(fit.data).__name__}"
             )
         if tensorflow_of(made.dataset) is None:
-            shared_by = type(fit.model.distribute_strategy).__name__
-            raise ValueError(f"{shared_by} shares out the batches of arrays, which are not tried")
+            made_by = type(fit.model.distribute_strategy).__name__
+            raise ValueError(f"batches of arrays under {made_by} are not tried")
         from keras_perf.trials.rewriting.array_batches import ArrayBatches
 
         return made.dataset, ArrayBatches(made.dataset, made.rows, made.number)

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from keras_perf.observers.delayed_signals import uninterrupted
 from keras_perf.records.arguments import require_bool, require_number
-from keras_perf.records.figures import in_ms
+from keras_perf.records.reasons.why_not_tried import InputEnd
 from keras_perf.trials.arguments import NO_BATCH, check_compiled, check_dataset
 from keras_perf.trials.kept_in_run import KeptInRun
 from keras_perf.trials.measuring.in_turn import LEAST_SLICES, Pair
@@ -153,20 +153,23 @@ class Tuning:
     def run(self) -> TunedInput:
         """Until all is tried, time is over, or batches come faster than steps take them."""
         self._progress.begins("changes of this input", self._budget.seconds)
-        changes, stopped = list[Change](), ""
+        changes: list[Change] = []
+        stopped: str = ""
         try:
             changes, self._not_done = possible_changes(
                 self._graph, any_order=self._any_order, cache_dir=self._cache_dir
             )
             self._look()
             for change in changes:
+                if not is_wanted(change, self._tried, self._not_done):
+                    continue
                 stopped = self._reason_to_stop(self._after_ms)
                 if stopped:
                     break
                 self._try(change)
             self._not_done += smaller_buffers(self._graph, look_at=COMPARED, within_s=self._look_s)
         except KeyboardInterrupt:
-            stopped = "Stopped by an interrupt."
+            stopped = InputEnd.INTERRUPT.of()
         finally:
             self._progress.ends()
             remove_unused(changes, (each.code for each in self._tried if each.kept))
@@ -195,8 +198,6 @@ class Tuning:
 
     def _try(self, change: Change) -> None:
         """Measures it, and keeps it if it pays; or says why not."""
-        if not is_wanted(change, self._tried, self._not_done):
-            return
         self._progress.tries(f"{change.id} ({change.where})", max(0.0, self._budget.left_s))
         options = (*self._options, *filter(None, [change.options]))
         try:
@@ -241,10 +242,7 @@ class Tuning:
     def _reason_to_stop(self, batch_ms: float) -> str:
         # Each slice opens an iterator of its own, whose shuffles and prefetches fill first.
         if self._budget.left_s < LEAST_SLICES * 2 * (self._opening_s + slice_s(batch_ms / 1e3)):
-            return f"Stopped: the {self._budget.seconds:.0f} s ran out."
+            return InputEnd.TIME.of(seconds=self._budget.seconds)
         if self._step_ms is not None and batch_ms <= self._step_ms:
-            return (
-                f"Stopped: a batch takes {in_ms(batch_ms)}, a step {in_ms(self._step_ms)}; faster "
-                "input would buy nothing."
-            )
+            return InputEnd.FAST_ENOUGH.of(batch_ms=batch_ms, step_ms=self._step_ms)
         return ""

@@ -57,6 +57,15 @@ def test_where_memory_is_enough_it_is_tried(memory):
     assert larger_batch(dataset(8)).number == LARGER * 8
 
 
+@pytest.mark.parametrize(("rows", "fits"), [(16, True), (22, False), (64, False)])
+def test_of_few_batches_no_larger_ones_are_made(memory, rows, fits):
+    """Of 64 examples."""
+    memory(1000, 50_000)
+    found = larger_batch(dataset(rows))
+    assert isinstance(found, NotDone) is not fits
+    assert fits or found.why.word == WhyNotTried.FEW_BATCHES.word
+
+
 def test_a_dataset_that_does_not_tell_its_batch_size_is_told(memory):
     memory(1000, 50_000)
     found = larger_batch(tf.data.Dataset.from_tensors(next(iter(dataset(8)))).repeat(4))

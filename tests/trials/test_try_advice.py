@@ -19,7 +19,7 @@ from keras_perf.analyse.training import newest_training
 from keras_perf.records.run.tried.advice_trials import AdviceTrials, TriedChange
 from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.measuring.progress import Progress
-from keras_perf.trials.rewriting import keeping, shuffle_buffers, side_by_side
+from keras_perf.trials.rewriting import shuffle_buffers, side_by_side
 from keras_perf.trials.rewriting.changes.cache import cache
 from keras_perf.trials.rewriting.keeping import Kept
 from keras_perf.trials.rewriting.own_copy import require_graph
@@ -619,7 +619,7 @@ def test_the_price_of_a_large_shuffle_buffer_is_named(monkeypatch):
 def test_a_cache_without_room_is_told_with_what_tries_a_file(monkeypatch):
     in_this_order(monkeypatch, [READY, *[NOISE] * 9])
     monkeypatch.setattr(search.RunningTraining, "feed", SimpleNamespace(take=lambda batches: None))
-    monkeypatch.setattr(keeping.psutil, "virtual_memory", lambda: SimpleNamespace(available=8.0))
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=8.0))
     data = rows().batch(8).map(lambda x, y: (x + 1, y))
     found = kp.try_advice(dense(), data, budget_s=1e4)
     [why] = (each.why for each in found.trials.not_tried if each.id == "cache")

@@ -16,6 +16,7 @@ import keras_perf as kp
 from keras_perf.analyse.training import newest_training
 from keras_perf.trials import train_step_benchmark
 from keras_perf.trials import tune_input as module_under_test
+from keras_perf.trials.rewriting import keeping
 from keras_perf.trials.rewriting import side_by_side as module
 from keras_perf.trials.rewriting.changes import Change
 from keras_perf.trials.rewriting.changes.cache import cache
@@ -176,6 +177,13 @@ def test_the_price_of_a_cache_names_the_bytes_that_it_holds(monkeypatch):
 
 def test_what_does_not_fit_into_memory_is_not_cached(monkeypatch):
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=500))
+    tuned = kp.tune_input(rows().batch(4).map(waiting))
+    [why] = [each.why for each in tuned.not_done if each.id == "cache"]
+    assert "more than half of the memory" in why
+
+
+def test_what_the_container_has_no_room_for_is_not_cached_however_much_the_machine_has(monkeypatch):
+    monkeypatch.setattr(keeping, "memory_available_mib", lambda: 500 / 2**20)
     tuned = kp.tune_input(rows().batch(4).map(waiting))
     [why] = [each.why for each in tuned.not_done if each.id == "cache"]
     assert "more than half of the memory" in why

@@ -39,6 +39,7 @@ class WhyNotTried(Words):
         "a batch of {rows:,} might take {needed_mib} more, over half of the {free_mib} that are "
         "free: sweep_batch_size tries it in a process of its own"
     )
+    FEW_BATCHES = "a pass through the data has too few batches to make larger ones of: {batches}"
     BATCH_SIZE_UNKNOWN = (
         "the dataset does not say how many rows a batch has: sweep_batch_size tries other sizes"
     )
@@ -59,3 +60,13 @@ class EndedBy(Words):
     """What ended trials before all was tried."""
 
     INTERRUPT = "an interrupt"
+
+
+class InputEnd(Words):
+    """Why no more changes of an input were tried."""
+
+    INTERRUPT = "Stopped by an interrupt."
+    TIME = "Stopped: the {seconds:.0f} s ran out."
+    FAST_ENOUGH = (
+        "Stopped: a batch takes {batch_ms}, a step {step_ms}; faster input would buy nothing."
+    )

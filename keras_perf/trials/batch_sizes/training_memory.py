@@ -9,8 +9,9 @@ import resource
 from pathlib import Path
 from typing import Protocol
 
-import psutil
 import tensorflow as tf
+
+from keras_perf.observers.sensors.container_memory import memory_available_mib
 
 _MIB = 2**20
 _PROC = Path("/proc/self")
@@ -70,7 +71,7 @@ class HostMemory:
     """
 
     def __init__(self, limit_mib: float | None) -> None:
-        available = AVAILABLE * psutil.virtual_memory().available / _MIB
+        available = AVAILABLE * memory_available_mib()
         self.limit_mib = min(available, math.inf if limit_mib is None else limit_mib)
         with contextlib.suppress(OSError):
             # The peak so far is that of starting TensorFlow.

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
 import tensorflow as tf
 
+from keras_perf.observers.sensors.container_memory import memory_available_mib
 from keras_perf.records.figures import in_bytes
 from keras_perf.records.reasons.price import Costs
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
@@ -78,7 +78,7 @@ def room_for(
     if elements is None:
         return Kept(WhyNotTried.NO_PASS.of())
     size = elements * mean_bytes(kept, look_at, within_s)
-    fits = size <= psutil.virtual_memory().available / 2
+    fits = size / 2**20 <= memory_available_mib() / 2
     if change.folder is None:
         size_mib = size / 2**20
         return (

@@ -170,6 +170,10 @@ def _larger_batch(setup: Setup) -> Found:
     if rows is None:
         yield NotDone("larger-batch", "batch", WhyNotTried.BATCH_SIZE_UNKNOWN.of())
         return
+    batches = setup.graph.batches
+    if batches is not None and batches < LARGER:
+        yield NotDone("larger-batch", "batch", WhyNotTried.FEW_BATCHES.of(batches=batches))
+        return
     larger, of_arrays = LARGER * rows, isinstance(setup.graph, ArrayBatches)
     if why := why_no_room(larger, LARGER):
         yield NotDone("larger-batch", "batch", why)

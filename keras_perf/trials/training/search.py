@@ -81,7 +81,7 @@ class Search:
             changes = self._changes()
             for number, change in enumerate(changes):
                 if self._is_needed(change) and self._has_time(change):
-                    self._try_alone(change, len(changes) - number)
+                    self._try_alone(change, 1 + sum(map(_likely, changes[number + 1 :])))
             self._together = Together(self._trier, self.setup, self._present, self._keeps)
             self._together.add(self._alone, self._first)
         except KeyboardInterrupt:
@@ -215,3 +215,8 @@ class Search:
                 self._trier.leaves_out(change, why)
                 return False
         return True
+
+
+def _likely(change: TrainingChange) -> bool:
+    """It is tried unless time is over, not only where there is no room in a better place."""
+    return change.rewriting is None or not change.rewriting.in_place_of

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from keras_perf.records.figures import in_ms
 from keras_perf.records.reasons.price import Costs
 from keras_perf.records.reasons.reason import worded
+from keras_perf.records.reasons.why_not_tried import InputEnd
 from keras_perf.records.run.tried.advice_trials import FACTOR, MILLISECONDS, NotTried
 from keras_perf.records.shapes import any_of, fact, flag, needed, record, text
 
@@ -43,7 +44,7 @@ class InputChanges:
     after_ms: float = needed(MILLISECONDS)
     tried: tuple[InputChange, ...] = fact(any_of(record(InputChange)), ())
     not_done: tuple[NotTried, ...] = fact(any_of(record(NotTried)), ())
-    stopped: str = fact(text, "")
+    stopped: str = fact(worded(InputEnd), "")
 
     @property
     def kept(self) -> tuple[InputChange, ...]:
