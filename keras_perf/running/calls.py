@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from keras_perf.records.observed_backends import OBSERVED, refusal
 from keras_perf.running.given_callbacks import has_ours, with_ours
-from keras_perf.running.numbered_directories import NumberedDirectories
+from keras_perf.running.numbered_directories import NumberedDirectories, without_path
 from keras_perf.running.options import Options
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class ObservedCalls:
         self._models: weakref.WeakKeyDictionary[Any, _Watched] = weakref.WeakKeyDictionary()
         self._keras: Any = None
         self._wrappers: dict[str, Any] = {}
+        self._failed = ""
         self.log_dirs: list[str] = []
         self.not_observed: dict[str, int] = {}
 
@@ -111,12 +112,12 @@ class ObservedCalls:
             if has_ours(given, self._keras) or self._is_refused(name, given, model):
                 return None
             watched = self._watched(model)
+            ours = with_ours(given, [watched.gaps], model, self._keras)
             if not watched.begins():
                 self._not("the model is evaluating or predicting already")
                 return None
-            ours = with_ours(given, [watched.gaps], model, self._keras)
         except Exception as error:  # noqa: BLE001  the program goes on
-            self._not(f"{type(error).__name__}: {error}")
+            self._not(without_path(error))
             return None
         arguments.arguments["callbacks"] = ours
         return arguments, watched
@@ -129,7 +130,12 @@ class ObservedCalls:
             self._not("on JAX nothing tells when the outputs of predict are computed")
         elif isinstance(given, self._keras.callbacks.CallbackList):
             self._not("it was given a CallbackList, which is left as it is")
-        elif model not in self._models and len(self.log_dirs) >= MANY_MODELS:
+        elif model in self._models:
+            return False
+        elif self._failed:
+            # Nothing more is tried: there may be very many calls.
+            self._not(self._failed)
+        elif len(self.log_dirs) >= MANY_MODELS:
             self._not(f"those of {MANY_MODELS} models are")
         else:
             return False
@@ -138,11 +144,14 @@ class ObservedCalls:
     def _watched(self, model: Any) -> _Watched:
         if (known := self._models.get(model)) is not None:
             return known
-        log_dir = self._directories.next()
+        log_dir = None
         try:
+            log_dir = self._directories.next()
             made = self._models[model] = _Watched(log_dir, self._callback(log_dir))
-        except Exception:
-            self._directories.leave_no_empty(log_dir)
+        except Exception as error:
+            self._failed = without_path(error)
+            if log_dir is not None:
+                self._directories.leave_no_empty(log_dir)
             raise
         self.log_dirs.append(log_dir)
         return made

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from keras_perf.records.observed_backends import OBSERVED, refusal
 from keras_perf.running.given_callbacks import has_ours, with_ours
-from keras_perf.running.numbered_directories import NumberedDirectories
+from keras_perf.running.numbered_directories import NumberedDirectories, without_path
 from keras_perf.running.options import Options
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class ObservedFits:
             ours = self._callbacks(log_dir)
             begun = _BegunFit(log_dir, ours, arguments, with_ours(given, ours, model, self._keras))
         except Exception as error:  # noqa: BLE001  the program goes on
-            self._not(f"{type(error).__name__}: {error}")
+            self._not(without_path(error))
             if log_dir is not None:
                 self._directories.leave_no_empty(log_dir)
             return None

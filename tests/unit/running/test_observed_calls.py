@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
@@ -168,16 +169,25 @@ def test_a_model_that_called_is_not_kept(watched):
     assert gone() is None
 
 
-def test_our_own_failure_leaves_the_call_as_it_is(watched, monkeypatch):
-    def fails(_):
-        raise OSError("no space")
+def test_our_own_failure_leaves_the_call_as_it_is_and_nothing_more_is_tried(watched, monkeypatch):
+    tried = []
 
+    def fails(log_dir):
+        tried.append(log_dir)
+        raise OSError(errno.ENOSPC, "no space", log_dir)
+
+    known, model = watched.keras.Model(), watched.keras.Model()
+    known.predict("x")
     monkeypatch.setattr(watched.observed.calls, "_callback", fails)
-    model = watched.keras.Model()
     assert [model.predict("x"), model.predict("x")] == ["x", "x"]
     assert model.seen is None
+    watched.keras.Model().evaluate("x")
+    assert len(tried) == 1
+    assert watched.observed.calls.not_observed == {"OSError: no space": 3}
     assert watched.said == ["an evaluate or predict is not observed: OSError: no space."]
-    assert not watched.folder.exists()
+    assert os.listdir(watched.folder) == ["calls_1"]
+    known.predict("x")
+    assert known.seen is not None
 
 
 @pytest.mark.parametrize(
