@@ -31,7 +31,7 @@ class ObservedCalls:
     Arguments:
         options: what is asked.
         say: gets a line for the user.
-        in_a_fit: this thread is in a `fit`, whose calls are told with it.
+        in_a_fit: a `fit` runs, whose calls are told with it.
 
     Attributes:
         log_dirs: one of each model that called, in their order.

@@ -53,7 +53,8 @@ class ObservedFits:
         self._options, self._say = options, say
         self._directories = NumberedDirectories(options.log_dir, "fit")
         self._process, self.started_in = os.getpid(), os.getcwd()
-        self._thread = threading.local()
+        self._thread, self._lock = threading.local(), threading.Lock()
+        self._running = 0
         self._keras: Any = None
         self._wrapper: Any = None
         self.ended: list[ObservedFit] = []
@@ -82,6 +83,7 @@ class ObservedFits:
         def observed(model: Any, *args: Any, **named: Any) -> Any:
             begun = self._begun(signature, model, args, named)
             outer, self._thread.in_fit = self.in_a_fit, True
+            self._count(1)
             try:
                 if begun is None:
                     return original(model, *args, **named)
@@ -91,6 +93,7 @@ class ObservedFits:
                     begun.ends(error)
                 raise
             finally:
+                self._count(-1)
                 self._thread.in_fit = outer
                 if begun is not None:
                     begun.ends(None)
@@ -102,6 +105,15 @@ class ObservedFits:
     def in_a_fit(self) -> bool:
         """Whether this thread is in one, observed or not."""
         return getattr(self._thread, "in_fit", False)
+
+    @property
+    def any_runs(self) -> bool:
+        """Whether any thread is in one: its input may call models in threads of TensorFlow's."""
+        return self._running > 0
+
+    def _count(self, more: int) -> None:
+        with self._lock:
+            self._running += more
 
     def _begun(
         self,

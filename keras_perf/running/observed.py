@@ -20,7 +20,7 @@ class Observed:
 
     def __init__(self, options: Options, say: Callable[[str], None]) -> None:
         self.fits = ObservedFits(options, say)
-        self.calls = ObservedCalls(options, say, lambda: self.fits.in_a_fit)
+        self.calls = ObservedCalls(options, say, lambda: self.fits.any_runs)
 
     def install(self, keras: ModuleType) -> None:
         """Takes their places."""

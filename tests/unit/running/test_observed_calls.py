@@ -33,9 +33,13 @@ class Ours:
 def keras_like(backend):
     class Trainer:
         def fit(self, x=None, callbacks=None):
-            """Trains, and validates in between."""
+            """Trains, and validates in between; its input predicts in a thread of its own."""
+            backbone = keras.Model()
+            thread = threading.Thread(target=backbone.predict, args=(x,))
+            thread.start()
+            thread.join()
             self.evaluate(x)
-            return self.seen
+            return self.seen or backbone.seen
 
         def evaluate(self, x=None, batch_size=None, callbacks=None, **hidden):
             """Evaluates."""
