@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
+from keras_perf.cluster.worker_number import place_among_workers
 from keras_perf.observation.failure_line import warn_of
 from keras_perf.observers.asking import Questions, answers, unwarned
 from keras_perf.observers.steps.calls.call_scalars import call_scalars
 from keras_perf.records.run.inference import Inference
 from keras_perf.records.run.run_facts import RunFacts
+from keras_perf.records.run_names import RUN, worker_run
 from keras_perf.write.reopened_run import ReopenedRun
 
 UNWRITTEN = 0.01
@@ -19,6 +22,8 @@ thousand times."""
 class CallLog:
     """Sums calls, and writes the sums into one file, which is closed between two calls.
 
+    Of several workers each has a run of its own.
+
     Arguments:
         log_dir: the directory that TensorBoard is started on.
         facts: of the machine and of the model that is called first.
@@ -26,7 +31,9 @@ class CallLog:
 
     def __init__(self, log_dir: str, facts: Questions) -> None:
         self._log_dir = log_dir
-        self._run: ReopenedRun | None = ReopenedRun(log_dir)
+        worker = place_among_workers(os.environ.get("TF_CONFIG"))[0]
+        run = RUN if worker is None else worker_run(worker)
+        self._run: ReopenedRun | None = ReopenedRun(log_dir, run)
         not_known: dict[str, str] = {}
         known = answers(facts, not_known)
         self._facts = replace(RunFacts().told(known)[0], not_known=not_known)
