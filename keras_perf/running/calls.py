@@ -34,7 +34,6 @@ class ObservedCalls:
         in_a_fit: a `fit` runs, whose calls are told with it.
 
     Attributes:
-        log_dirs: one of each model that called, in their order.
         not_observed: how many calls were not, by the reason.
     """
 
@@ -48,8 +47,13 @@ class ObservedCalls:
         self._keras: Any = None
         self._wrappers: dict[str, Any] = {}
         self._failed = ""
-        self.log_dirs: list[str] = []
+        self._all: list[_Watched] = []
         self.not_observed: dict[str, int] = {}
+
+    @property
+    def log_dirs(self) -> list[str]:
+        """One of each model that called, in their order."""
+        return [each.log_dir for each in self._all]
 
     def install(self, keras: ModuleType) -> None:
         """Takes the places of both."""
@@ -70,6 +74,11 @@ class ObservedCalls:
                 # Keras's own is inherited.
                 delattr(self._keras.Model, name)
         self._keras = None
+
+    def finish(self) -> None:
+        """Writes what is not written yet, also of models that are gone."""
+        for each in self._all:
+            each.gaps.finish_calls()
 
     def _around(self, original: Callable[..., Any], signature: inspect.Signature) -> Any:
         @functools.wraps(original)
@@ -135,7 +144,7 @@ class ObservedCalls:
         elif self._failed:
             # Nothing more is tried: there may be very many calls.
             self._not(self._failed)
-        elif len(self.log_dirs) >= MANY_MODELS:
+        elif len(self._all) >= MANY_MODELS:
             self._not(f"those of {MANY_MODELS} models are")
         else:
             return False
@@ -153,7 +162,7 @@ class ObservedCalls:
             if log_dir is not None:
                 self._directories.leave_no_empty(log_dir)
             raise
-        self.log_dirs.append(log_dir)
+        self._all.append(made)
         return made
 
     def _callback(self, log_dir: str) -> StepGapDetector:

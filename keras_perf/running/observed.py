@@ -28,9 +28,10 @@ class Observed:
         self.calls.install(keras)
 
     def remove(self) -> None:
-        """Leaves them as they were."""
+        """Leaves them as they were, and writes what is not written yet."""
         self.fits.remove()
         self.calls.remove()
+        self.calls.finish()
 
     @property
     def anything(self) -> bool:

@@ -25,9 +25,13 @@ class Ours:
     """Stands in for the callback that watches."""
 
     model = None
+    finished = 0
 
     def set_model(self, model):
         self.model = model
+
+    def finish_calls(self):
+        self.finished += 1
 
 
 def keras_like(backend):
@@ -216,6 +220,18 @@ def test_on_jax_an_evaluate_is_watched(tmp_path):
     watched = observing(tmp_path, "jax")
     watched.keras.Model().evaluate("x")
     assert watched.made == ["calls_1"]
+
+
+def test_at_the_end_all_is_written_also_of_models_that_are_gone(watched):
+    finished = [watched.keras.Model() for _ in range(2)]
+    for model in finished:
+        model.predict("x")
+    ours = [model.seen[-1] for model in finished]
+    finished.clear()
+    del model
+    gc.collect()
+    watched.observed.remove()
+    assert [each.finished for each in ours] == [1, 1]
 
 
 def test_nothing_stays_when_it_is_removed(watched):
