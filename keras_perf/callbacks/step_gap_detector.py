@@ -101,6 +101,11 @@ class StepGapDetector(ObservingCallback):
         if self.observation is None:
             self._calls = chosen_backend().watch_call(kind, self, self._calls)
 
+    def finish_calls(self) -> None:
+        """Writes the last calls of `evaluate` and `predict`, up to a hundredth of their time."""
+        if self._calls is not None:
+            self._calls.finish()
+
     def validation_ends(self, call: Inference) -> None:
         """Adds it to the others, and logs its parts."""
         observation = self._training

@@ -54,6 +54,8 @@ def report(arguments: argparse.Namespace) -> None:
         )
     with _permitted(), _arguments_at_fault(UnknownFitError):
         reports = run_reports(arguments.logdirs, arguments.fit, rates)
+    # All are compared with the first: a training, where calls have a directory of their own.
+    reports = tuple(sorted(reports, key=lambda each: each.summary.facts.calls_only))
     if arguments.verbose:
         reports = tuple(report.with_details() for report in reports)
     if arguments.html is not None:
@@ -65,7 +67,6 @@ def report(arguments: argparse.Namespace) -> None:
 
         print(reports_json(reports), end="")
     else:
-        # Calls of `evaluate` and `predict` beside a training may have a directory of their own.
         trained = [each for each in reports if not each.summary.facts.calls_only] or reports
         shown = trained[0].diagnosis if len(trained) == 1 else RunsTable(reports)
         print(shown.to_markdown() if arguments.markdown else shown, end="")

@@ -141,6 +141,7 @@ class _End:
 
     def _tell(self) -> None:
         reports: Reports | None = None
+        self._observed.remove()
         if self._observed.anything:
             from keras_perf.running.last_words import reports_of, told
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from keras_perf.records.observed_backends import OBSERVED, refusal
 from keras_perf.running.given_callbacks import has_ours, with_ours
-from keras_perf.running.numbered_directories import NumberedDirectories
+from keras_perf.running.numbered_directories import NumberedDirectories, without_path
 from keras_perf.running.options import Options
 
 if TYPE_CHECKING:
@@ -31,10 +31,9 @@ class ObservedCalls:
     Arguments:
         options: what is asked.
         say: gets a line for the user.
-        in_a_fit: this thread is in a `fit`, whose calls are told with it.
+        in_a_fit: a `fit` runs, whose calls are told with it.
 
     Attributes:
-        log_dirs: one of each model that called, in their order.
         not_observed: how many calls were not, by the reason.
     """
 
@@ -47,8 +46,14 @@ class ObservedCalls:
         self._models: weakref.WeakKeyDictionary[Any, _Watched] = weakref.WeakKeyDictionary()
         self._keras: Any = None
         self._wrappers: dict[str, Any] = {}
-        self.log_dirs: list[str] = []
+        self._failed = ""
+        self._all: list[_Watched] = []
         self.not_observed: dict[str, int] = {}
+
+    @property
+    def log_dirs(self) -> list[str]:
+        """One of each model that called, in their order."""
+        return [each.log_dir for each in self._all]
 
     def install(self, keras: ModuleType) -> None:
         """Takes the places of both."""
@@ -69,6 +74,11 @@ class ObservedCalls:
                 # Keras's own is inherited.
                 delattr(self._keras.Model, name)
         self._keras = None
+
+    def finish(self) -> None:
+        """Writes what is not written yet, also of models that are gone."""
+        for each in self._all:
+            each.gaps.finish_calls()
 
     def _around(self, original: Callable[..., Any], signature: inspect.Signature) -> Any:
         @functools.wraps(original)
@@ -111,12 +121,12 @@ class ObservedCalls:
             if has_ours(given, self._keras) or self._is_refused(name, given, model):
                 return None
             watched = self._watched(model)
+            ours = with_ours(given, [watched.gaps], model, self._keras)
             if not watched.begins():
                 self._not("the model is evaluating or predicting already")
                 return None
-            ours = with_ours(given, [watched.gaps], model, self._keras)
         except Exception as error:  # noqa: BLE001  the program goes on
-            self._not(f"{type(error).__name__}: {error}")
+            self._not(without_path(error))
             return None
         arguments.arguments["callbacks"] = ours
         return arguments, watched
@@ -129,7 +139,12 @@ class ObservedCalls:
             self._not("on JAX nothing tells when the outputs of predict are computed")
         elif isinstance(given, self._keras.callbacks.CallbackList):
             self._not("it was given a CallbackList, which is left as it is")
-        elif model not in self._models and len(self.log_dirs) >= MANY_MODELS:
+        elif model in self._models:
+            return False
+        elif self._failed:
+            # Nothing more is tried: there may be very many calls.
+            self._not(self._failed)
+        elif len(self._all) >= MANY_MODELS:
             self._not(f"those of {MANY_MODELS} models are")
         else:
             return False
@@ -138,13 +153,16 @@ class ObservedCalls:
     def _watched(self, model: Any) -> _Watched:
         if (known := self._models.get(model)) is not None:
             return known
-        log_dir = self._directories.next()
+        log_dir = None
         try:
+            log_dir = self._directories.next()
             made = self._models[model] = _Watched(log_dir, self._callback(log_dir))
-        except Exception:
-            self._directories.leave_no_empty(log_dir)
+        except Exception as error:
+            self._failed = without_path(error)
+            if log_dir is not None:
+                self._directories.leave_no_empty(log_dir)
             raise
-        self.log_dirs.append(log_dir)
+        self._all.append(made)
         return made
 
     def _callback(self, log_dir: str) -> StepGapDetector:

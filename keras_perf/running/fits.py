@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from keras_perf.records.observed_backends import OBSERVED, refusal
 from keras_perf.running.given_callbacks import has_ours, with_ours
-from keras_perf.running.numbered_directories import NumberedDirectories
+from keras_perf.running.numbered_directories import NumberedDirectories, without_path
 from keras_perf.running.options import Options
 
 if TYPE_CHECKING:
@@ -53,7 +53,8 @@ class ObservedFits:
         self._options, self._say = options, say
         self._directories = NumberedDirectories(options.log_dir, "fit")
         self._process, self.started_in = os.getpid(), os.getcwd()
-        self._thread = threading.local()
+        self._thread, self._lock = threading.local(), threading.Lock()
+        self._running = 0
         self._keras: Any = None
         self._wrapper: Any = None
         self.ended: list[ObservedFit] = []
@@ -82,6 +83,7 @@ class ObservedFits:
         def observed(model: Any, *args: Any, **named: Any) -> Any:
             begun = self._begun(signature, model, args, named)
             outer, self._thread.in_fit = self.in_a_fit, True
+            self._count(1)
             try:
                 if begun is None:
                     return original(model, *args, **named)
@@ -91,6 +93,7 @@ class ObservedFits:
                     begun.ends(error)
                 raise
             finally:
+                self._count(-1)
                 self._thread.in_fit = outer
                 if begun is not None:
                     begun.ends(None)
@@ -102,6 +105,15 @@ class ObservedFits:
     def in_a_fit(self) -> bool:
         """Whether this thread is in one, observed or not."""
         return getattr(self._thread, "in_fit", False)
+
+    @property
+    def any_runs(self) -> bool:
+        """Whether any thread is in one: its input may call models in threads of TensorFlow's."""
+        return self._running > 0
+
+    def _count(self, more: int) -> None:
+        with self._lock:
+            self._running += more
 
     def _begun(
         self,
@@ -131,7 +143,7 @@ class ObservedFits:
             ours = self._callbacks(log_dir)
             begun = _BegunFit(log_dir, ours, arguments, with_ours(given, ours, model, self._keras))
         except Exception as error:  # noqa: BLE001  the program goes on
-            self._not(f"{type(error).__name__}: {error}")
+            self._not(without_path(error))
             if log_dir is not None:
                 self._directories.leave_no_empty(log_dir)
             return None

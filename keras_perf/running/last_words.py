@@ -11,7 +11,7 @@ from keras_perf.report.runs_table import RunsTable
 from keras_perf.running.observed import Observed
 
 NOTICED = 0.1
-"""Of the training: calls that took less than this share of its time are not told beside it."""
+"""Of all fits: calls that together took less than this share of their time are told in a line."""
 
 
 @dataclass(frozen=True)
@@ -23,12 +23,11 @@ class Reports:
 
     @property
     def longest_calls(self) -> RunReport | None:
-        """The model's that took longest, where that is noticed beside the fits."""
-        shown = max(self.calls, key=_called_s, default=None)
+        """The model's that took longest, where all together are noticed beside the fits."""
         trained_s = sum(map(_trained_ms, self.fits)) / 1e3
-        if shown is None or _called_s(shown) < NOTICED * trained_s:
+        if sum(map(_called_s, self.calls)) < NOTICED * trained_s:
             return None
-        return shown
+        return max(self.calls, key=_called_s, default=None)
 
 
 def reports_of(observed: Observed) -> Reports:
@@ -73,7 +72,7 @@ def told(reports: Reports) -> str:
     parts = [_told_of_fits(reports.fits)] if reports.fits else []
     if (shown := reports.longest_calls) is not None:
         beside = " outside of any fit" if reports.fits else ""
-        several = f" of {len(reports.calls)} models, most of it of one" * (len(reports.calls) > 1)
+        several = f" of {len(reports.calls)} models, the longest of them" * (len(reports.calls) > 1)
         parts.append(
             f"evaluate and predict{beside}{several}, {shown.name}:\n\n{shown.diagnosis}\n"
             f"{where([each.name for each in reports.calls])}\n"

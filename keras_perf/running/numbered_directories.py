@@ -14,6 +14,11 @@ from keras_perf.files.remote_path import RemotePath
 from keras_perf.records.run_names import RUN
 
 
+def without_path(error: Exception) -> str:
+    """The error in a line that is the same for each directory."""
+    return f"{type(error).__name__}: {getattr(error, 'strerror', None) or error}"
+
+
 class NumberedDirectories:
     """`fit_1`, `fit_2` and so on below a log directory, after those that are there already.
 

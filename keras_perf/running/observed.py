@@ -20,7 +20,7 @@ class Observed:
 
     def __init__(self, options: Options, say: Callable[[str], None]) -> None:
         self.fits = ObservedFits(options, say)
-        self.calls = ObservedCalls(options, say, lambda: self.fits.in_a_fit)
+        self.calls = ObservedCalls(options, say, lambda: self.fits.any_runs)
 
     def install(self, keras: ModuleType) -> None:
         """Takes their places."""
@@ -28,9 +28,10 @@ class Observed:
         self.calls.install(keras)
 
     def remove(self) -> None:
-        """Leaves them as they were."""
+        """Leaves them as they were, and writes what is not written yet."""
         self.fits.remove()
         self.calls.remove()
+        self.calls.finish()
 
     @property
     def anything(self) -> bool:

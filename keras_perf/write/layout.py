@@ -16,8 +16,6 @@ _CATEGORIES = {
     "perf_between_epochs": "Between epochs",
     "perf_outliers": "Time beyond the usual",
     "validation": "Validation, per batch",
-    "evaluate": "Evaluate, per batch",
-    "predict": "Predict, per batch",
 }
 """Category by what a tag begins with."""
 

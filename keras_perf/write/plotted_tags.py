@@ -11,9 +11,9 @@ from typing import NamedTuple
 _ALWAYS = ("perf/", "gpu/")
 """Where a missing chart would be taken for a missing measurement."""
 
-_NEVER = ("host/", "capture/")
+_NEVER = ("host/", "capture/", "evaluate/")
 """What would fold `perf/`: Time Series opens the first two groups by name. The Performance tab
-draws the host beside the steps, and lists captures."""
+draws the host beside the steps, lists captures, and has `evaluate` in a table."""
 
 
 class Point(NamedTuple):
@@ -36,7 +36,7 @@ class Sorted(NamedTuple):
 class PlottedTags:
     """Keeps the first point of a tag, and all its zeros, until there is something to see.
 
-    Of host and captures it keeps every point.
+    Of host, captures and `evaluate` it keeps every point.
     """
 
     def __init__(self) -> None:

@@ -18,7 +18,8 @@ from keras_perf.records.fit_identity import FIT_TAG, file_suffix
 from keras_perf.records.metrics.all_metrics import CONTEXT_TAG
 from keras_perf.records.run_names import RUN
 from keras_perf.write.fit_of_process import identity_of_fit
-from keras_perf.write.run_writer import CONTEXT_PLUGIN, scalar_event, string_event
+from keras_perf.write.plotted_tags import PlottedTags
+from keras_perf.write.run_writer import CONTEXT_PLUGIN, scalar_events, string_event
 
 
 class ReopenedRun:
@@ -26,11 +27,15 @@ class ReopenedRun:
 
     Arguments:
         log_dir: the directory that TensorBoard is started on.
+        run: below it.
         clock: seconds since the epoch.
     """
 
-    def __init__(self, log_dir: str, clock: Callable[[], float] = time.time) -> None:
-        self._folder, self._clock = os.path.join(log_dir, RUN), clock
+    def __init__(
+        self, log_dir: str, run: str = RUN, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._folder, self._clock = os.path.join(log_dir, run), clock
+        self._plots = PlottedTags()
         self._path = ""
 
     def write(self, step: int, scalars: Mapping[str, float], context: Mapping[str, Any]) -> None:
@@ -41,12 +46,16 @@ class ReopenedRun:
         """
         found = [string_event(step, CONTEXT_TAG, json.dumps(context, default=str), CONTEXT_PLUGIN)]
         if scalars:
-            found.append(scalar_event(step, scalars))
+            found += self._plotted(step, scalars)
         self._append(found)
 
     def scalars(self, step: int, scalars: Mapping[str, float]) -> None:
         """Scalars at one step; raises as `write`."""
-        self._append([scalar_event(step, scalars)])
+        self._append(self._plotted(step, scalars))
+
+    def _plotted(self, step: int, scalars: Mapping[str, float]) -> list[Event]:
+        now = self._clock()
+        return scalar_events(step, scalars, now, self._plots.sort(step, scalars, now))
 
     def _append(self, found: list[Event]) -> None:
         now = self._clock()
@@ -55,7 +64,7 @@ class ReopenedRun:
         content = BytesIO()
         records = RecordWriter(content)
         for event in found:
-            event.wall_time = now
+            event.wall_time = event.wall_time or now
             records.write(event.SerializeToString())
         self._add(content.getvalue())
 

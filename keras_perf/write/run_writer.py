@@ -20,7 +20,7 @@ from keras_perf.records.run_names import RUN
 from keras_perf.write.event_file import EventFile, Events
 from keras_perf.write.fit_of_process import identity_of_fit
 from keras_perf.write.layout import layout_bytes
-from keras_perf.write.plotted_tags import PlottedTags
+from keras_perf.write.plotted_tags import PlottedTags, Sorted
 from keras_perf.write.remote_event_file import RemoteEventFile
 
 CONTEXT_PLUGIN = "keras_perf"
@@ -56,10 +56,8 @@ class RunWriter:
         if new := values.keys() - found.kept - self._tags:
             self._tags |= new
             self._layout()
-        for tag, point in found.late.items():
-            first = _tensor_value(tag, point.value, "scalars")
-            self._add(Event(step=point.step, summary=Summary(value=[first])), point.wall_time)
-        self._add(scalar_event(step, values, found.kept), wall_time)
+        for event in scalar_events(step, values, wall_time, found):
+            self._events.add_event(event)
 
     def text(self, step: int, tag: str, markdown: str) -> None:
         """Markdown for the Text tab."""
@@ -100,6 +98,30 @@ class RunWriter:
     def _add(self, event: Event, wall_time: float) -> None:
         event.wall_time = wall_time
         self._events.add_event(event)
+
+
+def scalar_events(
+    step: int, values: Mapping[str, float], wall_time: float, found: Sorted
+) -> list[Event]:
+    """All values at one step, behind the first points of tags that were kept back until now.
+
+    Arguments:
+        step: of the optimizer, or the number of the call.
+        values: by tag.
+        wall_time: seconds since the epoch.
+        found: what `PlottedTags` says of them.
+    """
+    first = [
+        Event(
+            step=point.step,
+            wall_time=point.wall_time,
+            summary=Summary(value=[_tensor_value(tag, point.value, "scalars")]),
+        )
+        for tag, point in found.late.items()
+    ]
+    now = scalar_event(step, values, found.kept)
+    now.wall_time = wall_time
+    return [*first, now]
 
 
 def scalar_event(step: int, values: Mapping[str, float], kept: Set[str] = frozenset()) -> Event:

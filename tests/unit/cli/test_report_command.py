@@ -49,6 +49,21 @@ def test_of_one_training_beside_calls_outside_of_it_the_diagnosis_is_shown(tmp_p
     assert text.endswith(f"evaluate and predict: keras-perf report {tmp_path / 'calls_1'}\n")
 
 
+def test_trainings_come_before_calls_that_were_made_first(tmp_path, capsys):
+    call = {"calls": 3, "executions": 30, "steps": 30, "spent_s": 0.3, "parts_s": {"compute": 0.3}}
+    names = ("calls_1", "fit_1", "fit_2")
+    for name in names:
+        called = {"intervals": 0, "context": {"inference": {"predict": call}}}
+        write_fit(tmp_path / name, step_ms=4.0, **(called if name == "calls_1" else {}))
+    given = [str(tmp_path / name) for name in names]
+    rows = [line.split() for line in told(capsys, *given).splitlines()[2:5]]
+    assert [row[0] for row in rows] == [*given[1:], given[0]]
+    page = tmp_path / "page.html"
+    told(capsys, *given, "--html", str(page))
+    text = page.read_text(encoding="utf-8")
+    assert text.index(given[1]) < text.index(given[0])
+
+
 def test_json_is_read_back(log_dirs, capsys):
     runs = json.loads(told(capsys, *log_dirs, "--json"))["runs"]
     assert [(run["run"], run["breakdown"]["step"]) for run in runs] == [

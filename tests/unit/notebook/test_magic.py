@@ -52,7 +52,7 @@ def shell(monkeypatch, tmp_path):
 
     def watches(self, log_dir):
         write_calls(log_dir, spent_s=30.0)
-        return SimpleNamespace(set_model=lambda model: None)
+        return SimpleNamespace(set_model=lambda model: None, finish_calls=lambda: None)
 
     monkeypatch.setattr(ObservedFits, "_callbacks", callbacks)
     monkeypatch.setattr(ObservedCalls, "_callback", watches)

@@ -8,6 +8,7 @@ from tensorboard.backend.event_processing.plugin_event_accumulator import EventA
 
 from keras_perf.read.scalars import load_scalars
 from keras_perf.records.metrics.all_metrics import STEP_MS
+from keras_perf.write.reopened_run import ReopenedRun
 from keras_perf.write.run_writer import RunWriter
 
 
@@ -17,6 +18,11 @@ def written(tmp_path, *points):
     for step, values in enumerate(points, 1):
         writer.scalars(step, values, wall_time=100.0 + step)
     writer.close()
+    return read(tmp_path)
+
+
+def read(tmp_path):
+    """What TensorBoard plots, and our frame as rows."""
     seen = EventAccumulator(str(tmp_path / "perf")).Reload()
     plotted = {
         tag: [(each.step, each.tensor_proto.float_val[0]) for each in seen.Tensors(tag)]
@@ -66,8 +72,18 @@ def test_a_missing_value_is_no_zero(tmp_path):
 
 
 def test_what_would_fold_the_step_is_not_plotted_but_is_there(tmp_path):
-    tags = ["host/cpu_pct", "capture/size_mib"]
+    tags = ["host/cpu_pct", "capture/size_mib", "evaluate/step_time_ms"]
     points = [dict.fromkeys([STEP_MS, *tags], ms) for ms in (1.0, 2.0, 3.0)]
     plotted, rows = written(tmp_path, *points)
     assert list(plotted) == [STEP_MS]
     assert [(row[0], row[2]) for row in rows] == [item for each in points for item in each.items()]
+
+
+def test_calls_outside_of_a_training_follow_the_same_rule(tmp_path):
+    run = ReopenedRun(str(tmp_path))
+    calls = ("evaluate/step_time_ms", "predict/step_time_ms")
+    for number in (1, 2):
+        run.write(number, dict.fromkeys(calls, 3.0 * number), {})
+    plotted, rows = read(tmp_path)
+    assert plotted == {calls[1]: [(1, 3.0), (2, 6.0)]}
+    assert rows == [(tag, number, 3.0 * number) for number in (1, 2) for tag in calls]

@@ -55,8 +55,12 @@ def test_longer_calls_are_diagnosed_after_the_fits(said):
     assert text.startswith("2 fits:\n")
     fits, _, calls = text.partition("evaluate and predict outside of any fit of 2 models")
     assert "Written to fit_0 to fit_1." in fits
-    assert calls.startswith(", most of it of one, calls_2:\n\ninconclusive: no training")
+    assert calls.startswith(", the longest of them, calls_2:\n\ninconclusive: no training")
     assert calls.endswith("\nWritten to calls_1 to calls_2.\n")
+
+
+def test_calls_of_many_models_count_together(said):
+    assert "of 10 models, the longest of them, calls_1:\n\ninconclusive" in said(1, *[0.03] * 10)
 
 
 def test_calls_alone_are_diagnosed_however_short(said):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
@@ -24,17 +25,25 @@ class Ours:
     """Stands in for the callback that watches."""
 
     model = None
+    finished = 0
 
     def set_model(self, model):
         self.model = model
+
+    def finish_calls(self):
+        self.finished += 1
 
 
 def keras_like(backend):
     class Trainer:
         def fit(self, x=None, callbacks=None):
-            """Trains, and validates in between."""
+            """Trains, and validates in between; its input predicts in a thread of its own."""
+            backbone = keras.Model()
+            thread = threading.Thread(target=backbone.predict, args=(x,))
+            thread.start()
+            thread.join()
             self.evaluate(x)
-            return self.seen
+            return self.seen or backbone.seen
 
         def evaluate(self, x=None, batch_size=None, callbacks=None, **hidden):
             """Evaluates."""
@@ -168,16 +177,25 @@ def test_a_model_that_called_is_not_kept(watched):
     assert gone() is None
 
 
-def test_our_own_failure_leaves_the_call_as_it_is(watched, monkeypatch):
-    def fails(_):
-        raise OSError("no space")
+def test_our_own_failure_leaves_the_call_as_it_is_and_nothing_more_is_tried(watched, monkeypatch):
+    tried = []
 
+    def fails(log_dir):
+        tried.append(log_dir)
+        raise OSError(errno.ENOSPC, "no space", log_dir)
+
+    known, model = watched.keras.Model(), watched.keras.Model()
+    known.predict("x")
     monkeypatch.setattr(watched.observed.calls, "_callback", fails)
-    model = watched.keras.Model()
     assert [model.predict("x"), model.predict("x")] == ["x", "x"]
     assert model.seen is None
+    watched.keras.Model().evaluate("x")
+    assert len(tried) == 1
+    assert watched.observed.calls.not_observed == {"OSError: no space": 3}
     assert watched.said == ["an evaluate or predict is not observed: OSError: no space."]
-    assert not watched.folder.exists()
+    assert os.listdir(watched.folder) == ["calls_1"]
+    known.predict("x")
+    assert known.seen is not None
 
 
 @pytest.mark.parametrize(
@@ -202,6 +220,18 @@ def test_on_jax_an_evaluate_is_watched(tmp_path):
     watched = observing(tmp_path, "jax")
     watched.keras.Model().evaluate("x")
     assert watched.made == ["calls_1"]
+
+
+def test_at_the_end_all_is_written_also_of_models_that_are_gone(watched):
+    finished = [watched.keras.Model() for _ in range(2)]
+    for model in finished:
+        model.predict("x")
+    ours = [model.seen[-1] for model in finished]
+    finished.clear()
+    del model
+    gc.collect()
+    watched.observed.remove()
+    assert [each.finished for each in ours] == [1, 1]
 
 
 def test_nothing_stays_when_it_is_removed(watched):

@@ -12,7 +12,7 @@ from keras_perf.write.layout import layout_bytes
 STANDS_FOR = {
     "<i>": "0",
     "<owner>": "A.on_train_batch_end",
-    "<call>": "evaluate",
+    "<call>": "validation",
     "<part>": "compute",
 }
 EVERY_TAG = [re.sub("<.*?>", lambda found: STANDS_FOR[found[0]], m.tag) for m in METRICS]
