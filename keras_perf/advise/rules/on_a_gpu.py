@@ -165,6 +165,8 @@ def larger_batch(situation: Situation) -> Recommendation | None:
     if active > MOSTLY_ACTIVE_PCT or free < 0.5 or situation.model.rest.get("wire"):
         # Where gradients are exchanged, a rule of its own counts what that gains.
         return None
+    # It refuses on JAX.
+    sizes = " `keras_perf.sweep_batch_size` measures other sizes."
     return predicted(
         situation.model,
         on_compute(1.0, 0.7, 0.5),
@@ -172,7 +174,7 @@ def larger_batch(situation: Situation) -> Recommendation | None:
         reason=(
             f"{_ACTIVITIES[sensor]} for {in_percent(active / 100)} of the time and "
             f"{in_percent(free)} of the memory was never used. The speed-up is per example; the "
-            "learning rate may have to follow. `keras_perf.sweep_batch_size` measures other sizes."
+            f"learning rate may have to follow.{'' if on_jax(situation.facts) else sizes}"
         ),
         action=f"dataset = dataset.batch({2 * batch:.0f})",
         evidence={sensor: active, "memory_free_share": free, "batch": batch},

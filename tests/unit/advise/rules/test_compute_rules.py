@@ -434,6 +434,13 @@ def test_a_gpu_that_is_busy_full_or_unknown_is_not_told_of_a_larger_batch(active
     assert on_a_gpu(larger_batch, sensors=sensors, **(IDLE | context)) is None
 
 
+def test_only_on_tensorflow_a_larger_batch_is_to_be_measured():
+    sensors = {"gpu/0/sm_active_pct": 20.0}
+    on_jax = on_a_gpu(larger_batch, sensors=sensors, **IDLE, versions={"jax": "0.10.2"})
+    assert on_jax.reason.endswith("the learning rate may have to follow.")
+    assert "sweep_batch_size" in on_a_gpu(larger_batch, sensors=sensors, **IDLE).reason
+
+
 def on_an_older_gpu(utilization_pct: float, **parts: float):
     sensors = {"gpu/0/utilization_pct": utilization_pct}
     return larger_batch(situation(sensors=sensors, context=H200 | IDLE, **parts))
