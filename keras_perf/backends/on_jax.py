@@ -106,6 +106,7 @@ class OnJax:
             **keras_settings(model),
             **distribution_facts(),
             "tries_steps": lambda: False,
+            "compiles_executions": lambda: compiles_executions(model),
             "waiting_hooks": lambda: waiting_hooks(self._hooks()),
             "state_reads": lambda: dict(self._reads.counts) if self._reads else {},
             "shapes_differ": lambda: batches.shapes_differ,

@@ -167,7 +167,7 @@ class Aside:
             return
         try:
             if self._between:
-                observation.returns_to_steps(self._owner, self._begin)
+                observation.returns_to_steps(self._owner, self._begin, cut_off=kind is not None)
             else:
                 observation.host(self._owner, self._begin)
         except Exception as failure:  # noqa: BLE001  monitoring never kills training

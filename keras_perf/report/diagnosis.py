@@ -233,7 +233,7 @@ def diagnosis_of(summary: Summary, rates: Rates = NO_RATES) -> Diagnosis:
         breakdown,
         advice,
         combined_speedup(situation, advice),
-        (*notes, *roofline_notes(efficiency)),
+        (*notes, *roofline_notes(efficiency, summary.facts.settings)),
         summary,
         combined_speedup(situation, advice, "whole"),
         alerts,

@@ -1,5 +1,6 @@
 """What is kept of the batches that a training on JAX fetches, without a training."""
 
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,6 +14,7 @@ from keras.src.trainers.data_adapters import data_adapter_utils
 from keras_perf.backends import jax_work
 from keras_perf.backends.jax_input import MOST_SHAPES, REMAINDER, Batches
 from keras_perf.backends.jax_steps import compiles_executions, stacks_batches
+from keras_perf.backends.on_jax import OnJax
 from keras_perf.observation.facts.flops.counted import Counted
 from keras_perf.observation.facts.model_facts import keras_is_at_least
 
@@ -110,22 +112,34 @@ def test_with_one_step_an_execution_lists_are_batches_as_they_are():
 
 
 @pytest.mark.parametrize(
-    ("version", "at_once", "stacked", "compiled"),
-    [
-        ("3.15.1", 4, False, False),
-        ("3.16.0.dev2026102704", 4, True, True),
-        ("3.16.0", 1, False, True),
-        ("4.0.0", 2, True, True),
-    ],
+    ("has_it", "at_once", "stacked", "compiled"),
+    [(False, 4, False, False), (True, 4, True, True), (True, 1, False, True)],
 )
 def test_which_keras_stacks_and_compiles_the_batches_of_an_execution(
-    monkeypatch, version, at_once, stacked, compiled
+    monkeypatch, has_it, at_once, stacked, compiled
 ):
-    monkeypatch.setattr(keras, "__version__", version)
+    """Development versions without it have called themselves 3.16.0, too."""
+    monkeypatch.setattr(keras, "__version__", "3.16.0")
+    if has_it:
+        monkeypatch.setattr(data_adapter_utils, REMAINDER, PartialBatchList, raising=False)
+    else:
+        monkeypatch.delattr(data_adapter_utils, REMAINDER, raising=False)
     model = SimpleNamespace(steps_per_execution=at_once, jit_compile=True, run_eagerly=False)
     assert (stacks_batches(model), compiles_executions(model)) == (stacked, compiled)
     model.jit_compile = False
     assert (stacks_batches(model), compiles_executions(model)) == (stacked, False)
+
+
+@pytest.mark.parametrize("has_it", [False, True])
+def test_the_record_says_whether_keras_compiles_executions(monkeypatch, has_it):
+    monkeypatch.setattr(data_adapter_utils, REMAINDER, PartialBatchList, raising=False)
+    model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse", jit_compile=has_it)
+    backend = OnJax(time.perf_counter_ns)
+    try:
+        assert backend.settings(model)["compiles_executions"]() is has_it
+    finally:
+        backend.release()
 
 
 def test_keras_stacks_batches_where_it_is_expected_to():

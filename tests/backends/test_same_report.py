@@ -98,7 +98,9 @@ def told_of(facts, key):
 def test_nothing_differs_but_what_is_named(found):
     mine, theirs = (found[backend]["facts"] for backend in ("jax", "tensorflow"))
     keys = mine.keys() | theirs.keys()
-    assert {key for key in keys if told_of(mine, key) != told_of(theirs, key)} == named()
+    # Which Keras does it, the page says in words.
+    of_some = {key for key in ("compiles_executions",) if mine.get(key)}
+    assert {key for key in keys if told_of(mine, key) != told_of(theirs, key)} == named() | of_some
 
 
 def test_the_same_parts_are_measured(found):

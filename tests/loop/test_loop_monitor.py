@@ -239,6 +239,25 @@ def test_what_the_user_s_code_raises_propagates_and_leaves_nothing_behind(
     assert facts.outside.epoch_gaps == gaps
 
 
+@pytest.mark.parametrize(("owner", "gaps"), [("evaluation", 3), ("checkpoint", 4)])
+def test_an_evaluation_that_is_cut_off_counts_as_none(owner, gaps, tmp_path):
+    monitor, iterator = watched_loops.Loop().monitor(tmp_path, 40), iter(watched_loops.dataset())
+
+    def train():
+        with monitor:
+            for step in range(40):
+                with monitor.execution(iterator, 1):
+                    next(iterator)
+                if step % 10 == 9:
+                    with monitor.outside(owner):
+                        if step == 39:
+                            raise KeyboardInterrupt("on purpose")
+
+    with pytest.raises(KeyboardInterrupt, match="on purpose"):
+        train()
+    assert kp.diagnose(tmp_path).summary.facts.outside.epoch_gaps == gaps
+
+
 def test_a_loop_that_goes_on_after_an_error_is_left_alone(tmp_path):
     loop = watched_loops.Loop()
     monitor = loop.monitor(tmp_path, 40)

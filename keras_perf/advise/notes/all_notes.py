@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from keras_perf.advise.notes.contention import contention_notes
 from keras_perf.advise.notes.devices.gpu import gpu_notes
 from keras_perf.advise.notes.devices.gpu_trace import gpu_trace_notes
+from keras_perf.advise.notes.devices.gpu_use import shared_gpu_notes
 from keras_perf.advise.notes.devices.replicas import replica_notes
 from keras_perf.advise.notes.hooks_on_jax import hook_notes
 from keras_perf.advise.notes.in_the_step import distribution_notes, step_notes
@@ -60,6 +61,7 @@ def notes_of(situation: Situation, verdict: str, advised: Collection[str]) -> It
     yield from replica_notes(summary)
     yield from contention_notes(situation)
     yield from host_memory_notes(situation)
+    yield from shared_gpu_notes(summary)
     yield from gpu_notes(summary)
     yield from gpu_trace_notes(summary)
     yield from device_memory_notes(summary)

@@ -56,7 +56,7 @@ def _loop(kind: str, found: Inference) -> Iterator[str]:
     """Calls of one batch each, which cost far more than the batch."""
     spent_s = found.spent_s - found.parts_s.get("compile", 0.0)
     beside_s = sum(found.parts_s.get(part, 0.0) for part in _making_a_pipeline(found))
-    if not _is_a_loop(found) or beside_s <= MOSTLY * spent_s:
+    if not _is_a_loop(kind, found) or beside_s <= MOSTLY * spent_s:
         return
     each = found.examples / found.calls if found.examples else None
     rows = f", with {figure(each)} example{'' if each == 1 else 's'} a call" if each else ""
@@ -73,8 +73,10 @@ def _loop(kind: str, found: Inference) -> Iterator[str]:
     )
 
 
-def _is_a_loop(found: Inference) -> bool:
-    return found.calls >= A_LOOP and found.executions <= 2 * found.calls
+def _is_a_loop(kind: str, found: Inference) -> bool:
+    """The user calls it again and again; a validation is called by `fit`."""
+    called = kind != VALIDATION and found.calls >= A_LOOP
+    return called and found.executions <= 2 * found.calls
 
 
 def _making_a_pipeline(found: Inference) -> tuple[str, ...]:
@@ -89,7 +91,9 @@ def _input(kind: str, who: str, found: Inference, pool: int) -> Iterator[str]:
     least_ms = FETCHED_MS if kind == PREDICT else 0.0
     if wait_ms is None or wait_ms < least_ms or found.steps < MANY:
         return
-    if found.share("input_wait") < MUCH or (_is_a_loop(found) and found.input_kind == "arrays"):
+    if found.share("input_wait") < MUCH:
+        return
+    if found.input_kind == "arrays" and _is_a_loop(kind, found):
         return
     told = [f"{who} waits for its input: {in_ms(wait_ms)} of {in_ms(found.step_ms)} a batch."]
     if kind == VALIDATION:

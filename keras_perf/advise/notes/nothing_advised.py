@@ -62,6 +62,8 @@ def _of_executions(situation: Situation) -> str:
     settings, trial = situation.facts.settings, situation.facts.trial
     if trial is not None and told_by(trial, WhyNoSteps.COMPILED_ON_JAX):
         return ""
+    if settings.compiles_executions:
+        return f"{WhyNoSteps.COMPILED_ON_JAX.of()}."
     if not settings.tries_steps:
         return "this backend of Keras cannot share it among several steps."
     if trial is None:

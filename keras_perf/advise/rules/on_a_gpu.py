@@ -25,7 +25,10 @@ BFLOAT16 = (8, 0)
 MOSTLY_ACTIVE_PCT = 50.0
 BUSY_PCT = 80.0
 WAITS = 0.1
-"""Share of a step; a GPU that waits longer for input is idle for that."""
+"""Share of a step; a GPU that waits longer for input and the host is idle for that."""
+
+WAITED_FOR = ("callbacks", "other_host", "compile")
+"""Parts of a step in which a GPU idles, beside the wait for input, whatever the batch."""
 
 
 def _gpu(situation: Situation) -> tuple[int, ...] | None:
@@ -121,7 +124,8 @@ def _activity(situation: Situation) -> tuple[str, float] | None:
     """Which sensor tells how active the GPUs that train are, and that of the most active one.
 
     Only Hopper and newer count their SMs. Of others it is known that a GPU idles where no kernel
-    runs; not where it waits for input, which a larger batch would not shorten.
+    runs; not where it waits for input or for what the host does between calls, which says nothing
+    of the batch.
     """
     summary = situation.summary
     gpus = [d.name.removeprefix("GPU:") for d in summary.facts.gpu.device_memory] or ["0"]
@@ -132,6 +136,7 @@ def _activity(situation: Situation) -> tuple[str, float] | None:
     else:
         return None
     wait_ms = summary.parts.get("input_wait", math.inf)
+    wait_ms += sum(summary.parts.get(part, 0.0) for part in WAITED_FOR)
     if sensor == "utilization_pct" and wait_ms > WAITS * summary.step_ms:
         return None
     return sensor, max(values)
@@ -160,6 +165,8 @@ def larger_batch(situation: Situation) -> Recommendation | None:
     if active > MOSTLY_ACTIVE_PCT or free < 0.5 or situation.model.rest.get("wire"):
         # Where gradients are exchanged, a rule of its own counts what that gains.
         return None
+    # It refuses on JAX.
+    sizes = " `keras_perf.sweep_batch_size` measures other sizes."
     return predicted(
         situation.model,
         on_compute(1.0, 0.7, 0.5),
@@ -167,7 +174,7 @@ def larger_batch(situation: Situation) -> Recommendation | None:
         reason=(
             f"{_ACTIVITIES[sensor]} for {in_percent(active / 100)} of the time and "
             f"{in_percent(free)} of the memory was never used. The speed-up is per example; the "
-            "learning rate may have to follow. `keras_perf.sweep_batch_size` measures other sizes."
+            f"learning rate may have to follow.{'' if on_jax(situation.facts) else sizes}"
         ),
         action=f"dataset = dataset.batch({2 * batch:.0f})",
         evidence={sensor: active, "memory_free_share": free, "batch": batch},

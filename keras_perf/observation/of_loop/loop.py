@@ -205,12 +205,15 @@ class LoopObservation(Observation):
             self._stretch_of_calls_ends(validates=validates)
         elif validates:
             self.audience.tell("epoch_ends", validates=True)
+        if validates:
+            self.timeline.validates()
         self.audience.tell("phase_begins", Phase.VALIDATION if validates else Phase.BETWEEN)
         self._exchange.pause()
 
-    def returns_to_steps(self, owner: str, begin: int) -> None:
-        """It is over."""
-        self.timeline.outside(owner, begin, self.now())
+    def returns_to_steps(self, owner: str, begin: int, *, cut_off: bool) -> None:
+        """It is over, or `cut_off`: how long an evaluation would have been nobody knows then."""
+        if not (cut_off and owner == VALIDATION):
+            self.timeline.outside(owner, begin, self.now())
         self.audience.tell("phase_begins", Phase.BETWEEN)
 
     def _stretch_of_calls_ends(self, *, validates: bool = False) -> None:

@@ -60,7 +60,8 @@ class Settings:
     every batch, `once_an_epoch` those of them that are set to do their work then.
     `function_replacements` counts how often a callback made the train function anew,
     `function_traces` how often it was traced, or compiled where only that is told.
-    `tries_steps` is False where no training can try other numbers of steps per execution.
+    `tries_steps` is False where no training can try other numbers of steps per execution, and
+    `compiles_executions` True where Keras on JAX makes one call of the steps of an execution.
     `run_eagerly` is True where Python runs a step's operations, `eager_functions` where it runs
     those of every `tf.function`. `operations_in_step` are types of operations in it that print,
     check values or call Python. `waiting_hooks` are those for which training waits for each
@@ -74,6 +75,7 @@ class Settings:
     driver: str = fact(text, "fit")
     steps_per_execution: int = fact(count(1, 1e9), 1)
     tries_steps: bool = fact(flag, default=True)
+    compiles_executions: bool = fact(flag, default=False)
     unrolled_steps_per_execution: int = fact(count(1, 1e9), 1)
     operations_in_step: tuple[str, ...] = fact(each(text), ())
     run_eagerly: bool = fact(flag, default=False)

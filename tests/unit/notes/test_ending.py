@@ -82,6 +82,14 @@ def test_a_batch_too_large_for_its_gpu_is_told_with_the_largest_that_may_fit(tmp
     )
 
 
+def test_on_jax_nothing_is_told_that_refuses_there(tmp_path):
+    context = {"ending": RAN_OUT, "device_memory": [GPU], **FIRST_STEPS}
+    [note] = notes(tmp_path, context | {"versions": {"jax": "0.10.2"}})
+    assert "JAX had allocated up to" in note
+    assert "A batch of 256 is too large. Try 128. The optimizer's gradient_accumulation" in note
+    assert "sweep_batch_size" not in note
+
+
 def test_an_array_that_does_not_fit_alone_bounds_the_batch(tmp_path):
     huge = RAN_OUT | {"requested_mib": 36_000.0}
     [note] = notes(tmp_path, {"ending": huge, "device_memory": [GPU], **FIRST_STEPS})

@@ -143,6 +143,13 @@ def test_a_loop_over_data_of_its_own_waits_for_that():
     assert note.startswith("`predict` waits for its input")
 
 
+def test_a_validation_of_one_batch_is_no_loop_of_the_user_s():
+    assert said("validation", LOOP) == []
+    waits = {"parts_s": {"starting": 0.2, "input_wait": 1.4, "compute": 0.4}}
+    [note] = said("validation", LOOP | waits)
+    assert note.startswith("Validation waits for its input")
+
+
 def test_evaluate_in_a_loop_is_told_of_its_own_remedy():
     [note] = said("evaluate", LOOP)
     assert "test_on_batch" in note

@@ -49,6 +49,16 @@ MANY_HOOKS = {f"Mine{n}.on_train_batch_end": 0.3 for n in range(10)}
         (
             {
                 "compute": 5.0,
+                "other_host": 5.0,
+                "context": {"tries_steps": False, "compiles_executions": True},
+            },
+            "on what each execution costs: on JAX, Keras from 3.16 on compiles the steps of an "
+            "execution into one call, so that more of them may save dispatch; training again with "
+            "a higher number tells.",
+        ),
+        (
+            {
+                "compute": 5.0,
                 "dispatch": 5.0,
                 "context": {"steps_per_execution_trial": {"recommended": 8, "applied": True}},
             },
@@ -62,8 +72,10 @@ def test_each_verdict_has_its_reason(arguments, why):
 
 def test_where_the_note_on_the_trial_tells_what_saves_dispatch_nothing_else_is_said():
     trial = {"not_tried": WhyNoSteps.COMPILED_ON_JAX.of().to_json()}
-    context = {"tries_steps": False, "steps_per_execution_trial": trial}
+    context = {"tries_steps": False, "compiles_executions": True}
+    context["steps_per_execution_trial"] = trial
     assert told(compute=5.0, other_host=5.0, context=context) == ""
+    context["compiles_executions"] = False
     trial["not_tried"] = WhyNoSteps.ON_JAX.of().to_json()
     assert "cannot share it" in told(compute=5.0, other_host=5.0, context=context)
 

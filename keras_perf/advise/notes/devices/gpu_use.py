@@ -49,11 +49,15 @@ def gpu_use_alerts(summary: Summary) -> Iterator[str]:
             f"average{memory}). The figures include their work, which also slows this training. "
             "nvidia-smi names them."
         )
+
+
+def shared_gpu_notes(summary: Summary) -> Iterator[str]:
+    """Who else had a GPU when training began, which tells neither of later nor of computing."""
     for index, others_then in _shared_at_the_start(summary):
         yield (
             f"GPU {index} was shared when training began: other processes had it open "
-            f"({others_then}), and it was not sampled since. Their work slows this training. "
-            "nvidia-smi names them."
+            f"({others_then}; nvidia-smi names them). If they compute, they slow this training; "
+            "GPUUtilizationSampler tells whether they still have it open."
         )
 
 

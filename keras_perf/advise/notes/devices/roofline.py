@@ -6,34 +6,44 @@ from collections.abc import Iterator
 
 from keras_perf.analyse.hardware.efficiency import Efficiency
 from keras_perf.records.figures import figure, in_percent
+from keras_perf.records.run.run_facts import Settings
 
 NEAR_ITS_LIMIT = 0.6
 """Memory or arithmetic that is used for more than this share of its peak sets the pace: few
 programs come nearer."""
 
+MOSTLY_NEITHER = 0.5
+"""Sum of both shares: for no more of a step can the one or the other work at its peak. Below half,
+most of a step goes elsewhere; between this and `NEAR_ITS_LIMIT` nobody can tell."""
 
-def roofline_notes(found: Efficiency) -> Iterator[str]:
+
+def roofline_notes(found: Efficiency, settings: Settings) -> Iterator[str]:
     """Where the traffic of device memory was measured: which of the two is near its peak, if any.
+
+    Arguments:
+        found: how well the training uses its GPUs.
+        settings: what is set already, which is not recommended.
 
     What it cannot see: single kernels, of which some may be limited by the one, some by the other.
     """
     memory, arithmetic = found.memory_bandwidth_share, found.model_flops_utilization
     if memory is None or arithmetic is None:
         return
-    if max(memory, arithmetic) < NEAR_ITS_LIMIT:
+    if memory + arithmetic < MOSTLY_NEITHER:
         yield (
             f"The steps are bound neither by device memory, used at {in_percent(memory)} of its "
             f"bandwidth, nor by arithmetic, at {in_percent(arithmetic)} of the peak: the rest of "
             "the time the GPU waits (for input, the host or other GPUs), or runs kernels that are "
-            "too short or too small to fill it. Against such kernels larger batches, XLA and more "
-            f"steps per execution help.{_first_limit(found)}"
+            f"too short or too small to fill it. Against such kernels {_remedies(settings)}."
+            f"{_first_limit(found)}"
         )
+    elif max(memory, arithmetic) < NEAR_ITS_LIMIT:
+        return
     elif memory > arithmetic:
         yield (
             f"The steps are bound by device memory: it is used at {in_percent(memory)} of its "
             f"bandwidth, the multiplications at {in_percent(arithmetic)} of the peak. What reads "
-            "and writes less helps (half precision, XLA's fused operations); faster "
-            "multiplication does not."
+            f"and writes less helps{_of_less_traffic(settings)}; faster multiplication does not."
         )
     else:
         yield (
@@ -42,6 +52,32 @@ def roofline_notes(found: Efficiency) -> Iterator[str]:
             "its bandwidth. Only fewer operations, or a number format that is multiplied faster, "
             "make them shorter."
         )
+
+
+def _of_less_traffic(settings: Settings) -> str:
+    """In parentheses, what is not set already; "" where nothing is left."""
+    helpful = ["half precision"] if settings.dtype_policy == "float32" else []
+    if settings.jit_compile is False and not _eager(settings):
+        helpful.append("XLA's fused operations")
+    return f" ({', '.join(helpful)})" if helpful else ""
+
+
+def _eager(settings: Settings) -> bool:
+    """Python runs the steps: XLA and longer executions come after that."""
+    return settings.run_eagerly or settings.eager_functions
+
+
+def _remedies(settings: Settings) -> str:
+    """What is not set already, and is to be had."""
+    eager = _eager(settings)
+    shares = (settings.tries_steps or settings.compiles_executions) and not eager
+    helpful = ["larger batches"]
+    if settings.jit_compile is False and not eager:
+        helpful.append("XLA")
+    if shares and settings.steps_per_execution == 1:
+        helpful.append(f"more steps per {'call' if settings.in_a_loop else 'execution'}")
+    *others, last = helpful
+    return f"{', '.join(others)} and {last} help" if others else f"{last} help"
 
 
 def _first_limit(found: Efficiency) -> str:

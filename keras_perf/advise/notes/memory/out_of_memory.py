@@ -12,7 +12,7 @@ from keras_perf.records.figures import in_mib
 from keras_perf.records.metrics.host_metrics import PROCESS_MEMORY
 from keras_perf.records.run.devices.device_memory import DeviceMemory
 from keras_perf.records.run.ending import Ending
-from keras_perf.records.run.library import library_of
+from keras_perf.records.run.library import library_of, on_jax
 from keras_perf.records.run.run_facts import RunFacts
 
 HAD_FITTED = 20
@@ -113,9 +113,11 @@ def _which_batch(ending: Ending, device: DeviceMemory | None, facts: RunFacts) -
         return ""
     bound = largest_batch(ending, device, facts)
     most = "" if bound is None else f", and no more than {bound:,} can fit, for this array alone"
+    # It refuses on JAX.
+    sizes = "; kp.sweep_batch_size(model, dataset).largest measures what fits"
     return (
-        f"A batch of {batch:,} is too large{most}. Try {max(1, (bound or batch) // 2):,}; "
-        "kp.sweep_batch_size(model, dataset).largest measures what fits. The optimizer's "
+        f"A batch of {batch:,} is too large{most}. Try {max(1, (bound or batch) // 2):,}"
+        f"{'' if on_jax(facts) else sizes}. The optimizer's "
         "gradient_accumulation_steps gives several small batches the effect of a large one."
     )
 

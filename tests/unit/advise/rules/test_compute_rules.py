@@ -434,6 +434,13 @@ def test_a_gpu_that_is_busy_full_or_unknown_is_not_told_of_a_larger_batch(active
     assert on_a_gpu(larger_batch, sensors=sensors, **(IDLE | context)) is None
 
 
+def test_only_on_tensorflow_a_larger_batch_is_to_be_measured():
+    sensors = {"gpu/0/sm_active_pct": 20.0}
+    on_jax = on_a_gpu(larger_batch, sensors=sensors, **IDLE, versions={"jax": "0.10.2"})
+    assert on_jax.reason.endswith("the learning rate may have to follow.")
+    assert "sweep_batch_size" in on_a_gpu(larger_batch, sensors=sensors, **IDLE).reason
+
+
 def on_an_older_gpu(utilization_pct: float, **parts: float):
     sensors = {"gpu/0/utilization_pct": utilization_pct}
     return larger_batch(situation(sensors=sensors, context=H200 | IDLE, **parts))
@@ -447,6 +454,14 @@ def test_a_gpu_that_counts_no_sms_is_told_by_its_utilization_unless_it_waits():
     assert on_an_older_gpu(30.0, compute=8.5, input_wait=1.5) is None
     assert on_an_older_gpu(30.0, compute=10.0) is None, "its wait is not known"
     assert on_an_older_gpu(51.0, compute=9.5, input_wait=0.5) is None
+
+
+@pytest.mark.parametrize("part", ["input_wait", "callbacks", "other_host", "compile"])
+def test_a_gpu_that_idles_for_what_the_host_does_is_not_told_of_a_larger_batch(part):
+    waits = {"input_wait": 0.2, "callbacks": 0.2, "other_host": 0.2, "compile": 0.2}
+    assert on_an_older_gpu(30.0, compute=9.2, **waits) is not None
+    assert on_an_older_gpu(30.0, compute=8.9, **waits | {part: 0.5}) is None, "all of them count"
+    assert on_an_older_gpu(30.0, compute=3.9, **waits | {part: 5.5}) is None
 
 
 def test_active_sms_tell_more_than_utilization():

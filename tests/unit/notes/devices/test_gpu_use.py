@@ -48,6 +48,11 @@ def alerts(sensors=None, **context):
     return list(diagnosis(sensors, **context).alerts)
 
 
+def shared(sensors=None, **context):
+    notes = diagnosis(sensors, **context).notes
+    return [note for note in notes if "was shared when training began" in note]
+
+
 def test_of_a_gpu_that_is_used_nothing_is_said():
     assert alerts() == []
     assert alerts({"gpu/0/utilization_pct": 3.0, "gpu/0/other_processes": 0.0}) == []
@@ -227,18 +232,24 @@ def test_who_else_computes_on_a_gpu_is_told_with_its_memory():
 
 
 def test_without_a_sampler_it_is_told_who_was_there_when_training_began():
-    (said,) = alerts(machine_gpus=[BUSY])
-    assert said.startswith("GPU 0 was shared when training began: other processes had it open (1)")
-    assert (
-        alerts({"gpu/0/utilization_pct": 90.0, "gpu/0/other_processes": 0.0}, machine_gpus=[BUSY])
-        == []
+    [note] = shared(machine_gpus=[BUSY])
+    assert note == (
+        "GPU 0 was shared when training began: other processes had it open (1; nvidia-smi names "
+        "them). If they compute, they slow this training; GPUUtilizationSampler tells whether they "
+        "still have it open."
     )
-    assert alerts(machine_gpus=[H | {"utilization_pct": 60.0}]) == [], "it may be this process"
-    assert alerts(**TWO | {"machine_gpus": [H, BUSY]}) == [], "the other one trains"
-    assert alerts(**TWO | {"machine_gpus": [BUSY, H | {"name": "another"}]}) == [], (
+    sampled = {"gpu/0/utilization_pct": 90.0, "gpu/0/other_processes": 0.0}
+    assert shared(sampled, machine_gpus=[BUSY]) == []
+    assert shared(machine_gpus=[H | {"utilization_pct": 60.0}]) == [], "it may be this process"
+    assert shared(**TWO | {"machine_gpus": [H, BUSY]}) == [], "the other one trains"
+    assert shared(**TWO | {"machine_gpus": [BUSY, H | {"name": "another"}]}) == [], (
         "which is GPU 0?"
     )
-    assert alerts(machine_gpus=[BUSY, BUSY]) == [], "which of them has it?"
+    assert shared(machine_gpus=[BUSY, BUSY]) == [], "which of them has it?"
+
+
+def test_who_was_there_once_comes_before_nothing_else():
+    assert alerts(machine_gpus=[BUSY]) == []
 
 
 def test_programs_and_the_page_are_told_too():
