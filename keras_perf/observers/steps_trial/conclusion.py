@@ -94,5 +94,5 @@ def conclude(times: TrialTimes, present: int, bounds: Bounds, gaps_us: Sequence[
         trial_s=times.trial_ns / 1e9,
         host_ms=host_ms,
     )
-    dispatch_ms = max(0.0, curve.cost_at(present) - host_ms) if certain else None
+    dispatch_ms = None if record.may_be_chance else max(0.0, curve.cost_at(present) - host_ms)
     return Conclusion(curve, record, dispatch_ms, ordinary_ms or median(samples[present]))

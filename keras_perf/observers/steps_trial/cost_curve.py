@@ -64,10 +64,13 @@ def fit_curve(samples: Samples, host_ms: float, present: int | None = None) -> C
     times = {steps: sorted(found)[len(found) // 4] for steps, found in samples.items()}
     measured = None
     if present is not None:
-        times[present] = median(samples[present])
-        measured = present, (times[present] + host_ms) / present
+        own_ms = median(samples[present])
+        measured = present, (own_ms + host_ms) / present
         if len(times) > 2:
             del times[present]
+        else:
+            # Beside one other length noise would be taken for a cost: of both the same is compared.
+            times = {steps: median(found) for steps, found in samples.items()}
     weights = {n: len(samples[n]) / max(times[n], 1e-9) ** 2 for n in times}
     total = sum(weights.values())
     mean_n = sum(weights[n] * n for n in times) / total

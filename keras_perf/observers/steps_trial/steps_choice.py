@@ -98,6 +98,8 @@ def recommend(
         per_execution_ms=curve.cost_at(current),
         setting=bounds.setting,
     )
+    # A gain that some of the samples hardly have may be what else runs on the machine.
+    certain = certain and (speedup < WORTHWHILE or low >= WORTHWHILE)
     if speedup < WORTHWHILE or not certain:
         waits = input_wait_ms > MOSTLY_INPUT * curve.step_ms(current)
         return replace(

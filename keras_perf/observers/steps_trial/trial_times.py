@@ -21,6 +21,9 @@ REMEMBERED = 40
 SURE = 0.75
 """Share of the longer executions whose steps are cheaper, where that is no chance."""
 
+MANY = 8
+"""Of fewer longer executions all must be cheaper: four of five are so by chance now and then."""
+
 NEAREST = 4
 """So many ordinary executions before a longer one, and after it, saw the machine as it did."""
 
@@ -125,14 +128,15 @@ class TrialTimes:
     def surely_cheaper(self, present: int) -> bool:
         """Steps of the longest executions are cheaper than those of ordinary ones.
 
-        Three quarters of the one lie each below three quarters of the other around it: what else
-        runs on the machine may do so for a while. Those of half the longest length count too:
+        Three quarters of the one, or all of a few, lie each below three quarters of the other
+        around it: what else runs on the machine may do so for a while. Those of half the longest length count too:
         what an execution costs is next to nothing for a step of either.
         """
         measured = self._measured()
         long = [each for n, found in measured.items() if n >= max(measured) / 2 for each in found]
         host_ms = self.host_ms
-        return sum(each.cheaper(host_ms, present) for each in long) >= SURE * len(long)
+        sure = SURE if len(long) >= MANY else 1.0
+        return sum(each.cheaper(host_ms, present) for each in long) >= sure * len(long)
 
     def curve(self, present: int) -> CostCurve:
         """The curve that fits the samples."""
