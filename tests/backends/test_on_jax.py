@@ -180,7 +180,7 @@ def test_a_training_that_raises_is_left_as_it_was(trained):
 
 def test_evaluations_are_split(trained):
     validation = trained["healthy"]["facts"]["inference"]["validation"]
-    assert (validation["steps"], validation["examples"]) == (2, 512)
+    assert (validation["steps"], validation["examples"]) == (4, 4 * 256)
     assert (trained["evaluated"]["steps"], trained["evaluated"]["examples"]) == (4, 32)
     for call in (validation, trained["evaluated"]):
         assert sum(call["parts_s"].values()) == pytest.approx(call["spent_s"])
@@ -193,7 +193,7 @@ def test_executions_of_evaluations_are_cut_where_the_data_end_and_nowhere_else(t
 
 def test_a_validation_lies_in_one_gap_though_the_device_is_still_at_work(trained):
     outside = trained["healthy"]["facts"]["outside"]
-    assert (outside["epoch_gaps"], outside["validations"]) == (1, 1)
+    assert (outside["epoch_gaps"], outside["validations"]) == (4, 4)
 
 
 @pytest.mark.parametrize("name", ["tf_data", "ahead"])
