@@ -129,8 +129,8 @@ class TrialTimes:
         """Steps of the longest executions are cheaper than those of ordinary ones.
 
         Three quarters of the one, or all of a few, lie each below three quarters of the other
-        around it: what else runs on the machine may do so for a while. Those of half the longest length count too:
-        what an execution costs is next to nothing for a step of either.
+        around it: what else runs on the machine may do so for a while. Those of half the longest
+        length count too: what an execution costs is next to nothing for a step of either.
         """
         measured = self._measured()
         long = [each for n, found in measured.items() if n >= max(measured) / 2 for each in found]
