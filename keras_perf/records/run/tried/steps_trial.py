@@ -90,6 +90,8 @@ class StepsPerExecution:
                 f"no change: input-bound. A{figures[1:]}; {in_ms(self.input_wait_ms)} of the "
                 "step are waiting for input, which stays whatever the number."
             )
+        if self.lost_in_noise and not self.in_graph_ms:
+            return "no change: what an execution costs is too little to be told from noise."
         if self.lost_in_noise:
             return f"no change: {figures}, too little to be told from noise."
         return f"no change: {figures}, too little to matter."
