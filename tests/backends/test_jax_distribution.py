@@ -26,6 +26,7 @@ def found(tmp_path_factory):
     return json.loads(ran.stdout.splitlines()[-1])
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", ["alone", "shared"])
 def test_training_is_the_same_bit_for_bit(found, name):
     assert found["devices"] == 2

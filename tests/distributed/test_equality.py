@@ -85,6 +85,7 @@ def weights(group, rank=0):
     return np.load(group.folder / f"trained_{rank}.npz")
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("kind", "name"), TRAININGS)
 def test_trains_to_the_weights_of_plain_keras_on_one_device(kind, name, trained, plain):
     found = weights(trained(kind))
@@ -111,6 +112,7 @@ def test_all_workers_end_with_the_same_bits(kind, trained):
             np.testing.assert_array_equal(weights(group, rank)[name], chief[name])
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("kind", [*MIRRORED, *SEVERAL_WORKERS])
 def test_metrics_are_those_of_one_device(kind, trained):
     alone = trained("none, the rest" if "rest" in kind else "none").result()

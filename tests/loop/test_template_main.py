@@ -77,6 +77,7 @@ def float32_again():
     keras.config.set_dtype_policy("float32")
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     "options",
     [

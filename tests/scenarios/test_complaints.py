@@ -51,6 +51,7 @@ COMPLAINTS = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.whole
 @COMPLAINTS
 @two_of_three
 def test_the_complaint_is_answered(complaint, tmp_path):
@@ -70,6 +71,7 @@ def test_the_complaint_is_answered(complaint, tmp_path):
         assert 1 + FOUND * (least - 1) <= gain <= 1 + NO_MORE * (most - 1), told
 
 
+@pytest.mark.whole
 @COMPLAINTS
 @two_of_three
 def test_of_its_twin_nothing_of_the_kind_is_said_and_the_verdict_is_right(complaint, tmp_path):

@@ -167,6 +167,7 @@ def collector():
     gc.set_threshold(*usual)
 
 
+@pytest.mark.whole
 @pytest.mark.usefixtures("short_slices")
 @pytest.mark.parametrize(("does", "stopped"), [(press, "an interrupt"), (bool, "")])
 def test_the_collector_is_as_it_was_after_it_rested(monkeypatch, collector, does, stopped):

@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import pytest
 
+
+@pytest.mark.whole
 def test_trials_build_and_copy_models_on_their_replicas(processes, tmp_path):
     script = Path(__file__).with_name("on_two_replicas.py")
     code, told = processes.script(script, tmp_path)

@@ -234,6 +234,7 @@ def made_anew(kind, folder):
     return KINDS[kind](folder)
 
 
+@pytest.mark.whole
 @pytest.mark.filterwarnings("ignore:.*:DeprecationWarning")
 @pytest.mark.parametrize("kind", sorted(KINDS.keys() - UNBATCHED))
 def test_tuned_published_pipelines_give_the_same_or_are_refused_with_a_reason(
