@@ -205,7 +205,21 @@ class Pause(Hook):
         time.sleep(self.ms / 1e3)
 
 
-class Compilations(keras.callbacks.Callback):
+class StepTimes(keras.callbacks.Callback):
+    """Takes the time of each execution."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.took_ms: list[float] = []
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        self.begin = time.perf_counter()
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        self.took_ms.append(1e3 * (time.perf_counter() - self.begin))
+
+
+class Compilations(StepTimes):
     """Measures what the executions take that are known to compile, beyond what others do.
 
     Arguments:
@@ -215,13 +229,6 @@ class Compilations(keras.callbacks.Callback):
     def __init__(self, compiles: Callable[[int], bool]) -> None:
         super().__init__()
         self.compiles = compiles
-        self.took_ms: list[float] = []
-
-    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        self.begin = time.perf_counter()
-
-    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        self.took_ms.append(1e3 * (time.perf_counter() - self.begin))
 
     def on_train_end(self, logs: Any = None) -> None:
         # The first ten are warm-up.

@@ -24,6 +24,7 @@ from bottlenecks import (
     MEASURED,
     Callbacks,
     Pause,
+    StepTimes,
     batches,
     layers,
     measured,
@@ -279,17 +280,8 @@ def a_print_in_the_step(callbacks: Callbacks, *, healthy: bool) -> None:
         model.fit(batches(60), verbose=0, shuffle=False, callbacks=callbacks)
 
 
-class Slower(keras.callbacks.Callback):
+class Slower(StepTimes):
     """By how much steps after the warm-up are slower than the quickest, on average."""
-
-    def on_train_begin(self, logs: Any = None) -> None:
-        self.took_ms: list[float] = []
-
-    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        self.begin = time.perf_counter()
-
-    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        self.took_ms.append(1e3 * (time.perf_counter() - self.begin))
 
     def on_train_end(self, logs: Any = None) -> None:
         MEASURED.append(float(np.mean(self.took_ms[WARMUP_STEPS:])) - min(self.took_ms))
