@@ -120,7 +120,7 @@ def test_nothing_is_advised_where_the_model_takes_the_time(trained):
     assert found["verdict"] == "compute-bound"
     assert found["advice"] == []
     assert found["parts"]["compute"] > 0.8 * found["parts"]["step"]
-    assert found["facts"]["examples_per_step"] == 256
+    assert found["facts"]["examples_per_step"] == 1024
 
 
 def test_a_hook_in_another_thread_takes_none_of_trainings_time(trained):
@@ -180,7 +180,7 @@ def test_a_training_that_raises_is_left_as_it_was(trained):
 
 def test_evaluations_are_split(trained):
     validation = trained["healthy"]["facts"]["inference"]["validation"]
-    assert (validation["steps"], validation["examples"]) == (4, 4 * 256)
+    assert (validation["steps"], validation["examples"]) == (4, 4 * 1024)
     assert (trained["evaluated"]["steps"], trained["evaluated"]["examples"]) == (4, 32)
     for call in (validation, trained["evaluated"]):
         assert sum(call["parts_s"].values()) == pytest.approx(call["spent_s"])
