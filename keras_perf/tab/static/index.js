@@ -17,7 +17,7 @@ const at = (path, runs = []) => {
 };
 
 const chosen = { run: null, before: NOTHING };
-let shown = null;
+let shown = null, asked = null;
 let looking = false, lookAt = 0, next;
 const run = made("select", { onchange: () => choose({ run: run.value }) });
 const before = made("select", { onchange: () => choose({ before: before.value }) });
@@ -75,6 +75,7 @@ async function look() {
     if (!runs.length) return tell(NO_RUN);
     const wanted = chosen.run === ALL ? runs : runs.filter((each) => [chosen.run, chosen.before].includes(each.name));
     const state = JSON.stringify([chosen, wanted]);
+    if (state === asked) return;
     if (state !== shown) await show(state, isChosen);
     if (isChosen()) said.textContent = "";
   } catch (error) {
@@ -86,6 +87,16 @@ async function fetched(url) {
   const answer = await fetch(url);
   if (!answer.ok) throw new Error((await answer.text()).slice(0, 300) || answer.statusText);
   return answer;
+}
+
+// A choice looks at once, beside a look that is under way: what is asked for is not asked for again.
+async function answerTo(url, state) {
+  asked = state;
+  try {
+    return await (await fetched(url)).json();
+  } finally {
+    if (asked === state) asked = null;
+  }
 }
 
 function offer(runs) {
@@ -111,7 +122,7 @@ async function show(state, isChosen) {
   said.textContent = "reading …";
   const names = chosen.before === NOTHING ? [chosen.run] : [chosen.before, chosen.run];
   const url = chosen.run === ALL ? at("./table") : at("./page", names);
-  const told = await (await fetched(url)).json();
+  const told = await answerTo(url, state);
   if (!isChosen()) return;
   const open = [...content.querySelectorAll("details")].map((each) => each.open);
   const focused = focusedIn(content);
