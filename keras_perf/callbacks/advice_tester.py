@@ -13,7 +13,7 @@ from keras_perf.observation.facts.input.tf_data import tensorflow_of
 from keras_perf.observation.observation import Observation
 from keras_perf.observation.of_fit.calling_fit import batches_of_arrays
 from keras_perf.observation.of_fit.fit import FitObservation
-from keras_perf.records.arguments import require_bool, require_number
+from keras_perf.records.arguments import existing_directory, require_bool, require_number
 from keras_perf.trials.environment.settings import named_settings
 from keras_perf.trials.failure import told
 
@@ -34,6 +34,8 @@ class AdviceTester(ObservingCallback):
         budget_s: seconds to spend at most; what would take longer than what is left is not begun.
         environment_s: seconds more for settings of the environment; None tries none.
         environment: variables of your own to try then, too.
+        cache_dir: an existing directory, where a cache on trial may keep what does not fit into
+            half of the free memory. What pays stays there, for the code shown.
 
     Raises:
         TypeError, ValueError, OSError: a wrong argument, or `log_dir` cannot be written.
@@ -62,6 +64,7 @@ class AdviceTester(ObservingCallback):
         budget_s: float = 30.0,
         environment_s: float | None = None,
         environment: Mapping[str, str] | None = None,
+        cache_dir: str | os.PathLike[str] | None = None,
     ) -> None:
         super().__init__(log_dir)
         self.any_order = require_bool("any_order", any_order)
@@ -70,6 +73,7 @@ class AdviceTester(ObservingCallback):
             require_number("environment_s", environment_s, above=0, remedy="None tries none.")
         self.environment_s = environment_s
         self.named = named_settings(environment, environment_s)
+        self.cache_dir = existing_directory("cache_dir", cache_dir)
 
     def observation_begins(self, observation: Observation) -> None:
         """The run that is written to."""
@@ -107,6 +111,7 @@ class AdviceTester(ObservingCallback):
             budget_s=self.budget_s,
             environment_s=self.environment_s,
             named=self.named,
+            cache_dir=self.cache_dir,
             without=("raise-steps-per-execution",) if fit.recording.facts.trial else (),
             outside_ms=self._outside_ms(fit),
             making_s=0.0 if start_up is None else start_up.first_execution_s,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+from pathlib import Path
 
 
 def require_number(name: str, value: object, *, above: float, remedy: str) -> float:
@@ -48,3 +50,18 @@ def require_bool(name: str, value: object) -> bool:
     if not isinstance(value, bool):
         raise TypeError(f"{name} must be True or False, got {type(value).__name__} {value!r}.")
     return value
+
+
+def existing_directory(name: str, value: str | os.PathLike[str] | None) -> Path | None:
+    """`value`, if it is one; None stays None.
+
+    Raises:
+        TypeError: no path.
+        ValueError: nothing is there, or no directory.
+    """
+    if value is None:
+        return None
+    folder = Path(value)
+    if not folder.is_dir():
+        raise ValueError(f"{name} must be an existing directory, got {str(value)!r}.")
+    return folder

@@ -8,6 +8,7 @@ import keras
 import tensorflow as tf
 
 from keras_perf.records.observed_backends import NO_TRIALS
+from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 
 NO_BATCH = (
     "dataset must yield at least one batch, got none. Do its files exist, and does a filter or "
@@ -45,6 +46,25 @@ def check_dataset(dataset: Any) -> None:
         raise ValueError(
             "dataset must yield batches, got single values among "
             f"{dataset.element_spec}. Call dataset.batch(batch_size)."
+        )
+
+
+def check_replicas(model: keras.Model, graph: PipelineGraph) -> None:
+    """Raises ValueError unless this process alone trains all replicas, and can end their input."""
+    strategy = model.distribute_strategy
+    if strategy.num_replicas_in_sync == 1:
+        return
+    if not isinstance(strategy, tf.distribute.MirroredStrategy):
+        raise ValueError(
+            f"model must train in this process alone to be tried, got {type(strategy).__name__}, "
+            "whose other workers would have to try the same at the same time. Try it on one of "
+            "them, outside of the strategy."
+        )
+    if any(map(graph.runs_python, graph.stages)):
+        raise ValueError(
+            "dataset must not run Python code to be tried on several replicas: an iterator of "
+            "TensorFlow's that waits for it there could not be ended. Try it outside of the "
+            "strategy."
         )
 
 

@@ -6,14 +6,15 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import keras
 import tensorflow as tf
 
 from keras_perf.observers.delayed_signals import interruptible, uninterrupted
-from keras_perf.records.arguments import require_bool, require_number
-from keras_perf.trials.arguments import check_compiled, check_dataset
+from keras_perf.records.arguments import existing_directory, require_bool, require_number
+from keras_perf.trials.arguments import check_compiled, check_dataset, check_replicas
 from keras_perf.trials.environment.settings import EnvironmentSetting, named_settings
 from keras_perf.trials.environment.tried_settings import EnvironmentTrials, settings_to_try
 from keras_perf.trials.kept_in_run import KeptInRun
@@ -37,6 +38,7 @@ def try_advice(
     budget_s: float = 30.0,
     environment_s: float | None = None,
     environment: Mapping[str, str] | None = None,
+    cache_dir: str | os.PathLike[str] | None = None,
     log_dir: str | os.PathLike[str] | None = None,
 ) -> TriedAdvice:
     """Measures what changes of a training would gain, on the training itself.
@@ -69,6 +71,8 @@ def try_advice(
             most of the time. None tries nothing of it.
         environment: variables of your own to try in the same way, before those, each alone:
             `{"LD_PRELOAD": "/usr/lib/libtcmalloc.so"}`.
+        cache_dir: an existing directory, where a cache may keep what does not fit into half of the
+            free memory. What is kept stays there, for the dataset returned and the code shown.
         log_dir: of the callbacks: the result is written there. Of the training that the directory
             holds the diagnosis then shows what was measured in place of what it would predict, as
             after `AdviceTester`; beside one that follows it is shown as tried before. None writes
@@ -79,8 +83,8 @@ def try_advice(
             dict of str.
         ValueError: it is not batched, cannot be written as a graph, uses a variable in a map, or
             keeps a cache in a file; the model is not compiled, trains on several workers, or on
-            several replicas of which Python makes the batches; a number is not above 0, or
-            `environment` comes without `environment_s`.
+            several replicas of which Python makes the batches; a number is not above 0,
+            `cache_dir` is no directory, or `environment` comes without `environment_s`.
         OSError: `log_dir` cannot be written.
 
     What it cannot see: Keras's loop around the steps; state that a train step keeps in Python,
@@ -98,6 +102,7 @@ def try_advice(
         require_number("environment_s", environment_s, above=0, remedy="None tries nothing of it.")
     require_bool("any_order", any_order)
     named = named_settings(environment, environment_s)
+    folder = existing_directory("cache_dir", cache_dir)
     run = KeptInRun(log_dir)
     found = tried_advice(
         model,
@@ -107,6 +112,7 @@ def try_advice(
         budget_s=budget_s,
         environment_s=environment_s,
         named=named,
+        cache_dir=folder,
     )
     run.keep({"advice_trials": found.trials})
     return found
@@ -123,6 +129,7 @@ def tried_advice(
     budget_s: float,
     environment_s: float | None = None,
     named: Sequence[EnvironmentSetting] = (),
+    cache_dir: Path | None = None,
     without: Collection[str] = (),
     outside_ms: float = 0.0,
     making_s: float = 0.0,
@@ -160,6 +167,7 @@ def tried_advice(
             TrainFunctions(kept),
             budget,
             any_order=any_order,
+            cache_dir=cache_dir,
             without=without,
             outside_ms=outside_ms,
             making_s=making_s,
@@ -174,29 +182,14 @@ def tried_advice(
                 environment.run([*named, *settings_to_try()])
                 trials = environment.added_to(trials)
         progress.ends()
-    best = search.best
-    if best.graph is not graph or best.options:
-        dataset = with_options(best.graph.dataset(), best.options)
-    return TriedAdvice(trials, dataset)
+    return TriedAdvice(trials, _with_changes(dataset, setup, search.best))
 
 
-def check_replicas(model: keras.Model, graph: PipelineGraph) -> None:
-    """Raises ValueError unless this process alone trains all replicas, and can end their input."""
-    strategy = model.distribute_strategy
-    if strategy.num_replicas_in_sync == 1:
-        return
-    if not isinstance(strategy, tf.distribute.MirroredStrategy):
-        raise ValueError(
-            f"model must train in this process alone to be tried, got {type(strategy).__name__}, "
-            "whose other workers would have to try the same at the same time. Try it on one of "
-            "them, outside of the strategy."
-        )
-    if any(map(graph.runs_python, graph.stages)):
-        raise ValueError(
-            "dataset must not run Python code to be tried on several replicas: an iterator of "
-            "TensorFlow's that waits for it there could not be ended. Try it outside of the "
-            "strategy."
-        )
+def _with_changes(dataset: tf.data.Dataset, present: Setup, best: Setup) -> tf.data.Dataset:
+    """The same object where none of the input was put together."""
+    if best.graph is present.graph and not best.options:
+        return dataset
+    return with_options(best.graph.dataset(), best.options)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import keras
 import tensorflow as tf
 
 from keras_perf.observers.delayed_signals import uninterrupted
-from keras_perf.records.arguments import require_bool, require_number
+from keras_perf.records.arguments import existing_directory, require_bool, require_number
 from keras_perf.records.reasons.why_not_tried import InputEnd
 from keras_perf.trials.arguments import NO_BATCH, check_compiled, check_dataset
 from keras_perf.trials.kept_in_run import KeptInRun
@@ -26,7 +26,7 @@ from keras_perf.trials.rewriting.changes import (
     NotDone,
     possible_changes,
 )
-from keras_perf.trials.rewriting.keeping import remove_unused
+from keras_perf.trials.rewriting.keeping import remove
 from keras_perf.trials.rewriting.own_copy import require_graph
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.rewriting.shuffle_buffers import smaller_buffers, soon_filled
@@ -99,9 +99,7 @@ def tune_input(
         require_number("step_ms", step_ms, above=0, remedy="None tries all.")
     elif model is not None:
         check_compiled(model)
-    folder = None if cache_dir is None else Path(cache_dir)
-    if folder is not None and not folder.is_dir():
-        raise ValueError(f"cache_dir must be an existing directory, got {str(cache_dir)!r}.")
+    folder = existing_directory("cache_dir", cache_dir)
     run = KeptInRun(log_dir)
     budget = Budget(budget_s, time.perf_counter)
     graph = require_graph(dataset)
@@ -172,7 +170,8 @@ class Tuning:
             stopped = InputEnd.INTERRUPT.of()
         finally:
             self._progress.ends()
-            remove_unused(changes, (each.code for each in self._tried if each.kept))
+            stayed = {each.code for each in self._tried if each.kept}
+            remove(each for each in changes if each.code not in stayed)
         result = self._original
         if any(each.kept for each in self._tried):
             result = with_options(self._graph.dataset(), self._options)

@@ -17,6 +17,7 @@ from two_of_three import two_of_three
 import keras_perf as kp
 from keras_perf.analyse.training import newest_training
 from keras_perf.records.run.tried.advice_trials import AdviceTrials, TriedChange
+from keras_perf.trials.arguments import check_replicas
 from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.measuring.progress import Progress
 from keras_perf.trials.rewriting import shuffle_buffers, side_by_side
@@ -26,7 +27,7 @@ from keras_perf.trials.rewriting.own_copy import require_graph
 from keras_perf.trials.train_functions.restored import KeptState
 from keras_perf.trials.training import budget, changes, precision, running, search, trier
 from keras_perf.trials.training.tried_advice import TriedAdvice
-from keras_perf.trials.try_advice import check_replicas, tried_advice
+from keras_perf.trials.try_advice import tried_advice
 
 FEATURES = 8
 
@@ -499,6 +500,67 @@ def test_an_earlier_cache_is_tried_only_if_the_later_one_has_no_room(
     assert [each.where for each in found.trials.not_tried] == too_large
 
 
+def with_files(monkeypatch, folder, gains):
+    """A trial without room in memory, whose pairs are as scripted; the files are real."""
+    left, called = [READY, *gains], []
+
+    def scripted(*_, **__):
+        gain, low = left.pop(0)
+        return Pair(10.0, 10.0 / gain, gain, low, 2 * gain - low)
+
+    def noted(values):
+        called.append(1)
+        return values + 1
+
+    def counted(x, y):
+        return tf.ensure_shape(tf.numpy_function(noted, [x], x.dtype), x.shape), y
+
+    monkeypatch.setattr(trier.Trier, "pair", scripted)
+    monkeypatch.setattr(search, "of_training", lambda *_: [])
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=8.0))
+    model, data = dense(), rows().batch(8).map(counted)
+    found = kp.try_advice(model, data, budget_s=1e4, cache_dir=folder)
+    before = len(called)
+    kept = model.fit(found.dataset, epochs=2, shuffle=False, verbose=0).history
+    calls = len(called) - before
+    assert kept == dense().fit(data, epochs=2, shuffle=False, verbose=0).history
+    assert not left
+    return found, calls
+
+
+# In the order in which they are tried: the files, the map in parallel, the pool, the prefetch.
+FILES_ALONE = [(1.5, 1.4), NOISE, NOISE, NOISE]
+FILES_ON_TOP = [(1.5, 1.4), (2.0, 1.9), NOISE, NOISE]
+
+
+@pytest.mark.usefixtures("short_slices")
+@pytest.mark.parametrize(
+    "gains",
+    [
+        [*FILES_ALONE, (1.5, 1.4)],
+        [*FILES_ON_TOP, (2.0, 1.9), (1.5, 1.4), (3.0, 2.9)],
+        [(2.0, 1.9), (1.5, 1.4), NOISE, NOISE, (2.0, 1.9), (1.5, 1.4), (3.0, 2.9)],
+    ],
+)
+def test_a_cache_in_files_that_pays_is_read_by_the_dataset_returned(monkeypatch, tmp_path, gains):
+    found, calls = with_files(monkeypatch, tmp_path, gains)
+    [folder] = tmp_path.iterdir()
+    assert "cache" in {each.id for each in found.changes}
+    assert f".cache('{folder}" in str(found)
+    assert f"files in {folder}, which stay there" in str(found)
+    assert calls == 0
+
+
+@pytest.mark.usefixtures("short_slices")
+@pytest.mark.parametrize("gains", [[NOISE] * 4, [*FILES_ON_TOP, (2.0, 1.9), NOISE, NOISE, NOISE]])
+def test_files_of_a_cache_that_does_not_pay_are_taken_away(monkeypatch, tmp_path, gains):
+    found, calls = with_files(monkeypatch, tmp_path, gains)
+    assert "cache" in {each.id for each in found.trials.changes}
+    assert "cache" not in {each.id for each in found.changes}
+    assert not list(tmp_path.iterdir())
+    assert calls > 0
+
+
 def test_all_together_is_measured_beside_the_training_as_it_was(monkeypatch):
     alone = [(2.0, 1.9), (1.5, 1.4), NOISE, (3.0, 2.9)]
     found, left = scripted_trial(monkeypatch, [*alone, (2.1, 2.0), (1.3, 1.2), NOISE, (2.6, 2.5)])
@@ -623,7 +685,7 @@ def test_a_cache_without_room_is_told_with_what_tries_a_file(monkeypatch):
     data = rows().batch(8).map(lambda x, y: (x + 1, y))
     found = kp.try_advice(dense(), data, budget_s=1e4)
     [why] = (each.why for each in found.trials.not_tried if each.id == "cache")
-    assert "tune_input(..., cache_dir=DIRECTORY) tries a file there" in why
+    assert "cache_dir=DIRECTORY tries files there" in why
 
 
 def test_input_that_costs_nothing_is_left_alone(monkeypatch):
@@ -677,6 +739,8 @@ def test_wrong_arguments_are_refused_in_a_line():
         kp.try_advice(dense(), data, budget_s=0)
     with pytest.raises(TypeError, match="log_dir must be"):
         kp.try_advice(dense(), data, log_dir=3)
+    with pytest.raises(ValueError, match="cache_dir must be an existing directory, got 'nowhere'"):
+        kp.try_advice(dense(), data, cache_dir="nowhere")
     workers = SimpleNamespace(num_replicas_in_sync=2)
     with pytest.raises(ValueError, match="train in this process alone"):
         check_replicas(SimpleNamespace(distribute_strategy=workers), None)

@@ -232,6 +232,19 @@ def test_a_file_at_the_last_place_comes_before_memory_at_an_earlier_one(monkeypa
     assert len(list(tmp_path.iterdir())) == 1
 
 
+def test_a_map_before_a_shuffle_is_kept_in_a_file_too(monkeypatch, tmp_path):
+    pays = Pair(before_ms=2.0, after_ms=1.0, gain=2.0, low=1.9, high=2.1)
+    monkeypatch.setattr(module_under_test, "side_by_side", lambda *_, **__: pays)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=500))
+    data = rows().batch(4).shuffle(8, seed=1).map(lambda x: x + 1)
+    tuned = kp.tune_input(data, budget_s=60, cache_dir=tmp_path)
+    [kept] = [each for each in tuned.changes if each.id == "cache"]
+    [folder] = tmp_path.iterdir()
+    assert (f".cache('{folder}" in kept.code, "shuffle" in kept.code) == (True, True)
+    for _ in range(2):
+        assert checksums(tuned.dataset, 100, 60) == checksums(data, 100, 60)
+
+
 @pytest.mark.timing
 def test_what_does_not_fit_into_memory_is_kept_in_a_file_if_there_is_a_place(monkeypatch, tmp_path):
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=500))

@@ -24,7 +24,7 @@ class WhyNotTried(Words):
     NO_PASS = "a pass through the data does not end in the time that is left"
     NO_MEMORY = (
         "{size_mib:.0f} MiB would take more than half of the memory that is free; "
-        "tune_input(..., cache_dir=DIRECTORY) tries a file there"
+        "cache_dir=DIRECTORY tries files there"
     )
     NO_DISK = "{size_mib:.0f} MiB would take more than half of what is free in {directory}"
     CACHE_NOT_FILLED = "the cache that is there was not filled: {why}"

@@ -34,6 +34,10 @@ def reason_against(
     """
     if not change.stage:
         return ""
+    if change.in_memory is not None:
+        # To look at the elements of a file would begin to write it.
+        change = change.in_memory
+        made = change.made(graph)
     was, is_now = change.compared(soon_filled(graph), soon_filled(made))
     if start_alike(was, is_now, COMPARED, within_s):
         return ""
@@ -45,18 +49,18 @@ def is_wanted(
     tried: Iterable[Tried | TriedChange],
     left: Iterable[NotDone | NotTried],
 ) -> bool:
-    """It is no cache of what fits into a better place: into memory, or behind more of the work.
+    """It is no cache of what may fit into a better place: into memory, or behind more of the work.
 
     Arguments:
         change: to be tried.
         tried: what was measured.
         left: what was not, and why.
     """
-    measured = {(each.id, each.where) for each in tried}
-    if change.folder is not None and (change.id, change.where) in measured:
+    too_large = {(each.id, each.where) for each in left if _has_no_room(each.why)}
+    if change.folder is not None and (change.id, change.where) not in too_large:
         return False
     better = change.id, change.in_place_of
-    too_large = {(each.id, each.where) for each in left if _has_no_room(each.why)}
+    measured = {(each.id, each.where) for each in tried}
     return not change.in_place_of or (better in too_large and better not in measured)
 
 
@@ -93,9 +97,6 @@ def filled(
         batch_ms: milliseconds of a batch without it.
         left_s: seconds for all that is still to be tried.
         within_s: seconds that looking at elements may last.
-
-    Raises:
-        NoLongerPossibleError: it keeps in a file what memory is enough for.
     """
     if not change.keeps:
         return Kept()

@@ -6,16 +6,14 @@ import shutil
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 import tensorflow as tf
 
 from keras_perf.observers.sensors.container_memory import memory_available_mib
-from keras_perf.records.figures import in_bytes
 from keras_perf.records.reasons.price import Costs
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.measuring.own_iterator import OwnIterator
-from keras_perf.trials.rewriting.changes import Change, NoLongerPossibleError
+from keras_perf.trials.rewriting.changes import Change
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.rewriting.same_elements import mean_bytes
 
@@ -45,14 +43,14 @@ class Kept:
 
     Attributes:
         why_not: why it cannot be kept; "" if it can.
-        size_mib: what it takes, about; None where it is kept in files, or nothing is.
+        size_mib: what it takes, about; None where nothing is kept.
     """
 
     why_not: str = ""
     size_mib: float | None = None
 
     def added_to(self, costs: str) -> str:
-        """What a change costs, with how much memory that is."""
+        """What a change costs, with how much is held."""
         if self.size_mib is None:
             return costs
         return Costs.BOTH.of(one=costs, other=Costs.HOLDS.of(size_mib=self.size_mib))
@@ -69,44 +67,27 @@ def room_for(
         look_at: elements whose mean size is taken.
         within_s: seconds for that.
         left_s: seconds to count the elements, where their number is not told.
-
-    Raises:
-        NoLongerPossibleError: a file is not needed, since memory is enough.
     """
     kept = made.until(change.stage).dataset()
     elements = length(kept, left_s)
     if elements is None:
         return Kept(WhyNotTried.NO_PASS.of())
-    size = elements * mean_bytes(kept, look_at, within_s)
-    fits = size / 2**20 <= memory_available_mib() / 2
+    size_mib = elements * mean_bytes(kept, look_at, within_s) / 2**20
     if change.folder is None:
-        size_mib = size / 2**20
-        return (
-            Kept(size_mib=size_mib) if fits else Kept(WhyNotTried.NO_MEMORY.of(size_mib=size_mib))
-        )
-    if fits:
-        raise NoLongerPossibleError("memory is enough")
+        if size_mib > memory_available_mib() / 2:
+            return Kept(WhyNotTried.NO_MEMORY.of(size_mib=size_mib))
+        return Kept(size_mib=size_mib)
     directory = change.folder.parent
-    if size > shutil.disk_usage(directory).free / 2:
-        return Kept(WhyNotTried.NO_DISK.of(size_mib=size / 2**20, directory=str(directory)))
+    if size_mib * 2**20 > shutil.disk_usage(directory).free / 2:
+        return Kept(WhyNotTried.NO_DISK.of(size_mib=size_mib, directory=str(directory)))
+    # On top of other changes other elements may be kept than alone.
+    remove([change])
     change.folder.mkdir()
-    return Kept()
+    return Kept(size_mib=size_mib)
 
 
-def remove_unused(changes: Iterable[Change], kept: Iterable[str]) -> None:
-    """The folders of caches that did not stay.
-
-    Arguments:
-        changes: all that might have one.
-        kept: the code of those that stayed.
-    """
-    stayed = set(kept)
+def remove(changes: Iterable[Change]) -> None:
+    """The folders of those that have one."""
     for change in changes:
-        if change.folder is not None and change.code not in stayed:
+        if change.folder is not None:
             shutil.rmtree(change.folder, ignore_errors=True)
-
-
-def size_on_disk(folder: Path) -> str:
-    """As `costs` tells it."""
-    size = sum(file.stat().st_size for file in folder.glob("*"))
-    return f" ({in_bytes(size)})"

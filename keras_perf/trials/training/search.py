@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from keras_perf.records.reasons.why_not_tried import EndedBy, WhyNotTried
 from keras_perf.records.run.tried.advice_trials import AdviceTrials, NotTried, TriedChange
@@ -12,6 +13,7 @@ from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.measuring.progress import Progress
 from keras_perf.trials.rewriting.admission import COMPARED, is_wanted, kept_already
 from keras_perf.trials.rewriting.changes import Change, NotDone, possible_changes
+from keras_perf.trials.rewriting.keeping import remove
 from keras_perf.trials.rewriting.shuffle_buffers import smaller_buffers
 from keras_perf.trials.rewriting.side_by_side import EndlessPipeline
 from keras_perf.trials.training.budget import Budget
@@ -38,6 +40,7 @@ class Search:
         functions: where train functions come from.
         budget: seconds to spend; nothing is begun that does not fit into what is left.
         any_order: the order of examples may change.
+        cache_dir: where a cache may keep elements that do not fit into memory.
         without: ids of changes that are not tried.
         outside_ms: milliseconds of a step that trials do not run.
         making_s: seconds that the model's train function took, where that is known.
@@ -49,6 +52,7 @@ class Search:
     functions: TrainFunctions
     budget: Budget
     any_order: bool = False
+    cache_dir: Path | None = None
     without: Collection[str] = ()
     outside_ms: float = 0.0
     making_s: float = 0.0
@@ -63,6 +67,7 @@ class Search:
         self._calling: RunningTraining | None = None
         self._pair: Pair | None = None
         self._together: Together | None = None
+        self._rewritings: list[Change] = []
         self._keeps: Change | None = None
         self._not_kept = ""
         # The ready batch stands for all.
@@ -88,6 +93,10 @@ class Search:
             stopped = EndedBy.INTERRUPT.of()
             if self._together is not None:
                 self._together.only_the_first()
+        finally:
+            stayed = () if self._together is None else self._together.changes
+            codes = {each.code for each in stayed}
+            remove(each for each in self._rewritings if of_pipeline(each).code not in codes)
         return self._told(stopped)
 
     def _told(self, stopped: str) -> AdviceTrials:
@@ -137,7 +146,9 @@ class Search:
     def _changes(self) -> list[TrainingChange]:
         """All that are possible; of the input only where it costs something."""
         assert self._pair is not None
-        rewritings, left = possible_changes(self.setup.graph, any_order=self.any_order)
+        rewritings, left = possible_changes(
+            self.setup.graph, any_order=self.any_order, cache_dir=self.cache_dir
+        )
         self._not_done(left)
         within_s = CHECKING * self.budget.seconds
         self._not_done(smaller_buffers(self.setup.graph, look_at=COMPARED, within_s=within_s))
@@ -147,9 +158,10 @@ class Search:
             why = WhyNotTried.INPUT_IS_FREE.of()
         if why:
             for change in rewritings:
-                if not change.in_place_of:
+                if not change.in_place_of and change.folder is None:
                     self._trier.leaves_out(change, why)
             rewritings = []
+        self._rewritings = rewritings
         of_input = [*map(of_pipeline, rewritings)]
         possible = of_training(self.setup, self._pair.before_ms)
         of_step = [each for each in possible if not isinstance(each, NotDone)]
@@ -219,4 +231,5 @@ class Search:
 
 def _likely(change: TrainingChange) -> bool:
     """It is tried unless time is over, not only where there is no room in a better place."""
-    return change.rewriting is None or not change.rewriting.in_place_of
+    rewriting = change.rewriting
+    return rewriting is None or not (rewriting.in_place_of or rewriting.folder)

@@ -195,4 +195,7 @@ class Trier:
         if rewriting is None:
             return Kept()
         keeping = rewriting if rewriting.keeps or keeps is None else keeps
+        if keeping is keeps and keeps.folder is not None:
+            # Its files serve the other input, too.
+            return Kept()
         return self.kept(keeping, on, made, changed.feed.take)

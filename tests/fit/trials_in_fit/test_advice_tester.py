@@ -2,9 +2,12 @@
 
 import copy
 import pickle
+import time
+from types import SimpleNamespace
 
 import keras
 import numpy as np
+import psutil
 import pytest
 import tensorflow as tf
 
@@ -69,6 +72,27 @@ def test_the_diagnosis_shows_what_was_measured(tmp_path):
     assert {each.id for each in diagnosis.recommendations if each.tried} >= measured
 
 
+@pytest.mark.timing
+def test_what_has_no_room_in_memory_is_kept_in_files(tmp_path, monkeypatch):
+    def waiting(x, y):
+        def wait(values):
+            time.sleep(0.01)
+            return values
+
+        return tf.ensure_shape(tf.numpy_function(wait, [x], x.dtype), x.shape), y
+
+    logs, files = tmp_path / "logs", tmp_path / "files"
+    files.mkdir()
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=8.0))
+    data = tf.data.Dataset.from_tensor_slices((X, X[:, :1])).batch(8).map(waiting)
+    trained(only_trying(logs, budget_s=40.0, cache_dir=files), data)
+    [folder] = files.iterdir()
+    trials = newest_training(logs, None).summary().facts.advice_trials
+    [kept] = (each for each in trials.together if each.id == "cache")
+    assert f".cache('{folder}" in kept.code
+    assert f".cache('{folder}" in str(kp.diagnose(logs))
+
+
 def test_nothing_is_tried_after_a_fit_that_failed(tmp_path):
     class Fails(keras.callbacks.Callback):
         def on_train_batch_end(self, batch, logs=None):
@@ -85,6 +109,8 @@ def test_wrong_arguments_are_refused(tmp_path):
         kp.AdviceTester(tmp_path, budget_s=0)
     with pytest.raises(TypeError, match="any_order"):
         kp.AdviceTester(tmp_path, any_order=1)
+    with pytest.raises(ValueError, match="cache_dir must be an existing directory"):
+        kp.perf_callbacks(tmp_path, try_advice={"cache_dir": tmp_path / "nowhere"})
 
 
 def test_a_copy_is_as_it_was_before_any_fit(tmp_path):

@@ -26,6 +26,7 @@ class Change:
         stage_after: the node that gives them in the changed graph, if it is another one.
         keeps: a whole pass is kept.
         folder: where it is kept instead; None for memory.
+        in_memory: the same with memory in place of the folder.
         in_place_of: where it would gain more; it is tried only if there is no room there.
         beside_a_step: it pays only where something else happens between two batches.
         promise: how much is to be expected of it in a training, beside others.
@@ -41,6 +42,7 @@ class Change:
     stage_after: str = ""
     keeps: bool = False
     folder: Path | None = None
+    in_memory: Change | None = None
     in_place_of: str = ""
     beside_a_step: bool = False
     promise: int = 0

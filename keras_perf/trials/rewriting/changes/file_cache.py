@@ -39,4 +39,5 @@ def in_file(change: Change, cache_dir: Path) -> Change:
         costs=change.costs.replace(IN_MEMORY, f"files in {folder}, which stay there"),
         apply=apply,
         folder=folder,
+        in_memory=change,
     )
