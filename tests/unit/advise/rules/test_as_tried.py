@@ -228,7 +228,7 @@ def test_a_cache_that_was_tried_is_told_with_the_pass_that_fills_it():
     assert told.predicted_speedup == pytest.approx(100 / 32.5)
     assert (told.low, told.high) == pytest.approx((2.5, 100 / 28))
     assert told.reason.endswith(
-        "That was with a filled cache; the gain counts the first of the 10 passes of this "
+        "The cache was full then; the gain above also counts the first of the 10 passes of this "
         "training, which fills it."
     )
     assert told.evidence["gain_when_filled"] == 4.0
