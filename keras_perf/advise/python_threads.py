@@ -116,8 +116,8 @@ def about_quickest(situation: Situation) -> str:
         return ""
     return (
         f" The train function takes {in_ms(inside_ms)} on average and {in_ms(quickest_ms)} in the "
-        "quickest executions: Python code beside it may be why, and the upper bound counts what "
-        "both would gain apart."
+        "quickest executions: Python code that runs beside it may slow it, and the upper bound "
+        "counts what ending that would gain."
     )
 
 

@@ -13,6 +13,7 @@ from keras_perf.advise.verdict_reasons import (
     between_epochs,
     may_be_dispatch,
     may_be_held_up,
+    no_other_part,
     nothing_else,
     of_a_part,
     of_idling,
@@ -22,7 +23,7 @@ from keras_perf.advise.verdict_reasons import (
     why_no_wait,
 )
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
-from keras_perf.records.figures import in_ms, in_percent
+from keras_perf.records.figures import in_ms
 
 SHORT_EXECUTION_MS = 5.0
 """Entering and leaving a train function costs up to about a millisecond: in a shorter execution it
@@ -70,7 +71,7 @@ def _without_a_bottleneck(situation: Situation) -> tuple[str, Because]:
     """No part that was measured is worth removing."""
     summary = situation.summary
     if waiting := about_waiting(situation):
-        of_its_own = f"no other part of this worker's step is worth {in_percent(WORTHWHILE - 1)}."
+        of_its_own = no_other_part("this worker's step") + "."
         return "compute-bound", Because(of_its_own, waiting)
     if not situation.input_measured:
         why = f"the input wait could not be measured: {why_no_wait(summary)}."

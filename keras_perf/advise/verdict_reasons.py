@@ -71,8 +71,8 @@ def of_trials(situation: Situation, gain: float) -> str:
         return ""
     return (
         f"tried on this training: a step takes {in_ms(trials.step_ms)}, and "
-        f"{in_ms(trials.ready_ms)} where its batch is ready; so "
-        f"{_faster('input-bound', gain, situation)} without its input."
+        f"{in_ms(trials.ready_ms)} where its batch is ready; if every batch were, "
+        f"{_faster('input-bound', gain, situation)}."
     )
 
 
@@ -150,7 +150,7 @@ def nothing_else(situation: Situation) -> str:
     }
     if summary.step_ms > LONG_STEP_MS:
         whatever["dispatch"] = (
-            "dispatch of {}, of which more steps per execution save little where steps are so long"
+            "dispatch of {}, of which more steps per execution save little in steps this long"
         )
     elif summary.facts.trial is None or not summary.facts.trial.trials:
         whatever["dispatch"] = "dispatch of {}, behind which other work goes on"
@@ -164,8 +164,13 @@ def nothing_else(situation: Situation) -> str:
         for part, told in whatever.items()
         if summary.step_ms >= WORTHWHILE * (summary.step_ms - summary.parts.get(part, 0.0))
     ]
-    but = f" but {' and '.join(shown)}" if shown else ""
-    return f"no other part is worth {in_percent(WORTHWHILE - 1)}{but}"
+    but = f", but for {' and '.join(shown)}" if shown else ""
+    return f"{no_other_part('a step')}{but}"
+
+
+def no_other_part(of: str) -> str:
+    """That the removal of none is worthwhile, without a full stop."""
+    return f"no other part's removal would make {of} {in_percent(WORTHWHILE - 1)} faster"
 
 
 ONE_THAT_STANDS_OUT = "WindowedProfiler; its on_slow_step=1.5 waits for one that stands out"
@@ -196,7 +201,7 @@ def why_no_wait(summary: Summary) -> str:
             "steps_per_epoch makes fewer, longer ones"
         )
     if not summary.facts.settings.tries_steps:
-        return "only with steps_per_execution=1 it is known whether the device waited for a batch"
+        return "whether the device waited for a batch is known only with steps_per_execution=1"
     if summary.facts.input.input_kind == "PyDataset":
         return "with PyDataset workers, Keras turns off what measures it"
     return (

@@ -30,7 +30,7 @@ def what_is_left(situation: Situation, verdict: str, advice: Sequence[Recommenda
     step_ms = situation.model.step_ms
     left_ms = step_ms / best.predicted_speedup - step_ms / bound
     return (
-        f"{best.id} leaves {in_ms(left_ms)} of it, hence its {best.predicted_speedup:.2f}×: "
+        f"With {best.id} {in_ms(left_ms)} of that remain, hence its {best.predicted_speedup:.2f}×: "
         f"{known_of(best.id).leaves}."
     )
 

@@ -22,6 +22,6 @@ def make_room(log_dir: AnyPath) -> None:
             shutil.rmtree(folder, ignore_errors=True)
         elif any(names for _, names in folders_below(folder, lambda error: None)):
             raise ValueError(
-                f"LOGDIR must have no files in before and after yet, got {str(log_dir)!r}. Give "
+                f"LOGDIR must not hold files in before or after yet, got {str(log_dir)!r}. Give "
                 f"another directory, or none: the demo replaces its own runs in {OWN}."
             )

@@ -57,14 +57,14 @@ def _add_demo(added: _Commands) -> None:
         metavar="LOGDIR",
         nargs="?",
         default=OWN,
-        help="the runs become before and after in it, and must not exist yet; default: %(default)s,"
-        " where those of an earlier demo are replaced",
+        help="where the runs before and after are written, which must not be there yet; default: "
+        "%(default)s, where the demo replaces its own",
     )
     demo.set_defaults(work=commands.demo)
 
 
 def _add_report(added: _Commands) -> None:
-    report = added.add_parser("report", help="the diagnosis of a run, or several side by side")
+    report = added.add_parser("report", help="show the diagnosis of a run, or several side by side")
     report.add_argument("logdirs", metavar="LOGDIR", nargs="+", help=LOGDIR)
     forms = report.add_mutually_exclusive_group()
     forms.add_argument("--markdown", action="store_true", help="as Markdown")
@@ -89,7 +89,7 @@ def _add_report(added: _Commands) -> None:
 
 
 def _add_compare(added: _Commands) -> None:
-    compare = added.add_parser("compare", help="what a change bought")
+    compare = added.add_parser("compare", help="show what a change bought")
     compare.add_argument("before", metavar="BEFORE", help=f"the earlier run: {LOGDIR}")
     compare.add_argument("after", metavar="AFTER", help="the later run, given in the same way")
     forms = compare.add_mutually_exclusive_group()
@@ -100,9 +100,9 @@ def _add_compare(added: _Commands) -> None:
         "--fail-if-slower",
         metavar="PERCENT",
         type=_share,
-        help="such as 5%%: exit code 1 where AFTER's steps take longer by more than this and "
-        "chance does not explain it; 0, with a line that says so, where there is too little "
-        "training to tell (about two seconds after warm-up)",
+        help="such as 5%%: exit with 1 if AFTER's steps are slower by more than this, beyond "
+        "chance; with too little training to tell (less than about two seconds after warm-up), "
+        "say so and exit with 0",
     )
     compare.set_defaults(work=commands.compare)
 
@@ -118,7 +118,9 @@ _share.__name__ = "percentage"  # argparse names it where it refuses one.
 
 
 def _add_history(added: _Commands) -> None:
-    history = added.add_parser("history", help="all runs below a directory, by program and time")
+    history = added.add_parser(
+        "history", help="list all runs below a directory, by program and time"
+    )
     history.add_argument("logdir", metavar="DIR", help="a directory above all these runs")
     forms = history.add_mutually_exclusive_group()
     forms.add_argument("--markdown", action="store_true", help="as Markdown")
@@ -141,7 +143,7 @@ def _add_template(added: _Commands) -> None:
 def _add_launch(added: _Commands) -> None:
     launch = added.add_parser(
         "launch",
-        help="a script as several workers on this machine",
+        help="run a script as several workers on this machine",
         description="Runs a script as several workers of one training on this machine, which find "
         "each other by TF_CONFIG. Each sees every GPU unless the script gives it its "
         "own. The exit code is the first failed worker's, which ends the others; it "

@@ -28,7 +28,7 @@ def add_run(added: Any) -> None:
     """The arguments of `keras-perf run`; what stands behind the program is its own."""
     run = added.add_parser(
         "run",
-        help="a program as it is, with each of its fits diagnosed",
+        help="run a program as it is, and diagnose each of its fits",
         usage="keras-perf run [OPTIONS] SCRIPT [ARGS ...] | [OPTIONS] -m MODULE [ARGS ...]",
         description="Runs a program that knows nothing of keras_perf, adds the callbacks to each "
         "model.fit, evaluate and predict that it makes, and prints the diagnosis on standard error "

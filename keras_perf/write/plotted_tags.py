@@ -11,9 +11,9 @@ from typing import NamedTuple
 _ALWAYS = ("perf/", "gpu/")
 """Where a missing chart would be taken for a missing measurement."""
 
-_NEVER = ("host/", "capture/", "evaluate/")
+_NEVER = ("batch_size/", "capture/", "evaluate/", "host/")
 """What would fold `perf/`: Time Series opens the first two groups by name. The Performance tab
-draws the host beside the steps, lists captures, and has `evaluate` in a table."""
+draws batch sizes and the host, lists captures, and has `evaluate` in a table."""
 
 
 class Point(NamedTuple):
@@ -36,7 +36,7 @@ class Sorted(NamedTuple):
 class PlottedTags:
     """Keeps the first point of a tag, and all its zeros, until there is something to see.
 
-    Of host, captures and `evaluate` it keeps every point.
+    Of batch sizes, captures, `evaluate` and the host it keeps every point.
     """
 
     def __init__(self) -> None:

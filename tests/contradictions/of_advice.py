@@ -33,7 +33,7 @@ SHARE = re.compile(r"takes (?P<share>\d+)% of the training")
 GAIN = re.compile(r"(?P<gain>\d+\.\d\d)×")
 LESS_OFTEN = re.compile(
     rf"takes (?P<spent>{FIGURE}) of every step of (?P<step>{FIGURE}); .*"
-    rf" it leaves (?P<left>{FIGURE})\."
+    rf"done .*, it takes (?P<left>{FIGURE})\."
 )
 COMPUTES_LESS = re.compile(rf"is expected to take (?P<ms>{FIGURE}) less")
 

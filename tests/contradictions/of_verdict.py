@@ -23,7 +23,7 @@ THE_WHOLE = re.compile(
 ALSO = re.compile(r"; a step (?P<gain>[\d.,]+)× if ")
 OF_EACH_STEP = re.compile(rf"^(?P<parts>[a-z ]+): (?P<ms>{FIGURE}) of each step; ")
 A_STEP_TAKES = re.compile(rf"of each step of (?P<ms>{FIGURE})")
-LEAVES = re.compile(r"(?P<id>[\w-]+) leaves .*? of it, hence its (?P<gain>[\d.,]+)×")
+LEAVES = re.compile(r"With (?P<id>[\w-]+) .*? of that remain, hence its (?P<gain>[\d.,]+)×")
 ALL_THE_SAME = re.compile(r"For (?P<id>[\w-]+) (?P<gain>[\d.,]+)× is predicted all the same")
 
 BETWEEN_EPOCHS = ("between epochs callbacks take", "outside of the steps the loop's own work")
@@ -64,11 +64,11 @@ def verdict_against_split(found: Diagnosis) -> Iterator[str]:
         match = form.search(found.explanation)
         if match and (match["id"], match["gain"]) not in gains:
             yield f"{match[0]!r} beside {gains}"
-    if found.verdict == "compute-bound" and "no other part is worth" in found.explanation:
+    if found.verdict == "compute-bound" and "no other part's removal" in found.explanation:
         for part in TOLD_OF:
             ms = parts.get(part, 0.0)
             if step_ms > WORTHWHILE * (step_ms - ms) and part_name(part) not in found.explanation:
-                yield f"no other part is worth anything, beside {part_name(part)} of {ms:.3g} ms"
+                yield f"no other part is worth 5%, beside {part_name(part)} of {ms:.3g} ms"
 
 
 def advice_against_verdict(found: Diagnosis) -> Iterator[str]:
@@ -83,7 +83,7 @@ def advice_against_verdict(found: Diagnosis) -> Iterator[str]:
         told = advice.low if advice.tried else advice.predicted_speedup
         if on_it and most is not None and told > ROUNDED * most:
             yield f"at most {most:.2f}×, yet {advice.id} alone buys {told:.2f}×"
-    if found.verdict == "compute-bound" and "no other part is worth" in found.explanation:
+    if found.verdict == "compute-bound" and "no other part's removal" in found.explanation:
         for advice in found.recommendations:
             on_a_part = advice.of == "step" and any(advice.id in ids for ids in ON.values())
             told_so = ALL_THE_SAME.search(found.explanation) is not None or advice.tried

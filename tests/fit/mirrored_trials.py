@@ -64,7 +64,7 @@ repeated.prepare(iterator)
 before = [w.numpy() for w in network.variables + network.optimizer.variables]
 assert differs_on_replicas(strategy, repeated, iterator) is None
 run, repeated.run = repeated.run, lambda own, calls: run(own, calls - 1)
-assert "train otherwise" in differs_on_replicas(strategy, repeated, iterator)
+assert "train differently" in differs_on_replicas(strategy, repeated, iterator)
 repeated.run = run
 digest, on_replicas._digest = on_replicas._digest, lambda value: object()
 assert "do not repeat" in differs_on_replicas(strategy, repeated, iterator)

@@ -118,7 +118,7 @@ def test_the_slow_worker_is_named_with_what_slows_it(two_workers):
     found = kp.diagnose(two_workers)
     [advice] = [each for each in found.recommendations if each.id == "balance-workers"]
     assert advice.title == "Balance the workers: worker 1 is the slowest"
-    assert "What takes it longer is input wait" in advice.reason
+    assert "It takes longer in input wait" in advice.reason
     assert advice.evidence["slow_part"] == "input wait"
     assert advice.evidence["skew_ms"] == pytest.approx(4.0)
     assert advice.low <= advice.predicted_speedup <= advice.high

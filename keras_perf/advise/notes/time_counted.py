@@ -41,16 +41,16 @@ def time_notes(summary: Summary) -> Iterator[str]:
 
 def _beside_the_steps(share: Mapping[str, float], *, in_loop: bool) -> Iterator[str]:
     """What took time, largest first; nothing where nothing did."""
-    where, work = "between epochs", "callbacks"
+    where, work, rest = "Between epochs", "callbacks", "Keras's own work"
     if in_loop:
-        where, work = "in the loop", "checkpoints and the like"
-    names = {"validation": "validation", "epoch_callbacks": work, "epoch_rest": "the rest"}
+        where, work, rest = "Outside of its steps", "checkpoints and the like", "the rest"
+    names = {"validation": "validation", "epoch_callbacks": work, "epoch_rest": rest}
     took = sorted(((share[name], name) for name in names), reverse=True)
     told = [(names[name], in_percent(part)) for part, name in took if part >= SHOWN]
     if told:
         (first, part), *others = told
         more = "".join(f", {what} {of_it}" for what, of_it in others)
-        yield f"Beside the steps, {where}: {first} {part} of the training{more}."
+        yield f"{where} the training spends: {first} {part} of its time{more}."
 
 
 def _how_compiling_is_told(summary: Summary) -> str:

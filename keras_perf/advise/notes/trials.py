@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from keras_perf.records.figures import in_ms
 from keras_perf.records.run.run_facts import RunFacts
-from keras_perf.records.run.tried.advice_trials import AdviceTrials, TriedChange
+from keras_perf.records.run.tried.advice_trials import AdviceTrials, NotTried, TriedChange
 
 
 def trial_notes(facts: RunFacts, advised: Collection[str]) -> Iterator[str]:
@@ -21,8 +21,7 @@ def trial_notes(facts: RunFacts, advised: Collection[str]) -> Iterator[str]:
         shown = ", ".join(map(_told, sorted(others, key=lambda each: -each.gain)))
         yield f"Tried on this training too, and not advised now: {shown}."
     if trials.not_tried:
-        shown = "; ".join(f"{e.id} ({e.where}): {e.why}" for e in trials.not_tried)
-        yield f"Not tried: {shown}."
+        yield f"Not tried: {'; '.join(_why_not(trials.not_tried))}."
     if trials.stopped:
         yield f"The trials were ended by {trials.stopped} before all was tried."
 
@@ -44,6 +43,15 @@ def _pair(trials: AdviceTrials) -> str:
     if trials.outside_ms:
         outside = f", with {in_ms(trials.outside_ms)} of callbacks and Keras's loop in a step"
     return f"{', '.join(figures)}{outside}."
+
+
+def _why_not(left: Sequence[NotTried]) -> Iterator[str]:
+    """Each reason once, behind all that it kept from being tried."""
+    kept: dict[str, list[str]] = {}
+    for each in left:
+        kept.setdefault(f"{each.why}", []).append(f"{each.id} ({each.where})")
+    for why, names in kept.items():
+        yield f"{', '.join(names)}: {why}"
 
 
 def _told(each: TriedChange) -> str:

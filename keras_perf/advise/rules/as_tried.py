@@ -197,8 +197,8 @@ def _with_first_pass(
     if not known_of(tried.id).keeps or passes < 1:
         return advice
     told = (
-        f" That was with a filled cache; the gain counts the first of the {passes:.0f} passes of "
-        "this training, which fills it."
+        f" The cache was full then; the gain above also counts the first of the {passes:.0f} "
+        "passes of this training, which fills it."
     )
     evidence = {**advice.evidence, "passes": passes, "gain_when_filled": tried.gain}
     return replace(advice, reason=f"{advice.reason}{told}", evidence=evidence)

@@ -20,7 +20,7 @@ from keras_perf.advise.step.step_model import StepModel
 WORTH_SAYING = 1.02
 """Below this predicted speed-up a recommendation is left out."""
 
-UNCERTAIN = " It may as well gain nothing: compare before and after."
+UNCERTAIN = " It may also gain nothing: compare before and after."
 """Of advice whose interval begins where nothing is gained."""
 
 
@@ -77,7 +77,7 @@ def _first_of_two(advised: Sequence[Recommendation], model: StepModel) -> list[R
         return []
     pays = min(first, second, key=left_ms)
     other = second if pays is first else first
-    reason = f"{pays.reason} It gains next to nothing alone, and much beside {other.id}."
+    reason = f"{pays.reason} Alone it gains next to nothing, together with {other.id} much."
     return [replace(pays, reason=reason)]
 
 

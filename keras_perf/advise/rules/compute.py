@@ -91,8 +91,8 @@ def _what_changes(situation: Situation) -> tuple[str, str, str]:
     known, replaced = situation.facts.input, situation.facts.settings.function_replacements
     if replaced:
         return (
-            "Keep the train function that is there",
-            f"a callback made the train function anew {replaced} times.",
+            "Keep the train function instead of rebuilding it",
+            f"a callback rebuilt the train function {replaced} times.",
             "model.make_train_function(force=True)  # only where trainable layers change: for "
             "several of them at once, or between two calls of fit",
         )
@@ -134,7 +134,7 @@ def disable_run_eagerly(situation: Situation) -> Recommendation | None:
         reason += f" Operations themselves take {in_percent(operating)} of what it computes."
     else:
         evidence["cores_used"] = cores_used(situation)
-        reason += " How much of that is Python was not traced: what it buys is a guess."
+        reason += " No trace tells how much of that is Python, so the gain is a guess."
     return predicted(
         situation.model,
         compiled(situation),

@@ -87,7 +87,8 @@ def _done_less_often(situation: Situation, owner: str, spent: float) -> Recommen
         title=title,
         reason=(
             f"{owner}{at(source)} takes {in_ms(spent)} of every step of "
-            f"{in_ms(situation.summary.step_ms)}; {often} it leaves {in_ms(spent * left_of_it)}."
+            f"{in_ms(situation.summary.step_ms)}; done {often}, it takes "
+            f"{in_ms(spent * left_of_it)}."
         ),
         # Hooks are called once per execution, with the index of its last batch.
         action=_with_fewer_calls(name, hook, every, max(1, every // steps_at_once), source)

@@ -111,7 +111,7 @@ def _without_xla(situation: Situation) -> _Way:
         return model.with_rest({"compile": left, **dict.fromkeys(INSIDE, computing)})
 
     told = (
-        f"Without XLA nothing is compiled for a length; a step is reckoned to compute "
+        f"Without XLA nothing is compiled for a length; a step is expected to compute "
         f"{figure(WITHOUT_XLA[0])} times as long then, at worst {figure(WITHOUT_XLA[-1])} times: "
         "try_advice measures it."
     )
@@ -137,9 +137,8 @@ def _few_lengths(situation: Situation) -> _Way:
 
     told = ""
     if _compiling_left(situation, 0.0):
-        told = (
-            f"Of few lengths {FEW_LENGTHS[0]} are predicted to compile, {FEW_LENGTHS[-1]} at worst."
-        )
+        few, most = FEW_LENGTHS[0], FEW_LENGTHS[-1]
+        told = f"With few lengths, {few} are predicted to compile, {most} at worst."
     if tried is not None:
         told = (
             f"Padded to few lengths a step took {in_ms(tried.after_ms)} on trial, without "

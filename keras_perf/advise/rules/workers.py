@@ -121,7 +121,7 @@ def _what_slows(slowest: int, workers: Sequence[Worker]) -> tuple[str | None, st
         "host": "what it alone does between steps: writing, logging, evaluating",
     }
     return part, (
-        f"What takes it longer is {part}: {in_ms(own.busy_with[part])} of each step, "
+        f"It takes longer in {part}: {in_ms(own.busy_with[part])} of each step, "
         f"{in_ms(usual[part])} on the others. Look at {causes[part]}."
     )
 
@@ -150,8 +150,8 @@ def reduce_in_half_precision(situation: Situation) -> Recommendation | None:
         title="Exchange gradients in 16 bits",
         reason=(
             f"Exchanging {in_bytes(size)} of float32 takes {in_ms(wire_ms)} of each step of "
-            f"{in_ms(situation.summary.step_ms)}. Half the bytes take half of what their number "
-            f"costs at best, which is {in_percent(by_size)} of it or less; the weights then "
+            f"{in_ms(situation.summary.step_ms)}. At best 16 bits halve the part that depends "
+            f"on size, {in_percent(by_size)} of it at most; the weights then "
             f"differ a little from those of float32 ({FLOAT16_DRIFT} after 20 steps of Adam)."
         ),
         action=in_template(

@@ -14,10 +14,10 @@ class Costs(Words):
     COMPILING = "time to compile, for each shape of a batch"
     CIRCLES = "memory of objects that refer to each other, until the collector runs again"
     RARER_HOOKS = "batch hooks are called once for {number} steps"
-    IN_MEMORY = "memory for all that comes out there"
-    KEPT = "{where}; the first pass, which fills it, is not in the gain"
+    IN_MEMORY = "memory for all that it keeps"
+    KEPT = "{where}; the first pass, which fills it, was not timed"
     HOLDS = "it holds {size_mib}"
-    SAME_EACH_TIME = "{one}; your Python function must give the same each time"
+    SAME_EACH_TIME = "{one}; your Python function must give the same result each time"
     KEPT_BEFORE_SHUFFLE = "{where}; {held}"
     SHUFFLE_HOLDS = "shuffle holds {elements:,} mapped elements"
     SHUFFLE_HOLDS_SO_MUCH = "shuffle holds {elements:,} mapped elements, {size_mib}"
@@ -36,7 +36,7 @@ class Costs(Words):
     ORDER = "the order of examples differs between runs"
     ONE_OPERATION = "one operation on {cores} of {all} cores in all of the program"
     OPERATIONS = "operations on {cores} of {all} cores in all of the program"
-    ROUNDING = "results are rounded otherwise"
+    ROUNDING = "results are rounded differently"
 
 
 class Alters(Words):

@@ -48,7 +48,7 @@ class WhyNoSteps(Words):
     UNLIKE_ITSELF = (
         "steps of several replicas do not repeat bit for bit here, so none can be compared"
     )
-    REPLICAS_DIFFER = "several replicas train otherwise where their steps run in one execution"
+    REPLICAS_DIFFER = "several replicas train differently where their steps run in one execution"
     CHANGES_TABLES = "the train step changes a table or a queue, which a trial could not put back"
     SHOWS_VALUES = "the train step prints or checks values, and the trial would show it zeros"
     LONG_STEPS = (
@@ -62,7 +62,7 @@ class WhyNoSteps(Words):
         "the first execution took {first_s:.0f} s to trace and compile; to optimise "
         "another function would not pay in the steps that are left"
     )
-    REPLACED = "a callback made the train function anew during training"
+    REPLACED = "a callback rebuilt the train function during training"
     FEW_STEPS = "too few steps after warm-up to try another number"
     INSIDE_ANOTHER = "this fit is inside another one, which is observed"
     ON_JAX = (

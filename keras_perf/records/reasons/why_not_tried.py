@@ -49,7 +49,11 @@ class WhyNotTried(Words):
         "objects are frozen already, and which of them could not be put back after a trial"
     )
     CALLED_AGAIN_NAMES = "{hook} names {name}: called again, it may write, or steer training"
-    CALLED_AGAIN_UNKNOWN = "{hook} uses {name}, of which it is not known what it does again"
+    CALLED_AGAIN_UNKNOWN = "{hook} uses {name}, and what that does when called again is unknown"
+    ASYNC_SAFE = (
+        "{callback} has async_safe: Keras calls its hooks in threads of its own, which trials "
+        "do not follow"
+    )
     CALLED_AGAIN_DRAWS = "{hook} draws random numbers, which others would then get"
     CALLED_AGAIN_LIBRARY = "{hook} is a library's: called again, it may write, or steer training"
     NOT_COPIED = "it cannot be copied: {error}"

@@ -12,6 +12,9 @@ from keras_perf.records.figures import in_percent
 FEW_INTERVALS = 8
 """Bounds from fewer intervals than these are too narrow: chance has hardly shown itself yet."""
 
+TOO_WIDE = 10.0
+"""An upper bound that is more than this many times the lower one tells nothing as a figure."""
+
 
 def few_intervals(before: Summary, after: Summary) -> str:
     """A sentence where the runs are short; "" elsewhere."""
@@ -29,9 +32,12 @@ def may_be_chance(change: Change, timed: str, bounds: tuple[float, float]) -> st
     low, high = bounds
     if low <= 1.0 <= high or change.word or math.isnan(change.low):
         return ""
+    told = f"{timed} takes {change.low:.2f} to {change.high:.2f} times as long as before"
+    if change.high > TOO_WIDE * change.low:
+        told = "too little was measured to tell: train longer"
     return (
         "It may still be chance: counting that intervals close in time resemble each other, "
-        f"{timed} takes {change.low:.2f} to {change.high:.2f} times as long as before."
+        f"{told}."
     )
 
 

@@ -51,7 +51,15 @@ dd, td { font-variant-numeric: tabular-nums; }
 table .stack { height: 22px; border-radius: 4px; }
 .swatches { display: flex; flex-wrap: wrap; gap: 4px 22px; margin: 12px 0 16px; }
 .stack span { background: var(--part); min-width: 1px; }
-.scroll { overflow-x: auto; }
+.scroll {
+  --hint: color-mix(in srgb, var(--quiet) 30%, transparent), transparent;
+  overflow-x: auto;
+  background:
+    linear-gradient(90deg, var(--card) 50%, transparent) left / 32px 100% local no-repeat,
+    linear-gradient(270deg, var(--card) 50%, transparent) right / 32px 100% local no-repeat,
+    linear-gradient(90deg, var(--hint)) left / 12px 100% scroll no-repeat,
+    linear-gradient(270deg, var(--hint)) right / 12px 100% scroll no-repeat;
+}
 table { width: 100%; border-collapse: collapse; }
 caption { padding-bottom: 10px; text-align: left; color: var(--quiet); }
 caption span {
@@ -77,9 +85,9 @@ table.words td, table.words th { text-align: left; vertical-align: top; font-siz
 table.settings :is(th, td) { text-align: left; vertical-align: top; overflow-wrap: anywhere; }
 table.settings :is(th, td):nth-child(n + 2) { width: 40%; }
 table.events { font-size: 14px; white-space: nowrap; }
-table.events :is(th, td):nth-child(4) { white-space: normal; }
-table.events :is(th, td):nth-child(n + 2):nth-child(-n + 4) { text-align: left; }
-table.events td:nth-child(3) { white-space: normal; overflow-wrap: break-word; min-width: 190px; }
+table.events :is(th, td):is(:nth-child(2), :nth-child(n + 5)) { text-align: left; }
+table.events :is(th, td):nth-child(6) { white-space: normal; }
+table.events td:nth-child(5) { white-space: normal; overflow-wrap: break-word; min-width: 190px; }
 .swatch {
   display: inline-block; width: 11px; height: 11px; margin-right: 9px; border-radius: 3px;
   background: var(--part);
@@ -98,7 +106,8 @@ span.bars .without { background: var(--quiet); opacity: .35; }
 .advice p { margin: 6px 0 10px; }
 .advice:last-child { padding-bottom: 2px; }
 .advice .head {
-  display: flex; gap: 4px 16px; justify-content: space-between; align-items: start;
+  display: flex; flex-wrap: wrap; gap: 4px 16px; justify-content: space-between;
+  align-items: start;
 }
 .gain {
   flex: none; padding: 2px 11px; border-radius: 99px; background: var(--good-ground);
@@ -199,7 +208,6 @@ details + figure, figure + details, .scroll + details { margin-top: 16px; }
 details[open] summary { margin-bottom: 12px; }
 @media (max-width: 640px) {
   .card { padding: 16px; }
-  .advice .head { flex-wrap: wrap; }
   dl.figures { display: grid; grid-template-columns: 1fr 1fr; gap: 12px 16px; }
   dl.figures .meant { white-space: normal; }
   dl.figures .predicted { grid-column: 1 / -1; }
@@ -210,7 +218,8 @@ details[open] summary { margin-bottom: 12px; }
   .keys, .lane-head { margin-left: 0; }
   .plot { grid-template-columns: 34px minmax(0, 1fr); }
   table:not(.words, .settings) :is(td, thead th):not(:first-child) { white-space: nowrap; }
-  table.events :is(td, thead th):nth-child(4) { min-width: 230px; white-space: normal; }
+  table.events tbody th { min-width: 0; }
+  table.events :is(td, thead th):nth-child(6) { min-width: 230px; white-space: normal; }
   table tbody th { min-width: 136px; overflow-wrap: anywhere; }
   th, td { padding-inline: 5px; }
   .graph.wide { display: none; }

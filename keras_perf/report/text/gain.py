@@ -10,6 +10,6 @@ def gain_of(advice: Recommendation) -> str:
     how = ", measured" if advice.tried else ", predicted"
     what = "the whole training" if advice.of == "whole" else "a step"
     if (gain := advice.speedup_after_others) is not None:
-        return f"{what} {gain:.2f}× as fast once those above are done, nothing alone{how}"
+        return f"{what} {gain:.2f}× as fast after those above, nothing without them{how}"
     bounds = f"({advice.low:.2f}–{advice.high:.2f})"
     return f"{what} {advice.predicted_speedup:.2f}× {bounds} as fast{how}"

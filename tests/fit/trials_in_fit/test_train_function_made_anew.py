@@ -67,7 +67,7 @@ def test_the_new_functions_trace_is_a_retrace(tmp_path):
     assert found.breakdown["compile"] > 0
     assert Cause.RETRACE in {event.cause for event in found.events}
     [advice] = [each for each in found.recommendations if each.id == "stable-shapes"]
-    assert f"a callback made the train function anew {EPOCHS} times" in advice.reason
+    assert f"a callback rebuilt the train function {EPOCHS} times" in advice.reason
 
 
 def test_no_longer_execution_is_run_after_it(told, tmp_path):

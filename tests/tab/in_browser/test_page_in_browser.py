@@ -3,11 +3,14 @@
 import re
 import sys
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
+from statistics import median
 
 import pytest
 from browsing import FITS, RUN, TAB, tensorboard_on
 from hand_built import stage, write_fit
+from PIL import Image
 
 from keras_perf.report.page.page import page_html
 from keras_perf.report.run_report import run_reports
@@ -165,6 +168,22 @@ A_WORD_A_LINE = """() => [...document.querySelectorAll("td, tbody th")].filter(e
   const lines = Math.round(text.getBoundingClientRect().height / line);
   return lines > 2 && each.textContent.length < 8 * lines;
 }).map(each => each.textContent)"""
+
+
+def at_the_right_edge(scrolled):
+    """How bright most of it is, 0 to 255."""
+    picture = Image.open(BytesIO(scrolled.screenshot())).convert("L")
+    width, height = picture.size
+    return median(picture.getpixel((width - 1, y)) for y in range(height))
+
+
+def test_a_table_that_goes_on_beside_a_narrow_screen_has_a_shadow_there_until_its_end(page, file):
+    page.set_viewport_size({"width": 400, "height": 800})
+    page.goto(file)
+    scrolled = page.locator(".scroll:has(table.events)").first
+    begun = at_the_right_edge(scrolled)
+    scrolled.evaluate("each => { each.scrollLeft = each.scrollWidth }")
+    assert begun < at_the_right_edge(scrolled)
 
 
 def test_a_keyboard_asks_what_a_number_means_and_closes_it_again(page, file):

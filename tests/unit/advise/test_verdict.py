@@ -53,8 +53,8 @@ PREFETCHED = [*SEQUENTIAL, stage("Prefetch", 0.0)]
         (
             {"input_wait": 0.0, "compute": 10.0},
             "compute-bound",
-            "no other part is worth 5%: what remains is the model's own computation and "
-            "dispatch, which was not measured.",
+            "no other part's removal would make a step 5% faster: what remains is the model's own "
+            "computation and dispatch, which was not measured.",
         ),
     ],
 )
@@ -100,7 +100,9 @@ def test_a_wait_that_is_the_price_of_fetching_is_named_as_that():
     found = situation(input_wait=0.8, compute=5.4, dispatch=0.0, stages=stages, context=context)
     verdict, because = verdict_of(found)
     assert verdict == "compute-bound"
-    assert "but the input wait of 0.8 ms, which is the fetching of ready batches" in str(because)
+    assert "but for the input wait of 0.8 ms, which is the fetching of ready batches" in str(
+        because
+    )
 
 
 def test_a_slow_callback_behind_a_slower_pipeline_is_not_the_bottleneck():
@@ -152,7 +154,7 @@ def test_dispatch_of_which_trials_saved_nothing_is_not_the_bottleneck_and_named(
     )
     verdict, because = verdict_of(found)
     assert verdict == "compute-bound"
-    assert "but dispatch of 1 ms, which more steps per execution did not reduce" in str(because)
+    assert "but for dispatch of 1 ms, which more steps per execution did not reduce" in str(because)
 
 
 def test_where_little_would_be_gained_by_free_cores_that_is_not_believed():

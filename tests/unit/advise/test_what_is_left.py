@@ -27,8 +27,8 @@ def told(**arguments: Any) -> str:
 def test_advice_that_gains_much_less_than_the_verdict_s_figure_says_what_it_leaves():
     # Of 10 ms the map over eight cores leaves 4.75; without the input there would be 2.
     assert told(**SLOW_INPUT) == (
-        "parallel-map leaves 2.75 ms of it, hence its 2.11×: the map's work stays, shared by "
-        "threads."
+        "With parallel-map 2.75 ms of that remain, hence its 2.11×: the map's work stays, shared "
+        "by threads."
     )
 
 

@@ -14,8 +14,9 @@ HEAD = """# What each number means
 
 Scalars lie in the run `perf` under the log directory (worker *k* of several: `perf/worker_k`);
 the step is the optimizer step. Each point is a mean over about half a second of training.
-`keras_perf.load_scalars` has all of them as a frame; TensorBoard's Time Series leaves out `host/`,
-`capture/` and `evaluate/`, and outside of `perf/` and `gpu/` single points and lines of zeros.
+`keras_perf.load_scalars` has all of them as a frame; TensorBoard's Time Series leaves out
+`batch_size/`, `capture/`, `evaluate/` and `host/`, and outside of `perf/` and `gpu/` single points
+and lines of zeros.
 
 """
 

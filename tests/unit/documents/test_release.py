@@ -34,3 +34,21 @@ def test_the_licences_are_there():
     files = listed("license-files")
     assert "LICENSE" in files
     assert [file for file in files if not (ROOT / file).is_file()] == []
+
+
+def test_the_documents_ask_for_the_keras_that_the_extra_for_jax_asks_for():
+    [least] = re.findall(r"keras>=([0-9.]+)", " ".join(listed("jax")))
+    for page in ("README.md", "docs/quickstart.md", "docs/jax.md"):
+        asked = re.findall(r"Keras ≥ ([0-9.]+[0-9])", (ROOT / page).read_text(encoding="utf-8"))
+        assert asked[-1] == least, page
+
+
+def test_the_readme_names_the_versions_that_the_table_says_were_run():
+    table = (ROOT / "docs/tested_with.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (2\.\d+)\.[^|]*\| (3\.\d+)\.", table, re.M)
+    *first, last = list(dict.fromkeys(tensorflow for tensorflow, _ in rows))
+    keras = [each for _, each in rows]
+    [python] = re.findall(r"on Python ([0-9.]+[0-9])", table)
+    said = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    tested = f"TensorFlow {', '.join(first)} and {last}, Keras {keras[0]} to {keras[-1]}"
+    assert f"{tested}, and Python {python}." in said

@@ -7,7 +7,8 @@ import math
 from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
 
 from keras_perf.read.scalars import load_scalars
-from keras_perf.records.metrics.all_metrics import STEP_MS
+from keras_perf.records.metrics.all_metrics import METRICS, STEP_MS
+from keras_perf.trials.kept_in_run import KeptInRun
 from keras_perf.write.reopened_run import ReopenedRun
 from keras_perf.write.run_writer import RunWriter
 
@@ -72,7 +73,9 @@ def test_a_missing_value_is_no_zero(tmp_path):
 
 
 def test_what_would_fold_the_step_is_not_plotted_but_is_there(tmp_path):
-    tags = ["host/cpu_pct", "capture/size_mib", "evaluate/step_time_ms"]
+    named = [metric.tag.replace("<call>", "evaluate") for metric in METRICS]
+    tags = [tag for tag in named if tag < STEP_MS and not tag.startswith(("gpu/", "perf"))]
+    assert {tag.partition("/")[0] for tag in tags} == {"batch_size", "capture", "evaluate", "host"}
     points = [dict.fromkeys([STEP_MS, *tags], ms) for ms in (1.0, 2.0, 3.0)]
     plotted, rows = written(tmp_path, *points)
     assert list(plotted) == [STEP_MS]
@@ -87,3 +90,12 @@ def test_calls_outside_of_a_training_follow_the_same_rule(tmp_path):
     plotted, rows = read(tmp_path)
     assert plotted == {calls[1]: [(1, 3.0), (2, 6.0)]}
     assert rows == [(tag, number, 3.0 * number) for number in (1, 2) for tag in calls]
+
+
+def test_a_sweep_of_batch_sizes_leaves_the_step_open_and_is_there(tmp_path):
+    tag = "batch_size/step_time_ms"
+    written(tmp_path, {STEP_MS: 2.0}, {STEP_MS: 3.0})
+    KeptInRun(tmp_path).keep({}, {size: {tag: size / 4} for size in (16, 32, 64)})
+    plotted, rows = read(tmp_path)
+    assert list(plotted) == [STEP_MS]
+    assert [row[1:] for row in rows if row[0] == tag] == [(16, 4.0), (32, 8.0), (64, 16.0)]

@@ -36,8 +36,8 @@ FAST = {
 
 SLOW_INPUT_TEXT = """\
 input-bound: input wait: 8 ms of each step; without, training would be 5.00× as fast; a step \
-7.14× if that also speeds up computing. parallel-map leaves 2.75 ms of it, hence its 2.11×: the \
-map's work stays, shared by threads.
+7.14× if that also speeds up computing. With parallel-map 2.75 ms of that remain, hence its 2.11×: \
+the map's work stays, shared by threads.
 
 1. Run the map in parallel: stage Map (2) [parallel-map]  \
 a step 2.11× (1.77–2.43) as fast, predicted
@@ -53,8 +53,8 @@ with prefetching the shorter of the two disappears behind the longer.
 
 3. Do the work of Mine.on_train_batch_end every 20 steps [amortize-callback]  \
 a step 1.04× (1.00–1.20) as fast, predicted
-   Mine.on_train_batch_end takes 0.4 ms of every step of 10 ms; every 20 steps it leaves 0.02 ms. \
-It may as well gain nothing: compare before and after.
+   Mine.on_train_batch_end takes 0.4 ms of every step of 10 ms; done every 20 steps, it takes \
+0.02 ms. It may also gain nothing: compare before and after.
        class Mine(keras.callbacks.Callback):
            calls = 0
 
@@ -104,7 +104,7 @@ Callbacks: 4 ms of each step; without, training would be 1.67× as fast; a step 
 ### 1. Do the work of Mine.on_train_batch_end every 20 steps (`amortize-callback`): \
 a step 1.82× (1.40–2.45) as fast, predicted
 
-Mine.on_train_batch_end takes 4 ms of every step of 10 ms; every 20 steps it leaves 0.2 ms. \
+Mine.on_train_batch_end takes 4 ms of every step of 10 ms; done every 20 steps, it takes 0.2 ms. \
 Computing, which then no longer follows a long pause, is expected to take 0.715 ms less.
 
 ```python
@@ -145,7 +145,8 @@ step from Python.
 """
 
 FAST_TEXT = """\
-compute-bound: no other part is worth 5%: what remains is the model's own computation.
+compute-bound: no other part's removal would make a step 5% faster: what remains is the \
+model's own computation.
 
 No change is predicted to gain 2% or more.
 
@@ -204,7 +205,7 @@ def test_what_pays_only_after_another_change_says_so():
     )
     line = next(line for line in str(found).splitlines() if "[amortize-callback]" in line)
     assert line.endswith(
-        "[amortize-callback]  a step 2.04× as fast once those above are done, nothing alone, "
+        "[amortize-callback]  a step 2.04× as fast after those above, nothing without them, "
         "predicted"
     )
 
@@ -255,8 +256,8 @@ SLOW_VALIDATION = FAST | {"context": between_epochs(6.0, {"Mine.on_epoch_end": 3
 def test_what_lies_between_epochs_is_told_in_shares_of_the_training():
     notes = diagnosis_of(summary(**SLOW_VALIDATION)).notes
     assert notes[1] == (
-        "Beside the steps, between epochs: validation 30% of the training, callbacks 15%, "
-        "the rest 5%."
+        "Between epochs the training spends: validation 30% of its time, callbacks 15%, "
+        "Keras's own work 5%."
     )
 
 

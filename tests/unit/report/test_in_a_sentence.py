@@ -76,5 +76,5 @@ def test_the_wait_is_told_where_it_is_what_a_ready_batch_saves_and_else_what_was
     assert tried(10.0, 7.5).endswith(": input wait takes 20% of a step of 10 ms.")
     assert tried(10.0, 2.0) == (
         "Training waits for its data: tried on this training: a step takes 10 ms, and 2 ms where "
-        "its batch is ready; so training would be 5.00× as fast without its input."
+        "its batch is ready; if every batch were, training would be 5.00× as fast."
     )

@@ -62,7 +62,7 @@ def larger_validation_batches(situation: Situation) -> Recommendation | None:
             f"Validation takes {in_percent(spent / model.training_ms)} of the training, in "
             f"batches of {present} examples that take {in_ms(found.step_ms)} each, of which "
             f"{in_ms(cost_ms)} are the measured cost of an execution. Without gradients larger "
-            "batches fit into memory; what validation tells stays the same, but for rounding."
+            "batches fit into memory; its results stay the same, but for rounding."
         ),
         action=_action(found, advised),
         evidence={

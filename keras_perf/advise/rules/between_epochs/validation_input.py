@@ -201,12 +201,12 @@ def _reason(
     kept = ""
     if remedies[-1].name == "cache":
         kept = " A cache is filled by the first validation, and read by the later ones."
-        kept += " Python code in it must give the same each time." if python else ""
+        kept += " Python code in it must give the same result each time." if python else ""
     return (
         f"Validation takes {in_percent(share)} of the training, and waits for its own input for "
         f"{in_ms(found.per_step_ms('input_wait'))} of the {in_ms(found.step_ms)} of each of its "
         f"batches; {what} takes {in_ms(slowest.ms)} a batch.{where(written)}{held}{kept} "
-        "What it tells stays the same."
+        "Its results stay the same."
     )
 
 

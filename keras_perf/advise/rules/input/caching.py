@@ -62,7 +62,9 @@ def cache(situation: Situation) -> Recommendation | None:
     saved_ms = sum(situation.paces[name] for name in place.saved)
     python = ""
     if situation.runs_python:
-        python = f" Python code in it must give the same each time.{about_quickest(situation)}"
+        python = (
+            f" Python code in it must give the same result each time.{about_quickest(situation)}"
+        )
     elif not facts.input.chains:
         python = " What a map draws at random would be the same in every pass."
     return predicted(

@@ -77,7 +77,7 @@ def _ahead_of_executions(situation: Situation, wait: float) -> Recommendation:
         title="Prepare an execution's first batch while the one before it trains",
         reason=(
             f"An execution of {at_once} steps waits for its first batch, and asks for the others "
-            f"while a step computes: {in_ms(wait)} of each step were waited for in all."
+            f"while a step computes: in all, {in_ms(wait)} of each step go into waiting."
         ),
         action=PREFETCH,
         evidence={"input_wait_ms": wait, "rest_ms": situation.model.rest_ms},

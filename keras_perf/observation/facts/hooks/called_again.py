@@ -39,6 +39,8 @@ def why_not_again(callback: keras.callbacks.Callback) -> Reason | None:
     """
     if (name := _of_the_class(callback)) is not None:
         return WhyNotTried.CALLED_AGAIN_UNKNOWN.of(hook=owner_of(callback, name), name=name)
+    if getattr_static(callback, "async_safe", None) is not None:
+        return WhyNotTried.ASYNC_SAFE.of(callback=type(callback).__name__)
     for name in HOOKS:
         hook = getattr_static(callback, name)
         if hook is getattr_static(keras.callbacks.Callback, name):
@@ -71,8 +73,7 @@ def _of_the_class(callback: keras.callbacks.Callback) -> str | None:
     for name in (*CALLED_TOO, "model"):
         if getattr_static(callback, name) is not getattr_static(keras.callbacks.Callback, name):
             return name
-    # Keras asks for it, and calls hooks of such callbacks in threads of its own.
-    return "async_safe" if getattr_static(callback, "async_safe", None) is not None else None
+    return None
 
 
 def _against(hook: Any, callback: keras.callbacks.Callback, name: str) -> Reason | None:

@@ -8,6 +8,7 @@ from xml.etree.ElementTree import Element
 
 import pandas as pd
 
+from keras_perf.advise.notes.devices.gpu_use import DEFAULT_STRATEGY
 from keras_perf.records.figures import figure
 from keras_perf.records.run.outlier import CAUSES, cause_name
 from keras_perf.report.compared.differing_settings import asked
@@ -78,7 +79,7 @@ USE_TAGS = {
 
 NO_TAGS: Mapping[str, str] = {}
 
-NOTHING: tuple[Any, ...] = (None, {}, "")
+NOTHING: tuple[Any, ...] = (None, {}, "", DEFAULT_STRATEGY)
 
 
 def devices_card(report: RunReport) -> Element | None:
@@ -145,14 +146,14 @@ def outliers_card(report: RunReport) -> Element | None:
         [
             f"{event.step:,}",
             cause_name(event.cause.value),
-            event.owner or "–",
-            CAUSES[event.cause],
             f"{event.excess_ms:,.1f}",
             f"{event.usual_ms:,.2f}",
+            event.owner or "–",
+            CAUSES[event.cause],
         ]
         for event in shown
     ]
-    header = ["step", "cause", "owner", "what happened", "longer by, ms", "usual, ms"]
+    header = ["step", "cause", "longer by, ms", "usual, ms", "owner", "what happened"]
     caption = f"The worst {len(shown)} of {len(report.events)} that were recorded."
     return card("Longest steps and pauses", table(header, rows, caption, class_="events"))
 

@@ -196,7 +196,11 @@ def test_notes_tell_the_pair_and_what_was_tried_in_vain():
         [tried("enable-xla", 0.8, 0.7, 0.9)],
         ready_ms=4.0,
         batch_ms=7.0,
-        not_tried=[{"id": "cache", "where": "end", "why": "it draws random numbers"}],
+        not_tried=[
+            {"id": "cache", "where": "end", "why": "it draws random numbers"},
+            {"id": "prefetch", "where": "end", "why": "it takes about 3 s"},
+            {"id": "map-before-shuffle", "where": "map(f)", "why": "it draws random numbers"},
+        ],
         stopped="an interrupt",
     )
     told = list(trial_notes(case.facts, ()))
@@ -204,7 +208,8 @@ def test_notes_tell_the_pair_and_what_was_tried_in_vain():
         "Measured after training: a step 10 ms, 4 ms on a ready batch, a batch of the input alone "
         "7 ms.",
         "Tried on this training too, and not advised now: enable-xla (map(f)) 0.80× (0.70–0.90).",
-        "Not tried: cache (end): it draws random numbers.",
+        "Not tried: cache (end), map-before-shuffle (map(f)): it draws random numbers; prefetch "
+        "(end): it takes about 3 s.",
         "The trials were ended by an interrupt before all was tried.",
     ]
 
@@ -228,7 +233,7 @@ def test_a_cache_that_was_tried_is_told_with_the_pass_that_fills_it():
     assert told.predicted_speedup == pytest.approx(100 / 32.5)
     assert (told.low, told.high) == pytest.approx((2.5, 100 / 28))
     assert told.reason.endswith(
-        "That was with a filled cache; the gain counts the first of the 10 passes of this "
+        "The cache was full then; the gain above also counts the first of the 10 passes of this "
         "training, which fills it."
     )
     assert told.evidence["gain_when_filled"] == 4.0

@@ -51,7 +51,7 @@ def test_a_callback_that_makes_the_train_function_anew_is_named_as_the_cause():
         situation(compute=6.0, compile=4.0, context={"function_replacements": 5})
     )
     assert_predicts(advice, 6.4, 6.0, 6.0)
-    assert "anew 5 times" in advice.reason
+    assert "rebuilt the train function 5 times" in advice.reason
     assert "make_train_function" in advice.action
 
 
@@ -79,7 +79,7 @@ def test_for_each_length_that_is_left_xla_compiles_once():
     with_xla = context | {"jit_compile": False}
     advice = stable_shapes(situation(compute=2.0, compile=40.0, context=with_xla))
     assert_predicts(advice, 2 * 1.3 + 8, 2 + 4, 2 + 1, before=42.0)
-    assert advice.reason.endswith("Of few lengths 4 are predicted to compile, 8 at worst.")
+    assert advice.reason.endswith("With few lengths, 4 are predicted to compile, 8 at worst.")
     assert "the train function is traced for each of its lengths, 200 ms each." in advice.reason
     assert "jit_compile" not in advice.action
     one_shape = stable_shapes(
@@ -152,7 +152,7 @@ def test_what_compiles_in_the_warm_up_goes_with_what_compiles_later():
     # Of few lengths four would compile, for 1.6 s.
     assert "\n# or, predicted 2.88×:\n" in advice.action
     assert advice.action.index("2.88×") < advice.action.index("bucket_by_sequence_length")
-    assert advice.reason.endswith("Of few lengths 4 are predicted to compile, 8 at worst.")
+    assert advice.reason.endswith("With few lengths, 4 are predicted to compile, 8 at worst.")
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_of_several_steps_at_once_prefetching_hides_the_first_batch_only(compute
     assert_predicts(advice, *left, before=before)
     assert advice.reason == (
         "An execution of 4 steps waits for its first batch, and asks for the others while a step "
-        f"computes: {wait:.0f} ms of each step were waited for in all."
+        f"computes: in all, {wait:.0f} ms of each step go into waiting."
     )
 
 

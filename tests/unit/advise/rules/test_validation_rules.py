@@ -69,7 +69,7 @@ def test_the_map_of_the_validation_is_told_to_run_in_parallel_by_its_file_and_li
     assert advice.reason == (
         "Validation takes 50% of the training, and waits for its own input for 8 ms of the 10 ms "
         "of each of its batches; map(decode) takes 8 ms a batch. Its function decode is in "
-        "train.py, line 12. What it tells stays the same."
+        "train.py, line 12. Its results stay the same."
     )
     assert "source.map(decode, num_parallel_calls=tf.data.AUTOTUNE)  # then" in advice.action
 

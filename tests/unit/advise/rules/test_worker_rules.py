@@ -90,7 +90,7 @@ def test_the_gain_of_balancing_is_the_skew_and_of_a_worker_as_fast_as_the_others
     assert advice is not None
     assert advice.title == "Balance the workers: worker 1 is the slowest"
     assert "Worker 1 is the last in 100% of the steps" in advice.reason
-    assert "What takes it longer is input wait: 5.5 ms of each step, 0.5 ms on" in advice.reason
+    assert "It takes longer in input wait: 5.5 ms of each step, 0.5 ms on" in advice.reason
     assert advice.action.startswith("keras-perf report LOGDIR/perf/worker_1")
     assert advice.evidence["slow_part"] == "input wait"
 
@@ -228,8 +228,8 @@ def test_where_it_waits_for_others_the_verdict_says_so():
     verdict, why = verdict_of(several(6.0, 5.9, 3.0, **parts))
     assert verdict == "compute-bound"
     assert str(why) == (
-        "no other part of this worker's step is worth 5%. For 5.9 ms of each step it waits for "
-        "slower workers."
+        "no other part's removal would make this worker's step 5% faster. For 5.9 ms of each "
+        "step it waits for slower workers."
     )
 
 

@@ -15,12 +15,14 @@ from keras_perf.advise.gains.prediction_bounds import uncertainty
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.advise.situation import situation_of
+from keras_perf.analyse.change import Change
 from keras_perf.analyse.part_means import part_means
 from keras_perf.analyse.summary import Summary
 from keras_perf.read.event_files import NoRunError
 from keras_perf.records.interval import PARTS
 from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.report.compared.comparison import Comparison, compare, comparison_of
+from keras_perf.report.compared.comparison_bounds import may_be_chance
 from keras_perf.report.diagnosis import Diagnosis, diagnosis_of
 from keras_perf.report.text.judgement import judgement
 from keras_perf.write.run_writer import RunWriter
@@ -201,6 +203,18 @@ def test_bounds_that_overlook_slow_changes_are_said_to_be_too_narrow(slow, told)
     run = comparison_of(diagnosis_of(before), diagnosis_of(after))
     assert run.low > 1.0
     assert ("It may still be chance" in str(run)) is told
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "told"),
+    [
+        (0.6, 1.2, "a step takes 0.60 to 1.20 times as long as before."),
+        (0.0, 1500.0, "too little was measured to tell: train longer."),
+    ],
+)
+def test_bounds_that_hold_everything_are_not_told_in_figures(low, high, told):
+    said = may_be_chance(Change(0.5, low, high), "a step", (1.5, 2.5))
+    assert said.endswith(f"resemble each other, {told}")
 
 
 # -- what became of the advice -----------------------------------------------------------

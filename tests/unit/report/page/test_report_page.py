@@ -285,6 +285,18 @@ def test_a_run_is_told_from_verdict_to_versions(page):
     assert {"2.21.0", "no", "32", "H200 GPU-1"} <= set(seen.texts("dd"))
 
 
+def test_figures_of_the_longest_steps_stand_before_the_words_that_a_narrow_screen_cuts(page):
+    heads = Page(page("a")).texts("th")
+    columns = ["step", "cause", "longer by, ms", "usual, ms", "owner", "what happened"]
+    assert columns in [heads[at : at + len(columns)] for at in range(len(heads))]
+
+
+def test_no_strategy_is_named_where_none_was_chosen(page):
+    for strategy, named in (("_DefaultDistributionStrategy", False), ("MirroredStrategy", True)):
+        seen = Page(page(strategy, context=CONTEXT | {"strategy": strategy}))
+        assert ("strategy" in seen.texts("dt")) is named
+
+
 def test_every_plot_says_what_it_shows_to_those_who_cannot_see_it(page):
     seen = Page(page("a"))
     assert seen.texts("title")[1:] == [
