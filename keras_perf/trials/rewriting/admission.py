@@ -9,7 +9,7 @@ from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.records.run.tried.advice_trials import NotTried, TriedChange
 from keras_perf.trials.rewriting.changes import Change, NotDone
 from keras_perf.trials.rewriting.changes.stages import named
-from keras_perf.trials.rewriting.keeping import Kept, length, room_for
+from keras_perf.trials.rewriting.keeping import Kept, kept_in, length, room_for
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.rewriting.same_elements import start_alike
 from keras_perf.trials.rewriting.shuffle_buffers import soon_filled
@@ -104,7 +104,8 @@ def filled(
         return Kept(WhyNotTried.NO_PASS.of())
     short = soon_filled(made)
     kept = room_for(change, short, look_at=COMPARED, within_s=within_s, left_s=left_s / 4)
-    if not kept.why_not:
-        # All is kept once the end has been seen.
-        take(batches + 1)
-    return kept
+    if kept.why_not:
+        return kept
+    # All is kept once the end has been seen.
+    take(batches + 1)
+    return kept if change.folder is None else kept_in(change.folder)

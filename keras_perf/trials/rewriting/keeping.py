@@ -11,7 +11,6 @@ from pathlib import Path
 import tensorflow as tf
 
 from keras_perf.observers.sensors.container_memory import memory_available_mib
-from keras_perf.records.figures import in_bytes
 from keras_perf.records.reasons.price import Costs
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.measuring.own_iterator import OwnIterator
@@ -45,14 +44,14 @@ class Kept:
 
     Attributes:
         why_not: why it cannot be kept; "" if it can.
-        size_mib: what it takes, about; None where it is kept in files, or nothing is.
+        size_mib: what it takes, in memory about; None where nothing is kept, or no file is filled.
     """
 
     why_not: str = ""
     size_mib: float | None = None
 
     def added_to(self, costs: str) -> str:
-        """What a change costs, with how much memory that is."""
+        """What a change costs, with how much it holds."""
         if self.size_mib is None:
             return costs
         return Costs.BOTH.of(one=costs, other=Costs.HOLDS.of(size_mib=self.size_mib))
@@ -106,7 +105,6 @@ def remove_unused(changes: Iterable[Change], kept: Iterable[str]) -> None:
             shutil.rmtree(change.folder, ignore_errors=True)
 
 
-def size_on_disk(folder: Path) -> str:
-    """As `costs` tells it."""
-    size = sum(file.stat().st_size for file in folder.glob("*"))
-    return f" ({in_bytes(size)})"
+def kept_in(folder: Path) -> Kept:
+    """What was kept in the files of a folder."""
+    return Kept(size_mib=sum(file.stat().st_size for file in folder.glob("*")) / 2**20)

@@ -14,7 +14,6 @@ from keras_perf.records.run.tried.input_changes import InputChange, InputChanges
 from keras_perf.showing import html
 from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.rewriting.changes import Change, NotDone
-from keras_perf.trials.rewriting.keeping import size_on_disk
 from keras_perf.trials.shown_changes import changes_table
 
 if TYPE_CHECKING:
@@ -50,9 +49,6 @@ class Tried:
     @classmethod
     def of(cls, change: Change, pair: Pair, *, kept: bool) -> Tried:
         """What a measurement of a change found."""
-        costs = change.costs
-        if change.folder is not None:
-            costs += size_on_disk(change.folder)
         return cls(
             change.id,
             change.where,
@@ -63,7 +59,7 @@ class Tried:
             pair.before_ms,
             pair.after_ms,
             change.code,
-            costs,
+            change.costs,
         )
 
 
