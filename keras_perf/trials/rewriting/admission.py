@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable
 from keras_perf.records.reasons.reason import Reason
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.records.run.tried.advice_trials import NotTried, TriedChange
+from keras_perf.records.run.tried.input_changes import InputChange
 from keras_perf.trials.rewriting.changes import Change, NotDone
 from keras_perf.trials.rewriting.changes.stages import named
 from keras_perf.trials.rewriting.keeping import Kept, kept_in, length, room_for
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.rewriting.same_elements import start_alike
 from keras_perf.trials.rewriting.shuffle_buffers import soon_filled
-from keras_perf.trials.rewriting.tuned_input import Tried
 
 COMPARED = 64
 """So many elements of a changed stage are compared with those of the stage as it was."""
@@ -42,7 +42,7 @@ def reason_against(
 
 def is_wanted(
     change: Change,
-    tried: Iterable[Tried | TriedChange],
+    tried: Iterable[InputChange | TriedChange],
     left: Iterable[NotDone | NotTried],
 ) -> bool:
     """It is no cache of what fits into a better place: into memory, or behind more of the work.
