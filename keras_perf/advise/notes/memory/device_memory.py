@@ -17,7 +17,7 @@ def device_memory_notes(run: Diagnosed) -> Iterator[str]:
     """A sentence or two for each device."""
     library = library_of(run.facts)
     for device in run.facts.gpu.device_memory:
-        growth = run.summary.growth.get(f"{device.name.lower().replace(':', '/')}/allocated_mib")
+        growth = run.summary.growth.get(f"{device.tag}/allocated_mib")
         if growth is not None:
             full = ""
             if device.limit_mib is not None:
