@@ -86,9 +86,4 @@ def peak_memory_mib() -> float | None:
 
 def allocated_by_tag() -> dict[str, float]:
     """The same as scalars."""
-    found: dict[str, float] = {}
-    for memory in device_memory():
-        tag = memory.name.lower().replace(":", "/")
-        found[f"{tag}/allocated_mib"] = memory.current_mib
-        found[f"{tag}/peak_allocated_mib"] = memory.peak_mib
-    return found
+    return {tag: mib for device in device_memory() for tag, mib in device.scalars.items()}

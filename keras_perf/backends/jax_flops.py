@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from keras_perf.observation.facts.flops.counted import Counted, NotCountedError
+from keras_perf.observation.facts.flops.counted import Counted, NotCountedError, one_of
 from keras_perf.records.run.step_work import NotCounted
 
 MAY_MULTIPLY = (
@@ -54,7 +54,7 @@ def counted(jaxpr: Any) -> Counted:
         elif name == "while":
             _add_loop(equation.params, total)
         elif name == "cond":
-            total.add(_of_branches([counted(each) for each in equation.params["branches"]]))
+            total.add(one_of([counted(each) for each in equation.params["branches"]]))
         else:
             if name.startswith(MAY_MULTIPLY):
                 total.passed_over.add(name)
@@ -86,14 +86,6 @@ def _add_loop(params: dict[str, Any], total: Counted) -> None:
     if any(once.flops.values()):
         raise NotCountedError(NotCounted.LOOP)
     total.passed_over |= once.passed_over
-
-
-def _of_branches(branches: list[Counted]) -> Counted:
-    """Of one of them, if all count the same."""
-    sums = [sum(each.flops.values()) for each in branches]
-    if not all(math.isclose(each, sums[0]) for each in sums):
-        raise NotCountedError(NotCounted.BRANCH)
-    return branches[0]
 
 
 def _add_product(equation: Any, total: Counted) -> None:

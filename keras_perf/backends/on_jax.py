@@ -95,9 +95,10 @@ class OnJax:
         """None: whether JAX finds the machine's GPUs it says itself."""
         return {}
 
-    def facts(self, model: keras.Model) -> Questions:
+    @staticmethod
+    def facts(model: keras.Model) -> Questions:
         """Versions, settings, sizes."""
-        return _facts(model)
+        return {**jax_facts(), **model_facts(model)}
 
     def settings(self, model: keras.Model) -> Questions:
         """Keras's, how its distribution shares the batches out, and what the batches were."""
@@ -161,10 +162,6 @@ class OnJax:
         """Logs what is known of an `evaluate`; nothing tells when a `predict` is computed."""
         if kind != EVALUATE:
             return log
-        log = log or CallLog(callback.log_dir, _facts(callback.model))
+        log = log or CallLog(callback.log_dir, OnJax.facts(callback.model))
         watch_call(kind, callback.model, log, callback.clock, JaxEvaluation)
         return log
-
-
-def _facts(model: keras.Model) -> Questions:
-    return {**jax_facts(), **model_facts(model)}

@@ -83,9 +83,15 @@ class OnTensorFlow:
         """Whether the machine's GPUs can be used, and are."""
         return gpu_use_facts()
 
-    def facts(self, model: keras.Model) -> Questions:
+    @staticmethod
+    def facts(model: keras.Model) -> Questions:
         """Versions, settings, sizes."""
-        return _facts(model)
+        return {
+            **machine_facts(),
+            **model_facts(model),
+            "variables_on": lambda: variables_on(model),
+            "unrolled_steps_per_execution": lambda: model.unrolled_steps_per_execution,
+        }
 
     def settings(self, model: keras.Model) -> Questions:
         """Keras's, and the strategy."""
@@ -134,15 +140,6 @@ class OnTensorFlow:
     @staticmethod
     def watch_call(kind: str, callback: Any, log: CallLog | None) -> CallLog:
         """Logs what is known of an `evaluate` or `predict`; the log for the next one."""
-        log = log or CallLog(callback.log_dir, _facts(callback.model))
+        log = log or CallLog(callback.log_dir, OnTensorFlow.facts(callback.model))
         watch_call(kind, callback.model, log, callback.clock, TensorFlowCall)
         return log
-
-
-def _facts(model: keras.Model) -> Questions:
-    return {
-        **machine_facts(),
-        **model_facts(model),
-        "variables_on": lambda: variables_on(model),
-        "unrolled_steps_per_execution": lambda: model.unrolled_steps_per_execution,
-    }

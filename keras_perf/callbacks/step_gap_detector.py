@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from statistics import fmean
@@ -222,13 +222,15 @@ class StepGapDetector(ObservingCallback):
         )
 
     def _record_stages(self, observation: Observation) -> None:
-        questions: dict[str, Callable[[], Any]] = {
-            "stages": self._all_stages,
-            "undisturbed_ms": lambda: self._splitter.undisturbed_ms,
-        }
+        recording = observation.recording
+        known = recording.facts.input
+        if (stages := recording.ask("stages", self._all_stages)) is not None:
+            known = replace(known, stages=stages)
         if self._fills:
-            questions["prefetch_fill"] = lambda: fmean(self._fills)
-        observation.recording.learn(questions)
+            known = replace(known, prefetch_fill=fmean(self._fills))
+        recording.facts = replace(
+            recording.facts, input=known, undisturbed_ms=self._splitter.undisturbed_ms
+        )
 
     def _all_stages(self) -> tuple[Stage, ...]:
         """Near its end a pipeline lets go of its first stages."""
@@ -239,5 +241,4 @@ class StepGapDetector(ObservingCallback):
 
     def _count_examples(self, observation: Observation) -> None:
         """The device is idle now."""
-        observation.recording.learn({"examples_per_step": observation.examples_per_step})
-        self._examples_per_step = observation.recording.facts.length.examples_per_step
+        self._examples_per_step = observation.count_examples()

@@ -49,11 +49,6 @@ class Cluster:
         """The "host:port" of this process."""
         return self.addresses[self.rank]
 
-    @property
-    def is_chief(self) -> bool:
-        """Whether this process writes what is written once."""
-        return self.rank == 0
-
     def describe(self, rank: int) -> str:
         """A worker by its number from the chief (0) on, which also names its run `worker_k`.
 

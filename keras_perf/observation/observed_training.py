@@ -120,6 +120,11 @@ class ObservedTraining:
             **self.settings(),
         }
 
+    def count_examples(self) -> float | None:
+        """Examples in a step where they are known, which the facts of the run hold from then on."""
+        self.recording.learn({"examples_per_step": self.examples_per_step})
+        return self.recording.facts.length.examples_per_step
+
     def examples_per_step(self) -> float | None:
         """Examples in a step, where they are known; asked while the device is idle."""
         return None

@@ -70,7 +70,7 @@ class Recording:
             self._summarized.add(log_dir)
 
     def learn(self, questions: Questions) -> None:
-        """Asks for facts; what fails, or cannot be true, stays as it was and is named."""
+        """Asks others for facts; what fails, or cannot be true, stays as it was and is named."""
         found = answers(questions, self.not_known)
         self.facts, wrong = self.facts.told(found)
         self.not_known |= {

@@ -143,9 +143,9 @@ def events(path: AnyPath) -> Iterator[Event]:
     tell_what_is_left_out(path, len(whole.data), lost, whole.cut_bytes)
 
 
-def first_events(path: AnyPath, most_bytes: int = 1 << 16) -> list[Event]:
+def first_events(path: AnyPath) -> list[Event]:
     """What a file begins with, without a warning."""
-    data = beginning(path, most_bytes)
+    data = beginning(path, 1 << 16)
     return list(_some(data, records(data), range(3)))
 
 

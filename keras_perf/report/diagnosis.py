@@ -15,8 +15,9 @@ from keras_perf.advise.notes.all_notes import notes_of
 from keras_perf.advise.notes.contention import load_of_others
 from keras_perf.advise.notes.devices.gpu_use import gpu_details, gpu_use_alerts
 from keras_perf.advise.notes.devices.roofline import roofline_notes
+from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.notes.fits import fit_notes
-from keras_perf.advise.notes.inference import inference_notes
+from keras_perf.advise.notes.inference import notes_on_calls
 from keras_perf.advise.notes.memory.ending import ending_notes
 from keras_perf.advise.notes.not_measured import why_no_step
 from keras_perf.advise.notes.trace import trace_details
@@ -211,7 +212,7 @@ def diagnosis_of(summary: Summary, rates: Rates = NO_RATES) -> Diagnosis:
     if not summary.steps:
         step = dict.fromkeys((*PARTS, "step"), math.nan)
         why = why_no_step(summary.facts)
-        told = (*pair_notes(summary.facts), *inference_notes(summary))
+        told = (*pair_notes(summary.facts), *notes_on_calls(summary))
         one = 1.0, 1.0, 1.0
         return Diagnosis("inconclusive", why, step, (), one, told, summary, one, alerts)
     situation = situation_of(summary)
@@ -220,7 +221,7 @@ def diagnosis_of(summary: Summary, rates: Rates = NO_RATES) -> Diagnosis:
     breakdown = {part: summary.parts.get(part, math.nan) for part in PARTS}
     breakdown["step"] = sum(summary.parts[part] for part in PARTS if part in summary.parts)
     efficiency = efficiency_of(summary, rates)
-    notes = notes_of(situation, verdict, {each.id for each in advice})
+    notes = notes_of(Diagnosed(situation, verdict, {each.id for each in advice}))
     explanation = (
         str(because),
         what_is_left(situation, verdict, advice),

@@ -107,11 +107,11 @@ def read_host(space: XSpace) -> Host:
         executor = Executor(plane)
         compiling_ids = plane.ids(_COMPILES.match)
         for line in plane.lines():
-            found = _chosen(line.events, wait_ids)
+            found = line.events.named(wait_ids)
             waits.append(found)
             brought += ["element_size" in plane.stats(encoded) for encoded in found.encoded]
-            collectives.append(_chosen(line.events, collective_ids))
-            compilations.append(_chosen(line.events, compiling_ids))
+            collectives.append(line.events.named(collective_ids))
+            compilations.append(line.events.named(compiling_ids))
             if space.gpu_planes:
                 calls = _launches(plane, line.events)
                 launches |= calls
@@ -145,13 +145,9 @@ def _launches(plane: Plane, events: Events) -> dict[int, int]:
         for i, at in zip(ids, first, strict=True)
         if _CORRELATION in plane.stats(events.encoded[at])
     ]
-    calls = _chosen(events, np.array(names, dtype=np.int64))
+    calls = events.named(np.array(names, dtype=np.int64))
     told = (int(plane.stats(encoded).get(_CORRELATION, 0)) for encoded in calls.encoded)
     return dict(zip(told, calls.begin.tolist(), strict=True))
-
-
-def _chosen(events: Events, ids: Ticks) -> Events:
-    return events.where(np.isin(events.name_id, ids))
 
 
 def _spans(*events: Events) -> Spans:
@@ -184,7 +180,7 @@ def _python_line(plane: Plane, line: Line, executor: Executor) -> PythonLine | N
             calls[name] = _spans(events.where(events.name_id == name_id))
     if not markers and not calls:
         return None
-    executions = _chosen(events, plane.ids(_EXECUTION.fullmatch))
+    executions = events.named(plane.ids(_EXECUTION.fullmatch))
     runs = frozenset(executor.runs_of(events))
     return PythonLine(line.name, markers, calls, _spans(executions), runs)
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keras_perf.trace.cover import Cover, Ticks
 from keras_perf.trace.file.xplane import Events, Plane
@@ -42,7 +41,7 @@ class Executor:
 
     def runs_of(self, events: Events) -> set[int]:
         """Ids of the functions that are called on a thread."""
-        return set(self._ids(_chosen(events, self._runs)))
+        return set(self._ids(events.named(self._runs)))
 
     def operations(self, events: Events, launches: Ticks) -> OnThread:
         """Those that run on a thread and launch nothing on a device.
@@ -51,12 +50,12 @@ class Executor:
             events: of the thread.
             launches: when it called the driver.
         """
-        found = _chosen(events, np.array(list(self._types), dtype=np.int64))
+        found = events.named(np.array(list(self._types), dtype=np.int64))
         at = np.sort(launches)
         launching = np.searchsorted(at, found.begin) < np.searchsorted(at, found.end)
         found = found.where(~launching & (found.duration > 0))
         types = tuple(self._types[int(i)] for i in found.name_id)
-        processes = _chosen(events, self._processes)
+        processes = events.named(self._processes)
         runs = np.array(self._ids(processes) if types else [], dtype=np.int64)
         return OnThread(found, types, processes, runs)
 
@@ -113,7 +112,3 @@ def joined(parts: Sequence[CpuOperations]) -> CpuOperations:
         np.concatenate([nothing, *(part.end for part in parts)]),
         tuple(type_ for part in parts for type_ in part.types),
     )
-
-
-def _chosen(events: Events, ids: NDArray[np.int64]) -> Events:
-    return events.where(np.isin(events.name_id, ids))

@@ -14,6 +14,7 @@ import tensorflow as tf
 from keras_perf.observers.delayed_signals import uninterrupted
 from keras_perf.records.arguments import existing_directory, require_bool, require_number
 from keras_perf.records.reasons.why_not_tried import InputEnd
+from keras_perf.records.run.tried.input_changes import InputChange
 from keras_perf.trials.arguments import NO_BATCH, check_compiled, check_dataset
 from keras_perf.trials.kept_in_run import KeptInRun
 from keras_perf.trials.measuring.in_turn import LEAST_SLICES, Pair
@@ -31,7 +32,7 @@ from keras_perf.trials.rewriting.own_copy import require_graph
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.rewriting.shuffle_buffers import smaller_buffers, soon_filled
 from keras_perf.trials.rewriting.side_by_side import Clock, EndlessPipeline, side_by_side, slice_s
-from keras_perf.trials.rewriting.tuned_input import Tried, TunedInput
+from keras_perf.trials.rewriting.tuned_input import TunedInput, as_measured
 from keras_perf.trials.train_step_benchmark import step_ms_within
 from keras_perf.trials.training.budget import Budget
 from keras_perf.trials.training.setup import Setting, with_options
@@ -143,7 +144,7 @@ class Tuning:
         self._any_order, self._cache_dir = any_order, cache_dir
         self._budget, self._clock = budget, clock
         self._look_s = CHECKING * budget.seconds
-        self._tried: list[Tried] = []
+        self._tried: list[InputChange] = []
         self._not_done: list[NotDone] = []
         self._before_ms = self._after_ms = math.nan
         self._progress = Progress()
@@ -227,7 +228,7 @@ class Tuning:
         stays = pair.low >= WORTHWHILE
         # Ctrl-C finds it in what is reported and in the dataset, or in neither.
         with uninterrupted():
-            self._tried.append(Tried.of(change, pair, kept=stays))
+            self._tried.append(as_measured(change, pair, kept=stays))
             if stays:
                 self._graph, self._options, self._present = made, options, pipeline
                 if not change.beside_a_step:

@@ -11,7 +11,9 @@ from matplotlib.figure import Figure
 from keras_perf.records.run.tried.advice_trials import AdviceTrials, NotTried, TriedChange
 from keras_perf.trials.batch_sizes.swept import BatchSizeSweep, TriedSize
 from keras_perf.trials.learning_rate.learning_rate_curve import curve_of
-from keras_perf.trials.rewriting.tuned_input import Tried, TunedInput
+from keras_perf.trials.measuring.in_turn import Pair
+from keras_perf.trials.rewriting.changes import Change
+from keras_perf.trials.rewriting.tuned_input import TunedInput, as_measured
 from keras_perf.trials.training.tried_advice import TriedAdvice
 
 NASTY = "<b>where</b>"
@@ -35,8 +37,10 @@ def advice():
 
 
 def tuned():
-    kept = Tried("prefetch", NASTY, True, 1.5, 1.4, 1.6, 3.0, 2.0, "data.prefetch(2)", "memory")
-    left = Tried("cache", "map", False, 1.0, 0.9, 1.1, 2.0, 2.0, "data.cache()", "memory")
+    prefetched = Change("prefetch", NASTY, "data.prefetch(2)", "memory")
+    cached = Change("cache", "map", "data.cache()", "memory")
+    kept = as_measured(prefetched, Pair(3.0, 2.0, 1.5, 1.4, 1.6), kept=True)
+    left = as_measured(cached, Pair(2.0, 2.0, 1.0, 0.9, 1.1), kept=False)
     return TunedInput(None, (kept, left), (), 3.0, 2.0)
 
 

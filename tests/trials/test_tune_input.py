@@ -14,6 +14,9 @@ import tensorflow as tf
 
 import keras_perf as kp
 from keras_perf.analyse.training import newest_training
+from keras_perf.records.figures import in_bytes
+from keras_perf.records.reasons.price import Costs
+from keras_perf.records.reasons.reason import worded
 from keras_perf.trials import train_step_benchmark
 from keras_perf.trials import tune_input as module_under_test
 from keras_perf.trials.rewriting import keeping
@@ -256,6 +259,22 @@ def test_what_does_not_fit_into_memory_is_kept_in_a_file_if_there_is_a_place(mon
     assert f".cache('{folder}" in kept["cache"].code
     for _ in range(2):
         assert checksums(tuned.dataset, 100, 60) == checksums(data, 100, 60)
+
+
+def test_a_file_costs_its_place_and_what_it_holds(monkeypatch, tmp_path):
+    pays = Pair(before_ms=2.0, after_ms=1.0, gain=2.0, low=1.9, high=2.1)
+    monkeypatch.setattr(module_under_test, "side_by_side", lambda *_, **__: pays)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=500))
+    tuned = kp.tune_input(rows().batch(4).map(lambda x: x + 1), cache_dir=tmp_path)
+    [kept] = [each for each in tuned.changes if each.id == "cache"]
+    [folder] = tmp_path.iterdir()
+    size = in_bytes(sum(file.stat().st_size for file in folder.iterdir()))
+    assert kept.costs == (
+        f"files in {folder}, which stay there; the first pass, which fills it, is not in the gain; "
+        f"it holds {size}"
+    )
+    [recorded] = [each for each in tuned.record.tried if each.id == "cache"]
+    assert worded(Costs)(recorded.costs.to_json()) == kept.costs
 
 
 def test_a_file_is_tried_only_if_memory_is_too_small_and_there_is_room(monkeypatch, tmp_path):

@@ -5,13 +5,13 @@ import tensorflow as tf
 
 from keras_perf.trials.rewriting.changes import Change
 from keras_perf.trials.rewriting.side_by_side import Pair
-from keras_perf.trials.rewriting.tuned_input import Tried, TunedInput
+from keras_perf.trials.rewriting.tuned_input import TunedInput, as_measured
 
 
 def tried(name, before_ms, after_ms, *, kept=True):
     gain = before_ms / after_ms
     pair = Pair(before_ms, after_ms, gain, gain * 0.8, gain * 1.25)
-    return Tried.of(Change(name, "map(f)", "code", "costs"), pair, kept=kept)
+    return as_measured(Change(name, "map(f)", "code", "costs"), pair, kept=kept)
 
 
 @pytest.fixture

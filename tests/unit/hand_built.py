@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
+from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.situation import Situation, situation_of
 from keras_perf.analyse.summary import Summary
@@ -160,6 +161,14 @@ def summary(
 def situation(steps: int = 200, **arguments: Any) -> Situation:
     """The same, with the model fitted to it."""
     return situation_of(summary(steps, **arguments))
+
+
+def diagnosed(
+    run: Summary | Situation, verdict: str = "compute-bound", advised: Iterable[str] = ()
+) -> Diagnosed:
+    """What the notes on a run are made of."""
+    found = situation_of(run) if isinstance(run, Summary) else run
+    return Diagnosed(found, verdict, frozenset(advised))
 
 
 def assert_predicts(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Iterator
 
 from keras_perf.advise.notes.contention import contention_notes
 from keras_perf.advise.notes.devices.gpu import gpu_notes
 from keras_perf.advise.notes.devices.gpu_trace import gpu_trace_notes
 from keras_perf.advise.notes.devices.gpu_use import shared_gpu_notes
 from keras_perf.advise.notes.devices.replicas import replica_notes
+from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.notes.hooks_on_jax import hook_notes
 from keras_perf.advise.notes.in_the_step import distribution_notes, step_notes
 from keras_perf.advise.notes.inference import inference_notes
@@ -28,42 +29,43 @@ from keras_perf.advise.notes.time_counted import time_notes
 from keras_perf.advise.notes.trace import trace_notes
 from keras_perf.advise.notes.trials import trial_notes
 from keras_perf.advise.notes.workers import worker_notes
-from keras_perf.advise.situation import Situation
 
 
-def notes_of(situation: Situation, verdict: str, advised: Collection[str]) -> Iterator[str]:
-    """A sentence or two each.
+def input_notes(run: Diagnosed) -> Iterator[str]:
+    """On what loads it and where its files lie; on the pipeline where there is nothing of that."""
+    of_this_input = [*loader_notes(run), *remote_file_notes(run)]
+    yield from of_this_input or slow_input_notes(run)
 
-    Arguments:
-        situation: of a run with measured steps.
-        verdict: its verdict.
-        advised: ids of the recommendations, which say with figures what a note would repeat.
-    """
-    summary = situation.summary
-    yield from time_notes(summary)
-    yield from start_up_notes(summary, advised)
-    yield from order_notes(summary, verdict, advised)
-    yield from shuffle_notes(summary, advised)
-    of_this_input = [
-        *loader_notes(situation, verdict, advised),
-        *remote_file_notes(situation, verdict, advised),
-    ]
-    yield from of_this_input or slow_input_notes(situation, verdict, advised)
-    yield from nothing_advised_notes(situation, verdict, advised)
-    yield from reading_notes(summary, verdict)
-    yield from inference_notes(summary, advised)
-    yield from trial_notes(summary.facts, advised)
-    yield from settings_notes(summary.facts)
-    yield from step_notes(summary.facts)
-    yield from hook_notes(summary.facts)
-    yield from distribution_notes(summary.facts)
-    yield from worker_notes(summary)
-    yield from replica_notes(summary)
-    yield from contention_notes(situation)
-    yield from host_memory_notes(situation)
-    yield from shared_gpu_notes(summary)
-    yield from gpu_notes(summary)
-    yield from gpu_trace_notes(summary)
-    yield from device_memory_notes(summary)
-    yield from trace_notes(summary.facts)
-    yield from not_measured_notes(summary, advised)
+
+NOTES: tuple[Callable[[Diagnosed], Iterator[str]], ...] = (
+    time_notes,
+    start_up_notes,
+    order_notes,
+    shuffle_notes,
+    input_notes,
+    nothing_advised_notes,
+    reading_notes,
+    inference_notes,
+    trial_notes,
+    settings_notes,
+    step_notes,
+    hook_notes,
+    distribution_notes,
+    worker_notes,
+    replica_notes,
+    contention_notes,
+    host_memory_notes,
+    shared_gpu_notes,
+    gpu_notes,
+    gpu_trace_notes,
+    device_memory_notes,
+    trace_notes,
+    not_measured_notes,
+)
+"""In the order in which they are told: a sentence or two each, or none."""
+
+
+def notes_of(run: Diagnosed) -> Iterator[str]:
+    """All that there is to say of a run."""
+    for notes in NOTES:
+        yield from notes(run)

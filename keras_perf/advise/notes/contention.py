@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from keras_perf.advise.interpreter import OF_OTHERS
+from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.situation import SPARE_PCT, Situation
 from keras_perf.analyse.cpu_share import NOTICED
 from keras_perf.records.figures import in_ms, in_percent
@@ -25,15 +26,15 @@ def load_of_others(situation: Situation) -> str:
     )
 
 
-def contention_notes(situation: Situation) -> Iterator[str]:
+def contention_notes(run: Diagnosed) -> Iterator[str]:
     """A sentence on other threads of this process, where other processes explain no waiting."""
-    if load_of_others(situation):
+    if load_of_others(run.situation):
         return
-    summary = situation.summary
+    summary = run.summary
     waits_ms = summary.sensors.get("host/interpreter_wait_ms", 0.0)
     host_ms = summary.parts.get("callbacks", 0.0) + summary.parts.get("other_host", 0.0)
     others_work = host_ms > OF_OTHERS * summary.step_ms or summary.facts.settings.run_eagerly
-    python = not summary.facts.input.chains or situation.runs_python
+    python = not summary.facts.input.chains or run.situation.runs_python
     idle = summary.sensors.get("host/cpu_pct", 100.0) < SPARE_PCT
     if waits_ms > CLEARLY_HELD_MS and idle and not others_work and not python:
         yield (

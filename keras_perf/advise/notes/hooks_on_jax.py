@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from keras_perf.records.run.run_facts import RunFacts
+from keras_perf.advise.notes.diagnosed import Diagnosed
 
 OFTEN = 0.1
 """A hook that reads the state in fewer of the steps is none to speak of."""
 
 
-def hook_notes(facts: RunFacts) -> Iterator[str]:
+def hook_notes(run: Diagnosed) -> Iterator[str]:
     """A sentence or two on hooks that training waits for, and on those that read the state."""
-    if hooks := facts.settings.waiting_hooks:
+    settings = run.facts.settings
+    if hooks := settings.waiting_hooks:
         yield (
             f"For {_listed(hooks)}, training waits for the result of each step before it "
             "prepares the next one. Where such a hook only looks and may be called later, from "
             "another thread, async_safe = True on its callback lets training go on. What that "
             "gains was not measured: train again and compare."
         )
-    least = max(10, OFTEN * facts.length.steps)
-    reads = sorted(hook for hook, times in facts.settings.state_reads.items() if times >= least)
+    least = max(10, OFTEN * run.facts.length.steps)
+    reads = sorted(hook for hook, times in settings.state_reads.items() if times >= least)
     if reads:
         yield (
             f"{_listed(reads)} read self.model while an epoch ran: each time, the whole state of "

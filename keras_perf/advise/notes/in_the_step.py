@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from keras_perf.records.run.run_facts import RunFacts
+from keras_perf.advise.notes.diagnosed import Diagnosed
 
 PRINTING = {"Print", "PrintV2"}
 CHECKING = {
@@ -21,21 +21,22 @@ PYTHON = {
 NOT_MEASURED = "Its cost was not measured: train once without it, and compare."
 
 
-def step_notes(facts: RunFacts) -> Iterator[str]:
+def step_notes(run: Diagnosed) -> Iterator[str]:
     """A sentence or two on printing, on checks, on Python and on steps that are written out."""
-    found = set(facts.settings.operations_in_step)
+    settings = run.facts.settings
+    found = set(settings.operations_in_step)
     if found & PRINTING:
         yield f"The train step prints (tf.print), in every step. {NOT_MEASURED}"
     # XLA leaves them out of what it compiles.
-    if not facts.settings.jit_compile and (checks := _named(found, CHECKING)):
+    if not settings.jit_compile and (checks := _named(found, CHECKING)):
         yield f"The train step checks values ({checks}), in every step. {NOT_MEASURED}"
     if calls := _named(found, PYTHON):
         yield (
             f"The train step calls Python ({calls}), which waits for the interpreter and keeps the "
             f"step on the host meanwhile. {NOT_MEASURED}"
         )
-    unrolled = facts.settings.unrolled_steps_per_execution
-    at_once = facts.settings.steps_per_execution
+    unrolled = settings.unrolled_steps_per_execution
+    at_once = settings.steps_per_execution
     if unrolled > 1 and at_once == 1:
         yield (
             f"unrolled_steps_per_execution is {unrolled}, which does nothing with one step per "
@@ -66,9 +67,9 @@ _NONE = (
 )
 
 
-def distribution_notes(facts: RunFacts) -> Iterator[str]:
+def distribution_notes(run: Diagnosed) -> Iterator[str]:
     """A sentence for each option on how the dataset is shared, where several devices train."""
-    settings, options = facts.settings, facts.input.distribution_options
+    settings, options = run.facts.settings, run.facts.input.distribution_options
     if settings.workers > 1 and options.get("auto_shard_policy") == "NONE":
         yield _NONE
     if settings.workers > 1 and (does := _SHARDING.get(options.get("auto_shard_policy", ""))):

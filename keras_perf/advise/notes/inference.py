@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from keras_perf.advise.as_written import at, function_of, written_in
+from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.step.step_parts import FETCHED_MS
 from keras_perf.analyse.stage_paces import StagePace, paces_of
 from keras_perf.analyse.summary import Summary
@@ -32,7 +33,12 @@ MANY = 10
 """Batches from which a mean tells something."""
 
 
-def inference_notes(summary: Summary, advised: Collection[str] = ()) -> Iterator[str]:
+def inference_notes(run: Diagnosed) -> Iterator[str]:
+    """What there is to say of the calls beside a training."""
+    yield from notes_on_calls(run.summary, run.advised)
+
+
+def notes_on_calls(summary: Summary, advised: Collection[str] = ()) -> Iterator[str]:
     """A sentence or several for each kind of call that has a cause worth naming.
 
     Arguments:

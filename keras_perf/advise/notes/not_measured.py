@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
+from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.told_of_trial import told_of_trial
 from keras_perf.analyse.summary import Summary
 from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
@@ -25,9 +26,9 @@ def _of_several(summary: Summary) -> str:
     return ""
 
 
-def not_measured_notes(summary: Summary, advised: Collection[str]) -> Iterator[str]:
+def not_measured_notes(run: Diagnosed) -> Iterator[str]:
     """Of the input wait, of Python's input, of dispatch."""
-    facts = summary.facts
+    summary, facts = run.summary, run.facts
     kind = facts.input.input_kind
     if "input_wait" not in summary.parts:
         yield "Input wait could not be measured and is inside compute."
@@ -37,7 +38,7 @@ def not_measured_notes(summary: Summary, advised: Collection[str]) -> Iterator[s
                 "seen. A trace of early steps finds the queue full and shows less waiting than "
                 "later steps have. A short training with workers=1 shows the wait without them."
             )
-    if kind in ("PyDataset", "generator") and "parallel-input" not in advised:
+    if kind in ("PyDataset", "generator") and "parallel-input" not in run.advised:
         yield (
             f"Input comes from a {kind}, which tf.data cannot look into: the gain from workers, "
             "or from a tf.data pipeline in its place, cannot be predicted."
@@ -46,7 +47,7 @@ def not_measured_notes(summary: Summary, advised: Collection[str]) -> Iterator[s
     if "dispatch" not in summary.parts:
         why = "." if trial is None else f"; {told_of_trial(trial, summary)}"
         yield f"Dispatch was not measured and is inside compute{_of_several(summary)}{why}"
-    elif trial is not None and "raise-steps-per-execution" not in advised:
+    elif trial is not None and "raise-steps-per-execution" not in run.advised:
         setting = "Steps per call" if facts.settings.in_a_loop else "steps_per_execution"
         yield f"{setting}: {told_of_trial(trial, summary)}"
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from keras_perf.advise.gains.compiling import gain_without_compiling
 from keras_perf.advise.gains.of_a_part import bound_between_epochs, gains
 from keras_perf.advise.notes.callbacks import callback_notes
+from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.advise.rules.best_first import WORTH_SAYING
 from keras_perf.advise.situation import Situation
@@ -25,13 +26,12 @@ ALSO = {"callback-bound": "tune-gc", "compile-bound": "disable-xla"}
 advice that only a trial gives."""
 
 
-def nothing_advised_notes(
-    situation: Situation, verdict: str, advised: Collection[str]
-) -> Iterator[str]:
+def nothing_advised_notes(run: Diagnosed) -> Iterator[str]:
     """A sentence, where nothing is advised on the verdict's part."""
-    if verdict not in PARTS or ALSO.get(verdict) in advised:
+    situation, verdict = run.situation, run.verdict
+    if verdict not in PARTS or ALSO.get(verdict) in run.advised:
         return
-    if any(known_of(id).on == PARTS[verdict] for id in advised):
+    if any(known_of(id).on == PARTS[verdict] for id in run.advised):
         return
     if verdict == "callback-bound":
         of_a_hook = [*callback_notes(situation)]

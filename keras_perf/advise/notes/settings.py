@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from keras_perf.records.run.run_facts import RunFacts
+from keras_perf.advise.notes.diagnosed import Diagnosed
 
 
-def settings_notes(facts: RunFacts) -> Iterator[str]:
+def settings_notes(run: Diagnosed) -> Iterator[str]:
     """A sentence for each setting that is worth a second look."""
+    facts = run.facts
     cores = facts.machine.cpu_count or 0
     for pool, threads in facts.machine.threads.items():
         # 0 lets TensorFlow choose.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
+from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.analyse.start_up import StartUpTime, start_up_time
-from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import in_ms, in_percent, in_s
 from keras_perf.records.run.input.pipeline import Chain
 from keras_perf.records.run.library import library_of, on_jax
@@ -18,17 +18,12 @@ LONG_S = 5.0
 """Nobody minds less."""
 
 
-def start_up_notes(summary: Summary, advised: Collection[str]) -> Iterator[str]:
-    """The whole, and a sentence for each part that is long.
-
-    Arguments:
-        summary: of a run.
-        advised: ids of the recommendations, which say with figures what a note would repeat.
-    """
-    spent = start_up_time(summary)
+def start_up_notes(run: Diagnosed) -> Iterator[str]:
+    """The whole, and a sentence for each part that is long."""
+    spent = start_up_time(run.summary)
     if spent is None or spent.total_s < LONG_S or spent.total_s < MUCH * spent.training_s:
         return
-    facts = summary.facts
+    facts = run.facts
     yield (
         f"Start-up took {in_s(spent.total_s)}, {in_percent(spent.total_s / spent.training_s)} of "
         "this training: the start-up table shows on what, until steps were steady."
@@ -49,7 +44,7 @@ def start_up_notes(summary: Summary, advised: Collection[str]) -> Iterator[str]:
     if _is_long(spent, "first_batch"):
         yield from _first_batch(spent, facts)
     yield from _later_input(spent)
-    if _is_long(spent, "later_compiling") and "stable-shapes" not in advised:
+    if _is_long(spent, "later_compiling") and "stable-shapes" not in run.advised:
         yield (
             f"Tracing and compiling for more shapes took {in_s(spent.parts['later_compiling'])} "
             "of the first steps: fewer shapes of batches (drop_remainder=True, padding to few "

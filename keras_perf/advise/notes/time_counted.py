@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.analyse.summary import Summary
 from keras_perf.analyse.whole_training import training_ms
 from keras_perf.records.figures import in_ms, in_percent
@@ -16,9 +17,9 @@ SHOWN = 0.005
 """A smaller share would read 0%."""
 
 
-def time_notes(summary: Summary) -> Iterator[str]:
+def time_notes(run: Diagnosed) -> Iterator[str]:
     """What the means are of, what lies beside the steps, and how compiling was recognised."""
-    in_loop = summary.facts.settings.in_a_loop
+    summary, in_loop = run.summary, run.facts.settings.in_a_loop
     yield (
         f"Means over {summary.steps} steps after warm-up; profiled and trial steps, validation "
         "and epoch boundaries are left out."

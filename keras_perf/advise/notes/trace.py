@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.run.trace_agreement import Why
 
@@ -11,9 +12,9 @@ OF_MEASURING = (Why.AGREES, Why.UNEVEN, Why.AHEAD, Why.PROFILER, Why.OTHER_STEPS
 """What tells of the profiler and of when it ran: shown to whoever asks for details."""
 
 
-def trace_notes(facts: RunFacts) -> Iterator[str]:
+def trace_notes(run: Diagnosed) -> Iterator[str]:
     """A sentence on each part that differs for what training does."""
-    for each in facts.trace_agreement:
+    for each in run.facts.trace_agreement:
         if each.why not in OF_MEASURING:
             yield f"The trace and the split differ on {each}."
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
+from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.records.figures import in_ms
 from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.run.tried.advice_trials import AdviceTrials, NotTried, TriedChange
 
 
-def trial_notes(facts: RunFacts, advised: Collection[str]) -> Iterator[str]:
+def trial_notes(run: Diagnosed) -> Iterator[str]:
     """The classic pair; what was tried and is not advised; what was not tried."""
-    trials = facts.advice_trials
+    trials = run.facts.advice_trials
     if trials is None:
         return
     if trials.step_ms:
         yield f"Measured after training: {_pair(trials)}"
-    others = [each for each in trials.changes if each.id not in advised]
+    others = [each for each in trials.changes if each.id not in run.advised]
     if others:
         shown = ", ".join(map(_told, sorted(others, key=lambda each: -each.gain)))
         yield f"Tried on this training too, and not advised now: {shown}."

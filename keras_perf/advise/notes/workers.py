@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.analyse.ring_time import ring_ms
-from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import in_bytes, in_ms
 
 WIRES_GBIT = (1, 10, 100)
 
 
-def worker_notes(summary: Summary) -> Iterator[str]:
+def worker_notes(run: Diagnosed) -> Iterator[str]:
     """A sentence each: whose figures these are, what the exchange takes, and would on a ring."""
-    settings = summary.facts.settings
+    summary, settings = run.summary, run.facts.settings
     if summary.workers:
         yield (
             f"The parts of a step are worker {summary.workers[0].number}'s; the workers' table "

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from random import Random
 from statistics import median
 
+DRAWS = 200
+"""Bootstrap samples."""
+
 Samples = Mapping[int, Sequence[float]]
 """Steps per execution → times of such executions in ms, without the host's part after them."""
 
@@ -82,7 +85,7 @@ def fit_curve(samples: Samples, host_ms: float, present: int | None = None) -> C
 
 
 def resampled_curves(
-    samples: Samples, host_ms: float, present: int | None = None, draws: int = 200
+    samples: Samples, host_ms: float, present: int | None = None
 ) -> list[CostCurve]:
     """Curves of bootstrap samples: their spread is the curve's uncertainty."""
     random = Random(0)
@@ -90,4 +93,4 @@ def resampled_curves(
     def drawn() -> Samples:
         return {n: random.choices(found, k=len(found)) for n, found in samples.items()}
 
-    return [fit_curve(drawn(), host_ms, present) for _ in range(draws)]
+    return [fit_curve(drawn(), host_ms, present) for _ in range(DRAWS)]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from random import Random
 from statistics import median
 
-from keras_perf.observers.steps_trial.cost_curve import CostCurve
+from keras_perf.observers.steps_trial.cost_curve import DRAWS, CostCurve
 from keras_perf.observers.steps_trial.trials_due import BETWEEN
 
 
@@ -59,7 +59,7 @@ class InGaps:
         """The cost of a step by steps per execution."""
         return CostCurve(self.step_ms + self.wait_ms, self.per_execution_ms)
 
-    def resampled_curves(self, draws: int = 200) -> list[CostCurve]:
+    def resampled_curves(self) -> list[CostCurve]:
         """Curves of bootstrap samples."""
         random = Random(0)
 
@@ -68,7 +68,7 @@ class InGaps:
 
         return [
             InGaps(drawn(self.ordinary_ms), drawn(self.inner_ms), self.wait_ms).curve()
-            for _ in range(draws)
+            for _ in range(DRAWS)
         ]
 
 

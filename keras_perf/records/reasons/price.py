@@ -6,7 +6,7 @@ from keras_perf.records.reasons.reason import Words
 
 
 class Costs(Words):
-    """`where`, `held`, `one` and `other` are sentences too."""
+    """`where`, `held`, `one` and `other` are sentences too, `folder` is a path."""
 
     MEMORY = "memory"
     TRACED_ONCE = "Python code in the step runs once, when it is traced"
@@ -15,6 +15,7 @@ class Costs(Words):
     CIRCLES = "memory of objects that refer to each other, until the collector runs again"
     RARER_HOOKS = "batch hooks are called once for {number} steps"
     IN_MEMORY = "memory for all that it keeps"
+    IN_FILES = "files in {folder}, which stay there"
     KEPT = "{where}; the first pass, which fills it, was not timed"
     HOLDS = "it holds {size_mib}"
     SAME_EACH_TIME = "{one}; your Python function must give the same result each time"

@@ -49,6 +49,10 @@ class Events:
         encoded = tuple(self.encoded[i] for i in np.flatnonzero(chosen)) if self.encoded else ()
         return Events(self.name_id[chosen], self.begin[chosen], self.duration[chosen], encoded)
 
+    def named(self, ids: Ticks) -> Events:
+        """Those with one of these names."""
+        return self.where(np.isin(self.name_id, ids))
+
 
 @dataclass(frozen=True)
 class Line:

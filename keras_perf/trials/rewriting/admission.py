@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable
 from keras_perf.records.reasons.reason import Reason
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.records.run.tried.advice_trials import NotTried, TriedChange
+from keras_perf.records.run.tried.input_changes import InputChange
 from keras_perf.trials.rewriting.changes import Change, NotDone
 from keras_perf.trials.rewriting.changes.stages import named
-from keras_perf.trials.rewriting.keeping import Kept, length, room_for
+from keras_perf.trials.rewriting.keeping import Kept, kept_in, length, room_for
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.rewriting.same_elements import start_alike
 from keras_perf.trials.rewriting.shuffle_buffers import soon_filled
-from keras_perf.trials.rewriting.tuned_input import Tried
 
 COMPARED = 64
 """So many elements of a changed stage are compared with those of the stage as it was."""
@@ -46,7 +46,7 @@ def reason_against(
 
 def is_wanted(
     change: Change,
-    tried: Iterable[Tried | TriedChange],
+    tried: Iterable[InputChange | TriedChange],
     left: Iterable[NotDone | NotTried],
 ) -> bool:
     """It is no cache of what may fit into a better place: into memory, or behind more of the work.
@@ -105,7 +105,8 @@ def filled(
         return Kept(WhyNotTried.NO_PASS.of())
     short = soon_filled(made)
     kept = room_for(change, short, look_at=COMPARED, within_s=within_s, left_s=left_s / 4)
-    if not kept.why_not:
-        # All is kept once the end has been seen.
-        take(batches + 1)
-    return kept
+    if kept.why_not:
+        return kept
+    # All is kept once the end has been seen.
+    take(batches + 1)
+    return kept if change.folder is None else kept_in(change.folder)

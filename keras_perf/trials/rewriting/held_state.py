@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import tensorflow as tf
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
-from keras_perf.trials.rewriting.functions.written_variables import written_by
+from keras_perf.trials.rewriting.functions.written_variables import node_of, written_by
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 
 SEEDS = ((2,), (3,))
@@ -62,7 +62,7 @@ def _takes(graph: PipelineGraph, stage: NodeDef) -> bool:
     for function in graph.called(stage).values():
         own = {node.name for node in function.node_def if node.op.startswith(MADE)}
         taking = (n for n in function.node_def if n.op in changing and n.op.startswith(TAKEN_FROM))
-        if not all(own.intersection(map(_name, node.input)) for node in taking):
+        if not all(own.intersection(map(node_of, node.input)) for node in taking):
             return True
     return False
 
@@ -71,7 +71,7 @@ def _left_in_the_middle(graph: PipelineGraph) -> bool:
     """What goes on from pass to pass stands before a stage that need not take all of it."""
     reshuffled, endless, goes_on = set[str](), set[str](), set[str]()
     for stage in graph.stages:
-        sources = {_name(wire) for wire in stage.input}
+        sources = {node_of(wire) for wire in stage.input}
         for behind in (reshuffled, endless, goes_on):
             if sources & behind:
                 behind.add(stage.name)
@@ -104,7 +104,7 @@ def _ends_with_one_side(stage: NodeDef) -> bool:
 
 def _iterates_again(graph: PipelineGraph, stage: NodeDef, reshuffled: set[str]) -> bool:
     """Its functions begin a pass of a shuffle that they hold, in each call."""
-    held = {_name(wire) for wire in stage.input[1:]}
+    held = {node_of(wire) for wire in stage.input[1:]}
     return bool(held & reshuffled) and any(op.startswith(MADE) for op in graph.operations(stage))
 
 
@@ -125,11 +125,6 @@ def _length(graph: PipelineGraph, stage: str) -> float | None:
     return None if count == tf.data.UNKNOWN_CARDINALITY else count
 
 
-def _name(wire: str) -> str:
-    """The node that an input comes from."""
-    return wire.removeprefix("^").partition(":")[0]
-
-
 def _is_a_generators_state(graph: PipelineGraph, handle: NodeDef) -> bool:
     """It looks like one, and every stage that has it writes it, as those that draw do."""
     shape = tuple(axis.size for axis in handle.attr["shape"].shape.dim)
@@ -137,9 +132,9 @@ def _is_a_generators_state(graph: PipelineGraph, handle: NodeDef) -> bool:
         return False
     names = {handle.name}
     for node in graph.definition.node:
-        if node.op == "Identity" and _name(node.input[0]) in names:
+        if node.op == "Identity" and node_of(node.input[0]) in names:
             names.add(node.name)
-    having = [stage for stage in graph.stages if names & set(map(_name, stage.input))]
+    having = [stage for stage in graph.stages if names & set(map(node_of, stage.input))]
     return all(written_by(stage, names, graph.called(stage)) for stage in having)
 
 

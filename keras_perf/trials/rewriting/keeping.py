@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 import tensorflow as tf
 
@@ -50,7 +51,7 @@ class Kept:
     size_mib: float | None = None
 
     def added_to(self, costs: str) -> str:
-        """What a change costs, with how much is held."""
+        """What a change costs, with how much it holds."""
         if self.size_mib is None:
             return costs
         return Costs.BOTH.of(one=costs, other=Costs.HOLDS.of(size_mib=self.size_mib))
@@ -91,3 +92,8 @@ def remove(changes: Iterable[Change]) -> None:
     for change in changes:
         if change.folder is not None:
             shutil.rmtree(change.folder, ignore_errors=True)
+
+
+def kept_in(folder: Path) -> Kept:
+    """What was kept in the files of a folder."""
+    return Kept(size_mib=sum(file.stat().st_size for file in folder.glob("*")) / 2**20)

@@ -11,7 +11,7 @@ from tensorflow.core.framework.graph_pb2 import GraphDef
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
 from keras_perf.trials.rewriting.functions.changing_operations import changing
-from keras_perf.trials.rewriting.functions.written_variables import functions_of, writes_it
+from keras_perf.trials.rewriting.functions.written_variables import functions_of, node_of, writes_it
 from keras_perf.trials.rewriting.seed_generators import draw_anew, fix_seeds
 from keras_perf.trials.rewriting.written_graph import written_graph
 from keras_perf.trials.train_functions.repeated_function import PYTHON
@@ -102,24 +102,24 @@ class PipelineGraph:
     def is_a_chain(self) -> bool:
         """No stage has two inputs that are datasets, or two readers."""
         names = {node.name for node in self.stages}
-        readers = [i for node in self.stages for i in map(_name, node.input) if i in names]
-        several = any(sum(_name(i) in names for i in node.input) > 1 for node in self.stages)
+        readers = [i for node in self.stages for i in map(node_of, node.input) if i in names]
+        several = any(sum(node_of(i) in names for i in node.input) > 1 for node in self.stages)
         return not several and len(readers) == len(set(readers))
 
     def source(self, stage: NodeDef) -> NodeDef | None:
         """The only stage that this one takes its elements from; None if there are several."""
-        names = [_name(wire) for wire in stage.input]
+        names = [node_of(wire) for wire in stage.input]
         found = [each for each in self.stages if each.name in names]
         return found[0] if len(found) == 1 else None
 
     def readers(self, stage: NodeDef) -> list[NodeDef]:
         """The nodes that take this stage's elements."""
-        return [node for node in self.definition.node if stage.name in map(_name, node.input)]
+        return [node for node in self.definition.node if stage.name in map(node_of, node.input)]
 
     def value(self, wire: str) -> Any:
         """Of the constant that an input of a node comes from; None if it is none."""
         for node in self.definition.node:
-            if node.name == _name(wire) and node.op == "Const":
+            if node.name == node_of(wire) and node.op == "Const":
                 return tf.make_ndarray(node.attr["value"].tensor)
         return None
 
@@ -191,7 +191,7 @@ class PipelineGraph:
             The stage, to be given the types and shapes of its place.
         """
         nodes = {node.name: node for node in self.definition.node}
-        self._redirect(name, _name(nodes[name].input[0]))
+        self._redirect(name, node_of(nodes[name].input[0]))
         self._redirect(other, name)
         nodes[name].input[0] = other
         moved = NodeDef()
@@ -208,7 +208,7 @@ class PipelineGraph:
         """All that reads the one reads the other."""
         for reader in self.definition.node:
             for place, each in enumerate(reader.input):
-                if _name(each) == source:
+                if node_of(each) == source:
                     reader.input[place] = target
 
     def _place(self, stage: NodeDef) -> int:
@@ -235,8 +235,3 @@ def specs_of(stage: NodeDef) -> tuple[tf.TensorSpec, ...]:
         tf.TensorSpec(tf.TensorShape(shape), tf.as_dtype(kind))
         for kind, shape in zip(types, shapes, strict=True)
     )
-
-
-def _name(wire: str) -> str:
-    """The node that an input comes from."""
-    return wire.removeprefix("^").partition(":")[0]

@@ -6,6 +6,8 @@ import tensorflow as tf
 from tensorflow.core.framework.graph_pb2 import GraphDef
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
+from keras_perf.trials.rewriting.functions.written_variables import node_of
+
 SEEDED = {"ShuffleDatasetV3": 2, "RandomDatasetV2": 0}
 """Stages with a generator of seeds: where their two seeds are among the inputs, before it."""
 
@@ -32,7 +34,7 @@ def draw_anew(definition: GraphDef) -> bool:
     for node in definition.node:
         if node.op in SEEDED:
             first = SEEDED[node.op]
-            wires = [wire.partition(":")[0] for wire in node.input[first : first + 3]]
+            wires = [node_of(wire) for wire in node.input[first : first + 3]]
             key = b"".join(was[wire].attr["value"].SerializeToString() for wire in wires)
             each_pass = any(node.attr[each].b for each in ANEW_EACH_PASS if each in node.attr)
             shared = shared or (each_pass and key in generators)

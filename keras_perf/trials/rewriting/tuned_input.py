@@ -20,47 +20,20 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True)
-class Tried:
-    """One change that was measured.
-
-    Attributes:
-        id: as the recommendation of the same kind is called.
-        where: the stage that it is about.
-        kept: it is part of the new pipeline.
-        gain, low, high: how many times as fast the pipeline was with it, on top of those kept
-            before, and the 80% interval.
-        before_ms, after_ms: a batch without it and with it.
-        code: to write it oneself.
-        costs: what it takes beside time.
-    """
-
-    id: str
-    where: str
-    kept: bool
-    gain: float
-    low: float
-    high: float
-    before_ms: float
-    after_ms: float
-    code: str
-    costs: str
-
-    @classmethod
-    def of(cls, change: Change, pair: Pair, *, kept: bool) -> Tried:
-        """What a measurement of a change found."""
-        return cls(
-            change.id,
-            change.where,
-            kept,
-            pair.gain,
-            pair.low,
-            pair.high,
-            pair.before_ms,
-            pair.after_ms,
-            change.code,
-            change.costs,
-        )
+def as_measured(change: Change, pair: Pair, *, kept: bool) -> InputChange:
+    """What a measurement of a change found."""
+    return InputChange(
+        id=change.id,
+        where=change.where,
+        kept=kept,
+        gain=pair.gain,
+        low=pair.low,
+        high=pair.high,
+        before_ms=pair.before_ms,
+        after_ms=pair.after_ms,
+        code=change.code,
+        costs=change.costs,
+    )
 
 
 @dataclass(frozen=True)
@@ -78,16 +51,16 @@ class TunedInput:
     """
 
     dataset: tf.data.Dataset = field(repr=False)
-    tried: tuple[Tried, ...]
+    tried: tuple[InputChange, ...]
     not_done: tuple[NotDone, ...]
     before_ms: float
     after_ms: float
     stopped: str = ""
 
     @property
-    def changes(self) -> tuple[Tried, ...]:
+    def changes(self) -> tuple[InputChange, ...]:
         """Those that were kept."""
-        return tuple(each for each in self.tried if each.kept)
+        return self.record.kept
 
     @property
     def gain(self) -> float:
@@ -98,25 +71,20 @@ class TunedInput:
         """A row a change that was tried.
 
         Columns: `id`, `where`, `kept`, `gain`, `low`, `high`, `before_ms`, `after_ms`, `code`,
-        `costs`, as in `Tried`.
+        `costs`, as in `InputChange`.
         """
-        columns = list(Tried.__dataclass_fields__)
-        return pd.DataFrame(
-            [[getattr(each, name) for name in columns] for each in self.tried], columns=columns
-        )
+        columns = [each.name for each in fields(InputChange)]
+        rows = [[getattr(each, name) for name in columns] for each in self.tried]
+        return pd.DataFrame(rows, columns=columns)
 
     @property
     def record(self) -> InputChanges:
         """What is kept of it in a run."""
-        names = [each.name for each in fields(InputChange)]
-        tried = (
-            InputChange(**{name: getattr(each, name) for name in names}) for each in self.tried
-        )
         left = (NotTried(id=e.id, where=e.where, why=e.why) for e in self.not_done)
         return InputChanges(
             before_ms=self.before_ms,
             after_ms=self.after_ms,
-            tried=tuple(tried),
+            tried=self.tried,
             not_done=tuple(left),
             stopped=self.stopped,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hand_built import FITS_IN_MEMORY, between_epochs, situation, stage, summary
+from hand_built import FITS_IN_MEMORY, between_epochs, diagnosed, situation, stage, summary
 
 from keras_perf.advise.notes.input.stage_order import order_notes
 from keras_perf.advise.rules.between_epochs.epochs import amortize_epoch_callback
@@ -170,6 +170,6 @@ def test_a_note_on_the_order_names_the_line_once():
     augment["source"] = {"file": "train.py", "line": 9, "name": "augment"}
     chain = [{"kind": "tensor_slice"}, augment, {"kind": "cache"}]
     found = summary(context={"epochs": 2, "dataset": {"chains": [chain]}}, compute=10.0)
-    [note] = order_notes(found, "input-bound", [])
+    [note] = order_notes(diagnosed(found, "input-bound"))
     assert note.startswith("map(augment) (train.py, line 9) draws random numbers before cache()")
     assert note.count("train.py") == 1

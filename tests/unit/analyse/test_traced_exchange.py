@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hand_built import H200, assert_predicts, facts_of, frame, point
+from hand_built import H200, assert_predicts, diagnosed, facts_of, frame, point
 
 from keras_perf.advise.notes.devices.replicas import replica_notes
 from keras_perf.advise.rules.on_a_gpu import larger_batch
@@ -65,21 +65,21 @@ def test_two_rules_do_not_both_advise_a_larger_batch():
 
 
 def test_the_exchange_is_told_and_without_a_trace_that_it_is_missing():
-    [note] = replica_notes(run(EXCHANGE))
+    [note] = replica_notes(diagnosed(run(EXCHANGE)))
     assert "exchange gradients for 4 ms of each step" in note
     assert "1 ms of it waiting for the slowest" in note
-    [alone] = replica_notes(run({"exchange_ms": 4.0}))
+    [alone] = replica_notes(diagnosed(run({"exchange_ms": 4.0})))
     assert "waiting for other workers included" in alone
-    [missing] = replica_notes(run({}))
+    [missing] = replica_notes(diagnosed(run({})))
     assert "was not measured and is inside compute" in missing
-    [other] = replica_notes(run({"kernel_ms": 8.0}))
+    [other] = replica_notes(diagnosed(run({"kernel_ms": 8.0})))
     assert "the trace holds none of the NCCL collectives" in other
-    assert list(replica_notes(run({}, {"replicas": 1, **H200}))) == []
+    assert list(replica_notes(diagnosed(run({}, {"replicas": 1, **H200})))) == []
 
 
 @pytest.mark.parametrize(("examples", "said"), [(64.0, True), (256.0, False)])
 def test_a_small_share_of_the_batch_is_told(examples, said):
-    notes = list(replica_notes(run(EXCHANGE, EIGHT | {"examples_per_step": examples})))
+    notes = list(replica_notes(diagnosed(run(EXCHANGE, EIGHT | {"examples_per_step": examples}))))
     small = [note for note in notes if "8 replicas share each batch of 64 examples, 8 each" in note]
     assert bool(small) == said
     assert len(notes) == 1 + said
@@ -89,7 +89,7 @@ def test_a_small_share_that_keeps_every_gpu_busy_is_not_told():
     few = run(EXCHANGE, EIGHT | {"examples_per_step": 64.0})
     for pct, said in ((90.0, 1), (60.0, 2)):
         sensors = {"gpu/0/utilization_pct": 95.0, "gpu/1/utilization_pct": pct}
-        assert len(list(replica_notes(replace(few, sensors=sensors)))) == said
+        assert len(list(replica_notes(diagnosed(replace(few, sensors=sensors))))) == said
 
 
 def test_a_slow_gpu_is_named_and_an_even_pair_is_not():
@@ -99,5 +99,5 @@ def test_a_slow_gpu_is_named_and_an_even_pair_is_not():
     assert slow_gpu({"gpu_0_computing_ms": 4.0}) is None
     assert slow_gpu(uneven | {"step_time_ms": 59.0}) is not None
     assert slow_gpu(uneven | {"step_time_ms": 61.0}) is None, "it costs 3 ms of a step of 61 ms"
-    notes = list(replica_notes(run(EXCHANGE | uneven)))
+    notes = list(replica_notes(diagnosed(run(EXCHANGE | uneven))))
     assert "GPU 1 (as the trace numbers them) computes 8 ms" in notes[-1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hand_built import between_epochs, situation
+from hand_built import between_epochs, diagnosed, situation
 
 from keras_perf.advise.notes.callbacks import callback_notes
 from keras_perf.advise.notes.nothing_advised import nothing_advised_notes
@@ -26,7 +26,8 @@ def test_a_hook_that_works_in_few_epochs_is_advised_no_more_and_the_reason_is_to
     found = rare_in_epochs(2.0)
     assert verdict_of(found)[0] == "callback-bound"
     assert amortize_epoch_callback(found) is None
-    [said] = nothing_advised_notes(found, "callback-bound", ["raise-steps-per-execution"])
+    advised = ["raise-steps-per-execution"]
+    [said] = nothing_advised_notes(diagnosed(found, "callback-bound", advised))
     assert said.startswith(
         f"{EPOCH} (train.py, line 12) did nearly all of its work in 2 of 10 epochs: if it were "
         "rarer still, a training of this length would hardly reach it"
@@ -46,7 +47,7 @@ def test_a_batch_hook_that_works_rarely_is_told_by_its_calls():
 def test_nothing_is_said_beside_advice_or_of_a_hook_that_works_each_time():
     found = rare_in_epochs(2.0)
     for verdict, advised in [("callback-bound", "amortize-callback"), ("compute-bound", "cache")]:
-        assert not list(nothing_advised_notes(found, verdict, [advised]))
-    assert not list(nothing_advised_notes(found, "callback-bound", ["tune-gc"]))
+        assert not list(nothing_advised_notes(diagnosed(found, verdict, [advised])))
+    assert not list(nothing_advised_notes(diagnosed(found, "callback-bound", ["tune-gc"])))
     assert not list(callback_notes(rare_in_epochs(10.0)))
     assert not list(callback_notes(situation(compute=1.0)))

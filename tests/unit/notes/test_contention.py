@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hand_built import situation, summary
+from hand_built import diagnosed, summary
 
 from keras_perf.advise.notes.contention import contention_notes
 from keras_perf.analyse.cpu_share import share_of_cores
@@ -15,7 +15,7 @@ KNOWN = {"dataset": {"chains": [[{"kind": "map", "python": False}]]}}
 
 def notes(sensors, context=None, **parts):
     context = KNOWN | (context or {})
-    return list(contention_notes(situation(sensors=sensors, context=context, **parts)))
+    return list(contention_notes(diagnosed(summary(sensors=sensors, context=context, **parts))))
 
 
 def test_what_other_processes_use_is_told_from_a_fifth_on():

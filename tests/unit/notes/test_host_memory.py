@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hand_built import summary
+from hand_built import diagnosed, summary
 
 from keras_perf.advise.notes.memory.host_memory import host_memory_notes
-from keras_perf.advise.situation import situation_of
 from keras_perf.analyse.growth import Growth
 
 TAG = "host/process_memory_mib"
@@ -26,9 +25,7 @@ MACHINE = {"memory_available_mib": 3600.0, "first_step": 0, "last_step": 12_000}
 
 def notes(growth=LEAK, context=None, sensors=None):
     run = summary(compute=10.0, sensors=sensors, context=MACHINE | (context or {}))
-    return list(
-        host_memory_notes(situation_of(replace(run, growth={TAG: growth} if growth else {})))
-    )
+    return list(host_memory_notes(diagnosed(replace(run, growth={TAG: growth} if growth else {}))))
 
 
 def test_growth_is_told_with_its_bounds_and_when_memory_is_full():

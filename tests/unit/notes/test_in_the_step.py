@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hand_built import facts_of
+from hand_built import diagnosed, summary
 
 from keras_perf.advise.notes.in_the_step import distribution_notes, step_notes
 
 
 def said(**context):
-    return list(step_notes(facts_of(context)))
+    return list(step_notes(diagnosed(summary(compute=10.0, context=context))))
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,8 @@ def test_steps_written_out_are_told_with_what_that_costs():
 
 
 def shared(options, **context):
-    return list(distribution_notes(facts_of({"distribution_options": options} | context)))
+    known = {"distribution_options": options} | context
+    return list(distribution_notes(diagnosed(summary(compute=10.0, context=known))))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hand_built import between_epochs, stage, summary
+from hand_built import between_epochs, diagnosed, stage, summary
 
 from keras_perf.advise.notes.inference import inference_notes
 
@@ -23,7 +23,7 @@ COMPUTES = WAITS | {"parts_s": {"input_wait": 0.01, "compute": 0.99}}
 def said(kind: str, found: dict[str, Any], *, validation: float = 5.0, **context: Any) -> list[str]:
     """Beside steps of 10 ms."""
     known = between_epochs(validation) | {"inference": {kind: found}} | context
-    return list(inference_notes(summary(compute=10.0, context=known)))
+    return list(inference_notes(diagnosed(summary(compute=10.0, context=known))))
 
 
 def written(*kinds: str, **options: Any) -> dict[str, Any]:

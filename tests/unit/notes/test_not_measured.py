@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hand_built import summary
+from hand_built import diagnosed, summary
 
 from keras_perf.advise.notes.not_measured import not_measured_notes
 
@@ -20,12 +20,12 @@ from keras_perf.advise.notes.not_measured import not_measured_notes
 def test_it_is_said_why_several_steps_per_execution_do_not_show_dispatch(step_ms, steps, told):
     context = {"steps_per_execution": steps}
     found = summary(input_wait=0.0, compute=step_ms, context=context)
-    [note] = not_measured_notes(found, ())
+    [note] = not_measured_notes(diagnosed(found))
     assert note.startswith("Dispatch was not measured")
     assert note.endswith(told)
 
 
 def test_it_is_said_that_steps_which_wait_do_not_show_it():
     found = summary(input_wait=4.0, compute=6.0, context={"steps_per_execution": 4})
-    [note] = not_measured_notes(found, ())
+    [note] = not_measured_notes(diagnosed(found))
     assert note.endswith("inside compute, since steps that wait for input do not show it.")

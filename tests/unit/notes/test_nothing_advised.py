@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hand_built import between_epochs, situation, summary
+from hand_built import between_epochs, diagnosed, situation, summary
 
 from keras_perf.advise.notes.not_measured import not_measured_notes
 from keras_perf.advise.notes.nothing_advised import nothing_advised_notes
@@ -19,7 +19,7 @@ BETWEEN = between_epochs(callbacks={f"Mine{n}.on_epoch_end": 0.4 for n in range(
 
 def told(*advised: str, **arguments: Any) -> str:
     found = situation(**arguments)
-    return " ".join(nothing_advised_notes(found, verdict_of(found)[0], advised))
+    return " ".join(nothing_advised_notes(diagnosed(found, verdict_of(found)[0], advised)))
 
 
 MANY_HOOKS = {f"Mine{n}.on_train_batch_end": 0.3 for n in range(10)}
@@ -98,7 +98,8 @@ def test_a_trial_that_was_not_made_is_the_reason():
 )
 def test_steps_that_were_too_long_for_trials_and_are_not_in_the_split(step_ms, ending):
     context = {"steps_per_execution_trial": {"not_tried": TOO_LONG}}
-    [note] = not_measured_notes(summary(input_wait=0.0, compute=step_ms, context=context), ())
+    found = summary(input_wait=0.0, compute=step_ms, context=context)
+    [note] = not_measured_notes(diagnosed(found))
     assert "steps took 23 ms in the train function" in note
     assert note.endswith(ending)
     assert ("a step takes 16 ms" in note) is (step_ms == 16.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hand_built import stage, summary
+from hand_built import diagnosed, stage, summary
 
 from keras_perf.advise.notes.start_up import start_up_notes
 
@@ -32,7 +32,8 @@ def notes(
         "last_step": steps,
         **context,
     }
-    return list(start_up_notes(summary(steps, compute=10.0, context=known), advised))
+    run = summary(steps, compute=10.0, context=known)
+    return list(start_up_notes(diagnosed(run, advised=advised)))
 
 
 def test_nothing_is_said_of_a_short_start():

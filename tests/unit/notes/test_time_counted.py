@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hand_built import between_epochs, summary
+from hand_built import between_epochs, diagnosed, summary
 
 from keras_perf.advise.notes.time_counted import time_notes
 
@@ -14,10 +14,11 @@ EPOCHS = "fewer, longer epochs"
 def test_what_keras_does_between_epochs_is_worth_a_sentence_if_it_comes_back(usual_s, told):
     context = between_epochs(rest=5.0, steps=200)
     context["outside"]["usual_epoch_rest_s"] = usual_s
-    found = " ".join(time_notes(summary(compute=10.0, context=context)))
+    found = " ".join(time_notes(diagnosed(summary(compute=10.0, context=context))))
     assert (EPOCHS in found) is told
 
 
 def test_of_a_little_time_between_epochs_nothing_more_is_said():
-    found = " ".join(time_notes(summary(compute=10.0, context=between_epochs(rest=0.5))))
+    run = summary(compute=10.0, context=between_epochs(rest=0.5))
+    found = " ".join(time_notes(diagnosed(run)))
     assert EPOCHS not in found

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.notes.memory.device_memory import with_batch_times
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import in_percent
@@ -41,13 +42,13 @@ class Gpu:
         return self.run.sensors.get(f"gpu/{self.index}/{name}")
 
 
-def gpu_notes(summary: Summary) -> Iterator[str]:
+def gpu_notes(run: Diagnosed) -> Iterator[str]:
     """All that the sensors give reason to say, GPU by GPU.
 
     What it cannot see: how much faster training would be without what it finds.
     """
-    indices = {m[1] for tag in summary.sensors if (m := re.match(r"gpu/(\d+)/", tag))}
-    gpus = [Gpu(index, summary) for index in sorted(map(int, indices))]
+    indices = {m[1] for tag in run.summary.sensors if (m := re.match(r"gpu/(\d+)/", tag))}
+    gpus = [Gpu(index, run.summary) for index in sorted(map(int, indices))]
     for gpu in gpus:
         yield from filter(None, (look(gpu) for look in _LOOKS))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import in_ms, in_percent, in_us
 
@@ -25,11 +26,12 @@ _VOLTA, _AMPERE = (7, 0), (8, 0)
 in float16 from (7, 0) on; not in a training in float32 (generic_layout_optimizer.cc)."""
 
 
-def gpu_trace_notes(summary: Summary) -> Iterator[str]:
+def gpu_trace_notes(run: Diagnosed) -> Iterator[str]:
     """A sentence or two on each part that is worth it, with what would save it.
 
     What it cannot see: how much faster training would be, and what XLA has fused.
     """
+    summary = run.summary
     if summary.trace.get("kernel_ms") and summary.step_ms > 0:
         yield from filter(None, (look(summary) for look in _LOOKS))
 

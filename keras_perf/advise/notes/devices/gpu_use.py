@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import figure
 from keras_perf.records.run.devices.gpu_use import GpuUse
@@ -51,9 +52,9 @@ def gpu_use_alerts(summary: Summary) -> Iterator[str]:
         )
 
 
-def shared_gpu_notes(summary: Summary) -> Iterator[str]:
+def shared_gpu_notes(run: Diagnosed) -> Iterator[str]:
     """Who else had a GPU when training began, which tells neither of later nor of computing."""
-    for index, others_then in _shared_at_the_start(summary):
+    for index, others_then in _shared_at_the_start(run.summary):
         yield (
             f"GPU {index} was shared when training began: other processes had it open "
             f"({others_then}; nvidia-smi names them). If they compute, they slow this training; "

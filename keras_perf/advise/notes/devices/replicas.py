@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from keras_perf.advise.notes.devices.gpu import BUSY_PCT
+from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.analyse.from_traces.traced_exchange import slow_gpu
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import figure, in_ms
@@ -14,9 +15,9 @@ USUAL_BATCH = 32
 """Keras's own default: a replica whose share is smaller may hardly compute."""
 
 
-def replica_notes(summary: Summary) -> Iterator[str]:
+def replica_notes(run: Diagnosed) -> Iterator[str]:
     """A sentence or two each: the share of a replica, the exchange, a slow replica."""
-    replicas = summary.facts.settings.replicas
+    summary, replicas = run.summary, run.facts.settings.replicas
     batch = summary.examples_per_step
     small = batch is not None and batch / replicas < USUAL_BATCH
     if replicas > 1 and batch is not None and small and not _all_busy(summary):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from keras_perf.advise.interpreter import LOADERS
 from keras_perf.advise.loaders import reads_in_threads, started_once
+from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_parts import stalled
 from keras_perf.records.figures import in_ms
@@ -17,17 +18,17 @@ MORE_THREADS = 4
 """Threads that wait for storage are advised to be so many times as many."""
 
 
-def loader_notes(situation: Situation, verdict: str, advised: Collection[str]) -> Iterator[str]:
+def loader_notes(run: Diagnosed) -> Iterator[str]:
     """A sentence or two, where training waits for such a loader."""
-    facts = situation.facts
+    facts = run.facts
     loader, name = facts.input.loader, LOADERS.get(facts.input.input_kind or "")
     if loader is None or name is None:
         return
     if loader.workers and not loader.persistent:
-        yield from _started_anew(situation, name)
-    if verdict != "input-bound":
+        yield from _started_anew(run.situation, name)
+    if run.verdict != "input-bound":
         return
-    if reads_in_threads(facts) and "parallel-input" not in advised:
+    if reads_in_threads(facts) and "parallel-input" not in run.advised:
         threads = loader.read_threads or 0
         options = f"grain.ReadOptions(num_threads={MORE_THREADS * threads})"
         where = f"to_iter_dataset({options})"

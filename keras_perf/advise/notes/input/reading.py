@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from keras_perf.analyse.summary import Summary
+from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.records.figures import in_mib, in_percent
 
 READS_MIB_PER_SEC = 1.0
@@ -15,11 +15,11 @@ COMPUTES = 0.5
 BUSY_PCT = 80.0
 
 
-def reading_notes(summary: Summary, verdict: str) -> Iterator[str]:
+def reading_notes(run: Diagnosed) -> Iterator[str]:
     """How fast it reads, and whether the disk could give more, as far as that can be known."""
-    sensors = summary.sensors
+    summary, sensors = run.summary, run.summary.sensors
     cpu_pct, read = sensors.get("host/process_cpu_pct"), sensors.get("host/read_mib_per_sec")
-    if verdict != "input-bound" or cpu_pct is None or cpu_pct / 100 > COMPUTES:
+    if run.verdict != "input-bound" or cpu_pct is None or cpu_pct / 100 > COMPUTES:
         return
     if read is not None and read >= READS_MIB_PER_SEC:
         yield (

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
+from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.remote_files import reading_stage, remote_systems
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_parts import UNSEEN_INSIDE
 from keras_perf.records.figures import in_ms
 
 
-def remote_file_notes(
-    situation: Situation, verdict: str, advised: Collection[str]
-) -> Iterator[str]:
+def remote_file_notes(run: Diagnosed) -> Iterator[str]:
     """A sentence or two, where the input is the bottleneck and reading them sets its pace."""
+    situation, advised = run.situation, run.advised
     systems = remote_systems(situation)
-    if verdict != "input-bound" or not systems or (stage := reading_stage(situation)) is None:
+    if run.verdict != "input-bound" or not systems or (stage := reading_stage(situation)) is None:
         return
     model, facts = situation.model, situation.facts
     remedies = ["a copy of them on a local disk", "fewer, larger files (100 MB and more)"]

@@ -6,14 +6,16 @@ from collections.abc import Collection, Iterator
 
 from keras_perf.advise.as_written import where
 from keras_perf.advise.cache_place import FEWEST_PASSES, WORTH_KEEPING, best_place
+from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.advise.situation import Situation
 from keras_perf.records.figures import in_ms
 
 
-def slow_input_notes(situation: Situation, verdict: str, advised: Collection[str]) -> Iterator[str]:
+def slow_input_notes(run: Diagnosed) -> Iterator[str]:
     """A sentence, where the verdict is the input and no advice is on it."""
-    if verdict != "input-bound" or input_is_advised(advised):
+    situation = run.situation
+    if run.verdict != "input-bound" or input_is_advised(run.advised):
         return
     if not situation.paces:
         if situation.facts.input.input_kind == "arrays":

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from keras_perf.advise.as_written import at, running
+from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.analyse.stage_paces import stage_paces
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import figure, in_ms
@@ -24,21 +25,19 @@ PER_STEP = 1.0
 """So many files for each step are many."""
 
 
-def order_notes(summary: Summary, verdict: str, advised: Collection[str]) -> Iterator[str]:
+def order_notes(run: Diagnosed) -> Iterator[str]:
     """A sentence for each stage that stands where it does harm for certain.
 
-    Arguments:
-        summary: of a run.
-        verdict: its verdict. What only costs time is told where the input is what training
-            waits for, or where that could not be measured.
-        advised: ids of the recommendations, which say with figures what a note would repeat.
+    What only costs time is told where the input is what training waits for, or where that could
+    not be measured.
     """
-    written = summary.facts.input.dataset
+    summary, advised = run.summary, run.advised
+    written = run.facts.input.dataset
     if written is None:
         return
     chains = written.chains
     last, *others = chains
-    again = (summary.facts.length.epochs or 1) > 1
+    again = (run.facts.length.epochs or 1) > 1
     if not any(_places(chain, ("shuffle",)) for chain in others):
         yield from _shuffle_after_batch(last)
     if again:
@@ -46,7 +45,7 @@ def order_notes(summary: Summary, verdict: str, advised: Collection[str]) -> Ite
         for chain in chains:
             yield from _cache_after_random(chain)
     measured = "input_wait" in summary.parts
-    if measured and verdict != "input-bound":
+    if measured and run.verdict != "input-bound":
         return
     if "prefetch" not in advised:
         yield from _last_prefetch(last, added=written.prefetch_added)
@@ -54,7 +53,7 @@ def order_notes(summary: Summary, verdict: str, advised: Collection[str]) -> Ite
         if again:
             yield from _filter_after_cache(chain)
             yield from _reads_and_draws(chain, summary)
-        if not {"interleave", "cache"} & set(advised):
+        if not {"interleave", "cache"} & advised:
             yield from _files(chain, summary)
         if not measured:
             yield from _maps(chain)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.notes.memory.host_memory import how_it_grows, time_until_full
-from keras_perf.analyse.summary import Summary
 from keras_perf.records.run.devices.device_memory import DeviceMemory
 from keras_perf.records.run.library import library_of
 
@@ -13,11 +13,11 @@ NEARLY_FULL = 0.95
 """Share of what the allocator may take: it leaves gaps, and rarely gives out all."""
 
 
-def device_memory_notes(summary: Summary) -> Iterator[str]:
+def device_memory_notes(run: Diagnosed) -> Iterator[str]:
     """A sentence or two for each device."""
-    library = library_of(summary.facts)
-    for device in summary.facts.gpu.device_memory:
-        growth = summary.growth.get(f"{device.name.lower().replace(':', '/')}/allocated_mib")
+    library = library_of(run.facts)
+    for device in run.facts.gpu.device_memory:
+        growth = run.summary.growth.get(f"{device.tag}/allocated_mib")
         if growth is not None:
             full = ""
             if device.limit_mib is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from keras_perf.advise.as_written import at
+from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.situation import Situation
 from keras_perf.analyse.growth import Growth
 from keras_perf.analyse.summary import Summary
@@ -26,17 +27,17 @@ LONGEST_H = 24 * 365.0
 """When memory is full is said up to here: the rest is no forecast."""
 
 
-def host_memory_notes(situation: Situation) -> Iterator[str]:
+def host_memory_notes(run: Diagnosed) -> Iterator[str]:
     """A sentence or several each.
 
     What it cannot see: what is kept, and by whom; the memory of child processes.
     """
-    summary = situation.summary
+    summary = run.summary
     growth = summary.growth.get(PROCESS_MEMORY)
     if growth is not None and not may_fill_a_cache(summary.facts):
         yield (
             f"The memory of this process {how_it_grows(growth)}{_until_full(growth, summary)} "
-            f"{_where(growth, summary.facts)} {_usual_causes(growth, situation)}"
+            f"{_where(growth, summary.facts)} {_usual_causes(growth, run.situation)}"
         )
     moved_in = summary.sensors.get("host/swapped_in_mib_per_sec", 0.0)
     moved_out = summary.sensors.get("host/swapped_out_mib_per_sec", 0.0)

@@ -88,7 +88,7 @@ def _held(ending: Ending, device: DeviceMemory | None, facts: RunFacts) -> str:
 def _when_it_rose(scalars: pd.DataFrame, device: DeviceMemory | None) -> str:
     tag, what = PROCESS_MEMORY, "The memory of the process"
     if device is not None:
-        tag = f"{device.name.lower().replace(':', '/')}/peak_allocated_mib"
+        tag = f"{device.tag}/peak_allocated_mib"
         what = "The peak"
     points = scalars[scalars["tag"] == tag].sort_values("step")
     rises = points["value"].diff()

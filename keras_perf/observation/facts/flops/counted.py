@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from keras_perf.records.run.step_work import NotCounted
@@ -42,3 +44,15 @@ class Counted:
             self.flops[kind] += times * flops
         self.bytes += times * other.bytes
         self.passed_over |= other.passed_over
+
+
+def one_of(branches: Sequence[Counted]) -> Counted:
+    """Of one of some branches, if all count the same.
+
+    Raises:
+        NotCountedError: they do not.
+    """
+    sums = [sum(each.flops.values()) for each in branches]
+    if not all(math.isclose(each, sums[0]) for each in sums):
+        raise NotCountedError(NotCounted.BRANCH)
+    return branches[0]

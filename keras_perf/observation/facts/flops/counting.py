@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_perf.observation.facts.flops.counted import Counted, NotCountedError
+from keras_perf.observation.facts.flops.counted import Counted, NotCountedError, one_of
 from keras_perf.observation.facts.flops.element_shapes import follow_lists
 from keras_perf.observation.facts.flops.flat_graph import FlatGraph, Loop, Scope
 from keras_perf.observation.facts.flops.flattening import Flattening
@@ -197,7 +196,4 @@ class _Totals:
         using = [each in self._with_batches for each in branches]
         if any(using) and not all(using):
             return counted[using.index(True)]
-        sums = [sum(each.flops.values()) for each in counted]
-        if not all(math.isclose(each, sums[0]) for each in sums):
-            raise NotCountedError(NotCounted.BRANCH)
-        return counted[0]
+        return one_of(counted)

@@ -37,12 +37,8 @@ def allocated_by_tag() -> dict[str, float]:
     names = gpu_names()
     if len(names) != len(tf.config.get_visible_devices("GPU")):
         return {}
-    found: dict[str, float] = {}
-    for name in names:
-        tag = name.lower().replace(":", "/")
-        current_mib, peak_mib = allocated_mib(name)
-        found |= {f"{tag}/allocated_mib": current_mib, f"{tag}/peak_allocated_mib": peak_mib}
-    return found
+    devices = (DeviceMemory(name, *allocated_mib(name)) for name in names)
+    return {tag: mib for device in devices for tag, mib in device.scalars.items()}
 
 
 def memory_limits_mib() -> dict[str, float]:

@@ -132,7 +132,7 @@ def buffer_fill(model: Any) -> tuple[float, ...]:
     while key in model.nodes:
         node = model.nodes[key]
         size = {p.name: p.value for p in node.parameters}.get("buffer_size", 0)
-        if node.name == "Prefetch" and size:
+        if node.name == "Prefetch" and size > 0:
             return (min(1.0, node.buffered_elements / size),)
         if node.name != "Root" or not node.inputs:
             break

@@ -19,3 +19,16 @@ class DeviceMemory:
     current_mib: float = needed(number())
     peak_mib: float = needed(number())
     limit_mib: float | None = fact(number(1e-9))
+
+    @property
+    def tag(self) -> str:
+        """The tags of its scalars begin so."""
+        return self.name.lower().replace(":", "/")
+
+    @property
+    def scalars(self) -> dict[str, float]:
+        """Tag → MiB of what is logged of it."""
+        return {
+            f"{self.tag}/allocated_mib": self.current_mib,
+            f"{self.tag}/peak_allocated_mib": self.peak_mib,
+        }

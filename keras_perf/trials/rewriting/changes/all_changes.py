@@ -52,6 +52,6 @@ def possible_changes(
             left.append(each)
             continue
         found.append(each)
-        if each.keeps and cache_dir is not None:
-            found.append(in_file(each, cache_dir))
+        if each.costs_kept is not None and cache_dir is not None:
+            found.append(in_file(each, each.costs_kept, cache_dir))
     return found, left

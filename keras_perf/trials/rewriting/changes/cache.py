@@ -6,6 +6,7 @@ import tensorflow as tf
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
 from keras_perf.records.reasons.price import Costs
+from keras_perf.records.reasons.reason import Reason
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.changes.change import (
     Change,
@@ -13,7 +14,6 @@ from keras_perf.trials.rewriting.changes.change import (
     NoLongerPossibleError,
     NotDone,
 )
-from keras_perf.trials.rewriting.changes.file_cache import IN_MEMORY
 from keras_perf.trials.rewriting.changes.stages import SEES_ORDER, named, present
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 
@@ -41,23 +41,25 @@ def cache(graph: PipelineGraph) -> Found:
 
 
 def _behind(graph: PipelineGraph, place: NodeDef, better: str) -> Change:
-    where, name = named(place), place.name
+    where, name, python = named(place), place.name, graph.runs_python(place)
 
     def apply(changed: PipelineGraph) -> None:
         keep_behind(changed, name)
 
-    # Trials fill a cache before they measure.
-    costs = Costs.KEPT.of(where=IN_MEMORY)
-    if graph.runs_python(place):
-        costs = Costs.SAME_EACH_TIME.of(one=costs)
+    def costs(where_kept: Reason) -> Reason:
+        # Trials fill a cache before they measure.
+        of_a_pass = Costs.KEPT.of(where=where_kept)
+        return Costs.SAME_EACH_TIME.of(one=of_a_pass) if python else of_a_pass
+
     return Change(
         "cache",
         where,
         f"{where}.cache()",
-        costs,
+        costs(Costs.IN_MEMORY.of()),
         apply=apply,
         stage=name,
         keeps=True,
+        costs_kept=costs,
         in_place_of=better,
         promise=4,
     )

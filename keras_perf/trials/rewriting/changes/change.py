@@ -8,6 +8,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
+from keras_perf.records.reasons.reason import Reason
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 
 
@@ -25,6 +26,7 @@ class Change:
         stage: the node of the graph whose elements must stay the same; "" where none could differ.
         stage_after: the node that gives them in the changed graph, if it is another one.
         keeps: a whole pass is kept.
+        costs_kept: what that costs, told with where it is kept, which is a sentence of `Costs`.
         folder: where it is kept instead; None for memory.
         in_memory: the same with memory in place of the folder.
         in_place_of: where it would gain more; it is tried only if there is no room there.
@@ -41,6 +43,7 @@ class Change:
     stage: str = ""
     stage_after: str = ""
     keeps: bool = False
+    costs_kept: Callable[[Reason], Reason] | None = None
     folder: Path | None = None
     in_memory: Change | None = None
     in_place_of: str = ""

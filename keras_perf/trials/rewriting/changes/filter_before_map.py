@@ -8,6 +8,7 @@ from tensorflow.core.framework.node_def_pb2 import NodeDef
 from keras_perf.records.reasons.price import Costs
 from keras_perf.trials.rewriting.changes.change import Change, Found, NoLongerPossibleError
 from keras_perf.trials.rewriting.changes.stages import is_map, named, present
+from keras_perf.trials.rewriting.functions.written_variables import node_of
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph, specs_of
 
 
@@ -97,6 +98,6 @@ def _origin(function: FunctionDef, output: str) -> str:
     """Where a result comes from, past operations that hand it on."""
     nodes = {node.name: node for node in function.node_def}
     wire = function.ret[output]
-    while (node := nodes.get(wire.partition(":")[0])) is not None and node.op == "Identity":
+    while (node := nodes.get(node_of(wire))) is not None and node.op == "Identity":
         wire = node.input[0]
     return str(wire)

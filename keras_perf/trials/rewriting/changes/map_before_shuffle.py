@@ -9,6 +9,7 @@ import tensorflow as tf
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
 from keras_perf.records.reasons.price import Costs
+from keras_perf.records.reasons.reason import Reason
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.changes.cache import (
     differs_from_pass_to_pass,
@@ -21,7 +22,6 @@ from keras_perf.trials.rewriting.changes.change import (
     NoLongerPossibleError,
     NotDone,
 )
-from keras_perf.trials.rewriting.changes.file_cache import IN_MEMORY
 from keras_perf.trials.rewriting.changes.stages import is_map, leaves_errors_out, named, present
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph, specs_of
 
@@ -76,6 +76,7 @@ def _change(graph: PipelineGraph, passed: list[NodeDef], maps: list[NodeDef]) ->
     back, names = passed[-1].name, [stage.name for stage in maps]
     functions = [stage.attr["f"].func.name for stage in maps]
     before, where = source.name if source is not None else "", ".".join(map(named, maps))
+    held = _buffers(graph, passed, maps[-1])
     shuffles = "".join(f".{named(stage)[:-1]}…)" for stage in passed)
 
     def apply(changed: PipelineGraph) -> None:
@@ -95,15 +96,19 @@ def _change(graph: PipelineGraph, passed: list[NodeDef], maps: list[NodeDef]) ->
             _retype(changed, each.name, names[-1])
         keep_behind(changed, names[-1])
 
+    def costs(where_kept: Reason) -> Reason:
+        return Costs.KEPT_BEFORE_SHUFFLE.of(where=where_kept, held=held)
+
     return Change(
         "cache",
         f"{where} before {named(passed[0])[:-1]}…)",
         f"{where}.cache(){shuffles}",
-        Costs.KEPT_BEFORE_SHUFFLE.of(where=IN_MEMORY, held=_buffers(graph, passed, maps[-1])),
+        costs(Costs.IN_MEMORY.of()),
         apply=apply,
         stage=names[-1],
         stage_after=back,
         keeps=True,
+        costs_kept=costs,
         promise=4,
     )
 
@@ -115,7 +120,7 @@ def _retype(graph: PipelineGraph, name: str, like: str) -> None:
     stage.ClearField("experimental_type")
 
 
-def _buffers(graph: PipelineGraph, passed: list[NodeDef], last: NodeDef) -> str:
+def _buffers(graph: PipelineGraph, passed: list[NodeDef], last: NodeDef) -> Reason:
     """What the shuffle holds from then on."""
     held = [graph.value(each.input[1]) for each in passed if each.op.startswith("Shuffle")]
     elements = sum(int(each) for each in held if each is not None)

@@ -12,6 +12,7 @@ from tensorflow.core.framework.node_def_pb2 import NodeDef
 
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.functions.exact_operations import ONE_BY_ONE, is_exact
+from keras_perf.trials.rewriting.functions.written_variables import node_of
 
 Known = dict[str, tf.Tensor]
 """Tensors by the names that the function has for them."""
@@ -119,7 +120,7 @@ class _OfBatch:
 
     def _value(self, wire: str, known: Known) -> tf.Tensor:
         if wire not in known:
-            node = self._nodes[_node(wire)]
+            node = self._nodes[node_of(wire)]
             known.update(_applied(node, [self._value(each, known) for each in _wires(node)]))
         return known[wire]
 
@@ -127,7 +128,7 @@ class _OfBatch:
         """It depends on the element."""
         if wire in self._stacked:
             return True
-        name = _node(wire)
+        name = node_of(wire)
         if name not in self._varying:
             node = self._nodes.get(name)
             found = node is not None and any(map(self._varies, _wires(node)))
@@ -136,7 +137,7 @@ class _OfBatch:
 
     def _collect(self, wire: str, order: list[NodeDef]) -> None:
         """Operations that a value needs, each after those that it needs."""
-        node = self._nodes.get(_node(wire))
+        node = self._nodes.get(node_of(wire))
         if node is None or node in order:
             return
         for each in _wires(node):
@@ -171,7 +172,3 @@ def _applied(node: NodeDef, inputs: Sequence[tf.Tensor]) -> Mapping[str, tf.Tens
 
 def _wires(node: NodeDef) -> list[str]:
     return [wire for wire in node.input if not wire.startswith("^")]
-
-
-def _node(wire: str) -> str:
-    return wire.partition(":")[0]

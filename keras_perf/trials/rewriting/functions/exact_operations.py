@@ -6,6 +6,8 @@ import tensorflow as tf
 from tensorflow.core.framework.function_pb2 import FunctionDef
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
+from keras_perf.trials.rewriting.functions.written_variables import node_of
+
 _MOVE = """
     Const Identity IdentityN NoOp StopGradient EnsureShape Reshape ExpandDims Squeeze Transpose
     ReverseV2 Slice StridedSlice GatherV2 GatherNd Pack Unpack ConcatV2 Split SplitV Tile
@@ -59,9 +61,9 @@ def is_exact(node: NodeDef, function: FunctionDef) -> bool:
 
 def _has_one_length(node: NodeDef, function: FunctionDef) -> bool:
     """All that takes its result fails unless that has so many numbers."""
-    if node.name in map(_name, function.ret.values()):
+    if node.name in map(node_of, function.ret.values()):
         return False
-    readers = [each for each in function.node_def if node.name in map(_name, each.input)]
+    readers = [each for each in function.node_def if node.name in map(node_of, each.input)]
     return bool(readers) and all(
         _says_a_number(each, function)
         or (each.op in SAME_LENGTH and _has_one_length(each, function))
@@ -75,9 +77,5 @@ def _says_a_number(node: NodeDef, function: FunctionDef) -> bool:
         return bool(tf.TensorShape(node.attr["shape"].shape).is_fully_defined())
     if node.op != "Reshape":
         return False
-    shapes = [e for e in function.node_def if e.name == _name(node.input[1]) and e.op == "Const"]
+    shapes = [e for e in function.node_def if e.name == node_of(node.input[1]) and e.op == "Const"]
     return any((tf.make_ndarray(e.attr["value"].tensor) >= 0).all() for e in shapes)
-
-
-def _name(wire: str) -> str:
-    return wire.removeprefix("^").partition(":")[0]

@@ -34,9 +34,9 @@ def written_by(
     """
     wires = [wire for wire in node.input if not wire.startswith("^")]
     if node.op not in functions and writes_it(node.op):
-        return wires[0].partition(":")[0] in handles
+        return node_of(wires[0]) in handles
     for function in _called_by(node, functions) if depth else ():
-        given = [wire.partition(":")[0] for wire in _given(node, wires)]
+        given = [node_of(wire) for wire in _given(node, wires)]
         arguments = [argument.name for argument in function.signature.input_arg]
         # Elements and conditions come first; what is captured comes last, in the same order.
         pairs = zip(reversed(arguments), reversed(given), strict=False)
@@ -69,6 +69,11 @@ def _called_by(node: NodeDef, functions: Mapping[str, FunctionDef]) -> Iterator[
     for name in (*functions_of(node), node.op):
         if name in functions:
             yield functions[name]
+
+
+def node_of(wire: str) -> str:
+    """The node that an input comes from."""
+    return wire.removeprefix("^").partition(":")[0]
 
 
 def functions_of(node: NodeDef) -> Iterator[str]:

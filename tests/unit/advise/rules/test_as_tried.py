@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hand_built import situation, stage
+from hand_built import diagnosed, situation, stage
 
 from keras_perf.advise.notes.trials import trial_notes
 from keras_perf.advise.recommendation import Recommendation
@@ -203,7 +203,7 @@ def test_notes_tell_the_pair_and_what_was_tried_in_vain():
         ],
         stopped="an interrupt",
     )
-    told = list(trial_notes(case.facts, ()))
+    told = list(trial_notes(diagnosed(case)))
     assert told == [
         "Measured after training: a step 10 ms, 4 ms on a ready batch, a batch of the input alone "
         "7 ms.",

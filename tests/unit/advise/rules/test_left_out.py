@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hand_built import between_epochs, situation
+from hand_built import between_epochs, diagnosed, situation
 
 from keras_perf.advise.notes.trials import trial_notes
 from keras_perf.advise.recommendation import Recommendation
@@ -82,7 +82,7 @@ def test_of_a_hook_of_uneven_length_in_every_call_the_trial_counts():
 def test_what_no_rule_advises_is_told_and_not_advised():
     found = case(left_out(1.5), callbacks=0.0)
     assert "amortize-callback" not in advised(found)
-    said = " ".join(trial_notes(found.facts, {}))
+    said = " ".join(trial_notes(diagnosed(found)))
     assert "not advised now: amortize-callback (Slow) 1.50×" in said
 
 

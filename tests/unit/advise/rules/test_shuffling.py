@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hand_built import assert_predicts, situation, stage, summary
+from hand_built import assert_predicts, diagnosed, situation, stage, summary
 
 from keras_perf.advise.notes.input.shuffle_refill import shuffle_notes
 from keras_perf.advise.recommendation import Recommendation
@@ -156,7 +156,8 @@ def test_a_later_run_shows_that_it_was_moved():
 
 
 def notes(each_ms: float, *advised: str) -> list[str]:
-    return list(shuffle_notes(summary(**refilled(READ, SHUFFLE, each_ms=each_ms)), advised))
+    run = summary(**refilled(READ, SHUFFLE, each_ms=each_ms))
+    return list(shuffle_notes(diagnosed(run, advised=advised)))
 
 
 def test_refilling_that_no_advice_names_is_noted():
@@ -187,4 +188,4 @@ def test_advice_that_shortens_filling_the_buffer_names_it():
 def test_a_map_behind_the_shuffle_does_not_shorten_it():
     slow = {**refilled(READ, SHUFFLE, MAP, BATCH, prefetched=False), "input_wait": 8.0}
     assert not any("refilling" in each.reason for each in recommendations(situation(**slow)))
-    assert len(list(shuffle_notes(summary(**slow), ["parallel-map"]))) == 1
+    assert len(list(shuffle_notes(diagnosed(summary(**slow), advised=["parallel-map"])))) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hand_built import assert_predicts, between_epochs, facts_of, situation, stage
+from hand_built import assert_predicts, between_epochs, diagnosed, facts_of, situation, stage
 
 from keras_perf.advise.notes.all_notes import notes_of
 from keras_perf.advise.recommendation import Recommendation
@@ -135,8 +135,8 @@ def test_a_validation_is_left_alone_that(found):
 
 def test_the_note_names_the_users_function_and_is_silent_where_advice_says_it():
     found = measured(SEQUENTIAL)
-    assert any("map(decode) (train.py, line 12)" in n for n in notes_of(found, "", ()))
-    told = list(notes_of(found, "", {"faster-validation"}))
+    assert any("map(decode) (train.py, line 12)" in n for n in notes_of(diagnosed(found)))
+    told = list(notes_of(diagnosed(found, advised=["faster-validation"])))
     assert not any("waits for its input" in note for note in told)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hand_built import summary
+from hand_built import diagnosed, summary
 
 from keras_perf.advise.notes.devices.gpu import gpu_notes
 from keras_perf.advise.notes.memory.device_memory import device_memory_notes
@@ -29,22 +29,23 @@ def run(*devices, growth=(), **context):
 
 def test_a_device_with_some_room_and_a_level_is_not_spoken_of():
     healthy = run(device())
-    assert list(device_memory_notes(healthy)) == []
-    assert list(gpu_notes(healthy)) == []
+    assert list(device_memory_notes(diagnosed(healthy))) == []
+    assert list(gpu_notes(diagnosed(healthy))) == []
 
 
 def test_a_machine_without_a_gpu_says_nothing_of_devices():
-    assert list(device_memory_notes(run())) == []
+    assert list(device_memory_notes(diagnosed(run()))) == []
     assert [title for title, *_ in measured_tables(run())] == []
 
 
 def test_the_one_that_is_nearly_full_is_named():
-    [note] = device_memory_notes(run(device(), device("GPU:1", peak=9600.0)))
+    [note] = device_memory_notes(diagnosed(run(device(), device("GPU:1", peak=9600.0))))
     assert note.startswith("The memory of GPU:1 was nearly full: 9,600 of the 10,000 MiB")
 
 
 def test_growth_of_one_is_told_with_what_is_left():
-    [note] = device_memory_notes(run(device(), device("GPU:1"), growth=["gpu/1/allocated_mib"]))
+    growing = run(device(), device("GPU:1"), growth=["gpu/1/allocated_mib"])
+    [note] = device_memory_notes(diagnosed(growing))
     assert "on GPU:1 between two steps grows and does not level out: by 600 MiB an hour" in note
     assert "What is left, 2,000 MiB, would last for 3.3 hours." in note
 
@@ -52,7 +53,7 @@ def test_growth_of_one_is_told_with_what_is_left():
 @pytest.mark.parametrize(("peak", "said"), [(5000.0, True), (5100.0, False)])
 def test_room_is_told_of_every_device_with_what_twice_the_batch_takes(peak, said):
     devices = [device(), device("GPU:1", peak=peak)]
-    found = list(gpu_notes(run(*devices, examples_per_step=64.0)))
+    found = list(gpu_notes(diagnosed(run(*devices, examples_per_step=64.0))))
     assert bool(found) == said
     if said:
         assert found == [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hand_built import summary
+from hand_built import diagnosed, summary
 
 from keras_perf.advise.notes.devices.gpu import gpu_notes
 
@@ -43,7 +43,7 @@ def found(*gpus, context=None, input_wait=0.5, without=()):
         input_wait=input_wait,
         compute=10.0 - input_wait,
     )
-    return list(gpu_notes(run))
+    return list(gpu_notes(diagnosed(run)))
 
 
 def test_nothing_is_said_of_a_healthy_gpu():
@@ -52,12 +52,12 @@ def test_nothing_is_said_of_a_healthy_gpu():
 
 
 def test_nothing_is_said_where_no_gpu_was_sampled():
-    assert list(gpu_notes(summary(compute=10.0, context=CONTEXT))) == []
+    assert list(gpu_notes(diagnosed(summary(compute=10.0, context=CONTEXT)))) == []
 
 
 def test_nothing_is_said_of_what_was_not_sampled():
     assert found(without=HEALTHY.keys() - {"power_w", "utilization_pct"}) == []
-    assert not list(gpu_notes(summary(compute=10.0, sensors={"gpu/0/power_w": 1.0})))
+    assert not list(gpu_notes(diagnosed(summary(compute=10.0, sensors={"gpu/0/power_w": 1.0}))))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hand_built import H200, summary
+from hand_built import H200, diagnosed, summary
 
 from keras_perf.advise.notes.devices.gpu_trace import gpu_trace_notes
 
@@ -24,7 +24,7 @@ HEALTHY = {
 
 def notes(context=None, **trace):
     run = summary(compute=10.0, context=H200 | (context or {}))
-    return list(gpu_trace_notes(replace(run, trace=HEALTHY | trace)))
+    return list(gpu_trace_notes(diagnosed(replace(run, trace=HEALTHY | trace))))
 
 
 def test_nothing_is_said_of_a_healthy_step():
@@ -32,7 +32,7 @@ def test_nothing_is_said_of_a_healthy_step():
 
 
 def test_nothing_is_said_without_a_trace_of_a_gpu():
-    assert list(gpu_trace_notes(summary(compute=10.0))) == []
+    assert list(gpu_trace_notes(diagnosed(summary(compute=10.0)))) == []
     assert notes(kernel_ms=0.0, waits_for_launch_ms=12.0) == []
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hand_built import situation, stage
+from hand_built import diagnosed, situation, stage
 
 from keras_perf.advise.notes.input.loaders import loader_notes
 
@@ -20,7 +20,7 @@ def said(
     context = {"input_kind": kind, "loader": loader, "epochs": 5, **changed}
     stages = [stage("Generator", 8.0), stage("Prefetch", 0.0)]
     found = situation(input_wait=8.0, compute=2.0, stages=stages, context=context)
-    return list(loader_notes(found, verdict, advised))
+    return list(loader_notes(diagnosed(found, verdict, advised)))
 
 
 def test_processes_that_each_epoch_starts_anew_are_told_to_live_on():
@@ -95,4 +95,4 @@ def test_pinned_memory_is_said_to_buy_nothing_where_the_input_is_waited_for():
 
 def test_of_other_input_nothing_is_said():
     found = situation(input_wait=8.0, compute=2.0, context={"event_totals": LATE, "epochs": 5})
-    assert list(loader_notes(found, "input-bound", [])) == []
+    assert list(loader_notes(diagnosed(found, "input-bound"))) == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hand_built import summary
+from hand_built import diagnosed, summary
 
 from keras_perf.advise.notes.input.reading import reading_notes
 
@@ -18,7 +18,7 @@ FILES = {"dataset": {"chains": [[{"kind": "map", "reads_files": True}]]}}
 
 def notes(sensors=READS, verdict="input-bound", context=None):
     run = summary(sensors=sensors, context=context, input_wait=15.0, compute=5.0)
-    return list(reading_notes(run, verdict))
+    return list(reading_notes(diagnosed(run, verdict)))
 
 
 def test_reading_that_sets_the_pace_is_told_with_its_rate():

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from contradictions import contradictions
-from hand_built import situation, stage, summary
+from hand_built import diagnosed, situation, stage, summary
 
 from keras_perf.advise.notes.all_notes import notes_of
 from keras_perf.advise.notes.input.remote_files import remote_file_notes
@@ -35,7 +35,7 @@ def said(
 ) -> list[str]:
     context = {"dataset": {"chains": [chain], "file_systems": list(systems)}, "epochs": epochs}
     found = situation(input_wait=8.0, compute=2.0, stages=stages, context=context, **changed)
-    return list(remote_file_notes(found, verdict, advised))
+    return list(remote_file_notes(diagnosed(found, verdict, advised)))
 
 
 def test_files_of_a_bucket_that_training_waits_for_are_named_with_what_helps():
@@ -111,6 +111,6 @@ def test_what_comes_over_a_network_is_known(system):
 def test_the_note_stands_in_place_of_the_one_that_nothing_helps():
     context = {"dataset": {"chains": [TF_RECORDS], "file_systems": ["s3://"]}}
     found = situation(input_wait=8.0, compute=2.0, stages=RUNNING, context=context)
-    notes = list(notes_of(found, "input-bound", []))
+    notes = list(notes_of(diagnosed(found, "input-bound")))
     assert any("(s3://)" in note for note in notes)
     assert not any(note.startswith("No change of the pipeline") for note in notes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hand_built import FITS_IN_MEMORY, situation, stage
+from hand_built import FITS_IN_MEMORY, diagnosed, situation, stage
 
 from keras_perf.advise.notes.input.slow_input import slow_input_notes
 
@@ -14,7 +14,7 @@ SLOW = situation(
 
 
 def test_the_slowest_stage_is_named_with_the_tables_figures():
-    (said,) = slow_input_notes(SLOW, "input-bound", ["amortize-callback"])
+    (said,) = slow_input_notes(diagnosed(SLOW, "input-bound", ["amortize-callback"]))
     assert "of its 8 ms per batch" in said
     assert "ParallelMap (2) takes 7 ms" in said
 
@@ -32,7 +32,7 @@ def once(epochs: int):
 
 
 def test_a_training_of_one_pass_is_told_what_a_cache_would_save_in_more():
-    (said,) = slow_input_notes(once(1), "input-bound", [])
+    (said,) = slow_input_notes(diagnosed(once(1), "input-bound"))
     assert said.startswith(
         "No change to the pipeline is predicted to gain 2% in this training, which does not go "
         "through its data twice: of its 9.77 ms per batch, on the threads that it has, "
@@ -40,46 +40,46 @@ def test_a_training_of_one_pass_is_told_what_a_cache_would_save_in_more():
         "9.77 ms of each batch from the second one on. Its function prepare is in train.py, "
         "line 31. try_advice "
     )
-    (said,) = slow_input_notes(once(5), "input-bound", [])
+    (said,) = slow_input_notes(diagnosed(once(5), "input-bound"))
     assert ".cache()" not in said
 
 
 def test_what_was_tried_is_not_said_to_be_unknown():
-    (said,) = slow_input_notes(SLOW, "input-bound", [])
+    (said,) = slow_input_notes(diagnosed(SLOW, "input-bound"))
     assert "try_advice measures" in said
     context = {"advice_trials": {"step_ms": 10.0}}
     tried = situation(
         input_wait=8.0, compute=2.0, stages=[stage("ParallelMap", 8.0)], context=context
     )
-    (said,) = slow_input_notes(tried, "input-bound", [])
+    (said,) = slow_input_notes(diagnosed(tried, "input-bound"))
     assert "try_advice" not in said
 
 
 def test_advice_on_the_input_says_it_itself():
-    assert list(slow_input_notes(SLOW, "input-bound", ["cache"])) == []
+    assert list(slow_input_notes(diagnosed(SLOW, "input-bound", ["cache"]))) == []
 
 
 def test_nothing_is_said_of_an_input_that_is_not_the_bottleneck():
-    assert list(slow_input_notes(SLOW, "compute-bound", [])) == []
+    assert list(slow_input_notes(diagnosed(SLOW, "compute-bound"))) == []
 
 
 def test_of_a_pipeline_whose_stages_are_not_known_it_is_said_why_nothing_is_advised():
     unknown = situation(input_wait=8.0, compute=2.0)
-    (said,) = slow_input_notes(unknown, "input-bound", [])
+    (said,) = slow_input_notes(diagnosed(unknown, "input-bound"))
     assert said.startswith("Nothing is advised on the input: tf.data reported none of its stages")
 
 
 def test_python_code_is_told_what_stands_in_its_place():
     context = {"dataset": {"chains": [[{"kind": "map", "function": "load", "python": True}]]}}
     slow = situation(input_wait=8.0, compute=2.0, stages=[stage("Map", 8.0)], context=context)
-    (said,) = slow_input_notes(slow, "input-bound", [])
+    (said,) = slow_input_notes(diagnosed(slow, "input-bound"))
     assert said.endswith("in place of Python code let threads share the work.")
     assert "No change to the pipeline is predicted to gain 2%: of its" in said
-    (said,) = slow_input_notes(SLOW, "input-bound", [])
+    (said,) = slow_input_notes(diagnosed(SLOW, "input-bound"))
     assert "Python" not in said
 
 
 def test_arrays_without_a_record_of_their_stages_have_a_sentence():
     found = situation(input_wait=8.0, compute=2.0, context={"input_kind": "arrays"})
-    (said,) = slow_input_notes(found, "input-bound", [])
+    (said,) = slow_input_notes(diagnosed(found, "input-bound"))
     assert "larger batches are fetched less often" in said

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hand_built import stage, summary
+from hand_built import diagnosed, stage, summary
 
 from keras_perf.advise.notes.input.stage_order import order_notes
 from keras_perf.report.diagnosis import diagnosis_of
@@ -43,7 +43,7 @@ def notes(
     parts = {"compute": 5.0, **({"input_wait": 5.0} if measured else {})}
     graph = {"chains": list(chains), "prefetch_added": added}
     measured_run = summary(**parts, context={"dataset": graph, "epochs": 5, **context})
-    return list(order_notes(measured_run, verdict, advised))
+    return list(order_notes(diagnosed(measured_run, verdict, advised)))
 
 
 # -- the order of examples: told whatever the time ---------------------------------------
@@ -217,7 +217,7 @@ def test_the_notes_stand_in_the_diagnosis_and_are_no_recommendations():
 @pytest.mark.parametrize("context", [{}, {"dataset": None}])
 def test_without_a_look_at_the_dataset_there_are_no_notes(context):
     run = summary(input_wait=5.0, compute=5.0, context=context)
-    assert list(order_notes(run, "input-bound", ())) == []
+    assert list(order_notes(diagnosed(run, "input-bound"))) == []
 
 
 def test_a_map_that_decodes_and_draws_is_to_be_split_for_a_cache():
@@ -235,5 +235,5 @@ def test_what_a_split_can_save_is_at_most_what_the_map_takes():
     context = {"dataset": graph, "epochs": 3}
     stages = [stage("TensorSlice", 0.1), stage("Map", 6.0), stage("Batch", 0.2)]
     run = summary(input_wait=6.3, compute=5.0, stages=stages, context=context)
-    found = " ".join(order_notes(run, "input-bound", ("prefetch",)))
+    found = " ".join(order_notes(diagnosed(run, "input-bound", ["prefetch"])))
     assert "What that saves (at most 6 ms a batch) was not measured" in found
