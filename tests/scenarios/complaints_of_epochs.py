@@ -121,6 +121,41 @@ def predict_for_one_example_after_the_other(callbacks: Callbacks, *, healthy: bo
     mlp().fit(batches(60), epochs=3, verbose=0, shuffle=False, callbacks=callbacks)
 
 
+class Evaluates(keras.callbacks.Callback):
+    """Evaluates at each epoch's end."""
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        with measured():
+            self.model.evaluate(batches(40), verbose=0)
+
+
+def evaluating_ms(found: Diagnosis) -> float:
+    """Of one call."""
+    calls = found.summary.facts.evaluates["Evaluates.on_epoch_end"]
+    return 1e3 * calls.spent_s / calls.calls
+
+
+@complaint(
+    says="called model.evaluate 3 times",
+    kind="called model.evaluate",
+    twin=FAST,
+    never=("call-the-model",),
+    verdicts=("callback-bound",),
+    size=evaluating_ms,
+)
+def evaluate_in_a_callback(callbacks: Callbacks, *, healthy: bool) -> None:
+    """A callback evaluates, which `fit` does for the twin."""
+    hooks = [] if healthy else [Evaluates()]
+    mlp().fit(
+        batches(60),
+        epochs=3,
+        validation_data=batches(40) if healthy else None,
+        verbose=0,
+        shuffle=False,
+        callbacks=[*hooks, *callbacks],
+    )
+
+
 @complaint(
     says="Filling the cache() in the first pass takes",
     kind="Filling the cache()",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from keras_perf.advise.notes.callbacks import call_notes
 from keras_perf.advise.notes.contention import contention_notes
 from keras_perf.advise.notes.devices.gpu import gpu_notes
 from keras_perf.advise.notes.devices.gpu_trace import gpu_trace_notes
@@ -52,6 +53,7 @@ def notes_of(situation: Situation, verdict: str, advised: Collection[str]) -> It
     yield from nothing_advised_notes(situation, verdict, advised)
     yield from reading_notes(summary, verdict)
     yield from inference_notes(summary, advised)
+    yield from call_notes(situation, advised)
     yield from trial_notes(summary.facts, advised)
     yield from settings_notes(summary.facts)
     yield from step_notes(summary.facts)
