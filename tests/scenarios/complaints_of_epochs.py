@@ -11,6 +11,7 @@ import tensorflow as tf
 from bottlenecks import MEASURED, Callbacks, batches, layers, measured, mlp, unbuffered
 from complaints import COMPLAINTS, FAST, complaint, long_ms
 
+from keras_perf.analyse.filled_cache import filled_cache
 from keras_perf.analyse.start_up import start_up_time
 from keras_perf.observation.warmup_and_intervals import WARMUP_STEPS
 from keras_perf.report.diagnosis import Diagnosis
@@ -183,6 +184,39 @@ def a_cache_that_the_first_epoch_fills(callbacks: Callbacks, *, healthy: bool) -
     mlp().fit(data, epochs=4, verbose=0, shuffle=False, callbacks=callbacks)
     # Those of the warm-up are told apart from the later ones.
     MEASURED.append(sum(waited[WARMUP_STEPS:]))
+
+
+def filling_ms(found: Diagnosis) -> float:
+    """The first pass beyond a later one."""
+    filled = filled_cache(found.summary)
+    return 1e3 * filled.longer_s if filled is not None else 0.0
+
+
+@complaint(
+    says="which filled the cache()",
+    kind="filled the cache()",
+    twin=("input-bound",),
+    verdicts=FAST,
+    size=filling_ms,
+    patches={INTERVAL_S: 0.02},
+)
+def two_epochs_of_which_the_first_fills_a_cache(callbacks: Callbacks, *, healthy: bool) -> None:
+    """A slow map is waited for in the first epoch only; the twin has no cache."""
+    ms, waited = long_ms(), list[float]()
+
+    def arrived(x: np.ndarray) -> np.ndarray:
+        begin = time.perf_counter()
+        time.sleep(ms / 1e3)
+        waited.append(1e3 * (time.perf_counter() - begin))
+        return x
+
+    def mapped(x: Any, y: Any) -> Any:
+        return tf.ensure_shape(tf.numpy_function(arrived, [x], x.dtype), x.shape), y
+
+    data = batches(100).map(mapped)
+    data = unbuffered(data if healthy else data.cache())
+    mlp().fit(data, epochs=2, verbose=0, shuffle=False, callbacks=callbacks)
+    MEASURED.append(sum(waited[WARMUP_STEPS:100]))
 
 
 class FirstStep(keras.callbacks.Callback):
