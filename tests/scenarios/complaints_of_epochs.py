@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import time
+from collections import deque
 from typing import Any
 
 import keras
@@ -14,6 +16,7 @@ from complaints import COMPLAINTS, FAST, complaint, long_ms
 from keras_perf.analyse.filled_cache import filled_cache
 from keras_perf.analyse.start_up import start_up_time
 from keras_perf.observation.warmup_and_intervals import WARMUP_STEPS
+from keras_perf.records.metrics.host_metrics import PROCESS_MEMORY
 from keras_perf.report.diagnosis import Diagnosis
 
 __all__ = ["COMPLAINTS"]
@@ -250,3 +253,50 @@ def xla_that_compiles_before_it_trains(callbacks: Callbacks, *, healthy: bool) -
     model = keras.Sequential([layers.Input((8,)), *hidden, layers.Dense(1)])
     model.compile("sgd", "mse", jit_compile=not healthy)
     model.fit(batches(60), verbose=0, shuffle=False, callbacks=[FirstStep(), *callbacks])
+
+
+def where_epochs_end_mib(found: Diagnosis) -> float:
+    """What memory grows by there, for a step."""
+    growth = found.summary.growth[PROCESS_MEMORY]
+    return growth.mib_per_step * (growth.between_epochs or 0.0)
+
+
+class KeepsAtEnds(keras.callbacks.Callback):
+    """Keeps 16 MiB of each epoch, or of the newest one only.
+
+    A step takes longer than an interval, so that memory is known after each, and an epoch ends
+    once it was read several times, however late the reading thread comes to its turn.
+    """
+
+    STEPS, STEP_S, END_S, MIB = 16, 0.016, 0.15, 16
+
+    def __init__(self, most: int | None) -> None:
+        super().__init__()
+        self.kept: deque[Any] = deque(maxlen=most)
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        time.sleep(self.STEP_S)
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        self.kept.append(np.ones(self.MIB << 18, "float32"))
+        time.sleep(self.END_S)
+        MEASURED.append(self.MIB / self.STEPS)
+
+
+@complaint(
+    says="The memory of this process grows and does not level out",
+    kind="memory of this process",
+    # The callback waits in the twin too.
+    twin=("callback-bound", *FAST),
+    never=("parallel-map", "cache", "stable-shapes"),
+    size=where_epochs_end_mib,
+    long=True,
+    patches={INTERVAL_S: 0.01, "keras_perf.observers.sensors.host.EVERY_S": 0.01},
+)
+def memory_that_grows_from_epoch_to_epoch(callbacks: Callbacks, *, healthy: bool) -> None:
+    """A callback keeps an array of every epoch."""
+    # What an earlier program has kept goes now, and not while this one trains.
+    gc.collect()
+    keeps = KeepsAtEnds(1 if healthy else None)
+    data = batches(KeepsAtEnds.STEPS)
+    mlp().fit(data, epochs=16, verbose=0, shuffle=False, callbacks=[*callbacks, keeps])
