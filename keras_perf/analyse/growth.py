@@ -77,10 +77,8 @@ def growth_of(points: pd.DataFrame, length: Length) -> Growth | None:
         return None
     times, steps, values = _block_medians(points, length)
     slope, low, high = _sen(times, values)
-    half = len(times) // 2
-    earlier, later = _sen(times[:half], values[:half]), _sen(times[half:], values[half:])
     rise = float(values[-1] - values[0])
-    if low <= 0 or later[1] <= 0 or later[0] < GOES_ON * earlier[0]:
+    if low <= 0 or all(_levels_out(each, values) for each in (times, steps)):
         return None
     if np.std(np.diff(values)) > EVENLY * np.mean(np.diff(values)):
         return None
@@ -95,6 +93,13 @@ def growth_of(points: pd.DataFrame, length: Length) -> Growth | None:
         seconds=float(times[-1] - times[0]),
         between_epochs=_between_epochs(points, length),
     )
+
+
+def _levels_out(along: np.ndarray, values: np.ndarray) -> bool:
+    """In time, or in steps: a training that becomes slower also grows more slowly in time."""
+    half = len(along) // 2
+    earlier, later = _sen(along[:half], values[:half]), _sen(along[half:], values[half:])
+    return later[1] <= 0 or later[0] < GOES_ON * earlier[0]
 
 
 def _settled(steps: np.ndarray, length: Length) -> int:

@@ -104,7 +104,7 @@ def summarize(scalars: pd.DataFrame, facts: RunFacts) -> Summary:
     compiling = traced_compiling(wide, wait_is_apart="input_wait" in intervals)
     if compiling is not None:
         intervals = with_compiling_apart(intervals, compiling)
-    parts = _mean_parts(intervals)
+    parts = mean_parts(intervals)
     owners = {
         visible(tag.partition("/")[2].removesuffix("_ms")): _weighted(
             measured[tag].fillna(0.0), intervals["steps"]
@@ -194,7 +194,7 @@ def _mean(measured: pd.DataFrame, tag: str) -> float:
     return _weighted(measured[tag].fillna(0.0), measured[STEPS])
 
 
-def _mean_parts(intervals: pd.DataFrame) -> dict[str, float]:
+def mean_parts(intervals: pd.DataFrame) -> dict[str, float]:
     """Weighted means that add up to the step."""
     if not len(intervals):
         return {}

@@ -19,10 +19,14 @@ class NoTrials(TrialsInFit):
         return self._why
 
 
-class NoPredicts:
+class NoCallsInHooks:
     """They run as they are."""
 
-    def calls(self) -> dict[str, Any]:
+    def predicts(self) -> dict[str, Any]:
+        """None is known."""
+        return {}
+
+    def evaluates(self) -> dict[str, Any]:
         """None is known."""
         return {}
 

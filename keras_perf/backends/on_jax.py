@@ -19,7 +19,7 @@ from keras_perf.backends.jax_hooks import StateReads, waiting_hooks
 from keras_perf.backends.jax_input import JaxInput
 from keras_perf.backends.jax_steps import StandIn, compiles_executions
 from keras_perf.backends.jax_work import JaxWork
-from keras_perf.backends.not_watched import NoPredicts, NoTrials
+from keras_perf.backends.not_watched import NoCallsInHooks, NoTrials
 from keras_perf.capture import jax_door
 from keras_perf.observation.backend import TrainFunction
 from keras_perf.observation.facts.model_facts import keras_settings, model_facts
@@ -146,9 +146,9 @@ class OnJax:
         """All of them."""
         return Validations(model, told, clock, JaxEvaluation)
 
-    def predicts(self, model: keras.Model, clock: Callable[[], int]) -> NoPredicts:
+    def calls_in_hooks(self, model: keras.Model, clock: Callable[[], int]) -> NoCallsInHooks:
         """They count as their callbacks' time."""
-        return NoPredicts()
+        return NoCallsInHooks()
 
     def release(self) -> None:
         """Lets go of the batches' iterator, and hears of no more compiling."""

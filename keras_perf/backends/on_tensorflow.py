@@ -25,7 +25,7 @@ from keras_perf.observation.facts.step_work import WorkQuestion
 from keras_perf.observation.facts.tracing_time import trace_counter, traced_s
 from keras_perf.observation.input_model import InputModel
 from keras_perf.observation.of_calls.call_log import CallLog
-from keras_perf.observation.of_calls.predicts_in_hooks import PredictsInHooks
+from keras_perf.observation.of_calls.calls_in_hooks import CallsInHooks
 from keras_perf.observation.of_calls.tensorflow_call import TensorFlowCall
 from keras_perf.observation.of_calls.validations import Validations
 from keras_perf.observation.of_calls.watch_call import watch_call
@@ -130,9 +130,9 @@ class OnTensorFlow:
         """All of them."""
         return Validations(model, told, clock, TensorFlowCall)
 
-    def predicts(self, model: keras.Model, clock: Callable[[], int]) -> PredictsInHooks:
+    def calls_in_hooks(self, model: keras.Model, clock: Callable[[], int]) -> CallsInHooks:
         """All of them."""
-        return PredictsInHooks(model, clock)
+        return CallsInHooks(model, clock)
 
     def release(self) -> None:
         """Nothing is held."""

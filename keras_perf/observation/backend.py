@@ -113,8 +113,8 @@ class Backend(Protocol):
     def validations(self, model: keras.Model, told: Any, clock: Callable[[], int]) -> Any:
         """Watches what `fit` evaluates."""
 
-    def predicts(self, model: keras.Model, clock: Callable[[], int]) -> Any:
-        """Times the calls of `predict` in hooks."""
+    def calls_in_hooks(self, model: keras.Model, clock: Callable[[], int]) -> Any:
+        """Times the calls of `predict` and `evaluate` in hooks."""
 
     def release(self) -> None:
         """The training is over; again does nothing."""

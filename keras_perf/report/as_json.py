@@ -91,6 +91,7 @@ def _run(report: RunReport, first: RunReport) -> dict[str, Any]:
         "details": diagnosis.details,
         "inference": plain(report.summary.facts.inference),
         "predicts": plain(report.summary.facts.predicts),
+        "evaluates": plain(report.summary.facts.evaluates),
         "advice_trials": plain(report.summary.facts.advice_trials),
         "tried_before": plain(report.summary.facts.tried_before),
         "input_changes": plain(report.summary.facts.input_changes),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import time
+from collections import deque
 from typing import Any
 
 import keras
@@ -11,8 +13,10 @@ import tensorflow as tf
 from bottlenecks import MEASURED, Callbacks, batches, layers, measured, mlp, unbuffered
 from complaints import COMPLAINTS, FAST, complaint, long_ms
 
+from keras_perf.analyse.filled_cache import filled_cache
 from keras_perf.analyse.start_up import start_up_time
 from keras_perf.observation.warmup_and_intervals import WARMUP_STEPS
+from keras_perf.records.metrics.host_metrics import PROCESS_MEMORY
 from keras_perf.report.diagnosis import Diagnosis
 
 __all__ = ["COMPLAINTS"]
@@ -121,6 +125,41 @@ def predict_for_one_example_after_the_other(callbacks: Callbacks, *, healthy: bo
     mlp().fit(batches(60), epochs=3, verbose=0, shuffle=False, callbacks=callbacks)
 
 
+class Evaluates(keras.callbacks.Callback):
+    """Evaluates at each epoch's end."""
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        with measured():
+            self.model.evaluate(batches(40), verbose=0)
+
+
+def evaluating_ms(found: Diagnosis) -> float:
+    """Of one call."""
+    calls = found.summary.facts.evaluates["Evaluates.on_epoch_end"]
+    return 1e3 * calls.spent_s / calls.calls
+
+
+@complaint(
+    says="called model.evaluate 3 times",
+    kind="called model.evaluate",
+    twin=FAST,
+    never=("call-the-model",),
+    verdicts=("callback-bound",),
+    size=evaluating_ms,
+)
+def evaluate_in_a_callback(callbacks: Callbacks, *, healthy: bool) -> None:
+    """A callback evaluates, which `fit` does for the twin."""
+    hooks = [] if healthy else [Evaluates()]
+    mlp().fit(
+        batches(60),
+        epochs=3,
+        validation_data=batches(40) if healthy else None,
+        verbose=0,
+        shuffle=False,
+        callbacks=[*hooks, *callbacks],
+    )
+
+
 @complaint(
     says="Filling the cache() in the first pass takes",
     kind="Filling the cache()",
@@ -148,6 +187,39 @@ def a_cache_that_the_first_epoch_fills(callbacks: Callbacks, *, healthy: bool) -
     mlp().fit(data, epochs=4, verbose=0, shuffle=False, callbacks=callbacks)
     # Those of the warm-up are told apart from the later ones.
     MEASURED.append(sum(waited[WARMUP_STEPS:]))
+
+
+def filling_ms(found: Diagnosis) -> float:
+    """The first pass beyond a later one."""
+    filled = filled_cache(found.summary)
+    return 1e3 * filled.longer_s if filled is not None else 0.0
+
+
+@complaint(
+    says="which filled the cache()",
+    kind="filled the cache()",
+    twin=("input-bound",),
+    verdicts=FAST,
+    size=filling_ms,
+    patches={INTERVAL_S: 0.02},
+)
+def two_epochs_of_which_the_first_fills_a_cache(callbacks: Callbacks, *, healthy: bool) -> None:
+    """A slow map is waited for in the first epoch only; the twin has no cache."""
+    ms, waited = long_ms(), list[float]()
+
+    def arrived(x: np.ndarray) -> np.ndarray:
+        begin = time.perf_counter()
+        time.sleep(ms / 1e3)
+        waited.append(1e3 * (time.perf_counter() - begin))
+        return x
+
+    def mapped(x: Any, y: Any) -> Any:
+        return tf.ensure_shape(tf.numpy_function(arrived, [x], x.dtype), x.shape), y
+
+    data = batches(100).map(mapped)
+    data = unbuffered(data if healthy else data.cache())
+    mlp().fit(data, epochs=2, verbose=0, shuffle=False, callbacks=callbacks)
+    MEASURED.append(sum(waited[WARMUP_STEPS:100]))
 
 
 class FirstStep(keras.callbacks.Callback):
@@ -181,3 +253,50 @@ def xla_that_compiles_before_it_trains(callbacks: Callbacks, *, healthy: bool) -
     model = keras.Sequential([layers.Input((8,)), *hidden, layers.Dense(1)])
     model.compile("sgd", "mse", jit_compile=not healthy)
     model.fit(batches(60), verbose=0, shuffle=False, callbacks=[FirstStep(), *callbacks])
+
+
+def where_epochs_end_mib(found: Diagnosis) -> float:
+    """What memory grows by there, for a step."""
+    growth = found.summary.growth[PROCESS_MEMORY]
+    return growth.mib_per_step * (growth.between_epochs or 0.0)
+
+
+class KeepsAtEnds(keras.callbacks.Callback):
+    """Keeps 16 MiB of each epoch, or of the newest one only.
+
+    A step takes longer than an interval, so that memory is known after each, and an epoch ends
+    once it was read several times, however late the reading thread comes to its turn.
+    """
+
+    STEPS, STEP_S, END_S, MIB = 16, 0.016, 0.15, 16
+
+    def __init__(self, most: int | None) -> None:
+        super().__init__()
+        self.kept: deque[Any] = deque(maxlen=most)
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        time.sleep(self.STEP_S)
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        self.kept.append(np.ones(self.MIB << 18, "float32"))
+        time.sleep(self.END_S)
+        MEASURED.append(self.MIB / self.STEPS)
+
+
+@complaint(
+    says="The memory of this process grows and does not level out",
+    kind="memory of this process",
+    # The callback waits in the twin too.
+    twin=("callback-bound", *FAST),
+    never=("parallel-map", "cache", "stable-shapes"),
+    size=where_epochs_end_mib,
+    long=True,
+    patches={INTERVAL_S: 0.01, "keras_perf.observers.sensors.host.EVERY_S": 0.01},
+)
+def memory_that_grows_from_epoch_to_epoch(callbacks: Callbacks, *, healthy: bool) -> None:
+    """A callback keeps an array of every epoch."""
+    # What an earlier program has kept goes now, and not while this one trains.
+    gc.collect()
+    keeps = KeepsAtEnds(1 if healthy else None)
+    data = batches(KeepsAtEnds.STEPS)
+    mlp().fit(data, epochs=16, verbose=0, shuffle=False, callbacks=[*callbacks, keeps])

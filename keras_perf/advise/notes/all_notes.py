@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from keras_perf.advise.notes.callbacks import call_notes
 from keras_perf.advise.notes.contention import contention_notes
 from keras_perf.advise.notes.devices.gpu import gpu_notes
 from keras_perf.advise.notes.devices.gpu_trace import gpu_trace_notes
@@ -46,6 +47,7 @@ NOTES: tuple[Callable[[Diagnosed], Iterator[str]], ...] = (
     nothing_advised_notes,
     reading_notes,
     inference_notes,
+    call_notes,
     trial_notes,
     settings_notes,
     step_notes,

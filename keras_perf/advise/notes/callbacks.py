@@ -1,12 +1,56 @@
-"""Why nothing is advised for a callback that takes much of a training, and is rare already."""
+"""What callbacks that take much of a training do: call the model, or work rarely already."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
 from keras_perf.advise.as_written import at
+from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.situation import Situation
+from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.owners import COLLECTOR
+from keras_perf.records.run.inference import EvaluateCalls, PredictCalls
+
+NOTICED = 0.05
+"""Of a training: shorter calls are left alone."""
+
+
+def call_notes(run: Diagnosed) -> Iterator[str]:
+    """A sentence on each hook whose `evaluate` or `predict` takes much of the training."""
+    facts = run.facts
+    found: dict[str, Mapping[str, EvaluateCalls | PredictCalls]] = {"evaluate": facts.evaluates}
+    if "call-the-model" not in run.advised:
+        found["predict"] = facts.predicts
+    for name, owners in found.items():
+        for owner, calls in owners.items():
+            yield from _calls(run.situation, owner, name, calls)
+
+
+def _calls(
+    situation: Situation, owner: str, name: str, found: EvaluateCalls | PredictCalls
+) -> Iterator[str]:
+    facts, model = situation.facts, situation.model
+    hook_ms, steps = _hook_ms(situation, owner), facts.length.steps
+    spent_ms = 1e3 * found.spent_s / steps if steps else 0.0
+    if not hook_ms or spent_ms < NOTICED * model.training_ms:
+        return
+    times = f"{found.calls} times" if found.calls > 1 else "once"
+    yield (
+        f"{owner}{at(facts.hook_sources.get(owner))} called model.{name} {times}, for "
+        f"{in_ms(1e3 * found.spent_s / found.calls)} on average: "
+        f"{in_percent(min(1.0, spent_ms / hook_ms))} of what this hook takes. Call it more rarely, "
+        f"or on fewer examples; model.{name}(..., callbacks=[keras_perf.StepGapDetector(DIR)]), "
+        "with a directory of its own, splits it into waiting and computing."
+    )
+
+
+def _hook_ms(situation: Situation, owner: str) -> float | None:
+    """For each step; None of a hook that is neither of batches nor of epochs."""
+    facts = situation.facts
+    between_s = facts.outside.epoch_callbacks_s if facts.outside is not None else {}
+    if owner in between_s and facts.length.steps:
+        return 1e3 * between_s[owner] / facts.length.steps
+    return situation.summary.owners.get(owner)
 
 
 def callback_notes(situation: Situation) -> Iterator[str]:

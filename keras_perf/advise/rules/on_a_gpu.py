@@ -124,8 +124,8 @@ def _activity(situation: Situation) -> tuple[str, float] | None:
     """Which sensor tells how active the GPUs that train are, and that of the most active one.
 
     Only Hopper and newer count their SMs. Of others it is known that a GPU idles where no kernel
-    runs; not where it waits for input or for what the host does between calls, which says nothing
-    of the batch.
+    runs, and nothing where the wait for input is not known. None where it waits for input or for
+    what the host does between calls, which says nothing of the batch.
     """
     summary = situation.summary
     gpus = [d.name.removeprefix("GPU:") for d in summary.facts.gpu.device_memory] or ["0"]
@@ -135,9 +135,10 @@ def _activity(situation: Situation) -> tuple[str, float] | None:
             break
     else:
         return None
-    wait_ms = summary.parts.get("input_wait", math.inf)
+    not_known = math.inf if sensor == "utilization_pct" else 0.0
+    wait_ms = summary.parts.get("input_wait", not_known)
     wait_ms += sum(summary.parts.get(part, 0.0) for part in WAITED_FOR)
-    if sensor == "utilization_pct" and wait_ms > WAITS * summary.step_ms:
+    if wait_ms > WAITS * summary.step_ms:
         return None
     return sensor, max(values)
 

@@ -71,7 +71,7 @@ class FitObservation(Observation):
         if self._timing is None:
             # Nobody tells when Keras calls.
             put_train_function(self.model, self._wrapper)
-        self._predicts = backend.predicts(model, clock)
+        self._calls_in_hooks = backend.calls_in_hooks(model, clock)
 
     # -- what only `fit` knows -----------------------------------------------------------
 
@@ -104,7 +104,8 @@ class FitObservation(Observation):
         return {
             **self.backend.settings(self.model),
             "function_replacements": lambda: self.replacements,
-            "predicts": self._predicts.calls,
+            "predicts": self._calls_in_hooks.predicts,
+            "evaluates": self._calls_in_hooks.evaluates,
             "batch_hooks": lambda: sorted({owner for _, owner in self.batch_hooks}),
             **(self._timing.settings() if self._timing else {}),
             **self._asked.facts,
@@ -241,7 +242,7 @@ class FitObservation(Observation):
 
     def _give_back(self) -> None:
         self.validations.release()
-        self._predicts.restore()
+        self._calls_in_hooks.restore()
         if vars(self.model).get("train_function") is self._wrapper:
             put_train_function(self.model, self._found)
         if self._timing is not None:

@@ -34,13 +34,13 @@ SAMPLED = (
     _gpu(
         "other_processes",
         "processes",
-        "Other processes that compute on the GPU.",
-        "As process_memory_used_mib.",
+        "Other processes that have the GPU open to compute.",
+        "As process_memory_used_mib; whether they compute is not seen.",
     ),
     _gpu(
         "other_memory_used_mib",
         "MiB",
-        "Device memory in use by other processes that compute.",
+        "Device memory in use by other processes that have it open to compute.",
         "As process_memory_used_mib.",
     ),
     _gpu("power_w", "W", "Board power.", "The driver averages it over about a second."),

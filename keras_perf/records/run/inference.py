@@ -146,3 +146,17 @@ class PredictCalls:
     def inside_ms(self) -> float | None:
         """Of it, in the predict function."""
         return 1e3 * self.inside_s / self.timed if self.timed else None
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluateCalls:
+    """Calls of `model.evaluate` from one callback's hook in a `fit`; seconds."""
+
+    calls: int = needed(count())
+    spent_s: float = needed(SECONDS)
+
+    def after(self, earlier: EvaluateCalls | None) -> EvaluateCalls:
+        """Both together."""
+        if earlier is None:
+            return self
+        return EvaluateCalls(self.calls + earlier.calls, self.spent_s + earlier.spent_s)

@@ -18,7 +18,7 @@ from keras_perf.records.run.devices.gpu_use import GpuUse
 from keras_perf.records.run.ending import Ending
 from keras_perf.records.run.exchange import ExchangeFacts
 from keras_perf.records.run.hook_calls import HookCalls
-from keras_perf.records.run.inference import VALIDATION, Inference, PredictCalls
+from keras_perf.records.run.inference import VALIDATION, EvaluateCalls, Inference, PredictCalls
 from keras_perf.records.run.input.pipeline import InputFacts
 from keras_perf.records.run.machine import MACHINES, Machine
 from keras_perf.records.run.outlier import Outliers
@@ -141,8 +141,8 @@ class RunFacts:
 
     `undisturbed_ms` is what the quickest steps take inside the train function; `hooks` how often
     each `Class.hook` did its work, `hook_sources` where it is written; `inference` what
-    `validation`, `evaluate` and `predict` took, `predicts` the calls of `predict` in each
-    `Class.hook`; `trace_agreement` what a trace and the split tell of each part;
+    `validation`, `evaluate` and `predict` took, `predicts` and `evaluates` the calls of these in
+    each `Class.hook`; `trace_agreement` what a trace and the split tell of each part;
     `operations_on_cpu` type → milliseconds per traced step, beside a GPU, the longest first;
     `ending` how training ended; `not_known` name → reason of what would be here, but could not be
     asked. `advice_trials` were made on this training, `tried_before` on one before it, in the same
@@ -165,6 +165,7 @@ class RunFacts:
     hook_sources: Mapping[str, SourceLine] = fact(named(record(SourceLine)), {})
     inference: Mapping[str, Inference] = fact(named(record(Inference)), {})
     predicts: Mapping[str, PredictCalls] = fact(named(record(PredictCalls)), {})
+    evaluates: Mapping[str, EvaluateCalls] = fact(named(record(EvaluateCalls)), {})
     exchange: ExchangeFacts | None = fact(record(ExchangeFacts))
     trial: StepsPerExecution | None = fact(record(StepsPerExecution), key=TRIAL)
     advice_trials: AdviceTrials | None = fact(record(AdviceTrials))

@@ -138,6 +138,51 @@ def test_evaluate_and_predict_of_a_user_s_are_split_and_named(tmp_path):
     assert predict.startswith("`predict` was called 12 times, with 1 example a call")
 
 
+class Evaluates(keras.callbacks.Callback):
+    """Evaluates after every 20th batch, and keeps what it has found."""
+
+    def __init__(self, log_dir):
+        super().__init__()
+        self.callbacks = [kp.StepGapDetector(log_dir)] if log_dir else []
+        self.found = []
+
+    def on_train_batch_end(self, batch, logs=None):
+        if batch % 20 == 19:
+            data = programs.dataset(30)
+            self.found.append(self.model.evaluate(data, verbose=0, callbacks=self.callbacks))
+
+
+def evaluating(log_dir):
+    evaluates = Evaluates(log_dir and log_dir / "calls")
+    callbacks = [kp.StepGapDetector(log_dir / "fit"), evaluates] if log_dir else [evaluates]
+    network = programs.model()
+    network.fit(
+        programs.dataset(60),
+        validation_data=programs.dataset(5),
+        epochs=2,
+        verbose=0,
+        shuffle=False,
+        callbacks=callbacks,
+    )
+    assert "evaluate" not in vars(network)
+    return evaluates.found
+
+
+@programs.needs_gap_times
+def test_an_evaluate_of_a_callback_s_is_counted_named_and_can_be_split(tmp_path):
+    assert evaluating(tmp_path) == evaluating(None)
+    facts, split = facts_in(tmp_path / "fit"), facts_in(tmp_path / "calls").inference["evaluate"]
+    # Without the validations, which are no hook's.
+    [(hook, calls)] = facts.evaluates.items()
+    assert (hook, calls.calls) == ("Evaluates.on_train_batch_end", 6)
+    assert (split.calls, split.steps) == (6, 180)
+    assert split.spent_s <= calls.spent_s
+    [told] = [note for note in kp.diagnose(tmp_path / "fit").notes if "model.evaluate 6" in note]
+    line = Evaluates.on_train_batch_end.__code__.co_firstlineno
+    assert told.startswith(f"{hook} (")
+    assert f"line {line}) called" in told
+
+
 @pytest.mark.timing
 def test_nothing_is_said_of_one_predict_of_many_batches(tmp_path):
     network, gaps = programs.model(), kp.StepGapDetector(tmp_path)

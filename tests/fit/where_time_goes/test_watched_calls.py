@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from keras_perf.observation.of_calls import predicts_in_hooks
+from keras_perf.observation.of_calls import calls_in_hooks
 from keras_perf.observation.of_calls.asked_of_call import AskedOfCall
-from keras_perf.observation.of_calls.predicts_in_hooks import PredictsInHooks
+from keras_perf.observation.of_calls.calls_in_hooks import CallsInHooks
 from keras_perf.observation.of_calls.tensorflow_call import TensorFlowCall
 
 MS = 1_000_000
@@ -44,6 +44,10 @@ class Model:
         self.clock.passes(40)
         for _ in range(batches):
             self.predict_function([(x,)])
+        return x
+
+    def evaluate(self, x):
+        self.clock.passes(40 + self.function_ms)
         return x
 
 
@@ -104,17 +108,17 @@ def test_what_fails_in_watching_costs_a_line_and_no_prediction(clock, said, monk
 
 @pytest.fixture
 def called(monkeypatch):
-    monkeypatch.setattr(predicts_in_hooks, "calling_hook", lambda: "Shows.on_epoch_end")
+    monkeypatch.setattr(calls_in_hooks, "calling_hook", lambda: "Shows.on_epoch_end")
 
 
 @pytest.mark.usefixtures("called")
 def test_predictions_of_a_hook_are_added_up_but_for_the_first_that_traces(clock):
     model, x = Model(clock), np.zeros((5, 2))
     model.predict_function = None
-    watch = PredictsInHooks(model, clock)
+    watch = CallsInHooks(model, clock)
     for _ in range(3):
         model.predict(x, batches=2)
-    [(owner, found)] = watch.calls().items()
+    [(owner, found)] = watch.predicts().items()
     assert owner == "Shows.on_epoch_end"
     assert (found.calls, found.timed, found.executions, found.examples) == (3, 2, 4, 20)
     assert found.spent_s == pytest.approx(0.138)
@@ -132,38 +136,51 @@ def test_a_gpu_is_waited_for_where_it_can_be(known, clock, monkeypatch):
         if not known:
             raise AttributeError("no such name")
 
-    tf = predicts_in_hooks.tf
+    tf = calls_in_hooks.tf
     monkeypatch.setattr(tf.config, "list_logical_devices", lambda kind: [kind])
     monkeypatch.setattr(tf.test.experimental, "sync_devices", waits)
     model = Model(clock)
-    watch = PredictsInHooks(model, clock)
+    watch = CallsInHooks(model, clock)
     model.predict(np.zeros((5, 2)))
-    [found] = watch.calls().values()
+    [found] = watch.predicts().values()
     assert found.inside_ms == (pytest.approx(23) if known else None)
 
 
 @pytest.mark.usefixtures("called")
 def test_a_prediction_that_raises_is_counted_and_raises(clock):
     model = Model(clock)
-    watch = PredictsInHooks(model, clock)
+    watch = CallsInHooks(model, clock)
     theirs = model.predict_function
     with pytest.raises(TypeError):
         model.predict(np.zeros((5, 2)), batches="many")
     assert model.predict_function is theirs
-    assert [found.calls for found in watch.calls().values()] == [1]
+    assert [found.calls for found in watch.predicts().values()] == [1]
 
 
 def test_a_prediction_that_no_hook_makes_is_nobody_s(clock):
     model = Model(clock)
-    watch = PredictsInHooks(model, clock)
+    watch = CallsInHooks(model, clock)
     model.predict(np.zeros((5, 2)))
-    assert watch.calls() == {}
+    assert watch.predicts() == {}
+
+
+@pytest.mark.usefixtures("called")
+def test_evaluations_of_a_hook_are_added_up(clock):
+    model = Model(clock)
+    watch = CallsInHooks(model, clock)
+    for _ in range(3):
+        model.evaluate(np.zeros((5, 2)))
+    [(owner, found)] = watch.evaluates().items()
+    assert (owner, found.calls) == ("Shows.on_epoch_end", 3)
+    assert found.spent_s == pytest.approx(0.129)
+    watch.restore()
+    assert "evaluate" not in vars(model)
 
 
 def test_a_predict_of_one_s_own_on_the_instance_is_left_alone(clock):
     model = Model(clock)
     model.predict = own = lambda x: x
-    watch = PredictsInHooks(model, clock)
+    watch = CallsInHooks(model, clock)
     assert model.predict is own
     watch.restore()
     assert model.predict is own

@@ -45,6 +45,15 @@ def test_what_a_list_keeps_of_each_step_is_growth_of_the_right_size(length):
     assert (found.between_epochs or 0.0) < 0.3
 
 
+def test_a_training_that_becomes_slower_grows_as_before():
+    """Another program takes the cores: a step takes ever longer, and leaves as much."""
+    found = points(lambda s: 2000 + 0.5 * s)
+    slower = found.assign(wall_time=1e9 + 0.01 * (found["wall_time"] - 1e9) ** 2)
+    grows = growth_of(slower, ONE_EPOCH)
+    assert grows is not None
+    assert grows.mib_per_step == pytest.approx(0.5 / STEPS_PER_S, rel=0.05)
+
+
 def test_what_each_epoch_leaves_is_growth_between_epochs():
     found = growth_of(points(lambda s: 2000 + 40 * epoch_at(s), noise=1.0), EPOCHS_OF_30_S)
     assert found is not None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from hand_built import between_epochs, diagnosed, situation
 
-from keras_perf.advise.notes.callbacks import callback_notes
+from keras_perf.advise.notes.callbacks import call_notes, callback_notes
 from keras_perf.advise.notes.nothing_advised import nothing_advised_notes
 from keras_perf.advise.rules.between_epochs.epochs import amortize_epoch_callback
 from keras_perf.advise.rules.host import amortize_callback
@@ -51,3 +52,39 @@ def test_nothing_is_said_beside_advice_or_of_a_hook_that_works_each_time():
     assert not list(nothing_advised_notes(diagnosed(found, "callback-bound", ["tune-gc"])))
     assert not list(callback_notes(rare_in_epochs(10.0)))
     assert not list(callback_notes(situation(compute=1.0)))
+
+
+def calling(owner: str, name: str, spent_s: float):
+    """Beside 1000 steps of 10 ms, 2 of them a batch hook's, and 10 ms of an epoch hook for each."""
+    calls = {"calls": 4, "spent_s": spent_s}
+    found = {owner: calls | ({"executions": 4} if name == "predicts" else {})}
+    context = between_epochs(callbacks={EPOCH: 10.0}) | {
+        name: found,
+        "hook_sources": {EPOCH: SOURCE},
+    }
+    return situation(compute=8.0, callbacks=2.0, owners={BATCH: 2.0}, context=context)
+
+
+def told_of(found, advised):
+    return list(call_notes(diagnosed(found, "callback-bound", advised)))
+
+
+def test_a_hook_that_evaluates_is_named_with_its_line_and_its_share():
+    [said] = told_of(calling(EPOCH, "evaluates", 8.0), ["amortize-callback"])
+    assert said == (
+        f"{EPOCH} (train.py, line 12) called model.evaluate 4 times, for 2,000 ms on average: 80% "
+        "of what this hook takes. Call it more rarely, or on fewer examples; "
+        "model.evaluate(..., callbacks=[keras_perf.StepGapDetector(DIR)]), with a directory of "
+        "its own, splits it into waiting and computing."
+    )
+
+
+def test_a_batch_hook_that_predicts_is_named_unless_advice_tells_it():
+    [said] = told_of(calling(BATCH, "predicts", 2.0), [])
+    assert said.startswith(f"{BATCH} called model.predict 4 times, for 500 ms on average: 100% of")
+    assert not (told_of(calling(BATCH, "predicts", 2.0), ["call-the-model"]))
+
+
+@pytest.mark.parametrize(("owner", "spent_s"), [(EPOCH, 0.9), ("Hook.on_train_begin", 8.0)])
+def test_nothing_is_said_of_calls_that_take_little_or_lie_elsewhere(owner, spent_s):
+    assert not (told_of(calling(owner, "evaluates", spent_s), []))

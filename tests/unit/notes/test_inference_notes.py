@@ -177,6 +177,15 @@ def test_tracing_again_and_again_is_named():
     assert said("predict", found | {"traces": 0}) == []
 
 
+def test_one_more_trace_is_told_as_one_and_only_where_it_took_much():
+    found = COMPUTES | {"traces": 1, "parts_s": {"compile": 0.5, "compute": 0.5}}
+    assert said("evaluate", found) == [], "a half of it is the first trace"
+    [note] = said("evaluate", found | {"parts_s": {"compile": 0.7, "compute": 0.3}})
+    assert note.startswith("`evaluate` was traced once more after its first batch")
+    assert "about 35% of its time" in note
+    assert "nothing in later calls" in note
+
+
 TRIAL = {"steps_per_execution_trial": {"recommended": 8, "per_execution_ms": 5.0}}
 
 

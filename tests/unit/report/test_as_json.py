@@ -43,7 +43,7 @@ KEYS = {
     "times_as_fast_as_first", "recommendations", "combined_speedup", "combined_whole_speedup",
     "outside_ms", "exchange_ms", "workers", "owners_ms", "event_totals", "efficiency", "notes",
     "details",
-    "stages", "events", "start_up_s", "start_up_steps", "inference", "predicts",
+    "stages", "events", "start_up_s", "start_up_steps", "inference", "predicts", "evaluates",
     "advice_trials", "tried_before", "input_changes", "batch_sizes", "learning_rates",
 }  # fmt: skip
 

@@ -47,8 +47,9 @@ def gpu_use_alerts(summary: Summary) -> Iterator[str]:
         memory = f", which hold {mib:.0f} MiB of its memory" if mib else ""
         yield (
             f"GPU {index} is shared: other processes have it open ({figure(others)} on "
-            f"average{memory}). The figures include their work, which also slows this training. "
-            "nvidia-smi names them."
+            f"average{memory}; nvidia-smi names them). Utilization and power are of all of them "
+            "together. If they compute, they slow this training, which was not measured; memory "
+            "that they hold does not."
         )
 
 

@@ -442,7 +442,11 @@ def test_only_on_tensorflow_a_larger_batch_is_to_be_measured():
 
 
 def on_an_older_gpu(utilization_pct: float, **parts: float):
-    sensors = {"gpu/0/utilization_pct": utilization_pct}
+    return by_sensor("utilization_pct", utilization_pct, **parts)
+
+
+def by_sensor(sensor: str, pct: float, **parts: float):
+    sensors = {f"gpu/0/{sensor}": pct}
     return larger_batch(situation(sensors=sensors, context=H200 | IDLE, **parts))
 
 
@@ -457,11 +461,12 @@ def test_a_gpu_that_counts_no_sms_is_told_by_its_utilization_unless_it_waits():
 
 
 @pytest.mark.parametrize("part", ["input_wait", "callbacks", "other_host", "compile"])
-def test_a_gpu_that_idles_for_what_the_host_does_is_not_told_of_a_larger_batch(part):
+@pytest.mark.parametrize("sensor", ["sm_active_pct", "utilization_pct"])
+def test_a_gpu_that_idles_for_what_the_host_does_is_not_told_of_a_larger_batch(sensor, part):
     waits = {"input_wait": 0.2, "callbacks": 0.2, "other_host": 0.2, "compile": 0.2}
-    assert on_an_older_gpu(30.0, compute=9.2, **waits) is not None
-    assert on_an_older_gpu(30.0, compute=8.9, **waits | {part: 0.5}) is None, "all of them count"
-    assert on_an_older_gpu(30.0, compute=3.9, **waits | {part: 5.5}) is None
+    assert by_sensor(sensor, 30.0, compute=9.2, **waits) is not None
+    assert by_sensor(sensor, 30.0, compute=8.9, **waits | {part: 0.5}) is None, "all of them count"
+    assert by_sensor(sensor, 30.0, compute=3.9, **waits | {part: 5.5}) is None
 
 
 def test_active_sms_tell_more_than_utilization():

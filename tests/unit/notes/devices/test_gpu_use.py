@@ -222,10 +222,11 @@ def test_gpus_that_tensorflow_does_not_have_are_not_idle_though_they_were_sample
     assert said.startswith("GPU 1 is idle")
 
 
-def test_who_else_computes_on_a_gpu_is_told_with_its_memory():
+def test_who_else_has_a_gpu_open_is_told_with_its_memory_and_not_that_it_computes():
     (said,) = alerts({"gpu/0/other_processes": 0.5, "gpu/0/other_memory_used_mib": 5000.0})
     assert said.startswith("GPU 0 is shared")
     assert "(0.5 on average, which hold 5000 MiB" in said
+    assert "If they compute, they slow this training, which was not measured" in said
     (said,) = alerts({"gpu/1/other_processes": 2.0}, **TWO, replicas=2)
     assert said.startswith("GPU 1 is shared")
     assert alerts({"gpu/0/other_processes": 0.09}) == []

@@ -1,10 +1,10 @@
-"""Calls of `model.predict` that a callback makes while `fit` runs."""
+"""Calls of `model.predict` and `model.evaluate` that a callback makes while `fit` runs."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import keras
 import tensorflow as tf
@@ -12,7 +12,9 @@ import tensorflow as tf
 from keras_perf.observation.failure_line import warn_of
 from keras_perf.observation.of_calls.calling_hook import calling_hook
 from keras_perf.observation.of_calls.rows import rows_of
-from keras_perf.records.run.inference import PredictCalls
+from keras_perf.records.run.inference import EVALUATE, PREDICT, EvaluateCalls, PredictCalls
+
+_Calls = TypeVar("_Calls", PredictCalls, EvaluateCalls)
 
 WAITED_FOR = 2
 """Batches of a `predict` whose end is waited for on a GPU: tiny calls have no more."""
@@ -38,11 +40,11 @@ class _Inside:
         return outputs
 
 
-class PredictsInHooks:
-    """Stands in for the public `model.predict`, on this model and until `restore`.
+class CallsInHooks:
+    """Stands in for the public `predict` and `evaluate`, on this model and until `restore`.
 
-    A callback's `predict` calls no hook of ours, and Keras keeps no list of those who would be
-    told. Nothing of this is called by `fit` itself.
+    A callback's calls reach no hook of ours, and Keras keeps no list of those who would be told.
+    Of `fit` itself only validations pass through here, once each.
 
     Arguments:
         model: which a `fit` trains.
@@ -51,26 +53,36 @@ class PredictsInHooks:
 
     def __init__(self, model: keras.Model, clock: Callable[[], int]) -> None:
         self._model, self._now = model, clock
-        self._found: dict[str, PredictCalls] = {}
-        self._predict = model.predict
+        self._predicts: dict[str, PredictCalls] = {}
+        self._evaluates: dict[str, EvaluateCalls] = {}
+        self._predict, self._evaluate = model.predict, model.evaluate
 
         @functools.wraps(self._predict)
         def predict(*arguments: Any, **named: Any) -> Any:
             return self._timed(*arguments, **named)
 
-        self._wrapper = predict
-        if "predict" not in vars(model):
-            # Past Keras's own `__setattr__`, which looks for variables to track.
-            vars(model)["predict"] = self._wrapper
+        @functools.wraps(self._evaluate)
+        def evaluate(*arguments: Any, **named: Any) -> Any:
+            return self._evaluated(*arguments, **named)
 
-    def calls(self) -> dict[str, PredictCalls]:
+        self._wrappers = {PREDICT: predict, EVALUATE: evaluate}
+        for name, wrapper in self._wrappers.items():
+            # Past Keras's own `__setattr__`, which looks for variables to track.
+            vars(model).setdefault(name, wrapper)
+
+    def predicts(self) -> dict[str, PredictCalls]:
         """Those of each `Class.hook`."""
-        return dict(self._found)
+        return dict(self._predicts)
+
+    def evaluates(self) -> dict[str, EvaluateCalls]:
+        """Those of each `Class.hook`."""
+        return dict(self._evaluates)
 
     def restore(self) -> None:
         """Leaves the model as it was; again does nothing."""
-        if vars(self._model).get("predict") is self._wrapper:
-            del vars(self._model)["predict"]
+        for name, wrapper in self._wrappers.items():
+            if vars(self._model).get(name) is wrapper:
+                del vars(self._model)[name]
 
     def _timed(self, *arguments: Any, **named: Any) -> Any:
         held, inside, begin = vars(self._model), None, self._now()
@@ -82,21 +94,30 @@ class PredictsInHooks:
         finally:
             if inside is not None and held.get("predict_function") is inside:
                 held["predict_function"] = function
-            self._add((self._now() - begin) / 1e9, inside)
+            self._add(self._predicts, _as_timed((self._now() - begin) / 1e9, inside))
 
-    def _add(self, spent_s: float, inside: _Inside | None) -> None:
+    def _evaluated(self, *arguments: Any, **named: Any) -> Any:
+        begin = self._now()
         try:
-            if (owner := calling_hook()) is None:
-                return
-            call = PredictCalls(1, spent_s, 0, examples=0.0)
-            if inside is not None and inside.known:
-                inside_s = inside.spent_ns / 1e9
-                done = inside.executions
-                call = PredictCalls(1, spent_s, done, 1, spent_s, inside_s, inside.rows)
-            self._found[owner] = call.after(self._found.get(owner))
+            return self._evaluate(*arguments, **named)
+        finally:
+            self._add(self._evaluates, EvaluateCalls(1, (self._now() - begin) / 1e9))
+
+    def _add(self, found: dict[str, _Calls], call: _Calls) -> None:
+        try:
+            if (owner := calling_hook()) is not None:
+                found[owner] = call.after(found.get(owner))
         except Exception as error:  # noqa: BLE001  monitoring never kills training
-            warn_of(error, "timing a predict", "callbacks' predictions are not in the report")
+            lost = "callbacks' predictions and evaluations are not in the report"
+            warn_of(error, "timing a call in a hook", lost)
             self.restore()
+
+
+def _as_timed(spent_s: float, inside: _Inside | None) -> PredictCalls:
+    if inside is None or not inside.known:
+        return PredictCalls(1, spent_s, 0, examples=0.0)
+    inside_s, done = inside.spent_ns / 1e9, inside.executions
+    return PredictCalls(1, spent_s, done, 1, spent_s, inside_s, inside.rows)
 
 
 def _is_done() -> bool:
