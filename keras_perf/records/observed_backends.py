@@ -5,7 +5,7 @@ from __future__ import annotations
 OBSERVED = ("tensorflow", "jax")
 
 NO_TRIALS = (
-    "trials run Keras's TensorFlow backend; on JAX, make the change, train again and compare"
+    "this trial runs Keras's TensorFlow backend; on JAX, make the change, train again and compare"
 )
 
 NO_LOOPS = "LoopMonitor watches tf.functions, and so needs KERAS_BACKEND=tensorflow"

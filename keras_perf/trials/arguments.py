@@ -8,18 +8,13 @@ import keras
 import tensorflow as tf
 
 from keras_perf.records.observed_backends import NO_TRIALS
+from keras_perf.trials.compiled import require_compiled
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 
 NO_BATCH = (
     "dataset must yield at least one batch, got none. Do its files exist, and does a filter or "
     "ignore_errors leave any element?"
 )
-
-
-def check_backend() -> None:
-    """Raises NotImplementedError unless Keras computes with TensorFlow."""
-    if keras.backend.backend() != "tensorflow":
-        raise NotImplementedError(f"keras_perf: {NO_TRIALS}.")
 
 
 def check_compiled(model: keras.Model) -> None:
@@ -29,9 +24,9 @@ def check_compiled(model: keras.Model) -> None:
         ValueError: it is not compiled.
         NotImplementedError: Keras computes with something else.
     """
-    check_backend()
-    if not model.compiled:
-        raise ValueError("model must be compiled, got one that is not. Call model.compile first.")
+    if keras.backend.backend() != "tensorflow":
+        raise NotImplementedError(f"keras_perf: {NO_TRIALS}.")
+    require_compiled(model)
 
 
 def check_dataset(dataset: Any) -> None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
-import tensorflow as tf
 from numpy.typing import NDArray
 
 from keras_perf.observers.delayed_signals import interruptible, uninterrupted
 from keras_perf.records.arguments import require_int, require_number
 from keras_perf.records.reasons.why_not_tried import EndedBy
-from keras_perf.trials.arguments import check_compiled, check_dataset
+from keras_perf.trials.backends.chosen import trial_backend
+from keras_perf.trials.compiled import require_compiled
 from keras_perf.trials.kept_in_run import KeptInRun
 from keras_perf.trials.learning_rate.learning_rate_curve import (
     LearningRateCurve,
@@ -23,11 +23,11 @@ from keras_perf.trials.learning_rate.learning_rate_curve import (
     smoothed_losses,
     window_of,
 )
-from keras_perf.trials.learning_rate.ramped_steps import Losses, ramped_steps
+from keras_perf.trials.learning_rate.losses import Losses
 from keras_perf.trials.measuring.progress import Pace, Progress
-from keras_perf.trials.rewriting.own_copy import own_copy
-from keras_perf.trials.train_functions.restored import build, restored
-from keras_perf.trials.train_functions.train_function import train_function_of
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 AT_ONCE = 10
 """Steps in one call: between two calls divergence is noticed, and Ctrl-C."""
@@ -35,7 +35,7 @@ AT_ONCE = 10
 
 def find_learning_rate(
     model: keras.Model,
-    dataset: tf.data.Dataset,
+    dataset: tf.data.Dataset | tuple[Any, ...],
     *,
     lowest: float = 1e-7,
     highest: float = 10.0,
@@ -68,7 +68,8 @@ def find_learning_rate(
         model: compiled, with a learning rate that is a number.
         dataset: batches, as given to `fit`; it is repeated without end. Steps take a copy, so
             that its shuffles keep their orders. Where TensorFlow can write no copy
-            (`from_generator`, more than 2 GiB in memory), it is iterated itself.
+            (`from_generator`, more than 2 GiB in memory), it is iterated itself. On JAX also
+            arrays, `(x, y)`, in batches of 32.
         lowest: rate of the first step.
         highest: rate of the last step.
         steps: steps of training at most.
@@ -77,7 +78,7 @@ def find_learning_rate(
             Performance tab show it with the run. None writes nothing.
 
     Raises:
-        TypeError: `dataset` is not a `tf.data.Dataset`, or a number is none.
+        TypeError: `dataset` is no `tf.data.Dataset` (on JAX: nor arrays), or a number is none.
         ValueError: the model is not compiled, runs eagerly, has a schedule as its learning rate, or
             logs no loss; the dataset is empty or not batched; or a number is out of its range.
         LookupError: the model makes a train function of its own.
@@ -94,19 +95,11 @@ def find_learning_rate(
     """
     _check(model, dataset, lowest, highest, steps, smoothing)
     run = KeptInRun(log_dir)
-    batches = own_copy(dataset)
-    batch = next(iter(batches), None)
-    if batch is None:
-        raise ValueError("dataset must hold a batch, got none. Look at its filter, take or files.")
-    strategy = model.distribute_strategy
-    with strategy.scope():
-        build(model, tf.data.Dataset.from_tensors(batch))
-    iterator = iter(strategy.experimental_distribute_dataset(batches.repeat()))
-    function = train_function_of(model, 1, iterator)
+    ramp = trial_backend().ramp(model, dataset)
     rates = np.geomspace(lowest, highest, steps)
     losses: list[float] = []
-    with uninterrupted(), restored(model, function, iterator), strategy.scope():
-        stopped = _ramp(lambda: ramped_steps(model, function, iterator), rates, smoothing, losses)
+    with uninterrupted(), ramp as made:
+        stopped = _ramp(made, rates, smoothing, losses)
     tried = rates[: len(losses)] if stopped else rates
     curve = curve_of(tried.tolist(), losses, smoothing)
     if stopped:
@@ -146,8 +139,8 @@ def _ramp(
 def _check(
     model: keras.Model, dataset: Any, lowest: float, highest: float, steps: int, smoothing: float
 ) -> None:
-    check_dataset(dataset)
-    check_compiled(model)
+    trial_backend().check_data(dataset)
+    require_compiled(model)
     if model.run_eagerly:
         raise ValueError(
             "model must not run eagerly, got run_eagerly=True. Compile without it for this test."

@@ -9,7 +9,8 @@ import tensorflow as tf
 
 from keras_perf.records.arguments import require_count
 from keras_perf.trials.arguments import check_dataset
-from keras_perf.trials.measuring.rounds import examples_in, timed_rounds
+from keras_perf.trials.measuring.examples import examples_in
+from keras_perf.trials.measuring.rounds import timed_rounds
 
 
 def benchmark_input_pipeline(

@@ -6,21 +6,21 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
-import tensorflow as tf
 
 from keras_perf.observers.delayed_signals import uninterrupted
 from keras_perf.records.arguments import require_bool, require_count, require_number
-from keras_perf.trials.arguments import check_backend, check_compiled, check_dataset
+from keras_perf.trials.backends.chosen import trial_backend
 from keras_perf.trials.batch_sizes.handed_over import handed_over, measured_in_a_child
 from keras_perf.trials.batch_sizes.sizes_in_turn import SizesInTurn
 from keras_perf.trials.batch_sizes.swept import BatchSizeSweep
+from keras_perf.trials.compiled import require_compiled
 from keras_perf.trials.kept_in_run import KeptInRun
-from keras_perf.trials.measuring.rounds import examples_in
-from keras_perf.trials.rewriting.own_copy import own_copy
-from keras_perf.trials.train_functions.restored import build
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 AROUND = 8
 """So many times smaller and larger than the present batch size are those tried by default."""
@@ -28,7 +28,7 @@ AROUND = 8
 
 def sweep_batch_size(
     model: keras.Model,
-    dataset: tf.data.Dataset,
+    dataset: tf.data.Dataset | tuple[Any, ...],
     batch_sizes: Sequence[int] | None = None,
     *,
     seconds: float = 2.0,
@@ -58,7 +58,8 @@ def sweep_batch_size(
         model: compiled, for one device, and one that `model.save` writes. Classes and functions of
             your own must be in a module that can be imported, functions registered with Keras.
         dataset: batches, as given to `fit`; one is taken, from a copy where TensorFlow can write
-            one, so that its shuffles keep their orders.
+            one, so that its shuffles keep their orders. On JAX also arrays, `(x, y)`, of which
+            `fit` makes batches of 32.
         batch_sizes: examples of a step; None for powers of two from an eighth to eight times the
             present size.
         seconds: of measuring each size, about; starting a process takes some seconds more.
@@ -71,17 +72,18 @@ def sweep_batch_size(
             TensorBoard show it with the run. None writes nothing.
 
     Raises:
-        TypeError: `dataset` is not a `tf.data.Dataset`, or an argument is of the wrong type.
+        TypeError: `dataset` is no `tf.data.Dataset` (on JAX: nor arrays), or an argument is of the
+            wrong type.
         ValueError: the model is not compiled, cannot be written or read, or is distributed; the
             dataset is empty or not batched; a number is out of its range; no size could be
-            trained; or TensorFlow has taken the whole GPU for this process.
+            trained; or this process has taken the whole GPU.
         OSError: `log_dir` cannot be written.
-        NotImplementedError: Keras computes with something else than TensorFlow.
+        NotImplementedError: Keras computes with neither TensorFlow nor JAX.
 
     What it cannot see: how learning goes on with another batch size; memory that shows in longer
     training only; several devices. The further the predicted size lies from those tried, the less
     certain it is: the peak of its own trial shows how much was left. On a GPU, peaks are of
-    TensorFlow's allocator, which holds the weights, too. On a CPU they are resident memory beyond
+    the library's allocator, which holds the weights, too. On a CPU they are resident memory beyond
     what the process holds before it trains; trying the predicted size takes nearly all memory that
     is available, unless `memory_limit_mib` is set.
 
@@ -94,12 +96,11 @@ def sweep_batch_size(
     run = KeptInRun(log_dir)
     _check(model, dataset, batch_sizes, seconds, memory_limit_mib, limit_s)
     if not predict:
-        check_compiled(model)
-    batch = next(iter(own_copy(dataset)), None)
-    if batch is None:
-        raise ValueError("dataset must hold a batch, got none. Look at its filter, take or files.")
-    build(model, tf.data.Dataset.from_tensors(batch))
-    present = int(examples_in(batch))
+        require_compiled(model)
+    backend = trial_backend()
+    batch = backend.first_batch(dataset)
+    backend.build(model, batch)
+    present = backend.examples(batch)
     sizes = sorted({*(batch_sizes or sizes_around(present))})
     with uninterrupted(), handed_over(model, batch) as written:
         measure = partial(
@@ -142,11 +143,9 @@ def _check(
     memory_limit_mib: float | None,
     limit_s: float,
 ) -> None:
-    check_backend()
-    check_dataset(dataset)
-    replicas = model.distribute_strategy.num_replicas_in_sync
-    if replicas > 1:
-        raise ValueError(f"model must be for one device, got {replicas} replicas. Make it anew.")
+    backend = trial_backend()
+    backend.check_data(dataset)
+    backend.check_alone(model)
     for size in batch_sizes or ():
         require_count("batch_sizes", size)
     if batch_sizes is not None and not len(batch_sizes):
@@ -156,16 +155,4 @@ def _check(
     if memory_limit_mib is not None:
         remedy = "None takes what is available."
         require_number("memory_limit_mib", memory_limit_mib, above=0, remedy=remedy)
-    if not _leaves_room():
-        raise ValueError(
-            "other processes must find memory on the GPU, got one that TensorFlow takes whole. Set "
-            "TF_FORCE_GPU_ALLOW_GROWTH=true before the program starts."
-        )
-
-
-def _leaves_room() -> bool:
-    """TensorFlow takes of a GPU only what this process needs."""
-    if os.environ.get("TF_FORCE_GPU_ALLOW_GROWTH", "").lower() == "true":
-        return True
-    gpus = tf.config.list_physical_devices("GPU")
-    return all(tf.config.experimental.get_memory_growth(gpu) for gpu in gpus)
+    backend.check_room()

@@ -14,7 +14,8 @@ import tensorflow as tf
 
 from keras_perf.records.arguments import require_count
 from keras_perf.trials.arguments import check_compiled, dataset_of
-from keras_perf.trials.measuring.rounds import examples_in, timed_rounds
+from keras_perf.trials.measuring.examples import examples_in
+from keras_perf.trials.measuring.rounds import timed_rounds
 from keras_perf.trials.train_functions.function_on_trial import function_on_trial
 from keras_perf.trials.train_functions.restored import build, restored
 from keras_perf.trials.train_functions.train_function import read_logs

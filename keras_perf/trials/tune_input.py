@@ -15,7 +15,9 @@ from keras_perf.observers.delayed_signals import uninterrupted
 from keras_perf.records.arguments import existing_directory, require_bool, require_number
 from keras_perf.records.reasons.why_not_tried import InputEnd
 from keras_perf.records.run.tried.input_changes import InputChange
-from keras_perf.trials.arguments import NO_BATCH, check_compiled, check_dataset
+from keras_perf.trials.arguments import NO_BATCH, check_dataset
+from keras_perf.trials.backends.chosen import trial_backend
+from keras_perf.trials.compiled import require_compiled
 from keras_perf.trials.kept_in_run import KeptInRun
 from keras_perf.trials.measuring.in_turn import LEAST_SLICES, Pair
 from keras_perf.trials.measuring.own_iterator import first_of
@@ -33,7 +35,6 @@ from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.rewriting.shuffle_buffers import smaller_buffers, soon_filled
 from keras_perf.trials.rewriting.side_by_side import Clock, EndlessPipeline, side_by_side, slice_s
 from keras_perf.trials.rewriting.tuned_input import TunedInput, as_measured
-from keras_perf.trials.train_step_benchmark import step_ms_within
 from keras_perf.trials.training.budget import Budget
 from keras_perf.trials.training.setup import Setting, with_options
 
@@ -99,7 +100,8 @@ def tune_input(
     if step_ms is not None:
         require_number("step_ms", step_ms, above=0, remedy="None tries all.")
     elif model is not None:
-        check_compiled(model)
+        trial_backend()
+        require_compiled(model)
     folder = existing_directory("cache_dir", cache_dir)
     run = KeptInRun(log_dir)
     budget = Budget(budget_s, time.perf_counter)
@@ -152,8 +154,7 @@ class Tuning:
     def run(self) -> TunedInput:
         """Until all is tried, time is over, or batches come faster than steps take them."""
         self._progress.begins("changes of this input", self._budget.seconds)
-        changes: list[Change] = []
-        stopped: str = ""
+        changes, stopped = list[Change](), ""
         try:
             changes, self._not_done = possible_changes(
                 self._graph, any_order=self._any_order, cache_dir=self._cache_dir
@@ -187,6 +188,7 @@ class Tuning:
             batch = first_of(data)
             if batch is None:
                 raise ValueError(NO_BATCH)
+            step_ms_within = trial_backend().step_ms_within
             self._step_ms = step_ms_within(self._model, batch, self._look_s, self._clock)
         self._progress.tries("the input alone", max(0.0, self._budget.left_s))
         self._present, begin = EndlessPipeline(data, self._clock), self._clock()

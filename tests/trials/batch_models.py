@@ -2,7 +2,6 @@
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 
 @keras.saving.register_keras_serializable("tests")
@@ -18,6 +17,8 @@ class Wide(keras.layers.Layer):
 
 
 def dataset(batch_size=16):
+    import tensorflow as tf
+
     x = np.random.default_rng(0).normal(size=(64, 8)).astype("float32")
     return tf.data.Dataset.from_tensor_slices((x, x[:, :1])).batch(batch_size)
 

@@ -14,13 +14,7 @@ ROWS = np.ones((32, 4), "float32")
 TRIALS = {
     "try_advice": lambda model, data: kp.try_advice(model, data),
     "sweep_steps_per_execution": lambda model, data: kp.sweep_steps_per_execution(model, data),
-    "sweep_batch_size": lambda model, data: kp.sweep_batch_size(model, data),
-    "sweep_batch_size to predict": lambda model, data: kp.sweep_batch_size(
-        model, data, predict=True
-    ),
-    "find_learning_rate": lambda model, data: kp.find_learning_rate(model, data),
     "benchmark_train_step": lambda model, data: kp.benchmark_train_step(model, data),
-    "tune_input with a model": lambda model, data: kp.tune_input(data, model=model),
 }
 
 
@@ -56,6 +50,22 @@ def test_a_trial_refuses_in_one_line(model, data, name):
         TRIALS[name](model, data)
     assert str(raised.value) == f"keras_perf: {NO_TRIALS}."
     assert "\n" not in NO_TRIALS
+
+
+ANYWHERE_ELSE = {
+    **TRIALS,
+    "sweep_batch_size": lambda model, data: kp.sweep_batch_size(model, data),
+    "find_learning_rate": lambda model, data: kp.find_learning_rate(model, data),
+    "tune_input with a model": lambda model, data: kp.tune_input(data, model=model),
+}
+
+
+@pytest.mark.parametrize("name", ANYWHERE_ELSE)
+def test_on_another_backend_all_of_them_do(model, data, name, monkeypatch):
+    monkeypatch.setattr(keras.backend, "backend", lambda: "torch")
+    with pytest.raises(NotImplementedError) as raised:
+        ANYWHERE_ELSE[name](model, data)
+    assert str(raised.value) == f"keras_perf: {NO_TRIALS}."
 
 
 @pytest.mark.usefixtures("on_jax")

@@ -19,13 +19,13 @@ from matplotlib import pyplot
 
 import keras_perf as kp
 from keras_perf.trials import sweep_batch_size as module
+from keras_perf.trials.backends.on_tensorflow import tiled
 from keras_perf.trials.batch_sizes import child, handed_over
 from keras_perf.trials.batch_sizes.child import (
     Answer,
     call_times,
     is_out_of_memory,
     step_times,
-    tiled,
 )
 from keras_perf.trials.batch_sizes.handed_over import TooLongError
 from keras_perf.trials.batch_sizes.memory_line import MemoryLine, memory_line

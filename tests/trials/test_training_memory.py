@@ -6,8 +6,8 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.client import device_lib
 
-from keras_perf.trials.batch_sizes import training_memory as module
-from keras_perf.trials.batch_sizes.training_memory import only_so_much, training_memory
+from keras_perf.trials.backends import tensorflow_memory as module
+from keras_perf.trials.backends.tensorflow_memory import only_so_much, training_memory
 
 GIB = 2**30
 FOUND = (("CPU", GIB), ("GPU", 3 * GIB), ("GPU", 7 * GIB))

@@ -166,7 +166,7 @@ def larger_batch(situation: Situation) -> Recommendation | None:
     if active > MOSTLY_ACTIVE_PCT or free < 0.5 or situation.model.rest.get("wire"):
         # Where gradients are exchanged, a rule of its own counts what that gains.
         return None
-    # It refuses on JAX.
+    # On JAX it was not run on a GPU.
     sizes = " `keras_perf.sweep_batch_size` measures other sizes."
     return predicted(
         situation.model,

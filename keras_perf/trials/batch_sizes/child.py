@@ -12,17 +12,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import keras
-import tensorflow as tf
 
 from keras_perf.records.reasons.why_not_trained import WhyNotTrained
 from keras_perf.records.run.written import stored
-from keras_perf.trials.batch_sizes.training_memory import only_so_much, training_memory
+from keras_perf.trials.backends.chosen import trial_backend
 from keras_perf.trials.measuring.rounds import timed_rounds
 from keras_perf.trials.other_process.saved_model import SavedModel, in_one_line
-from keras_perf.trials.train_functions.restored import build
-from keras_perf.trials.train_functions.train_function import read_logs, train_function_of
 
 ROUNDS = 5
 MOST_EXECUTIONS = 200
@@ -71,20 +69,21 @@ class Answer:
 
 def measured(task: Task) -> Answer:
     """Trains with batches of this size for a while, or predicts."""
-    only_so_much(task.memory_limit_mib)
+    backend = trial_backend()
+    backend.only_so_much(task.memory_limit_mib)
     try:
         model = task.model.read()
-        batch = tf.data.Dataset.load(task.batch)
-        build(model, batch)
+        batch = backend.load(task.batch)
+        backend.build(model, batch)
     except Exception as error:  # noqa: BLE001  whatever the user's classes raise
         out = is_out_of_memory(error)
         return Answer(failed=in_one_line(error), out_of_memory=out, unreadable=not out)
     if not (model.compiled or task.predict):
         return Answer(failed="it is not compiled after reading", unreadable=True)
     try:
-        memory = training_memory(task.memory_limit_mib)
+        memory = backend.training_memory(task.memory_limit_mib)
         times = call_times if task.predict else step_times
-        step_ms = times(model, tiled(batch, task.batch_size), task.seconds)
+        step_ms = times(model, backend.tiled(batch, task.batch_size), task.seconds)
         peak, limit = memory.peak_mib(), memory.limit_mib
         if peak > limit:
             took = WhyNotTrained.TOOK_MORE.of(peak_mib=peak, limit_mib=limit)
@@ -94,32 +93,15 @@ def measured(task: Task) -> Answer:
         return Answer(failed=in_one_line(error), out_of_memory=is_out_of_memory(error))
 
 
-def tiled(batch: tf.data.Dataset, batch_size: int) -> tf.data.Dataset:
-    """One batch of this size, of the examples of a smaller or larger one, again and again."""
-
-    def resize(leaf: tf.Tensor | None) -> tf.Tensor | None:
-        if leaf is None:
-            return None
-        shape = leaf.bounding_shape() if isinstance(leaf, tf.RaggedTensor) else tf.shape(leaf)
-        return tf.gather(leaf, tf.range(batch_size) % tf.cast(shape[0], tf.int32))
-
-    # In the host's memory, where a dataset's batches are made.
-    with tf.device("CPU"):
-        return tf.data.Dataset.from_tensors(tf.nest.map_structure(resize, next(iter(batch))))
-
-
-def step_times(model: keras.Model, batch: tf.data.Dataset, seconds: float) -> list[float]:
+def step_times(model: keras.Model, batch: Any, seconds: float) -> list[float]:
     """Milliseconds of a step in each round; before them a step that traces, and a round."""
-    iterator = iter(batch.repeat())
-    per_execution = model.steps_per_execution
-    function = train_function_of(model, per_execution, iterator)
-    return _rounds(lambda: read_logs(function(iterator)), per_execution, seconds)
+    execute, per_execution = trial_backend().execution(model, batch)
+    return _rounds(execute, per_execution, seconds)
 
 
-def call_times(model: keras.Model, batch: tf.data.Dataset, seconds: float) -> list[float]:
+def call_times(model: keras.Model, batch: Any, seconds: float) -> list[float]:
     """Milliseconds of a call of `predict_on_batch` in each round, its result in NumPy's arrays."""
-    inputs, _, _ = keras.utils.unpack_x_y_sample_weight(next(iter(batch)))
-    return _rounds(lambda: model.predict_on_batch(inputs), 1, seconds)
+    return _rounds(trial_backend().prediction(model, batch), 1, seconds)
 
 
 def _rounds(execute: Callable[[], object], per_execution: int, seconds: float) -> list[float]:
@@ -140,7 +122,7 @@ def _rounds(execute: Callable[[], object], per_execution: int, seconds: float) -
 
 def is_out_of_memory(error: Exception) -> bool:
     """Also where XLA or cuDNN gives it another name."""
-    if isinstance(error, MemoryError | tf.errors.ResourceExhaustedError):
+    if isinstance(error, MemoryError) or type(error).__name__ == "ResourceExhaustedError":
         return True
     text = str(error).lower()
     return any(each in text for each in ("out of memory", "resource_exhausted", "bad_alloc"))

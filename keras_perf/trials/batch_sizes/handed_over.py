@@ -14,10 +14,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import keras
-import tensorflow as tf
 
 from keras_perf.records.reasons.reason import worded
 from keras_perf.records.reasons.why_not_trained import WhyNotTrained
+from keras_perf.trials.backends.chosen import trial_backend
 from keras_perf.trials.batch_sizes.child import Answer, Task, is_out_of_memory
 from keras_perf.trials.other_process.saved_model import (
     REMEDY,
@@ -51,7 +51,7 @@ def handed_over(model: keras.Model, batch: Any) -> Iterator[HandedOver]:
     with TemporaryDirectory(prefix="keras_perf_") as name:
         saved, place = SavedModel.of(model, Path(name)), str(Path(name, "batch"))
         try:
-            tf.data.Dataset.from_tensors(batch).save(place)
+            trial_backend().save(batch, place)
         except Exception as error:
             raise ValueError(
                 f"dataset must yield batches that tf.data can save, got {in_one_line(error)}. "
@@ -104,7 +104,7 @@ def run(command: list[str], limit_s: float) -> subprocess.CompletedProcess[str]:
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
-        env=environment(),
+        env=environment(KERAS_BACKEND=keras.backend.backend()),
     ) as process:
         try:
             told, said = process.communicate(timeout=limit_s)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -10,9 +9,8 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
+from keras_perf.trials.learning_rate.losses import Losses
 from keras_perf.trials.train_functions.train_function import TrainFunction, iterated_function
-
-Losses = Callable[[NDArray[np.float64]], NDArray[np.float32]]
 
 
 def ramped_steps(model: keras.Model, function: TrainFunction, iterator: Any) -> Losses:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
-import keras
 import pandas as pd
-import tensorflow as tf
 
 
 def timed_rounds(
@@ -36,10 +33,3 @@ def timed_rounds(
         rows.append((number, count, seconds / count * 1e3, count / seconds, examples / seconds))
     columns = ["round", units, f"{unit}_ms", f"{units}_per_sec", "examples_per_sec"]
     return pd.DataFrame(rows, columns=columns)
-
-
-def examples_in(batch: Any) -> tf.Tensor:
-    """Number of examples of a batch as a dataset yields it, in a graph too."""
-    inputs, _, _ = keras.utils.unpack_x_y_sample_weight(batch)
-    first = next(leaf for leaf in tf.nest.flatten(inputs) if leaf is not None)
-    return tf.cast(tf.shape(first)[0], tf.int64)

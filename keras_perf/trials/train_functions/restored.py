@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_perf.observers.delayed_signals import uninterrupted
+from keras_perf.trials.train_functions.build_on import build_on
 from keras_perf.trials.train_functions.train_function import TrainFunction, inner_function
 
 SETTINGS = ("train_function", "jit_compile", "run_eagerly", "steps_per_execution")
@@ -25,14 +26,7 @@ def build(model: keras.Model, dataset: tf.data.Dataset) -> None:
         model: compiled or not.
         dataset: of batches; one is taken if the weights are to be made.
     """
-    # A model without a call of its own, as GANs have, is never built itself; its layers are.
-    if not model.built and not all(layer.built for layer in model.layers or [model]):
-        inputs, _, _ = keras.utils.unpack_x_y_sample_weight(next(iter(dataset)))
-        model(inputs, training=False)
-    # One that was never compiled has none.
-    optimizer = getattr(model, "optimizer", None)
-    if optimizer is not None and not optimizer.built:
-        optimizer.build(model.trainable_variables)
+    build_on(model, lambda: next(iter(dataset)))
 
 
 @contextmanager

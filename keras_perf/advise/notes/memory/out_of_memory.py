@@ -113,7 +113,7 @@ def _which_batch(ending: Ending, device: DeviceMemory | None, facts: RunFacts) -
         return ""
     bound = largest_batch(ending, device, facts)
     most = "" if bound is None else f", and no more than {bound:,} can fit, for this array alone"
-    # It refuses on JAX.
+    # On JAX it was not run on a GPU.
     sizes = "; kp.sweep_batch_size(model, dataset).largest measures what fits"
     return (
         f"A batch of {batch:,} is too large{most}. Try {max(1, (bound or batch) // 2):,}"
