@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from keras_perf.analyse.start_up import SLOW
+import pandas as pd
+
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary, mean_parts
 from keras_perf.records.run.run_facts import RunFacts
+
+SLOW = 1.25
+"""Steps that take so many times the usual are not steady yet."""
 
 MOSTLY = 0.5
 """Of what the first pass takes longer, the wait for input."""
@@ -17,11 +21,13 @@ class FilledCache:
     """A training that went on, as long as an epoch at least, after its cache was filled.
 
     Attributes:
+        first: the intervals of the first pass.
         later: the summary of the steps after the first pass alone.
         longer_s: so many seconds longer the measured steps of the first pass took than as many
             later ones.
     """
 
+    first: pd.DataFrame
     later: Summary
     longer_s: float
 
@@ -38,9 +44,10 @@ def filled_cache(summary: Summary) -> FilledCache | None:
         return None
     if facts.length.steps < 2 * epoch_steps or "input_wait" not in intervals:
         return None
-    after = intervals.index - intervals["steps"] >= first_step + epoch_steps
-    first, rest = intervals[~after], intervals[after]
-    if not len(first) or rest["steps"].sum() < ENOUGH_STEPS:
+    begin = intervals.index - intervals["steps"] - first_step
+    first, rest = intervals[begin < epoch_steps], intervals[begin >= epoch_steps]
+    second = intervals[(begin >= epoch_steps) & (begin < 2 * epoch_steps)]
+    if rest["steps"].sum() < ENOUGH_STEPS or not _is_slow(first, rest) or _is_slow(second, rest):
         return None
     parts, was = mean_parts(rest), mean_parts(first)
     step_ms, was_ms = sum(parts.values()), sum(was.values())
@@ -49,7 +56,12 @@ def filled_cache(summary: Summary) -> FilledCache | None:
         return None
     steps = int(rest["steps"].sum())
     later = replace(summary, steps=steps, step_ms=step_ms, parts=parts, intervals=rest)
-    return FilledCache(later, float(first["steps"].sum()) * (was_ms - step_ms) / 1e3)
+    return FilledCache(first, later, float(first["steps"].sum()) * (was_ms - step_ms) / 1e3)
+
+
+def _is_slow(some: pd.DataFrame, usual: pd.DataFrame) -> bool:
+    """Half of the intervals, so that one in which others took the machine decides nothing."""
+    return len(some) > 0 and bool(some["step"].median() > SLOW * usual["step"].median())
 
 
 def _is_cached(facts: RunFacts) -> bool:

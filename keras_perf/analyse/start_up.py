@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from keras_perf.analyse.filled_cache import SLOW, filled_cache
 from keras_perf.analyse.stage_paces import stage_paces
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.run.outlier import Cause
@@ -14,17 +15,11 @@ from keras_perf.records.run.outside_steps import OutsideSteps
 from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.run.start_up import StartUp
 
-SLOW = 1.25
-"""Steps that take so many times the usual are not steady yet."""
-
 IN_THE_MEANS = "later_"
 """Parts that lie after the warm-up begin with this."""
 
 COMPILE_FOR_SHAPES = ("first_computing", "rest_of_warmup")
 """Where shapes vary and XLA compiles, these parts are its compiling."""
-
-FIRST_PASS = 0.9, 1.1
-"""Epochs: an interval at the end of the first pass holds steps of the second one, too."""
 
 ENOUGH_INTERVALS = 6
 """Of fewer the later half does not tell what is usual."""
@@ -67,11 +62,13 @@ def start_up_time(summary: Summary) -> StartUpTime | None:
     step_s = usual["step"] / 1e3
     parts = {"before_first_step": known.before_first_step_s, **_first_execution(known, step_s)}
     parts |= _rest_of_warmup(known, outside, usual)
-    slow = _slow_begin(intervals, usual["step"])
-    parts |= _excess_s(slow, usual)
+    filled = filled_cache(summary)
+    slow = _slow_begin(intervals, usual["step"]) if filled is None else filled.first
+    later = _excess_s(slow, usual)
+    if filled is not None:
+        later["later_cache"] = later.pop("later_input")
+    parts |= later
     steps = outside.warmup_steps + int(slow["steps"].sum())
-    if "later_input" in parts and _first_pass_fills_a_cache(summary.facts, steps):
-        parts["later_cache"] = parts.pop("later_input")
     measured_s = float((intervals["step"] * intervals["steps"]).sum()) / 1e3
     other_s = outside.warmup_s + outside.profiled_s + outside.trial_s + outside.validation_s
     other_s += outside.epoch_rest_s + sum(outside.epoch_callbacks_s.values())
@@ -101,16 +98,6 @@ def compiling_ms(summary: Summary) -> float:
     if spent is None or not steps or not summary.facts.input.shapes_differ:
         return 0.0
     return 1e3 * sum(spent.parts.get(name, 0.0) for name in COMPILE_FOR_SHAPES) / steps
-
-
-def _first_pass_fills_a_cache(facts: RunFacts, steps: int) -> bool:
-    """The steps until all was steady are those of the first pass, and others have followed."""
-    stages = (stage for chain in facts.input.chains for stage in chain)
-    epoch_steps, done = facts.length.epoch_steps, facts.length.steps
-    if not epoch_steps or not any(stage.kind == "cache" for stage in stages):
-        return False
-    least, most = (share * epoch_steps for share in FIRST_PASS)
-    return least <= steps <= most < done
 
 
 def _first_execution(known: StartUp, step_s: float) -> dict[str, float]:

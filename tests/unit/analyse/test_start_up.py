@@ -33,7 +33,8 @@ def measured(steps_ms: Sequence[float] = (10.0,) * 20, **context: Any) -> Summar
     known = {"start_up": FIRST, "outside": OUTSIDE, **context}
     rows = [{"steps": 10.0, "step": ms, "compute": 10.0, "input_wait": ms - 10} for ms in steps_ms]
     found = summary(200, compute=10.0, context=known)
-    return replace(found, intervals=pd.DataFrame(rows))
+    last_steps = [20 + 10 * place for place in range(len(rows))]
+    return replace(found, intervals=pd.DataFrame(rows, index=last_steps))
 
 
 def spent(*arguments: Any, **context: Any) -> StartUpTime:
@@ -107,6 +108,12 @@ def test_a_slow_first_pass_of_two_fills_the_cache():
     assert found.steps == 40
     assert found.parts["later_cache"] == pytest.approx(0.7)
     assert "later_input" not in found.parts
+
+
+def test_intervals_that_others_disturb_decide_nothing():
+    found = spent([40.0, 11.0, 30.0, 30.0, *[10.0] * 15, 80.0], **{**CACHED, "epoch_steps": 50})
+    assert found.steps == 50
+    assert found.parts["later_cache"] == pytest.approx(0.71)
 
 
 @pytest.mark.parametrize(
