@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pandas as pd
 
@@ -22,13 +22,13 @@ class FilledCache:
 
     Attributes:
         first: the intervals of the first pass.
-        later: the summary of the steps after the first pass alone.
+        waits_later: share of the wait for input, 0 to 1, of the steps after the first pass.
         longer_s: so many seconds longer the measured steps of the first pass took than as many
             later ones.
     """
 
     first: pd.DataFrame
-    later: Summary
+    waits_later: float
     longer_s: float
 
 
@@ -54,9 +54,8 @@ def filled_cache(summary: Summary) -> FilledCache | None:
     waited_ms = was.get("input_wait", 0.0) - parts.get("input_wait", 0.0)
     if was_ms <= SLOW * step_ms or waited_ms < MOSTLY * (was_ms - step_ms):
         return None
-    steps = int(rest["steps"].sum())
-    later = replace(summary, steps=steps, step_ms=step_ms, parts=parts, intervals=rest)
-    return FilledCache(first, later, float(first["steps"].sum()) * (was_ms - step_ms) / 1e3)
+    longer_s = float(first["steps"].sum()) * (was_ms - step_ms) / 1e3
+    return FilledCache(first, parts.get("input_wait", 0.0) / step_ms, longer_s)
 
 
 def _is_slow(some: pd.DataFrame, usual: pd.DataFrame) -> bool:

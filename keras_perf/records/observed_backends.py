@@ -8,6 +8,8 @@ NO_TRIALS = (
     "this trial runs Keras's TensorFlow backend; on JAX, make the change, train again and compare"
 )
 
+NOT_TRIED_THERE = "this trial runs Keras's TensorFlow and JAX backends"
+
 NO_LOOPS = "LoopMonitor watches tf.functions, and so needs KERAS_BACKEND=tensorflow"
 
 _NEEDED = {

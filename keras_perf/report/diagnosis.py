@@ -11,7 +11,6 @@ from typing import Any
 import pandas as pd
 
 from keras_perf.advise.because import Because
-from keras_perf.advise.judged import judged
 from keras_perf.advise.notes.all_notes import notes_of
 from keras_perf.advise.notes.contention import load_of_others
 from keras_perf.advise.notes.devices.gpu_use import gpu_details, gpu_use_alerts
@@ -25,8 +24,9 @@ from keras_perf.advise.notes.trace import trace_details
 from keras_perf.advise.notes.trials import pair_notes
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.all_rules import known_of
-from keras_perf.advise.rules.best_first import combined_speedup
+from keras_perf.advise.rules.best_first import combined_speedup, recommendations
 from keras_perf.advise.situation import situation_of
+from keras_perf.advise.verdict import verdict_of
 from keras_perf.advise.verdict_reasons import about_validation
 from keras_perf.advise.what_is_left import what_is_left
 from keras_perf.analyse.hardware.efficiency import Efficiency, efficiency_of
@@ -216,8 +216,8 @@ def diagnosis_of(summary: Summary, rates: Rates = NO_RATES) -> Diagnosis:
         one = 1.0, 1.0, 1.0
         return Diagnosis("inconclusive", why, step, (), one, told, summary, one, alerts)
     situation = situation_of(summary)
-    found = judged(situation)
-    verdict, because, advice = found.verdict, found.because, found.advice
+    verdict, because = verdict_of(situation)
+    advice = recommendations(situation) if summary.steps >= ENOUGH_STEPS else ()
     breakdown = {part: summary.parts.get(part, math.nan) for part in PARTS}
     breakdown["step"] = sum(summary.parts[part] for part in PARTS if part in summary.parts)
     efficiency = efficiency_of(summary, rates)

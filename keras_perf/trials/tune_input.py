@@ -22,7 +22,13 @@ from keras_perf.trials.kept_in_run import KeptInRun
 from keras_perf.trials.measuring.in_turn import LEAST_SLICES, Pair
 from keras_perf.trials.measuring.own_iterator import first_of
 from keras_perf.trials.measuring.progress import Progress
-from keras_perf.trials.rewriting.admission import COMPARED, filled, is_wanted, reason_against
+from keras_perf.trials.rewriting.admission import (
+    COMPARED,
+    filled,
+    is_wanted,
+    reason_against,
+    still_left,
+)
 from keras_perf.trials.rewriting.changes import (
     Change,
     NoLongerPossibleError,
@@ -170,6 +176,9 @@ class Tuning:
             self._not_done += smaller_buffers(self._graph, look_at=COMPARED, within_s=self._look_s)
         except KeyboardInterrupt:
             stopped = InputEnd.INTERRUPT.of()
+        except BaseException:
+            remove(changes)
+            raise
         finally:
             self._progress.ends()
             stayed = {each.code for each in self._tried if each.kept}
@@ -177,7 +186,7 @@ class Tuning:
         result = self._original
         if any(each.kept for each in self._tried):
             result = with_options(self._graph.dataset(), self._options)
-        tried, left = tuple(self._tried), tuple(self._not_done)
+        tried, left = tuple(self._tried), still_left(self._tried, self._not_done)
         return TunedInput(result, tried, left, self._before_ms, self._after_ms, stopped)
 
     def _look(self) -> None:

@@ -10,6 +10,8 @@ import pytest
 
 pytest.importorskip("jax", reason="JAX is not installed")
 
+pytestmark = pytest.mark.whole
+
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
@@ -26,7 +28,6 @@ def found(tmp_path_factory):
     return json.loads(ran.stdout.splitlines()[-1])
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("name", ["alone", "shared"])
 def test_training_is_the_same_bit_for_bit(found, name):
     assert found["devices"] == 2

@@ -13,6 +13,8 @@ pytest.importorskip("jax", reason="JAX is not installed")
 
 pytestmark = [pytest.mark.whole, pytest.mark.timeout(900)]
 
+WAYS = ("as it is", "four at once", "half precision", "unpacks its data", "a step raises")
+
 HERE = Path(__file__).parent
 MODELS = HERE.with_name("trials")
 
@@ -88,12 +90,17 @@ def test_a_pipeline_is_tuned_no_further_than_to_the_pace_of_the_steps(of_dataset
     assert "faster input would buy nothing" in of_datasets["tuned"]
 
 
-@pytest.mark.parametrize("way", ["as it is", "four at once", "half precision", "a step raises"])
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("trial", ["ramped", "timed"])
 def test_training_goes_on_bit_for_bit_after_a_trial(of_arrays, of_datasets, trial, way):
     same, raised = (of_arrays | of_datasets)[trial][way]
     assert same
     assert raised == (way == "a step raises")
+
+
+def test_no_training_state_of_a_trial_stays_at_the_model(of_arrays, of_datasets):
+    assert not of_arrays["held"]
+    assert not of_datasets["held"]
 
 
 def test_so_it_does_where_steps_run_eagerly(of_datasets):

@@ -14,6 +14,8 @@ import keras_perf as kp
 
 FEATURES, ROWS = 8, 16
 FAILS = []
+HELD = []
+"""Training states that stay at models after a trial."""
 
 
 class Fails(keras.Sequential):
@@ -21,6 +23,14 @@ class Fails(keras.Sequential):
         if FAILS:
             raise ZeroDivisionError
         return super().train_step(state, data)
+
+
+class Unpacks(keras.Sequential):
+    """As in Keras's guide to own steps on JAX."""
+
+    def train_step(self, state, data):
+        x, y = data
+        return super().train_step(state, (x, y))
 
 
 def model(last=None, kind=keras.Sequential, optimizer="adam", **how):
@@ -44,6 +54,7 @@ WAYS = {
     "four at once": lambda: model(steps_per_execution=4),
     "eager": lambda: model(run_eagerly=True),
     "half precision": in_half_precision,
+    "unpacks its data": lambda: model(kind=Unpacks),
     "a step raises": lambda: model(kind=Fails),
 }
 
@@ -78,6 +89,7 @@ def trained(made, trial=None):
         except ZeroDivisionError:
             raised = True
         FAILS.clear()
+    HELD.append(getattr(made, "_jax_state", "under another name"))
     made.fit(*arrays(), batch_size=ROWS, verbose=0)
     return left_by(made), raised
 
@@ -124,6 +136,7 @@ def of_arrays(folder):
         "losses": found.to_frame()["loss"].tolist(),
         "rate": float(plain.optimizer.learning_rate.value),
         "ramped": all_ways(lambda made: kp.find_learning_rate(made, arrays(), steps=50), "eager"),
+        "held": [each for each in HELD if each is not None] != [],
     }
 
 
@@ -136,7 +149,8 @@ def of_datasets(folder):
         "tuned": str(tuned),
         "swept": swept.to_frame().to_dict("list"),
         "alike": rates[0].equals(rates[1]),
-        "timed": all_ways(lambda made: kp.tune_input(dataset(), model=made, budget_s=0.2)),
+        "timed": all_ways(lambda made: kp.tune_input(dataset(ROWS // 2), model=made, budget_s=0.2)),
+        "held": [each for each in HELD if each is not None] != [],
     }
 
 

@@ -96,6 +96,7 @@ def test_trains_to_the_weights_of_plain_keras_on_one_device(kind, name, trained,
     np.testing.assert_allclose(state, state_of_plain, rtol=1e-5, atol=tolerance)
 
 
+@pytest.mark.whole
 @pytest.mark.xdist_group("two workers")
 @pytest.mark.parametrize("name", HALVED)
 def test_an_exchange_in_half_the_bytes_drifts_a_little(name, trained, plain):

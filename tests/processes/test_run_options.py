@@ -77,6 +77,7 @@ def test_advice_is_tried_quietly(folder):
     assert facts.advice_trials.changes
 
 
+@pytest.mark.whole
 @pytest.mark.skipif(find_spec("jax") is None, reason="JAX is not installed")
 def test_a_program_on_jax_is_diagnosed(folder):
     found = run(folder, "--log-dir", "on_jax", KERAS_BACKEND="jax")

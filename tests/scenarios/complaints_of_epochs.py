@@ -196,10 +196,10 @@ def filling_ms(found: Diagnosis) -> float:
 
 
 @complaint(
-    says="which filled the cache()",
-    kind="filled the cache()",
+    says="Only the first pass waits for its input",
+    kind="Only the first pass",
     twin=("input-bound",),
-    verdicts=FAST,
+    verdicts=("input-bound",),
     size=filling_ms,
     patches={INTERVAL_S: 0.02},
 )

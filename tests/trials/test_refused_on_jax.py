@@ -7,7 +7,7 @@ import tensorflow as tf
 
 import keras_perf as kp
 from keras_perf import loop
-from keras_perf.records.observed_backends import NO_LOOPS, NO_TRIALS
+from keras_perf.records.observed_backends import NO_LOOPS, NO_TRIALS, NOT_TRIED_THERE
 
 ROWS = np.ones((32, 4), "float32")
 
@@ -52,20 +52,19 @@ def test_a_trial_refuses_in_one_line(model, data, name):
     assert "\n" not in NO_TRIALS
 
 
-ANYWHERE_ELSE = {
-    **TRIALS,
+ON_JAX = {
     "sweep_batch_size": lambda model, data: kp.sweep_batch_size(model, data),
     "find_learning_rate": lambda model, data: kp.find_learning_rate(model, data),
     "tune_input with a model": lambda model, data: kp.tune_input(data, model=model),
 }
 
 
-@pytest.mark.parametrize("name", ANYWHERE_ELSE)
+@pytest.mark.parametrize("name", [*TRIALS, *ON_JAX])
 def test_on_another_backend_all_of_them_do(model, data, name, monkeypatch):
     monkeypatch.setattr(keras.backend, "backend", lambda: "torch")
     with pytest.raises(NotImplementedError) as raised:
-        ANYWHERE_ELSE[name](model, data)
-    assert str(raised.value) == f"keras_perf: {NO_TRIALS}."
+        (TRIALS | ON_JAX)[name](model, data)
+    assert str(raised.value) == f"keras_perf: {NOT_TRIED_THERE if name in ON_JAX else NO_TRIALS}."
 
 
 @pytest.mark.usefixtures("on_jax")

@@ -249,6 +249,7 @@ def usual_step_s(model):
     return (time.perf_counter() - begin) / 80
 
 
+@pytest.mark.whole
 @pytest.mark.timing
 @two_of_three
 def test_a_map_that_waits_is_found_and_the_dataset_mends_it(monkeypatch):
@@ -468,7 +469,7 @@ def test_what_a_cache_holds_is_told_where_it_is_put_together_too(monkeypatch):
     found = kp.try_advice(dense(), data, budget_s=1e4)
     [alone], [together] = found.trials.changes, found.changes
     assert alone.costs == together.costs
-    assert together.costs.endswith("is not in the gain; it holds 2 MiB")
+    assert together.costs.endswith("was not timed; it holds 2 MiB")
     assert f"# costs {together.costs}" in str(found)
 
 
@@ -534,6 +535,13 @@ FILES_ON_TOP = [(1.5, 1.4), (2.0, 1.9), NOISE, NOISE]
 
 
 @pytest.mark.usefixtures("short_slices")
+def test_where_the_training_raises_no_files_stay(monkeypatch, tmp_path):
+    with pytest.raises(IndexError):
+        with_files(monkeypatch, tmp_path, [(2.0, 1.9), (1.5, 1.4), NOISE, NOISE])
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures("short_slices")
 @pytest.mark.parametrize(
     "gains",
     [
@@ -546,6 +554,7 @@ def test_a_cache_in_files_that_pays_is_read_by_the_dataset_returned(monkeypatch,
     found, calls = with_files(monkeypatch, tmp_path, gains)
     [folder] = tmp_path.iterdir()
     assert "cache" in {each.id for each in found.changes}
+    assert "cache" not in {each.id for each in found.trials.not_tried}
     assert f".cache('{folder}" in str(found)
     assert f"files in {folder}, which stay there" in str(found)
     assert calls == 0

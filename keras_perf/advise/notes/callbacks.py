@@ -35,11 +35,12 @@ def _calls(
     if not hook_ms or spent_ms < NOTICED * model.training_ms:
         return
     times = f"{found.calls} times" if found.calls > 1 else "once"
+    rarer = "Call it more rarely, or on" if found.calls > 1 else "Call it on"
     yield (
         f"{owner}{at(facts.hook_sources.get(owner))} called model.{name} {times}, for "
         f"{in_ms(1e3 * found.spent_s / found.calls)} on average: "
-        f"{in_percent(min(1.0, spent_ms / hook_ms))} of what this hook takes. Call it more rarely, "
-        f"or on fewer examples; model.{name}(..., callbacks=[keras_perf.StepGapDetector(DIR)]), "
+        f"{in_percent(min(1.0, spent_ms / hook_ms))} of what this hook takes. {rarer} "
+        f"fewer examples; model.{name}(..., callbacks=[keras_perf.StepGapDetector(DIR)]), "
         "with a directory of its own, splits it into waiting and computing."
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keras
 
-from keras_perf.records.observed_backends import NO_TRIALS
+from keras_perf.records.observed_backends import NOT_TRIED_THERE
 from keras_perf.trials.backends.backend import TrialBackend
 
 
@@ -23,4 +23,4 @@ def trial_backend() -> TrialBackend:
         from keras_perf.trials.backends import on_jax
 
         return on_jax
-    raise NotImplementedError(f"keras_perf: {NO_TRIALS}.")
+    raise NotImplementedError(f"keras_perf: {NOT_TRIED_THERE}.")

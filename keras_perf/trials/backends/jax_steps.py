@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 from keras_perf.observers.delayed_signals import uninterrupted
 from keras_perf.trials.learning_rate.losses import Losses
 
+STATE_AT_THE_MODEL = ("_jax_state", "_jax_state_synced")
+"""Keras 3.7 to 3.15: arrays for callbacks, and whether the variables have them."""
+
 
 class Steps:
     """Single steps of Keras's own train function; each waits for its end.
@@ -31,12 +34,14 @@ class Steps:
     """
 
     def __init__(self, model: keras.Model, batches: Iterable[Any]) -> None:
-        model.steps_per_execution, model.train_function = 1, None
-        parts = map(keras.utils.unpack_x_y_sample_weight, batches)
-        first = next(parts)
-        # It makes the metrics' variables and the function, all by public names.
-        model.train_on_batch(*first)
-        self._function, self._batches = model.train_function, parts
+        model.steps_per_execution = 1
+        model.make_train_function(force=True)
+        function, elements = model.train_function, iter(batches)
+        first = next(elements)
+        # It makes the metrics' variables; its own (x, y, sample_weight) is not what `fit` hands on.
+        model.train_function = lambda state, _: function(state, iter([first]))
+        model.train_on_batch(*keras.utils.unpack_x_y_sample_weight(first))
+        self._function, self._batches = function, elements
         self.state = state_of(model)
 
     def __call__(self) -> Any:
@@ -98,6 +103,9 @@ def ramped_steps(model: keras.Model, batches: Iterable[Any]) -> Losses:
 def restored(model: keras.Model) -> Iterator[None]:
     """Puts back what training changes, bit for bit, also when a step raises.
 
+    `train_on_batch` also leaves a whole training state at the model, under a private name; where
+    Keras has another, that memory is held until the next `fit`.
+
     These are the variables of the model, with its seeds, of its optimizer and its metrics, the
     model's train function and settings, and the states of Python's `random` and NumPy's.
 
@@ -111,6 +119,7 @@ def restored(model: keras.Model) -> Iterator[None]:
         "steps_per_execution": model.steps_per_execution,
         "stop_training": getattr(model, "stop_training", False),
     }
+    settings |= {name: getattr(model, name, None) for name in STATE_AT_THE_MODEL}
     python, numpy = random.getstate(), np.random.get_state()
     try:
         yield
@@ -121,7 +130,8 @@ def restored(model: keras.Model) -> Iterator[None]:
                 zeros = np.zeros(variable.shape)
                 variable.assign(values.get(id(variable), zeros))
             for name, value in settings.items():
-                setattr(model, name, value)
+                if hasattr(model, name):
+                    setattr(model, name, value)
             random.setstate(python)
             np.random.set_state(numpy)
 

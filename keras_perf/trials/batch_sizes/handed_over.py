@@ -47,11 +47,14 @@ def handed_over(model: keras.Model, batch: Any) -> Iterator[HandedOver]:
 
     Raises:
         ValueError: the model or the batch cannot be written.
+        OSError: the disk has no room for the batch.
     """
     with TemporaryDirectory(prefix="keras_perf_") as name:
         saved, place = SavedModel.of(model, Path(name)), str(Path(name, "batch"))
         try:
             trial_backend().save(batch, place)
+        except OSError:
+            raise
         except Exception as error:
             raise ValueError(
                 f"dataset must yield batches that tf.data can save, got {in_one_line(error)}. "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from keras_perf.records.reasons.reason import Reason
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
@@ -14,6 +15,8 @@ from keras_perf.trials.rewriting.keeping import Kept, kept_in, length, room_for
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.rewriting.same_elements import start_alike
 from keras_perf.trials.rewriting.shuffle_buffers import soon_filled
+
+Left = TypeVar("Left", NotDone, NotTried)
 
 COMPARED = 64
 """So many elements of a changed stage are compared with those of the stage as it was."""
@@ -62,6 +65,14 @@ def is_wanted(
     better = change.id, change.in_place_of
     measured = {(each.id, each.where) for each in tried}
     return not change.in_place_of or (better in too_large and better not in measured)
+
+
+def still_left(
+    tried: Iterable[InputChange | TriedChange], left: Iterable[Left]
+) -> tuple[Left, ...]:
+    """What was not tried, without caches that had no room in memory and were tried in files."""
+    measured = {(each.id, each.where) for each in tried}
+    return tuple(e for e in left if not (_has_no_room(e.why) and (e.id, e.where) in measured))
 
 
 def _has_no_room(why: str) -> bool:

@@ -11,7 +11,7 @@ from keras_perf.records.reasons.why_not_tried import EndedBy, WhyNotTried
 from keras_perf.records.run.tried.advice_trials import AdviceTrials, NotTried, TriedChange
 from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.measuring.progress import Progress
-from keras_perf.trials.rewriting.admission import COMPARED, is_wanted, kept_already
+from keras_perf.trials.rewriting.admission import COMPARED, is_wanted, kept_already, still_left
 from keras_perf.trials.rewriting.changes import Change, NotDone, possible_changes
 from keras_perf.trials.rewriting.keeping import remove
 from keras_perf.trials.rewriting.shuffle_buffers import smaller_buffers
@@ -93,6 +93,9 @@ class Search:
             stopped = EndedBy.INTERRUPT.of()
             if self._together is not None:
                 self._together.only_the_first()
+        except BaseException:
+            remove(self._rewritings)
+            raise
         finally:
             stayed = () if self._together is None else self._together.changes
             codes = {each.code for each in stayed}
@@ -115,7 +118,7 @@ class Search:
             changes=tuple(self._alone.values()),
             together=() if together is None else tuple(together.changes),
             total=None if together is None else together.total,
-            not_tried=tuple(self._trier.not_tried),
+            not_tried=still_left(self._alone.values(), self._trier.not_tried),
             seconds=self._trier.budget.spent_s,
             stopped=stopped,
         )

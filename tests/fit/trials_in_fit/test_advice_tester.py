@@ -72,6 +72,7 @@ def test_the_diagnosis_shows_what_was_measured(tmp_path):
     assert {each.id for each in diagnosis.recommendations if each.tried} >= measured
 
 
+@pytest.mark.whole
 @pytest.mark.timing
 def test_what_has_no_room_in_memory_is_kept_in_files(tmp_path, monkeypatch):
     def waiting(x, y):

@@ -34,7 +34,9 @@ def diagnose(tmp_path, callbacks=(), *, data=None, epochs=2, **compile_arguments
 @programs.needs_gap_times
 # Of several steps in one execution all but the last compute while the next batch is asked for:
 # they must be short beside it.
-@pytest.mark.parametrize(("times", "n"), [(4, 1), (40, 8), (12, 1)])
+@pytest.mark.parametrize(
+    ("times", "n"), [(4, 1), pytest.param(40, 8, marks=pytest.mark.whole), (12, 1)]
+)
 def test_input_wait_is_what_was_injected(times, n, tmp_path):
     slept = []
     injected_ms = times * programs.usual_step_ms(steps_per_execution=n)

@@ -20,7 +20,7 @@ sys.path.append(str(Path(__file__).parents[3] / "docs"))
 
 import screenshots
 
-pytestmark = pytest.mark.xdist_group("a browser")
+pytestmark = [pytest.mark.xdist_group("a browser"), pytest.mark.whole]
 
 WIDTHS = (400, 800, 1400)
 CHAIN = [{"kind": "map", "function": "decode_and_augment_a_large_picture"}, {"kind": "batch"}]
@@ -417,7 +417,6 @@ SHOWN = """main => {
 """All that the server made of a page; what the browser adds to it is left out."""
 
 
-@pytest.mark.whole
 def test_it_is_there_however_tensorboard_was_started(page, logs):
     spec = f"--logdir_spec=one:{logs / 'before'},two:{logs / 'after'}"
     with tensorboard_on(None, spec, "--load_fast=false", "--path_prefix=/x") as address:
@@ -430,7 +429,6 @@ def test_it_is_there_however_tensorboard_was_started(page, logs):
         assert frame.locator("h1").inner_text() in {"one", "two"}
 
 
-@pytest.mark.whole
 def test_the_documentation_s_pictures_are_made_of_any_run(page, tensorboard, tmp_path):
     # `page` has started the browser that the pictures are taken in.
     screenshots.take(page.context.browser, tensorboard, "after", tmp_path)

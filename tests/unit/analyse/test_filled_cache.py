@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hand_built import facts_of, frame, point, stage
+from hand_built import diagnosed, facts_of, frame, point, stage
 
-from keras_perf.advise.judged import judged
+from keras_perf.advise.notes.input.first_pass import first_pass_notes
 from keras_perf.advise.situation import situation_of
+from keras_perf.advise.verdict import verdict_of
 from keras_perf.analyse.filled_cache import filled_cache
 from keras_perf.analyse.summary import Summary, summarize
 
@@ -27,13 +28,13 @@ def two_epochs(first_ms: float = 40.0, second_ms: float = 10.0, **changed: Any) 
     return summarize(frame(*points), facts_of(context))
 
 
-def test_the_steps_after_the_first_pass_are_told_apart_and_what_filling_took():
-    found = filled_cache(two_epochs())
+def test_the_first_pass_is_told_apart_and_what_filling_took():
+    found = filled_cache(two_epochs(second_ms=12.5))
     # Five intervals begin in the first epoch.
     assert found is not None
-    assert (found.later.steps, found.later.step_ms) == (80, 10.0)
-    assert found.later.parts == pytest.approx({"input_wait": 0.0, "compute": 10.0})
-    assert found.longer_s == pytest.approx(100 * 0.030)
+    assert list(found.first.index) == [80, 100, 120, 140, 160]
+    assert found.waits_later == pytest.approx(0.2)
+    assert found.longer_s == pytest.approx(100 * 0.0275)
 
 
 @pytest.mark.parametrize(
@@ -48,26 +49,25 @@ def test_the_steps_after_the_first_pass_are_told_apart_and_what_filling_took():
         {"first_ms": 12.0},
     ],
 )
-def test_other_trainings_are_judged_by_all_their_steps(changed):
-    summary = two_epochs(**changed)
-    assert filled_cache(summary) is None
-    if "first_ms" not in changed:
-        assert judged(situation_of(summary)).verdict == "input-bound"
+def test_other_first_passes_are_not_told_apart(changed):
+    assert filled_cache(two_epochs(**changed)) is None
 
 
-def test_where_only_filling_waits_training_is_not_input_bound_and_nothing_is_advised_on_it():
-    found = judged(situation_of(two_epochs()))
-    assert found.verdict == "compute-bound"
-    assert str(found.because).endswith(
-        "That is of the 80 steps after the first pass, which filled the cache() and took 3 s "
-        "longer than as many of them."
+def notes_on(summary: Summary) -> list[str]:
+    found = situation_of(summary)
+    verdict, _ = verdict_of(found)
+    return list(first_pass_notes(diagnosed(found, verdict, [])))
+
+
+def test_where_only_filling_waits_it_is_said_beside_the_verdict():
+    [said] = notes_on(two_epochs())
+    assert said.startswith(
+        "Only the first pass waits for its input, as it fills the cache(): its steps took 3 s "
     )
-    assert found.advice == ()
-    as_ever = judged(situation_of(two_epochs(dataset={"chains": [[{"kind": "map"}]]})))
-    assert [advice.id for advice in as_ever.advice] == ["prefetch"]
 
 
-def test_a_training_that_waits_after_the_filling_too_is_input_bound():
-    found = judged(situation_of(two_epochs(second_ms=20.0)))
-    assert found.verdict == "input-bound"
-    assert "filled the cache()" not in str(found.because)
+@pytest.mark.parametrize(
+    "changed", [{"second_ms": 20.0}, {"dataset": {"chains": [[{"kind": "map"}]]}}]
+)
+def test_nothing_is_said_of_a_training_that_goes_on_waiting(changed):
+    assert not notes_on(two_epochs(**changed))
