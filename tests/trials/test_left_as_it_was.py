@@ -204,7 +204,7 @@ def test_after_ctrl_c_while_an_input_is_tuned(monkeypatch, undisturbed):
         slices.append(1)
         press()
 
-    monkeypatch.setattr("keras_perf.trials.tune_input.side_by_side", pressed)
+    monkeypatch.setattr("keras_perf.trials.tuning.side_by_side", pressed)
     tuned = kp.tune_input(program.data, any_order=True, budget_s=20.0)
     assert slices == [1]
     assert tuned.stopped == "Stopped by an interrupt."
