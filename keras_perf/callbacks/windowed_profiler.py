@@ -28,11 +28,12 @@ class WindowedProfiler(ObservingCallback, Director):
     """Captures windows of training steps with TensorFlow's profiler, after warm-up.
 
     The trace goes to `<log_dir>/perf/plugins/profile`, where TensorBoard's Profile tab finds
-    it, with step markers that xprof counts. Steps are optimizer steps of this `fit`, whatever
-    `steps_per_execution` is; a window is rounded outwards to whole executions. Warm-up starts
-    again where TensorFlow traced or XLA compiled in it. Captured steps carry the profiler's
-    cost, which is logged with each capture, and are left out of every other figure. Each trace
-    is read in a thread, and what it shows is logged too; see `keras_perf.read_trace`.
+    it, with step markers that xprof counts; its charts need a network. Steps are optimizer
+    steps of this `fit`, whatever `steps_per_execution` is; a window is rounded outwards to
+    whole executions. Warm-up starts again where TensorFlow traced or XLA compiled in it.
+    Captured steps carry the profiler's cost, which is logged with each capture, and are left
+    out of every other figure. Each trace is read in a thread, and what it shows is logged too;
+    see `keras_perf.read_trace`.
 
     Touching the file `<log_dir>/capture_now` starts a window in a training that runs. Where only a
     trace tells whether XLA compiles nearly every step, one is captured ahead of the schedule.

@@ -34,7 +34,6 @@ STORED = {
 }
 """What is stored shows besides: the advice that its text follows, and both workers."""
 
-WITHOUT_PLOTS = {"first_look", "try_its_own_advice", "replicas_and_workers"}
 BUSY = 2
 """How many times as long a notebook may take where other programs use the cores too."""
 
@@ -80,7 +79,7 @@ def test_what_is_stored_is_whole_and_of_no_machine(name):
     assert re.search(STORED.get(name, ""), str(shown))
     assert "Empty DataFrame" not in str(shown)
     assert "error" not in {each.output_type for each in shown}
-    assert name in WITHOUT_PLOTS or any("image/png" in each.get("data", {}) for each in shown)
+    assert any("image/png" in each.get("data", {}) for each in shown)
     text = str([each.get("text") or dict(each.data, **{"image/png": ""}) for each in shown])
     assert [path for path in ("/tmp/", "/root/", "/home/", "/Users/") if path in text] == []
     assert notebook == run_all.stored(read(name))

@@ -68,7 +68,7 @@ def test_the_steps_that_are_asked_for_are_traced_also_where_the_program_fails(fo
     assert {tag for tag in tags if tag.startswith(("gpu/", "host/"))} == set()
 
 
-@pytest.mark.long
+@pytest.mark.whole
 def test_advice_is_tried_quietly(folder):
     found = run(folder, "--log-dir", "tried", "--try-advice", "--quiet", does="dataset")
     assert (found.returncode, found.stdout) == (0, "trained tensorflow\n")

@@ -15,7 +15,6 @@ import psutil
 import pytest
 import tensorflow as tf
 from batch_models import Wide, dataset, model, own_loss
-from matplotlib import pyplot
 
 import keras_perf as kp
 from keras_perf.trials import sweep_batch_size as module
@@ -245,11 +244,10 @@ def test_the_curve_of_predict_tells_throughput_and_time_of_a_call_over_sizes(tmp
     speeds = [1e3 * n / (1 + 0.1 * n) for n in sizes]
     assert list(frame.loc[sizes, "examples_per_sec"]) == pytest.approx(speeds)
     assert sweep.recommended == 64
-    pyplot.figure()
-    [line, _] = sweep.plot().get_lines()
+    [axes] = sweep.plot().axes
+    [line, _] = axes.get_lines()
     assert list(line.get_xdata()) == list(frame.index)
     assert list(line.get_ydata()) == list(frame["examples_per_sec"])
-    pyplot.close("all")
     assert "64" in str(kp.diagnose(tmp_path)).partition("Batch sizes, tried")[2]
 
 
@@ -376,11 +374,8 @@ def test_a_terminal_shows_the_size_that_is_tried_and_the_time_left(children, mon
 
 def test_the_throughput_is_drawn_over_a_logarithmic_axis(children):
     children(step)
-    pyplot.figure()
-    axes = kp.sweep_batch_size(model(), dataset(), [16, 32, 64]).plot()
-    assert axes is pyplot.gca()
+    [axes] = kp.sweep_batch_size(model(), dataset(), [16, 32, 64]).plot().axes
     assert axes.get_xlabel() == "batch size"
-    pyplot.close("all")
 
 
 # Its parts.

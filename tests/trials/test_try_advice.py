@@ -437,10 +437,10 @@ def test_what_was_known_at_an_interrupt_is_written_into_the_run(monkeypatch, tmp
 READY, NOISE = (3.0, 2.9), (1.01, 0.9)
 
 
-def scripted_trial(monkeypatch, gains, **settings):
+def scripted_trial(monkeypatch, gains, has_time=lambda *_: True, **settings):
     left = in_this_order(monkeypatch, [READY, *gains])
     monkeypatch.setattr(search, "possible_changes", lambda *_, **__: ([], []))
-    monkeypatch.setattr(search.Search, "_has_time", lambda *_: True)
+    monkeypatch.setattr(search.Search, "_has_time", has_time)
     # Other tests leave objects that no collector looks at, as somebody does who has tuned it.
     monkeypatch.setattr(gc, "get_freeze_count", lambda: 0)
     found = kp.try_advice(dense(), rows().batch(8), budget_s=1e4, **settings)
@@ -452,6 +452,26 @@ def test_the_best_comes_first_and_others_only_if_they_pay_on_top(monkeypatch):
     found, left = scripted_trial(monkeypatch, [*alone, (2.1, 2.0), (1.0, 0.99), NOISE])
     assert [each.id for each in found.changes] == ["raise-steps-per-execution"]
     assert found.trials.total.gain == 2.1
+    assert not left
+
+
+@pytest.mark.parametrize("pays", [True, False])
+def test_what_there_was_no_time_for_alone_is_tried_on_top(pays, monkeypatch):
+    late = "raise-steps-per-execution"
+
+    def has_time(self, change):
+        if change.id == late:
+            self._trier.leaves_out(change, "no time")
+        return change.id != late
+
+    xla = (2.0, 1.9)
+    on_top = [xla, NOISE, *([(1.5, 1.4), READY] if pays else [NOISE])]
+    gains = [xla, NOISE, NOISE, *on_top]  # XLA, the collector, a larger batch, which alters
+    found, left = scripted_trial(monkeypatch, gains, has_time)
+    assert [each.id for each in found.changes] == ["enable-xla", *[late] * pays]
+    why = {each.id: str(each.why) for each in found.trials.not_tried}.get(late, "")
+    assert ("on top of what is worth it, it gains nothing" in why) == (not pays)
+    assert found.trials.total.gain == (3.0 if pays else 2.0)
     assert not left
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import quantiles
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -14,6 +14,9 @@ from keras_perf.records.figures import figure
 from keras_perf.records.run.tried.batch_sizes import BatchSize, BatchSizes
 from keras_perf.showing import html
 from keras_perf.trials.batch_sizes.memory_line import MemoryLine
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 WITHIN = 0.98
 """The recommended size has at least this share of the best throughput."""
@@ -122,11 +125,12 @@ class BatchSizeSweep:
         rows = [[getattr(each, name) for name in columns] for each in self.tried]
         return pd.DataFrame(rows, columns=columns)
 
-    def plot(self) -> Any:
-        """Draws throughput over batch size on matplotlib's current axes, and returns these."""
-        from matplotlib import pyplot
+    def plot(self) -> Figure:
+        """Throughput over batch size, as a figure of matplotlib's."""
+        from keras_perf.showing.figures import empty
 
-        axes, frame = pyplot.gca(), self.to_frame()
+        drawn, axes = empty(4, "")
+        frame = self.to_frame()
         frame = frame[~frame["failed"]]
         axes.plot(frame["batch_size"], frame["examples_per_sec"], "o-", label="measured")
         axes.axvline(self.recommended, color="C1", ls="--", label=f"{self.recommended} recommended")
@@ -135,7 +139,7 @@ class BatchSizeSweep:
         axes.set_ylabel("examples per second")
         axes.set_ylim(bottom=0)
         axes.legend()
-        return axes
+        return drawn
 
     def _repr_html_(self) -> str:
         best = max(each.examples_per_sec for each in self.trained)

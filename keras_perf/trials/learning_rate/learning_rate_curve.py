@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 
 from keras_perf.records.run.tried.learning_rates import LearningRates
 from keras_perf.showing import html
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 CLEAR = 5.0
 """The fall must be as many standard errors of a difference of two smoothed losses: of 2,000 curves
@@ -74,22 +77,20 @@ class LearningRateCurve:
             stopped=self.stopped,
         )
 
-    def plot(self) -> Any:
-        """Draws loss over learning rate on matplotlib's current axes, and returns these."""
-        from matplotlib import pyplot
+    def plot(self) -> Figure:
+        """Loss over learning rate, as a figure of matplotlib's."""
+        from keras_perf.showing.figures import empty
 
-        axes = pyplot.gca()
-        self._draw(axes)
-        return axes
-
-    def _repr_html_(self) -> str:
-        from keras_perf.showing.figures import empty, png
-
-        found, *others = str(self).splitlines()
         figure, axes = empty(4, "")
         self._draw(axes)
+        return figure
+
+    def _repr_html_(self) -> str:
+        from keras_perf.showing.figures import png
+
+        found, *others = str(self).splitlines()
         pieces = [html.heading(found), *map(html.paragraph, others)]
-        return html.whole([*pieces, html.picture(png(figure), "Loss over learning rate")])
+        return html.whole([*pieces, html.picture(png(self.plot()), "Loss over learning rate")])
 
     def _draw(self, axes: Any) -> None:
         frame = self.to_frame()

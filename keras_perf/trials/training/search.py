@@ -63,6 +63,7 @@ class Search:
         self._trier = Trier(self.functions, self.budget, self.outside_ms, self.progress, self.clock)
         self._trier.making.took(self.making_s, compiled=self.setup.jit_compile)
         self._alone: dict[TrainingChange, TriedChange] = {}
+        self._late: list[TrainingChange] = []
         self._first: RunningTraining | None = None
         self._calling: RunningTraining | None = None
         self._pair: Pair | None = None
@@ -85,10 +86,14 @@ class Search:
             self._look()
             changes = self._changes()
             for number, change in enumerate(changes):
-                if self._is_needed(change) and self._has_time(change):
+                if not self._is_needed(change):
+                    continue
+                if self._has_time(change):
                     self._try_alone(change, 1 + sum(map(_likely, changes[number + 1 :])))
+                elif change.rewriting is None and not change.alters:
+                    self._late.append(change)
             self._together = Together(self._trier, self.setup, self._present, self._keeps)
-            self._together.add(self._alone, self._first)
+            self._together.add(self._alone, self._first, self._late, self._as_ready_ms)
         except KeyboardInterrupt:
             stopped = EndedBy.INTERRUPT.of()
             if self._together is not None:
@@ -215,16 +220,20 @@ class Search:
             self._trier.leaves_out(change, why)
         return not why
 
+    @property
+    def _as_ready_ms(self) -> float:
+        """Of a step so short the input costs nothing; 0 where lengths differ."""
+        if self._pair is None or not self._one_shape:
+            return 0.0
+        return FREE * self._pair.after_ms + self.outside_ms
+
     def _is_needed(self, change: TrainingChange) -> bool:
         """No change of the input is, once one lets a step run as on a ready batch."""
         rewriting, left = change.rewriting, self._trier.not_tried
         if rewriting is not None and not is_wanted(rewriting, self._alone.values(), left):
             return False
-        if self._pair is None or not self._one_shape:
-            return True
-        ready_ms = FREE * self._pair.after_ms + self.outside_ms
         for other, tried in self._alone.items():
-            as_ready = tried.after_ms <= ready_ms and tried.low >= WORTHWHILE
+            as_ready = tried.after_ms <= self._as_ready_ms and tried.low >= WORTHWHILE
             if change.rewriting and other.rewriting and as_ready:
                 why = WhyNotTried.AS_ON_READY.of(other=tried.id)
                 self._trier.leaves_out(change, why)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.records.run.tried.advice_trials import TriedChange
 from keras_perf.trials.rewriting.changes import Change
 from keras_perf.trials.training.as_tried import as_tried
@@ -47,12 +48,17 @@ class Together:
         self,
         alone: Mapping[TrainingChange, TriedChange],
         first: RunningTraining | None,
+        late: Sequence[TrainingChange] = (),
+        as_ready_ms: float = 0.0,
     ) -> None:
         """Measures each on top of those before, then all of them; those that alter nothing.
 
         Arguments:
             alone: what each gained alone.
             first: the training with the best of them, which has kept what it keeps.
+            late: changes of a step that there was no time to try alone; what they gain often shows
+                only where the input is quick.
+            as_ready_ms: of a step that long the input costs nothing, and is changed no more.
         """
         wanted = [
             change
@@ -71,10 +77,23 @@ class Together:
                     self._keep_untried(change, alone[change])
                     break
                 continue
-            # Behind what is kept another input would have to keep all anew.
-            if pays or self._keeps is None or change.rewriting is None:
-                self._try(change, alone[change], running, len(wanted) - number + 1)
+            if self.changes and change.rewriting is not None:
+                # Behind what is kept another input would have to keep all anew.
+                kept_in_vain = self._keeps is not None and not pays
+                if kept_in_vain or self.changes[-1].after_ms <= as_ready_ms:
+                    continue
+            self._try(change, alone[change], running, len(wanted) + len(late) - number + 1)
+        self._try_late(late)
         self._measure_all()
+
+    def _try_late(self, late: Sequence[TrainingChange]) -> None:
+        for number, change in enumerate(late):
+            if self.changes and not self._has_no_time(change, made=False):
+                self._trier.tries_after_all(change)
+                refused = len(self._trier.not_tried)
+                added = self._try(change, None, None, len(late) - number + 1)
+                if not added and len(self._trier.not_tried) == refused:
+                    self._trier.leaves_out(change, WhyNotTried.NOT_ON_TOP.of())
 
     def _has_no_time(self, change: TrainingChange, *, made: bool) -> bool:
         """What is left is needed to measure all of it beside the training as it is."""
@@ -93,13 +112,14 @@ class Together:
     def _try(
         self,
         change: TrainingChange,
-        alone: TriedChange,
+        alone: TriedChange | None,
         running: RunningTraining | None,
         left: int,
-    ) -> None:
+    ) -> bool:
+        """Whether it pays, and was added."""
         trier = self._trier
         seconds = Budget.for_a_pair(trier.budget.left_s, left)
-        if running is not None:
+        if running is not None and alone is not None:
             trier.say(f"{change.id} ({change.where}) again")
             pair = trier.pair(self._present, running, seconds)
             # What it costs was learned when it was tried alone.
@@ -110,16 +130,17 @@ class Together:
                 change, self.best, self._running, seconds, after=after, keeps=self._keeps
             )
             if tried is None:
-                return
+                return False
             found = tried
         if found[0].low < WORTHWHILE:
-            return
+            return False
         self.changes.append(found[0])
         self.best, self._running = change.made(self.best), found[1]
         if len(self.changes) == 1:
             self._first_best = self.best
         if change.rewriting is not None and change.rewriting.keeps:
             self._keeps = change.rewriting
+        return True
 
     def _keep_untried(self, change: TrainingChange, tried: TriedChange) -> None:
         """The best alone, where no time is left to measure it once more."""

@@ -66,6 +66,11 @@ class Trier:
         """It is not measured."""
         self.not_tried.append(NotTried(id=change.id, where=change.where, why=why))
 
+    def tries_after_all(self, change: TrainingChange) -> None:
+        """What was left out."""
+        what = change.id, change.where
+        self.not_tried = [each for each in self.not_tried if (each.id, each.where) != what]
+
     @property
     def least_pair_s(self) -> float:
         """Seconds of the shortest measurement of a pair, which settles before."""

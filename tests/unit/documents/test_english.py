@@ -19,13 +19,14 @@ HARD_TO_READ = re.compile(
 """Where a number, an owner or whoever acts is left out."""
 
 PACKAGE = pages.ROOT / "keras_perf"
+CHANGELOG = pages.ROOT / "CHANGELOG.md"
 
 
 def hard_in(text: str) -> list[str]:
     return [match[0] for match in HARD_TO_READ.finditer(" ".join(text.split()))]
 
 
-@pytest.mark.parametrize("page", pages.PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*pages.PAGES, CHANGELOG], ids=lambda page: page.name)
 def test_pages_name_the_quantity_and_who_acts(page):
     assert hard_in(page.read_text(encoding="utf-8")) == []
 
