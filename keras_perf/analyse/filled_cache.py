@@ -22,13 +22,15 @@ class FilledCache:
 
     Attributes:
         first: the intervals of the first pass.
-        waits_later: share of the wait for input, 0 to 1, of the steps after the first pass.
+        waited_ms, waits_later_ms: of a step of the first pass, and of those after it, the wait for
+            input.
         longer_s: so many seconds longer the measured steps of the first pass took than as many
             later ones.
     """
 
     first: pd.DataFrame
-    waits_later: float
+    waited_ms: float
+    waits_later_ms: float
     longer_s: float
 
 
@@ -51,11 +53,11 @@ def filled_cache(summary: Summary) -> FilledCache | None:
         return None
     parts, was = mean_parts(rest), mean_parts(first)
     step_ms, was_ms = sum(parts.values()), sum(was.values())
-    waited_ms = was.get("input_wait", 0.0) - parts.get("input_wait", 0.0)
-    if was_ms <= SLOW * step_ms or waited_ms < MOSTLY * (was_ms - step_ms):
+    waited_ms, later_ms = was.get("input_wait", 0.0), parts.get("input_wait", 0.0)
+    if was_ms <= SLOW * step_ms or waited_ms - later_ms < MOSTLY * (was_ms - step_ms):
         return None
     longer_s = float(first["steps"].sum()) * (was_ms - step_ms) / 1e3
-    return FilledCache(first, parts.get("input_wait", 0.0) / step_ms, longer_s)
+    return FilledCache(first, waited_ms, later_ms, longer_s)
 
 
 def _is_slow(some: pd.DataFrame, usual: pd.DataFrame) -> bool:

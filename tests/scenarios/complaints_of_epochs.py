@@ -196,8 +196,8 @@ def filling_ms(found: Diagnosis) -> float:
 
 
 @complaint(
-    says="Only the first pass waits for its input",
-    kind="Only the first pass",
+    says="It is the first pass that waits for its input",
+    kind="It is the first pass",
     twin=("input-bound",),
     verdicts=("input-bound",),
     size=filling_ms,

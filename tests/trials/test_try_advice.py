@@ -472,6 +472,7 @@ def test_what_there_was_no_time_for_alone_is_tried_on_top(pays, monkeypatch):
     why = {each.id: str(each.why) for each in found.trials.not_tried}.get(late, "")
     assert ("on top of what is worth it, it gains nothing" in why) == (not pays)
     assert found.trials.total.gain == (3.0 if pays else 2.0)
+    assert set(found.to_frame().query("kept")["id"]) == {each.id for each in found.changes}
     assert not left
 
 

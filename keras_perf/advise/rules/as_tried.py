@@ -15,7 +15,9 @@ from keras_perf.advise.rules.left_out import LEFT_OUT, done_less_often
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.figures import in_ms
-from keras_perf.records.run.tried.advice_trials import AdviceTrials, TriedChange
+from keras_perf.records.reasons.reason import Reason
+from keras_perf.records.reasons.why_not_tried import WhyNotTried
+from keras_perf.records.run.tried.advice_trials import AdviceTrials, NotTried, TriedChange
 
 CLEARLY = 1.02
 """A change is worth it if it was so many times as fast at the lower end of its interval."""
@@ -40,6 +42,7 @@ def as_tried(situation: Situation, found: Sequence[Recommendation]) -> list[Reco
         return list(found)
     alone, on_top = best_of_each(trials.changes), best_of_each(trials.together)
     unfinished = bool(trials.stopped) and not on_top
+    in_vain = {each.id for each in trials.not_tried if _gains_nothing_on_top(each)}
     kept: list[Recommendation] = []
     advised = {each.id: each for each in found}
     for id in dict.fromkeys([*advised, *alone, *on_top]):
@@ -57,7 +60,8 @@ def as_tried(situation: Situation, found: Sequence[Recommendation]) -> list[Reco
             continue
         paid = _that_paid(alone.get(id), on_top.get(id))
         if id not in alone and id not in on_top:
-            if known_of(id).on != "input" or not _input_is_free(trials):
+            free = known_of(id).on == "input" and _input_is_free(trials)
+            if id not in in_vain and not free:
                 kept.append(_no_more_than_on_a_ready_batch(advised[id], situation))
         elif paid is not None and (paid.stands_alone or id in on_top or unfinished):
             cached, last = known_of(id).keeps, on_top.get(id, paid)
@@ -82,6 +86,10 @@ def _no_more_than_on_a_ready_batch(advice: Recommendation, situation: Situation)
         high=min(advice.high, most),
         change=within_a_ready_batch(advice.change, most),
     )
+
+
+def _gains_nothing_on_top(left: NotTried) -> bool:
+    return isinstance(left.why, Reason) and left.why.word == WhyNotTried.NOT_ON_TOP.word
 
 
 def _that_paid(alone: TriedChange | None, on_top: TriedChange | None) -> TriedChange | None:
@@ -148,7 +156,10 @@ def _in_place_of(advice: Recommendation | None, tried: TriedChange) -> Recommend
     evidence: dict[str, Any] = {"tried_step_ms": [tried.before_ms, tried.after_ms]}
     if tried.number is not None:
         evidence["advised"] = tried.number
-    reason = f"Tried on this training ({tried.where}): a step took {_before_and_after(tried)}."
+    on_top = f", on top of {', '.join(tried.after)}" if tried.after else ""
+    reason = (
+        f"Tried on this training ({tried.where}{on_top}): a step took {_before_and_after(tried)}."
+    )
     reason += f" It costs {tried.costs}." if tried.costs else ""
     reason += f" It alters training: {tried.alters}." if tried.alters else ""
     if advice is not None:

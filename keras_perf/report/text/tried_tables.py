@@ -18,9 +18,9 @@ TRIED_HEADER = ("change", "step, ms", "gain", "")
 def advice_rows(found: AdviceTrials) -> Iterator[list[str]]:
     """A row a change, the best first, then all that was put together."""
     together = {(each.id, each.where) for each in found.together}
-    for each in sorted(found.changes, key=lambda each: -each.gain):
+    for each in found.measured:
         is_together = (each.id, each.where) in together
-        yield _row(each, "put together" if is_together else alteration(each))
+        yield _row(each, "put together" + on_top(each) if is_together else alteration(each))
     if found.total is not None and len(found.together) > 1:
         yield ["all together", *_row(found.total, "")[1:]]
 
@@ -37,6 +37,11 @@ def input_rows(found: InputChanges) -> Iterator[list[str]]:
 def input_outcome(found: InputChanges) -> str:
     """What came of them all, and why no more was tried."""
     return " ".join(filter(None, (found.reason, found.stopped)))
+
+
+def on_top(change: TriedChange) -> str:
+    """On top of what it was measured; "" where alone."""
+    return f", on top of {', '.join(change.after)}" if change.after else ""
 
 
 def alteration(change: TriedChange) -> str:

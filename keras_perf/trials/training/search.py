@@ -92,6 +92,8 @@ class Search:
                     self._try_alone(change, 1 + sum(map(_likely, changes[number + 1 :])))
                 elif change.rewriting is None and not change.alters:
                     self._late.append(change)
+            trier = self._trier
+            trier.not_tried = [*still_left(self._alone.values(), trier.not_tried)]
             self._together = Together(self._trier, self.setup, self._present, self._keeps)
             self._together.add(self._alone, self._first, self._late, self._as_ready_ms)
         except KeyboardInterrupt:
@@ -123,7 +125,7 @@ class Search:
             changes=tuple(self._alone.values()),
             together=() if together is None else tuple(together.changes),
             total=None if together is None else together.total,
-            not_tried=still_left(self._alone.values(), self._trier.not_tried),
+            not_tried=tuple(self._trier.not_tried),
             seconds=self._trier.budget.spent_s,
             stopped=stopped,
         )

@@ -43,6 +43,7 @@ class Together:
         self.total: TriedChange | None = None
         self._running = present
         self._keeps = keeps
+        self._input_alone = True
 
     def add(
         self,
@@ -75,25 +76,33 @@ class Together:
             if self._has_no_time(change, made=running is not None):
                 if not self.changes:
                     self._keep_untried(change, alone[change])
-                    break
+                    return
                 continue
             if self.changes and change.rewriting is not None:
                 # Behind what is kept another input would have to keep all anew.
                 kept_in_vain = self._keeps is not None and not pays
-                if kept_in_vain or self.changes[-1].after_ms <= as_ready_ms:
+                as_ready = self._input_alone and self.changes[-1].after_ms <= as_ready_ms
+                if kept_in_vain or as_ready:
                     continue
             self._try(change, alone[change], running, len(wanted) + len(late) - number + 1)
-        self._try_late(late)
+        added = self._try_late(late)
         self._measure_all()
+        if not self.changes:
+            for change in added:
+                self._trier.leaves_out(change, WhyNotTried.NOT_ON_TOP.of())
 
-    def _try_late(self, late: Sequence[TrainingChange]) -> None:
+    def _try_late(self, late: Sequence[TrainingChange]) -> list[TrainingChange]:
+        """Those that were added."""
+        paid = []
         for number, change in enumerate(late):
             if self.changes and not self._has_no_time(change, made=False):
                 self._trier.tries_after_all(change)
                 refused = len(self._trier.not_tried)
-                added = self._try(change, None, None, len(late) - number + 1)
-                if not added and len(self._trier.not_tried) == refused:
+                if self._try(change, None, None, len(late) - number + 1):
+                    paid.append(change)
+                elif len(self._trier.not_tried) == refused:
                     self._trier.leaves_out(change, WhyNotTried.NOT_ON_TOP.of())
+        return paid
 
     def _has_no_time(self, change: TrainingChange, *, made: bool) -> bool:
         """What is left is needed to measure all of it beside the training as it is."""
@@ -135,6 +144,7 @@ class Together:
         if found[0].low < WORTHWHILE:
             return False
         self.changes.append(found[0])
+        self._input_alone = self._input_alone and change.rewriting is not None
         self.best, self._running = change.made(self.best), found[1]
         if len(self.changes) == 1:
             self._first_best = self.best
@@ -146,6 +156,7 @@ class Together:
         """The best alone, where no time is left to measure it once more."""
         if not self.changes:
             self.changes, self.best = [tried], change.made(self._setup)
+            self.total = tried
 
     def _measure_all(self) -> None:
         if len(self.changes) < 2:

@@ -54,7 +54,7 @@ class TriedAdvice:
         return 1.0 if self.trials.total is None else self.trials.total.gain
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a change that was tried alone.
+        """A row a change: those tried alone, the best first, then those tried only on top of these.
 
         Columns: `id`, `where`, `gain`, `low`, `high`, `before_ms`, `after_ms`, `code`,
         `number`, `costs`, `alters` as in `TriedChange`, and `kept`, whether it is one of `changes`.
@@ -63,7 +63,7 @@ class TriedAdvice:
         columns = [each.name for each in fields(TriedChange) if each.name != "after"]
         rows = [
             [*(getattr(each, name) for name in columns), (each.id, each.where) in kept]
-            for each in self.trials.changes
+            for each in self.trials.measured
         ]
         return pd.DataFrame(rows, columns=[*columns, "kept"])
 
@@ -74,7 +74,7 @@ class TriedAdvice:
         """
         from keras_perf.showing.figures import Gain, empty, gains
 
-        shown = self._best_first()
+        shown = self.trials.measured
         tried = [Gain(f"{each.id}\n{each.where}", each.gain, each.low, each.high) for each in shown]
         if (total := self.trials.total) is not None:
             tried.append(Gain("all together", total.gain, total.low, total.high))
@@ -84,12 +84,9 @@ class TriedAdvice:
         gains(axes, tried)
         return figure
 
-    def _best_first(self) -> list[TriedChange]:
-        return sorted(self.trials.changes, key=lambda each: -each.gain)
-
     def _repr_html_(self) -> str:
         kept = {(each.id, each.where) for each in self.changes}
-        shown = self._best_first()
+        shown = self.trials.measured
         outcomes = [
             "kept" if (each.id, each.where) in kept else "alters training" if each.alters else ""
             for each in shown

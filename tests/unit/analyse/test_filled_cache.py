@@ -33,7 +33,7 @@ def test_the_first_pass_is_told_apart_and_what_filling_took():
     # Five intervals begin in the first epoch.
     assert found is not None
     assert list(found.first.index) == [80, 100, 120, 140, 160]
-    assert found.waits_later == pytest.approx(0.2)
+    assert (found.waited_ms, found.waits_later_ms) == pytest.approx((30.0, 2.5))
     assert found.longer_s == pytest.approx(100 * 0.0275)
 
 
@@ -61,8 +61,10 @@ def notes_on(summary: Summary) -> list[str]:
 
 def test_where_only_filling_waits_it_is_said_beside_the_verdict():
     [said] = notes_on(two_epochs())
-    assert said.startswith(
-        "Only the first pass waits for its input, as it fills the cache(): its steps took 3 s "
+    assert said == (
+        "It is the first pass that waits for its input, as it fills the cache(): 30 ms a step, and "
+        "0 ms later. Its steps took 3 s longer than as many later ones; more epochs have that "
+        "once."
     )
 
 

@@ -56,7 +56,10 @@ def cache(situation: Situation) -> Recommendation | None:
         stalls_ms = later.rest.get("get_next", 0.0) * (1 - max(0.0, gone) * (1 + optimism) / 2)
         fetch_ms = max(later.rest.get("fetch", 0.0), FIRST_BATCH_MS / max(1.0, epoch_steps))
         later = replace(later, rest={**later.rest, "fetch": fetch_ms, "get_next": stalls_ms})
-        first_ms = min(1.0, first_pass) * max(0.0, model.step_ms - later.step_ms)
+        if later.step_ms >= model.step_ms:
+            # Behind other advice: nothing is left to keep, and nobody adds a cache for that.
+            return model
+        first_ms = min(1.0, first_pass) * (model.step_ms - later.step_ms)
         return replace(later, rest={**later.rest, "first_epoch": first_ms})
 
     saved_ms = sum(situation.paces[name] for name in place.saved)

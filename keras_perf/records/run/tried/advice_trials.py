@@ -98,6 +98,13 @@ class AdviceTrials:
     stopped: str = fact(worded(EndedBy), "")
 
     @property
+    def measured(self) -> list[TriedChange]:
+        """Those measured alone, the best first, then those measured only on top of others."""
+        alone = sorted(self.changes, key=lambda each: -each.gain)
+        known = {(each.id, each.where) for each in alone}
+        return alone + [each for each in self.together if (each.id, each.where) not in known]
+
+    @property
     def input_costs_ms(self) -> float:
         """What a step would save if its batch were ready; 0 where that was not measured."""
         if self.ready_ms is None or not self.one_shape:

@@ -17,6 +17,7 @@ from keras_perf.report.text.tried_tables import (
     input_outcome,
     input_rows,
     named,
+    on_top,
 )
 
 CAPTION = (
@@ -54,7 +55,7 @@ def input_changes_card(report: RunReport) -> Element | None:
 def _card(title: str, trials: AdviceTrials | None) -> Element | None:
     if trials is None or not (trials.changes or trials.not_tried):
         return None
-    changes = sorted(trials.changes, key=lambda each: each.gain, reverse=True)
+    changes = trials.measured
     total = [trials.total] if trials.total is not None and len(trials.together) > 1 else []
     longest = max((ms for e in (*changes, *total) for ms in (e.before_ms, e.after_ms)), default=0.0)
     together = {(each.id, each.where) for each in trials.together}
@@ -69,6 +70,8 @@ def _row(tried: TriedChange, longest: float, *, put_together: bool) -> list[str 
     name = element("span", named(tried.id, tried.where))
     if put_together:
         name.append(element("span", "together", class_="tag"))
+    if tried.after:
+        name.append(element("small", on_top(tried), class_="quiet"))
     if tried.alters:
         name.append(element("small", f" – {alteration(tried)}", class_="quiet"))
     return [

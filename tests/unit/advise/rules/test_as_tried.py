@@ -56,6 +56,12 @@ def test_what_was_tried_in_vain_is_not_advised():
     assert "parallel-map" not in advised(case)
 
 
+def test_what_gains_nothing_on_top_is_not_predicted_to_gain():
+    left = {"id": "parallel-map", "where": "map(f)", "why": {"word": "not-on-top"}}
+    assert "parallel-map" not in advised(with_trials([], not_tried=[left]))
+    assert "parallel-map" in advised(with_trials([], not_tried=[left | {"why": "no time"}]))
+
+
 def test_what_pays_is_advised_though_no_rule_thought_of_it():
     case = with_trials([tried("enable-xla", 1.4, 1.3, 1.5, costs="time")], ["enable-xla"])
     advice = advised(case)["enable-xla"]
