@@ -6,7 +6,7 @@ import keras
 import pytest
 import tensorflow as tf
 
-from keras_perf.trials import train_step_benchmark, tune_input
+from keras_perf.trials import train_step_benchmark, tuning
 from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.rewriting.own_copy import require_graph
 from keras_perf.trials.rewriting.side_by_side import slice_s
@@ -144,11 +144,11 @@ def test_an_input_is_tuned_in_time(monkeypatch, batch_s, opening_s):
         clock.now += max(seconds, 6 * (opening_s + slice_s(batch_s)))
         return Pair(2.0, 1.0, 2.0, 1.9, 2.1)
 
-    monkeypatch.setattr(tune_input, "EndlessPipeline", Pipeline)
-    monkeypatch.setattr(tune_input, "side_by_side", measured)
+    monkeypatch.setattr(tuning, "EndlessPipeline", Pipeline)
+    monkeypatch.setattr(tuning, "side_by_side", measured)
     data = batches().map(lambda x, y: (x + 1, y)).map(lambda x, y: (x * 2, y))
     budget = Budget(20.0, clock)
-    tuned = tune_input.Tuning(
+    tuned = tuning.Tuning(
         data, require_graph(data), None, budget, any_order=False, clock=clock
     ).run()
     assert clock.now <= 20.0
