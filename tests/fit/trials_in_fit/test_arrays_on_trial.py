@@ -161,7 +161,8 @@ def test_the_batches_on_trial_are_those_of_the_training(tmp_path, on_trial, name
 
 def test_arrays_are_not_copied(tmp_path, monkeypatch):
     """Neither into a graph nor into other tensors, and what was read is let go of."""
-    arrays = np.ones((2**18, 256), "float32")
+    # 512 MiB: compiling with XLA takes a third of that, and is tried.
+    arrays = np.ones((2**19, 256), "float32")
     taken, process, found = [], psutil.Process(), []
 
     def in_use():
