@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -160,17 +161,9 @@ def evaluate_in_a_callback(callbacks: Callbacks, *, healthy: bool) -> None:
     )
 
 
-@complaint(
-    says="Filling the cache() in the first pass takes",
-    kind="Filling the cache()",
-    twin=FAST,
-    never=("cache", "parallel-map"),
-    size=lambda found: 1e3 * start_up_time(found.summary).parts.get("later_cache", 0.0),
-    patches={START_UP_S: 0.4, INTERVAL_S: 0.02},
-)
-def a_cache_that_the_first_epoch_fills(callbacks: Callbacks, *, healthy: bool) -> None:
-    """A slow map is cached, which the twin lacks."""
-    ms, waited = long_ms(), list[float]()
+def slow_map(waited: list[float]) -> Callable[[Any, Any], Any]:
+    """A map that waits longer than any machine's steps take, and adds its milliseconds."""
+    ms = long_ms()
 
     def arrived(x: np.ndarray) -> np.ndarray:
         begin = time.perf_counter()
@@ -181,6 +174,21 @@ def a_cache_that_the_first_epoch_fills(callbacks: Callbacks, *, healthy: bool) -
     def mapped(x: Any, y: Any) -> Any:
         return tf.ensure_shape(tf.numpy_function(arrived, [x], x.dtype), x.shape), y
 
+    return mapped
+
+
+@complaint(
+    says="Filling the cache() in the first pass takes",
+    kind="Filling the cache()",
+    twin=FAST,
+    never=("cache", "parallel-map"),
+    size=lambda found: 1e3 * start_up_time(found.summary).parts.get("later_cache", 0.0),
+    patches={START_UP_S: 0.4, INTERVAL_S: 0.02},
+)
+def a_cache_that_the_first_epoch_fills(callbacks: Callbacks, *, healthy: bool) -> None:
+    """A slow map is cached, which the twin lacks."""
+    waited = list[float]()
+    mapped = slow_map(waited)
     # Nothing is prepared while a step computes, so all of the wait is seen.
     data = batches(100)
     data = unbuffered((data if healthy else data.map(mapped)).cache())
@@ -205,17 +213,8 @@ def filling_ms(found: Diagnosis) -> float:
 )
 def two_epochs_of_which_the_first_fills_a_cache(callbacks: Callbacks, *, healthy: bool) -> None:
     """A slow map is waited for in the first epoch only; the twin has no cache."""
-    ms, waited = long_ms(), list[float]()
-
-    def arrived(x: np.ndarray) -> np.ndarray:
-        begin = time.perf_counter()
-        time.sleep(ms / 1e3)
-        waited.append(1e3 * (time.perf_counter() - begin))
-        return x
-
-    def mapped(x: Any, y: Any) -> Any:
-        return tf.ensure_shape(tf.numpy_function(arrived, [x], x.dtype), x.shape), y
-
+    waited = list[float]()
+    mapped = slow_map(waited)
     data = batches(100).map(mapped)
     data = unbuffered(data if healthy else data.cache())
     mlp().fit(data, epochs=2, verbose=0, shuffle=False, callbacks=callbacks)
