@@ -18,7 +18,7 @@ import keras_perf as kp
 from keras_perf.trials import find_learning_rate as ramp
 from keras_perf.trials.rewriting import side_by_side
 from keras_perf.trials.train_functions.restored import KeptState
-from keras_perf.trials.training import budget, changes, running, search
+from keras_perf.trials.training import budget, changes, running, which_changes
 
 ROWS, FEATURES = 96, 4
 
@@ -171,8 +171,8 @@ def collector():
 @pytest.mark.usefixtures("short_slices")
 @pytest.mark.parametrize(("does", "stopped"), [(press, "an interrupt"), (bool, "")])
 def test_the_collector_is_as_it_was_after_it_rested(monkeypatch, collector, does, stopped):
-    monkeypatch.setattr(search, "possible_changes", lambda *_, **__: ([], []))
-    monkeypatch.setattr(search, "of_training", lambda setup, _: [*changes._collector(setup)])
+    monkeypatch.setattr(which_changes, "possible_changes", lambda *_, **__: ([], []))
+    monkeypatch.setattr(which_changes, "of_training", lambda setup, _: [*changes._collector(setup)])
     program, before, rested = Program(), collector(), []
 
     def rests(*_):

@@ -21,15 +21,25 @@ from keras_perf.trials.arguments import check_replicas
 from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.measuring.progress import Progress
 from keras_perf.trials.rewriting import shuffle_buffers, side_by_side
+from keras_perf.trials.rewriting.changes import possible_changes
 from keras_perf.trials.rewriting.changes.cache import cache
 from keras_perf.trials.rewriting.keeping import Kept
 from keras_perf.trials.rewriting.own_copy import require_graph
 from keras_perf.trials.train_functions.restored import KeptState
-from keras_perf.trials.training import budget, changes, precision, running, search, trier
+from keras_perf.trials.training import (
+    budget,
+    changes,
+    precision,
+    running,
+    search,
+    trier,
+    which_changes,
+)
 from keras_perf.trials.training.tried_advice import TriedAdvice
 from keras_perf.trials.try_advice import tried_advice
 
 FEATURES = 8
+READY, NOISE = (3.0, 2.9), (1.01, 0.9)
 
 
 @pytest.fixture
@@ -115,6 +125,11 @@ def in_this_order(monkeypatch, gains):
     return left
 
 
+def no_change_of_the_step(monkeypatch):
+    monkeypatch.setattr(which_changes, "of_training", lambda *_: [])
+    monkeypatch.setattr(search, "at_this_speed", lambda *_: [])
+
+
 # -- what is left behind -----------------------------------------------------------------
 
 
@@ -144,7 +159,8 @@ def test_the_next_training_is_the_one_it_would_have_been():
     assert_equal(trained(tries=True), trained(tries=False))
 
 
-def test_ctrl_c_ends_the_trials_and_keeps_what_is_known(monkeypatch):
+@pytest.mark.parametrize(("beside_ready", "free"), [((1.0, 0.99), True), (READY, False)])
+def test_ctrl_c_ends_the_trials_and_keeps_what_is_known(monkeypatch, beside_ready, free):
     def more(x, y):
         return x + 1, y
 
@@ -158,12 +174,15 @@ def test_ctrl_c_ends_the_trials_and_keeps_what_is_known(monkeypatch):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(Progress, "tries", tries)
-    in_this_order(monkeypatch, [(2.0, 1.9)] * 9)
+    in_this_order(monkeypatch, [beside_ready, *[(2.0, 1.9)] * 9])
     tried = kp.try_advice(model, data)
     assert tried.trials.stopped == "an interrupt"
-    assert "raise-steps-per-execution" in {each.id for each in tried.trials.changes}
-    assert "tune-gc" not in {each.id for each in tried.trials.changes}
-    assert tried.dataset is data
+    alone = {each.id for each in tried.trials.changes}
+    assert ("raise-steps-per-execution" in alone) == free == ("cache" not in alone)
+    assert "tune-gc" not in alone
+    # XLA is tried on top of a cache, which was put there before.
+    assert [each.id for each in tried.changes] == ([] if free else ["cache"])
+    assert (tried.dataset is data) == free
     assert_equal(state(model), before)
 
 
@@ -434,12 +453,10 @@ def test_what_was_known_at_an_interrupt_is_written_into_the_run(monkeypatch, tmp
 
 # -- what is put together ----------------------------------------------------------------
 
-READY, NOISE = (3.0, 2.9), (1.01, 0.9)
-
 
 def scripted_trial(monkeypatch, gains, has_time=lambda *_: True, **settings):
     left = in_this_order(monkeypatch, [READY, *gains])
-    monkeypatch.setattr(search, "possible_changes", lambda *_, **__: ([], []))
+    monkeypatch.setattr(which_changes, "possible_changes", lambda *_, **__: ([], []))
     monkeypatch.setattr(search.Search, "_has_time", has_time)
     # Other tests leave objects that no collector looks at, as somebody does who has tuned it.
     monkeypatch.setattr(gc, "get_freeze_count", lambda: 0)
@@ -459,7 +476,7 @@ def test_the_best_comes_first_and_others_only_if_they_pay_on_top(monkeypatch):
 def test_what_there_was_no_time_for_alone_is_tried_on_top(pays, monkeypatch):
     late = "raise-steps-per-execution"
 
-    def has_time(self, change):
+    def has_time(self, change, left_s):
         if change.id == late:
             self._trier.leaves_out(change, "no time")
         return change.id != late
@@ -476,14 +493,56 @@ def test_what_there_was_no_time_for_alone_is_tried_on_top(pays, monkeypatch):
     assert not left
 
 
+def with_input(monkeypatch, gains):
+    """A trial of one change of an input that sets the pace, and of all changes of the step."""
+
+    def parallel_map(*_, **__):
+        found, _ = possible_changes(require_graph(data), any_order=False)
+        return [each for each in found if each.id == "parallel-map"], []
+
+    data = rows().batch(8).map(lambda x, y: (x + 1, y))
+    left = in_this_order(monkeypatch, [READY, *gains])
+    monkeypatch.setattr(which_changes, "possible_changes", parallel_map)
+    monkeypatch.setattr(trier.Trier, "_against", lambda *_: "")
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: 0)
+    found = kp.try_advice(dense(), data, budget_s=1e4)
+    assert not left
+    return found
+
+
+def test_changes_of_a_step_are_tried_on_top_of_a_quick_input(monkeypatch):
+    """Alone they would have seemed to gain nothing, and the time would have been gone."""
+    on_top = [(4.0, 3.9), NOISE, NOISE]  # several steps, XLA, the collector
+    larger_batch = NOISE  # which alters, so that nothing is put on top of it
+    found = with_input(monkeypatch, [(2.0, 1.9), (2.0, 1.9), *on_top, (8.0, 7.8), larger_batch])
+    assert [each.id for each in found.trials.changes] == ["parallel-map", "larger-batch"]
+    assert [each.id for each in found.changes] == ["parallel-map", "raise-steps-per-execution"]
+    assert found.changes[1].after == ("parallel-map",)
+    # As many as a step of 5 ms asks for, and not one of 10.
+    assert found.changes[1].number == changes.MOST_CALLS > 1e3 * changes.LONGEST_S / 10
+    why = {each.id: str(each.why) for each in found.trials.not_tried}
+    for id in ("enable-xla", "tune-gc"):
+        assert "tried only on top of what is worth it, it gains nothing" in why[id]
+    assert found.gain == 8.0
+
+
+def test_where_the_input_gains_nothing_the_second_time_the_step_is_tried_alone(monkeypatch):
+    alone = [(4.0, 3.9), NOISE, NOISE]
+    again = [(4.0, 3.9), NOISE, NOISE]
+    found = with_input(monkeypatch, [(2.0, 1.9), NOISE, *alone, *again, NOISE])
+    assert [each.id for each in found.changes] == ["raise-steps-per-execution"]
+    assert {each.id for each in found.trials.changes} >= {"enable-xla", "tune-gc", "larger-batch"}
+    assert found.gain == 4.0
+
+
 def test_what_a_cache_holds_is_told_where_it_is_put_together_too(monkeypatch):
     def of_input_alone(*_, **__):
         [change] = (each for each in cache(require_graph(data)))
         return [change], []
 
     data = rows().batch(8).map(lambda x, y: (x + 1, y))
-    monkeypatch.setattr(search, "possible_changes", of_input_alone)
-    monkeypatch.setattr(search, "of_training", lambda *_: [])
+    monkeypatch.setattr(which_changes, "possible_changes", of_input_alone)
+    no_change_of_the_step(monkeypatch)
     monkeypatch.setattr(search.Search, "_has_time", lambda *_: True)
     in_this_order(monkeypatch, [READY, (2.0, 1.9), (2.0, 1.9)])
     monkeypatch.setattr(trier.Trier, "_kept_anew", lambda *_: Kept(size_mib=2.0))
@@ -513,8 +572,8 @@ def test_an_earlier_cache_is_tried_only_if_the_later_one_has_no_room(
     caches = [*cache(require_graph(data))]
     memory = SimpleNamespace(available=2 * half_free)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: memory)
-    monkeypatch.setattr(search, "possible_changes", lambda *_, **__: (caches, []))
-    monkeypatch.setattr(search, "of_training", lambda *_: [])
+    monkeypatch.setattr(which_changes, "possible_changes", lambda *_, **__: (caches, []))
+    no_change_of_the_step(monkeypatch)
     monkeypatch.setattr(search.Search, "_has_time", lambda *_: True)
     in_this_order(monkeypatch, [READY, NOISE])
     found = kp.try_advice(dense(), data, budget_s=1e4)
@@ -538,7 +597,7 @@ def with_files(monkeypatch, folder, gains):
         return tf.ensure_shape(tf.numpy_function(noted, [x], x.dtype), x.shape), y
 
     monkeypatch.setattr(trier.Trier, "pair", scripted)
-    monkeypatch.setattr(search, "of_training", lambda *_: [])
+    no_change_of_the_step(monkeypatch)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=8.0))
     model, data = dense(), rows().batch(8).map(counted)
     found = kp.try_advice(model, data, budget_s=1e4, cache_dir=folder)
@@ -653,7 +712,7 @@ def test_what_callbacks_cost_comes_first_where_most_of_a_step_is_outside(
     said, model = [], dense()
     monkeypatch.setattr(Progress, "tries", lambda self, what, left_s: said.append(what))
     monkeypatch.setattr(gc, "get_freeze_count", lambda: 0)
-    monkeypatch.setattr(search, "possible_changes", lambda *_, **__: ([], []))
+    monkeypatch.setattr(which_changes, "possible_changes", lambda *_, **__: ([], []))
     in_this_order(monkeypatch, [(1.0, 0.9), *[(1.4, 1.35)] * 9])
     callback = keras.callbacks.LambdaCallback(on_train_batch_end=lambda *_: None)
     callback.set_model(model)
@@ -747,7 +806,7 @@ def test_a_cache_of_the_dataset_is_filled_on_trial_and_not_the_caller_s(monkeypa
     def slow(x, y):
         return tf.ensure_shape(tf.numpy_function(noted, [x], x.dtype), x.shape), y
 
-    monkeypatch.setattr(search, "of_training", lambda *_: [])
+    no_change_of_the_step(monkeypatch)
     data = rows().batch(8).map(slow).cache()
     tried = kp.try_advice(dense(), data, budget_s=40.0)
     assert tried.trials.batch_ms < 1e3 * wait_s

@@ -8,7 +8,7 @@ import tensorflow as tf
 from two_of_three import two_of_three
 
 import keras_perf as kp
-from keras_perf.trials.training import search
+from keras_perf.trials.training import which_changes
 
 BATCH, STEPS, ROUNDS = 16, 6, 4
 
@@ -63,10 +63,12 @@ def times_as_long(jit_compile):
 @two_of_three
 def test_what_xla_costs_or_gives_is_found_as_a_clock_finds_it(jit_compile, monkeypatch):
     change = "disable-xla" if jit_compile else "enable-xla"
-    of_training = search.of_training
-    monkeypatch.setattr(search, "possible_changes", lambda *_, **__: ([], []))
+    of_training = which_changes.of_training
+    monkeypatch.setattr(which_changes, "possible_changes", lambda *_, **__: ([], []))
     monkeypatch.setattr(
-        search, "of_training", lambda *given: [c for c in of_training(*given) if c.id == change]
+        which_changes,
+        "of_training",
+        lambda *given: [c for c in of_training(*given) if c.id == change],
     )
     tried = kp.try_advice(convolutions(jit_compile=jit_compile), data(), budget_s=30.0)
     [found] = [each for each in tried.trials.changes if each.id == change]

@@ -31,7 +31,7 @@ class WhyNotTried(Words):
     KERAS_BATCHES = "Keras itself makes the batches of arrays, by stages that no program can change"
     INPUT_IS_FREE = "steps on a ready batch take as long: input costs nothing"
     AS_ON_READY = "with {other} a step is as fast as on a ready batch"
-    NOT_ON_TOP = "there was no time to try it alone; on top of what is worth it, it gains nothing"
+    NOT_ON_TOP = "tried only on top of what is worth it, it gains nothing"
     TOO_LONG = (
         "it takes about {needed_s:.0f} s, and {left_s:.0f} s are left for it: allow more than "
         "{budget_s:.0f} s"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import keras
@@ -22,6 +22,7 @@ LONGEST_S = 0.25
 """An execution on trial lasts no longer."""
 
 MOST_CALLS = 32
+SEVERAL_STEPS = "raise-steps-per-execution"
 LARGER = 4
 """So many times as many rows are tried."""
 
@@ -84,6 +85,20 @@ def of_training(setup: Setup, step_ms: float) -> list[TrainingChange | NotDone]:
     for way in (_xla, _shapes, _callbacks, _collector, _precision, _larger_batch):
         found += way(setup)
     return found
+
+
+def at_this_speed(
+    changes: Sequence[TrainingChange], setup: Setup, step_ms: float
+) -> list[TrainingChange]:
+    """The same changes, and as many steps per execution as a step of this length asks for.
+
+    Arguments:
+        changes: made for a step of another length.
+        setup: what they are made on now.
+        step_ms: milliseconds of its step.
+    """
+    others = [change for change in changes if change.id != SEVERAL_STEPS]
+    return [*_several_steps(setup, step_ms), *others]
 
 
 def _eager(setup: Setup) -> Iterator[TrainingChange]:
@@ -214,7 +229,7 @@ def _several_steps(setup: Setup, step_ms: float) -> Iterator[TrainingChange]:
         return
     number = calls * present
     yield TrainingChange(
-        "raise-steps-per-execution",
+        SEVERAL_STEPS,
         "compile",
         f"model.compile(..., steps_per_execution={number})",
         lambda now: replace(now, calls=calls),

@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from keras_perf.records.reasons.why_not_tried import EndedBy, WhyNotTried
-from keras_perf.records.run.tried.advice_trials import AdviceTrials, NotTried, TriedChange
-from keras_perf.trials.measuring.in_turn import Pair
+from keras_perf.records.run.tried.advice_trials import AdviceTrials, TriedChange
 from keras_perf.trials.measuring.progress import Progress
-from keras_perf.trials.rewriting.admission import COMPARED, is_wanted, kept_already, still_left
-from keras_perf.trials.rewriting.changes import Change, NotDone, possible_changes
+from keras_perf.trials.rewriting.admission import is_wanted, kept_already, still_left
+from keras_perf.trials.rewriting.changes import Change
 from keras_perf.trials.rewriting.keeping import remove
-from keras_perf.trials.rewriting.shuffle_buffers import smaller_buffers
 from keras_perf.trials.rewriting.side_by_side import EndlessPipeline
 from keras_perf.trials.training.budget import Budget
-from keras_perf.trials.training.changes import TrainingChange, of_pipeline, of_training
+from keras_perf.trials.training.changes import (
+    TrainingChange,
+    at_this_speed,
+    of_pipeline,
+)
+from keras_perf.trials.training.input_pace import InputPace
 from keras_perf.trials.training.padding import some_axis_varies
 from keras_perf.trials.training.running import RunningTraining, TrainFunctions
 from keras_perf.trials.training.setup import Setup
 from keras_perf.trials.training.together import WORTHWHILE, Together
-from keras_perf.trials.training.trier import CHECKING, Trier
-
-FREE = 1.1
-"""Input costs nothing more if a step takes at most so many times as long as on a ready batch."""
-
-MINOR = 0.2
-"""An input that alone takes less than this share of a step is not what makes the step long."""
+from keras_perf.trials.training.trier import Trier
+from keras_perf.trials.training.which_changes import which_changes
 
 
 @dataclass
@@ -63,10 +61,11 @@ class Search:
         self._trier = Trier(self.functions, self.budget, self.outside_ms, self.progress, self.clock)
         self._trier.making.took(self.making_s, compiled=self.setup.jit_compile)
         self._alone: dict[TrainingChange, TriedChange] = {}
-        self._late: list[TrainingChange] = []
+        self._on_top: list[TrainingChange] = []
+        self._afterwards: list[TrainingChange] = []
         self._first: RunningTraining | None = None
         self._calling: RunningTraining | None = None
-        self._pair: Pair | None = None
+        self._pace: InputPace | None = None
         self._together: Together | None = None
         self._rewritings: list[Change] = []
         self._keeps: Change | None = None
@@ -84,18 +83,19 @@ class Search:
         stopped: str = ""
         try:
             self._look()
-            changes = self._changes()
+            changes = [each for each in self._changes() if each.id not in self.without]
+            self._rewritings = [each.rewriting for each in changes if each.rewriting]
             for number, change in enumerate(changes):
                 if not self._is_needed(change):
                     continue
-                if self._has_time(change):
+                if self._in_pace.hides(change, self._alone):
+                    (self._afterwards if change.alters else self._on_top).append(change)
+                elif self._has_time(change, self._left_s):
                     self._try_alone(change, 1 + sum(map(_likely, changes[number + 1 :])))
                 elif change.rewriting is None and not change.alters:
-                    self._late.append(change)
-            trier = self._trier
-            trier.not_tried = [*still_left(self._alone.values(), trier.not_tried)]
-            self._together = Together(self._trier, self.setup, self._present, self._keeps)
-            self._together.add(self._alone, self._first, self._late, self._as_ready_ms)
+                    self._on_top.append(change)
+            self._put_together()
+            self._try_each(self._afterwards)
         except KeyboardInterrupt:
             stopped = EndedBy.INTERRUPT.of()
             if self._together is not None:
@@ -109,8 +109,37 @@ class Search:
             remove(each for each in self._rewritings if of_pipeline(each).code not in codes)
         return self._told(stopped)
 
+    def _put_together(self) -> None:
+        """What pays alone, and on top of it what the input hid, or there was no time for."""
+        trier, later = self._trier, len(self._on_top) + len(self._afterwards)
+        trier.not_tried = [*still_left(self._alone.values(), trier.not_tried)]
+        together = Together(trier, self.setup, self._present, self._keeps)
+        self._together = together
+        together.add(self._alone, self._first, self._in_pace.as_ready_ms, later)
+        if together.changes:
+            step_ms = together.changes[-1].after_ms - self.outside_ms
+            known = {*self.without, *(change.id for change in self._alone)}
+            on_top = at_this_speed(self._on_top, together.best, step_ms)
+            on_top = [change for change in on_top if change.id not in known]
+            together.add_on_top(on_top, len(self._afterwards))
+        else:
+            self._try_each(self._on_top)
+            alone = {
+                change: self._alone[change] for change in self._on_top if change in self._alone
+            }
+            together.add(alone)
+        together.measure_all()
+
+    def _try_each(self, changes: Sequence[TrainingChange]) -> None:
+        """Alone, in all the time that is left."""
+        for number, change in enumerate(changes):
+            self._trier.tries_after_all(change)
+            if self._has_time(change, self.budget.left_s):
+                self._try_alone(change, len(changes) - number)
+
     def _told(self, stopped: str) -> AdviceTrials:
-        pair, outside = self._pair, self.outside_ms
+        pace, outside = self._pace, self.outside_ms
+        pair = None if pace is None else pace.pair
         together, lengths = self._together, self.setup.jit_compile and not self._one_shape
         compiled_s = self._present.compilations_s if lengths and pair is not None else []
         return AdviceTrials(
@@ -151,49 +180,25 @@ class Search:
         trier.say("steps on a ready batch")
         ready = RunningTraining(replace(self.setup, ready=True), self.functions, self.clock)
         seconds = Budget.for_a_pair(trier.budget.left_s, 8)
-        self._pair = trier.pair(self._present, ready, seconds)
+        pair = trier.pair(self._present, ready, seconds)
+        self._pace = InputPace(pair, self.outside_ms, self._one_shape)
 
     def _changes(self) -> list[TrainingChange]:
-        """All that are possible; of the input only where it costs something."""
-        assert self._pair is not None
-        rewritings, left = possible_changes(
-            self.setup.graph, any_order=self.any_order, cache_dir=self.cache_dir
+        return which_changes(
+            self._trier,
+            self.setup,
+            self._in_pace,
+            any_order=self.any_order,
+            cache_dir=self.cache_dir,
+            not_kept=self._not_kept,
         )
-        self._not_done(left)
-        within_s = CHECKING * self.budget.seconds
-        self._not_done(smaller_buffers(self.setup.graph, look_at=COMPARED, within_s=within_s))
-        rewritings.sort(key=lambda each: -each.promise)
-        why = self._not_kept and WhyNotTried.CACHE_NOT_FILLED.of(why=self._not_kept)
-        if self._one_shape and self._pair.high < WORTHWHILE:
-            why = WhyNotTried.INPUT_IS_FREE.of()
-        if why:
-            for change in rewritings:
-                if not change.in_place_of and change.folder is None:
-                    self._trier.leaves_out(change, why)
-            rewritings = []
-        self._rewritings = rewritings
-        of_input = [*map(of_pipeline, rewritings)]
-        possible = of_training(self.setup, self._pair.before_ms)
-        of_step = [each for each in possible if not isinstance(each, NotDone)]
-        self._not_done(each for each in possible if isinstance(each, NotDone))
-        # Where lengths differ and the input is quick, the step is slow for what they cost.
-        slow_input = self._one_shape or self._trier.batch_ms > MINOR * self._pair.before_ms
-        found = [*of_input, *of_step] if slow_input else [*of_step, *of_input]
-        if self.outside_ms > self._pair.before_ms:
-            # Callbacks and Keras's loop take most of a step: first which of them does.
-            found.sort(key=lambda each: not each.of_hooks)
-        return [each for each in found if each.id not in self.without]
-
-    def _not_done(self, left: Iterable[NotDone]) -> None:
-        for each in left:
-            self._trier.not_tried.append(NotTried(id=each.id, where=each.where, why=each.why))
 
     def _try_alone(self, change: TrainingChange, left: int) -> None:
         seconds = Budget.for_a_pair(self._left_s, left)
         on, beside, whole_ms = self.setup, self._present, None
         if change.of_hooks and not on.keras_loop:
-            assert self._pair is not None
-            on, whole_ms = replace(on, keras_loop=True), self._pair.before_ms + self.outside_ms
+            whole_ms = self._in_pace.pair.before_ms + self.outside_ms
+            on = replace(on, keras_loop=True)
             beside = self._called(on)
         found = self._trier.tried(change, on, beside, seconds, keeps=self._keeps, whole_ms=whole_ms)
         if found is not None:
@@ -216,30 +221,26 @@ class Search:
         pays = any(tried.low >= WORTHWHILE for tried in self._alone.values())
         return budget.left_alone_s if pays else budget.left_s
 
-    def _has_time(self, change: TrainingChange) -> bool:
-        why = self._trier.too_long(change, self.setup, self._left_s)
+    def _has_time(self, change: TrainingChange, left_s: float) -> bool:
+        why = self._trier.too_long(change, self.setup, left_s)
         if why:
             self._trier.leaves_out(change, why)
         return not why
 
     @property
-    def _as_ready_ms(self) -> float:
-        """Of a step so short the input costs nothing; 0 where lengths differ."""
-        if self._pair is None or not self._one_shape:
-            return 0.0
-        return FREE * self._pair.after_ms + self.outside_ms
+    def _in_pace(self) -> InputPace:
+        """Once it was looked at."""
+        assert self._pace is not None
+        return self._pace
 
     def _is_needed(self, change: TrainingChange) -> bool:
         """No change of the input is, once one lets a step run as on a ready batch."""
         rewriting, left = change.rewriting, self._trier.not_tried
         if rewriting is not None and not is_wanted(rewriting, self._alone.values(), left):
             return False
-        for other, tried in self._alone.items():
-            as_ready = tried.after_ms <= self._as_ready_ms and tried.low >= WORTHWHILE
-            if change.rewriting and other.rewriting and as_ready:
-                why = WhyNotTried.AS_ON_READY.of(other=tried.id)
-                self._trier.leaves_out(change, why)
-                return False
+        if rewriting is not None and (other := self._in_pace.freed_by(self._alone)):
+            self._trier.leaves_out(change, WhyNotTried.AS_ON_READY.of(other=other))
+            return False
         return True
 
 

@@ -44,22 +44,22 @@ class Together:
         self._running = present
         self._keeps = keeps
         self._input_alone = True
+        self._added: list[TrainingChange] = []
 
     def add(
         self,
         alone: Mapping[TrainingChange, TriedChange],
-        first: RunningTraining | None,
-        late: Sequence[TrainingChange] = (),
+        first: RunningTraining | None = None,
         as_ready_ms: float = 0.0,
+        later: int = 0,
     ) -> None:
-        """Measures each on top of those before, then all of them; those that alter nothing.
+        """Measures each of those that alter nothing on top of those before.
 
         Arguments:
             alone: what each gained alone.
             first: the training with the best of them, which has kept what it keeps.
-            late: changes of a step that there was no time to try alone; what they gain often shows
-                only where the input is quick.
             as_ready_ms: of a step that long the input costs nothing, and is changed no more.
+            later: so many more changes are to be measured.
         """
         wanted = [
             change
@@ -73,7 +73,7 @@ class Together:
             if not self.changes and not pays:
                 continue
             running = first if number == 0 else None
-            if self._has_no_time(change, made=running is not None):
+            if self._too_long(change, made=running is not None):
                 if not self.changes:
                     self._keep_untried(change, alone[change])
                     return
@@ -84,33 +84,31 @@ class Together:
                 as_ready = self._input_alone and self.changes[-1].after_ms <= as_ready_ms
                 if kept_in_vain or as_ready:
                     continue
-            self._try(change, alone[change], running, len(wanted) + len(late) - number + 1)
-        added = self._try_late(late)
-        self._measure_all()
-        if not self.changes:
-            for change in added:
+            self._try(change, alone[change], running, len(wanted) + later - number + 1)
+
+    def add_on_top(self, changes: Sequence[TrainingChange], later: int) -> None:
+        """Measures each on top of what is there already, which is where it shows what it gains.
+
+        Arguments:
+            changes: of a step, none of which was measured alone.
+            later: so many more changes are to be measured.
+        """
+        for number, change in enumerate(changes):
+            self._trier.tries_after_all(change)
+            if why := self._too_long(change, made=False):
+                self._trier.leaves_out(change, why)
+                continue
+            refused = len(self._trier.not_tried)
+            if self._try(change, None, None, len(changes) + later - number + 1):
+                self._added.append(change)
+            elif len(self._trier.not_tried) == refused:
                 self._trier.leaves_out(change, WhyNotTried.NOT_ON_TOP.of())
 
-    def _try_late(self, late: Sequence[TrainingChange]) -> list[TrainingChange]:
-        """Those that were added."""
-        paid = []
-        for number, change in enumerate(late):
-            if self.changes and not self._has_no_time(change, made=False):
-                self._trier.tries_after_all(change)
-                refused = len(self._trier.not_tried)
-                if self._try(change, None, None, len(late) - number + 1):
-                    paid.append(change)
-                elif len(self._trier.not_tried) == refused:
-                    self._trier.leaves_out(change, WhyNotTried.NOT_ON_TOP.of())
-        return paid
-
-    def _has_no_time(self, change: TrainingChange, *, made: bool) -> bool:
+    def _too_long(self, change: TrainingChange, *, made: bool) -> str:
         """What is left is needed to measure all of it beside the training as it is."""
         trier = self._trier
         left_s = trier.budget.left_s - (trier.least_pair_s if self.changes else 0.0)
-        if made:
-            return left_s <= trier.least_pair_s
-        return bool(trier.too_long(change, self.best, left_s))
+        return trier.too_long(change, self.best, left_s, made=made)
 
     def only_the_first(self) -> None:
         """It alone was measured beside the training as it is, if the measurement of all was cut."""
@@ -158,7 +156,8 @@ class Together:
             self.changes, self.best = [tried], change.made(self._setup)
             self.total = tried
 
-    def _measure_all(self) -> None:
+    def measure_all(self) -> None:
+        """All of it beside the training as it is; it goes if together it does not pay."""
         if len(self.changes) < 2:
             self.total = self.changes[0] if self.changes else None
             return
@@ -169,3 +168,5 @@ class Together:
         self.total = as_tried(all_, pair, self._trier.outside_ms)
         if self.total.low < WORTHWHILE:
             self.changes, self.best, self.total = [], self._setup, None
+            for change in self._added:
+                self._trier.leaves_out(change, WhyNotTried.NOT_ON_TOP.of())

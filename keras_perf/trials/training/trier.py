@@ -76,11 +76,16 @@ class Trier:
         """Seconds of the shortest measurement of a pair, which settles before."""
         return (1 + 2 * LEAST_SLICES) * self._slice_s
 
-    def too_long(self, change: TrainingChange, on: Setup, left_s: float) -> str:
-        """Why it is not begun; "" where it fits into what is left, its compiling included."""
+    def too_long(
+        self, change: TrainingChange, on: Setup, left_s: float, *, made: bool = False
+    ) -> str:
+        """Why it is not begun; "" where it fits into what is left, its compiling included.
+
+        What was `made` already is not compiled again.
+        """
         needed_s = self.least_pair_s
         compiled = on.jit_compile if change.jit_compile is None else change.jit_compile
-        if change.traces or (compiled and change.new_shapes):
+        if not made and (change.traces or (compiled and change.new_shapes)):
             needed_s += self.making.takes_s(compiled=compiled)
         if needed_s < left_s:
             return ""

@@ -1,5 +1,6 @@
 """A map moved before a shuffle, so that a cache can keep what it makes."""
 
+import numpy as np
 import pytest
 import tensorflow as tf
 from one_change import ALL, assert_alike, numbers, of, operations, rewritten
@@ -43,6 +44,17 @@ def test_a_map_behind_a_shuffle_is_kept_before_it_and_each_pass_is_the_same(kind
     assert stages[stages.index("CacheDataset") - 1] == "MapDataset"
     assert stages.index("CacheDataset") < stages.index("ShuffleDataset")
     assert "shuffle holds 7 mapped elements" in change.costs
+
+
+def test_python_behind_a_repeat_sees_no_other_order_and_is_kept_before_it():
+    def made():
+        return numbers().repeat(2).map(lambda x: tf.numpy_function(np.square, [x], tf.int64))
+
+    graph, [change], _ = of("cache", made())
+    assert_alike(made, change, graph)
+    stages = operations(change.made(graph))
+    assert stages.index("CacheDataset") < stages.index("RepeatDataset")
+    assert "must give the same result each time" in change.costs
 
 
 NOT_MOVED = {

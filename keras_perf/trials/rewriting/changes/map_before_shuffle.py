@@ -37,11 +37,11 @@ def maps_before_shuffles(graph: PipelineGraph) -> Found:
         if not place or not is_map(first) or not graph.stages[place - 1].op.startswith(PASSED):
             continue
         passed = _passed(graph, place)
-        if not any(stage.op.startswith(("Shuffle", "Repeat")) for stage in passed):
+        if not _shuffled(passed) and not any(each.op.startswith("Repeat") for each in passed):
             continue
         maps: list[NodeDef] = []
         for stage in graph.stages[place:]:
-            why = _reason_against(graph, stage) if is_map(stage) else ""
+            why = _reason_against(graph, passed, stage) if is_map(stage) else ""
             if why and not maps:
                 yield NotDone("cache", f"{named(stage)} behind {named(passed[0])}", why)
             if why or not is_map(stage):
@@ -61,12 +61,16 @@ def _passed(graph: PipelineGraph, place: int) -> list[NodeDef]:
     return graph.stages[first:place]
 
 
-def _reason_against(graph: PipelineGraph, stage: NodeDef) -> str:
+def _shuffled(stages: list[NodeDef]) -> bool:
+    return any(stage.op.startswith("Shuffle") for stage in stages)
+
+
+def _reason_against(graph: PipelineGraph, passed: list[NodeDef], stage: NodeDef) -> str:
     if leaves_errors_out(graph):
         return WhyNotTried.ERRORS_MOVED.of()
     if graph.is_random(stage):
         return WhyNotTried.OTHER_RANDOM_NUMBERS.of()
-    if graph.runs_python(stage):
+    if graph.runs_python(stage) and _shuffled(passed):
         return WhyNotTried.PYTHON_SEES_ORDER.of()
     return ""
 
@@ -76,7 +80,7 @@ def _change(graph: PipelineGraph, passed: list[NodeDef], maps: list[NodeDef]) ->
     back, names = passed[-1].name, [stage.name for stage in maps]
     functions = [stage.attr["f"].func.name for stage in maps]
     before, where = source.name if source is not None else "", ".".join(map(named, maps))
-    held = _buffers(graph, passed, maps[-1])
+    held, python = _buffers(graph, passed, maps[-1]), any(map(graph.runs_python, maps))
     shuffles = "".join(f".{named(stage)[:-1]}…)" for stage in passed)
 
     def apply(changed: PipelineGraph) -> None:
@@ -97,7 +101,8 @@ def _change(graph: PipelineGraph, passed: list[NodeDef], maps: list[NodeDef]) ->
         keep_behind(changed, names[-1])
 
     def costs(where_kept: Reason) -> Reason:
-        return Costs.KEPT_BEFORE_SHUFFLE.of(where=where_kept, held=held)
+        of_all = Costs.KEPT_BEFORE_SHUFFLE.of(where=where_kept, held=held)
+        return Costs.SAME_EACH_TIME.of(one=of_all) if python else of_all
 
     return Change(
         "cache",
