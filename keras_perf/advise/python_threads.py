@@ -5,7 +5,7 @@ from __future__ import annotations
 from keras_perf.advise.as_written import WORK, runs_as, written_as
 from keras_perf.advise.interpreter import AT_WORK
 from keras_perf.advise.situation import Situation
-from keras_perf.advise.step.step_model import INSIDE, MOSTLY_WAITING
+from keras_perf.advise.step.step_model import MOSTLY_WAITING
 from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.run.run_facts import RunFacts
 
@@ -110,8 +110,7 @@ def computes_in_python(situation: Situation) -> bool:
 def about_quickest(situation: Situation) -> str:
     """A sentence where Python code beside the steps may be why most of them are slow; else ""."""
     model = situation.model
-    inside_ms = sum(model.rest.get(part, 0.0) for part in INSIDE)
-    quickest_ms = model.undisturbed_ms
+    inside_ms, quickest_ms = model.inside_ms, model.undisturbed_ms
     if not model.python or quickest_ms is None or inside_ms < MUCH_SLOWER * quickest_ms:
         return ""
     return (

@@ -6,7 +6,6 @@ import pandas as pd
 
 from keras_perf.advise.gains.of_a_part import WORTHWHILE
 from keras_perf.advise.situation import Situation
-from keras_perf.advise.step.step_model import INSIDE
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.run.outlier import Cause
 
@@ -38,7 +37,7 @@ def usual_computing(situation: Situation, optimism: float) -> float:
     one of the quickest, which do not follow on a compilation.
     """
     usual = usual_share_of_compute(situation.summary.intervals)
-    inside = sum(situation.model.rest.get(part, 0.0) for part in INSIDE)
+    inside = situation.model.inside_ms
     quickest = (situation.model.undisturbed_ms or inside) / inside if inside else usual
     end = min(usual, quickest) if optimism > 0 else 1.0
     return usual + abs(optimism) * (end - usual)
@@ -73,5 +72,5 @@ def gain_without_compiling(situation: Situation) -> float:
     """Speed-up of the whole training if nothing compiled: what advice against it buys at most."""
     model = situation.model
     usual = usual_share_of_compute(situation.summary.intervals)
-    without = model.with_rest({"compile": 0.0, **dict.fromkeys(INSIDE, usual)})
+    without = model.with_inside(usual, compiling=0.0)
     return model.training_ms / max(1e-9, without.training_ms)

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from keras_perf.advise.situation import Situation
-from keras_perf.advise.step.step_model import INSIDE, StepModel
 from keras_perf.records.run.tried.steps_trial import StepsPerExecution
 
 IN_GRAPH_OFF = 0.15
 """In long executions a step in the graph took up to so much of its time more or less than the
 trials' short ones told."""
-
-
-def inside_ms(model: StepModel) -> float:
-    """What a step takes in the train function."""
-    return sum(model.rest.get(part, 0.0) for part in INSIDE)
 
 
 def left_inside(situation: Situation, trial: StepsPerExecution, optimism: float) -> float:
@@ -23,7 +17,7 @@ def left_inside(situation: Situation, trial: StepsPerExecution, optimism: float)
     less is left than computes in the graph. What a step waits for input lies in the trial's times.
     """
     rest, number = situation.model.rest, trial.steps_per_execution
-    now_ms = inside_ms(situation.model)
+    now_ms = situation.model.inside_ms
     if not now_ms:
         return 1.0
     computing_ms = rest.get("compute", 0.0)

@@ -9,7 +9,7 @@ from typing import Any
 from keras_perf.advise.gains.compiling import COUNTED, compilation_ms, usual_computing
 from keras_perf.advise.recommendation import Change, Recommendation, cost_ms, predicted
 from keras_perf.advise.situation import Situation
-from keras_perf.advise.step.step_model import INSIDE, StepModel
+from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.figures import figure, in_ms
 from keras_perf.records.run.library import on_jax
 from keras_perf.records.run.outlier import Cause
@@ -108,7 +108,7 @@ def _without_xla(situation: Situation) -> _Way:
         if tried is not None:
             return _as_tried(model, tried, left, optimism)
         computing = usual_computing(situation, optimism) * _between(WITHOUT_XLA, optimism)
-        return model.with_rest({"compile": left, **dict.fromkeys(INSIDE, computing)})
+        return model.with_inside(computing, compiling=left)
 
     told = (
         f"Without XLA nothing is compiled for a length; a step is expected to compute "
@@ -133,7 +133,7 @@ def _few_lengths(situation: Situation) -> _Way:
         if tried is not None:
             return _as_tried(model, tried, left, optimism)
         computing = usual_computing(situation, optimism) * (1 + PADDING * max(0.0, -optimism))
-        return model.with_rest({"compile": left, **dict.fromkeys(INSIDE, computing)})
+        return model.with_inside(computing, compiling=left)
 
     told = ""
     if _compiling_left(situation, 0.0):
@@ -168,10 +168,9 @@ def _as_tried(model: StepModel, tried: TriedChange, left: float, optimism: float
     gain = tried.gain + abs(optimism) * (end - tried.gain)
     step_ms = tried.after_ms * tried.gain / gain
     without = model.with_rest({"compile": 0.0})
-    inside_ms = sum(model.rest.get(part, 0.0) for part in INSIDE)
-    computing_ms = max(0.0, inside_ms + step_ms - without.step_ms)
-    computing = computing_ms / inside_ms if inside_ms else 1.0
-    return model.with_rest({"compile": left, **dict.fromkeys(INSIDE, computing)})
+    computing_ms = max(0.0, model.inside_ms + step_ms - without.step_ms)
+    computing = computing_ms / model.inside_ms if model.inside_ms else 1.0
+    return model.with_inside(computing, compiling=left)
 
 
 def _compiling_left(situation: Situation, optimism: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from keras_perf.advise.gains.longer_executions import inside_ms, left_inside
+from keras_perf.advise.gains.longer_executions import left_inside
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import runs_more_steps
 from keras_perf.advise.rules.in_a_loop import steps_per_call
@@ -54,7 +54,7 @@ def raise_steps_per_execution(situation: Situation) -> Recommendation | None:
         callbacks = 1 - shared * (1 - factor)
         later = model.with_rest({"other_host": factor, "callbacks": callbacks})
         left = left_inside(situation, trial, optimism)
-        later_ms = left * inside_ms(model)
+        later_ms = left * model.inside_ms
         dispatch_ms = min(later_ms, model.rest.get("dispatch", 0.0) * current / recommended)
         inside = {"compute": later_ms - dispatch_ms, "dispatch": dispatch_ms}
         later = replace(later, rest={**later.rest, **inside})
