@@ -5,7 +5,7 @@ from __future__ import annotations
 from keras_perf.advise.as_written import WORK, runs_as, written_as
 from keras_perf.advise.interpreter import AT_WORK
 from keras_perf.advise.situation import Situation
-from keras_perf.advise.step.step_model import MOSTLY_WAITING
+from keras_perf.advise.step.step_model import MOSTLY_WAITING, between
 from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.run.run_facts import RunFacts
 
@@ -78,8 +78,7 @@ def useful_for_python(
         if at_work is not None and at_work <= RATHER_WAITS:
             expected = (expected + max(least, at_work)) / 2
     expected = min(worst, expected)
-    end = least if optimism > 0 else worst
-    return 1 / (expected + abs(optimism) * (end - expected))
+    return 1 / between(worst, expected, least, optimism)
 
 
 def may_wait(situation: Situation, name: str) -> bool:

@@ -6,6 +6,7 @@ import pandas as pd
 
 from keras_perf.advise.gains.of_a_part import WORTHWHILE
 from keras_perf.advise.situation import Situation
+from keras_perf.advise.step.step_model import between
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.run.outlier import Cause
 
@@ -39,8 +40,7 @@ def usual_computing(situation: Situation, optimism: float) -> float:
     usual = usual_share_of_compute(situation.summary.intervals)
     inside = situation.model.inside_ms
     quickest = (situation.model.undisturbed_ms or inside) / inside if inside else usual
-    end = min(usual, quickest) if optimism > 0 else 1.0
-    return usual + abs(optimism) * (end - usual)
+    return between(1.0, usual, min(usual, quickest), optimism)
 
 
 def compilation_ms(summary: Summary) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from keras_perf.advise.situation import Situation
+from keras_perf.advise.step.step_model import between
 from keras_perf.records.run.tried.steps_trial import StepsPerExecution
 
 IN_GRAPH_OFF = 0.15
@@ -30,7 +31,7 @@ def left_inside(situation: Situation, trial: StepsPerExecution, optimism: float)
     computed_ms = in_graph_ms - waits_ms
     before_ms = computed_ms + execution_ms / trial.present
     gain = before_ms / max(1e-9, computed_ms + execution_ms / number)
-    end = trial.high if optimism > 0 else trial.low
-    bound = 1 + abs(optimism) * (end / trial.predicted_speedup - 1)
+    least, most = (end / trial.predicted_speedup for end in (trial.low, trial.high))
+    bound = between(least, 1.0, most, optimism)
     least_ms = min(computing_ms, in_graph_ms) + shared_ms
     return min(1.0, max(1 / gain, least_ms / now_ms) / max(1e-9, bound) * off)

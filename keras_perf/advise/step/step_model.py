@@ -29,6 +29,12 @@ MOSTLY_WAITING = 0.5
 """A pipeline that waits for more than this share of its time can use more threads than cores."""
 
 
+def between(worst: float, expected: float, best: float, optimism: float) -> float:
+    """What is expected, or from there as far to the worst (−1) or the best (+1) as one hopes."""
+    end = best if optimism > 0 else worst
+    return expected + abs(optimism) * (end - expected)
+
+
 @dataclass(frozen=True)
 class StepModel(StepTime):
     """A step's time, and what it is once something is changed."""
