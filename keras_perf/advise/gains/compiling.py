@@ -48,9 +48,8 @@ def compilation_ms(summary: Summary) -> float | None:
     traced = summary.compiling
     if traced is not None and traced.share:
         return traced.compile_ms / traced.share
-    totals = [t for t in summary.facts.outliers.event_totals if t.cause == Cause.RECOMPILE.value]
-    count = sum(total.count for total in totals)
-    return sum(total.total_ms for total in totals) / count if count else None
+    count, total_ms = summary.facts.outliers.of(Cause.RECOMPILE)
+    return total_ms / count if count else None
 
 
 def hardly_compiles(situation: Situation) -> bool:

@@ -102,7 +102,8 @@ def _each_takes(situation: Situation) -> str:
 
 def _without_xla(situation: Situation) -> _Way:
     tried = _tried(situation, "disable-xla")
-    counted = situation.summary.compiling is not None or _compilations(situation) >= COUNTED
+    compilations, _ = situation.facts.outliers.of(Cause.RECOMPILE)
+    counted = situation.summary.compiling is not None or compilations >= COUNTED
 
     def change(model: StepModel, optimism: float) -> StepModel:
         left = 0.0 if counted else 0.1 * max(0.0, -optimism)
@@ -184,8 +185,3 @@ def _compiling_left(situation: Situation, optimism: float) -> float:
         return at_least
     left_ms = between(*FEW_LENGTHS, optimism) * each_ms / steps
     return min(1.0, max(at_least, left_ms / spent_ms))
-
-
-def _compilations(situation: Situation) -> int:
-    totals = situation.facts.outliers.event_totals
-    return sum(total.count for total in totals if total.cause == Cause.RECOMPILE.value)

@@ -14,6 +14,7 @@ from keras_perf.advise.step.step_model import MOSTLY_WAITING, StepModel
 from keras_perf.advise.step.step_parts import UNSEEN_INSIDE, stalled
 from keras_perf.records.figures import in_ms
 from keras_perf.records.run.input.pipeline import Stage, WrittenStage
+from keras_perf.records.run.outlier import Cause
 
 IDLE_PCT = 70.0
 
@@ -119,7 +120,7 @@ def nondeterministic_order(situation: Situation) -> Recommendation | None:
     if not wait or able_ms > IN_ORDER_LOSS * summary.step_ms:
         return None
     # Where the pipeline keeps up on the whole, what it holds back shows as stalls.
-    stalled_ms = stalled(summary, "input-stall")
+    stalled_ms = stalled(summary, Cause.INPUT)
     if model.produce_ms <= able_ms and not stalled_ms:
         return None
 
