@@ -42,7 +42,7 @@ def calls_python(name: str, facts: RunFacts) -> bool:
     written = written_as(name, facts)
     if written is not None:
         return written.python
-    stages = (stage for chain in facts.input.chains for stage in chain)
+    stages = facts.input.written
     return any(s.python and s.kind in WORK and runs_as(s.kind, name) for s in stages)
 
 

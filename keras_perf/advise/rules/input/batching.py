@@ -24,10 +24,10 @@ def _calls(stage: Stage) -> float:
 
 def _takes_batches(name: str, situation: Situation) -> bool:
     """Nothing that the function of this map does is for one example only, as far as is known."""
-    chains = situation.facts.input.chains
-    written = [stage for chain in chains for stage in chain if stage.kind == "map"]
+    known = situation.facts.input
+    written = [stage for stage in known.written if stage.kind == "map"]
     running = [stage for stage in situation.model.stages if runs_in_pool(stage)]
-    if len(chains) == 1 and len(written) == len(running):
+    if len(known.chains) == 1 and len(written) == len(running):
         written = [written[running.index(name)]]
     return not any(stage.one_at_a_time for stage in written)
 

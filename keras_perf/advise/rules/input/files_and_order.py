@@ -78,7 +78,7 @@ def interleave(situation: Situation) -> Recommendation | None:
 
 def _may_read_files(situation: Situation, written: WrittenStage | None) -> bool:
     """Also where nobody knows what is written there."""
-    stages = [stage for chain in situation.facts.input.chains for stage in chain]
+    stages = situation.facts.input.written
     return written is None or any(each.reads_files or each.is_reader for each in stages)
 
 
