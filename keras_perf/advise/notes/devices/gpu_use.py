@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from keras_perf.advise.notes.diagnosed import Diagnosed
+from keras_perf.advise.notes.diagnosed import Diagnosed, listed
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import figure
 from keras_perf.records.run.devices.gpu_use import GpuUse
@@ -37,7 +37,7 @@ def gpu_use_alerts(summary: Summary) -> Iterator[str]:
         return
     yield from _model_on_the_cpu(use)
     if alone := idle_beside(summary):
-        idle = f"GPU {alone[0]} is" if len(alone) == 1 else f"GPUs {_listed(alone)} are"
+        idle = f"GPU {alone[0]} is" if len(alone) == 1 else f"GPUs {listed(alone)} are"
         yield (
             f"{idle} idle while another one trains. Build and compile the model within "
             "tf.distribute.MirroredStrategy().scope(), which divides each batch among them: "
@@ -198,7 +198,7 @@ def _not_found(use: GpuUse) -> str:
         )
     if use.missing_libraries:
         return (
-            f"TensorFlow could not load {_listed(use.missing_libraries)} of CUDA's libraries. "
+            f"TensorFlow could not load {listed(use.missing_libraries)} of CUDA's libraries. "
             f"{INSTALL} brings them."
         )
     return (
@@ -230,8 +230,3 @@ def _model_on_the_cpu(use: GpuUse) -> Iterator[str]:
             "trainable variables are read and updated there, and copied in every step. with "
             "tf.device(…) or a strategy has put them there: build and compile the model without."
         )
-
-
-def _listed(items: Sequence[object]) -> str:
-    *first, last = map(str, items)
-    return f"{', '.join(first)} and {last}" if first else last
