@@ -63,8 +63,7 @@ def best_place(facts: RunFacts) -> Place | None:
     written.
     """
     paces, chains = stage_paces(facts), facts.input.chains
-    cached = any("Cache" in pace.name for pace in paces)
-    if cached or any(stage.kind == "cache" for chain in chains for stage in chain):
+    if "cache" in facts.input.kinds or any("Cache" in pace.name for pace in paces):
         return None
     found = _in_chain(chains[0], paces) if len(chains) == 1 else _behind_all_maps(chains, paces)
     length = facts.length

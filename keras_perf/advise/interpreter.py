@@ -87,5 +87,5 @@ def runs_python(summary: Summary) -> bool:
     return (
         (known.input_kind in KERAS_INPUT and not known.input_processes)
         or any(stage.name.startswith("Generator") for stage in known.stages)
-        or any(stage.python for chain in known.chains for stage in chain)
+        or any(stage.python for stage in known.written)
     )

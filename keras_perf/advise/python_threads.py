@@ -5,7 +5,7 @@ from __future__ import annotations
 from keras_perf.advise.as_written import WORK, runs_as, written_as
 from keras_perf.advise.interpreter import AT_WORK
 from keras_perf.advise.situation import Situation
-from keras_perf.advise.step.step_model import INSIDE, MOSTLY_WAITING
+from keras_perf.advise.step.step_model import MOSTLY_WAITING, between
 from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.run.run_facts import RunFacts
 
@@ -42,7 +42,7 @@ def calls_python(name: str, facts: RunFacts) -> bool:
     written = written_as(name, facts)
     if written is not None:
         return written.python
-    stages = (stage for chain in facts.input.chains for stage in chain)
+    stages = facts.input.written
     return any(s.python and s.kind in WORK and runs_as(s.kind, name) for s in stages)
 
 
@@ -78,8 +78,7 @@ def useful_for_python(
         if at_work is not None and at_work <= RATHER_WAITS:
             expected = (expected + max(least, at_work)) / 2
     expected = min(worst, expected)
-    end = least if optimism > 0 else worst
-    return 1 / (expected + abs(optimism) * (end - expected))
+    return 1 / between(worst, expected, least, optimism)
 
 
 def may_wait(situation: Situation, name: str) -> bool:
@@ -110,8 +109,7 @@ def computes_in_python(situation: Situation) -> bool:
 def about_quickest(situation: Situation) -> str:
     """A sentence where Python code beside the steps may be why most of them are slow; else ""."""
     model = situation.model
-    inside_ms = sum(model.rest.get(part, 0.0) for part in INSIDE)
-    quickest_ms = model.undisturbed_ms
+    inside_ms, quickest_ms = model.inside_ms, model.undisturbed_ms
     if not model.python or quickest_ms is None or inside_ms < MUCH_SLOWER * quickest_ms:
         return ""
     return (

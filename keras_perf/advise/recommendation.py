@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from keras_perf.advise.step.step_model import StepModel
+from keras_perf.advise.step.step_model import StepModel, between
 from keras_perf.records.figures import in_ms
 
 TOLD = 0.02
@@ -98,8 +98,6 @@ def on_compute(least: float, expected: float, most: float) -> Change:
     """What is left of compute: pessimistic, expected, optimistic."""
 
     def change(model: StepModel, optimism: float) -> StepModel:
-        other = most if optimism > 0 else least
-        left = expected + abs(optimism) * (other - expected)
-        return model.with_rest({"compute": left})
+        return model.with_rest({"compute": between(least, expected, most, optimism)})
 
     return change

@@ -92,13 +92,12 @@ def reading_stage(situation: Situation) -> str | None:
 
 def _is_a_readers_own(name: str, situation: Situation) -> bool:
     """A `TFRecordDataset` of several files goes through them in such a stage of its own."""
-    stages = [stage for chain in situation.facts.input.chains for stage in chain]
     through_files = "FlatMap" in name or "Interleave" in name
     of_the_user = any(runs_as(stage.kind, name) for stage in _called(situation))
-    return through_files and not of_the_user and any(stage.is_reader for stage in stages)
+    reads = any(stage.is_reader for stage in situation.facts.input.written)
+    return through_files and not of_the_user and reads
 
 
 def _called(situation: Situation) -> list[WrittenStage]:
     """Stages that call functions of the user's."""
-    chains = situation.facts.input.chains
-    return [stage for chain in chains for stage in chain if stage.kind in WORK]
+    return [stage for stage in situation.facts.input.written if stage.kind in WORK]

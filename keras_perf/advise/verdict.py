@@ -7,7 +7,6 @@ from keras_perf.advise.gains.compiling import hardly_compiles
 from keras_perf.advise.gains.of_a_part import WORTHWHILE, bound_between_epochs, gains
 from keras_perf.advise.gains.of_two_parts import held_by_two
 from keras_perf.advise.situation import Situation
-from keras_perf.advise.step.step_model import INSIDE
 from keras_perf.advise.verdict_reasons import (
     about_waiting,
     between_epochs,
@@ -78,8 +77,7 @@ def _without_a_bottleneck(situation: Situation) -> tuple[str, Because]:
         return "inconclusive", Because(why)
     if by_two := held_by_two(situation):
         return "inconclusive", Because(by_two)
-    quickest_ms = situation.model.undisturbed_ms
-    inside_ms = sum(situation.model.rest.get(part, 0.0) for part in INSIDE)
+    quickest_ms, inside_ms = situation.model.undisturbed_ms, situation.model.inside_ms
     if quickest_ms is not None and inside_ms > DISTURBED * quickest_ms:
         return "inconclusive", Because(
             f"steps spend {in_ms(inside_ms)} in the train function, and the "

@@ -30,9 +30,7 @@ def refills_of(summary: Summary) -> Refills | None:
 
     What it cannot see: refills in the middle of an epoch, as of a shuffle inside another stage.
     """
-    totals = summary.facts.outliers.event_totals
-    found = [total for total in totals if total.cause == Cause.SHUFFLE.value]
-    count, total_ms = sum(each.count for each in found), sum(each.total_ms for each in found)
+    count, total_ms = summary.facts.outliers.of(Cause.SHUFFLE)
     if not count or not total_ms or not summary.steps or not summary.step_ms:
         return None
     per_step_ms = total_ms / summary.steps

@@ -164,10 +164,9 @@ def _fill_s(facts: RunFacts, first_batch_s: float | None) -> float | None:
     chain, place = shuffles[0]
     if any(stage.kind == "cache" for stage in chain[:place]):
         return None
-    refills = [t for t in facts.outliers.event_totals if t.cause == Cause.SHUFFLE.value]
+    refills, refilling_ms = facts.outliers.of(Cause.SHUFFLE)
     if refills:
-        fill_s = sum(t.total_ms for t in refills) / sum(t.count for t in refills) / 1e3
-        return min(fill_s, first_batch_s)
+        return min(refilling_ms / refills / 1e3, first_batch_s)
     paces = stage_paces(facts)
     running = next((n for n, pace in enumerate(paces) if "Shuffle" in pace.name), None)
     buffer = chain[place].buffer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -77,6 +78,11 @@ class Summary:
     def wire_ms(self) -> float:
         """The exchange of gradients where nobody is waited for; 0 where it is not known."""
         return self.exchange.get("communication", 0.0) - self.exchange.get("peer_wait", 0.0)
+
+    def of_gpus(self, name: str) -> dict[int, float]:
+        """Mean of a sensor by the number of each GPU where it was sampled, in their order."""
+        tags = {tag: re.fullmatch(rf"gpu/(\d+)/{name}", tag) for tag in self.sensors}
+        return dict(sorted((int(m[1]), self.sensors[tag]) for tag, m in tags.items() if m))
 
     def as_worker(self, number: int) -> Worker:
         """What a row of the table of workers shows."""

@@ -7,7 +7,8 @@ import os
 from dataclasses import replace
 from typing import Any
 
-from keras_perf.callbacks.observing_callback import ObservingCallback, harmless
+from keras_perf.callbacks.observing_callback import ObservingCallback
+from keras_perf.observation.failure_line import harmless
 from keras_perf.observation.observation import Observation
 from keras_perf.observers.delayed_signals import PATIENCE_S, uninterrupted
 from keras_perf.observers.gpu_and_host import GpuHostSampler

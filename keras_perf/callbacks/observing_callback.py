@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import time
 from collections.abc import Callable
@@ -11,7 +10,7 @@ from typing import Any
 import keras
 
 from keras_perf.backends.chosen import chosen_backend
-from keras_perf.observation.failure_line import warn_of
+from keras_perf.observation.failure_line import harmless, warn_of
 from keras_perf.observation.listener import Listener
 from keras_perf.observation.observation import Observation
 from keras_perf.observation.of_fit.fit import FitObservation
@@ -20,22 +19,6 @@ from keras_perf.observation.safe_writer import SafeWriter
 from keras_perf.observers.asking import unwarned
 from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 from keras_perf.write.writable_log_dir import writable_log_dir
-
-
-def harmless(hook: Callable[..., None]) -> Callable[..., None]:
-    """A hook of ours that Keras calls: no exception of ours reaches `fit` from it.
-
-    Every hook of our callbacks is one, but not those of subclasses that are a user's.
-    """
-
-    @functools.wraps(hook)
-    def guarded(self: ObservingCallback, *arguments: Any, **named: Any) -> None:
-        try:
-            hook(self, *arguments, **named)
-        except Exception as error:  # noqa: BLE001  monitoring never kills training
-            self.fails(error)
-
-    return guarded
 
 
 class ObservingCallback(keras.callbacks.Callback, Listener):

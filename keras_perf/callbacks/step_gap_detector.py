@@ -10,7 +10,8 @@ from statistics import fmean
 from typing import Any
 
 from keras_perf.backends.chosen import chosen_backend
-from keras_perf.callbacks.observing_callback import ObservingCallback, harmless
+from keras_perf.callbacks.observing_callback import ObservingCallback
+from keras_perf.observation.failure_line import harmless
 from keras_perf.observation.input_model import InputModel
 from keras_perf.observation.observation import Observation
 from keras_perf.observers.steps.calls.call_scalars import call_scalars

@@ -133,7 +133,7 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
         if not self._queue.next_steps:
             self._look_further(plan)
         steps = self._queue.next_steps
-        if not steps or not self._has_room() or not self._prepared(steps):
+        if not steps or not self._has_room() or not self._prepared():
             return plan
         return self._trials.longer(plan, self._queue.take(), Kind.TRIAL)
 
@@ -161,9 +161,9 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
             if not (found.unclear and self._queue.repeat(room, self._times)):
                 self._conclude(found)
 
-    def _prepared(self, steps: int) -> bool:
-        """Executions of so many steps can be run; if they cannot, why not."""
-        refusal = self._trials.refuses(steps)
+    def _prepared(self) -> bool:
+        """Longer executions can be run; if they cannot, why not."""
+        refusal = self._trials.refuses()
         if refusal is not None:
             self._refuse(refusal)
         return refusal is None
@@ -177,7 +177,7 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
         chosen = self.recommendation.steps_per_execution if self.recommendation else 1
         chosen -= chosen % plan.steps
         steps = self._trials.at_most(chosen) if self.apply else 0
-        if steps > plan.steps and self._prepared(steps):
+        if steps > plan.steps and self._prepared():
             self._has_applied = True
             if self._conclusion is not None:
                 self._trials.dispatch_share = self._conclusion.dispatch_share_of(steps)

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from keras_perf.callbacks.observing_callback import ObservingCallback, harmless
+from keras_perf.callbacks.observing_callback import ObservingCallback
 from keras_perf.callbacks.written_captures import WrittenCaptures
 from keras_perf.capture.chosen_worker import captures_here
 from keras_perf.capture.triggers import Triggers
 from keras_perf.cluster.worker_number import require_workers
+from keras_perf.observation.failure_line import harmless
 from keras_perf.observation.listener import Director, Plan
 from keras_perf.observation.observation import Observation
 from keras_perf.observers.capture_windows.schedule import CaptureSchedule

@@ -47,12 +47,9 @@ class Captures:
         self._first_step = 0
         self._start_s = 0.0
 
+    @uninterrupted()
     def begin(self, step: int, window: Window) -> bool:
         """Starts a capture of `window` before `step`; False, and said, if that cannot be."""
-        with uninterrupted():
-            return self._begin(step, window)
-
-    def _begin(self, step: int, window: Window) -> bool:
         self._window, self._first_step = window, step
         begin = self._now()
         try:
@@ -65,12 +62,9 @@ class Captures:
         self.open = True
         return True
 
+    @uninterrupted()
     def end(self, step: int) -> None:
         """Saves the capture, which ends before `step`."""
-        with uninterrupted():
-            self._end(step)
-
-    def _end(self, step: int) -> None:
         self.open = False
         begin = self._now()
         try:

@@ -18,6 +18,13 @@ def any_path(path: str | os.PathLike[str]) -> AnyPath:
     return RemotePath.of(text) if is_remote(text) else Path(text)
 
 
+def names_in(folder: AnyPath) -> list[str]:
+    """What lies in a folder; nothing where there is none."""
+    if not folder.is_dir():
+        return []
+    return folder.names() if isinstance(folder, RemotePath) else os.listdir(folder)
+
+
 def beginning(path: AnyPath, most: int) -> bytes:
     """What a file begins with: so many bytes, or all there are."""
     if isinstance(path, RemotePath):

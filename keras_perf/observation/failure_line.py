@@ -25,22 +25,25 @@ def warn_of(error: Exception, what: str, consequence: str) -> None:
         )
 
 
-class GivesUp(Protocol):
-    """What ends where it fails."""
+class Fails(Protocol):
+    """What may fail, and training goes on."""
 
-    def gives_up(self, error: Exception) -> None:
-        """It has failed."""
+    def fails(self, error: Exception) -> None:
+        """It has."""
 
 
 def harmless(work: Callable[..., None]) -> Callable[..., None]:
-    """What the driver of an observation calls between executions: it raises nothing of ours."""
+    """What Keras, or the driver of an observation, calls of ours: it raises nothing of ours.
+
+    Every hook of our callbacks is one, but not those of subclasses that are a user's.
+    """
 
     @functools.wraps(work)
-    def guarded(self: GivesUp, *arguments: Any, **named: Any) -> None:
+    def guarded(self: Fails, *arguments: Any, **named: Any) -> None:
         try:
             work(self, *arguments, **named)
         except Exception as error:  # noqa: BLE001  monitoring never kills training
-            self.gives_up(error)
+            self.fails(error)
 
     return guarded
 

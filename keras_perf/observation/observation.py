@@ -200,7 +200,7 @@ class Observation(ObservedTraining):
                     ends_harmlessly(self._tell_the_rest, aborted=aborted)
                 ends_harmlessly(self.recording.finish, self.step, diagnoses=self.diagnoses)
 
-    def gives_up(self, error: Exception) -> None:
+    def fails(self, error: Exception) -> None:
         """Observing itself has failed: it ends, and training goes on."""
         warn_of(error, "observing", "the rest of this training is not observed")
         self.close(aborted=True)

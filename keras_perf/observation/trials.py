@@ -75,8 +75,8 @@ class Trials:
         """How many of so many steps the next executions can run without an interruption."""
         raise NotImplementedError
 
-    def refuses(self, steps: int) -> str | None:
-        """Makes ready for executions of so many steps; why that cannot be, or None."""
+    def refuses(self) -> str | None:
+        """Makes ready for longer executions; why that cannot be, or None."""
         raise NotImplementedError
 
     def longer(self, plan: Plan, steps: int, kind: Kind) -> Plan:

@@ -109,7 +109,7 @@ class Diagnosis(Told):
         """A matplotlib figure: a step's parts, and a step with each advice that shortens it."""
         from keras_perf.report.figures import diagnosis_figure
 
-        return diagnosis_figure(self)
+        return diagnosis_figure(self.verdict, self.breakdown, self.recommendations)
 
     def _told(self, form: Form) -> Form:
         for alert in self.alerts:

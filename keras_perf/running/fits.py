@@ -7,15 +7,15 @@ import inspect
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from keras_perf.records.observed_backends import OBSERVED, refusal
 from keras_perf.running.given_callbacks import has_ours, with_ours
 from keras_perf.running.numbered_directories import NumberedDirectories, without_path
 from keras_perf.running.options import Options
+from keras_perf.running.replaced_methods import ReplacedMethods
 
 if TYPE_CHECKING:
     from keras_perf.callbacks.observing_callback import ObservingCallback
@@ -35,7 +35,7 @@ class ObservedFit:
     seconds: float
 
 
-class ObservedFits:
+class ObservedFits(ReplacedMethods):
     """Stands in place of `keras.Model.fit`, until it is removed.
 
     Arguments:
@@ -45,43 +45,26 @@ class ObservedFits:
     Attributes:
         ended: those that were observed, in their order.
         left_alone: how many had our callbacks from the program.
-        not_observed: how many were not, by the reason.
         started_in: the working directory before the program ran.
     """
 
+    names = ("fit",)
+    one = "a fit"
+
     def __init__(self, options: Options, say: Callable[[str], None]) -> None:
-        self._options, self._say = options, say
+        super().__init__(say)
+        self._options = options
         self._directories = NumberedDirectories(options.log_dir, "fit")
-        self._process, self.started_in = os.getpid(), os.getcwd()
+        self.started_in = os.getcwd()
         self._thread, self._lock = threading.local(), threading.Lock()
         self._running = 0
-        self._keras: Any = None
-        self._wrapper: Any = None
         self.ended: list[ObservedFit] = []
         self.left_alone = 0
-        self.not_observed: dict[str, int] = {}
-
-    def install(self, keras: ModuleType) -> None:
-        """Takes the place of `keras.Model.fit`."""
-        try:
-            original = keras.Model.fit
-            self._wrapper = self._around(original, inspect.signature(original))
-            keras.Model.fit = self._wrapper
-            self._keras = keras
-        except Exception as error:  # noqa: BLE001  the program goes on
-            self._say(f"no fit is observed: {type(error).__name__}: {error}")
-
-    def remove(self) -> None:
-        """Leaves `keras.Model.fit` as it was, unless somebody else has put theirs there."""
-        if self._keras is not None and vars(self._keras.Model).get("fit") is self._wrapper:
-            # Keras's own is inherited.
-            del self._keras.Model.fit
-        self._keras = None
 
     def _around(self, original: Callable[..., Any], signature: inspect.Signature) -> Any:
         @functools.wraps(original)
         def observed(model: Any, *args: Any, **named: Any) -> Any:
-            begun = self._begun(signature, model, args, named)
+            begun = self._begun(model, self._bound(signature, model, args, named))
             outer, self._thread.in_fit = self.in_a_fit, True
             self._count(1)
             try:
@@ -115,24 +98,9 @@ class ObservedFits:
         with self._lock:
             self._running += more
 
-    def _begun(
-        self,
-        signature: inspect.Signature,
-        model: Any,
-        args: tuple[Any, ...],
-        named: Mapping[str, Any],
-    ) -> _BegunFit | None:
-        """The `fit` with our callbacks; None where it is to run as it is."""
-        if self._keras is None:
-            # Removed, and called still by whoever has wrapped it.
-            return None
-        # A child process that was forked is not observed, nor is a fit inside another one.
-        if os.getpid() != self._process or self.in_a_fit:
-            return None
-        try:
-            arguments = signature.bind(model, *args, **named)
-        except TypeError:
-            # Not what `fit` takes: Keras says so.
+    def _begun(self, model: Any, arguments: inspect.BoundArguments | None) -> _BegunFit | None:
+        """The `fit` with our callbacks; None where it is to run as it is, as inside another."""
+        if arguments is None or self.in_a_fit:
             return None
         log_dir = None
         try:
@@ -162,12 +130,6 @@ class ObservedFits:
             self._not(f"the first {len(self.ended)} took less than {SHORT_FIT_S:.0f} s on average")
             return True
         return False
-
-    def _not(self, why: str) -> None:
-        """One line for each reason."""
-        if why not in self.not_observed:
-            self._say(f"a fit is not observed: {why}.")
-        self.not_observed[why] = self.not_observed.get(why, 0) + 1
 
     def _callbacks(self, log_dir: str) -> list[ObservingCallback]:
         from keras_perf.callbacks.perf_callbacks import perf_callbacks

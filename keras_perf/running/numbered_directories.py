@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 from keras_perf.cluster.worker_number import place_among_workers
-from keras_perf.files.any_path import any_path
+from keras_perf.files.any_path import any_path, names_in
 from keras_perf.files.remote_path import RemotePath
 from keras_perf.records.run_names import RUN
 
@@ -74,11 +74,6 @@ class NumberedDirectories:
                     each.rmdir()
 
     def _highest(self) -> int:
-        folder = any_path(self._log_dir)
-        if isinstance(folder, RemotePath):
-            names = folder.names() if folder.is_dir() else []
-        else:
-            names = os.listdir(folder) if folder.is_dir() else []
         numbered = re.compile(rf"{self._name}_(\d+)")
-        found = filter(None, map(numbered.fullmatch, names))
+        found = filter(None, map(numbered.fullmatch, names_in(any_path(self._log_dir))))
         return max((int(each[1]) for each in found), default=0)

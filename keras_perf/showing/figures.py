@@ -47,16 +47,13 @@ def empty(rows: int, title: str) -> tuple[Figure, Any]:
     return figure, axes
 
 
-def stacks(
-    axes: Any, bars: Mapping[str, Parts], estimates: Sequence[Gain] = (), unit: str = "ms per step"
-) -> None:
+def stacks(axes: Any, bars: Mapping[str, Parts], estimates: Sequence[Gain] = ()) -> None:
     """A horizontal stacked bar each, first on top; below them bars that were predicted.
 
     Arguments:
         axes: matplotlib's.
         bars: name → its parts.
         estimates: bars of one colour, with intervals.
-        unit: of the sizes.
     """
     named: set[str] = set()
     for place, parts in enumerate(bars.values()):
@@ -69,7 +66,7 @@ def stacks(
                 left += size
     _intervals(axes, estimates, first=len(bars), alpha=0.45)
     _names(axes, [*bars, *(each.name for each in estimates)])
-    axes.set_xlabel(unit)
+    axes.set_xlabel("ms per step")
     if named:
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
 

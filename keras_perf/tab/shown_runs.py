@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from threading import Lock, Thread
@@ -59,13 +59,10 @@ class ShownRuns:
 
     Arguments:
         log_dirs: name → directory, as from `log_dirs`.
-        clock: seconds.
     """
 
-    def __init__(
-        self, log_dirs: Mapping[str, str], clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._log_dirs, self._clock = log_dirs, clock
+    def __init__(self, log_dirs: Mapping[str, str]) -> None:
+        self._log_dirs = log_dirs
         remote = any(isinstance(any_path(each), RemotePath) for each in log_dirs.values())
         self._fresh_s = REMOTE_FRESH_S if remote else FRESH_S
         self._listing, self._reading = Lock(), Lock()
@@ -77,11 +74,11 @@ class ShownRuns:
     def listed(self) -> tuple[ShownRun, ...]:
         """The newest first. It never waits for a run that is being read."""
         with self._listing:
-            if self._clock() - self._listed_at >= self._fresh_s:
+            if time.monotonic() - self._listed_at >= self._fresh_s:
                 found = [each for item in self._log_dirs.items() for each in _runs_below(*item)]
                 trained = [replace(run, place=place) for place, run in enumerate(found)]
                 self._listed = tuple(sorted(trained, key=lambda run: run.changed, reverse=True))
-                self._listed_at = self._clock()
+                self._listed_at = time.monotonic()
             return self._listed
 
     def any_known(self) -> bool:

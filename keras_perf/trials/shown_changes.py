@@ -3,45 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from keras_perf.records.figures import figure
+from keras_perf.records.run.tried.advice_trials import TriedChange
+from keras_perf.records.run.tried.input_changes import InputChange
 from keras_perf.showing import html
 
 
-class Measured(Protocol):
-    """A change that was measured."""
-
-    @property
-    def id(self) -> str:
-        """As the recommendation of the same kind is called."""
-
-    @property
-    def where(self) -> str:
-        """What it is about."""
-
-    @property
-    def gain(self) -> float:
-        """How many times as fast it is with the change."""
-
-    @property
-    def low(self) -> float:
-        """The interval's lower end."""
-
-    @property
-    def high(self) -> float:
-        """The upper one."""
-
-    @property
-    def before_ms(self) -> float:
-        """Without it."""
-
-    @property
-    def after_ms(self) -> float:
-        """With it."""
-
-
-def changes_table(of: str, tried: Sequence[Measured], outcomes: Sequence[str]) -> str:
+def changes_table(
+    of: str, tried: Sequence[TriedChange | InputChange], outcomes: Sequence[str]
+) -> str:
     """A row a change with its gain as a bar; "" where nothing was tried.
 
     Arguments:

@@ -6,9 +6,8 @@ import os
 import secrets
 import socket
 import sys
-from collections.abc import Iterable
 
-from keras_perf.files.remote_path import RemotePath, is_remote
+from keras_perf.files.any_path import any_path, names_in
 from keras_perf.records.fit_identity import FitIdentity, sequence_of
 
 
@@ -38,16 +37,9 @@ def _next_sequence(folder: str, started: float) -> int:
     that was counted, and less than those of the next.
     """
     try:
-        return 1 + max(map(sequence_of, _listed(folder)), default=0)
+        return 1 + max(map(sequence_of, names_in(any_path(folder))), default=0)
     except Exception:  # noqa: BLE001  file systems elsewhere fail in ways of their own
         return max(1, int(started))
-
-
-def _listed(folder: str) -> Iterable[str]:
-    if not is_remote(folder):
-        return os.listdir(folder) if os.path.isdir(folder) else ()
-    remote = RemotePath.of(folder)
-    return remote.names() if remote.is_dir() else ()
 
 
 def program_name() -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from keras_perf.advise.recommendation import Change
-from keras_perf.advise.step.step_model import StepModel
+from keras_perf.advise.step.step_model import StepModel, between
 
 HALVINGS = 30
 
@@ -15,7 +15,7 @@ def capped(change: Change, low: float, most: float, high: float) -> Change:
     """As much of the change as makes a step `most` times as fast; `low` and `high` at the ends."""
 
     def no_faster(model: StepModel, optimism: float) -> StepModel:
-        cap = most + abs(optimism) * ((high if optimism > 0 else low) - most)
+        cap = between(low, most, high, optimism)
         return _no_shorter(model, change(model, optimism), model.step_ms / max(1.0, cap))
 
     return no_faster

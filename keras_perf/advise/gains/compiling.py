@@ -6,7 +6,7 @@ import pandas as pd
 
 from keras_perf.advise.gains.of_a_part import WORTHWHILE
 from keras_perf.advise.situation import Situation
-from keras_perf.advise.step.step_model import INSIDE
+from keras_perf.advise.step.step_model import between
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.run.outlier import Cause
 
@@ -38,10 +38,9 @@ def usual_computing(situation: Situation, optimism: float) -> float:
     one of the quickest, which do not follow on a compilation.
     """
     usual = usual_share_of_compute(situation.summary.intervals)
-    inside = sum(situation.model.rest.get(part, 0.0) for part in INSIDE)
+    inside = situation.model.inside_ms
     quickest = (situation.model.undisturbed_ms or inside) / inside if inside else usual
-    end = min(usual, quickest) if optimism > 0 else 1.0
-    return usual + abs(optimism) * (end - usual)
+    return between(1.0, usual, min(usual, quickest), optimism)
 
 
 def compilation_ms(summary: Summary) -> float | None:
@@ -49,9 +48,8 @@ def compilation_ms(summary: Summary) -> float | None:
     traced = summary.compiling
     if traced is not None and traced.share:
         return traced.compile_ms / traced.share
-    totals = [t for t in summary.facts.outliers.event_totals if t.cause == Cause.RECOMPILE.value]
-    count = sum(total.count for total in totals)
-    return sum(total.total_ms for total in totals) / count if count else None
+    count, total_ms = summary.facts.outliers.of(Cause.RECOMPILE)
+    return total_ms / count if count else None
 
 
 def hardly_compiles(situation: Situation) -> bool:
@@ -73,5 +71,5 @@ def gain_without_compiling(situation: Situation) -> float:
     """Speed-up of the whole training if nothing compiled: what advice against it buys at most."""
     model = situation.model
     usual = usual_share_of_compute(situation.summary.intervals)
-    without = model.with_rest({"compile": 0.0, **dict.fromkeys(INSIDE, usual)})
+    without = model.with_inside(usual, compiling=0.0)
     return model.training_ms / max(1e-9, without.training_ms)

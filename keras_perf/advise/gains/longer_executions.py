@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from keras_perf.advise.situation import Situation
-from keras_perf.advise.step.step_model import INSIDE, StepModel
+from keras_perf.advise.step.step_model import between
 from keras_perf.records.run.tried.steps_trial import StepsPerExecution
 
 IN_GRAPH_OFF = 0.15
 """In long executions a step in the graph took up to so much of its time more or less than the
 trials' short ones told."""
-
-
-def inside_ms(model: StepModel) -> float:
-    """What a step takes in the train function."""
-    return sum(model.rest.get(part, 0.0) for part in INSIDE)
 
 
 def left_inside(situation: Situation, trial: StepsPerExecution, optimism: float) -> float:
@@ -23,7 +18,7 @@ def left_inside(situation: Situation, trial: StepsPerExecution, optimism: float)
     less is left than computes in the graph. What a step waits for input lies in the trial's times.
     """
     rest, number = situation.model.rest, trial.steps_per_execution
-    now_ms = inside_ms(situation.model)
+    now_ms = situation.model.inside_ms
     if not now_ms:
         return 1.0
     computing_ms = rest.get("compute", 0.0)
@@ -36,7 +31,7 @@ def left_inside(situation: Situation, trial: StepsPerExecution, optimism: float)
     computed_ms = in_graph_ms - waits_ms
     before_ms = computed_ms + execution_ms / trial.present
     gain = before_ms / max(1e-9, computed_ms + execution_ms / number)
-    end = trial.high if optimism > 0 else trial.low
-    bound = 1 + abs(optimism) * (end / trial.predicted_speedup - 1)
+    least, most = (end / trial.predicted_speedup for end in (trial.low, trial.high))
+    bound = between(least, 1.0, most, optimism)
     least_ms = min(computing_ms, in_graph_ms) + shared_ms
     return min(1.0, max(1 / gain, least_ms / now_ms) / max(1e-9, bound) * off)

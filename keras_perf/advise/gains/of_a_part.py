@@ -10,7 +10,7 @@ from keras_perf.advise.gains.eager import (
     cores_used,
     share_of_operations,
 )
-from keras_perf.advise.gains.longer_executions import inside_ms, left_inside
+from keras_perf.advise.gains.longer_executions import left_inside
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.fetching import fetching_sooner
 from keras_perf.advise.step.step_model import StepModel
@@ -105,7 +105,7 @@ def _as_on_trial(without: StepModel, trial: StepsPerExecution, situation: Situat
     computing_ms = without.rest.get("compute", 0.0)
     if not computing_ms or trial.steps_per_execution <= trial.present:
         return without
-    tried_ms = left_inside(situation, trial, 0.0) * inside_ms(situation.model)
+    tried_ms = left_inside(situation, trial, 0.0) * situation.model.inside_ms
     return without.with_rest({"compute": min(1.0, tried_ms / computing_ms)})
 
 

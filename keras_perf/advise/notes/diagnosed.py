@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from keras_perf.advise.situation import Situation
@@ -33,3 +33,9 @@ class Diagnosed:
     def facts(self) -> RunFacts:
         """What is known of the run beside its figures."""
         return self.situation.facts
+
+
+def listed(items: Sequence[object]) -> str:
+    """At least one, as a sentence has them: `a, b and c`."""
+    *first, last = map(str, items)
+    return f"{', '.join(first)} and {last}" if first else last

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from keras_perf.advise.notes.diagnosed import Diagnosed
+from keras_perf.advise.notes.diagnosed import Diagnosed, listed
 
 OFTEN = 0.1
 """A hook that reads the state in fewer of the steps is none to speak of."""
@@ -15,7 +15,7 @@ def hook_notes(run: Diagnosed) -> Iterator[str]:
     settings = run.facts.settings
     if hooks := settings.waiting_hooks:
         yield (
-            f"For {_listed(hooks)}, training waits for the result of each step before it "
+            f"For {listed(hooks)}, training waits for the result of each step before it "
             "prepares the next one. Where such a hook only looks and may be called later, from "
             "another thread, async_safe = True on its callback lets training go on. What that "
             "gains was not measured: train again and compare."
@@ -24,11 +24,7 @@ def hook_notes(run: Diagnosed) -> Iterator[str]:
     reads = sorted(hook for hook, times in settings.state_reads.items() if times >= least)
     if reads:
         yield (
-            f"{_listed(reads)} read self.model while an epoch ran: each time, the whole state of "
+            f"{listed(reads)} read self.model while an epoch ran: each time, the whole state of "
             "model and optimizer is handed back to its variables and collected again for the next "
             "step. At an epoch's end it is there without that."
         )
-
-
-def _listed(hooks: tuple[str, ...] | list[str]) -> str:
-    return " and ".join((", ".join(hooks[:-1]), hooks[-1])) if len(hooks) > 1 else hooks[0]

@@ -140,14 +140,13 @@ _LESS_WORK = "Less work for each example, or examples prepared once and stored, 
 
 
 def _changes(dataset: WrittenPipeline, calls: int) -> Iterator[str]:
-    stages = [stage for chain in dataset.chains for stage in chain]
-    for stage in stages:
+    for stage in dataset.stages:
         if stage.kind == "map" and not stage.parallel:
             name = function_of(stage, "your_function")
             place = "" if stage.function else at(stage.source)
             yield f"map({name}, num_parallel_calls=tf.data.AUTOTUNE){place}"
-    kinds = {stage.kind for stage in stages}
-    if calls > 1 and "cache" not in kinds and not any(stage.random for stage in stages):
+    kinds = {stage.kind for stage in dataset.stages}
+    if calls > 1 and "cache" not in kinds and not any(stage.random for stage in dataset.stages):
         yield "cache() after its last map, if memory suffices, computes it once"
     ends = {chain[-1].kind for chain in dataset.chains}
     if "prefetch" not in ends and not dataset.prefetch_added:

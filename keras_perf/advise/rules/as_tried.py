@@ -13,7 +13,7 @@ from keras_perf.advise.recommendation import Change, Recommendation
 from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.advise.rules.left_out import LEFT_OUT, done_less_often
 from keras_perf.advise.situation import Situation
-from keras_perf.advise.step.step_model import StepModel
+from keras_perf.advise.step.step_model import StepModel, between
 from keras_perf.records.figures import in_ms
 from keras_perf.records.reasons.reason import Reason
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
@@ -231,8 +231,7 @@ def _as_measured(tried: TriedChange, trials: AdviceTrials) -> Change:
 
 def _gaining(tried: TriedChange, *, by_input: bool, none_left: bool) -> Change:
     def change(model: StepModel, optimism: float) -> StepModel:
-        end = tried.high if optimism > 0 else tried.low
-        gain = max(1.0, tried.gain + abs(optimism) * (end - tried.gain))
+        gain = max(1.0, between(tried.low, tried.gain, tried.high, optimism))
         return model.faster(gain, by_input=by_input, none_left=none_left)
 
     return change

@@ -13,7 +13,7 @@ from keras_perf.advise.rules.in_a_loop import not_eagerly
 from keras_perf.advise.rules.lengths import stable_lengths
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
-from keras_perf.advise.step.step_model import INSIDE, StepModel
+from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.figures import in_ms, in_percent
 
 WORTH_MENDING = 0.02
@@ -47,8 +47,8 @@ def stable_shapes(situation: Situation) -> Recommendation | None:
 
     def change(model: StepModel, optimism: float) -> StepModel:
         # What goes is compiling, and what computing takes beyond the usual step.
-        left = dict.fromkeys(INSIDE, usual_computing(situation, optimism))
-        return model.with_rest({"compile": 0.1 * max(0.0, -optimism), **left})
+        usual = usual_computing(situation, optimism)
+        return model.with_inside(usual, compiling=0.1 * max(0.0, -optimism))
 
     known, replaced = situation.facts.input, situation.facts.settings.function_replacements
     reason = f"Tracing and compiling after warm-up takes {in_ms(spent)} per step on average:"
@@ -76,7 +76,7 @@ def stable_shapes(situation: Situation) -> Recommendation | None:
 
 def _taken_for_compiling(situation: Situation, spent_ms: float) -> str:
     """A sentence, where much of what computing takes is predicted to go too; else ""."""
-    inside = sum(situation.model.rest.get(part, 0.0) for part in INSIDE)
+    inside = situation.model.inside_ms
     usual = usual_computing(situation, 0.0)
     if (1 - usual) * inside <= MUCH_BESIDE * spent_ms:
         return ""

@@ -34,8 +34,7 @@ def has_stage(*names: str) -> Callable[[RunFacts, Recommendation], bool]:
 
 def is_cached(facts: RunFacts, advice: Recommendation) -> bool:
     """A cache runs, or is written: tf.data does not show one that is before a shuffle."""
-    stages = [stage for chain in facts.input.chains for stage in chain]
-    return has_stage(*CACHES)(facts, advice) or any(stage.kind == "cache" for stage in stages)
+    return has_stage(*CACHES)(facts, advice) or "cache" in facts.input.kinds
 
 
 def maps_in_parallel(facts: RunFacts, advice: Recommendation) -> bool | None:

@@ -9,6 +9,7 @@ from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import in_ms
+from keras_perf.records.run.outlier import Cause
 
 AFTER_SEARCHES = 0.2
 """A callback that makes 10,000 to 30,000 lists a step does so in 0.6 to 0.9 of its time once the
@@ -23,10 +24,7 @@ SEVERAL = 3
 
 def _few_pauses(summary: Summary) -> bool:
     """Most of the collector's time lies in a pause or two, which tells nothing of the next ones."""
-    totals = summary.facts.outliers.event_totals
-    long = [total for total in totals if total.cause == "garbage-collection"]
-    count = sum(total.count for total in long)
-    long_ms = sum(total.total_ms for total in long)
+    count, long_ms = summary.facts.outliers.of(Cause.GARBAGE)
     return 0 < count < SEVERAL and long_ms > 0.5 * summary.garbage_ms * summary.steps
 
 

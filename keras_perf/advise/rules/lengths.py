@@ -9,21 +9,22 @@ from typing import Any
 from keras_perf.advise.gains.compiling import COUNTED, compilation_ms, usual_computing
 from keras_perf.advise.recommendation import Change, Recommendation, cost_ms, predicted
 from keras_perf.advise.situation import Situation
-from keras_perf.advise.step.step_model import INSIDE, StepModel
+from keras_perf.advise.step.step_model import StepModel, between
 from keras_perf.records.figures import figure, in_ms
 from keras_perf.records.run.library import on_jax
 from keras_perf.records.run.outlier import Cause
 from keras_perf.records.run.tried.advice_trials import TriedChange
 
-FEW_LENGTHS = {-1: 8, 0: 4, 1: 1}
-"""Batches of few lengths are expected to have so many: XLA compiles for each."""
+FEW_LENGTHS = 8, 4, 1
+"""Batches of few lengths have so many, for each of which XLA compiles: at worst, as is expected, at
+best."""
 
 PADDING = 0.3
 """What examples that are padded to fewer lengths compute more, at worst."""
 
-WITHOUT_XLA = {-1: 1.5, 0: 1.2, 1: 1.0}
-"""So many times as long a step is reckoned to compute without XLA: with it, tried on programs of
-the documentation's table, steps were 1.1 to 1.4 times as fast where it gained anything."""
+WITHOUT_XLA = 1.5, 1.2, 1.0
+"""So many times as long a step is reckoned to compute without XLA: with it, tried on the programs
+of the documentation's table, steps were 1.1 to 1.4 times as fast where it gained anything."""
 
 
 @dataclass(frozen=True)
@@ -101,18 +102,19 @@ def _each_takes(situation: Situation) -> str:
 
 def _without_xla(situation: Situation) -> _Way:
     tried = _tried(situation, "disable-xla")
-    counted = situation.summary.compiling is not None or _compilations(situation) >= COUNTED
+    compilations, _ = situation.facts.outliers.of(Cause.RECOMPILE)
+    counted = situation.summary.compiling is not None or compilations >= COUNTED
 
     def change(model: StepModel, optimism: float) -> StepModel:
         left = 0.0 if counted else 0.1 * max(0.0, -optimism)
         if tried is not None:
             return _as_tried(model, tried, left, optimism)
-        computing = usual_computing(situation, optimism) * _between(WITHOUT_XLA, optimism)
-        return model.with_rest({"compile": left, **dict.fromkeys(INSIDE, computing)})
+        computing = usual_computing(situation, optimism) * between(*WITHOUT_XLA, optimism)
+        return model.with_inside(computing, compiling=left)
 
     told = (
         f"Without XLA nothing is compiled for a length; a step is expected to compute "
-        f"{figure(WITHOUT_XLA[0])} times as long then, at worst {figure(WITHOUT_XLA[-1])} times: "
+        f"{figure(WITHOUT_XLA[1])} times as long then, at worst {figure(WITHOUT_XLA[0])} times: "
         "try_advice measures it."
     )
     if tried is not None:
@@ -133,11 +135,11 @@ def _few_lengths(situation: Situation) -> _Way:
         if tried is not None:
             return _as_tried(model, tried, left, optimism)
         computing = usual_computing(situation, optimism) * (1 + PADDING * max(0.0, -optimism))
-        return model.with_rest({"compile": left, **dict.fromkeys(INSIDE, computing)})
+        return model.with_inside(computing, compiling=left)
 
     told = ""
     if _compiling_left(situation, 0.0):
-        few, most = FEW_LENGTHS[0], FEW_LENGTHS[-1]
+        most, few, _ = FEW_LENGTHS
         told = f"With few lengths, {few} are predicted to compile, {most} at worst."
     if tried is not None:
         told = (
@@ -164,14 +166,12 @@ def _tried(situation: Situation, id: str) -> TriedChange | None:
 
 def _as_tried(model: StepModel, tried: TriedChange, left: float, optimism: float) -> StepModel:
     """A step takes what it took on trial, in which all lengths were compiled already."""
-    end = tried.high if optimism > 0 else tried.low
-    gain = tried.gain + abs(optimism) * (end - tried.gain)
+    gain = between(tried.low, tried.gain, tried.high, optimism)
     step_ms = tried.after_ms * tried.gain / gain
     without = model.with_rest({"compile": 0.0})
-    inside_ms = sum(model.rest.get(part, 0.0) for part in INSIDE)
-    computing_ms = max(0.0, inside_ms + step_ms - without.step_ms)
-    computing = computing_ms / inside_ms if inside_ms else 1.0
-    return model.with_rest({"compile": left, **dict.fromkeys(INSIDE, computing)})
+    computing_ms = max(0.0, model.inside_ms + step_ms - without.step_ms)
+    computing = computing_ms / model.inside_ms if model.inside_ms else 1.0
+    return model.with_inside(computing, compiling=left)
 
 
 def _compiling_left(situation: Situation, optimism: float) -> float:
@@ -183,15 +183,5 @@ def _compiling_left(situation: Situation, optimism: float) -> float:
     spent_ms += model.start_up_compiling_ms
     if not each_ms or not spent_ms or not steps:
         return at_least
-    left_ms = _between(FEW_LENGTHS, optimism) * each_ms / steps
+    left_ms = between(*FEW_LENGTHS, optimism) * each_ms / steps
     return min(1.0, max(at_least, left_ms / spent_ms))
-
-
-def _compilations(situation: Situation) -> int:
-    totals = situation.facts.outliers.event_totals
-    return sum(total.count for total in totals if total.cause == Cause.RECOMPILE.value)
-
-
-def _between(ends: Mapping[int, float], optimism: float) -> float:
-    end = ends[1 if optimism > 0 else -1]
-    return ends[0] + abs(optimism) * (end - ends[0])

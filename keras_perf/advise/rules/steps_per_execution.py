@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
-from keras_perf.advise.gains.longer_executions import inside_ms, left_inside
+from keras_perf.advise.gains.longer_executions import left_inside
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import runs_more_steps
 from keras_perf.advise.rules.in_a_loop import steps_per_call
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.fetching import fetching_sooner
-from keras_perf.advise.step.step_model import StepModel
+from keras_perf.advise.step.step_model import StepModel, between
 
-FETCHED = {-1: 3.0, 0: 1.5, 1: 0.0}
-"""To fetch a batch takes so many times the pipeline's work for it, as tf.data counts that: in
-twenty trainings of tiny models 0.8 to 4 times."""
+FETCHED = 3.0, 1.5, 0.0
+"""To fetch a batch takes so many times the pipeline's work for it, as tf.data counts that: worst,
+expected, best. In twenty trainings of tiny models it took 0.8 to 4 times."""
 
-LEAST_FETCHED_MS = {-1: 0.05, 0: 0.02, 1: 0.0}
-NOT_KNOWN_MS = {-1: 0.3, 0: 0.05, 1: 0.0}
+LEAST_FETCHED_MS = 0.05, 0.02, 0.0
+NOT_KNOWN_MS = 0.3, 0.05, 0.0
 MOST_FETCHED_MS = 0.3
 """Of a batch of a few KiB; twenty tiny models took 0.1 to 0.5 ms a step in all."""
 
@@ -54,7 +53,7 @@ def raise_steps_per_execution(situation: Situation) -> Recommendation | None:
         callbacks = 1 - shared * (1 - factor)
         later = model.with_rest({"other_host": factor, "callbacks": callbacks})
         left = left_inside(situation, trial, optimism)
-        later_ms = left * inside_ms(model)
+        later_ms = left * model.inside_ms
         dispatch_ms = min(later_ms, model.rest.get("dispatch", 0.0) * current / recommended)
         inside = {"compute": later_ms - dispatch_ms, "dispatch": dispatch_ms}
         later = replace(later, rest={**later.rest, **inside})
@@ -75,15 +74,10 @@ def raise_steps_per_execution(situation: Situation) -> Recommendation | None:
 
 
 def _fetch_ms(situation: Situation, optimism: float) -> float:
-    end = 1 if optimism > 0 else -1
-
-    def between(values: Mapping[int, float]) -> float:
-        return values[0] + abs(optimism) * (values[end] - values[0])
-
     if not situation.able_ms:
-        return between(NOT_KNOWN_MS)
-    fetched_ms = between(FETCHED) * situation.able_ms
-    return min(MOST_FETCHED_MS, max(between(LEAST_FETCHED_MS), fetched_ms))
+        return between(*NOT_KNOWN_MS, optimism)
+    fetched_ms = between(*FETCHED, optimism) * situation.able_ms
+    return min(MOST_FETCHED_MS, max(between(*LEAST_FETCHED_MS, optimism), fetched_ms))
 
 
 def _cpu_left(situation: Situation, inside: float, optimism: float) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from keras_perf.advise.step.step_model import StepModel
+from keras_perf.advise.step.step_model import StepModel, between
 
 WOKEN_MS = 1.0
 """A call waits up to so long until the thread wakes that fetches its batch, though that is ready;
@@ -31,7 +31,7 @@ def fetching_sooner(
     computing = model.rest.get("compute", 0.0)
     tried = waits if in_graph_ms is None else max(0.0, in_graph_ms - computing)
     expected = min(waits, max(least, tried))
-    left = expected + abs(optimism) * ((least if optimism > 0 else waits) - expected)
+    left = between(waits, expected, least, optimism)
     if model.prefetched:
         return replace(model, rest={**model.rest, "fetch": left})
     return model.hidden(left / waits) if waits else model

@@ -29,9 +29,20 @@ MOSTLY_WAITING = 0.5
 """A pipeline that waits for more than this share of its time can use more threads than cores."""
 
 
+def between(worst: float, expected: float, best: float, optimism: float) -> float:
+    """What is expected, or from there as far to the worst (−1) or the best (+1) as one hopes."""
+    end = best if optimism > 0 else worst
+    return expected + abs(optimism) * (end - expected)
+
+
 @dataclass(frozen=True)
 class StepModel(StepTime):
     """A step's time, and what it is once something is changed."""
+
+    @property
+    def inside_ms(self) -> float:
+        """What a step takes in the train function."""
+        return sum(self.rest.get(part, 0.0) for part in INSIDE)
 
     @property
     def training_ms(self) -> float:
@@ -83,7 +94,7 @@ class StepModel(StepTime):
             most = self.cpu_ms - self.rest.get("compute", 0.0)
             saved = gone * max(0.0, least, min(saved / gone, most))
         left = 1.0
-        inside = sum(self.rest.get(part, 0.0) for part in INSIDE)
+        inside = self.inside_ms
         if not self.on_gpu and self.prefetched and self.step_ms:
             freed = min(1.0, saved / self.step_ms / self.cores)
             left = 1 - freed * (3 + optimism) / 4
@@ -108,11 +119,10 @@ class StepModel(StepTime):
         Only at best is anything gained, for steps may be uneven for other reasons: computing then
         takes what the quickest steps took, and the code itself, which both slow, half of its time.
         """
-        inside = sum(self.rest.get(part, 0.0) for part in INSIDE)
-        if not self.python or self.undisturbed_ms is None or not inside:
+        if not self.python or self.undisturbed_ms is None or not self.inside_ms:
             return self
-        quickest, best = min(1.0, self.undisturbed_ms / inside), max(0.0, optimism)
-        computing = self.with_rest(dict.fromkeys(INSIDE, 1 - (1 - quickest) * best))
+        quickest, best = min(1.0, self.undisturbed_ms / self.inside_ms), max(0.0, optimism)
+        computing = self.with_inside(1 - (1 - quickest) * best)
         return computing.hidden(1 - best * (1 - max(0.5, quickest)))
 
     def with_rest(self, factors: Mapping[str, float]) -> StepModel:
@@ -132,6 +142,10 @@ class StepModel(StepTime):
             start_up_ms=self.start_up_ms - gone_ms,
             start_up_compiling_ms=self.start_up_compiling_ms - gone_ms,
         )
+
+    def with_inside(self, factor: float, *, compiling: float = 1.0) -> StepModel:
+        """The train function takes its time times a factor, compiling times another one."""
+        return self.with_rest({"compile": compiling, **dict.fromkeys(INSIDE, factor)})
 
     def faster(self, gain: float, *, by_input: bool = False, none_left: bool = False) -> StepModel:
         """A step takes so many times less, of which callbacks and Keras's loop save nothing.
@@ -174,14 +188,14 @@ class StepModel(StepTime):
         and 12 ms. Where the pipeline worked meanwhile, caches stayed warmer: after pauses that
         were `waited` steps took 0.4 to 1 ms longer. What was tried has nothing of it left to gain.
         """
-        inside_ms = sum(self.rest.get(part, 0.0) for part in INSIDE)
+        inside_ms = self.inside_ms
         if self.on_gpu or self.without_pauses or not inside_ms:
             return self
         over = (shorter_pause_ms - SHORT_PAUSE_MS) / (LONG_PAUSE_MS - SHORT_PAUSE_MS)
         expected_ms = AFTER_WAITING_MS if waited else AFTER_WORK_MS
         most_ms = max(0.0, expected_ms + OPTIMISTIC_PAUSE_MS * optimism)
         saved_ms = min(MOST_OF_COMPUTING * inside_ms, most_ms * min(1.0, max(0.0, over)))
-        awake = self.with_rest(dict.fromkeys(INSIDE, 1 - saved_ms / inside_ms))
+        awake = self.with_inside(1 - saved_ms / inside_ms)
         return replace(awake, awake_ms=self.awake_ms + saved_ms)
 
     def with_outside(self, factors: Mapping[str, float]) -> StepModel:

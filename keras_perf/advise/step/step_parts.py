@@ -9,6 +9,7 @@ from keras_perf.advise.interpreter import cpu_beside_ms
 from keras_perf.advise.step.step_model import INSIDE
 from keras_perf.analyse.stage_paces import StagePace, stage_paces
 from keras_perf.analyse.summary import Summary
+from keras_perf.records.run.outlier import Cause
 
 NEARLY_BUSY = 0.5
 """A prefetched pipeline that is busy for less than this share of a step keeps up: what a step still
@@ -36,7 +37,7 @@ RUNS_AHEAD = "MapAndBatch"
 SIDE_BY_SIDE = ("Parallel", "LegacyParallel", "Prefetch", RUNS_AHEAD)
 """Stages that work while those before and behind them do."""
 
-STALLS = ("input-stall", "shuffle-refill")
+STALLS = (Cause.INPUT, Cause.SHUFFLE)
 """Causes of events that lie in the input pipeline."""
 
 
@@ -173,8 +174,7 @@ def _paces_ms(step_ms: float, known_ms: float) -> float:
     return max(FETCHED_MS, step_ms * (NOTICED if at_work else 0.5))
 
 
-def stalled(summary: Summary, *causes: str) -> float:
+def stalled(summary: Summary, *causes: Cause) -> float:
     """Waits far longer than usual, of these causes, in milliseconds per step."""
-    totals = summary.facts.outliers.event_totals
-    found = sum(total.total_ms for total in totals if total.cause in causes)
-    return found / max(1, summary.steps)
+    _, total_ms = summary.facts.outliers.of(*causes)
+    return total_ms / max(1, summary.steps)

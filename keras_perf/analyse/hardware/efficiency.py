@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -157,8 +156,4 @@ def _per_epoch(summary: Summary, rates: Rates) -> dict[str, Any]:
 
 
 def _of_each_gpu(summary: Summary, name: str) -> list[float]:
-    return [
-        value
-        for tag, value in summary.sensors.items()
-        if re.fullmatch(rf"gpu/\d+/{name}", tag) and math.isfinite(value)
-    ]
+    return [value for value in summary.of_gpus(name).values() if math.isfinite(value)]

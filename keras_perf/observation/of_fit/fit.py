@@ -157,7 +157,7 @@ class FitObservation(Observation):
         try:
             plan = self.begin(iterator)
         except Exception as error:  # noqa: BLE001  monitoring never kills training
-            self.gives_up(error)
+            self.fails(error)
             return self._function(iterator)
         logs = self._run(plan, iterator)
         self.returned(plan)

@@ -97,7 +97,7 @@ class TrialsOfFit(TrialsInFit):
             return 0
         return steps if fit.batch + steps <= (fit.epoch_steps or 0) else 0
 
-    def refuses(self, steps: int) -> str | None:
+    def refuses(self) -> str | None:
         """Looks up what a call with this iterator runs, and puts a loop around it."""
         assert self._fit.pipeline is not None
         assert self._function is not None

@@ -87,7 +87,7 @@ class TrialsOfLoop(Trials):
         """As many of them as are left until something of the user's is due."""
         return min(steps, self._left)
 
-    def refuses(self, steps: int) -> str | None:
+    def refuses(self) -> str | None:
         """Looks whether another number would trace the loop's function again."""
         if self._judged_traces != self._loop.traces:
             self._judged_traces = self._loop.traces

@@ -78,3 +78,8 @@ class Outliers:
 
     events: tuple[Outlier, ...] = fact(any_of(record(Outlier)), ())
     event_totals: tuple[OutlierTotal, ...] = fact(any_of(record(OutlierTotal)), ())
+
+    def of(self, *causes: Cause) -> tuple[int, float]:
+        """How many there were of these causes, and milliseconds of all of them."""
+        found = [total for total in self.event_totals if total.cause in causes]
+        return sum(total.count for total in found), sum(total.total_ms for total in found)

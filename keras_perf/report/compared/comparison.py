@@ -92,9 +92,12 @@ class Comparison(Told):
 
     def plot(self) -> Figure:
         """A figure: the parts of a step before and after."""
-        from keras_perf.report.figures import comparison_figure
+        from keras_perf.showing.figures import empty, stacks
 
-        return comparison_figure(self.headline, self.before, self.after)
+        figure, axes = empty(2, self.headline)
+        runs = {"before": self.before, "after": self.after}
+        stacks(axes, {name: coloured(run.breakdown) for name, run in runs.items()})
+        return figure
 
     def _told(self, form: Form) -> Form:
         form.title(self.headline)

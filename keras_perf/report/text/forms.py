@@ -27,9 +27,10 @@ class Form(ABC):
     def _add(self, *lines: str) -> None:
         self._blocks.append("\n".join(lines))
 
-    @abstractmethod
     def verdict(self, verdict: str, explanation: str) -> None:
-        """The verdict and the sentence behind it."""
+        """The verdict and the sentence behind it: a heading and a paragraph."""
+        self.title(verdict)
+        self.paragraph(explanation[:1].upper() + explanation[1:])
 
     @abstractmethod
     def title(self, text: str) -> None:
@@ -69,7 +70,7 @@ class Terminal(Form):
 
     def title(self, text: str) -> None:
         """A line."""
-        self._add(visible(text))
+        self.paragraph(text)
 
     def paragraph(self, text: str) -> None:
         """A line, however long."""
@@ -104,11 +105,6 @@ class Markdown(Form):
     | --- | ---: |
     | Map &lt;b>\|\` | 1.5 |
     """
-
-    def verdict(self, verdict: str, explanation: str) -> None:
-        """A heading and a paragraph."""
-        self.title(verdict)
-        self.paragraph(explanation[:1].upper() + explanation[1:])
 
     def title(self, text: str) -> None:
         """A heading."""

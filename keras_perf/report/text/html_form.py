@@ -33,11 +33,6 @@ class Html(Form):
     def __str__(self) -> str:
         return html.whole(self._blocks)
 
-    def verdict(self, verdict: str, explanation: str) -> None:
-        """A heading and a paragraph."""
-        self.title(verdict)
-        self.paragraph(explanation[:1].upper() + explanation[1:])
-
     def title(self, text: str) -> None:
         """A heading."""
         self._add(html.heading(text))

@@ -10,6 +10,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from keras_perf.trials.learning_rate.losses import Losses
+from keras_perf.trials.train_functions.repeated_function import logs_of
 from keras_perf.trials.train_functions.train_function import TrainFunction, iterated_function
 
 
@@ -43,7 +44,7 @@ def ramped_steps(model: keras.Model, function: TrainFunction, iterator: Any) -> 
 
 
 def _check(concrete: Any, rate: tf.Variable) -> None:
-    logs = _logs_of(concrete.structured_outputs)
+    logs = logs_of(concrete)
     if not isinstance(logs, dict) or "loss" not in logs:
         found = list(logs) if isinstance(logs, dict) else type(logs).__name__
         raise ValueError(
@@ -57,10 +58,6 @@ def _check(concrete: Any, rate: tf.Variable) -> None:
             "the train step must update weights with model.optimizer, got one that never reads its "
             "learning rate. Compile with the optimizer that the step uses."
         )
-
-
-def _logs_of(outputs: Any) -> Any:
-    return outputs.element_spec if isinstance(outputs, tf.experimental.Optional) else outputs
 
 
 def _looped(concrete: Any, rate: tf.Variable, fresh: list[tuple[tf.Variable, Any]]) -> Any:

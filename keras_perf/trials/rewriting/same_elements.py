@@ -22,22 +22,13 @@ def checksums(dataset: tf.data.Dataset, most: int, within_s: float) -> list[int]
         most: elements to look at.
         within_s: seconds after which no more are taken; the first one always is.
     """
-    found: list[int] = []
-    end = time.perf_counter() + within_s
-    for element in _elements(dataset, most):
-        found.append(_of_element(element))
-        if time.perf_counter() > end:
-            break
-    return found
+    return list(map(_of_element, _elements(dataset, most, within_s)))
 
 
 def mean_bytes(dataset: tf.data.Dataset, most: int, within_s: float) -> float:
     """Of an element, from the first ones."""
-    end, sizes = time.perf_counter() + within_s, []
-    for element in _elements(dataset, most):
-        sizes.append(sum(map(_bytes, _arrays(element))))
-        if time.perf_counter() > end:
-            break
+    elements = _elements(dataset, most, within_s)
+    sizes = [sum(map(_bytes, _arrays(element))) for element in elements]
     return sum(sizes) / max(1, len(sizes))
 
 
@@ -55,11 +46,14 @@ def start_alike(
         return False
 
 
-def _elements(dataset: tf.data.Dataset, most: int) -> Iterator[Any]:
-    """So many of the first ones."""
-    own = OwnIterator(dataset)
+def _elements(dataset: tf.data.Dataset, most: int, within_s: float) -> Iterator[Any]:
+    """So many of the first ones, until these seconds are over."""
+    end, own = time.perf_counter() + within_s, OwnIterator(dataset)
     try:
-        yield from itertools.islice(own.iterator, most)
+        for element in itertools.islice(own.iterator, most):
+            yield element
+            if time.perf_counter() > end:
+                break
     finally:
         own.close()
 

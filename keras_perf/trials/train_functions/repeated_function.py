@@ -89,7 +89,7 @@ def each_calls_logs(stacked: Any) -> Iterator[Any]:
 
 
 def _looped(concrete: Any) -> Any:
-    logs = _logs_of(concrete)
+    logs = logs_of(concrete)
     optional = isinstance(concrete.structured_outputs, tf.experimental.Optional)
 
     def loop(iterator: Any, calls: tf.Tensor) -> Any:
@@ -115,7 +115,7 @@ def _looped(concrete: Any) -> Any:
     return tf.function(loop, autograph=False)
 
 
-def _logs_of(concrete: Any) -> Any:
+def logs_of(concrete: Any) -> Any:
     """What a call returns, as tensors or their specifications."""
     outputs = concrete.structured_outputs
     return outputs.element_spec if isinstance(outputs, tf.experimental.Optional) else outputs
@@ -129,7 +129,7 @@ def _how_it_differs(concrete: Any) -> str | None:
         return WhyNoSteps.SUMMARIES.of()
     if operations & PYTHON:
         return WhyNoSteps.PYTHON.of()
-    logs = tf.nest.flatten(_logs_of(concrete))
+    logs = tf.nest.flatten(logs_of(concrete))
     if not logs or not all(map(_is_number, logs)):
         return WhyNoSteps.LOGS.of()
     return None

@@ -102,12 +102,9 @@ class KeptState:
         strategy = self._model.distribute_strategy
         return [copy for v in own for copy in strategy.experimental_local_results(v)]
 
+    @uninterrupted()
     def put_back(self) -> None:
         """All of it, bit for bit; Ctrl-C meanwhile is answered when it is done."""
-        with uninterrupted():
-            self._put_back()
-
-    def _put_back(self) -> None:
         for variable in self._copies(_variables(self._model)):
             if id(variable) not in self._values:
                 # Metrics make theirs in the first step: at its beginning they are zero.

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from keras_perf.advise.notes.diagnosed import Diagnosed
+from keras_perf.advise.notes.diagnosed import Diagnosed, listed
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import figure
 from keras_perf.records.run.devices.gpu_use import GpuUse
@@ -37,7 +36,7 @@ def gpu_use_alerts(summary: Summary) -> Iterator[str]:
         return
     yield from _model_on_the_cpu(use)
     if alone := idle_beside(summary):
-        idle = f"GPU {alone[0]} is" if len(alone) == 1 else f"GPUs {_listed(alone)} are"
+        idle = f"GPU {alone[0]} is" if len(alone) == 1 else f"GPUs {listed(alone)} are"
         yield (
             f"{idle} idle while another one trains. Build and compile the model within "
             "tf.distribute.MirroredStrategy().scope(), which divides each batch among them: "
@@ -72,14 +71,14 @@ def gpu_details(facts: RunFacts) -> Iterator[str]:
 
 def idle_beside(summary: Summary) -> list[int]:
     """TensorFlow's numbers of the GPUs that nobody computes on while another one trains."""
-    busy, visible = _sampled(summary, "utilization_pct"), summary.facts.gpu_use.gpus_visible
+    busy, visible = summary.of_gpus("utilization_pct"), summary.facts.gpu_use.gpus_visible
     if busy:
         if visible is not None and len(busy) > visible:
             # CUDA could not be asked which are ours: all of the machine were sampled.
             return []
         if max(busy.values()) < HALF_BUSY_PCT:
             return []
-        others = _sampled(summary, "other_processes")
+        others = summary.of_gpus("other_processes")
         return [i for i, pct in busy.items() if pct < IDLE_PCT and not others.get(i)]
     use = summary.facts.gpu_use
     visible = visible or 0
@@ -97,8 +96,8 @@ def _used(facts: RunFacts) -> list[str]:
 
 def _shared(summary: Summary) -> Iterator[tuple[int, float, float]]:
     """Number of a GPU, other processes on it, and their memory in MiB; 0 where not known."""
-    memory, used = _sampled(summary, "other_memory_used_mib"), _used(summary.facts)
-    for index, processes in _sampled(summary, "other_processes").items():
+    memory, used = summary.of_gpus("other_memory_used_mib"), _used(summary.facts)
+    for index, processes in summary.of_gpus("other_processes").items():
         if processes >= NOTICED and (not used or f"GPU:{index}" in used):
             yield index, processes, memory.get(index, 0.0)
 
@@ -116,17 +115,11 @@ def _shared_at_the_start(summary: Summary) -> Iterator[tuple[int, int]]:
     # NVML's numbers are TensorFlow's where it has all of them, of one kind.
     if len(gpus) != use.gpus_visible or len({gpu.name for gpu in gpus}) > 1:
         return
-    if _sampled(summary, "other_processes") or _sampled(summary, "utilization_pct"):
+    if summary.of_gpus("other_processes") or summary.of_gpus("utilization_pct"):
         return
     for index, gpu in enumerate(gpus):
         if gpu.other_processes and (not used or f"GPU:{index}" in used):
             yield index, gpu.other_processes
-
-
-def _sampled(summary: Summary, name: str) -> dict[int, float]:
-    """Mean by number of the GPU, in their order."""
-    tags = {tag: re.fullmatch(rf"gpu/(\d+)/{name}", tag) for tag in summary.sensors}
-    return dict(sorted((int(m[1]), summary.sensors[tag]) for tag, m in tags.items() if m))
 
 
 def _the_gpus(use: GpuUse) -> str:
@@ -198,7 +191,7 @@ def _not_found(use: GpuUse) -> str:
         )
     if use.missing_libraries:
         return (
-            f"TensorFlow could not load {_listed(use.missing_libraries)} of CUDA's libraries. "
+            f"TensorFlow could not load {listed(use.missing_libraries)} of CUDA's libraries. "
             f"{INSTALL} brings them."
         )
     return (
@@ -230,8 +223,3 @@ def _model_on_the_cpu(use: GpuUse) -> Iterator[str]:
             "trainable variables are read and updated there, and copied in every step. with "
             "tf.device(…) or a strategy has put them there: build and compile the model without."
         )
-
-
-def _listed(items: Sequence[object]) -> str:
-    *first, last = map(str, items)
-    return f"{', '.join(first)} and {last}" if first else last

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from keras_perf.advise.notes.devices.gpu import BUSY_PCT
@@ -38,9 +37,7 @@ def replica_notes(run: Diagnosed) -> Iterator[str]:
 
 def _all_busy(summary: Summary) -> bool:
     """Every GPU that was sampled has enough to do, however few the examples."""
-    busy = [
-        pct for tag, pct in summary.sensors.items() if re.fullmatch(r"gpu/\d+/utilization_pct", tag)
-    ]
+    busy = summary.of_gpus("utilization_pct").values()
     return bool(busy) and min(busy) >= BUSY_PCT
 
 

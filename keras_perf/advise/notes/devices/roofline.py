@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from keras_perf.advise.notes.diagnosed import listed
 from keras_perf.analyse.hardware.efficiency import Efficiency
 from keras_perf.records.figures import figure, in_percent
 from keras_perf.records.run.run_facts import Settings
@@ -76,8 +77,7 @@ def _remedies(settings: Settings) -> str:
         helpful.append("XLA")
     if shares and settings.steps_per_execution == 1:
         helpful.append(f"more steps per {'call' if settings.in_a_loop else 'execution'}")
-    *others, last = helpful
-    return f"{', '.join(others)} and {last} help" if others else f"{last} help"
+    return f"{listed(helpful)} help"
 
 
 def _first_limit(found: Efficiency) -> str:

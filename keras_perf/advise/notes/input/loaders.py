@@ -10,6 +10,7 @@ from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_parts import stalled
 from keras_perf.records.figures import in_ms
+from keras_perf.records.run.outlier import Cause
 
 WORTH = 0.05
 """Pauses that take less than this share of the training are left alone."""
@@ -54,7 +55,7 @@ def loader_notes(run: Diagnosed) -> Iterator[str]:
 def _started_anew(situation: Situation, name: str) -> Iterator[str]:
     """Processes that live for an epoch; how long they take to start shows at its first batch."""
     facts, model = situation.facts, situation.model
-    paused_ms = stalled(situation.summary, "new-iterator")
+    paused_ms = stalled(situation.summary, Cause.ITERATOR)
     loader = facts.input.loader
     if (facts.length.epochs or 1) < 2 or paused_ms < WORTH * model.whole_ms or loader is None:
         return

@@ -30,7 +30,7 @@ def reading_notes(run: Diagnosed) -> Iterator[str]:
         )
         return
     received = sensors.get("host/network_received_mib_per_sec", 0.0)
-    files = any(stage.reads_files for chain in summary.facts.input.chains for stage in chain)
+    files = any(stage.reads_files for stage in summary.facts.input.written)
     if files and received >= READS_MIB_PER_SEC:
         yield (
             f"Training waits for files while the machine receives {in_mib(received)}/s from the "

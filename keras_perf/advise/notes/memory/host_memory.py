@@ -52,8 +52,7 @@ def host_memory_notes(run: Diagnosed) -> Iterator[str]:
 
 def may_fill_a_cache(facts: RunFacts) -> bool:
     """A cache of the pipeline grows until the data has been through it once."""
-    kinds = {stage.kind for chain in facts.input.chains for stage in chain}
-    epoch, steps = facts.length.epoch_steps, facts.length.steps
+    kinds, epoch, steps = facts.input.kinds, facts.length.epoch_steps, facts.length.steps
     passed_once = epoch is not None and "repeat" not in kinds and steps >= 2 * epoch
     return "cache" in kinds and not passed_once
 

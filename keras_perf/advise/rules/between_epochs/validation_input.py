@@ -56,7 +56,7 @@ def _followed(facts: RunFacts, advice: Recommendation) -> bool | None:
     found = facts.inference.get(VALIDATION)
     if found is None or found.dataset is None:
         return None
-    stages = [stage for chain in found.dataset.chains for stage in chain]
+    stages = found.dataset.stages
     made = {
         "parallel-map": _sequential_maps(stages) < advice.evidence["sequential_maps"],
         "cache": any(stage.kind == "cache" for stage in stages),

@@ -7,7 +7,7 @@ from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import maps_batches
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
-from keras_perf.advise.step.step_model import StepModel
+from keras_perf.advise.step.step_model import StepModel, between
 from keras_perf.advise.step.step_parts import UNSEEN_INSIDE
 from keras_perf.records.figures import in_us
 from keras_perf.records.run.input.pipeline import Stage, runs_in_pool
@@ -24,10 +24,10 @@ def _calls(stage: Stage) -> float:
 
 def _takes_batches(name: str, situation: Situation) -> bool:
     """Nothing that the function of this map does is for one example only, as far as is known."""
-    chains = situation.facts.input.chains
-    written = [stage for chain in chains for stage in chain if stage.kind == "map"]
+    known = situation.facts.input
+    written = [stage for stage in known.written if stage.kind == "map"]
     running = [stage for stage in situation.model.stages if runs_in_pool(stage)]
-    if len(chains) == 1 and len(written) == len(running):
+    if len(known.chains) == 1 and len(written) == len(running):
         written = [written[running.index(name)]]
     return not any(stage.one_at_a_time for stage in written)
 
@@ -67,9 +67,8 @@ def batch_before_map(situation: Situation) -> Recommendation | None:
         left = 1 - overhead * min(1.0, 0.95 + 0.2 * optimism)
         # Other stages are interrupted for each call too: of what tf.data counts as theirs the
         # explained share is their own; at worst that of the pace, and half of what is left.
-        expected = explained**2
-        end = (1 + explained) / 2 if optimism < 0 else expected * (1 + explained) / 2
-        others = expected + abs(optimism) * (end - expected)
+        expected, at_worst = explained**2, (1 + explained) / 2
+        others = between(at_worst, expected, expected * at_worst, optimism)
         factors = {**dict.fromkeys(model.stages, others), name: left * others}
         # A prefetch only hands batches on: its time is that of threads which kept it waiting.
         factors |= {n: left * others for n in model.stages if n.startswith("Prefetch")}

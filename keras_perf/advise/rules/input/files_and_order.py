@@ -14,6 +14,7 @@ from keras_perf.advise.step.step_model import MOSTLY_WAITING, StepModel
 from keras_perf.advise.step.step_parts import UNSEEN_INSIDE, stalled
 from keras_perf.records.figures import in_ms
 from keras_perf.records.run.input.pipeline import Stage, WrittenStage
+from keras_perf.records.run.outlier import Cause
 
 IDLE_PCT = 70.0
 
@@ -77,7 +78,7 @@ def interleave(situation: Situation) -> Recommendation | None:
 
 def _may_read_files(situation: Situation, written: WrittenStage | None) -> bool:
     """Also where nobody knows what is written there."""
-    stages = [stage for chain in situation.facts.input.chains for stage in chain]
+    stages = situation.facts.input.written
     return written is None or any(each.reads_files or each.is_reader for each in stages)
 
 
@@ -119,7 +120,7 @@ def nondeterministic_order(situation: Situation) -> Recommendation | None:
     if not wait or able_ms > IN_ORDER_LOSS * summary.step_ms:
         return None
     # Where the pipeline keeps up on the whole, what it holds back shows as stalls.
-    stalled_ms = stalled(summary, "input-stall")
+    stalled_ms = stalled(summary, Cause.INPUT)
     if model.produce_ms <= able_ms and not stalled_ms:
         return None
 

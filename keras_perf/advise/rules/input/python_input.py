@@ -114,7 +114,7 @@ def _kind(situation: Situation) -> str | None:
 
 def _source(known: InputFacts) -> SourceLine | None:
     """Where the Python code stands; None where several maps run such code."""
-    of_maps = [stage.source for chain in known.chains for stage in chain if stage.python]
+    of_maps = [stage.source for stage in known.written if stage.python]
     return known.input_source or (of_maps[0] if len(of_maps) == 1 else None)
 
 

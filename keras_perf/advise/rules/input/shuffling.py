@@ -11,7 +11,7 @@ from keras_perf.advise.rules.in_a_loop import one_iterator
 from keras_perf.advise.rules.input.caching import cache
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
-from keras_perf.advise.step.step_model import StepModel
+from keras_perf.advise.step.step_model import StepModel, between
 from keras_perf.analyse.refills import refills_of
 from keras_perf.analyse.stage_paces import stage_paces
 from keras_perf.records.figures import in_ms, in_percent
@@ -127,8 +127,8 @@ def _less(per_step_ms: float, won: float, most: float) -> Change:
     """Refilling is done during steps: its work stays, and may disturb them."""
 
     def change(model: StepModel, optimism: float) -> StepModel:
-        end = min(most, (1 + UNSURE) * won) if optimism > 0 else (1 - UNSURE) * won
-        saved_ms = per_step_ms * (won + abs(optimism) * (end - won))
+        at_best = min(most, (1 + UNSURE) * won)
+        saved_ms = per_step_ms * between((1 - UNSURE) * won, won, at_best, optimism)
         stalls_ms = model.rest.get("get_next", 0.0)
         if stalls_ms:
             rest = {**model.rest, "get_next": max(0.0, stalls_ms - saved_ms)}

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_perf.observation.facts.batch_shapes import bytes_tell_shapes
 from keras_perf.observers.asking import unwarned
-from keras_perf.observers.steps.input.gap_times import waits_of
+from keras_perf.observers.steps.input.measured_waits import measured_waits
 from keras_perf.records.execution import Execution
 
 
@@ -40,12 +40,13 @@ class PipelineModel:
     ) -> dict[int, int] | None:
         """First step → input wait, as far as it is remembered; None where none ever is.
 
-        The arguments are those of `waits_of`.
+        The arguments are those of `measured_waits`.
         """
         gaps_us = self.gap_times()
         if gaps_us is None:
             return None
-        return waits_of(executions, fetches_per_step, gaps_us, pending_gaps, next_begin_ns)
+        found = measured_waits(executions, fetches_per_step, gaps_us, pending_gaps, next_begin_ns)
+        return {} if found is None else found.waits
 
     def delivered(self) -> tuple[int, int] | None:
         """Batches and their bytes, as tf.data counts them where it hands them out.

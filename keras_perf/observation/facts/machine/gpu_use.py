@@ -20,16 +20,15 @@ LIBRARIES = ("cudart", "cublas", "cublasLt", "cufft", "cusolver", "cusparse", "c
 """What TensorFlow opens, all of it, before it takes a GPU (xla/tsl/platform/default/
 dlopen_checker.cc, TryDlopenCUDALibraries): without one of them it takes none."""
 
+LOADED = Path("/proc/self/maps")
+"""The files that this process has loaded, as Linux lists them."""
+
 _OWN_PLACES = ("ParameterServerStrategyV2", "ParameterServerStrategy", "CentralStorageStrategy")
 """These keep variables on CPUs on purpose."""
 
 
-def gpu_use_facts(maps: Path = Path("/proc/self/maps")) -> Questions:
-    """Name → what is asked, once, in the thread that trains.
-
-    Arguments:
-        maps: the files that this process has loaded, as Linux lists them.
-    """
+def gpu_use_facts() -> Questions:
+    """Name → what is asked, once, in the thread that trains."""
 
     def found() -> int:
         return len(tf.config.list_physical_devices("GPU"))
@@ -53,7 +52,7 @@ def gpu_use_facts(maps: Path = Path("/proc/self/maps")) -> Questions:
         "gpus_found": found,
         "gpus_visible": visible,
         "cuda_gpus": lambda: _shown_by_cuda() if unexplained() else None,
-        "missing_libraries": lambda: missing_libraries(maps) if unexplained() else None,
+        "missing_libraries": lambda: missing_libraries(LOADED) if unexplained() else None,
         "operations_on": operations_on,
     }
 

@@ -83,32 +83,3 @@ def waited_ns(execution: Execution, gaps: Sequence[int], next_begin_ns: int) -> 
     gap = median(gaps[1:-1]) if len(gaps) > 2 else max(0.0, last - each) / 2
     overlapped = max(0.0, min(each, last - 2 * gap))
     return round(fetched - (len(gaps) - 1) * overlapped)
-
-
-def waits_of(
-    executions: Sequence[Execution],
-    per_step: float,
-    gaps_us: Sequence[int],
-    pending: int,
-    next_begin_ns: int | None,
-) -> dict[int, int]:
-    """First step → input wait in nanoseconds, as far as tf.data remembers.
-
-    Arguments:
-        executions: consecutive ones on one iterator.
-        per_step: how often a step asks the iterator for an element.
-        gaps_us: the iterator's gap times in microseconds, newest last.
-        pending: how many of the newest came after the last execution's last `GetNext`.
-        next_begin_ns: when the execution began that follows and has run, whose `GetNext` are
-            those that are pending; None where none follows, and the last one's wait is not known.
-    """
-    begins = [execution.begin_ns for execution in executions]
-    fetches = [fetches_of(execution.steps, per_step) for execution in executions]
-    if next_begin_ns is not None:
-        begins.append(next_begin_ns)
-        fetches.append(pending)
-        pending = 0
-    gaps = gaps_of_each(fetches, gaps_us, pending)
-    ended = zip(executions[: len(begins) - 1], begins[1:], strict=True)
-    known = zip(reversed(list(ended)), reversed(gaps), strict=False)
-    return {e.first_step: max(0, waited_ns(e, own, after)) for (e, after), own in known}

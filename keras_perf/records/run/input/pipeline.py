@@ -109,6 +109,11 @@ class WrittenPipeline:
     prefetch_added: bool = fact(flag, default=True)
     file_systems: tuple[str, ...] = fact(each(text), ())
 
+    @property
+    def stages(self) -> Chain:
+        """Those of all chains."""
+        return tuple(stage for chain in self.chains for stage in chain)
+
 
 @dataclass(frozen=True)
 class InputFacts:
@@ -144,6 +149,16 @@ class InputFacts:
     def chains(self) -> tuple[Chain, ...]:
         """As written; () where that is not known."""
         return self.dataset.chains if self.dataset is not None else ()
+
+    @property
+    def written(self) -> Chain:
+        """Stages of all chains; () where they are not known."""
+        return self.dataset.stages if self.dataset is not None else ()
+
+    @property
+    def kinds(self) -> set[str]:
+        """Of these."""
+        return {stage.kind for stage in self.written}
 
     def pool(self, threads: Mapping[str, int], cores: int) -> int:
         """Threads of the pool that calls functions: one a core where nobody has set it."""

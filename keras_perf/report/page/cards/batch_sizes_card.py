@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from xml.etree.ElementTree import Element
 
 from keras_perf.records.run.tried.batch_sizes import BatchSizes
+from keras_perf.report.page.cards.lanes_card import lane_head
 from keras_perf.report.page.html import card, element, table
-from keras_perf.report.page.meanings import meaning
 from keras_perf.report.page.plots.curve import curve_keys, curve_plot
 from keras_perf.report.run_report import RunReport
 from keras_perf.report.text.batch_sizes_table import BATCH_SIZES, HEADER, batch_size_rows
@@ -55,8 +55,7 @@ def _lane(
     places = {what: (size, measured[size]) for what, size in marked.items() if size in measured}
     plotted = f"{name} over batch size"
     drawn = curve_plot(plotted, measured, through, places, height=90, ticks=of_memory)
-    head = element("span", name, " ", meaning(tag, name))
-    return [element("div", head, class_="lane-head"), drawn]
+    return [lane_head(name, tag), drawn]
 
 
 def _memory_line(found: BatchSizes, measured: Mapping[int, float]) -> list[tuple[int, float]]:

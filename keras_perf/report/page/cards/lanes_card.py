@@ -117,15 +117,17 @@ def _lane(
     extremes = low is not values or high is not values
     least, most = float(low.min()), float(high.max())
     figures = f"mean {figure(mean)}, {figure(least)} to {figure(most)}"
-    head = element(
-        "div",
-        element("span", lane.name, " ", meaning(re.sub(r"\d+", "<i>", lane.tag), lane.name)),
-        element("span", figures, class_="quiet"),
-        class_="lane-head",
-    )
+    head = lane_head(lane.name, re.sub(r"\d+", "<i>", lane.tag), figures)
     title = f"{lane.name} over the steps: {figures}"
     around = (low, high) if extremes else None
     return [head, lane_plot(title, values, span, lane.full or most * 1.1, around, ticks=last)]
+
+
+def lane_head(name: str, tag: str, figures: str = "") -> Element:
+    """What stands above a lane: its name, what that means, and figures of it."""
+    quiet = [element("span", figures, class_="quiet")] if figures else []
+    told = element("span", name, " ", meaning(tag, name))
+    return element("div", told, *quiet, class_="lane-head")
 
 
 def _figure(title: str, what: str, lanes: list[Element], said: str = "") -> Element:

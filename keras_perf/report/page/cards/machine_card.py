@@ -7,10 +7,9 @@ from xml.etree.ElementTree import Element
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import figure
 from keras_perf.records.run.exchange import EXCHANGE_PARTS
-from keras_perf.report.page.cards.lanes_card import lanes_figures
+from keras_perf.report.page.cards.lanes_card import lane_head, lanes_figures
 from keras_perf.report.page.cards.workers_card import EXCHANGE_NAMES
 from keras_perf.report.page.html import card, element
-from keras_perf.report.page.meanings import meaning
 from keras_perf.report.page.plots.lane_plot import Span, lane_plot
 from keras_perf.report.page.plots.timeline import span_of
 from keras_perf.report.run_report import RunReport
@@ -40,12 +39,7 @@ def _exchange(summary: Summary, span: Span) -> list[Element]:
     for name in EXCHANGE_PARTS:
         label = f"{EXCHANGE_NAMES[name]}, ms"
         figures = f"mean {figure(summary.exchange[name])}, to {figure(known[name].max())}"
-        head = element(
-            "div",
-            element("span", label, " ", meaning(f"perf/{name}_ms", label)),
-            element("span", figures, class_="quiet"),
-            class_="lane-head",
-        )
+        head = lane_head(label, f"perf/{name}_ms", figures)
         ticks = name == EXCHANGE_PARTS[-1]
         title = f"{label} over the steps: {figures}"
         drawn += [head, lane_plot(title, known[name], span, most * 1.1, ticks=ticks)]

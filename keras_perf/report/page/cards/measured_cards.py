@@ -9,9 +9,8 @@ from xml.etree.ElementTree import Element
 import pandas as pd
 
 from keras_perf.advise.notes.devices.gpu_use import DEFAULT_STRATEGY
-from keras_perf.records.figures import figure
 from keras_perf.records.run.outlier import CAUSES, cause_name
-from keras_perf.report.compared.differing_settings import asked
+from keras_perf.report.compared.differing_settings import asked, told
 from keras_perf.report.page.html import card, element, table
 from keras_perf.report.page.meanings import explained, explained_rows
 from keras_perf.report.run_report import RunReport
@@ -161,10 +160,10 @@ def outliers_card(report: RunReport) -> Element | None:
 def facts_card(report: RunReport) -> Element | None:
     """Versions, machine and settings."""
     known = report.summary.facts
-    told: dict[str, Any] = {label: known.versions.get(name) for label, name in VERSIONS.items()}
-    told |= {label: asked(known, path) for label, path in FACTS.items()}
-    told["workers"] = known.settings.workers or None
-    facts = {label: value for label, value in told.items() if value not in NOTHING}
+    found: dict[str, Any] = {label: known.versions.get(name) for label, name in VERSIONS.items()}
+    found |= {label: asked(known, path) for label, path in FACTS.items()}
+    found["workers"] = known.settings.workers or None
+    facts = {label: value for label, value in found.items() if value not in NOTHING}
     if len(report.scalars):
         end = pd.Timestamp(report.scalars["wall_time"].max(), unit="s", tz="UTC")
         facts["last logged"] = f"{end:%Y-%m-%d %H:%M} UTC"
@@ -178,8 +177,5 @@ def facts_card(report: RunReport) -> Element | None:
 
 
 def _told(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, Mapping):
-        return ", ".join(map(str, value.values()))
-    return figure(value) if isinstance(value, int | float) else str(value)
+    shown = ", ".join(map(str, value.values())) if isinstance(value, Mapping) else value
+    return told(shown) or ""

@@ -11,9 +11,8 @@ from keras_perf.trials.rewriting.changes.cache import cache
 from keras_perf.trials.rewriting.changes.change import Change, NotDone
 from keras_perf.trials.rewriting.changes.file_cache import in_file
 from keras_perf.trials.rewriting.changes.filter_before_map import filters_before_maps
+from keras_perf.trials.rewriting.changes.in_parallel import parallel_interleaves, parallel_maps
 from keras_perf.trials.rewriting.changes.map_before_shuffle import maps_before_shuffles
-from keras_perf.trials.rewriting.changes.parallel_interleave import parallel_interleaves
-from keras_perf.trials.rewriting.changes.parallel_map import parallel_maps
 from keras_perf.trials.rewriting.changes.prefetch import prefetch
 from keras_perf.trials.rewriting.changes.stages import lets_overtake
 from keras_perf.trials.rewriting.changes.whole_pipeline import order_given_up, wider_pool

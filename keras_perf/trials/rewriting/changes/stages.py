@@ -31,26 +31,9 @@ def named(stage: NodeDef) -> str:
     return f"{kind}({function_name(stage)})"
 
 
-def in_parallel(stage: NodeDef, *, in_order: bool) -> str:
-    """How one writes that its function is called several times at once.
-
-    Arguments:
-        stage: a map or an interleave.
-        in_order: it must be said that its elements keep their order.
-    """
-    kind = named(stage).partition("(")[0]
-    said = ", deterministic=True" if in_order else ""
-    return f"{kind}({function_name(stage) or '…'}, num_parallel_calls=tf.data.AUTOTUNE{said})"
-
-
 def is_map(stage: NodeDef) -> bool:
     """A map, one call after the other or several at once."""
     return stage.op in ("MapDataset", "ParallelMapDataset", "ParallelMapDatasetV2")
-
-
-def is_sequential_map(stage: NodeDef) -> bool:
-    """A map, one call after the other."""
-    return bool(stage.op == "MapDataset")
 
 
 def is_parallel(stage: NodeDef) -> bool:

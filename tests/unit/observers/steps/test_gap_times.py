@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from keras_perf.observers.steps.input.gap_times import gaps_of_each, waited_ns, waits_of
+from keras_perf.observers.steps.input.gap_times import gaps_of_each, waited_ns
+from keras_perf.observers.steps.input.measured_waits import measured_waits
 from keras_perf.records.execution import Execution, Kind
 
 US = 1000
@@ -37,23 +38,23 @@ def test_of_the_executions_before_those_that_are_remembered_none_is_known():
 
 def test_what_a_gap_leaves_of_the_time_to_the_next_begin_was_waiting():
     executions = begun_at(0, 100, 250)
-    assert waits_of(executions, 1, [60, 70], 0, None) == {0: 40 * US, 1: 80 * US}
+    assert measured_waits(executions, 1, [60, 70], 0).waits == {0: 40 * US, 1: 80 * US}
 
 
 def test_the_wait_of_the_last_one_is_known_where_another_has_run_after_it():
     executions = begun_at(0, 100, 250)
-    found = waits_of(executions, 1, [60, 70, 10], 1, 300 * US)
-    assert found == {0: 40 * US, 1: 80 * US, 2: 40 * US}
+    found = measured_waits(executions, 1, [60, 70, 10], 1, 300 * US)
+    assert found.waits == {0: 40 * US, 1: 80 * US, 2: 40 * US}
 
 
 def test_the_fetches_of_the_one_that_has_run_after_it_are_passed_over():
     executions = begun_at(0, 100, steps=2)
-    found = waits_of(executions, 1, [20, 30, 25, 35, 999], 2, 180 * US)
-    assert found == {0: 50 * US, 2: 20 * US}
+    found = measured_waits(executions, 1, [20, 30, 25, 35, 999], 2, 180 * US)
+    assert found.waits == {0: 50 * US, 2: 20 * US}
 
 
 def test_a_gap_longer_than_the_time_it_lies_in_is_no_wait_below_nothing():
-    assert waits_of(begun_at(0, 100), 1, [101], 0, None) == {0: 0}
+    assert measured_waits(begun_at(0, 100), 1, [101], 0).waits == {0: 0}
 
 
 MS = 1_000_000

@@ -202,7 +202,7 @@ def test_a_clock_that_was_set_back_makes_no_older_fit_the_newest(tmp_path, monke
 
 @pytest.mark.fault(3, "two fits that begin at the same moment")
 def test_of_two_with_one_sequence_the_one_that_began_later_is_newer(tmp_path, monkeypatch):
-    monkeypatch.setattr("keras_perf.write.fit_of_process._listed", lambda folder: ())
+    monkeypatch.setattr("keras_perf.write.fit_of_process.names_in", lambda folder: ())
     for started in (20.0, 10.0):
         RunWriter(str(tmp_path), clock=lambda now=started: now).close()
     assert [fit.identity.started for fit in fits_of(tmp_path)["perf"]] == [10.0, 20.0]
@@ -235,7 +235,7 @@ def test_an_unknown_fit_names_those_that_are_there(tmp_path, capsys):
 
 
 def test_a_sequence_that_two_have_asks_for_the_id(tmp_path, monkeypatch):
-    monkeypatch.setattr("keras_perf.write.fit_of_process._listed", lambda folder: ())
+    monkeypatch.setattr("keras_perf.write.fit_of_process.names_in", lambda folder: ())
     for _ in range(2):
         write_fit(tmp_path, step_ms=4.0)
     with pytest.raises(UnknownFitError, match=r"fit '1' may be any of .*: give the id of one"):
