@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import INSIDE, StepModel
-from keras_perf.records.run.tried.steps_trial import StepsPerExecution
+from keras_perf.records.run.tried.steps_trial import StepsTrial
 
 IN_GRAPH_OFF = 0.15
 """In long executions a step in the graph took up to so much of its time more or less than the
@@ -16,7 +16,7 @@ def inside_ms(model: StepModel) -> float:
     return sum(model.rest.get(part, 0.0) for part in INSIDE)
 
 
-def left_inside(situation: Situation, trial: StepsPerExecution, optimism: float) -> float:
+def left_inside(situation: Situation, trial: StepsTrial, optimism: float) -> float:
     """Share of a step's time in the train function that is left in longer executions.
 
     So many times less as on trial, beside whose executions it was measured; of what computes no
