@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from keras_perf.capture.profiler_door import step_marker as step_marker
     from keras_perf.read.event_files import NoRunError as NoRunError
     from keras_perf.read.scalars import load_scalars as load_scalars
-    from keras_perf.records.run.tried.steps_trial import StepsPerExecution as StepsPerExecution
     from keras_perf.report.compared.comparison import Comparison as Comparison
     from keras_perf.report.compared.comparison import compare as compare
     from keras_perf.report.diagnosis import Diagnosis as Diagnosis
     from keras_perf.report.diagnosis import diagnose as diagnose
+    from keras_perf.report.steps_per_execution import StepsPerExecution as StepsPerExecution
     from keras_perf.report.text.fit_list import list_fits as list_fits
     from keras_perf.trace.read_trace import read_trace as read_trace
     from keras_perf.trace.trace import Trace as Trace
@@ -67,7 +67,7 @@ _HOMES = {
     "NoRunError": "read.event_files",
     "Recommendation": "advise.recommendation",
     "StepGapDetector": "callbacks.step_gap_detector",
-    "StepsPerExecution": "records.run.tried.steps_trial",
+    "StepsPerExecution": "report.steps_per_execution",
     "StepsPerExecutionRecommender": "callbacks.steps_recommender",
     "Trace": "trace.trace",
     "TriedAdvice": "trials.training.tried_advice",

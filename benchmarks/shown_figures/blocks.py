@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from shown_figures.of_follow_up import follow_up
+from shown_figures.of_pauses import pauses
 from shown_figures.parts import Found, of, reached, source, table, tables
 
 ALL_FOUR = "perf_callbacks, all four"
@@ -189,7 +190,7 @@ BLOCKS: dict[str, Callable[[Found], str]] = {
     "loops": loops,
     "scaling": partial(as_it_is, "workers"),
     "shuffle_refill": partial(as_it_is, "parts"),
-    "pauses": partial(as_it_is, "saved"),
+    "pauses": pauses,
     "tuning": partial(as_it_is, "pipelines"),
     "tried": tried,
     "tried programs": partial(as_it_is, "programs"),

@@ -21,7 +21,7 @@ from keras_perf.observers.steps_trial.trials_due import TrialQueue
 from keras_perf.records.arguments import require_bool, require_int, require_number
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.reasons.why_no_steps import WhyNoSteps
-from keras_perf.records.run.tried.steps_trial import StepsPerExecution
+from keras_perf.report.steps_per_execution import StepsPerExecution
 from keras_perf.report.text.text_tab import curve_markdown
 
 
@@ -49,7 +49,7 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
 
     Attributes:
         recommendation: after `fit`, a `StepsPerExecution`: `.steps_per_execution`,
-            `.predicted_speedup` with `.low` and `.high`, `.reason`, `.evidence`.
+            `.predicted_speedup` with `.low` and `.high`, `.reason`, `.evidence`, `.plot()`.
 
     Raises:
         TypeError, ValueError, OSError: a wrong argument, or `log_dir` cannot be written.
@@ -205,7 +205,7 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
             tracing_s=trials.tracing_s,
             called_less_often=tuple(trials.called_less_often()),
         )
-        self.recommendation = record
+        self.recommendation = StepsPerExecution.of(record)
         self._measured_on = weakref.ref(fit.model)
         if found.dispatch_share is not None:
             trials.dispatch_share = found.dispatch_share
@@ -240,5 +240,5 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
     def _record(self) -> None:
         assert self.recommendation is not None
         recording = self._training.recording
-        trial = replace(self.recommendation, applied=self._has_applied)
-        recording.facts = replace(recording.facts, trial=trial)
+        self.recommendation = replace(self.recommendation, applied=self._has_applied)
+        recording.facts = replace(recording.facts, trial=self.recommendation)

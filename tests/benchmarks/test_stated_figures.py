@@ -67,6 +67,16 @@ def test_verdicts_circles_and_contradictions_have_aims(row, told):
     assert told in blocks.follow_up(found)
 
 
+def test_of_pauses_short_steps_are_told_in_milliseconds():
+    shares = {"works_30_ms": 50.0, "waits_30_ms": 60.0, "works_3_ms": 20.0, "waits_3_ms": 50.0}
+    saved = {f"{name}_saved_pct": pct for name, pct in shares.items()}
+    rows = [{"width": 64, "step_ms": 1.0} | saved, {"width": 512, "step_ms": 2.0} | saved]
+    long = {"width": 2048, "step_ms": 30.0} | saved
+    found = figures.newest()["pauses"] | {"tables": {"saved": [*rows, long]}}
+    told = "1.0 to 3.0 ms without its pause of 30 ms, 0.2 to 2.0 ms without its pause of 3 ms."
+    assert blocks.pauses(found).endswith(f"A step of 1.0 to 2.0 ms saves {told}")
+
+
 def test_of_two_results_the_newer_counts(tmp_path):
     for name, at in (("a-2-cores", "2026-11-22T10:00"), ("b-2-cores", "2026-11-21T10:00")):
         text = json.dumps({"benchmarks": {"split": {"at": at}}})

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import between
-from keras_perf.records.run.tried.steps_trial import StepsPerExecution
+from keras_perf.records.run.tried.steps_trial import StepsTrial
 
 IN_GRAPH_OFF = 0.15
 """In long executions a step in the graph took up to so much of its time more or less than the
 trials' short ones told."""
 
 
-def left_inside(situation: Situation, trial: StepsPerExecution, optimism: float) -> float:
+def left_inside(situation: Situation, trial: StepsTrial, optimism: float) -> float:
     """Share of a step's time in the train function that is left in longer executions.
 
     So many times less as on trial, beside whose executions it was measured; of what computes no

@@ -15,7 +15,7 @@ from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.fetching import fetching_sooner
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
-from keras_perf.records.run.tried.steps_trial import StepsPerExecution
+from keras_perf.records.run.tried.steps_trial import StepsTrial
 
 WORTHWHILE = 1.05
 """If removing a part whole buys less than this, the step is bound by its computation."""
@@ -100,7 +100,7 @@ def gain_beside(situation: Situation, verdict: str) -> tuple[float, str]:
     return model.step_ms / max(1e-9, replace(without, cpu_ms=0.0).step_ms), what
 
 
-def _as_on_trial(without: StepModel, trial: StepsPerExecution, situation: Situation) -> StepModel:
+def _as_on_trial(without: StepModel, trial: StepsTrial, situation: Situation) -> StepModel:
     """Computing takes no longer than in the executions that were tried."""
     computing_ms = without.rest.get("compute", 0.0)
     if not computing_ms or trial.steps_per_execution <= trial.present:

@@ -14,7 +14,7 @@ from keras_perf.observers.steps_trial.steps_choice import (
     recommend,
 )
 from keras_perf.observers.steps_trial.trial_times import TrialTimes
-from keras_perf.records.run.tried.steps_trial import StepsPerExecution
+from keras_perf.records.run.tried.steps_trial import StepsTrial
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Conclusion:
     """
 
     curve: CostCurve
-    record: StepsPerExecution
+    record: StepsTrial
     dispatch_ms: float | None
     ordinary_ms: float
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from keras_perf.observers.steps_trial.cost_curve import CostCurve
-from keras_perf.records.run.tried.steps_trial import StepsPerExecution
+from keras_perf.records.run.tried.steps_trial import StepsTrial
 
 NEAR_FLOOR = 0.02
 """A step within 2% of the floor c is as good as there: larger N only lengthens executions."""
@@ -75,7 +75,7 @@ def recommend(
     *,
     certain: bool = True,
     input_wait_ms: float = 0.0,
-) -> StepsPerExecution:
+) -> StepsTrial:
     """The number to set, what it buys, and why.
 
     Arguments:
@@ -91,7 +91,7 @@ def recommend(
     low = speedups[len(speedups) * 5 // 100]
     high = speedups[len(speedups) * 95 // 100]
     speedup = curve.step_ms(current) / max(1e-9, curve.step_ms(chosen))
-    kept = StepsPerExecution(
+    kept = StepsTrial(
         steps_per_execution=current,
         present=current,
         in_graph_ms=curve.in_graph_ms,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from keras_perf.records.run.input.pipeline import Stage, WrittenPipeline
-from keras_perf.records.run.tried.steps_trial import StepsPerExecution
+from keras_perf.records.run.tried.steps_trial import StepsTrial
 from keras_perf.records.shapes import count, each, fact, named, needed, number, record, text
 
 SECONDS = number(most=1e9)
@@ -81,7 +81,7 @@ class Inference:
             return None
         return 1e3 * self.parts_s[part] / self.steps
 
-    def execution_cost_ms(self, trial: StepsPerExecution | None) -> float | None:
+    def execution_cost_ms(self, trial: StepsTrial | None) -> float | None:
         """What entering and leaving the function costs a batch; None where it was not measured.
 
         Arguments:

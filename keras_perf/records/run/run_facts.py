@@ -31,7 +31,7 @@ from keras_perf.records.run.tried.advice_trials import AdviceTrials
 from keras_perf.records.run.tried.batch_sizes import BatchSizes
 from keras_perf.records.run.tried.input_changes import InputChanges
 from keras_perf.records.run.tried.learning_rates import LearningRates
-from keras_perf.records.run.tried.steps_trial import StepsPerExecution, as_written_before
+from keras_perf.records.run.tried.steps_trial import StepsTrial, as_written_before
 from keras_perf.records.run.written import keys_of, written
 from keras_perf.records.shapes import (
     any_of,
@@ -167,7 +167,7 @@ class RunFacts:
     predicts: Mapping[str, PredictCalls] = fact(named(record(PredictCalls)), {})
     evaluates: Mapping[str, EvaluateCalls] = fact(named(record(EvaluateCalls)), {})
     exchange: ExchangeFacts | None = fact(record(ExchangeFacts))
-    trial: StepsPerExecution | None = fact(record(StepsPerExecution), key=TRIAL)
+    trial: StepsTrial | None = fact(record(StepsTrial), key=TRIAL)
     advice_trials: AdviceTrials | None = fact(record(AdviceTrials))
     tried_before: AdviceTrials | None = fact(record(AdviceTrials))
     input_changes: InputChanges | None = fact(record(InputChanges))

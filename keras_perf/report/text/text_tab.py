@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from keras_perf.observers.steps_trial.cost_curve import CostCurve
 from keras_perf.records.figures import UNKNOWN, in_s
 from keras_perf.records.run.outlier import CAUSES, Outlier
-from keras_perf.records.run.tried.steps_trial import StepsPerExecution
+from keras_perf.records.run.tried.steps_trial import StepsTrial
 from keras_perf.report.text.forms import Markdown
 
 SHOWN_OUTLIERS = 20
@@ -48,16 +48,16 @@ def outliers_markdown(outliers: Sequence[Outlier]) -> str | None:
     return str(form)
 
 
-def curve_markdown(curve: CostCurve, record: StepsPerExecution) -> str:
+def curve_markdown(curve: CostCurve, record: StepsTrial) -> str:
     """The reason, the curve as a table with the recommended row marked, and what it cost."""
-    chosen, trials, host_ms = record.steps_per_execution, record.trials or {}, record.host_ms or 0.0
+    chosen, measured = record.steps_per_execution, record.measured_ms
     rows = [
         [
             f"{n} ←" if n == chosen else str(n),
             f"{curve.step_ms(n):.3f}",
-            f"{trials[n] + host_ms / n:.3f}" if n in trials else "",
+            f"{measured[n]:.3f}" if n in measured else "",
         ]
-        for n in sorted({*SHOWN_LENGTHS, *trials, chosen})
+        for n in sorted({*SHOWN_LENGTHS, *measured, chosen})
     ]
     form = Markdown()
     form.paragraph(record.reason)

@@ -113,6 +113,7 @@ def test_apply_runs_the_rest_at_the_recommended_number_bit_exactly(told, tmp_pat
     chosen = recommender.recommendation.steps_per_execution
     assert sum(e.steps for e in told) == 800
     assert sum(e.steps == chosen for e in told[-20:]) > 3
+    assert recommender.recommendation.applied
     assert_equal_training(applied, train([], epochs=4))
 
     told.clear()

@@ -163,6 +163,7 @@ def test_a_click_on_an_outlier_or_a_capture_opens_its_trace(timeline, tensorboar
     for mark in (timeline.mark("outlier", 7_705), timeline.mark("capture", 7_700)):
         with timeline.page.context.expect_page() as opened:
             click(timeline, mark)
+        assert "Its other charts need a network." in timeline.told.inner_text()
         address = opened.value.url
         assert address.startswith(tensorboard + "?run=a%2Fperf%2F" + TRACED)
         assert "&tag=trace_viewer" in address

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 
@@ -149,14 +148,15 @@ def test_of_a_damaged_run_what_is_whole_is_shown(log_dirs, capsys):
 
 def refuse_to_read(monkeypatch, path):
     """As for somebody who may not read it; the tests run as root, who may."""
-    opened = io.open
+    opened = Path.open
 
     def refusing(file, *arguments, **more):
-        if str(file) == str(path):
+        if file == path:
             raise PermissionError(13, "Permission denied", str(file))
         return opened(file, *arguments, **more)
 
-    monkeypatch.setattr(io, "open", refusing)
+    # Not `io.open`, which Python 3.10 takes before a test can put another in its place.
+    monkeypatch.setattr(Path, "open", refusing)
 
 
 @pytest.mark.fault(2, "a file without permission beside others")

@@ -8,6 +8,15 @@ import pytest
 from pages import PAGES, README, ROOT, heading_anchors, without_blocks
 
 
+def test_every_picture_is_on_a_page():
+    shown = {
+        (page.parent / path).resolve()
+        for page in PAGES
+        for path in re.findall(r"!\[[^\]]*\]\(([^)\s]+)", without_blocks(page))
+    }
+    assert set((ROOT / "docs").rglob("*.png")) <= shown
+
+
 def test_the_readme_is_short():
     assert len(README.read_bytes()) <= 12 * 1024
 

@@ -43,12 +43,23 @@ def test_the_documents_ask_for_the_keras_that_the_extra_for_jax_asks_for():
         assert asked[-1] == least, page
 
 
+def pythons_that_were_run(table: str) -> set[int]:
+    """Their minor versions: of the one that most was run on, and of a row each."""
+    return {int(each) for each in re.findall(r"(?:^\| |on Python )3\.(\d+)", table, re.M)}
+
+
 def test_the_readme_names_the_versions_that_the_table_says_were_run():
     table = (ROOT / "docs/tested_with.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (2\.\d+)\.[^|]*\| (3\.\d+)\.", table, re.M)
     *first, last = list(dict.fromkeys(tensorflow for tensorflow, _ in rows))
     keras = [each for _, each in rows]
-    [python] = re.findall(r"on Python ([0-9.]+[0-9])", table)
+    pythons = pythons_that_were_run(table)
     said = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     tested = f"TensorFlow {', '.join(first)} and {last}, Keras {keras[0]} to {keras[-1]}"
-    assert f"{tested}, and Python {python}." in said
+    assert f"{tested}, and Python 3.{min(pythons)} to 3.{max(pythons)}." in said
+
+
+def test_every_python_that_the_package_names_was_run():
+    named = re.findall(r'"Programming Language :: Python :: 3\.(\d+)"', PROJECT)
+    table = (ROOT / "docs/tested_with.md").read_text(encoding="utf-8")
+    assert sorted(map(int, named)) == sorted(pythons_that_were_run(table))

@@ -18,7 +18,7 @@ from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.records.run.run_facts import RunFacts, from_json
 from keras_perf.records.run.tried.advice_trials import AdviceTrials, NotTried, TriedChange
 from keras_perf.records.run.tried.batch_sizes import BatchSize
-from keras_perf.records.run.tried.steps_trial import StepsPerExecution
+from keras_perf.records.run.tried.steps_trial import StepsTrial
 from keras_perf.records.run.written import plain, stored
 from keras_perf.records.shapes import WrongShapeError, record
 
@@ -94,7 +94,7 @@ def test_sentences_in_sentences_without_end_cost_the_outermost():
 
 def test_a_run_says_why_nothing_was_tried_as_it_did_when_it_was_written():
     why = WhyNoSteps.NO_ROOM.of(epochs="epochs", epoch_steps=4, steps_left=8)
-    facts = RunFacts(trial=StepsPerExecution(not_tried=why))
+    facts = RunFacts(trial=StepsTrial(not_tried=why))
     content = json.loads(json.dumps(facts.to_json()))
     assert content["steps_per_execution_trial"]["not_tried"]["steps_left"] == 8
     read, wrong = from_json(content)

@@ -14,8 +14,10 @@ from matplotlib.figure import Figure
 from test_diagnosis import FAST, SLOW_INPUT
 
 from keras_perf.records.interval import PARTS
+from keras_perf.records.run.tried.steps_trial import StepsTrial
 from keras_perf.report.compared.comparison import comparison_of
 from keras_perf.report.diagnosis import diagnosis_of
+from keras_perf.report.steps_per_execution import StepsPerExecution
 from keras_perf.showing.colours import PART_COLOURS
 from keras_perf.trace.trace import Trace
 
@@ -134,3 +136,61 @@ def test_a_trace_has_its_mean_parts_and_draws_each_traced_step():
     for bar in axes.patches:
         heights[round(bar.get_x() + bar.get_width() / 2)] += bar.get_height()
     assert heights == [4.0, 8.0, 12.0]
+
+
+COST = {"in_graph_ms": 0.5, "per_execution_ms": 1.5}
+TRIED = StepsPerExecution.of(
+    StepsTrial(
+        steps_per_execution=64,
+        predicted_speedup=3.8,
+        low=3.0,
+        high=3.9,
+        trials={1: 1.9, 4: 0.85, 16: 0.6},
+        host_ms=0.1,
+        called_less_often=(NASTY,),
+        **COST,
+    )
+)
+
+
+def test_a_number_of_steps_is_shown_beside_what_each_that_was_tried_took():
+    shown = parsed(TRIED._repr_html_())
+    assert "script" not in {each.tag for each in shown.iter()}
+    words = text_of(TRIED._repr_html_())
+    assert "steps_per_execution=64: a step 3.80× (3.00–3.90) as fast" in words
+    assert TRIED.reason.partition(": ")[2] in words
+    rows = [[cell.text for cell in row][:3] for row in shown.iter("tr")]
+    assert rows[1:] == [
+        ["1, set", "2.000", "2.000"],
+        ["4", "0.875", "0.875"],
+        ["16", "0.606", "0.594"],
+        ["64, recommended", "–", "0.523"],
+    ]
+    styles = [each.get("style", "") for each in shown.iter("div")]
+    widths = [float(found[1]) for each in styles if (found := re.match(r"width: ([\d.]+)%", each))]
+    assert widths == pytest.approx([100.0, 43.8, 30.3, 26.2])
+
+
+def test_it_draws_what_was_measured_and_the_curve_to_the_number_that_is_recommended():
+    [axes] = TRIED.plot().axes
+    measured, curve, chosen = axes.lines
+    assert dict(measured.get_xydata()) == pytest.approx({1: 2.0, 4: 0.875, 16: 0.60625})
+    (first, first_ms), *_, (last, last_ms) = curve.get_xydata()
+    assert (first, first_ms, last, last_ms) == pytest.approx((1, 2.0, 64, 0.5 + 1.5 / 64))
+    assert list(chosen.get_xdata()) == [64, 64]
+
+
+@pytest.mark.parametrize(
+    ("trial", "why"),
+    [
+        (StepsTrial(not_tried="run_eagerly is set"), "Not tried: run_eagerly is set."),
+        (StepsTrial(trials={1: 2.0, 2: 1.9}, **COST), "No change: a step costs 0.5 ms"),
+    ],
+)
+def test_a_number_that_stays_is_shown_with_the_reason_and_drawn_without_trials_too(trial, why):
+    found = StepsPerExecution.of(trial)
+    words = text_of(found._repr_html_())
+    assert "steps_per_execution=1 stays" in words
+    assert why in words
+    assert found.plot()._repr_png_().startswith(b"\x89PNG")
+    assert ("1, set, recommended" in words) == bool(trial.trials)

@@ -14,10 +14,13 @@ from keras_perf.records.shapes import count, each, fact, flag, named, number, te
 FACTOR = number(most=1e6)
 MILLISECONDS = number(most=1e12)
 
+POINTS = 60
+"""Of a curve that is drawn."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepsPerExecution:
-    """What `StepsPerExecutionRecommender.recommendation` returns.
+class StepsTrial:
+    """What was found; `keras_perf.StepsPerExecution` shows it.
 
     Attributes:
         steps_per_execution: the number to set; the present one, if no other is better.
@@ -69,6 +72,27 @@ class StepsPerExecution:
         """What an execution costs beyond its steps; None where it may be chance."""
         unsure = self.lost_in_noise or self.may_be_chance
         return None if unsure else self.per_execution_ms
+
+    @property
+    def measured_ms(self) -> dict[int, float]:
+        """Steps per execution → milliseconds per step, as measured; the smallest first."""
+        host_ms = self.host_ms or 0.0
+        return {n: ms + host_ms / n for n, ms in sorted((self.trials or {}).items())}
+
+    def predicted_ms(self, steps: float) -> float | None:
+        """Milliseconds per step with so many steps per execution; None if unknown."""
+        if self.in_graph_ms is None or self.per_execution_ms is None:
+            return None
+        return self.in_graph_ms + self.per_execution_ms / steps
+
+    @property
+    def curve(self) -> list[tuple[float, float]]:
+        """Steps per execution and predicted milliseconds per step, from the least number tried."""
+        if not self.trials:
+            return []
+        least, most = min(self.trials), max(*self.trials, self.steps_per_execution)
+        numbers = [least * (most / least) ** (k / POINTS) for k in range(POINTS + 1)]
+        return [(n, ms) for n in numbers if (ms := self.predicted_ms(n)) is not None]
 
     @property
     def reason(self) -> str:

@@ -7,6 +7,8 @@ const number = (value) => value.toLocaleString("en");
 const ms = (value) => (value === null ? "–" : `${value.toLocaleString("en", { maximumFractionDigits: value < 10 ? 3 : 1, minimumFractionDigits: value < 10 ? 3 : 1 })} ms`);
 const MOST_OUTLIERS = 3;
 const AWAY_PX = 14;
+// The trace itself is drawn without one.
+const IN_PROFILE_TAB = "in the Profile tab. Its other charts need a network.";
 
 // `cursor` is { kind: "column", place } or a mark; it is told beside it.
 export function tellAt(timeline, cursor) {
@@ -71,7 +73,7 @@ function tellOutlier({ data }, { of }) {
     made("p", { textContent: `${ms(of.excess_ms)} ${usual}` }),
     made("p", { textContent: of.meaning }),
     ...(of.owner ? [made("p", {}, "owner: ", made("code", { textContent: of.owner }))] : []),
-    made("p", { className: "quiet", textContent: of.trace ? "Click for its trace in the Profile tab." : noTrace(data, of.step) }),
+    made("p", { className: "quiet", textContent: of.trace ? `Click for its trace ${IN_PROFILE_TAB}` : noTrace(data, of.step) }),
   ];
 }
 
@@ -85,7 +87,7 @@ function tellCapture({ data }, { of }) {
   return [
     made("p", { className: "where-it-is", textContent: `capture of steps ${number(of.first)}–${number(of.last)}` }),
     made("p", { textContent: `started by: ${of.reason}` }),
-    made("p", { className: "quiet", textContent: of.trace ? "Click for it in the Profile tab." : gone }),
+    made("p", { className: "quiet", textContent: of.trace ? `Click for it ${IN_PROFILE_TAB}` : gone }),
   ];
 }
 
