@@ -9,8 +9,7 @@ from typing import Any
 import keras
 
 from keras_perf.observation.of_calls.calling_hook import calling_hook
-
-SYNC = "jax_state_sync"
+from keras_perf.trials.backends.jax_state import SYNC
 
 
 def waiting_hooks(hooks: Iterable[tuple[keras.callbacks.Callback, str]]) -> list[str]:

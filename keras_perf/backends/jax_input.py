@@ -14,6 +14,7 @@ from keras_perf.capture import jax_door
 from keras_perf.observation.facts.input.tf_data import imported_tensorflow
 from keras_perf.observers.steps.overlapping import OverlappingTimeline
 from keras_perf.records.execution import Execution
+from keras_perf.trials.backends.jax_training import REMAINDER
 
 NEXT_BATCH = "keras_perf: next batch"
 """How a trace names what a step waits for; see `keras_perf.trace.host`."""
@@ -22,9 +23,6 @@ Shapes = tuple[tuple[int, ...], ...]
 
 MOST_SHAPES = 100
 """So many are remembered."""
-
-REMAINDER = "PartialBatchList"
-"""Keras's name of a list of batches that it has not stacked: too few, or of different shapes."""
 
 
 class Batches:

@@ -7,30 +7,19 @@ from typing import Any
 
 import keras
 
-from keras_perf.backends.jax_input import REMAINDER, Batches, TimedIterator, described
+from keras_perf.backends.jax_input import Batches, TimedIterator, described
 from keras_perf.observers.steps.overlapping import OverlappingTimeline
-
-
-def _shares_executions() -> bool:
-    """Keras has what stacks batches for a compiled execution, as releases from 3.16 on have.
-
-    Its number does not tell: development versions have called themselves 3.16.0 without.
-    """
-    try:
-        from keras.src.trainers.data_adapters import data_adapter_utils
-    except ImportError:
-        return False
-    return hasattr(data_adapter_utils, REMAINDER)
+from keras_perf.trials.backends.jax_training import shares_executions
 
 
 def stacks_batches(model: keras.Model) -> bool:
     """Keras fetches the batches of an execution as one, stacked."""
-    return _shares_executions() and int(model.steps_per_execution) > 1
+    return shares_executions() and int(model.steps_per_execution) > 1
 
 
 def compiles_executions(model: keras.Model) -> bool:
     """Keras compiles the steps of an execution into one call, and does not loop over them."""
-    return _shares_executions() and bool(model.jit_compile) and not model.run_eagerly
+    return shares_executions() and bool(model.jit_compile) and not model.run_eagerly
 
 
 class StandIn:

@@ -30,7 +30,7 @@ from keras_perf.observation.of_calls.watch_call import watch_call
 from keras_perf.observers.asking import Questions
 from keras_perf.observers.nvml.cuda_order import Seen
 from keras_perf.observers.steps.overlapping import OverlappingTimeline
-from keras_perf.records.observed_backends import NO_TRIALS
+from keras_perf.records.observed_backends import DATASETS_ALONE
 from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 from keras_perf.records.run.inference import EVALUATE
 
@@ -46,7 +46,7 @@ class OnJax:
     """
 
     end_of_data: tuple[type[BaseException], ...] = (StopIteration,)
-    why_no_trials: str | None = NO_TRIALS
+    datasets_alone: str | None = DATASETS_ALONE
     profiler = jax_door
 
     def __init__(self, clock: Callable[[], int]) -> None:

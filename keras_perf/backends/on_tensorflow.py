@@ -43,7 +43,7 @@ class OnTensorFlow:
     """
 
     end_of_data = (StopIteration, tf.errors.OutOfRangeError)
-    why_no_trials: str | None = None
+    datasets_alone: str | None = None
     profiler = profiler_door
 
     def __init__(self, clock: Callable[[], int]) -> None:

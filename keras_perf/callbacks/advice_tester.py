@@ -50,7 +50,7 @@ class AdviceTester(ObservingCallback):
     are not tried. It tries nothing, and says why, where the input is neither arrays nor a
     `tf.data.Dataset`, where the model trains on several workers, or on arrays under a strategy that
     shares their batches out; and nothing after a `fit` that failed. `class_weight` of a `fit` on a
-    dataset is not in the trials.
+    dataset is not in the trials. On JAX only a `tf.data.Dataset` is tried.
 
     >>> import keras_perf as kp
     >>> callbacks = kp.perf_callbacks("logs/run1", try_advice=True)
@@ -93,19 +93,22 @@ class AdviceTester(ObservingCallback):
         recording.facts = replace(recording.facts, advice_trials=trials)
 
     def _tried(self, fit: FitObservation) -> Any:
-        if (why := fit.backend.why_no_trials) is not None:
-            raise ValueError(why)
         data, graph = self._input(fit)
         from keras_perf.callbacks.copied_callbacks import copied
-        from keras_perf.trials.try_advice import tried_advice
+        from keras_perf.trials.backends.chosen import training_backend
+        from keras_perf.trials.trying import tried_advice
 
         start_up = fit.recording.facts.start_up
-        callbacks, left_out = copied(callback for callback, _ in fit.batch_hooks)
+        hooked = [callback for callback, _ in fit.batch_hooks]
+        callbacks, left_out = copied(hooked)
+        named = {each.where for each in left_out}
+        others = [callback for callback in hooked if type(callback).__name__ in named]
         trials = tried_advice(
             fit.model,
             data,
             graph=graph,
             callbacks=callbacks,
+            others_wait=training_backend().waits(others),
             mid_epoch=True,
             any_order=self.any_order,
             budget_s=self.budget_s,
@@ -126,6 +129,8 @@ class AdviceTester(ObservingCallback):
         """
         if tensorflow_of(fit.data) is not None:
             return fit.data, None
+        if (why := fit.backend.datasets_alone) is not None:
+            raise ValueError(why)
         made = batches_of_arrays()
         if made is None and fit.input_kind == "arrays":
             raise ValueError(f"what Keras made of {type(fit.data).__name__} was not found")

@@ -49,8 +49,8 @@ class Backend(Protocol):
         """Counts what a step multiplies."""
 
     @property
-    def why_no_trials(self) -> str | None:
-        """Why nothing can be tried on it; None where it can."""
+    def datasets_alone(self) -> str | None:
+        """Why no advice can be tried on other input than theirs; None where it can on arrays."""
 
     @property
     def profiler(self) -> ModuleType:

@@ -10,6 +10,11 @@ NO_TRIALS = (
 
 NOT_TRIED_THERE = "this trial runs Keras's TensorFlow and JAX backends"
 
+DATASETS_ALONE = (
+    "on JAX advice is tried on a tf.data.Dataset only; of arrays, "
+    "tf.data.Dataset.from_tensor_slices((x, y)).batch(batch_size) makes one"
+)
+
 NO_LOOPS = "LoopMonitor watches tf.functions, and so needs KERAS_BACKEND=tensorflow"
 
 _NEEDED = {

@@ -12,11 +12,12 @@ import keras
 from keras.src.trainers.data_adapters import data_adapter_utils
 
 from keras_perf.backends import jax_work
-from keras_perf.backends.jax_input import MOST_SHAPES, REMAINDER, Batches
+from keras_perf.backends.jax_input import MOST_SHAPES, Batches
 from keras_perf.backends.jax_steps import compiles_executions, stacks_batches
 from keras_perf.backends.on_jax import OnJax
 from keras_perf.observation.facts.flops.counted import Counted
 from keras_perf.observation.facts.model_facts import keras_is_at_least
+from keras_perf.trials.backends.jax_training import REMAINDER
 
 LENGTHS = (5, 50, 500)
 

@@ -14,7 +14,7 @@ from traces import steps_of_xprof
 from two_of_three import Shared, two_of_three
 
 from keras_perf.records.interval import PARTS
-from keras_perf.records.observed_backends import NO_TRIALS
+from keras_perf.records.observed_backends import DATASETS_ALONE
 
 pytestmark = [
     pytest.mark.whole,
@@ -152,7 +152,7 @@ def test_of_several_steps_in_one_execution_the_wait_is_said_to_be_unknown(traine
 
 
 def test_nothing_is_tried_where_that_was_asked_for_and_it_is_said(trained):
-    assert NO_TRIALS in trained["touches"]["text"]
+    assert DATASETS_ALONE in trained["touches"]["text"]
     assert trained["touches"]["facts"].get("advice_trials") is None
 
 
@@ -211,4 +211,4 @@ def test_two_runs_are_compared(trained):
 
 def test_nothing_else_is_said(trained):
     [line] = trained["said"]
-    assert NO_TRIALS in line
+    assert DATASETS_ALONE in line

@@ -70,6 +70,8 @@ def test_calls_of_predict_are_measured_and_arrays_have_the_batch_size_of_fit(of_
 
 def test_where_tensorflow_is_missing_it_is_said_what_can_be_given(of_arrays):
     assert of_arrays["refused"].startswith("dataset must be arrays as given to fit, (x, y), where")
+    assert "so needs TensorFlow, which is not installed" in of_arrays["needed"]
+    assert "\n" not in of_arrays["needed"]
 
 
 def test_a_rate_is_found_where_the_loss_falls_before_it_diverges(of_arrays):

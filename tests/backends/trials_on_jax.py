@@ -122,6 +122,10 @@ def of_arrays(folder):
         kp.sweep_batch_size(swept, object())
     except TypeError as error:
         refused = str(error)
+    try:
+        kp.try_advice(model(), arrays())
+    except ImportError as error:
+        needed = str(error)
     plain = model(optimizer="sgd")
     found = kp.find_learning_rate(plain, arrays(2048), steps=120)
     return {
@@ -132,6 +136,7 @@ def of_arrays(folder):
         "present": predicts.present,
         "calls": predicts.to_frame().to_dict("list"),
         "refused": refused,
+        "needed": needed,
         "suggestion": found.suggestion,
         "losses": found.to_frame()["loss"].tolist(),
         "rate": float(plain.optimizer.learning_rate.value),

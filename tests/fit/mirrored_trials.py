@@ -11,6 +11,7 @@ import tensorflow as tf
 import keras_perf as kp
 from keras_perf.observation.facts.model_facts import metrics_add_up
 from keras_perf.observation.of_fit import trials_of_fit
+from keras_perf.trials.backends import tensorflow_training
 from keras_perf.trials.rewriting import side_by_side
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.train_functions import on_replicas
@@ -20,7 +21,7 @@ from keras_perf.trials.train_functions.restored import KeptState
 from keras_perf.trials.training import budget, running
 from keras_perf.trials.training.running import RunningTraining, TrainFunctions
 from keras_perf.trials.training.setup import Setup
-from keras_perf.trials.try_advice import tried_advice
+from keras_perf.trials.trying import tried_advice
 
 tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
@@ -128,8 +129,8 @@ with pytest.raises(ValueError, match="must not run Python code to be tried on se
     tried_advice(network, python, budget_s=1.0)
 
 # One that would run several steps, and other ones, is not tried.
-running.differs_on_replicas = lambda *_: "they differ"
-running.function_on_trial = lambda *_, **__: network.train_function
+tensorflow_training.differs_on_replicas = lambda *_: "they differ"
+tensorflow_training.function_on_trial = lambda *_, **__: network.train_function
 setup = Setup(network, PipelineGraph.of(data), jit_compile=False, run_eagerly=False, calls=4)
 with pytest.raises(ValueError, match="they differ"):
     RunningTraining(setup, TrainFunctions(KeptState(network)))

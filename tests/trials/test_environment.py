@@ -284,7 +284,7 @@ def test_settings_of_the_program_are_handed_over(tmp_path):
 @pytest.mark.whole
 def test_another_process_trains_with_what_the_caller_names(monkeypatch):
     broken = EnvironmentSetting("python", "PYTHONHASHSEED", "no number")
-    monkeypatch.setattr("keras_perf.trials.try_advice.settings_to_try", lambda: [broken])
+    monkeypatch.setattr("keras_perf.trials.trying.settings_to_try", lambda: [broken])
     network, named = model(), {"TF_ENABLE_ONEDNN_OPTS": "0"}
     before = [v.numpy() for v in network.variables]
     found = kp.try_advice(network, dataset(), budget_s=0.1, environment_s=120.0, environment=named)

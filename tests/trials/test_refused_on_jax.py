@@ -12,7 +12,6 @@ from keras_perf.records.observed_backends import NO_LOOPS, NO_TRIALS, NOT_TRIED_
 ROWS = np.ones((32, 4), "float32")
 
 TRIALS = {
-    "try_advice": lambda model, data: kp.try_advice(model, data),
     "sweep_steps_per_execution": lambda model, data: kp.sweep_steps_per_execution(model, data),
     "benchmark_train_step": lambda model, data: kp.benchmark_train_step(model, data),
 }
@@ -53,6 +52,7 @@ def test_a_trial_refuses_in_one_line(model, data, name):
 
 
 ON_JAX = {
+    "try_advice": lambda model, data: kp.try_advice(model, data),
     "sweep_batch_size": lambda model, data: kp.sweep_batch_size(model, data),
     "find_learning_rate": lambda model, data: kp.find_learning_rate(model, data),
     "tune_input with a model": lambda model, data: kp.tune_input(data, model=model),

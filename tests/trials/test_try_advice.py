@@ -18,6 +18,7 @@ import keras_perf as kp
 from keras_perf.analyse.training import newest_training
 from keras_perf.records.run.tried.advice_trials import AdviceTrials, TriedChange
 from keras_perf.trials.arguments import check_replicas
+from keras_perf.trials.backends import tensorflow_training
 from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.measuring.progress import Progress
 from keras_perf.trials.rewriting import shuffle_buffers, side_by_side
@@ -36,7 +37,7 @@ from keras_perf.trials.training import (
     which_changes,
 )
 from keras_perf.trials.training.tried_advice import TriedAdvice
-from keras_perf.trials.try_advice import tried_advice
+from keras_perf.trials.trying import tried_advice
 
 FEATURES = 8
 READY, NOISE = (3.0, 2.9), (1.01, 0.9)
@@ -379,7 +380,7 @@ def test_before_the_first_trace_the_hooks_of_an_epoch_get_no_logs(monkeypatch):
         def raises(*_, **__):
             raise error
 
-        monkeypatch.setattr(running, "function_on_trial", raises)
+        monkeypatch.setattr(tensorflow_training, "function_on_trial", raises)
         callback = Ends()
         return callback, kp.try_advice(dense(), rows().batch(8), callbacks=[callback])
 

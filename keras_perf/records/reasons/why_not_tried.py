@@ -49,6 +49,11 @@ class WhyNotTried(Words):
     FROZEN_ALREADY = (
         "objects are frozen already, and which of them could not be put back after a trial"
     )
+    STEPS_ON_JAX = (
+        "on JAX, Keras from 3.16 on stacks the batches of an execution, which trials do not; "
+        "training again with a higher number tells"
+    )
+    ENVIRONMENT_ON_JAX = "settings of the environment are tried with TensorFlow only"
     CALLED_AGAIN_NAMES = "{hook} names {name}: called again, it may write, or steer training"
     CALLED_AGAIN_UNKNOWN = "{hook} uses {name}, and what that does when called again is unknown"
     ASYNC_SAFE = (

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import keras
 
 from keras_perf.trials.backends.host_memory import TrainingMemory
 from keras_perf.trials.learning_rate.losses import Losses
+
+if TYPE_CHECKING:
+    from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 
 
 class TrialBackend(Protocol):
@@ -65,3 +68,85 @@ class TrialBackend(Protocol):
 
     def training_memory(self, limit_mib: float | None) -> TrainingMemory:
         """Of the first GPU if there is one, else of this process."""
+
+
+class KeptTraining(Protocol):
+    """What trials change of a training, as it was when this was made."""
+
+    def also(self, function: Any, iterator: Any) -> None:
+        """What this train function uses too, before it has run."""
+
+    def put_back(self) -> None:
+        """All of it, bit for bit; Ctrl-C meanwhile is answered when it is done."""
+
+
+class TrainingBackend(Protocol):
+    """A module of functions: how a whole training runs on trial. An `iterator` is of tf.data."""
+
+    # -- the training as it is -------------------------------------------------------------
+
+    def make_ready(self, model: keras.Model, graph: PipelineGraph) -> None:
+        """Builds the model; raises ValueError where it cannot be trained on trial."""
+
+    def scope(self, model: keras.Model) -> AbstractContextManager[object]:
+        """In which a copy of the model is made."""
+
+    def strategy(self, model: keras.Model) -> Any:
+        """What shares each batch out among several replicas; None where there is one."""
+
+    def on_gpu(self) -> bool:
+        """Training may run on one."""
+
+    def runs_eagerly(self) -> bool:
+        """The program has set it for all functions, whatever a model has."""
+
+    def waits(self, callbacks: Iterable[keras.callbacks.Callback]) -> bool:
+        """Keras reads the logs of an execution before the next one, where these are called."""
+
+    # -- the training in other ways --------------------------------------------------------
+
+    def kept(self, model: keras.Model) -> KeptTraining:
+        """Of a model that is ready, before trials."""
+
+    def eager_only_if(self, run_eagerly: bool) -> AbstractContextManager[object]:
+        """In which a training that is not to run eagerly does not, whatever the program has set."""
+
+    def train_function(
+        self,
+        model: keras.Model,
+        steps: int,
+        iterator: Any,
+        *,
+        jit_compile: bool,
+        run_eagerly: bool,
+    ) -> Any:
+        """The function that `fit` would call, of so many steps; the model is left as it was."""
+
+    def require_several(
+        self,
+        model: keras.Model,
+        function: Any,
+        present: Callable[[], Any],
+        iterator: Any,
+        calls: int,
+    ) -> None:
+        """Raises LookupError or ValueError unless it trains as so many calls of the present one."""
+
+    def executions(
+        self, kept: Any, function: Any, model: keras.Model, steps: int, iterator: Any
+    ) -> AbstractContextManager[Callable[[], Any]]:
+        """In which each call is an execution, on the next batches, and returns its logs."""
+
+    def read_logs(self, logs: Any) -> None:
+        """Waits for the device."""
+
+    # -- what can be changed ---------------------------------------------------------------
+
+    def compiles_instead(self, jit_compile: bool) -> bool:
+        """`jit_compile` of a training that runs eagerly no more, and had this one."""
+
+    def why_no_several_steps(self) -> str:
+        """Why no more steps are tried in an execution; "" where they are."""
+
+    def why_no_environment(self) -> str:
+        """Why no settings of the environment are tried; "" where they are."""

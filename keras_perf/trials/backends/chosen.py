@@ -5,7 +5,7 @@ from __future__ import annotations
 import keras
 
 from keras_perf.records.observed_backends import NOT_TRIED_THERE
-from keras_perf.trials.backends.backend import TrialBackend
+from keras_perf.trials.backends.backend import TrainingBackend, TrialBackend
 
 
 def trial_backend() -> TrialBackend:
@@ -23,4 +23,18 @@ def trial_backend() -> TrialBackend:
         from keras_perf.trials.backends import on_jax
 
         return on_jax
+    raise NotImplementedError(f"keras_perf: {NOT_TRIED_THERE}.")
+
+
+def training_backend() -> TrainingBackend:
+    """Its module for whole trainings; raises as `trial_backend`."""
+    name = keras.backend.backend()
+    if name == "tensorflow":
+        from keras_perf.trials.backends import tensorflow_training
+
+        return tensorflow_training
+    if name == "jax":
+        from keras_perf.trials.backends import jax_training
+
+        return jax_training
     raise NotImplementedError(f"keras_perf: {NOT_TRIED_THERE}.")

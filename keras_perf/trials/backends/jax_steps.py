@@ -1,21 +1,16 @@
-"""Training steps on trial on JAX, and the model put back as it was."""
+"""Training steps on trial on JAX, and the batches for them."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_perf.observers.delayed_signals import uninterrupted
+from keras_perf.trials.backends.jax_state import restored, state_of
 from keras_perf.trials.learning_rate.losses import Losses
-
-STATE_AT_THE_MODEL = ("_jax_state", "_jax_state_synced")
-"""Keras 3.7 to 3.15: arrays for callbacks, and whether the variables have them."""
 
 
 class Steps:
@@ -52,11 +47,27 @@ class Steps:
 
 def on_device(batch: Any) -> Any:
     """The same batch, in JAX's arrays."""
+    return each_array(batch, keras.ops.convert_to_tensor)
 
-    def moved(leaf: Any) -> Any:
-        return None if leaf is None else keras.ops.convert_to_tensor(leaf)
 
-    return keras.tree.map_structure(moved, batch)
+def in_numpy(element: Any) -> Any:
+    """An element of a `tf.data.Dataset`.
+
+    Raises:
+        ValueError: a tensor of it is not dense.
+    """
+    return each_array(element, _dense)
+
+
+def _dense(leaf: Any) -> Any:
+    if not hasattr(leaf, "__array__"):
+        raise ValueError(f"dataset must yield dense tensors, got {type(leaf).__name__}.")
+    return np.array(leaf)
+
+
+def each_array(batch: Any, change: Callable[[Any], Any]) -> Any:
+    """The batch with each of its arrays changed."""
+    return keras.tree.map_structure(lambda leaf: None if leaf is None else change(leaf), batch)
 
 
 def ramped_steps(model: keras.Model, batches: Iterable[Any]) -> Losses:
@@ -97,56 +108,3 @@ def ramped_steps(model: keras.Model, batches: Iterable[Any]) -> Losses:
         return float(logs["loss"])
 
     return losses
-
-
-@contextmanager
-def restored(model: keras.Model) -> Iterator[None]:
-    """Puts back what training changes, bit for bit, also when a step raises.
-
-    `train_on_batch` also leaves a whole training state at the model, under a private name; where
-    Keras has another, that memory is held until the next `fit`.
-
-    These are the variables of the model, with its seeds, of its optimizer and its metrics, the
-    model's train function and settings, and the states of Python's `random` and NumPy's.
-
-    Arguments:
-        model: compiled and built.
-    """
-    # Copies: a step uses up the arrays that it is given.
-    values = {id(v): np.array(v.value, copy=True) for v in _variables(model)}
-    settings = {
-        "train_function": model.train_function,
-        "steps_per_execution": model.steps_per_execution,
-        "stop_training": getattr(model, "stop_training", False),
-    }
-    settings |= {name: getattr(model, name, None) for name in STATE_AT_THE_MODEL}
-    python, numpy = random.getstate(), np.random.get_state()
-    try:
-        yield
-    finally:
-        with uninterrupted():
-            for variable in _variables(model):
-                # Metrics make theirs in the first step: at its beginning they are zero.
-                zeros = np.zeros(variable.shape)
-                variable.assign(values.get(id(variable), zeros))
-            for name, value in settings.items():
-                if hasattr(model, name):
-                    setattr(model, name, value)
-            random.setstate(python)
-            np.random.set_state(numpy)
-
-
-def _variables(model: keras.Model) -> list[Any]:
-    metrics = [v for metric in model.metrics for v in metric.variables]
-    return [*model.variables, *model.optimizer.variables, *metrics]
-
-
-def state_of(model: keras.Model) -> Any:
-    """What Keras's train function takes: values, of which a step uses the arrays up."""
-    groups = (
-        model.trainable_variables,
-        model.non_trainable_variables,
-        model.optimizer.variables,
-        model.metrics_variables,
-    )
-    return tuple([each.value for each in group] for group in groups)

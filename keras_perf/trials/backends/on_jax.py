@@ -16,7 +16,14 @@ import keras
 import numpy as np
 
 from keras_perf.trials.backends.jax_memory import training_memory
-from keras_perf.trials.backends.jax_steps import Steps, on_device, ramped_steps, restored
+from keras_perf.trials.backends.jax_state import restored
+from keras_perf.trials.backends.jax_steps import (
+    Steps,
+    each_array,
+    in_numpy,
+    on_device,
+    ramped_steps,
+)
 from keras_perf.trials.learning_rate.losses import Losses
 from keras_perf.trials.train_functions.build_on import build_on
 
@@ -67,32 +74,16 @@ def _are_arrays(data: Any) -> bool:
 def first_batch(data: Any) -> Any:
     """Of arrays the first rows; of a dataset one of a copy, so that shuffles keep their orders."""
     if _are_arrays(data):
-        batch = _each(data, lambda leaf: np.array(leaf[:ROWS]))
+        batch = each_array(data, lambda leaf: np.array(leaf[:ROWS]))
         return batch if examples(batch) else _no_batch()
     from keras_perf.trials.rewriting.own_copy import own_copy
 
     batch = next(iter(own_copy(data)), None)
-    return _no_batch() if batch is None else _in_numpy(batch)
+    return _no_batch() if batch is None else in_numpy(batch)
 
 
 def _no_batch() -> Any:
     raise ValueError("dataset must hold a batch, got none. Look at its filter, take or files.")
-
-
-def _in_numpy(element: Any) -> Any:
-    """An element of a `tf.data.Dataset`.
-
-    Raises:
-        ValueError: a tensor of it is not dense.
-    """
-    for leaf in keras.tree.flatten(element):
-        if leaf is not None and not hasattr(leaf, "__array__"):
-            raise ValueError(f"dataset must yield dense tensors, got {type(leaf).__name__}.")
-    return _each(element, np.array)
-
-
-def _each(batch: Any, change: Callable[[Any], Any]) -> Any:
-    return keras.tree.map_structure(lambda leaf: None if leaf is None else change(leaf), batch)
 
 
 def examples(batch: Any) -> int:
@@ -136,14 +127,14 @@ def _endless(data: Any) -> Iterator[Any]:
     if not _are_arrays(data):
         from keras_perf.trials.rewriting.own_copy import own_copy
 
-        yield from map(_in_numpy, own_copy(data).repeat())
-    arrays, random = _each(data, np.asarray), np.random.default_rng(0)
+        yield from map(in_numpy, own_copy(data).repeat())
+    arrays, random = each_array(data, np.asarray), np.random.default_rng(0)
     rows = examples(arrays)
     size = min(rows, ROWS)
     while True:
         order = random.permutation(rows)
         for begin in range(0, rows - size + 1, size):
-            yield _each(arrays, itemgetter(order[begin : begin + size]))
+            yield each_array(arrays, itemgetter(order[begin : begin + size]))
 
 
 def save(batch: Any, place: str) -> None:
@@ -162,7 +153,7 @@ def only_so_much(limit_mib: float | None) -> None:
 
 def tiled(batch: Any, batch_size: int) -> Any:
     """Its rows again and again."""
-    return _each(batch, lambda leaf: leaf[np.arange(batch_size) % len(leaf)])
+    return each_array(batch, lambda leaf: leaf[np.arange(batch_size) % len(leaf)])
 
 
 def execution(model: keras.Model, batch: Any) -> tuple[Callable[[], object], int]:
@@ -185,7 +176,7 @@ def step_ms_within(
 ) -> float:
     """The median of a step on it, without the first one, which traces and compiles."""
     check_alone(model)
-    batch, taken = _in_numpy(batch), list[float]()
+    batch, taken = in_numpy(batch), list[float]()
     build(model, batch)
     with restored(model):
         step = Steps(model, repeat(on_device(batch)))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
+
+from keras_perf.trials.train_functions.set_for_now import set_for_now
 
 TrainFunction = Callable[[Any], Any]
 
@@ -87,7 +88,7 @@ def new_train_function(
         ValueError: the model does not take a setting.
     """
     kept: TrainFunction | None = model.train_function
-    with _set(model, {"steps_per_execution": steps, **settings}):
+    with set_for_now(model, {"steps_per_execution": steps, **settings}):
         try:
             model.make_train_function(force=True)
             made: TrainFunction = model.train_function
@@ -102,22 +103,6 @@ def new_train_function(
 def _is_traced(function: Any, iterator: Any) -> bool:
     spec = tf.type_spec_from_value(iterator)
     return any(each.structured_input_signature[0] == (spec,) for each in traces_of(function))
-
-
-@contextmanager
-def _set(model: keras.Model, settings: Mapping[str, int]) -> Iterator[None]:
-    usual = {name: getattr(model, name) for name in settings}
-    try:
-        for name, value in settings.items():
-            if getattr(model, name) != value:
-                setattr(model, name, value)
-            if getattr(model, name) != value:
-                raise ValueError(f"the model does not take {name}={value}")
-        yield
-    finally:
-        for name, value in usual.items():
-            if getattr(model, name) != value:
-                setattr(model, name, value)
 
 
 def read_logs(logs: Any) -> None:

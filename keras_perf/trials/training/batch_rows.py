@@ -5,10 +5,9 @@ from __future__ import annotations
 import resource
 import sys
 
-import tensorflow as tf
-
 from keras_perf.observers.sensors.container_memory import memory_available_mib
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
+from keras_perf.trials.backends.chosen import training_backend
 from keras_perf.trials.rewriting.array_batches import ArrayBatches
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 
@@ -46,7 +45,7 @@ def why_no_room(rows: int, times: int) -> str:
         rows: of the larger batch.
         times: so many times as many as in the batches that were trained here.
     """
-    if tf.config.list_logical_devices("GPU"):
+    if training_backend().on_gpu():
         return ""
     needed_mib = (times - 1) * peak_mib()
     free_mib = memory_available_mib()

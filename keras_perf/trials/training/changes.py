@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import keras
-import tensorflow as tf
 
 from keras_perf.records.reasons.price import Alters, Costs
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
+from keras_perf.trials.backends.chosen import training_backend
 from keras_perf.trials.rewriting.array_batches import ArrayBatches
 from keras_perf.trials.rewriting.changes import Change, NotDone
 from keras_perf.trials.training.batch_rows import rows_of, why_no_room
@@ -97,23 +97,26 @@ def at_this_speed(
         setup: what they are made on now.
         step_ms: milliseconds of its step.
     """
-    others = [change for change in changes if change.id != SEVERAL_STEPS]
-    return [*_several_steps(setup, step_ms), *others]
+    several = (each for each in _several_steps(setup, step_ms) if not isinstance(each, NotDone))
+    return [*several, *(change for change in changes if change.id != SEVERAL_STEPS)]
 
 
 def _eager(setup: Setup) -> Iterator[TrainingChange]:
     if setup.run_eagerly:
-        code = f"model.compile(..., run_eagerly=False, jit_compile={setup.jit_compile})"
-        if tf.config.functions_run_eagerly():
+        backend = training_backend()
+        compiles = backend.compiles_instead(setup.jit_compile)
+        code = f"model.compile(..., run_eagerly=False, jit_compile={compiles})"
+        if backend.runs_eagerly():
             of_all = "tf.config.run_functions_eagerly(False)"
             code = f"{of_all}; {code}" if setup.model.run_eagerly else of_all
         yield TrainingChange(
             "disable-run-eagerly",
             "compile",
             code,
-            lambda now: replace(now, run_eagerly=False),
+            lambda now: replace(now, run_eagerly=False, jit_compile=compiles),
             costs=Costs.TRACED_ONCE.of(),
             traces=True,
+            jit_compile=compiles if compiles != setup.jit_compile else None,
         )
 
 
@@ -222,10 +225,13 @@ def _precision(setup: Setup) -> Found:
     )
 
 
-def _several_steps(setup: Setup, step_ms: float) -> Iterator[TrainingChange]:
+def _several_steps(setup: Setup, step_ms: float) -> Found:
     present = setup.model.steps_per_execution
     calls = int(min(MOST_CALLS, 1e3 * LONGEST_S / (step_ms * present)))
     if calls < 2 or setup.run_eagerly:
+        return
+    if why := training_backend().why_no_several_steps():
+        yield NotDone(SEVERAL_STEPS, "compile", why)
         return
     number = calls * present
     yield TrainingChange(

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import keras
-import tensorflow as tf
 
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
+from keras_perf.trials.backends.chosen import training_backend
 
 FULL = "float32"
 
@@ -32,7 +32,7 @@ def other_policy(model: keras.Model) -> str | None:
         return FULL
     if present != FULL:
         return None
-    if tf.config.list_logical_devices("GPU"):
+    if training_backend().on_gpu():
         return "mixed_float16"
     return "mixed_bfloat16" if cpu_has_bfloat16() else None
 
@@ -68,7 +68,7 @@ def in_precision(model: keras.Model, policy: str) -> keras.Model:
     usual = keras.config.dtype_policy()
     keras.config.set_dtype_policy(policy)
     try:
-        with model.distribute_strategy.scope():
+        with training_backend().scope(model):
             copy = type(model).from_config(_with_policy(model.get_config(), policy))
             if not copy.built:
                 copy.build(model.input_shape)

@@ -5,23 +5,16 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import keras
-import tensorflow as tf
 
+from keras_perf.trials.backends.backend import KeptTraining
+from keras_perf.trials.backends.chosen import training_backend
 from keras_perf.trials.measuring.own_iterator import Feed
-from keras_perf.trials.train_functions.function_on_trial import function_on_trial
-from keras_perf.trials.train_functions.on_replicas import differs_on_replicas
-from keras_perf.trials.train_functions.restored import KeptState
-from keras_perf.trials.train_functions.train_function import (
-    TrainFunction,
-    inner_function,
-    read_logs,
-    require_keras_function,
-)
 from keras_perf.trials.training.batch_numbers import BatchNumbers
 from keras_perf.trials.training.setup import Setup
 
@@ -41,17 +34,6 @@ SETTLED = 1.25
 """It does if it has not become so many times as fast."""
 
 
-@dataclass(frozen=True)
-class _Executions:
-    """Calls of the present train function, beside one of Keras's that runs all of their steps."""
-
-    concrete: Any
-    all_at_once: TrainFunction
-
-    def run(self, iterator: Any, calls: int) -> Any:
-        return self.all_at_once(iterator)
-
-
 class TrainFunctions:
     """The train functions of a model, one for each way to run it, each made once.
 
@@ -59,39 +41,37 @@ class TrainFunctions:
         kept: what is put back afterwards; it learns of the variables that each function uses.
     """
 
-    def __init__(self, kept: KeptState) -> None:
+    def __init__(self, kept: KeptTraining) -> None:
         self._kept = kept
-        self._made: dict[tuple[int, int, bool, bool], TrainFunction] = {}
+        self._made: dict[tuple[int, int, bool, bool], Any] = {}
         self.numbers = BatchNumbers()
 
-    def of(self, setup: Setup, iterator: Any) -> TrainFunction:
-        """The function for such a training, traced for the iterator unless it runs eagerly.
+    def of(self, setup: Setup, iterator: Any) -> Any:
+        """The function for such a training, ready for the iterator.
 
         Raises:
             LookupError: it is none of Keras's, which alone is known to run several steps.
             ValueError: several replicas train otherwise with it.
         """
-        model, steps = setup.model, setup.steps
+        backend, model, steps = training_backend(), setup.model, setup.steps
         settings = {"jit_compile": setup.jit_compile, "run_eagerly": setup.run_eagerly}
         key = id(model), steps, setup.jit_compile, setup.run_eagerly
         if key not in self._made:
-            made = function_on_trial(model, steps, iterator, **settings)
+            made = backend.train_function(model, steps, iterator, **settings)
             if setup.calls > 1:
-                require_keras_function(made)
+                self._kept.also(made, iterator)
+                present = partial(self.of, replace(setup, calls=1), iterator)
+                backend.require_several(model, made, present, iterator, setup.calls)
             self._made[key] = made
-            self._kept.also(made, iterator)
-            if setup.calls > 1 and setup.strategy is not None:
-                self._require_equal(setup, setup.strategy, made, iterator)
         self._kept.also(self._made[key], iterator)
         return self._made[key]
 
-    def _require_equal(
-        self, setup: Setup, strategy: tf.distribute.Strategy, made: TrainFunction, iterator: Any
-    ) -> None:
-        present: Any = inner_function(self.of(replace(setup, calls=1), iterator))
-        both = _Executions(present.get_concrete_function(iterator), made)
-        if why := differs_on_replicas(strategy, both, iterator, setup.calls):
-            raise ValueError(why)
+    def executions(
+        self, setup: Setup, function: Any, iterator: Any
+    ) -> AbstractContextManager[Callable[[], Any]]:
+        """In which such a training's function is called, each time for its logs."""
+        backend = training_backend()
+        return backend.executions(self._kept, function, setup.model, setup.steps, iterator)
 
 
 class RunningTraining:
@@ -120,8 +100,9 @@ class RunningTraining:
         self.feed = feed or Feed(setup.dataset(), setup.strategy)
         self.compiles = setup.jit_compile
         begin = clock()
-        with self.feed.held() as iterator, _eager_only(setup.run_eagerly):
-            self._execute = functions.of(setup, iterator)
+        self._backend, self._functions = training_backend(), functions
+        with self.feed.held() as iterator, self._backend.eager_only_if(setup.run_eagerly):
+            self._function = functions.of(setup, iterator)
         self.making_s, self._has_run = clock() - begin, False
         self._steps, self._numbers = setup.steps, functions.numbers
         if setup.callbacks and self._numbers.of_epoch is None:
@@ -129,7 +110,10 @@ class RunningTraining:
         self._quickest_s, self._long_s = float("inf"), list[float]()
         # Of the model that they have, also where a copy of it is trained.
         model = setup.callbacks[0].model if setup.callbacks else setup.model
-        self._hooks = hooks_of(model, setup.callbacks) if setup.keras_loop else None
+        self._waits = setup.others_wait or self._backend.waits(setup.callbacks)
+        self._hooks = None
+        if setup.keras_loop:
+            self._hooks = _begun(hooks_of(model, setup.callbacks, reads=setup.others_wait))
 
     def settle(self) -> None:
         """Runs until it goes its usual way: functions are compiled, and threads tuned."""
@@ -169,52 +153,67 @@ class RunningTraining:
 
     def _run_for(self, seconds: float) -> tuple[int, float]:
         """Steps of the present batch size, in so many seconds; at least one execution."""
-        with self.feed.held() as iterator, _eager_only(self._setup.run_eagerly):
+        setup, backend = self._setup, self._backend
+        with (
+            self.feed.held() as iterator,
+            backend.eager_only_if(setup.run_eagerly),
+            self._functions.executions(setup, self._function, iterator) as execute,
+        ):
             steps, begin = 0, self._clock()
             while not steps or self._clock() - begin < seconds:
                 began = self._clock()
-                self._execution(iterator, self._numbers.take(self._steps))
+                logs = self._execution(execute, self._numbers.take(self._steps))
                 steps += self._steps
                 self._note(self._clock() - began)
-            return steps * self._setup.rows, self._clock() - begin
+            if not self._waits:
+                backend.read_logs(logs)
+            return steps * setup.rows, self._clock() - begin
 
     def _note(self, lasted_s: float) -> None:
+        if not self._waits:
+            # What was waited for may be other executions.
+            return
         self._quickest_s = min(self._quickest_s, lasted_s)
         if lasted_s > COMPILES_S:
             self._long_s.append(lasted_s)
 
-    def _execution(self, iterator: Any, step: int) -> None:
+    def _execution(self, execute: Callable[[], Any], step: int) -> Any:
         """As in Keras's loop; to read the logs waits for the device."""
         if self._hooks is None:
-            read_logs(self._execute(iterator))
-            return
+            logs = execute()
+            if self._waits:
+                self._backend.read_logs(logs)
+            return logs
         self._hooks.on_train_batch_begin(step)
-        logs = self._execute(iterator)
+        logs = execute()
         self._hooks.on_train_batch_end(step + self._steps - 1, logs)
+        return logs
 
 
 def hooks_of(
-    model: keras.Model, callbacks: Sequence[keras.callbacks.Callback]
+    model: keras.Model, callbacks: Sequence[keras.callbacks.Callback], *, reads: bool = False
 ) -> keras.callbacks.CallbackList:
-    """As `fit` calls them in an epoch whose number of steps it does not know."""
+    """As `fit` calls them in an epoch whose number of steps it does not know.
+
+    Arguments:
+        model: that the callbacks are told.
+        callbacks: to call.
+        reads: there is another one, for which Keras reads the logs of each execution.
+    """
     told = {"epochs": 1, "steps": None, "verbose": 0}
     # In place of the history that `fit` adds, whose hooks of batches do nothing either.
-    return keras.callbacks.CallbackList(
-        [*callbacks, keras.callbacks.Callback()], model=model, **told
-    )
+    added = keras.callbacks.Callback()
+    if reads:
+        added = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: None)
+    return keras.callbacks.CallbackList([*callbacks, added], model=model, **told)
 
 
-@contextmanager
-def _eager_only(runs_eagerly: bool) -> Iterator[None]:
-    """One that is not to run eagerly does not, whatever the program has set for functions."""
-    if runs_eagerly or not tf.config.functions_run_eagerly():
-        yield
-        return
-    tf.config.run_functions_eagerly(False)
-    try:
-        yield
-    finally:
-        tf.config.run_functions_eagerly(True)
+def _begun(hooks: keras.callbacks.CallbackList) -> keras.callbacks.CallbackList:
+    """With the threads that Keras makes at a training's beginning; of no callback that is told."""
+    callbacks, hooks.callbacks = hooks.callbacks, []
+    hooks.on_train_begin()
+    hooks.callbacks = callbacks
+    return hooks
 
 
 @contextmanager

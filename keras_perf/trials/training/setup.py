@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import keras
 import tensorflow as tf
 
+from keras_perf.trials.backends.chosen import training_backend
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.rewriting.shuffle_buffers import soon_filled
 
@@ -31,6 +32,7 @@ class Setup:
         callbacks: whose hooks are called around each execution.
         collector_rests: Python's garbage collector knows nothing of what lives already.
         keras_loop: Keras's list of callbacks is called around each execution, also an empty one.
+        others_wait: for callbacks of `fit` that are none of these, Keras waits for each execution.
     """
 
     model: keras.Model
@@ -45,6 +47,7 @@ class Setup:
     callbacks: tuple[keras.callbacks.Callback, ...] = ()
     collector_rests: bool = False
     keras_loop: bool = True
+    others_wait: bool = False
 
     @property
     def steps(self) -> int:
@@ -59,8 +62,8 @@ class Setup:
     @property
     def strategy(self) -> tf.distribute.Strategy | None:
         """Of the model, where it has several replicas."""
-        found = self.model.distribute_strategy
-        return found if found.num_replicas_in_sync > 1 else None
+        found: tf.distribute.Strategy | None = training_backend().strategy(self.model)
+        return found
 
     def dataset(self) -> tf.data.Dataset:
         """One to measure, which begins anew, with shuffles that are soon filled."""
