@@ -14,7 +14,7 @@ import keras_perf as kp
 from keras_perf.analyse.training import newest_training
 from keras_perf.callbacks import advice_tester
 from keras_perf.observation.of_fit import calling_fit
-from keras_perf.trials import try_advice
+from keras_perf.trials import trying
 from keras_perf.trials.environment.handed_training import HandedTraining
 from keras_perf.trials.rewriting import side_by_side
 from keras_perf.trials.rewriting.array_batches import ArrayBatches
@@ -113,7 +113,7 @@ def on_trial(monkeypatch):
         seen.append((graph, list(dataset)))
         raise ValueError("seen")
 
-    monkeypatch.setattr(try_advice, "tried_advice", looks)
+    monkeypatch.setattr(trying, "tried_advice", looks)
     return seen
 
 
