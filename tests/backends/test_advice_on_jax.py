@@ -10,7 +10,11 @@ import pytest
 
 pytest.importorskip("jax", reason="JAX is not installed")
 
-pytestmark = [pytest.mark.whole, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.whole,
+    pytest.mark.timeout(900),
+    pytest.mark.xdist_group("advice on JAX"),
+]
 
 WAYS = ("as it is", "four at once", "eager", "half precision", "unpacks its data", "a step raises")
 
