@@ -108,7 +108,7 @@ class AdviceTester(ObservingCallback):
             data,
             graph=graph,
             callbacks=callbacks,
-            others_wait=training_backend().waits(others),
+            others_wait=bool(others) and training_backend().waits(others),
             mid_epoch=True,
             any_order=self.any_order,
             budget_s=self.budget_s,

@@ -14,6 +14,7 @@ from two_of_three import two_of_three
 
 import keras_perf as kp
 from keras_perf.analyse.training import newest_training
+from keras_perf.trials import trying
 from keras_perf.trials.rewriting import side_by_side
 from keras_perf.trials.training import budget, running
 
@@ -97,6 +98,22 @@ def test_what_has_no_room_in_memory_is_kept_in_files(tmp_path, monkeypatch):
     [kept] = (each for each in trials.together if each.id == "cache")
     assert f".cache('{folder}" in kept.code
     assert f".cache('{folder}" in str(kp.diagnose(logs))
+
+
+@pytest.mark.parametrize("of_a_library", [False, True])
+def test_no_logs_are_read_on_trial_that_no_callback_of_fit_reads(
+    tmp_path, monkeypatch, of_a_library
+):
+    def looks(*_, others_wait, **__):
+        seen.append(others_wait)
+        raise ValueError("seen")
+
+    seen = []
+    monkeypatch.setattr(trying, "tried_advice", looks)
+    logger = keras.callbacks.CSVLogger(str(tmp_path / "log.csv"))
+    reads = keras.callbacks.TensorBoard(tmp_path / "board", update_freq=1)
+    trained([*only_trying(tmp_path), logger, *[reads] * of_a_library])
+    assert seen[0] == of_a_library
 
 
 def test_nothing_is_tried_after_a_fit_that_failed(tmp_path):
