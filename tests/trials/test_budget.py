@@ -36,6 +36,8 @@ class Machine:
         machine = self
 
         class Training:
+            slice_s = 0.0
+
             def __init__(self, setup, *_):
                 self.setup, self.feed, self.compiles = setup, Feed, setup.jit_compile
                 self.making_s = machine.makes(setup)
@@ -44,8 +46,10 @@ class Machine:
                 machine.clock.now += 0.3
 
             def step_ms(self):
-                machine.clock.now += slice_s(machine.execution_s)
-                return machine.step_ms(self.setup)
+                ms = machine.step_ms(self.setup)
+                machine.clock.now += slice_s(ms / 1e3)
+                self.slice_s = slice_s(ms / 1e3)
+                return ms
 
         class Pipeline:
             def __init__(self, *_):
@@ -111,6 +115,14 @@ def test_what_compiles_in_time_is_tried(monkeypatch):
     machine = Machine(0.5, 0.001, {"jit_compile": 2.0})
     found = machine.trials(monkeypatch, batches())
     assert [each.id for each in found.together] == ["enable-xla"]
+
+
+def test_what_is_kept_tells_how_long_the_next_measurement_takes(monkeypatch):
+    machine = Machine(0.3, 0.45, {"jit_compile": 40.0, "calls": 3.0})
+    found = machine.trials(monkeypatch, batches())
+    assert machine.clock.now <= BUDGET_S
+    ids = [each.id for each in found.together]
+    assert ids == ["enable-xla", "raise-steps-per-execution"], found
 
 
 def test_what_a_function_takes_is_learned_from_those_that_were_made():

@@ -114,7 +114,7 @@ def in_this_order(monkeypatch, gains):
             pass
 
         feed = SimpleNamespace(take=lambda batches: None)
-        making_s, compiles = 0.0, False
+        making_s, slice_s, compiles = 0.0, 0.0, False
 
     monkeypatch.setattr(trier.Trier, "pair", scripted)
     for module in (search, trier):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
+from statistics import median
 from typing import Any
 
 import keras
@@ -108,6 +109,7 @@ class RunningTraining:
         if setup.callbacks and self._numbers.of_epoch is None:
             self._numbers.of_epoch = setup.graph.batches
         self._quickest_s, self._long_s = float("inf"), list[float]()
+        self._slices_s: list[float] = []
         # Of the model that they have, also where a copy of it is trained.
         model = setup.callbacks[0].model if setup.callbacks else setup.model
         self._waits = setup.others_wait or self._backend.waits(setup.callbacks)
@@ -136,10 +138,17 @@ class RunningTraining:
 
     def step_ms(self) -> float:
         """A step of the present batch size, in a slice of training."""
+        begin = self._clock()
         with self.feed.held(), _resting_collector(self._setup.collector_rests):
             self._run_for(SLICE_S)
             steps, seconds = self._run_for(SLICE_S)
+        self._slices_s.append(self._clock() - begin)
         return 1e3 * seconds / steps
+
+    @property
+    def slice_s(self) -> float:
+        """Seconds of one of its slices, the median, with what comes before; 0 before the first."""
+        return median(self._slices_s) if self._slices_s else 0.0
 
     @property
     def compilations_s(self) -> list[float]:

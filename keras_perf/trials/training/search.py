@@ -222,7 +222,7 @@ class Search:
         return budget.left_alone_s if pays else budget.left_s
 
     def _has_time(self, change: TrainingChange, left_s: float) -> bool:
-        why = self._trier.too_long(change, self.setup, left_s)
+        why = self._trier.too_long(change, self.setup, self._present, left_s)
         if why:
             self._trier.leaves_out(change, why)
         return not why

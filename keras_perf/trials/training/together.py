@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.records.run.tried.advice_trials import TriedChange
+from keras_perf.trials.measuring.in_turn import LEAST_SLICES
 from keras_perf.trials.rewriting.changes import Change
 from keras_perf.trials.training.as_tried import as_tried
 from keras_perf.trials.training.budget import Budget
@@ -106,9 +107,10 @@ class Together:
 
     def _too_long(self, change: TrainingChange, *, made: bool) -> str:
         """What is left is needed to measure all of it beside the training as it is."""
-        trier = self._trier
-        left_s = trier.budget.left_s - (trier.least_pair_s if self.changes else 0.0)
-        return trier.too_long(change, self.best, left_s, made=made)
+        trier, left_s = self._trier, self._trier.budget.left_s
+        if self.changes:
+            left_s -= LEAST_SLICES * (self._present.slice_s + self._running.slice_s)
+        return trier.too_long(change, self.best, self._running, left_s, made=made)
 
     def only_the_first(self) -> None:
         """It alone was measured beside the training as it is, if the measurement of all was cut."""

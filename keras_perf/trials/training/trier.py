@@ -6,12 +6,11 @@ import time
 from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from statistics import median
 
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.records.run.tried.advice_trials import NotTried, TriedChange
 from keras_perf.trials.failure import told
-from keras_perf.trials.measuring.in_turn import LEAST_SLICES, Pair, Slice, in_turn
+from keras_perf.trials.measuring.in_turn import LEAST_SLICES, Pair, in_turn
 from keras_perf.trials.measuring.progress import Progress
 from keras_perf.trials.rewriting.admission import filled, reason_against
 from keras_perf.trials.rewriting.changes import Change, NoLongerPossibleError
@@ -56,7 +55,6 @@ class Trier:
     batch_ms: float = 0.0
     making: Making = field(default_factory=Making)
     not_tried: list[NotTried] = field(default_factory=list)
-    _slices_s: list[float] = field(default_factory=list)
 
     def say(self, what: str) -> None:
         """What is tried from now on."""
@@ -71,19 +69,21 @@ class Trier:
         what = change.id, change.where
         self.not_tried = [each for each in self.not_tried if (each.id, each.where) != what]
 
-    @property
-    def least_pair_s(self) -> float:
-        """Seconds of the shortest measurement of a pair, which settles before."""
-        return (1 + 2 * LEAST_SLICES) * self._slice_s
-
     def too_long(
-        self, change: TrainingChange, on: Setup, left_s: float, *, made: bool = False
+        self,
+        change: TrainingChange,
+        on: Setup,
+        beside: RunningTraining,
+        left_s: float,
+        *,
+        made: bool = False,
     ) -> str:
         """Why it is not begun; "" where it fits into what is left, its compiling included.
 
-        What was `made` already is not compiled again.
+        What was `made` already is not compiled again. The training with it is taken to need as long
+        for a slice as the one `beside`, and settles before.
         """
-        needed_s = self.least_pair_s
+        needed_s = (1 + 2 * LEAST_SLICES) * beside.slice_s
         compiled = on.jit_compile if change.jit_compile is None else change.jit_compile
         if not made and (change.traces or (compiled and change.new_shapes)):
             needed_s += self.making.takes_s(compiled=compiled)
@@ -148,28 +148,14 @@ class Trier:
                 shared.enter_context(one.feed.held())
             self.settle(other)
             # Slices that have begun are finished.
-            seconds = min(seconds, self.budget.left_s - 2 * self._slice_s)
+            seconds = min(seconds, self.budget.left_s - 2 * one.slice_s)
             return in_turn(
-                self._timed(one),
-                self._timed(other),
+                one.step_ms,
+                other.step_ms,
                 seconds=seconds,
                 hopeless=CLEARLY_SLOWER,
                 clock=self.clock,
             )
-
-    @property
-    def _slice_s(self) -> float:
-        """Seconds of a slice, with what comes before it."""
-        return median(self._slices_s) if self._slices_s else 0.0
-
-    def _timed(self, training: RunningTraining) -> Slice:
-        def step_ms() -> float:
-            begin = self.clock()
-            found = training.step_ms()
-            self._slices_s.append(self.clock() - begin)
-            return found
-
-        return step_ms
 
     def settle(self, training: RunningTraining) -> None:
         """Until it goes its usual way; what making it took is learned."""
