@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from keras_perf.advise.as_written import WORK, runs_as, written_as
 from keras_perf.advise.situation import Situation
-from keras_perf.records.run.input.pipeline import WrittenStage
+from keras_perf.records.run.input.pipeline import RECORD_READERS, WrittenStage
 
-READERS = ("TFRecord", "TextLine", "FixedLengthRecord", "CSV")
+READERS = (*RECORD_READERS, "CSV")
 """Stages that do nothing but read."""
 
 MOUNTS = (

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from keras_perf.advise.step.step_model import OUTSIDE
 from keras_perf.analyse.training import newest_training
 from keras_perf.callbacks.observing_callback import ObservingCallback
 from keras_perf.observation.facts.input.tf_data import tensorflow_of
@@ -16,9 +17,6 @@ from keras_perf.observation.of_fit.fit import FitObservation
 from keras_perf.records.arguments import existing_directory, require_bool, require_number
 from keras_perf.trials.environment.settings import named_settings
 from keras_perf.trials.failure import told
-
-OUTSIDE = ("callbacks", "other_host")
-"""Parts of a step that trials do not run."""
 
 
 class AdviceTester(ObservingCallback):

@@ -10,8 +10,8 @@ import tensorflow as tf
 UNKNOWN_ROUNDS = 100
 """Of a loop whose length depends on the data."""
 
-_LOOPS = ("While", "StatelessWhile")
-_BRANCHES = ("If", "StatelessIf", "Case", "StatelessCase")
+LOOPS = ("While", "StatelessWhile")
+BRANCHES = ("If", "StatelessIf", "Case", "StatelessCase")
 _COPIES = ("Identity", "Cast", "Max")
 """Keras takes an RNN's length as the maximum of one number."""
 
@@ -40,9 +40,9 @@ def executed_nodes(graph: Any) -> int:
         for node in by_name.values():
             names = [name for each in node.attr.values() for name in _functions_of(each)]
             called = [of_function(name) for name in names]
-            if node.op in _LOOPS:
+            if node.op in LOOPS:
                 count += sum(called) * (1 if outermost else _rounds(node, by_name))
-            elif node.op in _BRANCHES:
+            elif node.op in BRANCHES:
                 count += max(called, default=0)
             else:
                 count += sum(called)

@@ -13,10 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_perf.read.checksums import Bytes, Places
 from keras_perf.records.metrics.all_metrics import KEPT
-
-Bytes = NDArray[np.uint8]
-Places = NDArray[np.int64]
 
 FEW = 16
 """Fewer events that are alike are quicker one by one."""

@@ -93,7 +93,7 @@ class Splitter:
         first, steps, kind, begin, _, ready, end, owners, collector, told_ns, _ = execution
         inside, compile_ns = ready - begin, told_ns or 0
         if kind is not _STEADY and told_ns is None:
-            self._unmeasured_gaps += self._gaps_of(execution)
+            self._unmeasured_gaps += fetches_of(steps, self._fetches_per_step)
             usual = round(self._usual_inside() * steps)
             compile_ns = max(0, inside - usual) if usual else 0
         else:
@@ -174,9 +174,6 @@ class Splitter:
             pending, next_begin_ns = pending + self._unmeasured_gaps, None
         per_step, recent = self._fetches_per_step, list(self._recent)
         return measured_waits(recent, per_step, list(gaps_us), pending, next_begin_ns)
-
-    def _gaps_of(self, execution: Execution) -> int:
-        return fetches_of(execution.steps, self._fetches_per_step)
 
     def take(self, dispatch_share: float | None = None, *, final: bool = False) -> Interval | None:
         """The interval since the last one, and a new beginning.

@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from keras_perf.records.figures import UNKNOWN, figure, in_mib
-from keras_perf.records.run.input.pipeline import Chain, WrittenStage
+from keras_perf.records.run.input.pipeline import WrittenStage
 from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.report.text.forms import Form
 
@@ -119,14 +119,12 @@ def _size(mib: float | None) -> str | None:
 def _pipelines(before: RunFacts, after: RunFacts) -> tuple[str | None, str | None]:
     """As written where both tell, else as tf.data ran them where both tell that."""
     runs = before, after
-    written = [" + ".join(map(_chain, run.input.chains)) for run in runs]
+    written = [
+        " + ".join(" → ".join(map(_stage, chain)) for chain in run.input.chains) for run in runs
+    ]
     ran = [" → ".join(stage.name for stage in run.input.stages) for run in runs]
     first, second = next((both for both in (written, ran) if all(both)), (None, None))
     return first, second
-
-
-def _chain(chain: Chain) -> str:
-    return " → ".join(map(_stage, chain))
 
 
 def _stage(stage: WrittenStage) -> str:

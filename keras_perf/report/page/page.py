@@ -81,10 +81,6 @@ def page_content(reports: Sequence[RunReport]) -> Element:
     return element("main", header, *shown, _legend(), *popovers(shown))
 
 
-def _link(place: int, report: RunReport) -> Element:
-    return element("a", report.name, href=f"#run{place}")
-
-
 def side_by_side(reports: Sequence[RunReport], first: RunReport) -> Element:
     """A row a run, and nothing else of them.
 
@@ -103,7 +99,7 @@ def _title(reports: Sequence[RunReport]) -> str:
 def _comparison(reports: Sequence[RunReport], first: RunReport, *, linked: bool = True) -> Element:
     names: list[str | Element] = [report.name for report in reports]
     if linked:
-        names = [_link(place, report) for place, report in enumerate(reports, 1)]
+        names = [element("a", each.name, href=f"#run{n}") for n, each in enumerate(reports, 1)]
     rows: list[list[str | Element]] = [
         [name, *cells] for name, (_, *cells) in zip(names, run_rows(reports, first), strict=True)
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from keras_perf.advise.notes.memory.device_memory import with_batch_times
+from keras_perf.advise.notes.memory.device_memory import with_twice_the_batch
 from keras_perf.analyse.stage_paces import shown_paces
 from keras_perf.analyse.start_up import StartUpTime, start_up_time
 from keras_perf.analyse.summary import Summary
@@ -129,7 +129,7 @@ def _start_up(spent: StartUpTime) -> list[list[str]]:
 def _of_device(device: DeviceMemory) -> list[str]:
     peak, limit = device.peak_mib, device.limit_mib
     known = [UNKNOWN] * 2 if limit is None else [f"{limit:.0f}", f"{max(0.0, limit - peak):.0f}"]
-    twice = with_batch_times(device, 2)
+    twice = with_twice_the_batch(device)
     return [device.name, f"{device.current_mib:.0f}", f"{peak:.0f}", *known, f"{twice:.0f}"]
 
 

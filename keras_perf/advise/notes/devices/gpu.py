@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from keras_perf.advise.notes.diagnosed import Diagnosed
-from keras_perf.advise.notes.memory.device_memory import with_batch_times
+from keras_perf.advise.notes.memory.device_memory import with_twice_the_batch
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import in_percent
 
@@ -118,7 +118,7 @@ def memory_headroom(gpu: Gpu) -> str | None:
         return None
     twice = ""
     if device is not None and batch:
-        mib = with_batch_times(device, 2)
+        mib = with_twice_the_batch(device)
         twice = f"; one of {2 * batch:.0f} examples would take about {mib:.0f} MiB"
     return (
         f"Training needed {peak:.0f} MiB of the {total:.0f} MiB of GPU {gpu.index}: there is room "

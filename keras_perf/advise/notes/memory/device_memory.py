@@ -39,10 +39,10 @@ def device_memory_notes(run: Diagnosed) -> Iterator[str]:
             )
 
 
-def with_batch_times(device: DeviceMemory, factor: float) -> float:
-    """MiB that a batch `factor` times as large takes at most at once.
+def with_twice_the_batch(device: DeviceMemory) -> float:
+    """MiB that a batch twice as large takes at most at once.
 
     All that a step needs beyond what is kept between two steps is taken to grow with the batch,
     gradients too, which do not.
     """
-    return device.current_mib + factor * (device.peak_mib - device.current_mib)
+    return 2 * device.peak_mib - device.current_mib

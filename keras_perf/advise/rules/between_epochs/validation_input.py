@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from keras_perf.advise.as_written import WORK, function_of, lambdas_in, running, where, written_in
 from keras_perf.advise.cache_place import same_in_every_pass
 from keras_perf.advise.python_threads import HOLDS_IT, useful_for_python
-from keras_perf.advise.recommendation import Recommendation, predicted
+from keras_perf.advise.recommendation import Change, Recommendation, predicted
 from keras_perf.advise.rules.between_epochs.epochs import WORTH
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
@@ -31,8 +31,6 @@ NOTICEABLE = 0.1
 UNSURE = 0.2
 """So much more or less of what is saved may be seen."""
 
-Changed = Callable[[StepModel, float], StepModel]
-
 
 @dataclass(frozen=True)
 class _Remedy:
@@ -47,7 +45,7 @@ class _Remedy:
 
     name: str
     stage: WrittenStage
-    change: Changed
+    change: Change
     passes: float = 1.0
 
 

@@ -13,13 +13,12 @@ from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import MOSTLY_WAITING, StepModel
 from keras_perf.advise.step.step_parts import UNSEEN_INSIDE, stalled
 from keras_perf.records.figures import in_ms
-from keras_perf.records.run.input.pipeline import Stage, WrittenStage
+from keras_perf.records.run.input.pipeline import RECORD_READERS, Stage, WrittenStage
 from keras_perf.records.run.outlier import Cause
 
 IDLE_PCT = 70.0
 
-RECORDS = ("TFRecord", "TextLine", "FixedLengthRecord")
-FILE_READERS = (*RECORDS, "CSV", "FlatMap", "Interleave")
+FILE_READERS = (*RECORD_READERS, "CSV", "FlatMap", "Interleave")
 """Stages that read files, or run a pipeline for each file."""
 
 NO_FILES = ("Generator", "Window", "ParallelInterleave", "LegacyParallelInterleave")
@@ -45,7 +44,7 @@ def interleave(situation: Situation) -> Recommendation | None:
     if not readers or other or model.cores < 2 or not situation.own_dataset:
         return None
     stage = max(readers, key=lambda name: readers[name])
-    kind = next((kind for kind in RECORDS if stage.startswith(kind)), None)
+    kind = next((kind for kind in RECORD_READERS if stage.startswith(kind)), None)
     written = written_as(stage, situation.facts)
     reader = f"tf.data.{kind}Dataset" if kind else function_of(written, "your_reader")
 

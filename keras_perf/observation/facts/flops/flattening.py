@@ -7,11 +7,10 @@ from graphlib import TopologicalSorter
 from itertools import count
 from typing import Any
 
+from keras_perf.capture.executed_nodes import BRANCHES, LOOPS
 from keras_perf.observation.facts.flops.flat_graph import OPAQUE, FlatGraph, Loop, Scope
 
 CALLS = ("PartitionedCall", "StatefulPartitionedCall")
-LOOPS = ("While", "StatelessWhile")
-BRANCHES = ("If", "StatelessIf", "Case", "StatelessCase")
 
 
 class Flattening:

@@ -11,13 +11,16 @@ from keras_perf.observation.facts.input.file_systems import file_systems
 from keras_perf.observation.facts.input.python_draws import draws_in_python
 from keras_perf.observation.facts.source_lines import source_of
 from keras_perf.observers.asking import unwarned
-from keras_perf.records.run.input.pipeline import Chain, WrittenPipeline, WrittenStage
+from keras_perf.records.run.input.pipeline import (
+    RECORD_READERS,
+    Chain,
+    WrittenPipeline,
+    WrittenStage,
+)
 from keras_perf.trials.train_functions.repeated_function import PYTHON
 
 MOST_STAGES = 100
 """A dataset of more stages is made by a program; its order is not looked at."""
-
-READERS = ("TFRecord", "TextLine", "FixedLengthRecord")
 
 ONE_AT_A_TIME = (
     "DecodeAndCropJpeg",
@@ -131,7 +134,7 @@ def _stage(node: Any, inputs: Any) -> WrittenStage:
         random=any("Random" in each for each in types) or (python and draws_in_python(written)),
         python=python,
         one_at_a_time=any(each.startswith(ONE_AT_A_TIME) for each in types),
-        reads_files="ReadFile" in types or any(each.startswith(READERS) for each in types),
+        reads_files="ReadFile" in types or any(each.startswith(RECORD_READERS) for each in types),
         elements=elements if elements >= 0 else None,
         source=source_of(written) if wrappers else None,
         buffer=_buffer(node, elements) if kind == "Shuffle" else None,

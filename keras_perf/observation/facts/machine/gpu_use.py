@@ -90,11 +90,7 @@ def variables_on(model: keras.Model) -> dict[str, int] | None:
         return None
     if type(model.distribute_strategy).__name__ in _OWN_PLACES:
         return None
-    return dict(Counter(_short(_device_of(each)) for each in model.trainable_variables))
-
-
-def _device_of(variable: Any) -> str:
-    return str(variable.value.device)
+    return dict(Counter(_short(str(each.value.device)) for each in model.trainable_variables))
 
 
 def _short(device: str) -> str:

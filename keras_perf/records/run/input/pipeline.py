@@ -19,6 +19,9 @@ from keras_perf.records.shapes import (
     text,
 )
 
+RECORD_READERS = ("TFRecord", "TextLine", "FixedLengthRecord")
+"""Stages that read the records of files."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stage:
