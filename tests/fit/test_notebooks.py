@@ -18,7 +18,7 @@ import run_all
 SHOWN = {
     "first_look": "callback-bound",
     "input_bound": "parallel-map",
-    "what_a_call_costs": "N = ",
+    "what_a_call_costs": "measured, ms per step",
     "try_its_own_advice": "the model is as it was: True",
     "reading_a_trace": "20 traced steps",
     "batch_size_and_learning_rate": "mixed_float16: ",
