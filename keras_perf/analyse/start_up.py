@@ -122,8 +122,12 @@ def _rest_of_warmup(
 
 
 def _usual(intervals: pd.DataFrame) -> dict[str, float]:
-    """Part → milliseconds of the median step in the later half; 0 where nothing was measured."""
-    later = intervals.iloc[len(intervals) // 2 :]
+    """Part → milliseconds, the median of the later half of the steps; 0 where nothing was measured.
+
+    Half of the steps, not of the intervals: an interval is so much time, and slow steps fill more.
+    """
+    done = intervals["steps"].cumsum()
+    later = intervals[2 * done > done.max()]
     return {str(n): float(later[n].median()) if later[n].notna().any() else 0.0 for n in later}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any
 
 import pandas as pd
@@ -28,13 +29,16 @@ SHUFFLED = {
 }
 
 
-def measured(steps_ms: Sequence[float] = (10.0,) * 20, **context: Any) -> Summary:
-    """Intervals of ten steps, whose time beyond 10 ms is input wait."""
+def measured(
+    steps_ms: Sequence[float] = (10.0,) * 20, interval_ms: float | None = None, **context: Any
+) -> Summary:
+    """Intervals of ten steps, or of as many as fit; beyond 10 ms a step waits for input."""
     known = {"start_up": FIRST, "outside": OUTSIDE, **context}
-    rows = [{"steps": 10.0, "step": ms, "compute": 10.0, "input_wait": ms - 10} for ms in steps_ms]
-    found = summary(200, compute=10.0, context=known)
-    last_steps = [20 + 10 * place for place in range(len(rows))]
-    return replace(found, intervals=pd.DataFrame(rows, index=last_steps))
+    steps = [10.0 if interval_ms is None else interval_ms // ms for ms in steps_ms]
+    columns = {"steps": steps, "step": list(steps_ms), "compute": [10.0] * len(steps)}
+    intervals = pd.DataFrame(columns, index=[int(10 + done) for done in accumulate(steps)])
+    intervals["input_wait"] = intervals["step"] - 10
+    return replace(summary(200, compute=10.0, context=known), intervals=intervals)
 
 
 def spent(*arguments: Any, **context: Any) -> StartUpTime:
@@ -114,6 +118,14 @@ def test_intervals_that_others_disturb_decide_nothing():
     found = spent([40.0, 11.0, 30.0, 30.0, *[10.0] * 15, 80.0], **{**CACHED, "epoch_steps": 50})
     assert found.steps == 50
     assert found.parts["later_cache"] == pytest.approx(0.71)
+
+
+def test_slow_steps_that_fill_most_intervals_are_not_taken_for_the_usual_ones():
+    # Intervals of 120 ms: 90 slow steps in thirty of them, 108 quick ones in nine.
+    steps_ms = [40.0] * 30 + [10.0] * 9
+    found = spent(steps_ms, 120.0, **{**CACHED, "epoch_steps": 100})
+    assert found.parts["later_cache"] == pytest.approx(90 * 0.03)
+    assert spent(steps_ms, 120.0).parts["later_input"] == pytest.approx(90 * 0.03)
 
 
 @pytest.mark.parametrize(
