@@ -98,7 +98,13 @@ def __getattr__(name: str) -> Any:
     """Loads a public name at its first use: reading and diagnosing need no TensorFlow."""
     if name not in _HOMES:
         raise AttributeError(f"module 'keras_perf' has no attribute {name!r}")
-    value = getattr(import_module(f"keras_perf.{_HOMES[name]}"), name)
+    try:
+        value = getattr(import_module(f"keras_perf.{_HOMES[name]}"), name)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != "tensorflow":
+            raise
+        needed = "needs TensorFlow, which is not installed: pip install tensorflow."
+        raise ImportError(f"keras_perf: {name} {needed}") from error
     globals()[name] = value
     return value
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
+import pytest
 from own_python import BLOCKED, run
 
 LOADED = """
@@ -78,3 +81,25 @@ except AttributeError as error:
     print(error)
 """
     assert run(script) == "module 'keras_perf' has no attribute 'nonsense'"
+
+
+@pytest.mark.skipif(find_spec("jax") is None, reason="Keras computes with JAX here")
+def test_a_name_that_needs_tensorflow_says_so_in_one_line_where_it_is_not_installed():
+    script = """
+import os, sys, warnings
+os.environ["KERAS_BACKEND"] = "jax"
+warnings.simplefilter("ignore")
+sys.modules["tensorflow"] = None
+import keras_perf
+for name in keras_perf.__all__:
+    try:
+        getattr(keras_perf, name)
+    except ImportError as error:
+        print(error)
+"""
+    told = run(script).splitlines()
+    needed = "needs TensorFlow, which is not installed: pip install tensorflow."
+    names = [line.split()[1] for line in told]
+    assert told == [f"keras_perf: {name} {needed}" for name in names]
+    assert "tune_input" in names
+    assert not {"perf_callbacks", "try_advice", "sample_gpus", "diagnose"}.intersection(names)
