@@ -38,6 +38,18 @@ class InputPace:
         """Of a step so short the input costs nothing; 0 where that is not known."""
         return FREE * self.pair.after_ms + self.outside_ms if self.one_shape else 0.0
 
+    def ready_ms(self, alone: Mapping[TrainingChange, TriedChange]) -> float:
+        """Of a step that finds its batch ready.
+
+        It is no longer than what a step surely took with a change of its input alone: on a machine
+        that others use too, that may have been measured at a better moment.
+        """
+        mended = [
+            tried for change, tried in alone.items() if change.rewriting and not change.alters
+        ]
+        step_ms = self.pair.before_ms + self.outside_ms
+        return min([self.pair.after_ms + self.outside_ms, *(step_ms / each.low for each in mended)])
+
     def hides(self, change: TrainingChange, alone: Mapping[TrainingChange, TriedChange]) -> bool:
         """What a change of the step gains shows once the input is quick, and it can be.
 

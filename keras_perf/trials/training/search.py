@@ -145,7 +145,7 @@ class Search:
         return AdviceTrials(
             step_ms=0.0 if pair is None else pair.before_ms + outside,
             # Beside a cache that is still to be filled, it tells nothing of later passes.
-            ready_ms=None if pair is None or self._not_kept else pair.after_ms + outside,
+            ready_ms=None if pace is None or self._not_kept else pace.ready_ms(self._alone),
             batch_ms=self._trier.batch_ms or None,
             outside_ms=outside,
             one_shape=self._one_shape,

@@ -67,7 +67,8 @@ class AdviceTrials:
 
     Attributes:
         step_ms: a step of the training as it is, while it was tried.
-        ready_ms: a step that finds its batch ready, beside `step_ms`; None where not measured.
+        ready_ms: a step that finds its batch ready, beside `step_ms`; no longer than what a step
+            surely took with a change of its input alone. None where not measured.
         batch_ms: a batch of the input alone, as fast as it can be made.
         outside_ms: what a step spends in callbacks and in Keras's loop, which trials do not run;
             it is in both sides of every gain, and in the other figures.
