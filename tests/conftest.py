@@ -7,6 +7,7 @@ import signal
 import threading
 
 import pytest
+import two_of_three
 from contradictions.checked import check_all, written_below
 from hypothesis import Phase, settings
 from nursery import Nursery
@@ -24,8 +25,9 @@ settings.register_profile("others", deadline=None, phases=NO_SHRINKING)
 settings.load_profile("same")
 
 
-def pytest_configure():
+def pytest_configure(config):
     """A shell starts what runs in the background with SIGINT ignored, and tests send it."""
+    config.pluginmanager.register(two_of_three)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -1,64 +1,53 @@
-"""For tests that a single training does not decide: others may have taken the machine from it."""
+"""A plugin: what a single training does not decide is asked again.
 
-import os
-from collections.abc import Callable
-from functools import wraps
-from pathlib import Path
-from typing import Any
+Others may take the machine from a test that judges times. One that is marked `timing` and was wrong
+the first time, its fixtures included, must be right two more times, with all of them made anew. The
+last lines of a run name each test that was wrong the first time, and how.
+"""
 
-NOTED_IN = "KERAS_PERF_WRONG_ONCE"
-"""A variable with the file's name to which each test is added that was wrong the first time."""
+import re
 
+import pytest
+from _pytest.runner import runtestprotocol
 
-class Shared:
-    """What several tests look at; it is made anew for one of them that was wrong."""
-
-    def __init__(self, make: Callable[[], Any]) -> None:
-        """Made right away."""
-        self._make = make
-        self._made = make()
-
-    def __getitem__(self, place: Any) -> Any:
-        """As in what was made."""
-        return self._made[place]
-
-    def anew(self) -> None:
-        """Made once more."""
-        self._made = self._make()
+WRONG = "wrong the first time"
+LINE = re.compile(rf"^{WRONG}: (\S+::.+?) - ", re.M)
+"""One of the last lines of a run; its group is the test."""
 
 
-def note(test: str) -> None:
-    """Tells whoever asked for it; a failure that is made good shows nowhere else."""
-    if path := os.environ.get(NOTED_IN):
-        with open(path, "a", encoding="utf-8") as file:
-            file.write(f"{test}\n")
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item, nextitem):
+    """Up to three runs of a test that judges times, reported as one."""
+    if item.get_closest_marker("timing") is None:
+        return None
+    where = {"nodeid": item.nodeid, "location": item.location}
+    item.ihook.pytest_runtest_logstart(**where)
+    reports = runtestprotocol(item, log=False, nextitem=nextitem)
+    if wrong := how_wrong(reports):
+        item.user_properties.append((WRONG, wrong))
+        # What several tests share may be what was wrong.
+        item.session._setupstate.teardown_exact(None)
+        reports = runtestprotocol(item, log=False, nextitem=None)
+        if not how_wrong(reports):
+            reports = runtestprotocol(item, log=False, nextitem=None)
+    for report in reports:
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(**where)
+    return True
 
 
-def two_of_three(test: Callable[..., None]) -> Callable[..., None]:
-    """If what the test asserts was wrong the first time, it must be right two more times."""
+def how_wrong(reports):
+    """The first line that says it; empty if nothing was wrong."""
+    said = [report.longreprtext for report in reports if report.failed]
+    told = [line[1:].strip() for line in "\n".join(said).splitlines() if line.startswith("E ")]
+    return told[0] if told else " ".join(said)[-200:]
 
-    @wraps(test)
-    def run(**arguments: Any) -> None:
-        def right(place: int) -> None:
-            if place > 1:
-                for each in arguments.values():
-                    if isinstance(each, Shared):
-                        each.anew()
-            if "tmp_path" not in arguments:
-                test(**arguments)
-                return
-            own: Path = arguments["tmp_path"] / str(place)
-            own.mkdir()
-            test(**{**arguments, "tmp_path": own})
 
-        try:
-            right(1)
-        except Exception as wrong:  # noqa: BLE001  what is missing shows as any of them
-            print(f"wrong the first time: {wrong!r}")
-            note(os.environ["PYTEST_CURRENT_TEST"].removesuffix(" (call)"))
-        else:
-            return
-        right(2)
-        right(3)
-
-    return run
+def pytest_terminal_summary(terminalreporter):
+    """A line for each test, also of those that were right in the end."""
+    reports = [each for found in terminalreporter.stats.values() for each in found]
+    ended = [each for each in reports if getattr(each, "when", "") == "teardown"]
+    for report in ended:
+        for name, how in report.user_properties:
+            if name == WRONG:
+                terminalreporter.write_line(f"{WRONG}: {report.nodeid} - {how}")

@@ -6,8 +6,8 @@
 The machine is made busy by processes that only count, on one core or all of them, and slow by
 giving the tests one core that two such processes use too: they get a third of it. Each round runs
 every test once in each condition. At the end a table says how many rounds there were, fewer if the
-time was over before, how often which test was wrong the first time, and how often it failed: some
-are right if they are so two more times (`two_of_three.py`). The exit code is 1 if any failed. With
+time was over before, how often which test was wrong the first time, and how often it failed: it is
+right if it is so two more times (`two_of_three.py`). The exit code is 1 if any failed. With
 `--keep`, what earlier calls kept in the file is counted, too: ten rounds in four conditions take
 hours, and need not be run at once.
 """
@@ -21,7 +21,6 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -30,7 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from two_of_three import NOTED_IN
+from two_of_three import LINE
 
 COUNT = "while True: pass"
 TIMEOUT_S = 1200
@@ -129,16 +128,7 @@ def run(condition: Condition, only: str, limit_s: float) -> str:
     command = [sys.executable, "-m", "pytest", "-v", "-m", "timing", "-k", only, *files()]
     command += ["-o", f"addopts=--strict-markers --timeout={TIMEOUT_S}"]
     begin = time.monotonic()
-    with (
-        tempfile.NamedTemporaryFile("r", encoding="utf-8") as noted,
-        busy(condition),
-        started(
-            command,
-            condition.ours,
-            stdout=subprocess.PIPE,
-            env=os.environ | {NOTED_IN: noted.name},
-        ) as tests,
-    ):
+    with busy(condition), started(command, condition.ours, stdout=subprocess.PIPE) as tests:
         try:
             said, _ = tests.communicate(timeout=limit_s)
             condition.took_s.append(time.monotonic() - begin)
@@ -146,7 +136,7 @@ def run(condition: Condition, only: str, limit_s: float) -> str:
             os.killpg(tests.pid, signal.SIGKILL)
             said, _ = tests.communicate()
             said += "\nended in the middle of a round, for the time is over"
-        wrong = set(noted.read().splitlines())
+    wrong = set(LINE.findall(said))
     outcomes = OUTCOME.findall(said)
     if tests.returncode > 0 and not any(outcome in FAILED for _, outcome in outcomes):
         outcomes.append(("pytest itself", "ERROR"))

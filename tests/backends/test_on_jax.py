@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 from traces import steps_of_xprof
-from two_of_three import Shared, two_of_three
 
 from keras_perf.records.interval import PARTS
 from keras_perf.records.observed_backends import DATASETS_ALONE
 
 pytestmark = [
     pytest.mark.whole,
-    pytest.mark.timing,
+    # What all of them look at is trained in the process where times are judged.
+    pytest.mark.xdist_group("timing"),
     # Of a test that was wrong once all is trained twice more.
     pytest.mark.timeout(1200),
     pytest.mark.skipif(find_spec("jax") is None, reason="JAX is not installed"),
@@ -57,14 +57,10 @@ FOUND, NO_MORE = 0.7, 1.2
 def trained(tmp_path_factory):
     script = str(Path(__file__).with_name("on_jax.py"))
     backend = {"KERAS_BACKEND": "jax", "CUDA_VISIBLE_DEVICES": ""}
-
-    def train():
-        command = [sys.executable, "-c", PROGRAM, str(tmp_path_factory.mktemp("jax")), script]
-        ran = subprocess.run(command, capture_output=True, text=True, env=os.environ | backend)
-        assert ran.returncode == 0, ran.stderr[-3000:]
-        return json.loads(ran.stdout.splitlines()[-1])
-
-    return Shared(train)
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path_factory.mktemp("jax")), script]
+    ran = subprocess.run(command, capture_output=True, text=True, env=os.environ | backend)
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    return json.loads(ran.stdout.splitlines()[-1])
 
 
 @pytest.mark.parametrize("name", [*SAME, *WAYS, "pydataset", "healthy"])
@@ -83,7 +79,7 @@ def test_training_is_the_same_bit_for_bit(trained, name):
         ("end", "callback-bound", "callbacks", "amortize-callback"),
     ],
 )
-@two_of_three
+@pytest.mark.timing
 def test_injected_time_is_found_where_it_was_put(trained, name, verdict, part, advice):
     found = trained[name]
     assert found["verdict"] == verdict
@@ -104,7 +100,7 @@ def test_the_parts_add_up_and_nothing_stays(trained, name):
     assert found["function"].startswith("keras.")
 
 
-@two_of_three
+@pytest.mark.timing
 def test_compiling_for_new_lengths_is_timed_and_named(trained):
     found = trained["lengths"]
     assert found["verdict"] == "compile-bound"
@@ -114,7 +110,7 @@ def test_compiling_for_new_lengths_is_timed_and_named(trained):
     assert "an axis other than the rows differs" in found["text"]
 
 
-@two_of_three
+@pytest.mark.timing
 def test_nothing_is_advised_where_the_model_takes_the_time(trained):
     found = trained["healthy"]
     assert found["verdict"] == "compute-bound"
@@ -129,7 +125,7 @@ def test_a_hook_in_another_thread_takes_none_of_trainings_time(trained):
 
 
 @pytest.mark.parametrize("name", [*SAME, "healthy"])
-@two_of_three
+@pytest.mark.timing
 def test_callbacks_that_training_waits_for_are_named_and_no_others(trained, name):
     waits = "For AtEnd.on_train_batch_end, training waits for the result of each step"
     reads = "Touches.on_train_batch_begin read self.model while an epoch ran"
@@ -139,7 +135,7 @@ def test_callbacks_that_training_waits_for_are_named_and_no_others(trained, name
     assert reads in trained["touches"]["text"]
 
 
-@two_of_three
+@pytest.mark.timing
 def test_a_tiny_model_is_told_what_cannot_be_measured(trained):
     assert trained["arrays"]["verdict"] in {"inconclusive", "dispatch-bound"}
     assert "runs the steps of an execution one by one from Python" in trained["arrays"]["text"]
@@ -162,7 +158,7 @@ def test_a_window_is_captured_and_its_steps_are_read(trained):
     assert trained["captured"]["facts"]["captures"]
 
 
-@two_of_three
+@pytest.mark.timing
 def test_a_trace_holds_the_wait_for_each_batch_and_the_steps_that_xprof_counts(trained):
     found = trained["waiting"]
     assert len(found["waits"]) == 5

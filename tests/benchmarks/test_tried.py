@@ -14,7 +14,6 @@ from followed_programs.program import Stage
 from followed_programs.published import PUBLISHED
 from trying import in_turn, mended
 from trying.predicted import predicted
-from two_of_three import two_of_three
 
 import keras_perf as kp
 from keras_perf.trials.rewriting.same_elements import checksums
@@ -63,7 +62,6 @@ def test_a_mended_program_has_the_same_elements(name):
 
 @pytest.mark.timing
 @pytest.mark.usefixtures("tracing_is_cheap")
-@two_of_three
 def test_what_is_not_all_advised_is_not_predicted(tmp_path):
     BY_NAME["a tiny model"].train(kp.perf_callbacks(tmp_path, profiler=False, summary=False))
     found = kp.diagnose(tmp_path)

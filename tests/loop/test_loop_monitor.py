@@ -11,7 +11,6 @@ import tensorflow as tf
 import watched_loops
 from programs import unbuffered
 from tensorflow.python.profiler import profiler_v2
-from two_of_three import two_of_three
 
 import keras_perf as kp
 from keras_perf.loop import LoopMonitor
@@ -70,7 +69,6 @@ def assert_waited(found, slept_ms):
 @needs_gap_times
 @pytest.mark.timing
 @pytest.mark.parametrize("n", [1, 8])
-@two_of_three
 def test_slow_input_is_told_from_computing(n, tmp_path):
     loop, slept = watched_loops.Loop(), []
     # Several steps in one call compute while the next batch is asked for.
@@ -84,7 +82,6 @@ def test_slow_input_is_told_from_computing(n, tmp_path):
 
 @needs_gap_times
 @pytest.mark.timing
-@two_of_three
 def test_an_element_that_holds_the_batches_of_several_steps_is_one_fetch(tmp_path):
     loop, slept = watched_loops.Loop(), []
     input_ms = max(20.0, 8 * 8 * watched_loops.usual_step_ms(8))
@@ -122,7 +119,6 @@ def test_an_element_that_holds_the_batches_of_several_steps_is_one_fetch(tmp_pat
 
 
 @pytest.mark.timing
-@two_of_three
 def test_host_work_is_a_callback_s_of_its_owner(tmp_path):
     loop = watched_loops.Loop()
     work_s = max(20.0, 8 * watched_loops.usual_step_ms()) / 1e3
@@ -415,7 +411,6 @@ def test_a_function_that_another_number_would_trace_again_is_not_tried(
 
 
 @pytest.mark.timing
-@two_of_three
 def test_applied_the_calls_are_as_long_as_what_is_left_allows(tracing_is_cheap, told, tmp_path):
     told.clear()
     loop = watched_loops.Loop()
@@ -432,7 +427,6 @@ def test_applied_the_calls_are_as_long_as_what_is_left_allows(tracing_is_cheap, 
 
 @needs_gap_times
 @pytest.mark.timing
-@two_of_three
 def test_applied_the_cost_of_a_call_is_shared_by_its_steps(tracing_is_cheap, told, tmp_path):
     loop = watched_loops.Loop()
     choice = {"apply": True, "limit": 256}

@@ -10,7 +10,6 @@ import complaints_of_epochs
 import keras
 import pytest
 import tensorflow as tf
-from two_of_three import two_of_three
 
 import keras_perf as kp
 from keras_perf.cli.main import main
@@ -53,7 +52,6 @@ COMPLAINTS = pytest.mark.parametrize(
 
 @pytest.mark.whole
 @COMPLAINTS
-@two_of_three
 def test_the_complaint_is_answered(complaint, tmp_path):
     found = diagnosed(complaint, tmp_path, healthy=False)
     told, advised = str(found), [advice.id for advice in found.recommendations]
@@ -73,7 +71,6 @@ def test_the_complaint_is_answered(complaint, tmp_path):
 
 @pytest.mark.whole
 @COMPLAINTS
-@two_of_three
 def test_of_its_twin_nothing_of_the_kind_is_said_and_the_verdict_is_right(complaint, tmp_path):
     found = diagnosed(complaint, tmp_path, healthy=True)
     told, advised = str(found), [advice.id for advice in found.recommendations]
@@ -87,7 +84,6 @@ def test_of_its_twin_nothing_of_the_kind_is_said_and_the_verdict_is_right(compla
     tuple(map(int, keras.__version__.split(".")[:2])) < (3, 10),
     reason="this Keras counts the examples of several replicas wrong",
 )
-@two_of_three
 def test_few_examples_for_each_replica_are_named_and_enough_are_not(processes, tmp_path):
     code, told = processes.script(Path(__file__).with_name("replicas.py"), tmp_path)
     assert code == 0, told
@@ -97,7 +93,6 @@ def test_few_examples_for_each_replica_are_named_and_enough_are_not(processes, t
     assert not any("replicas share" in note for note in notes["twin"]), notes
 
 
-@two_of_three
 def test_a_training_that_somebody_made_slower_fails_in_ci_and_the_other_way_round_it_does_not(
     tmp_path, monkeypatch, capsys
 ):

@@ -8,7 +8,6 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from two_of_three import two_of_three
 
 import keras_perf as kp
 
@@ -109,7 +108,6 @@ EXAMPLES = [
 )
 @pytest.mark.filterwarnings("ignore:Your input ran out of data:UserWarning")
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.__name__)
-@two_of_three
 def test_the_verdict_does_not_contradict_input_and_step_alone(example, tmp_path):
     keras.utils.set_random_seed(0)
     model, data = example()

@@ -7,7 +7,6 @@ from statistics import mean
 import bottlenecks
 import pytest
 import tensorflow as tf
-from two_of_three import two_of_three
 
 import keras_perf as kp
 from keras_perf.records.interval import PARTS
@@ -99,7 +98,6 @@ def bounds(scenario):
 
 
 @pytest.mark.parametrize("scenario", bottlenecks.SCENARIOS, ids=lambda scenario: scenario.name)
-@two_of_three
 def test_the_bottleneck_is_found(scenario, tmp_path):
     wrong = complaint(scenario, tmp_path)
     assert not wrong, wrong

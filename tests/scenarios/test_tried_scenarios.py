@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from bottlenecks import batches, computed, mlp, slept
-from two_of_three import two_of_three
 
 import keras_perf as kp
 
@@ -47,7 +46,6 @@ def epoch_s(model, data):
 
 
 @pytest.mark.parametrize("name", HEALTHY)
-@two_of_three
 def test_of_a_healthy_input_nothing_is_changed(name):
     model, data = HEALTHY[name]()
     tuned = kp.tune_input(data, model=model, budget_s=30.0)
@@ -57,7 +55,6 @@ def test_of_a_healthy_input_nothing_is_changed(name):
 
 
 @pytest.mark.parametrize("name", HEALTHY)
-@two_of_three
 def test_of_a_healthy_program_nothing_is_advised_and_nothing_changed(name):
     model, data = HEALTHY[name]()
     model.fit(data, verbose=0, shuffle=False)
@@ -89,7 +86,6 @@ def work_that_shares_the_cores():
     return mlp(), data
 
 
-@two_of_three
 def test_the_classic_pair_is_measured_shown_and_settles_the_verdict(tmp_path):
     model, data = work_that_shares_the_cores()
     ours = kp.perf_callbacks(tmp_path, profiler=False, gpu=False, try_advice={"budget_s": 10.0})

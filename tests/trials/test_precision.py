@@ -6,7 +6,6 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from two_of_three import two_of_three
 
 import keras_perf as kp
 from keras_perf.trials.rewriting import side_by_side
@@ -129,7 +128,6 @@ def step_s(one):
 
 @pytest.mark.timing
 @pytest.mark.usefixtures("only_precision")
-@two_of_three
 def test_what_half_precision_costs_or_gives_on_this_cpu_is_found():
     """Whichever is faster here: a processor without instructions for it converts at each layer."""
     mine = model("mixed_bfloat16")

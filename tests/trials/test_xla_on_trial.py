@@ -5,7 +5,6 @@ import time
 import keras
 import pytest
 import tensorflow as tf
-from two_of_three import two_of_three
 
 import keras_perf as kp
 from keras_perf.trials.training import which_changes
@@ -60,7 +59,6 @@ def times_as_long(jit_compile):
 @pytest.mark.whole
 @pytest.mark.timing
 @pytest.mark.parametrize("jit_compile", [True, False])
-@two_of_three
 def test_what_xla_costs_or_gives_is_found_as_a_clock_finds_it(jit_compile, monkeypatch):
     change = "disable-xla" if jit_compile else "enable-xla"
     of_training = which_changes.of_training

@@ -11,7 +11,6 @@ import programs
 import pytest
 import tensorflow as tf
 from traces import At, captures, marked_steps, traces
-from two_of_three import two_of_three
 
 import keras_perf as kp
 from keras_perf.capture.triggers import OnShapesThatDiffer
@@ -153,7 +152,6 @@ def stalls(*batches):
 
 
 @pytest.mark.timing
-@two_of_three
 def test_steps_that_become_slower_are_captured(tmp_path):
     """Single steps may be slow by themselves on a busy machine, and are captured too."""
     usual_ms = programs.usual_step_ms()
@@ -165,7 +163,6 @@ def test_steps_that_become_slower_are_captured(tmp_path):
 
 
 @pytest.mark.timing
-@two_of_three
 def test_a_cooldown_and_a_maximum_hold_the_captures_of_slow_steps_back(tmp_path):
     slow = stalls(*range(60, 300, 20))
     arguments = {"on_slow_step": 50.0, "batches": 400}

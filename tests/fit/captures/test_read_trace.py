@@ -7,7 +7,6 @@ import numpy as np
 import programs
 import pytest
 import tensorflow as tf
-from two_of_three import Shared, two_of_three
 
 import keras_perf as kp
 from keras_perf.analyse.summary import summarize
@@ -70,24 +69,18 @@ def fit(log_dir, steps_per_execution=1, batches=60):
     return np.array(in_input.slept_ms), np.array(after.slept_ms)
 
 
-def shared(tmp_path_factory, name, **arguments):
-    """A fit's log directory, and what it slept for each batch and after each execution."""
-
-    def make():
-        log_dir = tmp_path_factory.mktemp(name)
-        return log_dir, *fit(log_dir, **arguments)
-
-    return Shared(make)
-
-
 @pytest.fixture(scope="module")
 def single(tmp_path_factory):
-    return shared(tmp_path_factory, "single", batches=80)
+    """A fit's log directory, and what it slept for each batch and after each execution."""
+    log_dir = tmp_path_factory.mktemp("single")
+    return log_dir, *fit(log_dir, batches=80)
 
 
 @pytest.fixture(scope="module")
 def in_fours(tmp_path_factory):
-    return shared(tmp_path_factory, "in_fours", steps_per_execution=4)
+    """The same of four steps an execution."""
+    log_dir = tmp_path_factory.mktemp("in_fours")
+    return log_dir, *fit(log_dir, steps_per_execution=4)
 
 
 def assert_told(found, slept):
@@ -129,7 +122,6 @@ def test_a_single_step_s_figures_are_xprofs(single):
     )
 
 
-@two_of_three
 def test_waits_and_gaps_are_what_was_slept(single):
     log_dir, in_input, after = single
     found = kp.read_trace(log_dir).to_frame()
@@ -137,7 +129,6 @@ def test_waits_and_gaps_are_what_was_slept(single):
     assert_told(found["gap_ms"], after[20:40])
 
 
-@two_of_three
 def test_several_steps_per_execution_are_told_apart(in_fours):
     log_dir, in_input, after = in_fours
     trace = kp.read_trace(log_dir)
@@ -241,7 +232,6 @@ def test_the_call_that_only_finds_the_end_of_the_data_is_no_step(tmp_path, steps
     assert found[-1] in (39, 41)
 
 
-@two_of_three
 def test_a_trace_of_a_loop_of_ones_own_is_read(tmp_path):
     network, optimizer = programs.model(), keras.optimizers.SGD(0.01)
 

@@ -10,7 +10,6 @@ import numpy as np
 import psutil
 import pytest
 import tensorflow as tf
-from two_of_three import two_of_three
 
 import keras_perf as kp
 from keras_perf.analyse.training import newest_training
@@ -76,7 +75,6 @@ def test_the_diagnosis_shows_what_was_measured(tmp_path):
 
 @pytest.mark.whole
 @pytest.mark.timing
-@two_of_three
 def test_what_has_no_room_in_memory_is_kept_in_files(tmp_path, monkeypatch):
     # Of three short slices a single one that others delay decides.
     monkeypatch.setattr(budget, "PAIR_S", (0.3, 0.5))

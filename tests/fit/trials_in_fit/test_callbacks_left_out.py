@@ -8,7 +8,6 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from two_of_three import two_of_three
 
 import keras_perf as kp
 from keras_perf.analyse.training import newest_training
@@ -200,7 +199,6 @@ def short_slices(monkeypatch):
 
 @pytest.mark.timing
 @pytest.mark.usefixtures("short_slices")
-@two_of_three
 def test_what_a_callback_costs_is_measured_without_it(monkeypatch, tmp_path):
     begin = time.perf_counter()
     trained(tmp_path / "pace", [], tries=False)
@@ -213,8 +211,6 @@ def test_what_a_callback_costs_is_measured_without_it(monkeypatch, tmp_path):
     [out] = (each for each in trials.changes if each.where == "Keeps")
     assert out.id == "amortize-callback"
     assert out.low > 1.2
-    # The whole step is what others are compared with too: nothing in it counts twice.
-    assert out.before_ms == pytest.approx(trials.step_ms, rel=0.5)
     assert out.before_ms - out.after_ms > 500 * wait_s
     assert "Tried on this training: a step took" in str(kp.diagnose(tmp_path))
 

@@ -7,7 +7,6 @@ import numpy as np
 import programs
 import pytest
 import tensorflow as tf
-from two_of_three import two_of_three
 
 import keras_perf as kp
 from keras_perf.read.event_files import events
@@ -54,7 +53,6 @@ def test_trials_change_neither_weights_nor_history(optimizer, dropout, monkeypat
 
 
 @pytest.mark.timing
-@two_of_three
 def test_a_tiny_model_is_told_to_run_more_steps_per_execution_and_the_curve_is_logged(tmp_path):
     recommender = kp.StepsPerExecutionRecommender(tmp_path)
     train([recommender])
@@ -364,7 +362,6 @@ def test_data_that_fail_inside_a_trial_leave_what_a_plain_run_leaves(
 
 
 @pytest.mark.timing
-@two_of_three
 def test_callbacks_that_would_be_called_less_often_are_named(tmp_path):
     every_batch = keras.callbacks.TensorBoard(tmp_path / "batches", update_freq="batch")
     checkpoint = keras.callbacks.ModelCheckpoint(tmp_path / "m.keras")
@@ -560,6 +557,7 @@ def test_no_trial_is_longer_than_an_execution_may_be(tmp_path):
 
 
 @programs.needs_gap_times
+@pytest.mark.timing
 def test_an_input_bound_training_is_told_that_the_number_cannot_help(tmp_path):
     recommender = kp.StepsPerExecutionRecommender(tmp_path)
     data = programs.dataset(200, input_ms=3.0).prefetch(2)

@@ -10,7 +10,6 @@ import numpy as np
 import programs
 import pytest
 import tensorflow as tf
-from two_of_three import two_of_three
 
 import keras_perf as kp
 from keras_perf.observation.facts.input.pipeline_model import PipelineModel
@@ -63,7 +62,6 @@ def test_a_callbacks_time_is_its_own(n, tmp_path):
     assert found.recommendations[0].evidence["owner"] == "Outlasts.on_train_batch_end"
 
 
-@two_of_three
 def test_a_tiny_model_is_bound_by_dispatch(tmp_path):
     found = diagnose(tmp_path, data=programs.dataset(300), epochs=3)
     assert found.verdict == "dispatch-bound"
@@ -141,7 +139,6 @@ def test_without_autotune_the_input_wait_is_missing_and_said(tmp_path):
     assert any("Input wait could not be measured" in note for note in found.notes)
 
 
-@two_of_three
 def test_xla_compiling_for_the_smaller_last_batch_is_compile_time(tmp_path):
     x, y = programs.arrays(50)
     network = programs.model(jit_compile=True)

@@ -8,7 +8,6 @@ import keras
 import programs
 import pytest
 import tensorflow as tf
-from two_of_three import two_of_three
 
 import keras_perf as kp
 from keras_perf.observation.facts.input.dataset_graph import dataset_graph
@@ -64,7 +63,6 @@ def refilling(found):
 
 @pytest.mark.timing
 @programs.needs_gap_times
-@two_of_three
 def test_a_buffer_that_is_filled_in_every_epoch_is_named_with_what_it_costs(tmp_path):
     filled = Filled()
     found = diagnosed(tmp_path, examples().map(filled).shuffle(BUFFER).batch(BATCH))
