@@ -117,8 +117,10 @@ def test_what_compiles_in_time_is_tried(monkeypatch):
     assert [each.id for each in found.together] == ["enable-xla"]
 
 
-def test_what_is_kept_tells_how_long_the_next_measurement_takes(monkeypatch):
-    machine = Machine(0.3, 0.45, {"jit_compile": 40.0, "calls": 3.0})
+@pytest.mark.parametrize(("trace_s", "execution_s"), [(0.3, 0.45), (0.1, 0.2)])
+def test_what_is_kept_tells_how_long_the_next_measurement_takes(trace_s, execution_s, monkeypatch):
+    """And what would alter training takes none of the time for what is put on top of it."""
+    machine = Machine(trace_s, execution_s, {"jit_compile": 40.0, "calls": 3.0})
     found = machine.trials(monkeypatch, batches())
     assert machine.clock.now <= BUDGET_S
     ids = [each.id for each in found.together]

@@ -452,6 +452,10 @@ def test_what_was_known_at_an_interrupt_is_written_into_the_run(monkeypatch, tmp
 # -- what is put together ----------------------------------------------------------------
 
 
+LARGER_BATCH = 3.0, 2.9
+"""It alters training, so it comes last, and nothing is put on top of it."""
+
+
 def scripted_trial(monkeypatch, gains, has_time=lambda *_: True, **settings):
     left = in_this_order(monkeypatch, [READY, *gains])
     monkeypatch.setattr(which_changes, "possible_changes", lambda *_, **__: ([], []))
@@ -463,9 +467,11 @@ def scripted_trial(monkeypatch, gains, has_time=lambda *_: True, **settings):
 
 
 def test_the_best_comes_first_and_others_only_if_they_pay_on_top(monkeypatch):
-    alone = [(2.0, 1.9), (1.5, 1.4), NOISE, (3.0, 2.9)]  # several steps, XLA, collector, batch
-    found, left = scripted_trial(monkeypatch, [*alone, (2.1, 2.0), (1.0, 0.99), NOISE])
+    alone = [(2.0, 1.9), (1.5, 1.4), NOISE]  # several steps, XLA, collector
+    on_top = [(2.1, 2.0), (1.0, 0.99), NOISE]
+    found, left = scripted_trial(monkeypatch, [*alone, *on_top, LARGER_BATCH])
     assert [each.id for each in found.changes] == ["raise-steps-per-execution"]
+    assert found.trials.changes[-1].id == "larger-batch"
     assert found.trials.total.gain == 2.1
     assert not left
 
@@ -481,7 +487,7 @@ def test_what_there_was_no_time_for_alone_is_tried_on_top(pays, monkeypatch):
 
     xla = (2.0, 1.9)
     on_top = [xla, NOISE, *([(1.5, 1.4), READY] if pays else [NOISE])]
-    gains = [xla, NOISE, NOISE, *on_top]  # XLA, the collector, a larger batch, which alters
+    gains = [xla, NOISE, *on_top, LARGER_BATCH]  # XLA, the collector
     found, left = scripted_trial(monkeypatch, gains, has_time)
     assert [each.id for each in found.changes] == ["enable-xla", *[late] * pays]
     why = {each.id: str(each.why) for each in found.trials.not_tried}.get(late, "")
@@ -511,8 +517,7 @@ def with_input(monkeypatch, gains):
 def test_changes_of_a_step_are_tried_on_top_of_a_quick_input(monkeypatch):
     """Alone they would have seemed to gain nothing, and the time would have been gone."""
     on_top = [(4.0, 3.9), NOISE, NOISE]  # several steps, XLA, the collector
-    larger_batch = NOISE  # which alters, so that nothing is put on top of it
-    found = with_input(monkeypatch, [(2.0, 1.9), (2.0, 1.9), *on_top, (8.0, 7.8), larger_batch])
+    found = with_input(monkeypatch, [(2.0, 1.9), (2.0, 1.9), *on_top, (8.0, 7.8), LARGER_BATCH])
     assert [each.id for each in found.trials.changes] == ["parallel-map", "larger-batch"]
     assert [each.id for each in found.changes] == ["parallel-map", "raise-steps-per-execution"]
     assert found.changes[1].after == ("parallel-map",)
@@ -649,8 +654,9 @@ def test_files_of_a_cache_that_does_not_pay_are_taken_away(monkeypatch, tmp_path
 
 
 def test_all_together_is_measured_beside_the_training_as_it_was(monkeypatch):
-    alone = [(2.0, 1.9), (1.5, 1.4), NOISE, (3.0, 2.9)]
-    found, left = scripted_trial(monkeypatch, [*alone, (2.1, 2.0), (1.3, 1.2), NOISE, (2.6, 2.5)])
+    alone = [(2.0, 1.9), (1.5, 1.4), NOISE]
+    on_top = [(2.1, 2.0), (1.3, 1.2), NOISE, (2.6, 2.5)]
+    found, left = scripted_trial(monkeypatch, [*alone, *on_top, LARGER_BATCH])
     assert [each.id for each in found.changes] == ["raise-steps-per-execution", "enable-xla"]
     assert found.changes[1].after == ("raise-steps-per-execution",)
     assert found.gain == 2.6

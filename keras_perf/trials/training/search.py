@@ -15,11 +15,7 @@ from keras_perf.trials.rewriting.changes import Change
 from keras_perf.trials.rewriting.keeping import remove
 from keras_perf.trials.rewriting.side_by_side import EndlessPipeline
 from keras_perf.trials.training.budget import Budget
-from keras_perf.trials.training.changes import (
-    TrainingChange,
-    at_this_speed,
-    of_pipeline,
-)
+from keras_perf.trials.training.changes import TrainingChange, at_this_speed, of_pipeline
 from keras_perf.trials.training.input_pace import InputPace
 from keras_perf.trials.training.padding import some_axis_varies
 from keras_perf.trials.training.running import RunningTraining, TrainFunctions
@@ -88,8 +84,12 @@ class Search:
             for number, change in enumerate(changes):
                 if not self._is_needed(change):
                     continue
-                if self._in_pace.hides(change, self._alone):
-                    (self._afterwards if change.alters else self._on_top).append(change)
+                hidden = self._in_pace.hides(change, self._alone)
+                if change.alters and (hidden or not change.of_hooks):
+                    # It is not put together with others, and must not take the time for that.
+                    self._afterwards.append(change)
+                elif hidden:
+                    self._on_top.append(change)
                 elif self._has_time(change, self._left_s):
                     self._try_alone(change, 1 + sum(map(_likely, changes[number + 1 :])))
                 elif change.rewriting is None and not change.alters:
@@ -124,10 +124,7 @@ class Search:
             together.add_on_top(on_top, len(self._afterwards))
         else:
             self._try_each(self._on_top)
-            alone = {
-                change: self._alone[change] for change in self._on_top if change in self._alone
-            }
-            together.add(alone)
+            together.add({one: it for one, it in self._alone.items() if one in self._on_top})
         together.measure_all()
 
     def _try_each(self, changes: Sequence[TrainingChange]) -> None:
