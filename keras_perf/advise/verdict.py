@@ -18,6 +18,7 @@ from keras_perf.advise.verdict_reasons import (
     of_idling,
     of_the_interpreter,
     of_trials,
+    waits_for_others,
     who_slows,
     why_no_wait,
 )
@@ -83,6 +84,9 @@ def _without_a_bottleneck(situation: Situation) -> tuple[str, Because]:
             f"steps spend {in_ms(inside_ms)} in the train function, and the "
             f"quickest tenth of them no more than {in_ms(quickest_ms)}: {who_slows(situation)}"
         )
+    for_a_core_ms = situation.model.rest.get("for_a_core", 0.0)
+    if summary.step_ms >= WORTHWHILE * (summary.step_ms - for_a_core_ms):
+        return "inconclusive", Because(waits_for_others(situation))
     if "dispatch" in summary.parts or summary.facts.settings.run_eagerly:
         return "compute-bound", Because(
             f"{nothing_else(situation)}: what remains is the model's own computation."

@@ -15,7 +15,7 @@ from keras_perf.advise.gains.of_a_part import (
 )
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.told_of_trial import told_of_trial
-from keras_perf.analyse.cpu_share import NOTICED
+from keras_perf.analyse.cpu_share import crowded
 from keras_perf.analyse.summary import Summary
 from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
 from keras_perf.records.figures import in_ms, in_percent
@@ -180,16 +180,24 @@ not what of that was waiting for input, so it would trace every training whose i
 
 def who_slows(situation: Situation) -> str:
     """What may make some steps so much longer than the quickest ones."""
-    taken = 1 - situation.share_of_cores
-    if taken > NOTICED:
-        return (
-            f"other processes used {in_percent(taken)} of the CPUs meanwhile, which may be what "
-            "slows the others. Train again without them."
-        )
+    if crowded(situation.summary):
+        return _by_others(situation, "which may be what slows the others")
     return (
         "something unrecognised slows the others; it is unlikely to be the model. A trace of such "
         f"steps ({ONE_THAT_STANDS_OUT}) may show it."
     )
+
+
+def waits_for_others(situation: Situation) -> str:
+    """That the wait for batches is not what their making takes."""
+    wait_ms, making_ms = situation.summary.parts.get("input_wait", 0.0), situation.able_ms
+    of_others = _by_others(situation, "and threads that hand it over may have waited for a core")
+    return f"a step waits {in_ms(wait_ms)} for its batch, made in {in_ms(making_ms)}: {of_others}"
+
+
+def _by_others(situation: Situation, what: str) -> str:
+    taken = in_percent(1 - situation.share_of_cores)
+    return f"other processes used {taken} of the CPUs meanwhile, {what}. Train again without them."
 
 
 def why_no_wait(summary: Summary) -> str:

@@ -11,6 +11,11 @@ NOTICED = 0.2
 """Other processes that use less than this share of the CPUs are not worth a sentence."""
 
 
+def crowded(summary: Summary) -> bool:
+    """Other processes used enough of the CPUs to be told of."""
+    return 1 - share_of_cores(summary) > NOTICED
+
+
 def share_of_cores(summary: Summary) -> float:
     """What other processes leave of the CPUs (0.2 to 1); times of tf.data are longer by as much.
 

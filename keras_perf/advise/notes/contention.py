@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from keras_perf.advise.interpreter import OF_OTHERS
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.situation import SPARE_PCT, Situation
-from keras_perf.analyse.cpu_share import NOTICED
+from keras_perf.analyse.cpu_share import crowded
 from keras_perf.records.figures import in_ms, in_percent
 
 CLEARLY_HELD_MS = 1.0
@@ -16,13 +16,12 @@ CLEARLY_HELD_MS = 1.0
 
 def load_of_others(situation: Situation) -> str:
     """What to know of every figure of a run where other processes used the CPUs; "" elsewhere."""
-    taken = 1 - situation.share_of_cores
-    if taken <= NOTICED:
+    if not crowded(situation.summary):
         return ""
     return (
         "Other processes (including this training's children) used "
-        f"{in_percent(taken)} of the CPUs, so CPU work took longer, and predicted "
-        "gains have wider bounds."
+        f"{in_percent(1 - situation.share_of_cores)} of the CPUs, so CPU work took longer, and "
+        "predicted gains have wider bounds."
     )
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from keras_perf.advise.interpreter import cpu_beside_ms
 from keras_perf.advise.step.step_model import INSIDE
+from keras_perf.analyse.cpu_share import crowded
 from keras_perf.analyse.stage_paces import StagePace, stage_paces
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.run.outlier import Cause
@@ -34,6 +35,12 @@ UNSEEN_INSIDE = ("FlatMap", "Interleave", "ParallelInterleave", "LegacyParallelI
 RUNS_AHEAD = "MapAndBatch"
 """What tf.data makes of a map and the batch behind it: a thread of its own makes the next batch."""
 
+ELSEWHERE = (*UNSEEN_INSIDE, "DataService")
+"""Stages of whose work tf.data does not know all."""
+
+UNEXPLAINED = 3.0
+"""Training waits so many times as long as the stages work: they are not what it waits for."""
+
 SIDE_BY_SIDE = ("Parallel", "LegacyParallel", "Prefetch", RUNS_AHEAD)
 """Stages that work while those before and behind them do."""
 
@@ -47,7 +54,7 @@ class StepParts(NamedTuple):
     stages: dict[str, float]
     """Of a batch, by stage of the input pipeline."""
     rest: dict[str, float]
-    """All other parts of a step."""
+    """All other parts of a step; `for_a_core`: see `_waits_for_a_core`."""
     prefetched: bool
     """The input runs ahead of training, or is taken for one that does."""
     asks_ahead: bool
@@ -75,7 +82,10 @@ def step_parts(summary: Summary, held_ms: float) -> StepParts:
     runs_ahead = _runs_ahead(paces)
     asks_ahead = bool(known) and _has_several_steps(summary) and not runs_ahead
     prefetched = runs_ahead or asks_ahead or bool(held_ms)
-    if not prefetched:
+    if not held_ms and _waits_for_a_core(summary, wait, paces):
+        produce = known
+        rest["for_a_core"] = wait - known
+    elif not prefetched:
         produce = wait
     elif held_ms or (wait and _is_behind(summary, wait, known)):
         produce = summary.step_ms
@@ -123,6 +133,18 @@ def _is_behind(summary: Summary, wait_ms: float, known_ms: float) -> bool:
     if fill < HALF_EMPTY and wait_ms > NOTICED * summary.step_ms:
         return True
     return wait_ms - stalled(summary, *STALLS) > _paces_ms(summary.step_ms, known_ms)
+
+
+def _waits_for_a_core(summary: Summary, wait_ms: float, paces: Sequence[StagePace]) -> bool:
+    """Others use the CPUs, and its input's work explains little of what a step waits for it.
+
+    A batch that is ready, or nearly so, is handed over by threads that found no core. A stage's
+    work counts whole, however many threads share it: one batch may wait for all of its own.
+    """
+    names = (pace.name for pace in paces)
+    all_known = bool(paces) and not any(name.startswith(ELSEWHERE) for name in names)
+    work_ms = stalled(summary, *STALLS) + sum(pace.stage.cost_ms for pace in paces)
+    return all_known and crowded(summary) and wait_ms > UNEXPLAINED * work_ms
 
 
 def _unseen(costs: Mapping[str, float], step_ms: float) -> str | None:

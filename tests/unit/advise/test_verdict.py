@@ -422,3 +422,32 @@ def test_most_of_the_training_being_validation_is_told(ms, said):
     found = situation(input_wait=0.0, compute=10.0, context=between_epochs(ms))
     assert about_validation(found).endswith(said)
     assert bool(about_validation(found)) == bool(said)
+
+
+QUICK = [stage("TensorSlice", 0.02), stage("Map", 0.03)]
+
+
+@pytest.mark.parametrize("behind", [[], [stage("Prefetch", 0.0)]])
+def test_where_others_use_the_cpus_a_wait_is_the_input_s_only_if_its_work_explains_it(behind):
+    """Measured: 0.48 ms of wait, 0.05 ms of all stages, on a core that others used."""
+    parts = {"input_wait": 0.48, "compute": 1.0, "dispatch": 0.02, "other_host": 0.01}
+    context = {"prefetch_fill": 0.2} if behind else {}
+
+    def found(stages, **sensors):
+        named = {f"host/{name}": value for name, value in sensors.items()}
+        known = {"stages": [*stages, *behind], "context": context, "sensors": named}
+        verdict, because = verdict_of(situation(**parts, **known))
+        return verdict, str(because)
+
+    crowded = {"cpu_pct": 90.0, "process_cpu_pct": 200.0}
+    assert found(QUICK)[0] == "input-bound"
+    assert found(QUICK, cpu_pct=30.0, process_cpu_pct=200.0)[0] == "input-bound"
+    assert found([stage("Map", 0.3)], **crowded)[0] == "input-bound"
+    assert found([*QUICK, stage("FlatMap", 0.0)], **crowded)[0] == "input-bound"
+    verdict, said = found(QUICK, **crowded)
+    assert verdict == "inconclusive"
+    assert said == (
+        "a step waits 0.48 ms for its batch, made in 0.05 ms: other processes used 65% of the CPUs "
+        "meanwhile, and threads that hand it over may have waited for a core. Train again without "
+        "them."
+    )
