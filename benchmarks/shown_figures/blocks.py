@@ -76,7 +76,7 @@ def gpu_sampler(found: Found) -> str:
     }
     pct = of(found["tables"]["slower"], samples_per_sec=DEFAULT_RATE)["slower_pct"]
     aim = f"at the default of {DEFAULT_RATE} a second a `fit` is at most {AIM_SAMPLER_PCT}% slower"
-    told = reached(aim, f"{pct:.1f}%", pct <= AIM_SAMPLER_PCT)
+    told = reached(aim, f"{pct:.2f}%", pct <= AIM_SAMPLER_PCT)
     share = f"Sampling one GPU at that rate takes {core_pct(found):.2f}% of one core."
     return f"{tables({'samples': samples, 'slower': slower}, found)}\n\n{share} {told}"
 

@@ -68,8 +68,8 @@ def _with_the_sampler(found: Found) -> str:
     row = of(found["tables"]["slower"], samples_per_sec=DEFAULT_RATE)
     aim = f"a `fit` whose GPU is sampled five times a second is at most {AIM_SAMPLER_PCT}% slower"
     figure = (
-        f"{row['slower_pct']:.1f}% (quartiles {row['lower_quartile_pct']:.1f} to "
-        f"{row['upper_quartile_pct']:.1f}), by `{found['command']}`, {_day(found)}"
+        f"{row['slower_pct']:.2f}% (quartiles {row['lower_quartile_pct']:.2f} to "
+        f"{row['upper_quartile_pct']:.2f}), by `{found['command']}`, {_day(found)}"
     )
     return reached(aim, figure, row["slower_pct"] <= AIM_SAMPLER_PCT)
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import sys
+import threading
+import time
 from typing import Any
 
 import pytest
@@ -17,8 +22,8 @@ from keras_perf.observers.sensors.interpreter_wait import (
     EVERY_S,
     PAUSE_S,
     PROBES,
+    CoreWait,
     InterpreterReader,
-    core_wait_s_of_this_thread,
 )
 
 PYTHON_MAP = {"chains": [[{"kind": "map", "python": True}]], "prefetch_added": True}
@@ -42,6 +47,17 @@ def held(context: dict[str, Any] | None = None, **changed: Any) -> Situation:
 # -- the reading -------------------------------------------------------------------------
 
 
+class Waits:
+    """For a core, so many seconds in all whenever it is asked: before the first try, after each."""
+
+    def __init__(self, *seconds: float) -> None:
+        self.seconds = iter(seconds).__next__
+        self.closed = False
+
+    def close(self) -> None:
+        self.closed = True
+
+
 def test_a_reading_is_the_mean_of_how_late_its_tries_end():
     late_s = iter([0.001, 0.003, 0.006, 0.0, 0.005])
     now = [0.0]
@@ -49,25 +65,56 @@ def test_a_reading_is_the_mean_of_how_late_its_tries_end():
     def sleep(seconds: float) -> None:
         now[0] += seconds + next(late_s)
 
-    reader = InterpreterReader(lambda: now[0], sleep, lambda: 0.0)
+    core = Waits(*[0.0] * (PROBES + 1))
+    reader = InterpreterReader(lambda: now[0], sleep, core)
     assert reader.read() == {"host/interpreter_wait_ms": pytest.approx(3.0)}
     assert now[0] == pytest.approx(PROBES * PAUSE_S + 0.015)
     reader.close()
+    assert core.closed
 
 
 def test_what_a_try_waited_for_a_core_is_taken_off():
-    waited_s, now = iter([0.0, 0.004, 0.004, 0.004, 1.0, 1.001, 2.0, 2.0, 3.0, 3.0]), [0.0]
+    now = [0.0]
 
     def sleep(seconds: float) -> None:
         now[0] += seconds + 0.005
 
-    reader = InterpreterReader(lambda: now[0], sleep, lambda: next(waited_s))
+    core = Waits(7.0, 7.004, 7.004, 7.005, 7.005, 7.005)
+    reader = InterpreterReader(lambda: now[0], sleep, core)
     # Of 5 ms each time 4, 0, 1, 0 and 0 were for a core.
     assert reader.read() == {"host/interpreter_wait_ms": pytest.approx(4.0)}
 
 
 def test_what_this_thread_waited_for_a_core_is_known_or_nothing():
-    assert core_wait_s_of_this_thread() >= 0.0
+    core = CoreWait()
+    assert core.seconds() >= 0.0
+    core.close()
+    core.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells")
+def test_it_is_this_thread_s_and_grows_where_threads_share_a_core():
+    mine, ends, core = os.sched_getaffinity(0), threading.Event(), CoreWait()
+
+    def busy():
+        os.sched_setaffinity(0, {min(mine)})
+        much = bytes(10_000_000)
+        while not ends.is_set():
+            hashlib.sha256(much)  # without the interpreter
+
+    other = threading.Thread(target=busy)
+    os.sched_setaffinity(0, {min(mine)})
+    other.start()
+    try:
+        before, until = core.seconds(), time.monotonic() + 20
+        while core.seconds() <= before and time.monotonic() < until:
+            pass
+        assert core.seconds() > before
+    finally:
+        os.sched_setaffinity(0, mine)
+        ends.set()
+        other.join()
+        core.close()
 
 
 def test_asked_again_at_once_it_has_nothing_new():
