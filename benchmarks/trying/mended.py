@@ -68,9 +68,12 @@ def inputs(best: Mended) -> Iterator[Mended]:
 
 
 def _in_threads(stage: Stage) -> Stage:
+    """But not what draws: other threads would draw other numbers for an element."""
     if stage.kind == "flat_map":
         return replace(stage, kind="interleave", more={**stage.more, **IN_THREADS})
-    return replace(stage, more={**stage.more, **IN_THREADS}) if stage.kind == "map" else stage
+    if stage.kind == "map" and stage.argument not in RANDOM:
+        return replace(stage, more={**stage.more, **IN_THREADS})
+    return stage
 
 
 def _of_whole_batches(stages: list[Stage]) -> list[Stage]:

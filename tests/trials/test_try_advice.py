@@ -114,6 +114,7 @@ def in_this_order(monkeypatch, gains):
 
         feed = SimpleNamespace(take=lambda batches: None)
         making_s, slice_s, compiles = 0.0, 0.0, False
+        hooks_s = executed_s = 1.0
 
     monkeypatch.setattr(trier.Trier, "pair", scripted)
     for module in (search, trier):
@@ -738,6 +739,20 @@ def test_what_callbacks_cost_comes_first_where_most_of_a_step_is_outside(
     assert found.together == () or out.id not in {each.id for each in found.together}
 
 
+@pytest.mark.parametrize("hooks_s", [0.02, 0.005])
+def test_callbacks_whose_hooks_take_next_to_nothing_are_not_left_out_on_trial(monkeypatch, hooks_s):
+    """Of a second of executions."""
+    in_this_order(monkeypatch, [READY, *[NOISE] * 9])
+    monkeypatch.setattr(search.RunningTraining, "hooks_s", hooks_s)
+    callback = keras.callbacks.LambdaCallback(on_train_batch_end=lambda *_: None)
+    found = kp.try_advice(dense(), rows().batch(8), callbacks=[callback], budget_s=1e4).trials
+    left = [str(each.why) for each in found.not_tried if each.id == "amortize-callback"]
+    if hooks_s > 0.01:
+        assert "amortize-callback" in {each.id for each in found.changes}
+    else:
+        assert left == ["the hooks of all callbacks take less than 1% of a step"]
+
+
 def test_first_of_all_the_input_alone_and_the_step_alone_are_measured(monkeypatch):
     said = []
     monkeypatch.setattr(Progress, "tries", lambda self, what, left_s: said.append(what))
@@ -799,6 +814,19 @@ def test_input_that_costs_nothing_is_left_alone(monkeypatch):
     (why,) = (each.why for each in found.trials.not_tried if each.id == "parallel-map")
     assert "input costs nothing" in why
     assert found.dataset is data
+
+
+def test_an_input_far_quicker_than_a_step_is_left_alone_whatever_a_ready_batch_seems_to_gain(
+    monkeypatch,
+):
+    """Steps that differ among themselves, as those of a callback's garbage, show any gain."""
+    in_this_order(monkeypatch, [READY, *[NOISE] * 9])
+    monkeypatch.setattr(search.EndlessPipeline, "batch_ms", lambda self: 0.09)
+    data = rows().batch(8).map(lambda x, y: (x + 1, y))
+    found = kp.try_advice(dense(), data, budget_s=1e4)
+    assert "parallel-map" not in {each.id for each in found.trials.changes}
+    (why,) = (each.why for each in found.trials.not_tried if each.id == "parallel-map")
+    assert str(why) == "the input alone makes a batch in less than 1% of a step"
 
 
 @pytest.mark.timing

@@ -203,9 +203,9 @@ def widened(x):
 @pytest.mark.parametrize(
     ("half_free", "at", "too_large"),
     [
-        (60_000, "map(widened)", []),
-        (10_000, "map(plus_one)", ["map(widened)"]),
-        (500, None, ["map(widened)", "map(plus_one)"]),
+        (60_000, "map(widened).batch(…)", []),
+        (10_000, "map(plus_one)", ["map(widened).batch(…)"]),
+        (500, None, ["map(widened).batch(…)", "map(plus_one)"]),
     ],
 )
 def test_a_cache_stands_at_the_last_place_that_it_has_room_for(
@@ -231,7 +231,7 @@ def test_a_file_at_the_last_place_comes_before_memory_at_an_earlier_one(monkeypa
     data = rows().map(plus_one).map(widened).batch(4)
     tuned = kp.tune_input(data, budget_s=60, cache_dir=tmp_path)
     [kept] = [each for each in tuned.changes if each.id == "cache"]
-    assert (kept.where, str(tmp_path) in kept.code) == ("map(widened)", True)
+    assert (kept.where, str(tmp_path) in kept.code) == ("map(widened).batch(…)", True)
     assert len(list(tmp_path.iterdir())) == 1
 
 

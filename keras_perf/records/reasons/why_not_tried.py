@@ -30,6 +30,7 @@ class WhyNotTried(Words):
     CACHE_NOT_FILLED = "the cache that is there was not filled: {why}"
     KERAS_BATCHES = "Keras itself makes the batches of arrays, by stages that no program can change"
     INPUT_IS_FREE = "steps on a ready batch take as long: input costs nothing"
+    INPUT_IS_QUICK = "the input alone makes a batch in less than {share_pct:.0f}% of a step"
     AS_ON_READY = "with {other} a step is as fast as on a ready batch"
     NOT_ON_TOP = "tried only on top of what is worth it, it gains nothing"
     TOO_LONG = (
@@ -54,6 +55,7 @@ class WhyNotTried(Words):
         "training again with a higher number tells"
     )
     ENVIRONMENT_ON_JAX = "settings of the environment are tried with TensorFlow only"
+    HOOKS_ARE_QUICK = "the hooks of all callbacks take less than {share_pct:.0f}% of a step"
     CALLED_AGAIN_NAMES = "{hook} names {name}: called again, it may write, or steer training"
     CALLED_AGAIN_UNKNOWN = "{hook} uses {name}, and what that does when called again is unknown"
     ASYNC_SAFE = (

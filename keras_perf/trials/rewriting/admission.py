@@ -35,7 +35,7 @@ def reason_against(
         made: with it.
         within_s: seconds that taking the elements may last.
     """
-    if not change.stage:
+    if not change.stages:
         return ""
     if change.in_memory is not None:
         # To look at the elements of a file would begin to write it.
@@ -84,7 +84,7 @@ def kept_already(graph: PipelineGraph) -> Change | None:
     """The last cache that a pipeline has, as if it were a change; None where it has none."""
     for stage in reversed(graph.stages):
         if stage.op.startswith("Cache"):
-            return Change("cache", named(stage), "", "", stage=stage.name, keeps=True)
+            return Change("cache", named(stage), "", "", stages=(stage.name,), keeps=True)
     return None
 
 

@@ -69,7 +69,7 @@ def room_for(
         within_s: seconds for that.
         left_s: seconds to count the elements, where their number is not told.
     """
-    kept = made.until(change.stage).dataset()
+    kept = made.until(*change.stages).dataset()
     elements = length(kept, left_s)
     if elements is None:
         return Kept(WhyNotTried.NO_PASS.of())

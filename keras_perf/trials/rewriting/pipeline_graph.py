@@ -76,12 +76,12 @@ class PipelineGraph:
         known = int(self.dataset().cardinality())
         return known if known > 0 else None
 
-    def until(self, stage: str) -> PipelineGraph:
-        """The same up to this stage, whose elements are flat tensors then."""
+    def until(self, *stages: str) -> PipelineGraph:
+        """The same up to the last of these stages, whose elements are flat tensors then."""
         cut = self.copy()
         end = next(node for node in cut.definition.node if node.op == "_Retval")
-        end.input[0] = stage
-        last = next(node for node in cut.stages if node.name == stage)
+        last = [node for node in cut.stages if node.name in stages][-1]
+        end.input[0] = last.name
         cut.element_spec = specs_of(last)
         return cut
 

@@ -88,6 +88,7 @@ class RunningTraining:
         feed: where its batches come from.
         compiles: the steps, with XLA.
         making_s: seconds until its train function was there and had run once.
+        hooks_s: seconds in hooks of callbacks so far, of `executed_s` in executions with them.
     """
 
     def __init__(
@@ -109,6 +110,7 @@ class RunningTraining:
         if setup.callbacks and self._numbers.of_epoch is None:
             self._numbers.of_epoch = setup.graph.batches
         self._quickest_s, self._long_s = float("inf"), list[float]()
+        self.hooks_s = self.executed_s = 0.0
         self._slices_s: list[float] = []
         # Of the model that they have, also where a copy of it is trained.
         model = setup.callbacks[0].model if setup.callbacks else setup.model
@@ -193,9 +195,15 @@ class RunningTraining:
             if self._waits:
                 self._backend.read_logs(logs)
             return logs
+        begin = self._clock()
         self._hooks.on_train_batch_begin(step)
+        called = self._clock()
         logs = execute()
+        returned = self._clock()
         self._hooks.on_train_batch_end(step + self._steps - 1, logs)
+        end = self._clock()
+        self.hooks_s += called - begin + end - returned
+        self.executed_s += end - begin
         return logs
 
 

@@ -184,6 +184,7 @@ class Search:
         return which_changes(
             self._trier,
             self.setup,
+            self._present,
             self._in_pace,
             any_order=self.any_order,
             cache_dir=self.cache_dir,

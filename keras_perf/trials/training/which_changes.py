@@ -12,16 +12,21 @@ from keras_perf.trials.rewriting.changes import Change, NotDone, possible_change
 from keras_perf.trials.rewriting.shuffle_buffers import smaller_buffers
 from keras_perf.trials.training.changes import TrainingChange, of_pipeline, of_training
 from keras_perf.trials.training.input_pace import InputPace
+from keras_perf.trials.training.running import RunningTraining
 from keras_perf.trials.training.setup import Setup
 from keras_perf.trials.training.trier import CHECKING, Trier
 
 MINOR = 0.2
 """An input that alone takes less than this share of a step is not what makes the step long."""
 
+QUICK = 0.01
+"""Of what takes less than this share of a step no change could pay."""
+
 
 def which_changes(
     trier: Trier,
     setup: Setup,
+    present: RunningTraining,
     pace: InputPace,
     *,
     any_order: bool,
@@ -33,6 +38,7 @@ def which_changes(
     Arguments:
         trier: is told what is left out, and why.
         setup: the training as it is.
+        present: it, running.
         pace: what the input costs it.
         any_order: the order of examples may change.
         cache_dir: where a cache may keep elements.
@@ -43,6 +49,8 @@ def which_changes(
     why = not_kept and WhyNotTried.CACHE_NOT_FILLED.of(why=not_kept)
     if pace.is_free:
         why = WhyNotTried.INPUT_IS_FREE.of()
+    elif trier.batch_ms < QUICK * step_ms:
+        why = WhyNotTried.INPUT_IS_QUICK.of(share_pct=100 * QUICK)
     if why:
         for change in of_input:
             rewriting = change.rewriting
@@ -51,6 +59,10 @@ def which_changes(
         of_input = []
     possible = of_training(setup, step_ms)
     of_step = [each for each in possible if not isinstance(each, NotDone)]
+    if _hooks_share(setup, present, pace) < QUICK:
+        for change in (each for each in of_step if each.of_hooks):
+            trier.leaves_out(change, WhyNotTried.HOOKS_ARE_QUICK.of(share_pct=100 * QUICK))
+        of_step = [each for each in of_step if not each.of_hooks]
     _not_done(trier, (each for each in possible if isinstance(each, NotDone)))
     # Where lengths differ and the input is quick, the step is slow for what they cost.
     slow_input = pace.one_shape or trier.batch_ms > MINOR * step_ms
@@ -59,6 +71,13 @@ def which_changes(
         # Callbacks and Keras's loop take most of a step: first which of them does.
         found.sort(key=lambda each: not each.of_hooks)
     return found
+
+
+def _hooks_share(setup: Setup, present: RunningTraining, pace: InputPace) -> float:
+    """Of a step; where trials call no hooks, all that is outside counts as theirs."""
+    if setup.keras_loop:
+        return present.hooks_s / present.executed_s
+    return pace.outside_ms / (pace.pair.before_ms + pace.outside_ms)
 
 
 def _of_input(trier: Trier, setup: Setup, any_order: bool, cache_dir: Path | None) -> list[Change]:

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from one_change import rewritten
+from one_change import operations, rewritten
 
 from keras_perf.trials.rewriting.changes import NotDone, possible_changes, whole_pipeline
 from keras_perf.trials.rewriting.own_copy import require_graph
@@ -129,6 +129,26 @@ def test_a_cache_stands_before_what_is_random():
     _, found, _ = changes_of(numbers().map(doubled).map(noisy).batch(4))
     assert found["cache"].where == "map(doubled)"
     assert found["cache"].code == "map(doubled).cache()"
+
+
+def test_batches_are_kept_rather_than_their_elements():
+    """To put 2,048 small elements together takes longer than to make them."""
+    data = numbers().map(doubled).batch(4).map(noisy)
+    graph, found, _ = changes_of(data)
+    assert found["cache"].code == "map(doubled).batch(…).cache()"
+    stages = operations(found["cache"].made(graph))
+    assert stages.index("CacheDataset") == 1 + stages.index("BatchDataset")
+
+
+@pytest.mark.parametrize("first", ["cache", "batch-before-map"])
+def test_whichever_comes_first_of_both_whole_batches_are_mapped_and_kept(first):
+    data = numbers().map(doubled).batch(4)
+    graph, found, _ = changes_of(data)
+    [second] = {"cache", "batch-before-map"} - {first}
+    both = found[second].made(found[first].made(graph))
+    assert operations(both)[-3:] == ["BatchDataset", "MapDataset", "CacheDataset"]
+    for _ in range(2):
+        assert checksums(both.dataset(), *ALL) == checksums(data, *ALL)
 
 
 def test_behind_shuffled_batches_and_in_several_datasets_nothing_is_cached():

@@ -60,7 +60,7 @@ def _change(batch: NodeDef, steps: list[_Step]) -> Change:
         ".".join(["batch(…)", *inside]),
         Costs.WHOLE_BATCHES.of(),
         apply=apply,
-        stage=name,
+        stages=(name,),
         stage_after=steps[0].name,
         promise=1,
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import tensorflow as tf
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
@@ -14,37 +16,40 @@ from keras_perf.trials.rewriting.changes.change import (
     NoLongerPossibleError,
     NotDone,
 )
-from keras_perf.trials.rewriting.changes.stages import SEES_ORDER, named, present
+from keras_perf.trials.rewriting.changes.stages import SEES_ORDER, kind, named, present
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 
 
 def cache(graph: PipelineGraph) -> Found:
     """Behind the last work that is the same in every pass, then behind each before it.
 
-    An earlier place gains less, and may need less room.
+    Batches are kept where they are made of that work: they take as much room as their elements, and
+    are not put together again. An earlier place gains less, and may need less room.
     """
     if has_cache(graph):
         return
     if not graph.is_a_chain:
         yield NotDone("cache", "whole pipeline", WhyNotTried.SEVERAL_DATASETS.of())
         return
-    places: list[NodeDef] = []
+    places: list[tuple[str, tuple[str, ...], bool]] = []
     for stage in graph.stages:
         if differs_from_pass_to_pass(graph, stage):
             break
         if any(word in stage.op for word in ("Map", "Interleave", "Filter")):
-            places.append(stage)
+            places.append((named(stage), (stage.name,), graph.runs_python(stage)))
+        elif "Batch" in stage.op and places:
+            where, names, python = places.pop()
+            places.append((f"{where}.{kind(stage)}(…)", (*names, stage.name), python))
     better = ""
-    for place in reversed(places):
-        yield _behind(graph, place, better)
-        better = named(place)
+    for where, names, python in reversed(places):
+        yield _behind(where, names, better, python=python)
+        better = where
 
 
-def _behind(graph: PipelineGraph, place: NodeDef, better: str) -> Change:
-    where, name, python = named(place), place.name, graph.runs_python(place)
+def _behind(where: str, names: tuple[str, ...], better: str, *, python: bool) -> Change:
 
     def apply(changed: PipelineGraph) -> None:
-        keep_behind(changed, name)
+        keep_behind(changed, names)
 
     def costs(where_kept: Reason) -> Reason:
         # Trials fill a cache before they measure.
@@ -57,7 +62,7 @@ def _behind(graph: PipelineGraph, place: NodeDef, better: str) -> Change:
         f"{where}.cache()",
         costs(Costs.IN_MEMORY.of()),
         apply=apply,
-        stage=name,
+        stages=names,
         keeps=True,
         costs_kept=costs,
         in_place_of=better,
@@ -80,13 +85,14 @@ def has_cache(graph: PipelineGraph) -> bool:
     return any(stage.op.startswith("Cache") for stage in graph.stages)
 
 
-def keep_behind(graph: PipelineGraph, name: str) -> None:
-    """Puts a cache behind the stage of this name.
+def keep_behind(graph: PipelineGraph, names: Sequence[str]) -> None:
+    """Puts a cache behind the stages of these names, whose order another change may have turned.
 
     Raises:
-        NoLongerPossibleError: there is one by now, or the stage is gone.
+        NoLongerPossibleError: there is one by now, or a stage is gone.
     """
     if has_cache(graph):
         raise NoLongerPossibleError("another change put a cache there")
     empty = graph.constant("filename", "", tf.string)
-    graph.insert_after(present(graph, name), "CacheDataset", "CacheDataset", [empty])
+    last = max((present(graph, name) for name in names), key=graph.stages.index)
+    graph.insert_after(last, "CacheDataset", "CacheDataset", [empty])

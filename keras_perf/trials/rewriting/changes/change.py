@@ -23,7 +23,8 @@ class Change:
         costs: what it takes beside time.
         apply: changes the graph, in place.
         options: of the dataset, in place of a change of the graph.
-        stage: the node of the graph whose elements must stay the same; "" where none could differ.
+        stages: nodes, the last of which in a graph gives elements that must stay the same; none
+            where none could differ.
         stage_after: the node that gives them in the changed graph, if it is another one.
         keeps: a whole pass is kept.
         costs_kept: what that costs, told with where it is kept, which is a sentence of `Costs`.
@@ -40,7 +41,7 @@ class Change:
     costs: str
     apply: Callable[[PipelineGraph], None] | None = None
     options: Callable[[tf.data.Options], None] | None = None
-    stage: str = ""
+    stages: tuple[str, ...] = ()
     stage_after: str = ""
     keeps: bool = False
     costs_kept: Callable[[Reason], Reason] | None = None
@@ -69,8 +70,8 @@ class Change:
         Those of the whole pipeline where a stage's cannot be looked at, as ragged and sparse ones.
         Shuffles have the same seeds in both, so that an order of their own hides no difference.
         """
-        after = self.stage_after or self.stage
-        first, second = graph.until(self.stage), made.until(after)
+        after = (self.stage_after,) if self.stage_after else self.stages
+        first, second = graph.until(*self.stages), made.until(*after)
         if any(spec.dtype == tf.variant for spec in first.element_spec):
             first, second = graph, made
         return first.with_fixed_seeds().dataset(), second.with_fixed_seeds().dataset()

@@ -58,7 +58,7 @@ def _change(mapped: NodeDef, stage: NodeDef, function: str, predicate: FunctionD
         code,
         costs,
         apply=apply,
-        stage=second,
+        stages=(second,),
         stage_after=first,
     )
 

@@ -43,7 +43,7 @@ def parallel_maps(graph: PipelineGraph, *, in_order: bool) -> Found:
                 ("num_parallel_calls",),
                 in_order=in_order,
             ),
-            stage=stage.name,
+            stages=(stage.name,),
             promise=3,
         )
 
@@ -76,7 +76,7 @@ def parallel_interleaves(graph: PipelineGraph, *, in_order: bool) -> Found:
                 ("buffer_output_elements", "prefetch_input_elements", "num_parallel_calls"),
                 in_order=in_order,
             ),
-            stage=stage.name,
+            stages=(stage.name,),
             promise=2,
         )
 

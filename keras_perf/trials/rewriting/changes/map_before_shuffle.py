@@ -98,7 +98,7 @@ def _change(graph: PipelineGraph, passed: list[NodeDef], maps: list[NodeDef]) ->
             changed.move_behind(name, before).ClearField("experimental_type")
         for each in passed:
             _retype(changed, each.name, names[-1])
-        keep_behind(changed, names[-1])
+        keep_behind(changed, names[-1:])
 
     def costs(where_kept: Reason) -> Reason:
         of_all = Costs.KEPT_BEFORE_SHUFFLE.of(where=where_kept, held=held)
@@ -110,7 +110,7 @@ def _change(graph: PipelineGraph, passed: list[NodeDef], maps: list[NodeDef]) ->
         f"{where}.cache(){shuffles}",
         costs(Costs.IN_MEMORY.of()),
         apply=apply,
-        stage=names[-1],
+        stages=(names[-1],),
         stage_after=back,
         keeps=True,
         costs_kept=costs,

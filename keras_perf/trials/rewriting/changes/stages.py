@@ -26,9 +26,13 @@ def function_name(stage: NodeDef) -> str:
 
 def named(stage: NodeDef) -> str:
     """A stage as a reader knows it: `map(decode)`."""
-    kind = stage.op.removesuffix("V4").removesuffix("V3").removesuffix("V2").removesuffix("Dataset")
-    kind = re.sub(r"(?<!^)(?=[A-Z])", "_", kind.removeprefix("Parallel")).lower()
-    return f"{kind}({function_name(stage)})"
+    return f"{kind(stage)}({function_name(stage)})"
+
+
+def kind(stage: NodeDef) -> str:
+    """The method that makes such a stage: `map`."""
+    name = stage.op.removesuffix("V4").removesuffix("V3").removesuffix("V2").removesuffix("Dataset")
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name.removeprefix("Parallel")).lower()
 
 
 def is_map(stage: NodeDef) -> bool:
