@@ -56,7 +56,11 @@ def main() -> None:
     for each in PIPELINES:
         if wanted and each.name not in wanted:
             continue
-        tuned = kp.tune_input(each.written(), budget_s=arguments.budget_s)
+        tuned = kp.tune_input(
+            each.written(),
+            budget_s=arguments.budget_s,
+            any_random_numbers=each.draws_others,
+        )
         ways = [each.written(), tuned_by_tensorflow(each.written()), tuned.dataset, each.by_hand()]
         pipelines = [EndlessPipeline(way) for way in ways]
         for way, pipeline in zip(ways, pipelines, strict=True):

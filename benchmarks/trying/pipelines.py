@@ -18,11 +18,16 @@ AUTOTUNE = tf.data.AUTOTUNE
 
 @dataclass(frozen=True)
 class Pipeline:
-    """As written, and as a person who knows tf.data writes it."""
+    """As written, and as a person who knows tf.data writes it.
+
+    Attributes:
+        draws_others: by hand an example gets other random numbers, and may from `tune_input`, too.
+    """
 
     name: str
     written: Callable[[], tf.data.Dataset]
     by_hand: Callable[[], tf.data.Dataset]
+    draws_others: bool = False
 
 
 def program(name: str) -> Program:
@@ -76,6 +81,7 @@ PIPELINES = (
             .batch(16)
             .prefetch(AUTOTUNE)
         ),
+        draws_others=True,
     ),
     Pipeline(
         "wide_deep_cross_networks",

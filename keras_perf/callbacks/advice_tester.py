@@ -17,6 +17,7 @@ from keras_perf.observation.of_fit.fit import FitObservation
 from keras_perf.records.arguments import existing_directory, require_bool, require_number
 from keras_perf.trials.environment.settings import named_settings
 from keras_perf.trials.failure import told
+from keras_perf.trials.rewriting.allowed import Allowed
 
 
 class AdviceTester(ObservingCallback):
@@ -28,7 +29,7 @@ class AdviceTester(ObservingCallback):
 
     Arguments:
         log_dir: the directory that TensorBoard is started on; str or os.PathLike.
-        any_order: the order of examples may change from run to run.
+        any_order, any_random_numbers: what may change of the examples, as in `try_advice`.
         budget_s: seconds to spend at most; what would take longer than what is left is not begun.
         environment_s: seconds more for settings of the environment; None tries none.
         environment: variables of your own to try then, too.
@@ -59,13 +60,17 @@ class AdviceTester(ObservingCallback):
         log_dir: str | os.PathLike[str],
         *,
         any_order: bool = False,
+        any_random_numbers: bool = False,
         budget_s: float = 30.0,
         environment_s: float | None = None,
         environment: Mapping[str, str] | None = None,
         cache_dir: str | os.PathLike[str] | None = None,
     ) -> None:
         super().__init__(log_dir)
-        self.any_order = require_bool("any_order", any_order)
+        self.allowed = Allowed(
+            order=require_bool("any_order", any_order),
+            random_numbers=require_bool("any_random_numbers", any_random_numbers),
+        )
         self.budget_s = require_number("budget_s", budget_s, above=0, remedy="The default is 30.0.")
         if environment_s is not None:
             require_number("environment_s", environment_s, above=0, remedy="None tries none.")
@@ -108,7 +113,7 @@ class AdviceTester(ObservingCallback):
             callbacks=callbacks,
             others_wait=bool(others) and training_backend().waits(others),
             mid_epoch=True,
-            any_order=self.any_order,
+            allowed=self.allowed,
             budget_s=self.budget_s,
             environment_s=self.environment_s,
             named=self.named,

@@ -13,6 +13,7 @@ from keras_perf.trials.backends.chosen import training_backend
 from keras_perf.trials.compiled import require_compiled
 from keras_perf.trials.environment.settings import named_settings
 from keras_perf.trials.kept_in_run import KeptInRun
+from keras_perf.trials.rewriting.allowed import Allowed
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -31,6 +32,7 @@ def try_advice(
     *,
     callbacks: Sequence[keras.callbacks.Callback] = (),
     any_order: bool = False,
+    any_random_numbers: bool = False,
     budget_s: float = 30.0,
     environment_s: float | None = None,
     environment: Mapping[str, str] | None = None,
@@ -59,6 +61,8 @@ def try_advice(
         callbacks: made for this trial: their hooks are called as in an epoch of `fit`, on the
             model that trains on trial, and nothing that they do is undone.
         any_order: the order of examples may change from run to run.
+        any_random_numbers: an example may get other random numbers, from the same distributions,
+            so that maps that draw them, as augmentation does, can run in parallel.
         budget_s: seconds to spend at most. What would take longer than what is left is not begun:
             XLA, say, where compiling takes too long, estimated from what tracing took.
         environment_s: seconds more for what is set before Python starts: threads of TensorFlow's
@@ -104,7 +108,10 @@ def try_advice(
     require_number("budget_s", budget_s, above=0, remedy="The default is 30.0.")
     if environment_s is not None:
         require_number("environment_s", environment_s, above=0, remedy="None tries nothing of it.")
-    require_bool("any_order", any_order)
+    allowed = Allowed(
+        order=require_bool("any_order", any_order),
+        random_numbers=require_bool("any_random_numbers", any_random_numbers),
+    )
     named = named_settings(environment, environment_s)
     folder = existing_directory("cache_dir", cache_dir)
     run = KeptInRun(log_dir)
@@ -112,7 +119,7 @@ def try_advice(
         model,
         dataset,
         callbacks=tuple(callbacks),
-        any_order=any_order,
+        allowed=allowed,
         budget_s=budget_s,
         environment_s=environment_s,
         named=named,

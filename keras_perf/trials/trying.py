@@ -19,6 +19,7 @@ from keras_perf.trials.backends.chosen import training_backend
 from keras_perf.trials.environment.settings import EnvironmentSetting
 from keras_perf.trials.environment.tried_settings import EnvironmentTrials, settings_to_try
 from keras_perf.trials.measuring.progress import Progress
+from keras_perf.trials.rewriting.allowed import NOTHING, Allowed
 from keras_perf.trials.rewriting.own_copy import require_graph
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.training.budget import Budget
@@ -36,7 +37,7 @@ def tried_advice(
     callbacks: tuple[keras.callbacks.Callback, ...] = (),
     others_wait: bool = False,
     mid_epoch: bool = False,
-    any_order: bool = False,
+    allowed: Allowed = NOTHING,
     budget_s: float,
     environment_s: float | None = None,
     named: Sequence[EnvironmentSetting] = (),
@@ -77,7 +78,7 @@ def tried_advice(
             setup,
             TrainFunctions(kept),
             budget,
-            any_order=any_order,
+            allowed=allowed,
             cache_dir=cache_dir,
             without=without,
             outside_ms=outside_ms,

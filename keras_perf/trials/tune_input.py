@@ -14,6 +14,7 @@ from keras_perf.trials.arguments import check_dataset
 from keras_perf.trials.backends.chosen import trial_backend
 from keras_perf.trials.compiled import require_compiled
 from keras_perf.trials.kept_in_run import KeptInRun
+from keras_perf.trials.rewriting.allowed import Allowed
 from keras_perf.trials.rewriting.own_copy import require_graph
 from keras_perf.trials.rewriting.tuned_input import TunedInput
 from keras_perf.trials.training.budget import Budget
@@ -26,6 +27,7 @@ def tune_input(
     step_ms: float | None = None,
     model: keras.Model | None = None,
     any_order: bool = False,
+    any_random_numbers: bool = False,
     budget_s: float = 30.0,
     cache_dir: str | os.PathLike[str] | None = None,
     log_dir: str | os.PathLike[str] | None = None,
@@ -45,6 +47,8 @@ def tune_input(
         step_ms: milliseconds of a training step; nothing more is tried once batches come faster.
         model: compiled; the step is measured in place of `step_ms`, and the model left as it was.
         any_order: the order of examples may change from run to run.
+        any_random_numbers: an example may get other random numbers, from the same distributions,
+            so that maps that draw them, as augmentation does, can run in parallel.
         budget_s: seconds to spend at most; what would take longer than what is left is not begun.
         cache_dir: an existing directory, where a cache may keep what does not fit into half of the
             free memory. What is kept stays there, for the dataset returned.
@@ -68,7 +72,10 @@ def tune_input(
     """
     check_dataset(dataset)
     require_number("budget_s", budget_s, above=0, remedy="The default is 30.0.")
-    require_bool("any_order", any_order)
+    allowed = Allowed(
+        order=require_bool("any_order", any_order),
+        random_numbers=require_bool("any_random_numbers", any_random_numbers),
+    )
     if step_ms is not None:
         require_number("step_ms", step_ms, above=0, remedy="None tries all.")
     elif model is not None:
@@ -78,9 +85,7 @@ def tune_input(
     run = KeptInRun(log_dir)
     budget = Budget(budget_s, time.perf_counter)
     graph = require_graph(dataset)
-    tuning = Tuning(
-        dataset, graph, step_ms, budget, model=model, any_order=any_order, cache_dir=folder
-    )
+    tuning = Tuning(dataset, graph, step_ms, budget, model=model, allowed=allowed, cache_dir=folder)
     found = tuning.run()
     if not math.isnan(found.before_ms):
         run.keep({"input_changes": found.record})

@@ -25,6 +25,7 @@ from keras_perf.trials.rewriting.admission import (
     reason_against,
     still_left,
 )
+from keras_perf.trials.rewriting.allowed import NOTHING, Allowed
 from keras_perf.trials.rewriting.changes import (
     Change,
     NoLongerPossibleError,
@@ -58,7 +59,8 @@ class Tuning:
         step_ms: faster input buys nothing; None if that is not known.
         budget: the time there is.
         model: of which a step is measured where `step_ms` is not known.
-        any_order, cache_dir: as in `tune_input`.
+        allowed: what may change of the elements.
+        cache_dir: as in `tune_input`.
         clock: seconds.
     """
 
@@ -70,14 +72,14 @@ class Tuning:
         budget: Budget,
         *,
         model: keras.Model | None = None,
-        any_order: bool,
+        allowed: Allowed = NOTHING,
         cache_dir: Path | None = None,
         clock: Clock = time.perf_counter,
     ) -> None:
         self._original, self._graph = dataset, graph
         self._options: tuple[Setting, ...] = ()
         self._step_ms, self._model = step_ms, model
-        self._any_order, self._cache_dir = any_order, cache_dir
+        self._allowed, self._cache_dir = allowed, cache_dir
         self._budget, self._clock = budget, clock
         self._look_s = CHECKING * budget.seconds
         self._tried: list[InputChange] = []
@@ -90,9 +92,7 @@ class Tuning:
         self._progress.begins("changes of this input", self._budget.seconds)
         changes, stopped = list[Change](), ""
         try:
-            changes, self._not_done = possible_changes(
-                self._graph, any_order=self._any_order, cache_dir=self._cache_dir
-            )
+            changes, self._not_done = possible_changes(self._graph, self._allowed, self._cache_dir)
             self._look()
             for change in changes:
                 if not is_wanted(change, self._tried, self._not_done):

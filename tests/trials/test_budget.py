@@ -162,9 +162,7 @@ def test_an_input_is_tuned_in_time(monkeypatch, batch_s, opening_s):
     monkeypatch.setattr(tuning, "side_by_side", measured)
     data = batches().map(lambda x, y: (x + 1, y)).map(lambda x, y: (x * 2, y))
     budget = Budget(20.0, clock)
-    tuned = tuning.Tuning(
-        data, require_graph(data), None, budget, any_order=False, clock=clock
-    ).run()
+    tuned = tuning.Tuning(data, require_graph(data), None, budget, clock=clock).run()
     assert clock.now <= 20.0
     assert tuned.tried or tuned.stopped
 

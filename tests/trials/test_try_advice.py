@@ -502,7 +502,7 @@ def with_input(monkeypatch, gains):
     """A trial of one change of an input that sets the pace, and of all changes of the step."""
 
     def parallel_map(*_, **__):
-        found, _ = possible_changes(require_graph(data), any_order=False)
+        found, _ = possible_changes(require_graph(data))
         return [each for each in found if each.id == "parallel-map"], []
 
     data = rows().batch(8).map(lambda x, y: (x + 1, y))

@@ -499,10 +499,11 @@ def test_an_endless_shuffle_beside_an_unknown_length_is_refused():
         kp.tune_input(data)
 
 
-def test_random_maps_keep_their_draws():
-    tuned = kp.tune_input(rows().map(noisy).batch(4), budget_s=4)
-    assert "parallel-map" not in [each.id for each in tuned.tried]
-    assert "draws random numbers" in str(tuned)
+@pytest.mark.parametrize("allowed", [False, True])
+def test_random_maps_keep_their_draws_unless_others_are_allowed(allowed):
+    tuned = kp.tune_input(rows().map(noisy).batch(4), any_random_numbers=allowed, budget_s=4)
+    assert ("parallel-map" in [each.id for each in tuned.tried]) == allowed
+    assert ("allow it by any_random_numbers=True" in str(tuned)) == (not allowed)
 
 
 @pytest.mark.parametrize(
@@ -512,6 +513,7 @@ def test_random_maps_keep_their_draws():
         ({"budget_s": 0}, ValueError, "budget_s"),
         ({"step_ms": -1}, ValueError, "step_ms"),
         ({"any_order": "yes"}, TypeError, "any_order"),
+        ({"any_random_numbers": 1}, TypeError, "any_random_numbers"),
         ({"cache_dir": "nowhere"}, ValueError, "cache_dir"),
         ({"log_dir": 3}, TypeError, "log_dir"),
     ],

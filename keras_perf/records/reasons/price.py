@@ -29,6 +29,7 @@ class Costs(Words):
     DATASETS = "a buffer for each of the {number} datasets that are read at a time"
     BOTH = "{one}; {other}"
     SEVERAL_THREADS = "several threads call your Python function, in another order"
+    OTHER_DRAWS = "an element gets other random numbers, which differ between runs"
     WHOLE_BATCHES = "memory for the intermediate results of a whole batch"
     NOT_CALLED = (
         "the map is not called for what is left out, so that an error there no longer shows"

@@ -11,6 +11,7 @@ from keras_perf.records.reasons.why_not_tried import EndedBy, WhyNotTried
 from keras_perf.records.run.tried.advice_trials import AdviceTrials, TriedChange
 from keras_perf.trials.measuring.progress import Progress
 from keras_perf.trials.rewriting.admission import is_wanted, kept_already, still_left
+from keras_perf.trials.rewriting.allowed import NOTHING, Allowed
 from keras_perf.trials.rewriting.changes import Change
 from keras_perf.trials.rewriting.keeping import remove
 from keras_perf.trials.rewriting.side_by_side import EndlessPipeline
@@ -33,7 +34,7 @@ class Search:
         setup: the training as it is.
         functions: where train functions come from.
         budget: seconds to spend; nothing is begun that does not fit into what is left.
-        any_order: the order of examples may change.
+        allowed: what may change of the elements.
         cache_dir: where a cache may keep elements that do not fit into memory.
         without: ids of changes that are not tried.
         outside_ms: milliseconds of a step that trials do not run.
@@ -45,7 +46,7 @@ class Search:
     setup: Setup
     functions: TrainFunctions
     budget: Budget
-    any_order: bool = False
+    allowed: Allowed = NOTHING
     cache_dir: Path | None = None
     without: Collection[str] = ()
     outside_ms: float = 0.0
@@ -186,7 +187,7 @@ class Search:
             self.setup,
             self._present,
             self._in_pace,
-            any_order=self.any_order,
+            allowed=self.allowed,
             cache_dir=self.cache_dir,
             not_kept=self._not_kept,
         )

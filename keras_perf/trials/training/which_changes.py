@@ -8,6 +8,7 @@ from pathlib import Path
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.records.run.tried.advice_trials import NotTried
 from keras_perf.trials.rewriting.admission import COMPARED
+from keras_perf.trials.rewriting.allowed import Allowed
 from keras_perf.trials.rewriting.changes import Change, NotDone, possible_changes
 from keras_perf.trials.rewriting.shuffle_buffers import smaller_buffers
 from keras_perf.trials.training.changes import TrainingChange, of_pipeline, of_training
@@ -29,7 +30,7 @@ def which_changes(
     present: RunningTraining,
     pace: InputPace,
     *,
-    any_order: bool,
+    allowed: Allowed,
     cache_dir: Path | None,
     not_kept: str,
 ) -> list[TrainingChange]:
@@ -40,12 +41,12 @@ def which_changes(
         setup: the training as it is.
         present: it, running.
         pace: what the input costs it.
-        any_order: the order of examples may change.
+        allowed: what may change of the elements.
         cache_dir: where a cache may keep elements.
         not_kept: why the cache that is there was not filled; "" where it was, or there is none.
     """
     step_ms = pace.pair.before_ms
-    of_input = [of_pipeline(each) for each in _of_input(trier, setup, any_order, cache_dir)]
+    of_input = [of_pipeline(each) for each in _of_input(trier, setup, allowed, cache_dir)]
     why = not_kept and WhyNotTried.CACHE_NOT_FILLED.of(why=not_kept)
     if pace.is_free:
         why = WhyNotTried.INPUT_IS_FREE.of()
@@ -80,9 +81,9 @@ def _hooks_share(setup: Setup, present: RunningTraining, pace: InputPace) -> flo
     return pace.outside_ms / (pace.pair.before_ms + pace.outside_ms)
 
 
-def _of_input(trier: Trier, setup: Setup, any_order: bool, cache_dir: Path | None) -> list[Change]:
+def _of_input(trier: Trier, setup: Setup, allowed: Allowed, cache_dir: Path | None) -> list[Change]:
     """The most promising first."""
-    rewritings, left = possible_changes(setup.graph, any_order=any_order, cache_dir=cache_dir)
+    rewritings, left = possible_changes(setup.graph, allowed, cache_dir)
     _not_done(trier, left)
     within_s = CHECKING * trier.budget.seconds
     _not_done(trier, smaller_buffers(setup.graph, look_at=COMPARED, within_s=within_s))

@@ -130,6 +130,8 @@ def test_wrong_arguments_are_refused(tmp_path):
         kp.AdviceTester(tmp_path, budget_s=0)
     with pytest.raises(TypeError, match="any_order"):
         kp.AdviceTester(tmp_path, any_order=1)
+    with pytest.raises(TypeError, match="any_random_numbers"):
+        kp.perf_callbacks(tmp_path, try_advice={"any_random_numbers": 1})
     with pytest.raises(ValueError, match="cache_dir must be an existing directory"):
         kp.perf_callbacks(tmp_path, try_advice={"cache_dir": tmp_path / "nowhere"})
 
@@ -137,5 +139,5 @@ def test_wrong_arguments_are_refused(tmp_path):
 def test_a_copy_is_as_it_was_before_any_fit(tmp_path):
     tester = kp.AdviceTester(tmp_path, any_order=True, budget_s=1.0)
     for copied in (copy.deepcopy(tester), pickle.loads(pickle.dumps(tester))):
-        assert (copied.any_order, copied.budget_s) == (True, 1.0)
+        assert (copied.allowed.order, copied.budget_s) == (True, 1.0)
         assert copied.observation is None

@@ -16,7 +16,7 @@ def numbers(count=24):
 def of(kind, dataset):
     """The changes of this kind, and the reasons against others."""
     graph = PipelineGraph.of(dataset)
-    found, left = possible_changes(graph, any_order=False)
+    found, left = possible_changes(graph)
     reasons = [each.why for each in left if each.id == kind]
     return graph, [each for each in found if each.id == kind], reasons
 
@@ -33,7 +33,7 @@ def assert_alike(made, change, graph, passes=2):
 def rewritten(dataset, alone=12):
     """Each possible change alone, or so many, then all one on top of the other, by name."""
     graph = PipelineGraph.of(dataset)
-    found, _ = possible_changes(graph, any_order=False)
+    found, _ = possible_changes(graph)
     together, settings = graph, []
     for place, change in enumerate(found):
         if place < alone:

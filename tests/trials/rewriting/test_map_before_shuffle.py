@@ -80,7 +80,7 @@ def test_nothing_is_kept_of_an_order_that_is_another_in_each_pass():
 def test_a_map_that_was_given_batches_is_no_longer_moved():
     data = numbers().shuffle(7).map(squared).batch(4)
     graph = PipelineGraph.of(data)
-    found = {each.id: each for each in possible_changes(graph, any_order=False)[0]}
+    found = {each.id: each for each in possible_changes(graph)[0]}
     with pytest.raises(NoLongerPossibleError):
         found["cache"].made(found["batch-before-map"].made(graph))
     with pytest.raises(NoLongerPossibleError):

@@ -209,7 +209,7 @@ def test_published_pipelines_give_the_same_elements_however_they_are_changed(kin
     for what, dataset in rewritten(data):
         assert checksums(dataset, *ALL) == expected, what
         assert dataset.element_spec == data.element_spec
-    for each in possible_changes(graph, any_order=False)[1]:
+    for each in possible_changes(graph)[1]:
         assert each.why, each
         assert "\n" not in each.why, each
 
@@ -263,5 +263,5 @@ def test_tuned_published_pipelines_give_the_same_or_are_refused_with_a_reason(
     ],
 )
 def test_of_published_pipelines_that_is_changed_which_can_be(kind, ids, tmp_path):
-    found, _ = possible_changes(PipelineGraph.of(KINDS[kind](tmp_path)), any_order=False)
+    found, _ = possible_changes(PipelineGraph.of(KINDS[kind](tmp_path)))
     assert ids <= {each.id for each in found}

@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 from one_change import operations, rewritten
 
+from keras_perf.trials.rewriting.allowed import Allowed
 from keras_perf.trials.rewriting.changes import NotDone, possible_changes, whole_pipeline
 from keras_perf.trials.rewriting.own_copy import require_graph
 from keras_perf.trials.rewriting.pipeline_graph import CannotRewriteError, PipelineGraph
@@ -32,7 +33,7 @@ def python(x):
 
 def changes_of(dataset, **allowed):
     graph = PipelineGraph.of(dataset)
-    found, left = possible_changes(graph, **{"any_order": False, **allowed})
+    found, left = possible_changes(graph, Allowed(**allowed))
     return graph, {change.id: change for change in found}, left
 
 
@@ -67,6 +68,44 @@ def test_a_map_that_draws_random_numbers_is_left_as_it_is():
     assert "parallel-map" not in found
     assert "cache" not in found
     assert ("parallel-map", "map(noisy)") in {(each.id, each.where) for each in left}
+
+
+def test_if_other_random_numbers_are_allowed_a_map_that_draws_them_runs_in_parallel():
+    def drawn(x):
+        return x, tf.random.uniform([], 0, 2**62, tf.int64)
+
+    data = numbers().map(drawn).batch(4)
+    _, found, left = changes_of(data)
+    (why,) = (str(each.why) for each in left if each.id == "parallel-map")
+    assert "parallel-map" not in found
+    assert "allow it by any_random_numbers=True" in why
+    graph, found, _ = changes_of(data, random_numbers=True)
+    assert "other random numbers" in found["parallel-map"].costs
+    assert not {"cache", "batch-before-map"} & found.keys()
+    made = found["parallel-map"].made(graph)
+    assert "ParallelMapDataset" in operations(made)
+    passes = [list(made.dataset().unbatch().as_numpy_iterator()) for _ in range(2)]
+    assert [x for x, _ in passes[0]] == list(range(24))
+    # No two calls get the same numbers.
+    assert len({draw for each in passes for _, draw in each}) == 2 * 24
+
+
+GENERATOR = tf.random.Generator.from_seed(1)
+STATES = {
+    "a generator's state": lambda x: x + GENERATOR.uniform([], 0, 9, tf.int64),
+    "the time": lambda x: tf.cast(x, tf.float64) + tf.timestamp(),
+}
+
+
+@pytest.mark.parametrize("kind", STATES)
+def test_whatever_random_numbers_are_allowed_no_other_state_is_shared_by_several_calls(kind):
+    def made(**allowed):
+        found, left = changes_of(numbers().map(noisy).map(STATES[kind]).batch(4), **allowed)[1:]
+        return "parallel-map" in found, [each.where for each in left if each.id == "parallel-map"]
+
+    _, without = made()
+    _, allowed = made(random_numbers=True)
+    assert set(without) - set(allowed) == {"map(noisy)"}
 
 
 CHANGING = {
@@ -112,7 +151,7 @@ def test_a_stage_keeps_its_order_though_options_would_let_elements_overtake(stag
     graph, found, _ = changes_of(made())
     change = found["parallel-map" if stage == "map" else "interleave"]
     assert "deterministic=True" in change.code
-    assert "deterministic=True" not in changes_of(made(), any_order=True)[1][change.id].code
+    assert "deterministic=True" not in changes_of(made(), order=True)[1][change.id].code
     assert checksums(change.made(graph).dataset(), *ALL) == expected
 
 
@@ -164,7 +203,7 @@ def test_order_is_given_up_only_if_that_is_allowed():
     _, found, left = changes_of(data)
     assert "nondeterministic-order" not in found
     assert NotDone in {type(each) for each in left if each.id == "nondeterministic-order"}
-    assert "nondeterministic-order" in changes_of(data, any_order=True)[1]
+    assert "nondeterministic-order" in changes_of(data, order=True)[1]
 
 
 @pytest.mark.parametrize(("cores", "threads"), [(2, 16), (64, 128)])
@@ -279,7 +318,7 @@ def generator():
 @pytest.mark.parametrize("kind", [keras_layer, generator])
 def test_random_layers_and_generators_are_neither_kept_nor_run_in_parallel(kind):
     graph = PipelineGraph.of(kind()())
-    found, left = possible_changes(graph, any_order=False)
+    found, left = possible_changes(graph)
     assert not {"cache", "parallel-map", "batch-before-map"} & {each.id for each in found}
     assert {"parallel-map", "batch-before-map"} <= {each.id for each in left}
 

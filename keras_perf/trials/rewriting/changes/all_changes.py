@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
+from keras_perf.trials.rewriting.allowed import NOTHING, Allowed
 from keras_perf.trials.rewriting.array_batches import ArrayBatches
 from keras_perf.trials.rewriting.changes.batch_before_map import batches_before_maps
 from keras_perf.trials.rewriting.changes.cache import cache
@@ -20,29 +21,29 @@ from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 
 
 def possible_changes(
-    graph: PipelineGraph, *, any_order: bool, cache_dir: Path | None = None
+    graph: PipelineGraph, allowed: Allowed = NOTHING, cache_dir: Path | None = None
 ) -> tuple[list[Change], list[NotDone]]:
     """In the order in which they are tried, and what is not.
 
     Arguments:
         graph: of the dataset as it is.
-        any_order: the order of elements may change.
+        allowed: what may change of the elements.
         cache_dir: where a cache may keep elements that do not fit into memory.
     """
     if isinstance(graph, ArrayBatches):
         return [], [NotDone("changes of the input", "arrays", WhyNotTried.KERAS_BATCHES.of())]
     # What the caller does not allow, the options of a pipeline that never used them do not either.
-    in_order = not any_order and lets_overtake(graph)
+    in_order = not allowed.order and lets_overtake(graph)
     kinds = (
         filters_before_maps(graph),
         batches_before_maps(graph),
         parallel_interleaves(graph, in_order=in_order),
-        parallel_maps(graph, in_order=in_order),
+        parallel_maps(graph, in_order=in_order, draws_others=allowed.random_numbers),
         wider_pool(graph),
         prefetch(graph),
         maps_before_shuffles(graph),
         cache(graph),
-        order_given_up(graph, allowed=any_order),
+        order_given_up(graph, allowed=allowed.order),
     )
     found: list[Change] = []
     left: list[NotDone] = []

@@ -11,26 +11,32 @@ from keras_perf.records.reasons.price import Costs
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.changes.change import Change, Found, NotDone
 from keras_perf.trials.rewriting.changes.stages import function_name, named, present
+from keras_perf.trials.rewriting.functions.changing_operations import DRAWS
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 
 
-def parallel_maps(graph: PipelineGraph, *, in_order: bool) -> Found:
+def parallel_maps(graph: PipelineGraph, *, in_order: bool, draws_others: bool) -> Found:
     """Maps that run one call after the other; their elements keep their order.
 
     Arguments:
         graph: of the pipeline.
         in_order: they keep it whatever the pipeline's options are.
+        draws_others: a map may draw other random numbers for an element.
     """
     for stage in graph.stages:
         if stage.op != "MapDataset":
             continue
-        where = named(stage)
-        if graph.is_random(stage):
-            yield NotDone("parallel-map", where, WhyNotTried.RANDOM_CALLS.of())
+        where, changing = named(stage), graph.changing(stage)
+        draws = bool(changing) and not changing - DRAWS
+        if changing and not (draws and draws_others):
+            why = WhyNotTried.DRAWS if draws else WhyNotTried.RANDOM_CALLS
+            yield NotDone("parallel-map", where, why.of())
             continue
         costs = Costs.FEW_ELEMENTS.of()
         if graph.runs_python(stage):
             costs = Costs.SEVERAL_THREADS.of()
+        if draws:
+            costs = Costs.BOTH.of(one=costs, other=Costs.OTHER_DRAWS.of())
         yield Change(
             "parallel-map",
             where,
@@ -43,7 +49,8 @@ def parallel_maps(graph: PipelineGraph, *, in_order: bool) -> Found:
                 ("num_parallel_calls",),
                 in_order=in_order,
             ),
-            stages=(stage.name,),
+            # What is drawn anew has no elements to compare.
+            stages=() if draws else (stage.name,),
             promise=3,
         )
 

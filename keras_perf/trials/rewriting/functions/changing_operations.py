@@ -21,6 +21,14 @@ HARMLESS = PYTHON | frozenset(_ALIKE.split())
 """Operations that have a state for TensorFlow, and yet the same result whichever call comes first.
 What Python code and variables do is asked apart."""
 
+_DRAWS = """
+    RandomUniform RandomUniformInt RandomStandardNormal RandomGamma RandomPoisson RandomPoissonV2
+    TruncatedNormal ParameterizedTruncatedNormal Multinomial RandomShuffle RandomCrop
+    SampleDistortedBoundingBox SampleDistortedBoundingBoxV2"""
+
+DRAWS = frozenset(_DRAWS.split())
+"""Operations whose only state is how far they have drawn, which calls at once may share."""
+
 WITH_A_STATE_OF_THEIR_OWN = ("TensorArray", "TensorList")
 """Beginnings of operations on a state that begins and ends with the call."""
 
