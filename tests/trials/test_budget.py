@@ -37,6 +37,7 @@ class Machine:
 
         class Training:
             slice_s = 0.0
+            hooks_s = executed_s = 1.0
 
             def __init__(self, setup, *_):
                 self.setup, self.feed, self.compiles = setup, Feed, setup.jit_compile
