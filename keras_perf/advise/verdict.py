@@ -23,6 +23,7 @@ from keras_perf.advise.verdict_reasons import (
     why_no_wait,
 )
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
+from keras_perf.observers.capture_windows.varying_compute import DISTURBED
 from keras_perf.records.figures import in_ms
 
 SHORT_EXECUTION_MS = 5.0
@@ -31,9 +32,6 @@ may be what matters."""
 
 USUAL_DISPATCH_MS = 0.5
 """Of an execution, where it was not measured: 0.45 to 0.9 ms on a shared server CPU."""
-
-DISTURBED = 2.5
-"""Steps that take so many times as long as the quickest tenth do something else than compute."""
 
 
 def verdict_of(situation: Situation) -> tuple[str, Because]:

@@ -174,8 +174,8 @@ def no_other_part(of: str) -> str:
 
 
 ONE_THAT_STANDS_OUT = "WindowedProfiler; its on_slow_step=1.5 waits for one that stands out"
-"""Why no window is taken for this without being asked: the profiler sees how long executions take,
-not what of that was waiting for input, so it would trace every training whose input stalls."""
+"""Where most steps vary one is taken by itself, if none came before; a single step is over by then,
+and is waited for only where that is asked."""
 
 
 def who_slows(situation: Situation) -> str:

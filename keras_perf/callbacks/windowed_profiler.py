@@ -12,8 +12,10 @@ from keras_perf.callbacks.observing_callback import ObservingCallback
 from keras_perf.callbacks.written_captures import WrittenCaptures
 from keras_perf.capture.chosen_worker import captures_here
 from keras_perf.capture.triggers import Triggers
+from keras_perf.capture.window_requests import WindowRequests
 from keras_perf.cluster.worker_number import require_workers
 from keras_perf.observation.failure_line import harmless
+from keras_perf.observation.input_model import InputModel
 from keras_perf.observation.listener import Director, Plan
 from keras_perf.observation.observation import Observation
 from keras_perf.observers.capture_windows.schedule import CaptureSchedule
@@ -37,7 +39,8 @@ class WindowedProfiler(ObservingCallback, Director):
     see `keras_perf.read_trace`.
 
     Touching the file `<log_dir>/capture_now` starts a window in a training that runs. Where only a
-    trace tells whether XLA compiles nearly every step, one is captured ahead of the schedule.
+    trace tells whether XLA compiles nearly every step, or why most steps compute for far longer
+    than the quickest, one is captured ahead of the schedule.
 
     Arguments:
         log_dir: the directory that TensorBoard is started on; str or os.PathLike.
@@ -90,9 +93,8 @@ class WindowedProfiler(ObservingCallback, Director):
             require_number("on_slow_step", on_slow_step, above=1, remedy=remedy)
         remedy = " To start none at slow steps, leave on_slow_step out."
         self.max_captures = require_int("max_captures", max_captures, 1, remedy)
-        self.cooldown_s = require_number(
-            "cooldown_s", cooldown_s, above=0, remedy="The default is 60."
-        )
+        remedy = "The default is 60."
+        self.cooldown_s = require_number("cooldown_s", cooldown_s, above=0, remedy=remedy)
         self.every_s, self.on_slow_step = every_s, on_slow_step
         self.on_signal = require_bool("on_signal", on_signal)
         self.workers = require_workers(workers)
@@ -114,11 +116,10 @@ class WindowedProfiler(ObservingCallback, Director):
         """Starts the schedule and the triggers anew."""
         self._forget()
         self._written = WrittenCaptures(self.log_dir, observation)
+        captures = self._captures
         self._triggers = Triggers(
             self.log_dir,
-            self._windows.request,
-            self._request_when_warm,
-            self._request_first,
+            WindowRequests(self._windows, lambda: self._step, lambda: captures.tried),
             lambda: observation.shapes_differ,
             observation.now,
             every_s=self.every_s,
@@ -126,14 +127,6 @@ class WindowedProfiler(ObservingCallback, Director):
             throttle=Throttle(self.max_captures, self.cooldown_s),
             on_signal=self.on_signal,
         )
-
-    def _request_when_warm(self, reason: str) -> bool:
-        warm = self._step >= self.schedule.warmup_steps
-        return warm and self._windows.request(reason)
-
-    def _request_first(self, reason: str) -> bool:
-        captured = self._windows.reached or self._captures.tried
-        return not captured and self._request_when_warm(reason)
 
     @property
     def _captures(self) -> WrittenCaptures:
@@ -201,6 +194,12 @@ class WindowedProfiler(ObservingCallback, Director):
         # Reading a trace slows the steps beside it; that is no reason for another.
         if self._triggers is not None and not self._captures.reads:
             self._triggers.executions(executions)
+
+    def stretch_ends(self, pipeline: InputModel | None, pending_gaps: int | None) -> None:
+        """Looks at what steps computed for."""
+        if self._triggers is not None and pipeline is not None and pending_gaps is not None:
+            asked = self._training.fetches_per_step, pending_gaps, self._training.timeline.begun_ns
+            self._triggers.stretch_ends(lambda stretch: pipeline.waits(stretch, *asked))
 
     def interval_ends(self, step: int, wall_time: float, final: bool) -> None:
         """Writes the newest capture down; looks whether something asks for another."""

@@ -5,20 +5,27 @@ from __future__ import annotations
 import logging
 import signal
 import threading
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
+from keras_perf.capture.window_requests import WindowRequests
 from keras_perf.files.any_path import any_path, size_and_time
 from keras_perf.files.remote_path import is_remote
 from keras_perf.observers.capture_windows.may_compile import MayCompile
 from keras_perf.observers.capture_windows.slow_steps import Slow, SlowSteps, Throttle
-from keras_perf.records.execution import Execution
+from keras_perf.observers.capture_windows.varying_compute import VaryingCompute
+from keras_perf.observers.steps.input.gap_times import GAP_HISTORY
+from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.reasons.capture_reason import CaptureReason
 
 logger = logging.getLogger("keras_perf")
 
 Request = Callable[[str], bool]
+Waits = Callable[[Sequence[Execution]], Mapping[int, int] | None]
+"""First step → nanoseconds that an execution waited for its input, as far as known."""
+
 Clock = Callable[[], int]
 """In nanoseconds."""
 
@@ -79,6 +86,35 @@ class OnShapesThatDiffer:
             return
         if self._may_compile.add(executions) and self._request(CaptureReason.SHAPES_DIFFER.of()):
             self._may_compile = None
+
+
+class OnVaryingCompute:
+    """Asks for a window, once, where steps compute for long and nothing known makes them."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._varying: VaryingCompute | None = VaryingCompute()
+        self._stretch: deque[Execution] = deque(maxlen=GAP_HISTORY)
+
+    def executions(self, executions: Sequence[Execution]) -> None:
+        """Notes them: those after the last that was not steady, as far as waits are known."""
+        if self._varying is None:
+            return
+        for execution in executions:
+            if execution.kind is Kind.STEADY:
+                self._stretch.append(execution)
+            else:
+                self._stretch.clear()
+
+    def stretch_ends(self, waits: Waits) -> None:
+        """Judges them, once it is known how long they waited for their input."""
+        stretch = list(self._stretch)
+        self._stretch.clear()
+        if self._varying is None or not stretch:
+            return
+        times = self._varying.add(stretch, waits(stretch) or {})
+        if times and self._request(CaptureReason.COMPUTE_VARIES.of(times=times)):
+            self._varying = None
 
 
 class OnTouch:
@@ -156,9 +192,7 @@ class Triggers:
 
     Arguments:
         log_dir: where `REQUEST_FILE` is looked for.
-        request: asks for a window.
-        request_when_warm: does so once the warm-up is over.
-        request_first: does so if nothing was captured before.
+        requests: ask for a window.
         shapes_differ: tells whether XLA may compile for each batch.
         clock: nanoseconds.
         every_s, on_slow_step, throttle, on_signal: what of it is wanted, as in `WindowedProfiler`.
@@ -167,9 +201,7 @@ class Triggers:
     def __init__(
         self,
         log_dir: str,
-        request: Request,
-        request_when_warm: Request,
-        request_first: Request,
+        requests: WindowRequests,
         shapes_differ: Callable[[], bool],
         clock: Clock,
         *,
@@ -178,20 +210,27 @@ class Triggers:
         throttle: Throttle,
         on_signal: bool,
     ) -> None:
-        self._touch = OnTouch(log_dir, request, clock)
+        self._touch = OnTouch(log_dir, requests.now, clock)
         self._time = self._slow = None
         if every_s is not None:
-            self._time = EverySeconds(every_s, request_when_warm, clock)
+            self._time = EverySeconds(every_s, requests.when_warm, clock)
         if on_slow_step is not None:
-            self._slow = OnSlowStep(on_slow_step, throttle, request, clock)
-        self._signal = OnSignal(request) if on_signal else None
-        self._shapes = OnShapesThatDiffer(shapes_differ, request_first)
+            self._slow = OnSlowStep(on_slow_step, throttle, requests.now, clock)
+        self._signal = OnSignal(requests.now) if on_signal else None
+        self._shapes = OnShapesThatDiffer(shapes_differ, requests.first)
+        self._varying, self._requests = OnVaryingCompute(requests.first), requests
 
     def executions(self, executions: Sequence[Execution]) -> None:
         """Looks for slow steps, and for steps that may all compile."""
         self._shapes.executions(executions)
+        self._varying.executions(executions)
         if self._slow is not None:
             self._slow.executions(executions)
+
+    def stretch_ends(self, waits: Waits) -> None:
+        """Looks at what steps computed for, until there is a trace."""
+        if not self._requests.captured:
+            self._varying.stretch_ends(waits)
 
     def interval_ends(self) -> None:
         """Looks at the clock and for the file."""

@@ -87,7 +87,7 @@ def _taken_for_compiling(situation: Situation, spent_ms: float) -> str:
 
 
 def _what_changes(situation: Situation) -> tuple[str, str, str]:
-    """Title, reason and code: for a function made anew, a partial batch, something else."""
+    """Title, reason and code: the function is made anew, is another, ends with few rows, or else."""
     known, replaced = situation.facts.input, situation.facts.settings.function_replacements
     if replaced:
         return (
@@ -95,6 +95,15 @@ def _what_changes(situation: Situation) -> tuple[str, str, str]:
             f"a callback rebuilt the train function {replaced} times.",
             "model.make_train_function(force=True)  # only where trainable layers change: for "
             "several of them at once, or between two calls of fit",
+        )
+    if situation.summary.compiling is not None and situation.facts.settings.jit_compile is False:
+        return (
+            "Give what XLA compiles batches of few shapes",
+            "Keras compiles nothing by XLA here, and a trace shows that XLA compiles in most "
+            "steps: a function of your own with jit_compile=True, or clusters by TF_XLA_FLAGS, "
+            "for each shape that it is given.",
+            "dataset = dataset.padded_batch(batch_size, padded_shapes=...)  # to few lengths\n"
+            "# or your function without XLA: @tf.function(jit_compile=False)",
         )
     if not known.rows_differ:
         return (

@@ -13,5 +13,6 @@ class CaptureReason(Words):
     SLOW_STEP = "step {step} took {excess_ms} longer than usual"
     SLOW_STEPS = "steps take {step_ms}, {times:.2f} times the usual"
     SHAPES_DIFFER = "shapes differ: does XLA compile in nearly every step?"
+    COMPUTE_VARIES = "steps compute for {times:.1f} times as long as the quickest tenth: for what?"
     TOUCHED = "{file} was touched"
     SIGNAL = "SIGUSR2"

@@ -248,7 +248,7 @@ def test_where_steps_may_all_compile_one_window_is_asked_for(differ, ms, asked):
     assert granted == [100] * asked
 
 
-@pytest.mark.long
+@pytest.mark.whole
 def test_where_steps_all_compile_that_window_tells(tmp_path):
     found = xla_on_lengths(tmp_path, lambda place: 8 + place)
     assert reasons(tmp_path) == ["shapes differ: does XLA compile in nearly every step?"]
@@ -282,3 +282,61 @@ def test_a_last_step_that_is_held_up_did_not_compile_where_all_batches_have_as_m
     data = tf.data.Dataset.range(50).map(batch)
     network.fit(data, verbose=0, shuffle=False, callbacks=[kp.StepGapDetector(tmp_path)])
     assert kp.diagnose(tmp_path).breakdown["compile"] == 0.0
+
+
+# -- steps that vary ---------------------------------------------------------------------
+
+
+class OfTheirOwn(keras.layers.Layer):
+    """A layer whose function XLA compiles, though Keras is told to leave XLA alone."""
+
+    @tf.function(jit_compile=True)
+    def of_all(self, x):
+        return tf.reduce_mean(tf.sin(x), axis=1)
+
+    def call(self, x):
+        return self.of_all(x)
+
+
+def own_function_on_lengths(log_dir, length, batches=120):
+    """A fit of a model with such a layer; Keras knows of no shapes that XLA compiles for."""
+    layers = keras.layers.Input((None, 4)), OfTheirOwn(), keras.layers.Dense(1)
+    network = keras.Sequential(layers)
+    network.compile("sgd", "mse", jit_compile=False)
+
+    def ones(place):
+        return tf.ones((8, length(place), 4)), tf.ones((8, 1))
+
+    data = tf.data.Dataset.range(batches).map(ones)
+    profiler = kp.WindowedProfiler(log_dir, skip_first=FAR, active_steps=8)
+    network.fit(data, verbose=0, shuffle=False, callbacks=[profiler, kp.StepGapDetector(log_dir)])
+    return kp.diagnose(log_dir)
+
+
+@pytest.mark.whole
+@programs.needs_gap_times
+def test_where_most_steps_vary_a_window_tells_that_a_function_of_the_users_own_compiles(tmp_path):
+    """Of four batches three have a length that none had before."""
+
+    def length(place):
+        return tf.where(place % 4 == 0, 8, 8 + tf.cast(place, tf.int32))
+
+    found = own_function_on_lengths(tmp_path, length)
+    [reason] = reasons(tmp_path)
+    assert "times as long as the quickest tenth" in reason
+    assert found.verdict == "compile-bound"
+    assert found.summary.trace["compiled_ratio"] > 0.5
+    advice = found.recommendations[0]
+    assert (advice.id, advice.title) == (
+        "stable-shapes",
+        "Give what XLA compiles batches of few shapes",
+    )
+    assert "a function of your own with jit_compile=True" in advice.reason
+
+
+@pytest.mark.whole
+@pytest.mark.timing
+@programs.needs_gap_times
+def test_where_all_steps_are_alike_none_is_captured(tmp_path):
+    own_function_on_lengths(tmp_path, lambda place: 8 + 0 * tf.cast(place, tf.int32))
+    assert reasons(tmp_path) == []

@@ -1,0 +1,45 @@
+"""Steps that compute for far longer than the quickest of them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from statistics import median, quantiles
+
+from keras_perf.records.execution import Execution
+
+DISTURBED = 2.5
+"""Steps that take so many times as long as the quickest tenth do something else than compute."""
+
+ENOUGH = 64
+"""Executions, the newest ones, that are looked at."""
+
+
+class VaryingCompute:
+    """Finds steps most of which compute for far longer than the quickest tenth.
+
+    XLA may compile in them, also where Keras does not ask for it: a function of the user's, or what
+    TensorFlow puts together by itself. A trace tells.
+
+    What it cannot see: what makes all of them alike longer.
+    """
+
+    def __init__(self) -> None:
+        self._newest_ns: deque[float] = deque(maxlen=ENOUGH)
+
+    def add(self, executions: Iterable[Execution], waits: Mapping[int, int]) -> float:
+        """How many times as long as the quickest tenth the newest compute, 0 if that is usual.
+
+        Arguments:
+            executions: the next ones, steady.
+            waits: first step → nanoseconds that it waited for its input, as far as known.
+        """
+        self._newest_ns.extend(
+            max(1, each.inside_ns - each.collector_ns - waits[each.first_step]) / each.steps
+            for each in executions
+            if each.first_step in waits
+        )
+        if len(self._newest_ns) < ENOUGH:
+            return 0.0
+        times = median(self._newest_ns) / quantiles(self._newest_ns, n=10)[0]
+        return times if times > DISTURBED else 0.0
