@@ -213,6 +213,32 @@ def a_data_loader_without_workers(callbacks: Callbacks, *, healthy: bool) -> Non
 
 
 @complaint(
+    says="a Grain dataset that one thread of Python runs",
+    kind="Grain dataset",
+    twin=FAST,
+    advice="parallel-input",
+    needs_cores=True,
+    never=("parallel-map", "cache", "interleave"),
+    verdicts=("input-bound",),
+    size=slowest_stage_ms,
+)
+def a_grain_dataset_that_one_thread_reads(callbacks: Callbacks, *, healthy: bool) -> None:
+    """A map of Grain waits for each batch; the twin's does not."""
+    grain = pytest.importorskip("grain")
+    ms = 0.0 if healthy else long_ms()
+
+    def prepared(batch: Any) -> Any:
+        with measured():
+            time.sleep(ms / 1e3)
+        return batch
+
+    given = list(batches(80).as_numpy_iterator())
+    options = grain.ReadOptions(num_threads=0, prefetch_buffer_size=0)
+    dataset = grain.MapDataset.source(given).map(prepared).to_iter_dataset(options)
+    mlp().fit(dataset, verbose=0, shuffle=False, callbacks=callbacks)
+
+
+@complaint(
     says="The files are not on a local disk (nfs4), and reading them sets the pace",
     kind="local disk",
     # It waits as long, only for another reason.

@@ -87,7 +87,7 @@ def _taken_for_compiling(situation: Situation, spent_ms: float) -> str:
 
 
 def _what_changes(situation: Situation) -> tuple[str, str, str]:
-    """Title, reason and code: the function is made anew, is another, ends with few rows, or else."""
+    """Title, reason and code, by what differs: function, its shapes, last batch, something else."""
     known, replaced = situation.facts.input, situation.facts.settings.function_replacements
     if replaced:
         return (
