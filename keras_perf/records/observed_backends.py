@@ -4,6 +4,11 @@ from __future__ import annotations
 
 OBSERVED = ("tensorflow", "jax")
 
+NOT_WATCHED = {
+    ("jax", "predict"): "on JAX nothing tells when the outputs of predict are computed",
+}
+"""A backend and a method of a model → why its calls are not watched."""
+
 NO_TRIALS = (
     "this trial runs Keras's TensorFlow backend; on JAX, make the change, train again and compare"
 )

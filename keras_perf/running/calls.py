@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from keras_perf.records.observed_backends import OBSERVED, refusal
+from keras_perf.records.observed_backends import NOT_WATCHED, OBSERVED, refusal
 from keras_perf.running.given_callbacks import has_ours, with_ours
 from keras_perf.running.numbered_directories import NumberedDirectories, without_path
 from keras_perf.running.options import Options
@@ -96,8 +96,8 @@ class ObservedCalls(ReplacedMethods):
         backend = self._keras.config.backend()
         if backend not in OBSERVED:
             self._not(refusal(backend).rstrip("."))
-        elif name == "predict" and backend == "jax":
-            self._not("on JAX nothing tells when the outputs of predict are computed")
+        elif why := NOT_WATCHED.get((backend, name)):
+            self._not(why)
         elif isinstance(given, self._keras.callbacks.CallbackList):
             self._not("it was given a CallbackList, which is left as it is")
         elif model in self._models:

@@ -109,6 +109,11 @@ def test_the_same_parts_are_measured(found):
     assert parts[0].keys() == parts[1].keys()
 
 
+def test_the_same_bottleneck_is_found_and_the_same_advice_comes_first(found):
+    expected = {"verdict": "callback-bound", "first": "amortize-callback"}
+    assert [each["slow"] for each in found.values()] == [expected, expected]
+
+
 def test_the_same_tables_are_shown(found):
     def titles(text):
         under = re.findall(r"^(\S.*)\n.*\n-+  -+", text, re.MULTILINE)

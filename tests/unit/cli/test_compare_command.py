@@ -28,6 +28,12 @@ def test_the_interval_of_every_part_is_told(runs, form, begin, capsys):
     assert told.count("2.000 to 2.000") == 1
 
 
+def test_an_event_file_stands_for_its_run(runs, tmp_path, capsys):
+    [file] = (tmp_path / "a" / "perf").glob("events.out.tfevents.*")
+    assert main(["compare", str(file), runs[1]]) == 0
+    assert capsys.readouterr().out.startswith("A step is 2.00× as fast")
+
+
 def test_the_page_holds_both_runs_and_what_changed(runs, tmp_path, capsys):
     file = tmp_path / "page.html"
     assert main(["compare", *runs, "--html", str(file)]) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 import re
 from collections.abc import Iterator
 
@@ -29,6 +30,14 @@ def hard_in(text: str) -> list[str]:
 @pytest.mark.parametrize("page", [*pages.PAGES, CHANGELOG], ids=lambda page: page.name)
 def test_pages_name_the_quantity_and_who_acts(page):
     assert hard_in(page.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "notebook", sorted((pages.ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.name
+)
+def test_notebooks_do_too(notebook):
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    assert [hard for cell in cells for hard in hard_in("".join(cell["source"]))] == []
 
 
 def spoken(tree: ast.Module) -> Iterator[str]:
