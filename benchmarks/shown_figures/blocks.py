@@ -151,7 +151,7 @@ def tried(found: Found) -> str:
     told = [
         f"{source(found)}: {sums['programs']} programs without a hint; for {put} of them "
         f"changes were put together; {sums['interval_holds']} intervals hold the "
-        "gain in `fit`.",
+        f"gain in `fit`, which itself is known to ±5% in {sums['fit_known']} of them.",
         reached(aim, f"{close} of {put}", 100 * close >= AIM_CLOSE_PCT * put),
     ]
     # Results from before these were counted do not have them.
