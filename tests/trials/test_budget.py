@@ -10,7 +10,7 @@ from keras_perf.trials import train_step_benchmark, tuning
 from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.rewriting.own_copy import require_graph
 from keras_perf.trials.rewriting.side_by_side import slice_s
-from keras_perf.trials.training import search, trier
+from keras_perf.trials.training import first_look, search, trier
 from keras_perf.trials.training.budget import WITH_XLA, Budget, Making
 from keras_perf.trials.training.setup import Setup
 
@@ -63,9 +63,9 @@ class Machine:
         class Feed:
             held = staticmethod(contextmanager(lambda: iter([None])))
 
-        for module in (search, trier):
+        for module in (search, first_look, trier):
             monkeypatch.setattr(module, "RunningTraining", Training)
-        monkeypatch.setattr(search, "EndlessPipeline", Pipeline)
+        monkeypatch.setattr(first_look, "EndlessPipeline", Pipeline)
         model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(1)])
         model.compile("sgd", "mse", jit_compile=False)
         setup = Setup(model, require_graph(data), jit_compile=False, run_eagerly=False)

@@ -29,6 +29,7 @@ from keras_perf.trials.train_functions.restored import KeptState
 from keras_perf.trials.training import (
     budget,
     changes,
+    first_look,
     precision,
     running,
     search,
@@ -107,7 +108,8 @@ def in_this_order(monkeypatch, gains):
         def step_ms(self):
             return 10.0
 
-        batch_ms = step_ms
+        def batch_ms(self):
+            return 1.0
 
         def settle(self):
             pass
@@ -117,9 +119,9 @@ def in_this_order(monkeypatch, gains):
         hooks_s = executed_s = 1.0
 
     monkeypatch.setattr(trier.Trier, "pair", scripted)
-    for module in (search, trier):
+    for module in (search, first_look, trier):
         monkeypatch.setattr(module, "RunningTraining", Nothing)
-    monkeypatch.setattr(search, "EndlessPipeline", Nothing)
+    monkeypatch.setattr(first_look, "EndlessPipeline", Nothing)
     # Whatever processor this is, and whatever else is in its memory.
     monkeypatch.setattr(precision, "cpu_has_bfloat16", lambda: False)
     monkeypatch.setattr(changes, "why_no_room", lambda *_: "")
@@ -498,7 +500,7 @@ def test_what_there_was_no_time_for_alone_is_tried_on_top(pays, monkeypatch):
     assert not left
 
 
-def with_input(monkeypatch, gains):
+def with_input(monkeypatch, gains, *, beside_ready=READY, batch_ms=1.0):
     """A trial of one change of an input that sets the pace, and of all changes of the step."""
 
     def parallel_map(*_, **__):
@@ -506,7 +508,8 @@ def with_input(monkeypatch, gains):
         return [each for each in found if each.id == "parallel-map"], []
 
     data = rows().batch(8).map(lambda x, y: (x + 1, y))
-    left = in_this_order(monkeypatch, [READY, *gains])
+    left = in_this_order(monkeypatch, [beside_ready, *gains])
+    monkeypatch.setattr(first_look.EndlessPipeline, "batch_ms", lambda self: batch_ms)
     monkeypatch.setattr(which_changes, "possible_changes", parallel_map)
     monkeypatch.setattr(trier.Trier, "_against", lambda *_: "")
     monkeypatch.setattr(gc, "get_freeze_count", lambda: 0)
@@ -537,6 +540,22 @@ def test_where_the_input_gains_nothing_the_second_time_the_step_is_tried_alone(m
     assert [each.id for each in found.changes] == ["raise-steps-per-execution"]
     assert {each.id for each in found.trials.changes} >= {"enable-xla", "tune-gc", "larger-batch"}
     assert found.gain == 4.0
+
+
+@pytest.mark.parametrize("gains", [True, False])
+def test_where_input_and_step_hide_each_other_both_are_changed_at_once(monkeypatch, gains):
+    """A batch takes as long as a step: alone neither a quicker input nor a quicker step gains."""
+    alone = [NOISE] * 4  # the map, several steps, XLA, the collector
+    on_top = [NOISE, (1.8, 1.7) if gains else NOISE, NOISE, NOISE]
+    # If nothing gains on top of the quicker input, it goes, too.
+    total = [(1.7, 1.6)] if gains else []
+    pairs = [*alone, *on_top, *total, LARGER_BATCH]
+    found = with_input(monkeypatch, pairs, beside_ready=(1.1, 1.05), batch_ms=9.0)
+    together = ["parallel-map", "raise-steps-per-execution"] if gains else []
+    assert [each.id for each in found.changes] == together
+    assert found.gain == (1.7 if gains else 1.0)
+    ids = [each.id for each in found.trials.not_tried]
+    assert not {"enable-xla", "tune-gc"} & {*ids}
 
 
 def test_what_a_cache_holds_is_told_where_it_is_put_together_too(monkeypatch):
@@ -699,7 +718,7 @@ def test_where_lengths_differ_the_slower_of_input_and_step_is_tried_first(
     monkeypatch.setattr(gc, "get_freeze_count", lambda: 0)
     in_this_order(monkeypatch, [READY, *[NOISE] * 20])
     # A step takes 10 ms, and its ready batch, of one length, does not stand for all of them.
-    monkeypatch.setattr(search.EndlessPipeline, "batch_ms", lambda self: batch_ms)
+    monkeypatch.setattr(first_look.EndlessPipeline, "batch_ms", lambda self: batch_ms)
     model = keras.Sequential([keras.Input((None, FEATURES)), keras.layers.Dense(1)])
     model.compile("sgd", "mse", jit_compile=False)
     kp.try_advice(model, tf.data.Dataset.range(5, 12).map(ones), budget_s=1e4)
@@ -757,7 +776,7 @@ def test_first_of_all_the_input_alone_and_the_step_alone_are_measured(monkeypatc
     said = []
     monkeypatch.setattr(Progress, "tries", lambda self, what, left_s: said.append(what))
     in_this_order(monkeypatch, [(4.0, 3.9), *[NOISE] * 9])
-    monkeypatch.setattr(search.EndlessPipeline, "batch_ms", lambda self: 8.0)
+    monkeypatch.setattr(first_look.EndlessPipeline, "batch_ms", lambda self: 8.0)
     found = kp.try_advice(dense(), rows().batch(8).map(lambda x, y: (x + 1, y)), budget_s=1e4)
     pair = ["the input alone", "the training as it is", "steps on a ready batch"]
     assert said[:3] == pair
@@ -821,7 +840,7 @@ def test_an_input_far_quicker_than_a_step_is_left_alone_whatever_a_ready_batch_s
 ):
     """Steps that differ among themselves, as those of a callback's garbage, show any gain."""
     in_this_order(monkeypatch, [READY, *[NOISE] * 9])
-    monkeypatch.setattr(search.EndlessPipeline, "batch_ms", lambda self: 0.09)
+    monkeypatch.setattr(first_look.EndlessPipeline, "batch_ms", lambda self: 0.09)
     data = rows().batch(8).map(lambda x, y: (x + 1, y))
     found = kp.try_advice(dense(), data, budget_s=1e4)
     assert "parallel-map" not in {each.id for each in found.trials.changes}

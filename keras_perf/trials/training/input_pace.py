@@ -10,6 +10,9 @@ from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.training.changes import TrainingChange
 from keras_perf.trials.training.together import WORTHWHILE
 
+AS_SLOW = 0.5
+"""An input that alone takes so many times as long as a step on a ready batch may hide its gains."""
+
 FREE = 1.1
 """Input costs nothing more if a step takes at most so many times as long as on a ready batch."""
 
@@ -60,6 +63,14 @@ class InputPace:
         slow = self.one_shape and self.pair.low > FREE and change.rewriting is None
         mended = (found.low >= WORTHWHILE for other, found in alone.items() if other.rewriting)
         return slow and any(mended)
+
+    def hide_each_other(self, batch_ms: float) -> bool:
+        """Neither a quicker input nor a quicker step gains much without the other.
+
+        Arguments:
+            batch_ms: milliseconds of a batch of the input alone.
+        """
+        return self.one_shape and batch_ms >= AS_SLOW * self.pair.after_ms
 
     def freed_by(self, alone: Mapping[TrainingChange, TriedChange]) -> str:
         """Id of a change of the input that lets a step run as on a ready batch; "" without one."""

@@ -10,19 +10,19 @@ from pathlib import Path
 from keras_perf.records.reasons.why_not_tried import EndedBy, WhyNotTried
 from keras_perf.records.run.tried.advice_trials import AdviceTrials, TriedChange
 from keras_perf.trials.measuring.progress import Progress
-from keras_perf.trials.rewriting.admission import is_wanted, kept_already, still_left
+from keras_perf.trials.rewriting.admission import is_wanted, still_left
 from keras_perf.trials.rewriting.allowed import NOTHING, Allowed
 from keras_perf.trials.rewriting.changes import Change
 from keras_perf.trials.rewriting.keeping import remove
-from keras_perf.trials.rewriting.side_by_side import EndlessPipeline
 from keras_perf.trials.training.budget import Budget
 from keras_perf.trials.training.changes import TrainingChange, at_this_speed, of_pipeline
+from keras_perf.trials.training.first_look import FirstLook, first_look
 from keras_perf.trials.training.input_pace import InputPace
 from keras_perf.trials.training.padding import some_axis_varies
 from keras_perf.trials.training.running import RunningTraining, TrainFunctions
 from keras_perf.trials.training.setup import Setup
 from keras_perf.trials.training.together import WORTHWHILE, Together
-from keras_perf.trials.training.trier import Trier
+from keras_perf.trials.training.trier import CLEARLY_SLOWER, Trier
 from keras_perf.trials.training.which_changes import which_changes
 
 
@@ -62,11 +62,9 @@ class Search:
         self._afterwards: list[TrainingChange] = []
         self._first: RunningTraining | None = None
         self._calling: RunningTraining | None = None
-        self._pace: InputPace | None = None
+        self._seen: FirstLook | None = None
         self._together: Together | None = None
         self._rewritings: list[Change] = []
-        self._keeps: Change | None = None
-        self._not_kept = ""
         # The ready batch stands for all.
         self._one_shape = not some_axis_varies(self.setup.graph.element_spec)
 
@@ -79,7 +77,7 @@ class Search:
         """Until all is tried, time is over, or an interrupt."""
         stopped: str = ""
         try:
-            self._look()
+            self._seen = first_look(self._trier, self.setup, self.clock, one_shape=self._one_shape)
             changes = [each for each in self._changes() if each.id not in self.without]
             self._rewritings = [each.rewriting for each in changes if each.rewriting]
             for number, change in enumerate(changes):
@@ -114,7 +112,7 @@ class Search:
         """What pays alone, and on top of it what the input hid, or there was no time for."""
         trier, later = self._trier, len(self._on_top) + len(self._afterwards)
         trier.not_tried = [*still_left(self._alone.values(), trier.not_tried)]
-        together = Together(trier, self.setup, self._present, self._keeps)
+        together = Together(trier, self.setup, self._present, self._first_look.keeps)
         self._together = together
         together.add(self._alone, self._first, self._in_pace.as_ready_ms, later)
         if together.changes:
@@ -124,9 +122,23 @@ class Search:
             on_top = [change for change in on_top if change.id not in known]
             together.add_on_top(on_top, len(self._afterwards))
         else:
-            self._try_each(self._on_top)
-            together.add({one: it for one, it in self._alone.items() if one in self._on_top})
+            self._add_both(together, later)
+            if not together.changes:
+                self._try_each(self._on_top)
+                together.add({one: it for one, it in self._alone.items() if one in self._on_top})
         together.measure_all()
+
+    def _add_both(self, together: Together, later: int) -> None:
+        """Where input and step hide each other's gains, both are changed at once."""
+        able = [c for c, it in self._alone.items() if not c.alters and it.high >= CLEARLY_SLOWER]
+        of_input = next((change for change in able if change.rewriting is not None), None)
+        of_step = [change for change in (*able, *self._on_top) if change.rewriting is None]
+        if of_input is not None and self._in_pace.hide_each_other(self._trier.batch_ms):
+            ready_ms = self._in_pace.pair.after_ms
+            together.add_both(of_input, at_this_speed(of_step, self.setup, ready_ms), later)
+            # What gains nothing there either was measured alone.
+            for change in able:
+                self._trier.tries_after_all(change)
 
     def _try_each(self, changes: Sequence[TrainingChange]) -> None:
         """Alone, in all the time that is left."""
@@ -136,14 +148,14 @@ class Search:
                 self._try_alone(change, len(changes) - number)
 
     def _told(self, stopped: str) -> AdviceTrials:
-        pace, outside = self._pace, self.outside_ms
-        pair = None if pace is None else pace.pair
+        seen, outside = self._seen, self.outside_ms
+        pair = None if seen is None else seen.pace.pair
         together, lengths = self._together, self.setup.jit_compile and not self._one_shape
-        compiled_s = self._present.compilations_s if lengths and pair is not None else []
+        compiled_s = seen.present.compilations_s if lengths and seen is not None else []
         return AdviceTrials(
             step_ms=0.0 if pair is None else pair.before_ms + outside,
             # Beside a cache that is still to be filled, it tells nothing of later passes.
-            ready_ms=None if pace is None or self._not_kept else pace.ready_ms(self._alone),
+            ready_ms=None if seen is None or seen.not_kept else seen.pace.ready_ms(self._alone),
             batch_ms=self._trier.batch_ms or None,
             outside_ms=outside,
             one_shape=self._one_shape,
@@ -157,30 +169,6 @@ class Search:
             stopped=stopped,
         )
 
-    def _look(self) -> None:
-        """The training as it is, its input alone, and its step alone."""
-        trier = self._trier
-        trier.say("the input alone")
-        alone = EndlessPipeline(self.setup.dataset(), self.clock)
-        trier.batch_ms = alone.batch_ms()
-        self._present = RunningTraining(self.setup, self.functions, self.clock)
-        self._keeps = kept_already(self.setup.graph)
-        if self._keeps is not None:
-
-            def take(batches: int) -> None:
-                alone.take(batches)
-                self._present.feed.take(batches)
-
-            self._not_kept = trier.kept(self._keeps, self.setup, self.setup, take).why_not
-            trier.batch_ms = alone.batch_ms()
-        trier.say("the training as it is")
-        trier.settle(self._present)
-        trier.say("steps on a ready batch")
-        ready = RunningTraining(replace(self.setup, ready=True), self.functions, self.clock)
-        seconds = Budget.for_a_pair(trier.budget.left_s, 8)
-        pair = trier.pair(self._present, ready, seconds)
-        self._pace = InputPace(pair, self.outside_ms, self._one_shape)
-
     def _changes(self) -> list[TrainingChange]:
         return which_changes(
             self._trier,
@@ -189,7 +177,7 @@ class Search:
             self._in_pace,
             allowed=self.allowed,
             cache_dir=self.cache_dir,
-            not_kept=self._not_kept,
+            not_kept=self._first_look.not_kept,
         )
 
     def _try_alone(self, change: TrainingChange, left: int) -> None:
@@ -199,7 +187,9 @@ class Search:
             whole_ms = self._in_pace.pair.before_ms + self.outside_ms
             on = replace(on, keras_loop=True)
             beside = self._called(on)
-        found = self._trier.tried(change, on, beside, seconds, keeps=self._keeps, whole_ms=whole_ms)
+        found = self._trier.tried(
+            change, on, beside, seconds, keeps=self._first_look.keeps, whole_ms=whole_ms
+        )
         if found is not None:
             others = [tried.gain for other, tried in self._alone.items() if not other.alters]
             if not change.alters and found[0].gain > max(others, default=0.0):
@@ -215,10 +205,11 @@ class Search:
 
     @property
     def _left_s(self) -> float:
-        """For changes tried alone: all the time, until there is something to put together."""
+        """For changes tried alone: all the time, unless something may be put together."""
         budget = self._trier.budget
         pays = any(tried.low >= WORTHWHILE for tried in self._alone.values())
-        return budget.left_alone_s if pays else budget.left_s
+        hidden = self._in_pace.hide_each_other(self._trier.batch_ms)
+        return budget.left_alone_s if pays or hidden else budget.left_s
 
     def _has_time(self, change: TrainingChange, left_s: float) -> bool:
         why = self._trier.too_long(change, self.setup, self._present, left_s)
@@ -227,10 +218,18 @@ class Search:
         return not why
 
     @property
+    def _first_look(self) -> FirstLook:
+        """Once it was taken."""
+        assert self._seen is not None
+        return self._seen
+
+    @property
     def _in_pace(self) -> InputPace:
-        """Once it was looked at."""
-        assert self._pace is not None
-        return self._pace
+        return self._first_look.pace
+
+    @property
+    def _present(self) -> RunningTraining:
+        return self._first_look.present
 
     def _is_needed(self, change: TrainingChange) -> bool:
         """No change of the input is, once one lets a step run as on a ready batch."""

@@ -105,6 +105,29 @@ class Together:
             elif len(self._trier.not_tried) == refused:
                 self._trier.leaves_out(change, WhyNotTried.NOT_ON_TOP.of())
 
+    def add_both(
+        self, of_input: TrainingChange, of_step: Sequence[TrainingChange], later: int
+    ) -> None:
+        """A change that gains nothing alone, if what is put on top of it then gains.
+
+        Arguments:
+            of_input: makes room for the others.
+            of_step: to be measured on top of it.
+            later: so many more changes are to be measured.
+        """
+        if self._too_long(of_input, made=False):
+            return
+        # As few slices as tell anything: what matters is what comes on top.
+        begun = self._trier.tried(of_input, self._setup, self._present, 0.0, keeps=self._keeps)
+        if begun is None:
+            return
+        keeps = self._keeps
+        self._put_on_top(of_input, *begun)
+        self.add_on_top(of_step, later)
+        if len(self.changes) == 1:
+            self.changes, self.best, self._keeps = [], self._setup, keeps
+            self._running, self._input_alone = self._present, True
+
     def _too_long(self, change: TrainingChange, *, made: bool) -> str:
         """What is left is needed to measure all of it beside the training as it is."""
         trier, left_s = self._trier, self._trier.budget.left_s
@@ -143,14 +166,19 @@ class Together:
             found = tried
         if found[0].low < WORTHWHILE:
             return False
-        self.changes.append(found[0])
+        self._put_on_top(change, *found)
+        return True
+
+    def _put_on_top(
+        self, change: TrainingChange, tried: TriedChange, running: RunningTraining
+    ) -> None:
+        self.changes.append(tried)
         self._input_alone = self._input_alone and change.rewriting is not None
-        self.best, self._running = change.made(self.best), found[1]
+        self.best, self._running = change.made(self.best), running
         if len(self.changes) == 1:
             self._first_best = self.best
         if change.rewriting is not None and change.rewriting.keeps:
             self._keeps = change.rewriting
-        return True
 
     def _keep_untried(self, change: TrainingChange, tried: TriedChange) -> None:
         """The best alone, where no time is left to measure it once more."""
