@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from keras_perf.advise.step.step_model import StepModel, between
@@ -101,3 +101,9 @@ def on_compute(least: float, expected: float, most: float) -> Change:
         return model.with_rest({"compute": between(least, expected, most, optimism)})
 
     return change
+
+
+def gaining_with(advice: Recommendation, others: str) -> Recommendation:
+    """It says that it is worth it for what it is made together with."""
+    told = f"{advice.reason} Alone it gains next to nothing, together with {others} much."
+    return replace(advice, reason=told)

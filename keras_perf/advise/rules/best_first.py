@@ -11,9 +11,9 @@ from keras_perf.advise.gains.of_a_part import WORTHWHILE
 from keras_perf.advise.gains.of_two_parts import held_by_two
 from keras_perf.advise.gains.prediction_bounds import uncertainty, widened
 from keras_perf.advise.gains.refilling import naming_refills
-from keras_perf.advise.recommendation import Recommendation, cost_ms
+from keras_perf.advise.recommendation import Recommendation, cost_ms, gaining_with
 from keras_perf.advise.rules.all_rules import RULES, known_of
-from keras_perf.advise.rules.as_tried import as_tried, put_together
+from keras_perf.advise.rules.as_tried import as_tried, carries, put_together
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
 
@@ -39,7 +39,9 @@ def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
         key=lambda advice: advice.change(situation.model, 0.0).whole_ms,
     )
     model = situation.model
-    if held_by_two(situation) and all(advice.of != "step" for advice in chosen):
+    if carrier := carries(situation.facts.advice_trials):
+        chosen += [each for each in found if each.id == carrier and each not in chosen]
+    elif held_by_two(situation) and all(advice.of != "step" for advice in chosen):
         chosen += _first_of_two(found, model)
     said = {(advice.id, advice.of) for advice in chosen}
     left = [advice for advice in found if (advice.id, advice.of) not in said]
@@ -77,8 +79,7 @@ def _first_of_two(advised: Sequence[Recommendation], model: StepModel) -> list[R
         return []
     pays = min(first, second, key=left_ms)
     other = second if pays is first else first
-    reason = f"{pays.reason} Alone it gains next to nothing, together with {other.id} much."
-    return [replace(pays, reason=reason)]
+    return [gaining_with(pays, other.id)]
 
 
 def _without_loss_first(chosen: list[Recommendation]) -> list[Recommendation]:

@@ -62,6 +62,24 @@ def test_what_gains_nothing_on_top_is_not_predicted_to_gain():
     assert "parallel-map" in advised(with_trials([], not_tried=[left | {"why": "no time"}]))
 
 
+@pytest.mark.parametrize("gain", [1.0, 1.05])
+def test_what_gains_nothing_alone_is_advised_with_what_gains_on_top_of_it(gain):
+    """The input takes as long as the step: the cache alone lets a step begin no earlier."""
+    cache = tried("cache", gain, 0.9, 1.1)
+    several = tried("raise-steps-per-execution", 1.8, 1.7, 1.9, after=["cache"], number=32)
+    trials = {"step_ms": 10.0, "changes": [cache], "together": [cache, several]}
+    trials |= {"total": tried("all", 1.75, 1.7, 1.8)}
+    case = situation(input_wait=1.0, compute=9.0, stages=STAGES, context={"advice_trials": trials})
+    found = recommendations(case)
+    assert [each.id for each in found][:2] == ["cache", "raise-steps-per-execution"]
+    assert "Alone it gains next to nothing, together with raise-steps-per-execution much." in (
+        found[0].reason
+    )
+    assert found[0].low == 1.0
+    assert found[1].speedup_after_others == pytest.approx(1.8, rel=0.1)
+    assert combined_speedup(case, found) == (1.75, 1.7, 1.8)
+
+
 def test_what_pays_is_advised_though_no_rule_thought_of_it():
     case = with_trials([tried("enable-xla", 1.4, 1.3, 1.5, costs="time")], ["enable-xla"])
     advice = advised(case)["enable-xla"]
