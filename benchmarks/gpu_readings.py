@@ -4,8 +4,10 @@
 
 What: under a load that is busy for 0, 25, 50 and 100 % of the time, utilization against
 `nvidia-smi` over the same seconds (within 10 points); energy from the counter against the power
-that was polled (within 5 %); on Hopper and newer, activity of the tensor cores, near zero for
-elementwise work and high for a large bfloat16 matrix product. Also that every metric of the table
+that was polled (within 5 %); memory, power, temperature, clock, PCIe lanes and throttling against
+`nvidia-smi` under full load; on Hopper and newer, activity of the tensor cores, near zero for
+elementwise work and high for a large bfloat16 matrix product, of the multiprocessors, near zero
+asleep, and of the memory, high in a copy. Also that every metric of the table
 is read or named as not supported, that CUDA says which GPUs are ours, and that a hundred starts
 and ends leave no file open. What a sample takes of the real driver is printed, and of each load all
 that was read.
@@ -33,12 +35,12 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
 import result
 from all import add
+from gpu_loads import Load, Work, load, run
 
 from keras_perf.observers.nvml.reader import NvmlReader
 from keras_perf.observers.sensors.sampler import BackgroundSampler
@@ -47,18 +49,23 @@ from keras_perf.records.metrics.gpu_metrics import SAMPLED
 from keras_perf.records.phase import Phase
 
 RESULTS = Path(__file__).with_name("results")
-SIZES = (8192, 4096, 2048, 1024)
 INTERVAL_S = 0.2
-PERIOD_S = 0.13
-"""Not the sampling interval, nor a part of it: each sample would see the same moment of it."""
-FINE_S = PERIOD_S / 20
-"""A share of a period is kept that exactly, so a product may take no longer."""
 SETTLE_S = 2.0
 """NVML's utilization looks back for up to a second, and power is averaged by the driver."""
 
 POINTS = 10.0
 ENERGY_SHARE = 0.05
 NO_TENSOR_PCT, MUCH_TENSOR_PCT = 2.0, 30.0
+NO_SM_PCT, MUCH_SM_PCT = 5.0, 50.0
+MUCH_DRAM_PCT = 30.0
+AS_THE_TOOL = {
+    "memory_used_mib": 64.0,
+    "power_w": 20.0,
+    "temperature_c": 3.0,
+    "sm_clock_mhz": 60.0,
+    "pcie_lanes": 0.0,
+}
+"""How far a mean may lie from that of nvidia-smi, which looks at other moments."""
 SHARES = (0.0, 0.25, 0.5, 1.0)
 ASKED_S = 2.5
 """After so long everything has been asked: what changes rarely is asked every two seconds."""
@@ -79,109 +86,13 @@ TOOL = {
 }
 """What nvidia-smi is asked for, and our name of it."""
 
-Work = Callable[[], object]
+THROTTLING = {0x4: "throttled_power_cap_pct", 0x60: "throttled_thermal_pct"}
+"""Reasons that nvidia-smi tells as bits, and our share of the time in which one holds."""
+REASONS = "clocks_event_reasons.active"
+THROTTLING_POINTS = 25.0
+"""Each asks a few times a second."""
+
 Checked = Iterator[tuple[str, bool]]
-
-
-# -- loads -------------------------------------------------------------------------------
-
-
-def pytorch(size: int) -> tuple[Work, Work]:
-    """A matrix product and elementwise work, each waited for."""
-    import torch
-
-    x = torch.randn(size, size, device="cuda", dtype=torch.bfloat16)
-
-    def waited(work: Work) -> Work:
-        return lambda: (work(), torch.cuda.synchronize())
-
-    return waited(lambda: x @ x), waited(lambda: torch.sin(x) * 2 + 1)
-
-
-def jax(size: int) -> tuple[Work, Work]:
-    """The same."""
-    import jax
-    import jax.numpy as jnp
-
-    x = jax.device_put(jnp.ones((size, size), jnp.bfloat16), jax.devices("gpu")[0])
-    product, elementwise = jax.jit(lambda x: x @ x), jax.jit(lambda x: jnp.sin(x) * 2 + 1)
-    return lambda: product(x).block_until_ready(), lambda: elementwise(x).block_until_ready()
-
-
-def tensorflow(size: int) -> tuple[Work, Work]:
-    """The same."""
-    import tensorflow as tf
-
-    if not tf.config.list_physical_devices("GPU"):
-        raise RuntimeError("TensorFlow finds no GPU")
-    x = tf.cast(tf.random.normal((size, size)), tf.bfloat16)
-
-    def waited(work: Work) -> Work:
-        return lambda: (work(), tf.test.experimental.sync_devices())
-
-    return waited(lambda: tf.matmul(x, x)), waited(lambda: tf.sin(x) * 2 + 1)
-
-
-FRAMEWORKS = {pytorch: "torch", jax: "jax", tensorflow: "tensorflow"}
-"""What makes a load, and the module that it needs."""
-
-
-class Load(NamedTuple):
-    """What keeps the GPU busy."""
-
-    made_with: str
-    product: Work
-    elementwise: Work
-    skipped: list[str]
-    """Of each framework that cannot make one, why."""
-
-
-def load() -> Load:
-    """By the first framework that finds a GPU, of a size that a duty cycle can be cut from.
-
-    Raises:
-        RuntimeError: none does; it says of each why.
-    """
-    reasons: list[str] = []
-    for make in FRAMEWORKS:
-        try:
-            for size in SIZES:
-                product, elementwise = make(size)
-                if max(warmed_s(elementwise), warmed_s(product)) < FINE_S:
-                    break
-        except Exception as error:  # noqa: BLE001  each fails in a way of its own
-            [why, *_] = [*str(error).splitlines(), repr(error)]
-            reasons.append(f"{make.__name__}: {why}")
-        else:
-            made_with = f"{make.__name__}, {size} x {size} bfloat16"
-            return Load(made_with, product, elementwise, [*reasons, *not_installed(make)])
-    raise RuntimeError("; ".join(reasons))
-
-
-def not_installed(used: Callable[[int], tuple[Work, Work]]) -> Iterator[str]:
-    """Of the frameworks after this one, which nobody has tried to import."""
-    makers = list(FRAMEWORKS)
-    for make in makers[makers.index(used) + 1 :]:
-        if find_spec(FRAMEWORKS[make]) is None:
-            yield f"{make.__name__}: it is not installed"
-
-
-def warmed_s(work: Work) -> float:
-    """Seconds that it takes, after compiling and choosing of kernels are over."""
-    for _ in range(3):
-        work()
-    begin = time.monotonic()
-    work()
-    return time.monotonic() - begin
-
-
-def run(work: Work, share: float, seconds: float) -> None:
-    """Busy for that share of each period."""
-    end = time.monotonic() + seconds
-    while (begin := time.monotonic()) < end:
-        while time.monotonic() < begin + share * PERIOD_S:
-            work()
-        time.sleep(max(0.0, begin + PERIOD_S - time.monotonic()))
 
 
 # -- readings ----------------------------------------------------------------------------
@@ -217,19 +128,32 @@ def readings(work: Work, share: float, seconds: float, uuid: str) -> Readings:
 
 def nvidia_smi(uuid: str, lines: list[str], over: threading.Event) -> None:
     """Asks the tool again and again: what it prints in a loop of its own may stay in a buffer."""
-    query = [f"--query-gpu={','.join(TOOL)}", "--format=csv,noheader,nounits"]
     while not over.wait(0.1):
-        with contextlib.suppress(OSError, subprocess.SubprocessError):
-            lines.append(subprocess.check_output(["nvidia-smi", "-i", uuid, *query], text=True))
+        if figures := asked(uuid, ",".join(TOOL)):
+            lines.append(f"{figures},{asked(uuid, REASONS)}")
+
+
+def asked(uuid: str, what: str) -> str:
+    """Its answer; "" where it has none, as a driver that does not know the question."""
+    query = ["nvidia-smi", "-i", uuid, f"--query-gpu={what}", "--format=csv,noheader,nounits"]
+    try:
+        return subprocess.check_output(query, text=True).strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
 
 
 def means(lines: list[str]) -> dict[str, float]:
     """Of what nvidia-smi printed; what it does not tell, as [N/A], is absent."""
     found: dict[str, list[float]] = {}
     for line in lines:
-        for name, word in zip(TOOL.values(), line.split(","), strict=False):
+        words = line.split(",")
+        for name, word in zip(TOOL.values(), words, strict=False):
             with contextlib.suppress(ValueError):
                 found.setdefault(name, []).append(float(word))
+        with contextlib.suppress(ValueError):
+            held = int(words[-1], 16)
+            for mask, name in THROTTLING.items():
+                found.setdefault(name, []).append(100.0 * bool(held & mask))
     return {name: statistics.fmean(values) for name, values in found.items() if values}
 
 
@@ -251,7 +175,7 @@ class Bench:
         self._taken: dict[tuple[str, float], Readings] = {}
 
     def readings(self, kind: str, share: float) -> Readings:
-        """Of `product` or `elementwise` work, busy for that share of the time."""
+        """Of `product`, `elementwise` or `copy` work, busy for that share of the time."""
         if (kind, share) not in self._taken:
             work = getattr(self._load, kind)
             found = readings(work, share, self._seconds, self._uuid)
@@ -291,6 +215,27 @@ class Bench:
         line = f"busy {share:4.0%}: utilization {ours:5.1f}%, nvidia-smi {theirs:5.1f}%"
         yield line, abs(ours - theirs) <= POINTS
 
+    def as_the_tool(self) -> Checked:
+        """What else nvidia-smi tells, under full load."""
+        found = self.readings("product", 1.0)
+        for name, apart in AS_THE_TOOL.items():
+            if name not in found.tools:
+                yield f"{name}: nvidia-smi does not tell", True
+                continue
+            ours, theirs = found.ours[name], found.tools[name]
+            yield f"{name}: {ours:.1f}, nvidia-smi {theirs:.1f}", abs(ours - theirs) <= apart
+
+    def throttling(self) -> Checked:
+        """The share of the time in which the power or the heat held the clocks down, likewise."""
+        found = self.readings("product", 1.0)
+        for name in THROTTLING.values():
+            if name not in found.tools:
+                yield f"{name}: nvidia-smi does not tell", True
+                continue
+            ours, theirs = found.ours[name], found.tools[name]
+            line = f"{name}: {ours:.0f}%, nvidia-smi {theirs:.0f}%"
+            yield line, abs(ours - theirs) <= THROTTLING_POINTS
+
     def energy(self) -> Checked:
         """Against power, summed up."""
         ours = self.readings("product", 1.0).ours
@@ -307,6 +252,26 @@ class Bench:
         low = self.readings("elementwise", 1.0).ours["tensor_active_pct"]
         line = f"tensor cores: {low:.1f}% in elementwise work, {high:.1f}% in a matrix product"
         yield line, low <= NO_TENSOR_PCT and high >= MUCH_TENSOR_PCT
+
+    def multiprocessors(self) -> Checked:
+        """Busy in a product, idle while the process sleeps."""
+        high = self.readings("product", 1.0).ours.get("sm_active_pct")
+        if high is None:
+            yield "no GPM on this GPU: activity of the multiprocessors is not checked", True
+            return
+        low = self.readings("product", 0.0).ours["sm_active_pct"]
+        line = f"multiprocessors: {low:.1f}% asleep, {high:.1f}% in a matrix product"
+        yield line, low <= NO_SM_PCT and high >= MUCH_SM_PCT
+
+    def memory_bandwidth(self) -> Checked:
+        """Busy in a copy, more than in a product, which reads each number many times."""
+        high = self.readings("copy", 1.0).ours.get("dram_bandwidth_pct")
+        if high is None:
+            yield "no GPM on this GPU: activity of its memory is not checked", True
+            return
+        low = self.readings("product", 1.0).ours["dram_bandwidth_pct"]
+        line = f"memory: {low:.1f}% in a matrix product, {high:.1f}% in a copy"
+        yield line, low < high and high >= MUCH_DRAM_PCT
 
     def cost(self) -> Checked:
         """Of a sample, by this driver; a figure that nothing is held against."""
@@ -345,7 +310,11 @@ class Bench:
         for share in SHARES:
             yield f"utilization {share:.0%}", lambda share=share: self.utilization(share)
         yield "energy", self.energy
+        yield "as nvidia-smi", self.as_the_tool
+        yield "throttling", self.throttling
         yield "tensor cores", self.tensor_cores
+        yield "multiprocessors", self.multiprocessors
+        yield "memory", self.memory_bandwidth
         yield "cost", self.cost
         yield "starts", self.starts
 

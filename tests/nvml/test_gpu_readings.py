@@ -12,28 +12,36 @@ from pathlib import Path
 import pytest
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-TENSOR = 5  # of nvmlGpmMetricId_t
+SM, TENSOR, DRAM = 2, 5, 10  # of nvmlGpmMetricId_t
 SMI = "90, 1000, 312.5, 61, 1980, 16"
 
 
 class Array:
-    """Multiplied or not, it takes a moment, and the tensor cores are said to be busy or not."""
+    """Multiplied or not, it takes a moment, and parts of the GPU are said to be busy or not."""
 
     def __init__(self, nvml) -> None:
         self.nvml = nvml
 
+    def busy(self, **shares):
+        for metric, share in ((SM, "sm"), (TENSOR, "tensor"), (DRAM, "dram")):
+            self.nvml.gpm(metric, shares[share])
+
     def __matmul__(self, other):
-        self.nvml.gpm(TENSOR, 70.0)
+        self.busy(sm=95.0, tensor=70.0, dram=20.0)
 
     def sin(self):
-        self.nvml.gpm(TENSOR, 0.5)
+        self.busy(sm=90.0, tensor=0.5, dram=50.0)
         return 1.0
+
+    def clone(self):
+        self.busy(sm=80.0, tensor=0.0, dram=85.0)
 
 
 @pytest.fixture
 def readings(nvml, tmp_path, monkeypatch):
     """The benchmark in small: a GPU, a PyTorch and an nvidia-smi that agree with each other."""
     monkeypatch.syspath_prepend(BENCHMARKS)
+    import gpu_loads
     import gpu_readings
 
     nvml.set(nvml.add("GPU-1"), has_gpm=1, counting=1)
@@ -47,15 +55,23 @@ def readings(nvml, tmp_path, monkeypatch):
     )
     for name, module in (("torch", torch), ("jax", None), ("tensorflow", None)):
         monkeypatch.setitem(sys.modules, name, module)
-    monkeypatch.setattr(gpu_readings, "find_spec", lambda name: None if name == "jax" else name)
+    monkeypatch.setattr(gpu_loads, "find_spec", lambda name: None if name == "jax" else name)
     tool = tmp_path / "bin" / "nvidia-smi"
     tool.parent.mkdir()
-    tool.write_text(f"#!/bin/sh\necho {SMI}\n")
+    tool.write_text(f'#!/bin/sh\ncase "$*" in *reasons*) echo 0x0;; *) echo "{SMI}";; esac\n')
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", str(tool.parent), prepend=":")
     small = {"INTERVAL_S": 0.02, "SETTLE_S": 0.01, "ASKED_S": 0.3, "SAMPLES": 3, "STARTS": 3}
     for name, value in small.items():
         monkeypatch.setattr(gpu_readings, name, value)
+    run = gpu_readings.run
+
+    def asleep_at_times(work, share, seconds):
+        if not share:
+            Array(nvml).busy(sm=0.5, tensor=0.0, dram=0.0)
+        run(work, share, seconds)
+
+    monkeypatch.setattr(gpu_readings, "run", asleep_at_times)
     # Of half a second, on a machine that may be busy.
     monkeypatch.setattr(gpu_readings, "ENERGY_SHARE", 0.5)
     monkeypatch.setattr(gpu_readings, "RESULTS", tmp_path / "results")
@@ -76,13 +92,13 @@ def test_a_gpu_that_agrees_with_the_other_tools_is_found_right_and_kept(readings
     assert "load by pytorch, " in head
     assert lines[0] == "skip  jax: it is not installed"
     assert all(line.startswith("ok    ") for line in lines[1:])
-    assert len(lines) == 11
+    assert len(lines) == 20
     told = capsys.readouterr().out
-    assert [told.count(each) for each in ("\nok    ", "| ok |", "| skip |")] == [10, 10, 1]
+    assert [told.count(each) for each in ("\nok    ", "| ok |", "| skip |")] == [19, 19, 1]
     [file] = readings.RESULTS.glob("nvidia-h200-*.json")
     found = json.loads(file.read_text(encoding="utf-8"))["benchmarks"]["gpu_readings"]
     assert found["tables"]["gpu"][0]["name"] == "NVIDIA H200"
-    assert [row["result"] for row in found["tables"]["checks"]] == ["skip", *["ok"] * 10]
+    assert [row["result"] for row in found["tables"]["checks"]] == ["skip", *["ok"] * 19]
 
 
 def test_jax_makes_the_load_where_pytorch_is_not_installed(readings, nvml, monkeypatch):
@@ -98,7 +114,9 @@ def test_jax_makes_the_load_where_pytorch_is_not_installed(readings, nvml, monke
             self.sin()
             return self
 
-        __add__ = __mul__
+        def __add__(self, one):
+            self.clone()
+            return self
 
     jax = types.ModuleType("jax")
     jax.numpy = types.ModuleType("jax.numpy")
@@ -123,6 +141,20 @@ def test_figures_that_differ_from_the_other_tools_are_wrong(readings, nvml):
     assert wrong[0] == "WRONG busy   0%: utilization  79.0%, nvidia-smi  90.0%"
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "told"),
+    [
+        ("power_mw", 250_000, "power_w: 250.0, nvidia-smi 312.5"),
+        ("lanes", 8, "pcie_lanes: 8.0, nvidia-smi 16.0"),
+        ("reasons", 0x4, "throttled_power_cap_pct: 100%, nvidia-smi 0%"),
+    ],
+)
+def test_what_else_differs_from_nvidia_smi_is_wrong(readings, nvml, field, value, told):
+    nvml.set(**{field: value})
+    assert readings.main() == 1
+    assert f"WRONG {told}" in kept(readings)
+
+
 def test_a_check_that_cannot_be_made_leaves_the_others(readings, nvml, monkeypatch, tmp_path):
     (tmp_path / "bin" / "nvidia-smi").write_text("#!/bin/sh\nexit 9\n")
     nvml.fail("nvmlDeviceGetTotalEnergyConsumption", 3)
@@ -133,7 +165,7 @@ def test_a_check_that_cannot_be_made_leaves_the_others(readings, nvml, monkeypat
         *(f"FAILED utilization {share}%" for share in (0, 25, 50, 100)),
         "FAILED energy",
     ]
-    assert len([line for line in lines if line.startswith("ok")]) == 5
+    assert len([line for line in lines if line.startswith("ok")]) == 14
 
 
 def test_a_framework_that_finds_no_gpu_leaves_it_to_the_next(readings, monkeypatch, capsys):

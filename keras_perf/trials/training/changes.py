@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import keras
 
@@ -23,6 +24,9 @@ LONGEST_S = 0.25
 
 MOST_CALLS = 32
 SEVERAL_STEPS = "raise-steps-per-execution"
+EXECUTION_MS = 2.0
+"""What an execution costs beside its steps is hardly more."""
+
 LARGER = 4
 """So many times as many rows are tried."""
 
@@ -81,10 +85,11 @@ def of_training(setup: Setup, step_ms: float) -> list[TrainingChange | NotDone]:
         setup: the training as it is.
         step_ms: milliseconds of its step.
     """
-    found: list[TrainingChange | NotDone] = [*_eager(setup), *_several_steps(setup, step_ms)]
-    for way in (_xla, _shapes, _callbacks, _collector, _precision, _larger_batch):
-        found += way(setup)
-    return found
+    several, xla = _several_steps(setup, step_ms), _xla(setup)
+    # Of long steps several in one execution gain little.
+    first = (several, xla) if step_ms < 2 * EXECUTION_MS else (xla, several)
+    ways = (_shapes, _callbacks, _collector, _precision, _larger_batch)
+    return [*_eager(setup), *chain(*first), *chain.from_iterable(way(setup) for way in ways)]
 
 
 def at_this_speed(

@@ -15,13 +15,17 @@ from keras_perf.trials.training.changes import TrainingChange, of_pipeline, of_t
 from keras_perf.trials.training.input_pace import InputPace
 from keras_perf.trials.training.running import RunningTraining
 from keras_perf.trials.training.setup import Setup
+from keras_perf.trials.training.together import WORTHWHILE
 from keras_perf.trials.training.trier import CHECKING, Trier
 
 MINOR = 0.2
 """An input that alone takes less than this share of a step is not what makes the step long."""
 
 QUICK = 0.01
-"""Of what takes less than this share of a step no change could pay."""
+"""No change of an input could pay that alone takes less than this share of a step."""
+
+QUICK_HOOKS = WORTHWHILE - 1
+"""Nor one of hooks that take less."""
 
 
 def which_changes(
@@ -60,9 +64,9 @@ def which_changes(
         of_input = []
     possible = of_training(setup, step_ms)
     of_step = [each for each in possible if not isinstance(each, NotDone)]
-    if _hooks_share(setup, present, pace) < QUICK:
+    if _hooks_share(setup, present, pace) < QUICK_HOOKS:
         for change in (each for each in of_step if each.of_hooks):
-            trier.leaves_out(change, WhyNotTried.HOOKS_ARE_QUICK.of(share_pct=100 * QUICK))
+            trier.leaves_out(change, WhyNotTried.HOOKS_ARE_QUICK.of(share_pct=100 * QUICK_HOOKS))
         of_step = [each for each in of_step if not each.of_hooks]
     _not_done(trier, (each for each in possible if isinstance(each, NotDone)))
     # Where lengths differ and the input is quick, the step is slow for what they cost.

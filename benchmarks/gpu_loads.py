@@ -1,0 +1,124 @@
+"""What keeps a GPU busy, made by the first framework that finds one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from typing import NamedTuple
+
+SIZES = (8192, 4096, 2048, 1024)
+PERIOD_S = 0.13
+"""Not the sampling interval, nor a part of it: each sample would see the same moment of it."""
+FINE_S = PERIOD_S / 20
+"""A share of a period is kept that exactly, so a product may take no longer."""
+
+Work = Callable[[], object]
+Works = tuple[Work, Work, Work]
+
+
+def pytorch(size: int) -> Works:
+    """A matrix product, elementwise work and a copy, each waited for."""
+    import torch
+
+    x = torch.randn(size, size, device="cuda", dtype=torch.bfloat16)
+
+    def waited(work: Work) -> Work:
+        return lambda: (work(), torch.cuda.synchronize())
+
+    return waited(lambda: x @ x), waited(lambda: torch.sin(x) * 2 + 1), waited(x.clone)
+
+
+def jax(size: int) -> Works:
+    """The same."""
+    import jax
+    import jax.numpy as jnp
+
+    x = jax.device_put(jnp.ones((size, size), jnp.bfloat16), jax.devices("gpu")[0])
+    works = (lambda x: x @ x), (lambda x: jnp.sin(x) * 2 + 1), (lambda x: x + 1)
+    product, elementwise, copy = map(jax.jit, works)
+    return (
+        lambda: product(x).block_until_ready(),
+        lambda: elementwise(x).block_until_ready(),
+        lambda: copy(x).block_until_ready(),
+    )
+
+
+def tensorflow(size: int) -> Works:
+    """The same."""
+    import tensorflow as tf
+
+    if not tf.config.list_physical_devices("GPU"):
+        raise RuntimeError("TensorFlow finds no GPU")
+    x = tf.cast(tf.random.normal((size, size)), tf.bfloat16)
+
+    def waited(work: Work) -> Work:
+        return lambda: (work(), tf.test.experimental.sync_devices())
+
+    works = (lambda: tf.matmul(x, x)), (lambda: tf.sin(x) * 2 + 1), (lambda: x + 1)
+    product, elementwise, copy = map(waited, works)
+    return product, elementwise, copy
+
+
+FRAMEWORKS = {pytorch: "torch", jax: "jax", tensorflow: "tensorflow"}
+"""What makes a load, and the module that it needs."""
+
+
+class Load(NamedTuple):
+    """What keeps the GPU busy."""
+
+    made_with: str
+    product: Work
+    elementwise: Work
+    copy: Work
+    """Reads the whole array and writes it, and computes next to nothing."""
+    skipped: list[str]
+    """Of each framework that cannot make one, why."""
+
+
+def load() -> Load:
+    """By the first framework that finds a GPU, of a size that a duty cycle can be cut from.
+
+    Raises:
+        RuntimeError: none does; it says of each why.
+    """
+    reasons: list[str] = []
+    for make in FRAMEWORKS:
+        try:
+            for size in SIZES:
+                product, elementwise, copy = make(size)
+                if max(warmed_s(elementwise), warmed_s(product)) < FINE_S:
+                    break
+        except Exception as error:  # noqa: BLE001  each fails in a way of its own
+            [why, *_] = [*str(error).splitlines(), repr(error)]
+            reasons.append(f"{make.__name__}: {why}")
+        else:
+            made_with = f"{make.__name__}, {size} x {size} bfloat16"
+            return Load(made_with, product, elementwise, copy, [*reasons, *not_installed(make)])
+    raise RuntimeError("; ".join(reasons))
+
+
+def not_installed(used: Callable[[int], Works]) -> Iterator[str]:
+    """Of the frameworks after this one, which nobody has tried to import."""
+    makers = list(FRAMEWORKS)
+    for make in makers[makers.index(used) + 1 :]:
+        if find_spec(FRAMEWORKS[make]) is None:
+            yield f"{make.__name__}: it is not installed"
+
+
+def warmed_s(work: Work) -> float:
+    """Seconds that it takes, after compiling and choosing of kernels are over."""
+    for _ in range(3):
+        work()
+    begin = time.monotonic()
+    work()
+    return time.monotonic() - begin
+
+
+def run(work: Work, share: float, seconds: float) -> None:
+    """Busy for that share of each period."""
+    end = time.monotonic() + seconds
+    while (begin := time.monotonic()) < end:
+        while time.monotonic() < begin + share * PERIOD_S:
+            work()
+        time.sleep(max(0.0, begin + PERIOD_S - time.monotonic()))
