@@ -147,14 +147,17 @@ def tried(found: Found) -> str:
     """How near trials are to `fit`, how near predictions are, and what more could be had."""
     [sums] = found["tables"]["sums"]
     put, close = sums["put_together"], sums["within_5_pct"]
+    # Results from before these were counted do not have them.
+    known = ""
+    if "fit_known" in sums:
+        known = f", which itself is known to ±5% in {sums['fit_known']} of them"
     aim = f"{AIM_CLOSE_PCT}% of the trials within ±5% of what `fit` gains"
     told = [
         f"{source(found)}: {sums['programs']} programs without a hint; for {put} of them "
         f"changes were put together; {sums['interval_holds']} intervals hold the "
-        f"gain in `fit`, which itself is known to ±5% in {sums['fit_known']} of them.",
+        f"gain in `fit`{known}.",
         reached(aim, f"{close} of {put}", 100 * close >= AIM_CLOSE_PCT * put),
     ]
-    # Results from before these were counted do not have them.
     if "reach_best" in sums:
         told += [_predictions(sums), _best(sums)]
     return "\n\n".join(told)

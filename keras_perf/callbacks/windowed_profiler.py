@@ -197,9 +197,13 @@ class WindowedProfiler(ObservingCallback, Director):
 
     def stretch_ends(self, pipeline: InputModel | None, pending_gaps: int | None) -> None:
         """Looks at what steps computed for."""
-        if self._triggers is not None and pipeline is not None and pending_gaps is not None:
-            asked = self._training.fetches_per_step, pending_gaps, self._training.timeline.begun_ns
-            self._triggers.stretch_ends(lambda stretch: pipeline.waits(stretch, *asked))
+        if self._triggers is None:
+            return
+        if pipeline is None or pending_gaps is None:
+            self._triggers.stretch_ends(lambda stretch: None)
+            return
+        asked = self._training.fetches_per_step, pending_gaps, self._training.timeline.begun_ns
+        self._triggers.stretch_ends(lambda stretch: pipeline.waits(stretch, *asked))
 
     def interval_ends(self, step: int, wall_time: float, final: bool) -> None:
         """Writes the newest capture down; looks whether something asks for another."""

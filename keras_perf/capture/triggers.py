@@ -223,7 +223,8 @@ class Triggers:
     def executions(self, executions: Sequence[Execution]) -> None:
         """Looks for slow steps, and for steps that may all compile."""
         self._shapes.executions(executions)
-        self._varying.executions(executions)
+        if not self._requests.captured:
+            self._varying.executions(executions)
         if self._slow is not None:
             self._slow.executions(executions)
 

@@ -35,5 +35,6 @@ class WindowRequests(NamedTuple):
         return self.step() >= self.windows.schedule.warmup_steps and self.now(reason)
 
     def first(self, reason: str) -> bool:
-        """Likewise, and if nothing was captured before."""
-        return not self.captured and self.when_warm(reason)
+        """Likewise, and if nothing was captured, or asked for, before."""
+        asked = self.captured or self.windows.asked is not None
+        return not asked and self.when_warm(reason)

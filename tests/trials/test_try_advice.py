@@ -557,8 +557,46 @@ def test_where_input_and_step_hide_each_other_both_are_changed_at_once(monkeypat
     together = ["parallel-map", "raise-steps-per-execution"] if gains else []
     assert [each.id for each in found.changes] == together
     assert found.gain == (1.7 if gains else 1.0)
+    if gains:
+        shown = [(each.id, each.gain) for each in found.trials.measured]
+        assert ("raise-steps-per-execution", 1.8) in shown
+        assert found.best is None
+        assert "(The first gains next to nothing alone, and the others without it.)" in str(found)
     ids = [each.id for each in found.trials.not_tried]
     assert not {"enable-xla", "tune-gc"} & {*ids}
+
+
+def test_ctrl_c_leaves_no_change_that_gains_only_with_others(monkeypatch):
+    said = []
+
+    def tries(self, what, left_s):
+        said.append(what)
+        if what == "all together":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Progress, "tries", tries)
+    pairs = [*[NOISE] * 4, NOISE, (1.8, 1.7), NOISE, NOISE]
+    found = with_input(monkeypatch, pairs, beside_ready=(1.1, 1.05), batch_ms=9.0)
+    assert found.trials.stopped == "an interrupt"
+    assert (found.changes, found.gain, found.best) == ((), 1.0, None)
+
+
+def test_how_many_steps_is_left_to_who_tries_it_already(monkeypatch):
+    """Also where both are changed at once."""
+
+    def parallel_map(*_, **__):
+        found, _ = possible_changes(require_graph(data))
+        return [each for each in found if each.id == "parallel-map"], []
+
+    data = rows().batch(8).map(lambda x, y: (x + 1, y))
+    in_this_order(monkeypatch, [(1.1, 1.05), *[NOISE] * 9])
+    monkeypatch.setattr(first_look.EndlessPipeline, "batch_ms", lambda self: 9.0)
+    monkeypatch.setattr(which_changes, "possible_changes", parallel_map)
+    monkeypatch.setattr(trier.Trier, "_against", lambda *_: "")
+    several = "raise-steps-per-execution"
+    found = tried_advice(dense(), data, without=(several,), budget_s=1e4).trials
+    named = {each.id for each in (*found.changes, *found.together, *found.not_tried)}
+    assert several not in named
 
 
 def test_what_a_cache_holds_is_told_where_it_is_put_together_too(monkeypatch):

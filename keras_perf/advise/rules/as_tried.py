@@ -58,8 +58,10 @@ def as_tried(situation: Situation, found: Sequence[Recommendation]) -> list[Reco
             for advice in (each for each in found if each.id == id):
                 kept += done_less_often(advice, trials, situation.facts.hooks)
             continue
-        carrier = id == carries(trials)
-        paid = on_top[id] if carrier else _that_paid(alone.get(id), on_top.get(id))
+        carrier = trials.carrier
+        if carrier is not None and id != carrier.id:
+            carrier = None
+        paid = carrier or _that_paid(alone.get(id), on_top.get(id))
         if id not in alone and id not in on_top:
             free = known_of(id).on == "input" and _input_is_free(trials)
             if id not in in_vain and not free:
@@ -68,7 +70,7 @@ def as_tried(situation: Situation, found: Sequence[Recommendation]) -> list[Reco
             cached, last = known_of(id).keeps, on_top.get(id, paid)
             trained = _over_all_passes(paid, situation, cached=cached)
             advice = _with_first_pass(_in_place_of(advised.get(id), trained), paid, situation)
-            if carrier:
+            if carrier is not None:
                 advice = gaining_with(advice, ", ".join(each.id for each in trials.together[1:]))
             last = _over_all_passes(last, situation, cached=cached)
             kept.append(replace(advice, change=_as_measured(last, trials)))
@@ -93,13 +95,6 @@ def _no_more_than_on_a_ready_batch(advice: Recommendation, situation: Situation)
 
 def _gains_nothing_on_top(left: NotTried) -> bool:
     return isinstance(left.why, Reason) and left.why.word == WhyNotTried.NOT_ON_TOP.word
-
-
-def carries(trials: AdviceTrials | None) -> str:
-    """Id of what gains nothing alone, and without which others would gain nothing; "" if none."""
-    if trials is None or len(trials.together) < 2 or trials.together[0].low >= CLEARLY:
-        return ""
-    return trials.together[0].id
 
 
 def _that_paid(alone: TriedChange | None, on_top: TriedChange | None) -> TriedChange | None:

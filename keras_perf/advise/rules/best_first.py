@@ -13,7 +13,7 @@ from keras_perf.advise.gains.prediction_bounds import uncertainty, widened
 from keras_perf.advise.gains.refilling import naming_refills
 from keras_perf.advise.recommendation import Recommendation, cost_ms, gaining_with
 from keras_perf.advise.rules.all_rules import RULES, known_of
-from keras_perf.advise.rules.as_tried import as_tried, carries, put_together
+from keras_perf.advise.rules.as_tried import as_tried, put_together
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
 
@@ -39,8 +39,10 @@ def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
         key=lambda advice: advice.change(situation.model, 0.0).whole_ms,
     )
     model = situation.model
-    if carrier := carries(situation.facts.advice_trials):
-        chosen += [each for each in found if each.id == carrier and each not in chosen]
+    trials = situation.facts.advice_trials
+    carrier = None if trials is None else trials.carrier
+    if carrier is not None:
+        chosen += [each for each in found if each.id == carrier.id and each not in chosen]
     elif held_by_two(situation) and all(advice.of != "step" for advice in chosen):
         chosen += _first_of_two(found, model)
     said = {(advice.id, advice.of) for advice in chosen}

@@ -102,8 +102,8 @@ def _what_changes(situation: Situation) -> tuple[str, str, str]:
             "Keras compiles nothing by XLA here, and a trace shows that XLA compiles in most "
             "steps: a function of your own with jit_compile=True, or clusters by TF_XLA_FLAGS, "
             "for each shape that it is given.",
-            "dataset = dataset.padded_batch(batch_size, padded_shapes=...)  # to few lengths\n"
-            "# or your function without XLA: @tf.function(jit_compile=False)",
+            "@tf.function(jit_compile=False)  # your function, without XLA\n"
+            "# or give it few shapes, as by dataset.padded_batch(batch_size, padded_shapes=...)",
         )
     if not known.rows_differ:
         return (

@@ -26,6 +26,7 @@ class VaryingCompute:
 
     def __init__(self) -> None:
         self._newest_ns: deque[float] = deque(maxlen=ENOUGH)
+        self._steps = 0
 
     def add(self, executions: Iterable[Execution], waits: Mapping[int, int]) -> float:
         """How many times as long as the quickest tenth the newest compute, 0 if that is usual.
@@ -34,11 +35,13 @@ class VaryingCompute:
             executions: the next ones, steady.
             waits: first step → nanoseconds that it waited for its input, as far as known.
         """
-        self._newest_ns.extend(
-            max(1, each.inside_ns - each.collector_ns - waits[each.first_step]) / each.steps
-            for each in executions
-            if each.first_step in waits
-        )
+        for each in executions:
+            if each.steps != self._steps:
+                # Others are not alike.
+                self._newest_ns.clear()
+                self._steps = each.steps
+            if each.first_step in waits and not each.collector_ns:
+                self._newest_ns.append(max(1, each.inside_ns - waits[each.first_step]))
         if len(self._newest_ns) < ENOUGH:
             return 0.0
         times = median(self._newest_ns) / quantiles(self._newest_ns, n=10)[0]

@@ -11,6 +11,10 @@ class WhyNotTried(Words):
     OTHER_RANDOM_NUMBERS = "it draws random numbers or has a state, which other elements would get"
     RANDOM_CALLS = "it draws random numbers or has a state, which other calls would get"
     DRAWS = "other calls would get the random numbers it draws: allow it by any_random_numbers=True"
+    DRAWS_ALIKE = (
+        "operations of one seed, such as an image's and its mask's, draw alike in it, and other "
+        "calls would part them"
+    )
     RANDOM_READS = "it draws random numbers or shuffles, which datasets read at once would share"
     PYTHON_SEES_ORDER = "your Python function would see the elements in another order"
     SEVERAL_DATASETS = "several datasets come together in it"

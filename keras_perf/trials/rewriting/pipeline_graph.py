@@ -10,7 +10,7 @@ from tensorflow.core.framework.function_pb2 import FunctionDef
 from tensorflow.core.framework.graph_pb2 import GraphDef
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
-from keras_perf.trials.rewriting.functions.changing_operations import changing
+from keras_perf.trials.rewriting.functions.changing_operations import DRAWS, changing
 from keras_perf.trials.rewriting.functions.written_variables import functions_of, node_of, writes_it
 from keras_perf.trials.rewriting.seed_generators import draw_anew, fix_seeds
 from keras_perf.trials.rewriting.written_graph import written_graph
@@ -144,6 +144,12 @@ class PipelineGraph:
     def changing(self, stage: NodeDef) -> set[str]:
         """Types of operations in its functions whose calls are not alike."""
         return changing(self.operations(stage))
+
+    def seeds(self, stage: NodeDef) -> list[tuple[int, int]]:
+        """Of the operations in its functions that draw, those of which somebody has set one."""
+        nodes = (node for each in self.called(stage).values() for node in each.node_def)
+        found = [(n.attr["seed"].i, n.attr["seed2"].i) for n in nodes if n.op in DRAWS]
+        return [seed for seed in found if any(seed)]
 
     def is_random(self, stage: NodeDef) -> bool:
         """Its functions draw random numbers, or change a state: no call is like another."""

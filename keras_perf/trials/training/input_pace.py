@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from keras_perf.records.run.tried.advice_trials import TriedChange
+from keras_perf.records.run.tried.advice_trials import WORTHWHILE, TriedChange
 from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.training.changes import TrainingChange
-from keras_perf.trials.training.together import WORTHWHILE
 
 AS_SLOW = 0.5
 """An input that alone takes so many times as long as a step on a ready batch may hide its gains."""

@@ -109,9 +109,8 @@ class RunningTraining:
         self._steps, self._numbers = setup.steps, functions.numbers
         if setup.callbacks and self._numbers.of_epoch is None:
             self._numbers.of_epoch = setup.graph.batches
-        self._quickest_s, self._long_s = float("inf"), list[float]()
+        self._quickest_s, self._long_s, self._slices_s = float("inf"), list[float](), list[float]()
         self.hooks_s = self.executed_s = 0.0
-        self._slices_s: list[float] = []
         # Of the model that they have, also where a copy of it is trained.
         model = setup.callbacks[0].model if setup.callbacks else setup.model
         self._waits = setup.others_wait or self._backend.waits(setup.callbacks)
@@ -136,6 +135,7 @@ class RunningTraining:
         """The first execution, in which XLA compiles."""
         if not self._has_run:
             self.making_s += self._run_for(0.0)[1]
+            self.hooks_s = self.executed_s = 0.0
             self._has_run = True
 
     def step_ms(self) -> float:
@@ -201,9 +201,9 @@ class RunningTraining:
         logs = execute()
         returned = self._clock()
         self._hooks.on_train_batch_end(step + self._steps - 1, logs)
-        end = self._clock()
-        self.hooks_s += called - begin + end - returned
-        self.executed_s += end - begin
+        lasted = self._clock() - begin
+        self.hooks_s += lasted - (returned - called)
+        self.executed_s += lasted
         return logs
 
 

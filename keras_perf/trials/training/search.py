@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from keras_perf.records.reasons.why_not_tried import EndedBy, WhyNotTried
-from keras_perf.records.run.tried.advice_trials import AdviceTrials, TriedChange
+from keras_perf.records.run.tried.advice_trials import WORTHWHILE, AdviceTrials, TriedChange
 from keras_perf.trials.measuring.progress import Progress
 from keras_perf.trials.rewriting.admission import is_wanted, still_left
 from keras_perf.trials.rewriting.allowed import NOTHING, Allowed
@@ -21,7 +21,7 @@ from keras_perf.trials.training.input_pace import InputPace
 from keras_perf.trials.training.padding import some_axis_varies
 from keras_perf.trials.training.running import RunningTraining, TrainFunctions
 from keras_perf.trials.training.setup import Setup
-from keras_perf.trials.training.together import WORTHWHILE, Together
+from keras_perf.trials.training.together import Together
 from keras_perf.trials.training.trier import CLEARLY_SLOWER, Trier
 from keras_perf.trials.training.which_changes import which_changes
 
@@ -134,10 +134,11 @@ class Search:
         of_input = next((change for change in able if change.rewriting is not None), None)
         of_step = [change for change in (*able, *self._on_top) if change.rewriting is None]
         if of_input is not None and self._in_pace.hide_each_other(self._trier.batch_ms):
-            ready_ms = self._in_pace.pair.after_ms
-            together.add_both(of_input, at_this_speed(of_step, self.setup, ready_ms), later)
-            # What gains nothing there either was measured alone.
-            for change in able:
+            of_step = at_this_speed(of_step, self.setup, self._in_pace.pair.after_ms)
+            of_step = [change for change in of_step if change.id not in self.without]
+            together.add_both(of_input, of_step, later)
+            # What gains nothing there either was measured alone, or is about to be.
+            for change in able if together.changes else (*able, *of_step):
                 self._trier.tries_after_all(change)
 
     def _try_each(self, changes: Sequence[TrainingChange]) -> None:
@@ -208,7 +209,8 @@ class Search:
         """For changes tried alone: all the time, unless something may be put together."""
         budget = self._trier.budget
         pays = any(tried.low >= WORTHWHILE for tried in self._alone.values())
-        hidden = self._in_pace.hide_each_other(self._trier.batch_ms)
+        of_input = any(change.rewriting is not None for change in self._alone)
+        hidden = of_input and self._in_pace.hide_each_other(self._trier.batch_ms)
         return budget.left_alone_s if pays or hidden else budget.left_s
 
     def _has_time(self, change: TrainingChange, left_s: float) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
-from keras_perf.records.run.tried.advice_trials import TriedChange
+from keras_perf.records.run.tried.advice_trials import WORTHWHILE, TriedChange
 from keras_perf.trials.measuring.in_turn import LEAST_SLICES
 from keras_perf.trials.rewriting.changes import Change
 from keras_perf.trials.training.as_tried import as_tried
@@ -15,9 +15,6 @@ from keras_perf.trials.training.changes import TrainingChange
 from keras_perf.trials.training.running import RunningTraining
 from keras_perf.trials.training.setup import Setup
 from keras_perf.trials.training.trier import CLEARLY_SLOWER, Trier
-
-WORTHWHILE = 1.02
-"""A change is worth it if it is at least so many times as fast at the lower end of its interval."""
 
 
 class Together:
@@ -140,6 +137,9 @@ class Together:
         if self.changes and self.total is None:
             del self.changes[1:]
             self.best, self.total = self._first_best, self.changes[0]
+            if self.total.low < WORTHWHILE:
+                # It was there for what was to come.
+                self.changes, self.best, self.total = [], self._setup, None
 
     def _try(
         self,

@@ -11,10 +11,9 @@ import pandas as pd
 import tensorflow as tf
 
 from keras_perf.records.figures import in_ms
-from keras_perf.records.run.tried.advice_trials import AdviceTrials, TriedChange
+from keras_perf.records.run.tried.advice_trials import WORTHWHILE, AdviceTrials, TriedChange
 from keras_perf.showing import html
 from keras_perf.trials.shown_changes import changes_table
-from keras_perf.trials.training.together import WORTHWHILE
 
 FREE_BATCH = 0.1
 """Share of a step on a ready batch; input that takes more is in a step's time as well."""
@@ -45,7 +44,8 @@ class TriedAdvice:
     def best(self) -> TriedChange | None:
         """The one that gains most alone, of those that are worth it; None if none is."""
         kept = {(each.id, each.where) for each in self.changes}
-        alone = [each for each in self.trials.changes if (each.id, each.where) in kept]
+        pays = (each for each in self.trials.changes if each.low >= WORTHWHILE)
+        alone = [each for each in pays if (each.id, each.where) in kept]
         return max(alone, key=lambda each: each.gain, default=None)
 
     @property
@@ -108,6 +108,8 @@ class TriedAdvice:
         lines += [_line(each) for each in sorted(found.changes, key=lambda each: -each.gain)]
         if found.together:
             lines += ["", "Worth it, one on top of the other:"]
+            if found.carrier is not None:
+                lines.append("(The first gains next to nothing alone, and the others without it.)")
             for each in found.together:
                 lines += [_line(each), f"    {each.code}"]
                 lines += [f"    # costs {each.costs}"] if each.costs else []

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
-from keras_perf.records.run.tried.advice_trials import NotTried
+from keras_perf.records.run.tried.advice_trials import WORTHWHILE, NotTried
 from keras_perf.trials.rewriting.admission import COMPARED
 from keras_perf.trials.rewriting.allowed import Allowed
 from keras_perf.trials.rewriting.changes import Change, NotDone, possible_changes
@@ -15,7 +15,6 @@ from keras_perf.trials.training.changes import TrainingChange, of_pipeline, of_t
 from keras_perf.trials.training.input_pace import InputPace
 from keras_perf.trials.training.running import RunningTraining
 from keras_perf.trials.training.setup import Setup
-from keras_perf.trials.training.together import WORTHWHILE
 from keras_perf.trials.training.trier import CHECKING, Trier
 
 MINOR = 0.2

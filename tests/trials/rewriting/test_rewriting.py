@@ -87,10 +87,41 @@ def test_if_other_random_numbers_are_allowed_a_map_that_draws_them_runs_in_paral
     passes = [list(made.dataset().unbatch().as_numpy_iterator()) for _ in range(2)]
     assert [x for x, _ in passes[0]] == list(range(24))
     # No two calls get the same numbers.
-    assert len({draw for each in passes for _, draw in each}) == 2 * 24
+    assert [len({draw for _, draw in each}) for each in passes] == [24, 24]
 
 
 GENERATOR = tf.random.Generator.from_seed(1)
+
+
+def mirrored(seed):
+    """An image and its mask, as augmentation mirrors both or none."""
+
+    def both(x):
+        image = tf.ones([2, 2, 1]) * tf.cast(x, tf.float32)
+        flip = tf.image.random_flip_left_right
+        return flip(image, seed=seed), flip(image, seed=seed)
+
+    return both
+
+
+@pytest.mark.parametrize(("seed", "apart"), [(7, False), (None, True)])
+def test_draws_of_one_seed_that_belong_together_are_not_parted(seed, apart):
+    data = numbers().map(mirrored(seed)).batch(4)
+    _, found, left = changes_of(data, random_numbers=True)
+    assert ("parallel-map" in found) == apart
+    assert any("its mask" in str(each.why) for each in left) == (not apart)
+
+
+def test_draws_of_one_seed_in_two_datasets_are_not_parted_either():
+    def drawn(x):
+        return x + tf.random.uniform([], 0, 9, tf.int64, seed=3)
+
+    first, second = numbers().map(drawn), numbers().map(drawn)
+    _, found, left = changes_of(tf.data.Dataset.zip(first, second).batch(4), random_numbers=True)
+    assert "parallel-map" not in found
+    assert [each.id for each in left].count("parallel-map") == 2
+
+
 STATES = {
     "a generator's state": lambda x: x + GENERATOR.uniform([], 0, 9, tf.int64),
     "the time": lambda x: tf.cast(x, tf.float64) + tf.timestamp(),
@@ -177,6 +208,12 @@ def test_batches_are_kept_rather_than_their_elements():
     assert found["cache"].code == "map(doubled).batch(…).cache()"
     stages = operations(found["cache"].made(graph))
     assert stages.index("CacheDataset") == 1 + stages.index("BatchDataset")
+
+
+def test_padded_batches_take_more_room_and_their_elements_are_kept():
+    data = numbers().map(lambda x: tf.range(x)).padded_batch(4)
+    _, found, _ = changes_of(data)
+    assert found["cache"].where == "map()"
 
 
 @pytest.mark.parametrize("first", ["cache", "batch-before-map"])

@@ -16,6 +16,10 @@ ENVIRONMENT = "environment"
 """Where a change is made that only another process shows."""
 
 
+WORTHWHILE = 1.02
+"""A change is worth it if it is at least so many times as fast at the lower end of its interval."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriedChange:
     """One change, measured beside the training without it.
@@ -99,9 +103,21 @@ class AdviceTrials:
     stopped: str = fact(worded(EndedBy), "")
 
     @property
+    def carrier(self) -> TriedChange | None:
+        """What gains nothing alone, and without which the others gain nothing; None if none."""
+        first, *others = self.together or (None,)
+        return first if first is not None and others and first.low < WORTHWHILE else None
+
+    @property
     def measured(self) -> list[TriedChange]:
-        """Those measured alone, the best first, then those measured only on top of others."""
+        """Those measured alone, the best first, then those measured on top of others.
+
+        Of both those alone, unless it is only on top that they gain.
+        """
         alone = sorted(self.changes, key=lambda each: -each.gain)
+        if self.carrier is not None:
+            shown = {(each.id, each.where) for each in self.together}
+            alone = [each for each in alone if (each.id, each.where) not in shown]
         known = {(each.id, each.where) for each in alone}
         return alone + [each for each in self.together if (each.id, each.where) not in known]
 

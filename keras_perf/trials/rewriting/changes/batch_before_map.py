@@ -15,6 +15,7 @@ from keras_perf.trials.rewriting.changes.change import (
     NotDone,
 )
 from keras_perf.trials.rewriting.changes.stages import (
+    BATCHES,
     function_name,
     is_map,
     leaves_errors_out,
@@ -24,8 +25,6 @@ from keras_perf.trials.rewriting.changes.stages import (
 from keras_perf.trials.rewriting.functions.batched_function import CannotBatchError, batched
 from keras_perf.trials.rewriting.functions.exact_operations import ONE_BY_ONE
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph, specs_of
-
-BATCHES = ("BatchDatasetV2", "ParallelBatchDataset")
 
 
 def batches_before_maps(graph: PipelineGraph) -> Found:

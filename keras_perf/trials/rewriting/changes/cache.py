@@ -16,15 +16,16 @@ from keras_perf.trials.rewriting.changes.change import (
     NoLongerPossibleError,
     NotDone,
 )
-from keras_perf.trials.rewriting.changes.stages import SEES_ORDER, kind, named, present
+from keras_perf.trials.rewriting.changes.stages import BATCHES, SEES_ORDER, kind, named, present
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 
 
 def cache(graph: PipelineGraph) -> Found:
     """Behind the last work that is the same in every pass, then behind each before it.
 
-    Batches are kept where they are made of that work: they take as much room as their elements, and
-    are not put together again. An earlier place gains less, and may need less room.
+    Batches are kept where they are made of that work: unless they are padded they take as much room
+    as their elements, and are not put together again. An earlier place gains less, and may need
+    less room.
     """
     if has_cache(graph):
         return
@@ -37,7 +38,7 @@ def cache(graph: PipelineGraph) -> Found:
             break
         if any(word in stage.op for word in ("Map", "Interleave", "Filter")):
             places.append((named(stage), (stage.name,), graph.runs_python(stage)))
-        elif "Batch" in stage.op and places:
+        elif stage.op in BATCHES and places:
             where, names, python = places.pop()
             places.append((f"{where}.{kind(stage)}(…)", (*names, stage.name), python))
     better = ""

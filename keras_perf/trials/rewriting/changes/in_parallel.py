@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import tensorflow as tf
@@ -28,8 +29,7 @@ def parallel_maps(graph: PipelineGraph, *, in_order: bool, draws_others: bool) -
             continue
         where, changing = named(stage), graph.changing(stage)
         draws = bool(changing) and not changing - DRAWS
-        if changing and not (draws and draws_others):
-            why = WhyNotTried.DRAWS if draws else WhyNotTried.RANDOM_CALLS
+        if changing and (why := _against(graph, stage, draws=draws, draws_others=draws_others)):
             yield NotDone("parallel-map", where, why.of())
             continue
         costs = Costs.FEW_ELEMENTS.of()
@@ -86,6 +86,19 @@ def parallel_interleaves(graph: PipelineGraph, *, in_order: bool) -> Found:
             stages=(stage.name,),
             promise=2,
         )
+
+
+def _against(
+    graph: PipelineGraph, stage: NodeDef, *, draws: bool, draws_others: bool
+) -> WhyNotTried | None:
+    """Why several calls at once may not share what the calls of such a map change."""
+    if not draws:
+        return WhyNotTried.RANDOM_CALLS
+    if not draws_others:
+        return WhyNotTried.DRAWS
+    seeds = Counter(seed for each in graph.stages for seed in graph.seeds(each))
+    alike = any(seeds[seed] > 1 for seed in graph.seeds(stage))
+    return WhyNotTried.DRAWS_ALIKE if alike else None
 
 
 def _code(stage: NodeDef, *, in_order: bool) -> str:

@@ -13,6 +13,9 @@ from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 SEES_ORDER = ("Shuffle", "Repeat", "Random", "Cache", "Sample", "Choose", "Directed")
 """Stages behind which elements differ from pass to pass, or need not be kept."""
 
+BATCHES = ("BatchDatasetV2", "ParallelBatchDataset")
+"""Stages that make batches and pad nothing."""
+
 _GIVEN_NAME = re.compile(r"__inference_Dataset_[a-z_]+?_(?P<name>.+)_\d+$")
 
 

@@ -46,12 +46,19 @@ def test_steps_that_vary_less_or_seldom_are_not(times_ms):
     assert VaryingCompute().add(found, waited(found)) == 0.0
 
 
-def test_a_wait_for_input_and_a_pause_of_the_collector_are_no_computing():
+def test_a_wait_for_input_is_no_computing_and_where_the_collector_paused_nobody_knows():
     found = executions(MOSTLY_LONG)
     waits = {each.first_step: each.inside_ns - QUICK * MS for each in found}
     assert VaryingCompute().add(found, waits) == 0.0
-    paused = [each._replace(collector_ns=round(each.inside_ns - QUICK * MS)) for each in found]
+    paused = [each._replace(collector_ns=MS) for each in found]
     assert VaryingCompute().add(paused, waited(paused)) == 0.0
+
+
+def test_executions_of_several_steps_are_not_compared_with_those_of_one():
+    varying, quick = VaryingCompute(), executions([QUICK] * ENOUGH)
+    longer = [each._replace(steps=8) for each in executions([8 * QUICK] * ENOUGH, first=ENOUGH)]
+    for found in (quick, longer):
+        assert varying.add(found, waited(found)) == 0.0
 
 
 def test_of_steps_whose_wait_is_unknown_nothing_is_said():
