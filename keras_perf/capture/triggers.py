@@ -32,6 +32,9 @@ Clock = Callable[[], int]
 REQUEST_FILE = "capture_now"
 """Touching this file in the log directory asks for a window."""
 
+LOOK_EVERY_NS = 10_000_000_000
+"""Between two looks at what steps compute for, each of which takes about a millisecond."""
+
 REMOTE_LOOK_S = 10.0
 """Between two looks at a remote file system, where each takes tens of milliseconds."""
 
@@ -91,14 +94,14 @@ class OnShapesThatDiffer:
 class OnVaryingCompute:
     """Asks for a window, once, where steps compute for long and nothing known makes them."""
 
-    def __init__(self, request: Request) -> None:
-        self._request = request
+    def __init__(self, request: Request, clock: Clock) -> None:
+        self._request, self._now = request, clock
         self._varying: VaryingCompute | None = VaryingCompute()
-        self._stretch: deque[Execution] = deque(maxlen=GAP_HISTORY)
+        self._stretch, self._next_ns = deque[Execution](maxlen=GAP_HISTORY), 0
 
     def executions(self, executions: Sequence[Execution]) -> None:
         """Notes them: those after the last that was not steady, as far as waits are known."""
-        if self._varying is None:
+        if self._varying is None or self._now() < self._next_ns:
             return
         for execution in executions:
             if execution.kind is Kind.STEADY:
@@ -115,6 +118,8 @@ class OnVaryingCompute:
         times = self._varying.add(stretch, waits(stretch) or {})
         if times and self._request(CaptureReason.COMPUTE_VARIES.of(times=times)):
             self._varying = None
+        elif self._varying.enough and not times:
+            self._varying, self._next_ns = VaryingCompute(), self._now() + LOOK_EVERY_NS
 
 
 class OnTouch:
@@ -218,7 +223,7 @@ class Triggers:
             self._slow = OnSlowStep(on_slow_step, throttle, requests.now, clock)
         self._signal = OnSignal(requests.now) if on_signal else None
         self._shapes = OnShapesThatDiffer(shapes_differ, requests.first)
-        self._varying, self._requests = OnVaryingCompute(requests.first), requests
+        self._varying, self._requests = OnVaryingCompute(requests.first, clock), requests
 
     def executions(self, executions: Sequence[Execution]) -> None:
         """Looks for slow steps, and for steps that may all compile."""

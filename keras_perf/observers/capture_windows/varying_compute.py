@@ -28,6 +28,11 @@ class VaryingCompute:
         self._newest_ns: deque[float] = deque(maxlen=ENOUGH)
         self._steps = 0
 
+    @property
+    def enough(self) -> bool:
+        """So many that they can be judged."""
+        return len(self._newest_ns) == ENOUGH
+
     def add(self, executions: Iterable[Execution], waits: Mapping[int, int]) -> float:
         """How many times as long as the quickest tenth the newest compute, 0 if that is usual.
 
@@ -42,7 +47,7 @@ class VaryingCompute:
                 self._steps = each.steps
             if each.first_step in waits and not each.collector_ns:
                 self._newest_ns.append(max(1, each.inside_ns - waits[each.first_step]))
-        if len(self._newest_ns) < ENOUGH:
+        if not self.enough:
             return 0.0
         times = median(self._newest_ns) / quantiles(self._newest_ns, n=10)[0]
         return times if times > DISTURBED else 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from keras_perf.capture.triggers import OnVaryingCompute
+from keras_perf.capture.triggers import LOOK_EVERY_NS, OnVaryingCompute
 from keras_perf.observers.capture_windows.varying_compute import DISTURBED, ENOUGH, VaryingCompute
 from keras_perf.records.execution import Execution, Kind
 
@@ -65,8 +65,8 @@ def test_of_steps_whose_wait_is_unknown_nothing_is_said():
     assert VaryingCompute().add(executions(MOSTLY_LONG), {}) == 0.0
 
 
-def stretches(trigger, count, wait_ms=0.0):
-    """Each of the steps whose times vary."""
+def stretches(trigger, count, times_ms=MOSTLY_LONG, wait_ms=0.0):
+    """Each of steps with these times; the steps of those whose waits were asked for."""
     asked = []
 
     def waits(found):
@@ -74,7 +74,7 @@ def stretches(trigger, count, wait_ms=0.0):
         return waited(found, wait_ms)
 
     for stretch in range(count):
-        trigger.executions(executions(MOSTLY_LONG, first=stretch * ENOUGH))
+        trigger.executions(executions(times_ms, first=stretch * ENOUGH))
         trigger.stretch_ends(waits)
     return asked
 
@@ -86,14 +86,22 @@ def test_one_window_is_asked_for_until_it_is_granted():
         said.append(str(reason))
         return answers.pop(0)
 
-    asked = stretches(OnVaryingCompute(request), 4)
+    asked = stretches(OnVaryingCompute(request, lambda: 0), 4)
     assert said == ["steps compute for 2.5 times as long as the quickest tenth: for what?"] * 2
     # Nor is the input asked again after that.
     assert len(asked) == 2
 
 
+def test_while_nothing_varies_waits_are_asked_for_seldom():
+    now_ns = [0]
+    trigger = OnVaryingCompute(lambda reason: True, lambda: now_ns[0])
+    assert len(stretches(trigger, 100, [QUICK] * ENOUGH)) == 1
+    now_ns[0] = LOOK_EVERY_NS
+    assert len(stretches(trigger, 100, [QUICK] * ENOUGH)) == 1
+
+
 def test_only_what_follows_the_last_execution_that_was_not_steady_is_looked_at():
-    trigger = OnVaryingCompute(lambda reason: True)
+    trigger = OnVaryingCompute(lambda reason: True, lambda: 0)
     trigger.executions(executions([LONG], first=0))
     trigger.executions(executions([LONG], Kind.RECOMPILED, first=1))
     trigger.executions(executions([LONG, LONG], first=2))
