@@ -32,8 +32,8 @@ Clock = Callable[[], int]
 REQUEST_FILE = "capture_now"
 """Touching this file in the log directory asks for a window."""
 
-LOOK_EVERY_NS = 10_000_000_000
-"""Between two looks at what steps compute for, each of which takes about a millisecond."""
+FIRST_NS, LOOK_EVERY_NS = 2_000_000_000, 10_000_000_000
+"""Until steps' computing is looked at, and until it is again: a look takes about a millisecond."""
 
 REMOTE_LOOK_S = 10.0
 """Between two looks at a remote file system, where each takes tens of milliseconds."""
@@ -97,7 +97,7 @@ class OnVaryingCompute:
     def __init__(self, request: Request, clock: Clock) -> None:
         self._request, self._now = request, clock
         self._varying: VaryingCompute | None = VaryingCompute()
-        self._stretch, self._next_ns = deque[Execution](maxlen=GAP_HISTORY), 0
+        self._stretch, self._next_ns = deque[Execution](maxlen=GAP_HISTORY), clock() + FIRST_NS
 
     def executions(self, executions: Sequence[Execution]) -> None:
         """Notes them: those after the last that was not steady, as far as waits are known."""

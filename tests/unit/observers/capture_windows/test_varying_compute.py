@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from keras_perf.capture.triggers import LOOK_EVERY_NS, OnVaryingCompute
+from keras_perf.capture.triggers import FIRST_NS, LOOK_EVERY_NS, OnVaryingCompute
 from keras_perf.observers.capture_windows.varying_compute import DISTURBED, ENOUGH, VaryingCompute
 from keras_perf.records.execution import Execution, Kind
 
@@ -65,6 +65,12 @@ def test_of_steps_whose_wait_is_unknown_nothing_is_said():
     assert VaryingCompute().add(executions(MOSTLY_LONG), {}) == 0.0
 
 
+def later():
+    """A clock that jumps once it was asked."""
+    times = iter([0])
+    return lambda: next(times, FIRST_NS)
+
+
 def stretches(trigger, count, times_ms=MOSTLY_LONG, wait_ms=0.0):
     """Each of steps with these times; the steps of those whose waits were asked for."""
     asked = []
@@ -86,7 +92,7 @@ def test_one_window_is_asked_for_until_it_is_granted():
         said.append(str(reason))
         return answers.pop(0)
 
-    asked = stretches(OnVaryingCompute(request, lambda: 0), 4)
+    asked = stretches(OnVaryingCompute(request, later()), 4)
     assert said == ["steps compute for 2.5 times as long as the quickest tenth: for what?"] * 2
     # Nor is the input asked again after that.
     assert len(asked) == 2
@@ -95,13 +101,15 @@ def test_one_window_is_asked_for_until_it_is_granted():
 def test_while_nothing_varies_waits_are_asked_for_seldom():
     now_ns = [0]
     trigger = OnVaryingCompute(lambda reason: True, lambda: now_ns[0])
+    assert stretches(trigger, 100) == []
+    now_ns[0] = FIRST_NS
     assert len(stretches(trigger, 100, [QUICK] * ENOUGH)) == 1
-    now_ns[0] = LOOK_EVERY_NS
+    now_ns[0] = FIRST_NS + LOOK_EVERY_NS
     assert len(stretches(trigger, 100, [QUICK] * ENOUGH)) == 1
 
 
 def test_only_what_follows_the_last_execution_that_was_not_steady_is_looked_at():
-    trigger = OnVaryingCompute(lambda reason: True, lambda: 0)
+    trigger = OnVaryingCompute(lambda reason: True, later())
     trigger.executions(executions([LONG], first=0))
     trigger.executions(executions([LONG], Kind.RECOMPILED, first=1))
     trigger.executions(executions([LONG, LONG], first=2))
