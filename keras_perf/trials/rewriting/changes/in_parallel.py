@@ -30,7 +30,7 @@ def parallel_maps(graph: PipelineGraph, *, in_order: bool, draws_others: bool) -
         where, changing = named(stage), graph.changing(stage)
         draws = bool(changing) and not changing - DRAWS
         if changing and (why := _against(graph, stage, draws=draws, draws_others=draws_others)):
-            yield NotDone("parallel-map", where, why.of())
+            yield NotDone("parallel-map", where, why)
             continue
         costs = Costs.FEW_ELEMENTS.of()
         if graph.runs_python(stage):
@@ -88,17 +88,15 @@ def parallel_interleaves(graph: PipelineGraph, *, in_order: bool) -> Found:
         )
 
 
-def _against(
-    graph: PipelineGraph, stage: NodeDef, *, draws: bool, draws_others: bool
-) -> WhyNotTried | None:
-    """Why several calls at once may not share what the calls of such a map change."""
+def _against(graph: PipelineGraph, stage: NodeDef, *, draws: bool, draws_others: bool) -> str:
+    """Why several calls at once may not share what each call of a map changes; "" if they may."""
     if not draws:
-        return WhyNotTried.RANDOM_CALLS
+        return WhyNotTried.RANDOM_CALLS.of()
     if not draws_others:
-        return WhyNotTried.DRAWS
+        return WhyNotTried.DRAWS.of()
     seeds = Counter(seed for each in graph.stages for seed in graph.seeds(each))
     alike = any(seeds[seed] > 1 for seed in graph.seeds(stage))
-    return WhyNotTried.DRAWS_ALIKE if alike else None
+    return WhyNotTried.DRAWS_ALIKE.of() if alike else ""
 
 
 def _code(stage: NodeDef, *, in_order: bool) -> str:
