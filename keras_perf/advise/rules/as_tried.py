@@ -17,10 +17,12 @@ from keras_perf.advise.step.step_model import StepModel, between
 from keras_perf.records.figures import in_ms
 from keras_perf.records.reasons.reason import Reason
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
-from keras_perf.records.run.tried.advice_trials import AdviceTrials, NotTried, TriedChange
-
-CLEARLY = 1.02
-"""A change is worth it if it was so many times as fast at the lower end of its interval."""
+from keras_perf.records.run.tried.advice_trials import (
+    WORTHWHILE,
+    AdviceTrials,
+    NotTried,
+    TriedChange,
+)
 
 FREE = 1.1
 """Input costs nothing more if a step takes at most so many times as long as on a ready batch."""
@@ -100,7 +102,7 @@ def _gains_nothing_on_top(left: NotTried) -> bool:
 def _that_paid(alone: TriedChange | None, on_top: TriedChange | None) -> TriedChange | None:
     """The trial that speaks for a change: alone, or else on top of others."""
     for each in (alone, on_top):
-        if each is not None and each.low >= CLEARLY:
+        if each is not None and each.low >= WORTHWHILE:
             return each
     return None
 
