@@ -36,18 +36,20 @@ if TYPE_CHECKING:
     from keras_perf.trace.read_trace import read_trace as read_trace
     from keras_perf.trace.trace import Trace as Trace
     from keras_perf.trials.batch_sizes.swept import BatchSizeSweep as BatchSizeSweep
-    from keras_perf.trials.find_learning_rate import find_learning_rate as find_learning_rate
-    from keras_perf.trials.input_benchmark import (
+    from keras_perf.trials.benchmarks.input_benchmark import (
         benchmark_input_pipeline as benchmark_input_pipeline,
     )
+    from keras_perf.trials.benchmarks.matmul_benchmark import benchmark_matmul as benchmark_matmul
+    from keras_perf.trials.benchmarks.train_step_benchmark import (
+        benchmark_train_step as benchmark_train_step,
+    )
+    from keras_perf.trials.find_learning_rate import find_learning_rate as find_learning_rate
     from keras_perf.trials.learning_rate.learning_rate_curve import (
         LearningRateCurve as LearningRateCurve,
     )
-    from keras_perf.trials.matmul_benchmark import benchmark_matmul as benchmark_matmul
     from keras_perf.trials.rewriting.tuned_input import TunedInput as TunedInput
     from keras_perf.trials.sweep import sweep_steps_per_execution as sweep_steps_per_execution
     from keras_perf.trials.sweep_batch_size import sweep_batch_size as sweep_batch_size
-    from keras_perf.trials.train_step_benchmark import benchmark_train_step as benchmark_train_step
     from keras_perf.trials.training.tried_advice import TriedAdvice as TriedAdvice
     from keras_perf.trials.try_advice import try_advice as try_advice
     from keras_perf.trials.tune_input import tune_input as tune_input
@@ -73,9 +75,9 @@ _HOMES = {
     "TriedAdvice": "trials.training.tried_advice",
     "TunedInput": "trials.rewriting.tuned_input",
     "WindowedProfiler": "callbacks.windowed_profiler",
-    "benchmark_input_pipeline": "trials.input_benchmark",
-    "benchmark_matmul": "trials.matmul_benchmark",
-    "benchmark_train_step": "trials.train_step_benchmark",
+    "benchmark_input_pipeline": "trials.benchmarks.input_benchmark",
+    "benchmark_matmul": "trials.benchmarks.matmul_benchmark",
+    "benchmark_train_step": "trials.benchmarks.train_step_benchmark",
     "compare": "report.compared.comparison",
     "diagnose": "report.diagnosis",
     "find_learning_rate": "trials.find_learning_rate",

@@ -10,10 +10,10 @@ import pandas as pd
 from keras_perf.analyse.filled_cache import SLOW, filled_cache
 from keras_perf.analyse.stage_paces import stage_paces
 from keras_perf.analyse.summary import Summary
-from keras_perf.records.run.outlier import Cause
-from keras_perf.records.run.outside_steps import OutsideSteps
 from keras_perf.records.run.run_facts import RunFacts
-from keras_perf.records.run.start_up import StartUp
+from keras_perf.records.run.times.outlier import Cause
+from keras_perf.records.run.times.outside_steps import OutsideSteps
+from keras_perf.records.run.times.start_up import StartUp
 
 IN_THE_MEANS = "later_"
 """Parts that lie after the warm-up begin with this."""

@@ -21,8 +21,8 @@ from keras_perf.analyse.worker import Worker
 from keras_perf.records.interval import PARTS
 from keras_perf.records.metrics.all_metrics import STEP_MS, STEPS
 from keras_perf.records.metrics.host_metrics import PROCESS_MEMORY
-from keras_perf.records.run.exchange import EXCHANGE_PARTS
 from keras_perf.records.run.run_facts import RunFacts
+from keras_perf.records.run.times.exchange import EXCHANGE_PARTS
 from keras_perf.records.visible import visible
 
 _OWNERS = ("perf_callbacks/", "callbacks/")

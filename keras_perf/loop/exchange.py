@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_perf.loop.distribution import Distribution
-from keras_perf.records.run.exchange import ExchangeTotals
+from keras_perf.records.run.times.exchange import ExchangeTotals
 
 
 class Exchange:

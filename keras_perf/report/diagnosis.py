@@ -12,15 +12,15 @@ import pandas as pd
 
 from keras_perf.advise.because import Because
 from keras_perf.advise.notes.all_notes import notes_of
-from keras_perf.advise.notes.contention import load_of_others
 from keras_perf.advise.notes.devices.gpu_use import gpu_details, gpu_use_alerts
 from keras_perf.advise.notes.devices.roofline import roofline_notes
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.notes.fits import fit_notes
 from keras_perf.advise.notes.inference import notes_on_calls
 from keras_perf.advise.notes.memory.ending import ending_notes
-from keras_perf.advise.notes.not_measured import why_no_step
-from keras_perf.advise.notes.trace import trace_details
+from keras_perf.advise.notes.reliability.contention import load_of_others
+from keras_perf.advise.notes.reliability.not_measured import why_no_step
+from keras_perf.advise.notes.reliability.trace import trace_details
 from keras_perf.advise.notes.trials import pair_notes
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.all_rules import known_of
@@ -34,7 +34,7 @@ from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
 from keras_perf.analyse.training import Training, newest_training
 from keras_perf.records.interval import PARTS
 from keras_perf.records.rates import Rates
-from keras_perf.records.run.outlier import Outlier
+from keras_perf.records.run.times.outlier import Outlier
 from keras_perf.report.text.efficiency_table import EFFICIENCY, HEADER, efficiency_rows
 from keras_perf.report.text.forms import Form, Told
 from keras_perf.report.text.gain import gain_of

@@ -14,7 +14,7 @@ from keras_perf.files.any_path import any_path
 from keras_perf.records.interval import PARTS
 from keras_perf.records.rates import Rates
 from keras_perf.records.run.input.pipeline import Stage
-from keras_perf.records.run.outlier import Outlier
+from keras_perf.records.run.times.outlier import Outlier
 from keras_perf.records.run_names import RUN
 from keras_perf.report.diagnosis import NO_RATES, Diagnosis, diagnosis_of_training
 

@@ -8,7 +8,7 @@ import tensorflow as tf
 from programs import unbuffered
 
 from keras_perf.loop import LoopMonitor
-from keras_perf.records.run.exchange import ExchangeTotals
+from keras_perf.records.run.times.exchange import ExchangeTotals
 
 
 def dataset(batch_size=8, *, input_ms=0.0, slept=None):

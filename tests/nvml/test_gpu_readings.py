@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks" / "on_a_gpu"
 SM, TENSOR, DRAM = 2, 5, 10  # of nvmlGpmMetricId_t
 SMI = "90, 1000, 312.5, 61, 1980, 16"
 
@@ -41,12 +41,14 @@ class Array:
 def readings(nvml, tmp_path, monkeypatch):
     """The benchmark in small: a GPU, a PyTorch and an nvidia-smi that agree with each other."""
     monkeypatch.syspath_prepend(BENCHMARKS)
+    import gpu_checks
     import gpu_loads
     import gpu_readings
 
     nvml.set(nvml.add("GPU-1"), has_gpm=1, counting=1)
     reader = partial(gpu_readings.NvmlReader, cuda=nvml.cuda)
-    monkeypatch.setattr(gpu_readings, "NvmlReader", reader)
+    for asks in (gpu_checks, gpu_readings):
+        monkeypatch.setattr(asks, "NvmlReader", reader)
     torch = types.SimpleNamespace(
         bfloat16=None,
         randn=lambda *size, **options: Array(nvml),
@@ -74,14 +76,14 @@ def readings(nvml, tmp_path, monkeypatch):
     monkeypatch.setattr(gpu_readings, "run", asleep_at_times)
     # Of half a second, on a machine that may be busy.
     monkeypatch.setattr(gpu_readings, "ENERGY_SHARE", 0.5)
-    monkeypatch.setattr(gpu_readings, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(gpu_checks, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(sys, "argv", ["gpu_readings.py", "--seconds", "0.5"])
     return gpu_readings
 
 
 def kept(readings) -> list[str]:
     """The lines of the only file of results, without the figures of single loads."""
-    [file] = readings.RESULTS.glob("*.txt")
+    [file] = readings.gpu_checks.RESULTS.glob("*.txt")
     return [line for line in file.read_text().splitlines() if not line.startswith(" ")]
 
 
@@ -95,7 +97,7 @@ def test_a_gpu_that_agrees_with_the_other_tools_is_found_right_and_kept(readings
     assert len(lines) == 20
     told = capsys.readouterr().out
     assert [told.count(each) for each in ("\nok    ", "| ok |", "| skip |")] == [19, 19, 1]
-    [file] = readings.RESULTS.glob("nvidia-h200-*.json")
+    [file] = readings.gpu_checks.RESULTS.glob("nvidia-h200-*.json")
     found = json.loads(file.read_text(encoding="utf-8"))["benchmarks"]["gpu_readings"]
     assert found["tables"]["gpu"][0]["name"] == "NVIDIA H200"
     assert [row["result"] for row in found["tables"]["checks"]] == ["skip", *["ok"] * 19]
@@ -176,7 +178,7 @@ def test_a_framework_that_finds_no_gpu_leaves_it_to_the_next(readings, monkeypat
     monkeypatch.setattr(sys.modules["torch"], "randn", none)
     assert readings.main() == 2
     assert "Torch not compiled with CUDA enabled" in capsys.readouterr().out
-    assert not readings.RESULTS.exists()
+    assert not readings.gpu_checks.RESULTS.exists()
 
 
 def test_without_a_driver_one_line_says_so(readings, nvml, capsys):

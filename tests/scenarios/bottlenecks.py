@@ -219,6 +219,17 @@ class StepTimes(keras.callbacks.Callback):
         self.took_ms.append(1e3 * (time.perf_counter() - self.begin))
 
 
+class Executions(StepTimes):
+    """Measures what most executions take, with the wait for their batch, beyond so much of it."""
+
+    def __init__(self, beyond_ms: float = 0.0) -> None:
+        super().__init__()
+        self.beyond_ms = beyond_ms
+
+    def on_train_end(self, logs: Any = None) -> None:
+        MEASURED.append(float(np.median(self.took_ms[10:])) - self.beyond_ms)
+
+
 class Compilations(StepTimes):
     """Measures what the executions take that are known to compile, beyond what others do.
 
@@ -270,8 +281,8 @@ def slow_sequential_map(callbacks: Callbacks, *, ms: float = 6.0) -> None:
 )
 def parallel_map_that_fills_the_cores(callbacks: Callbacks) -> None:
     """More threads would not help, and nothing is repeated: there is nothing to advise."""
-    data = batches(150).map(computed(600), num_parallel_calls=tf.data.AUTOTUNE).prefetch(2)
-    mlp().fit(data, verbose=0, shuffle=False, callbacks=callbacks)
+    data = batches(100).map(computed(1800), num_parallel_calls=tf.data.AUTOTUNE).prefetch(2)
+    mlp().fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, Executions()])
 
 
 @scenario(
@@ -396,8 +407,8 @@ def a_cheap_map_for_each_example(callbacks: Callbacks) -> None:
     """The map's function is called for every example, and calling it is most of its cost."""
     x = np.ones((2048 * 50, 2), "float32")
     data = tf.data.Dataset.from_tensor_slices((x, x[:, :1]))
-    data = data.map(lambda x, y: (2.0 * x, y)).batch(2048, drop_remainder=True)
-    mlp(features=2).fit(data.prefetch(2), verbose=0, shuffle=False, callbacks=callbacks)
+    data = data.map(lambda x, y: (2.0 * x, y)).batch(2048, drop_remainder=True).prefetch(2)
+    mlp(features=2).fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, Executions()])
 
 
 @scenario(
@@ -485,6 +496,14 @@ def slow_epoch_callback(callbacks: Callbacks, *, ms: float = 300.0) -> None:
     mlp().fit(batches(60), epochs=10, verbose=0, shuffle=False, callbacks=[*callbacks, hook])
 
 
+class Saves(keras.callbacks.ModelCheckpoint):
+    """Keras's own, with a clock beside it."""
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        with measured():
+            super().on_train_batch_end(batch, logs)
+
+
 @scenario(
     verdicts=("callback-bound",),
     top="amortize-callback",
@@ -494,7 +513,7 @@ def checkpoint_every_few_batches(callbacks: Callbacks) -> None:
     """Keras's own ModelCheckpoint, too often."""
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder, "{batch}.weights.h5"))
-        often = keras.callbacks.ModelCheckpoint(path, save_weights_only=True, save_freq=1)
+        often = Saves(path, save_weights_only=True, save_freq=1)
         data = batches(100, rows=256)
         mlp(512).fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, often])
 
@@ -570,7 +589,8 @@ def every_batch_of_another_length(callbacks: Callbacks) -> None:
         return tf.ones((8, 8 + place, 4)), tf.ones((8, 8 + place, 1))
 
     data = tf.data.Dataset.range(45).map(ones)
-    model.fit(data, verbose=0, shuffle=False, callbacks=callbacks)
+    compilations = Executions(beyond_ms=usual_step_ms())
+    model.fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, compilations])
 
 
 class Unfreezes(keras.callbacks.Callback):
@@ -610,22 +630,38 @@ def partial_last_batch_under_xla(callbacks: Callbacks) -> None:
     mlp(jit_compile=True).fit(data, epochs=2, verbose=0, shuffle=False, callbacks=callbacks)
 
 
+def entering_and_leaving_ms() -> float:
+    """What an execution takes besides its steps, from executions of one step and of 16."""
+    took_ms = {}
+    for steps in (1, 16):
+        times = StepTimes()
+        model = mlp(steps_per_execution=steps)
+        model.fit(batches(640), epochs=2, verbose=0, shuffle=False, callbacks=[times])
+        took_ms[steps] = float(np.median(times.took_ms[10:]))
+    return (16 * took_ms[1] - took_ms[16]) / 15
+
+
 @scenario(
     verdicts=("dispatch-bound",),
     top="raise-steps-per-execution",
+    part="dispatch",
 )
 def tiny_model(callbacks: Callbacks) -> None:
     """A step is cheaper than entering and leaving the train function."""
+    MEASURED.append(entering_and_leaving_ms())
     mlp().fit(batches(640), epochs=4, verbose=0, shuffle=False, callbacks=callbacks)
+    MEASURED.append(entering_and_leaving_ms())
 
 
 @scenario(
     verdicts=("eager-bound",),
     top="disable-run-eagerly",
+    part="compute",
     traced=True,
 )
 def eager(callbacks: Callbacks) -> None:
     """Every operation is run from Python."""
+    callbacks = [*callbacks, Executions()]
     mlp(run_eagerly=True).fit(batches(100), verbose=0, shuffle=False, callbacks=callbacks)
 
 
@@ -692,14 +728,16 @@ def large_validation(callbacks: Callbacks) -> None:
     )
 
 
-@scenario(verdicts=("callback-bound",), top="call-the-model")
+@scenario(verdicts=("callback-bound",), top="call-the-model", part="epoch_callbacks")
 def predicts_one_by_one(callbacks: Callbacks) -> None:
     """A callback calls `predict` for one example after the other."""
 
     class Shows(keras.callbacks.Callback):
         def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            begin = time.perf_counter()
             for _ in range(8):
                 self.model.predict(np.zeros((1, 8), "float32"), verbose=0)
+            MEASURED.append(1e3 * (time.perf_counter() - begin) / 60)
 
     mlp().fit(batches(60), epochs=3, verbose=0, shuffle=False, callbacks=[*callbacks, Shows()])
 
@@ -711,6 +749,7 @@ def predicts_one_by_one(callbacks: Callbacks) -> None:
 def healthy(callbacks: Callbacks) -> None:
     """The model's own computation takes nearly all of the step."""
     data = batches(80, rows=256, features=512).cache().prefetch(2)
+    callbacks = [*callbacks, Executions()]
     mlp(768, features=512).fit(data, verbose=0, shuffle=False, callbacks=callbacks)
 
 

@@ -1,7 +1,6 @@
 """The diagnosis of programs whose bottleneck is known."""
 
 import inspect
-import math
 from statistics import mean
 
 import bottlenecks
@@ -82,14 +81,12 @@ def misplaced(scenario, found):
 
 
 def bounds(scenario):
-    """Milliseconds of which fewer, and more, may not be found; any, where nobody knows."""
+    """Milliseconds of which fewer, and more, may not be found."""
     if bottlenecks.MEASURED:
         injected = measured = mean(bottlenecks.MEASURED)
-    elif scenario.injected_ms:
-        injected = scenario.injected_ms * stretched(scenario) / scenario.at_a_time
-        measured = injected * (mean(bottlenecks.INJECTED) if bottlenecks.INJECTED else 1.0)
     else:
-        return 0.0, math.inf
+        injected = scenario.injected_ms * stretched(scenario) / scenario.at_a_time
+        measured = injected * mean(bottlenecks.INJECTED)
     # What a step does besides hides as much of the input's work where batches are prefetched.
     # It is not taken from these figures: a wait that is reported too short would make it longer.
     hides = scenario.part == "input_wait" and not scenario.in_turn

@@ -10,7 +10,7 @@ from hand_built import write_fit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_perf.records.run.outlier import Cause
+from keras_perf.records.run.times.outlier import Cause
 from keras_perf.records.run_names import RUN
 from keras_perf.report.page.plots import timeline
 from keras_perf.report.page.plots.timeline import CAUSE_MARKS, Timeline

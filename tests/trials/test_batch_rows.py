@@ -8,8 +8,8 @@ from batch_models import dataset, model
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.changes import NotDone
 from keras_perf.trials.rewriting.own_copy import require_graph
-from keras_perf.trials.training import batch_rows
-from keras_perf.trials.training.batch_rows import peak_mib, why_no_room
+from keras_perf.trials.training.batches import batch_rows
+from keras_perf.trials.training.batches.batch_rows import peak_mib, why_no_room
 from keras_perf.trials.training.changes import LARGER, of_training
 from keras_perf.trials.training.setup import Setup
 

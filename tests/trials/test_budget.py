@@ -6,7 +6,8 @@ import keras
 import pytest
 import tensorflow as tf
 
-from keras_perf.trials import train_step_benchmark, tuning
+from keras_perf.trials import tuning
+from keras_perf.trials.benchmarks import train_step_benchmark
 from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.rewriting.own_copy import require_graph
 from keras_perf.trials.rewriting.side_by_side import slice_s

@@ -17,8 +17,8 @@ from keras_perf.analyse.training import newest_training
 from keras_perf.records.figures import in_bytes
 from keras_perf.records.reasons.price import Costs
 from keras_perf.records.reasons.reason import worded
-from keras_perf.trials import train_step_benchmark
 from keras_perf.trials import tuning as module_under_test
+from keras_perf.trials.benchmarks import train_step_benchmark
 from keras_perf.trials.rewriting import keeping
 from keras_perf.trials.rewriting import side_by_side as module
 from keras_perf.trials.rewriting.changes import Change

@@ -8,7 +8,7 @@ from keras_perf.advise.gains.of_a_part import WORTHWHILE
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import between
 from keras_perf.analyse.summary import Summary
-from keras_perf.records.run.outlier import Cause
+from keras_perf.records.run.times.outlier import Cause
 
 COUNTED = 3
 """One or two executions are held up by chance for as long as XLA compiles; of so many of them that

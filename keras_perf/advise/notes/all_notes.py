@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from keras_perf.advise.notes.callbacks import call_notes
-from keras_perf.advise.notes.contention import contention_notes
 from keras_perf.advise.notes.devices.gpu import gpu_notes
 from keras_perf.advise.notes.devices.gpu_trace import gpu_trace_notes
 from keras_perf.advise.notes.devices.gpu_use import shared_gpu_notes
@@ -23,12 +22,13 @@ from keras_perf.advise.notes.input.slow_input import slow_input_notes
 from keras_perf.advise.notes.input.stage_order import order_notes
 from keras_perf.advise.notes.memory.device_memory import device_memory_notes
 from keras_perf.advise.notes.memory.host_memory import host_memory_notes
-from keras_perf.advise.notes.not_measured import not_measured_notes
 from keras_perf.advise.notes.nothing_advised import nothing_advised_notes
+from keras_perf.advise.notes.reliability.contention import contention_notes
+from keras_perf.advise.notes.reliability.not_measured import not_measured_notes
+from keras_perf.advise.notes.reliability.time_counted import time_notes
+from keras_perf.advise.notes.reliability.trace import trace_notes
 from keras_perf.advise.notes.settings import settings_notes
 from keras_perf.advise.notes.start_up import start_up_notes
-from keras_perf.advise.notes.time_counted import time_notes
-from keras_perf.advise.notes.trace import trace_notes
 from keras_perf.advise.notes.trials import trial_notes
 from keras_perf.advise.notes.workers import worker_notes
 

@@ -9,7 +9,7 @@ from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import in_ms
-from keras_perf.records.run.outlier import Cause
+from keras_perf.records.run.times.outlier import Cause
 
 AFTER_SEARCHES = 0.2
 """A callback that makes 10,000 to 30,000 lists a step does so in 0.6 to 0.9 of its time once the

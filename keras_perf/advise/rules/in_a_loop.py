@@ -8,7 +8,7 @@ from keras_perf.advise.code_names import quoted
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import in_ms, in_percent
-from keras_perf.records.run.outside_steps import OutsideSteps
+from keras_perf.records.run.times.outside_steps import OutsideSteps
 
 
 def in_template(summary: Summary, options: str, *, elsewhere: str) -> str:

@@ -12,7 +12,7 @@ from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel, between
 from keras_perf.records.figures import figure, in_ms
 from keras_perf.records.run.library import on_jax
-from keras_perf.records.run.outlier import Cause
+from keras_perf.records.run.times.outlier import Cause
 from keras_perf.records.run.tried.advice_trials import TriedChange
 
 FEW_LENGTHS = 8, 4, 1

@@ -10,7 +10,7 @@ from keras_perf.advise.step.step_model import INSIDE
 from keras_perf.analyse.cpu_share import crowded
 from keras_perf.analyse.stage_paces import StagePace, stage_paces
 from keras_perf.analyse.summary import Summary
-from keras_perf.records.run.outlier import Cause
+from keras_perf.records.run.times.outlier import Cause
 
 NEARLY_BUSY = 0.5
 """A prefetched pipeline that is busy for less than this share of a step keeps up: what a step still

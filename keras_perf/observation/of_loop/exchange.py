@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 from keras_perf.observation.failure_line import warn_of
 from keras_perf.observers.steps.exchange_means import ExchangeTally
 from keras_perf.records.interval import Interval
-from keras_perf.records.run.exchange import (
+from keras_perf.records.run.times.exchange import (
     ExchangeFacts,
     ExchangeMeans,
     ExchangeTotals,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from keras_perf.observers.steps.outliers import OutlierJudge
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.reasons.capture_reason import CaptureReason
-from keras_perf.records.run.outlier import Cause
+from keras_perf.records.run.times.outlier import Cause
 
 BLOCK = 32
 """Executions of which one median is taken."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keras_perf.records.run.exchange import ExchangeFacts, ExchangeMeans, ExchangeTotals
+from keras_perf.records.run.times.exchange import ExchangeFacts, ExchangeMeans, ExchangeTotals
 
 
 def exchange_between(before: ExchangeTotals | None, now: ExchangeTotals) -> ExchangeMeans | None:

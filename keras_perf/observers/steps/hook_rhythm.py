@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from keras_perf.records.run.hook_calls import HookCalls
+from keras_perf.records.run.times.hook_calls import HookCalls
 
 NEARLY_ALL = 0.9
 """Of a hook's time."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from keras_perf.records.epoch_gap import VALIDATION, EpochGap
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.owners import COLLECTOR
-from keras_perf.records.run.outlier import Cause, Outlier, Outliers, OutlierTotal
+from keras_perf.records.run.times.outlier import Cause, Outlier, Outliers, OutlierTotal
 
 WINDOW = 128
 """So many executions, the newest, tell what is usual."""

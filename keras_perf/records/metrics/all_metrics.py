@@ -11,7 +11,7 @@ from keras_perf.records.metrics.gpu_metrics import ALLOCATED_METRICS, GPU_METRIC
 from keras_perf.records.metrics.host_metrics import DISK_AND_NETWORK_METRICS, HOST_METRICS
 from keras_perf.records.metrics.metric import Metric
 from keras_perf.records.metrics.trace_metrics import CAPTURE_METRICS, TRACE_METRICS
-from keras_perf.records.run.outlier import CAUSES
+from keras_perf.records.run.times.outlier import CAUSES
 
 CONTEXT_TAG = "perf/context"
 """Where the record of all that is not a scalar is kept."""

@@ -16,16 +16,16 @@ from keras_perf.records.run.capture import Capture
 from keras_perf.records.run.devices.device_memory import DeviceMemory
 from keras_perf.records.run.devices.gpu_use import GpuUse
 from keras_perf.records.run.ending import Ending
-from keras_perf.records.run.exchange import ExchangeFacts
-from keras_perf.records.run.hook_calls import HookCalls
 from keras_perf.records.run.inference import VALIDATION, EvaluateCalls, Inference, PredictCalls
 from keras_perf.records.run.input.pipeline import InputFacts
 from keras_perf.records.run.machine import MACHINES, Machine
-from keras_perf.records.run.outlier import Outliers
-from keras_perf.records.run.outside_steps import OutsideSteps
 from keras_perf.records.run.source_line import SourceLine
-from keras_perf.records.run.start_up import StartUp
 from keras_perf.records.run.step_work import StepWork
+from keras_perf.records.run.times.exchange import ExchangeFacts
+from keras_perf.records.run.times.hook_calls import HookCalls
+from keras_perf.records.run.times.outlier import Outliers
+from keras_perf.records.run.times.outside_steps import OutsideSteps
+from keras_perf.records.run.times.start_up import StartUp
 from keras_perf.records.run.trace_agreement import Agreement
 from keras_perf.records.run.tried.advice_trials import AdviceTrials
 from keras_perf.records.run.tried.batch_sizes import BatchSizes

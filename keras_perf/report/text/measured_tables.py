@@ -12,7 +12,7 @@ from keras_perf.records.figures import UNKNOWN, in_form, in_percent
 from keras_perf.records.interval import part_name
 from keras_perf.records.run.devices.device_memory import DeviceMemory
 from keras_perf.records.run.inference import Inference
-from keras_perf.records.run.outlier import cause_name
+from keras_perf.records.run.times.outlier import cause_name
 from keras_perf.report.text.batch_sizes_table import BATCH_SIZES, HEADER, batch_size_rows
 from keras_perf.report.text.learning_rates_table import (
     LEARNING_RATES,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from keras_perf.observers.steps_trial.cost_curve import CostCurve
 from keras_perf.records.figures import UNKNOWN, in_s
-from keras_perf.records.run.outlier import CAUSES, Outlier
+from keras_perf.records.run.times.outlier import CAUSES, Outlier
 from keras_perf.records.run.tried.steps_trial import StepsTrial
 from keras_perf.report.text.forms import Markdown
 

@@ -12,13 +12,13 @@ import tensorflow as tf
 
 from keras_perf.trials.arguments import check_dataset as check_data
 from keras_perf.trials.backends.tensorflow_memory import only_so_much, training_memory
+from keras_perf.trials.benchmarks.train_step_benchmark import step_ms_within
 from keras_perf.trials.learning_rate.losses import Losses
 from keras_perf.trials.learning_rate.ramped_steps import ramped_steps
 from keras_perf.trials.measuring.examples import examples_in
 from keras_perf.trials.rewriting.own_copy import own_copy
 from keras_perf.trials.train_functions.restored import build, restored
 from keras_perf.trials.train_functions.train_function import read_logs, train_function_of
-from keras_perf.trials.train_step_benchmark import step_ms_within
 
 __all__ = [
     "build",

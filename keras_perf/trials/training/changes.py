@@ -14,8 +14,8 @@ from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.backends.chosen import training_backend
 from keras_perf.trials.rewriting.array_batches import ArrayBatches
 from keras_perf.trials.rewriting.changes import Change, NotDone
-from keras_perf.trials.training.batch_rows import rows_of, why_no_room
-from keras_perf.trials.training.padding import padded, some_axis_varies
+from keras_perf.trials.training.batches.batch_rows import rows_of, why_no_room
+from keras_perf.trials.training.batches.padding import padded, some_axis_varies
 from keras_perf.trials.training.precision import in_precision, other_policy, why_no_other_policy
 from keras_perf.trials.training.setup import Setup
 

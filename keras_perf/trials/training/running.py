@@ -16,7 +16,7 @@ import keras
 from keras_perf.trials.backends.backend import KeptTraining
 from keras_perf.trials.backends.chosen import training_backend
 from keras_perf.trials.measuring.own_iterator import Feed
-from keras_perf.trials.training.batch_numbers import BatchNumbers
+from keras_perf.trials.training.batches.batch_numbers import BatchNumbers
 from keras_perf.trials.training.setup import Setup
 
 SLICE_S = 0.15

@@ -14,11 +14,11 @@ from keras_perf.trials.rewriting.admission import is_wanted, still_left
 from keras_perf.trials.rewriting.allowed import NOTHING, Allowed
 from keras_perf.trials.rewriting.changes import Change
 from keras_perf.trials.rewriting.keeping import remove
+from keras_perf.trials.training.batches.padding import some_axis_varies
 from keras_perf.trials.training.budget import Budget
 from keras_perf.trials.training.changes import TrainingChange, at_this_speed, of_pipeline
 from keras_perf.trials.training.first_look import FirstLook, first_look
 from keras_perf.trials.training.input_pace import InputPace
-from keras_perf.trials.training.padding import some_axis_varies
 from keras_perf.trials.training.running import RunningTraining, TrainFunctions
 from keras_perf.trials.training.setup import Setup
 from keras_perf.trials.training.together import Together

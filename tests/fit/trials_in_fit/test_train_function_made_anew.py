@@ -8,7 +8,7 @@ import pytest
 from programs import Diary, dataset, model, needs_gap_times
 
 import keras_perf as kp
-from keras_perf.records.run.outlier import Cause
+from keras_perf.records.run.times.outlier import Cause
 
 STEPS, EPOCHS = 60, 3
 

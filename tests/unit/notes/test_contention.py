@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hand_built import diagnosed, summary
 
-from keras_perf.advise.notes.contention import contention_notes
+from keras_perf.advise.notes.reliability.contention import contention_notes
 from keras_perf.analyse.cpu_share import share_of_cores
 from keras_perf.report.diagnosis import diagnosis_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hand_built import diagnosed, summary
 
-from keras_perf.advise.notes.not_measured import not_measured_notes
+from keras_perf.advise.notes.reliability.not_measured import not_measured_notes
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hand_built import between_epochs, diagnosed, summary
 
-from keras_perf.advise.notes.time_counted import time_notes
+from keras_perf.advise.notes.reliability.time_counted import time_notes
 
 EPOCHS = "fewer, longer epochs"
 

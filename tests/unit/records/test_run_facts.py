@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import keras_perf
-from keras_perf.records.run.exchange import ExchangeFacts
-from keras_perf.records.run.outlier import Cause, Outlier
 from keras_perf.records.run.run_facts import FORMAT, KEYS, Length, RunFacts, Settings, from_json
+from keras_perf.records.run.times.exchange import ExchangeFacts
+from keras_perf.records.run.times.outlier import Cause, Outlier
 
 PACKAGE = Path(keras_perf.__file__).parent
 TEXT = st.text(st.characters(categories=("L", "N", "P")), max_size=9)

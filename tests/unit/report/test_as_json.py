@@ -10,7 +10,7 @@ import pytest
 from hand_built import stage, summary
 
 from keras_perf.records.interval import PARTS
-from keras_perf.records.run.outlier import Cause, Outlier
+from keras_perf.records.run.times.outlier import Cause, Outlier
 from keras_perf.report.as_json import comparison_json, reports_json
 from keras_perf.report.compared.comparison import comparison_of
 from keras_perf.report.diagnosis import diagnosis_of

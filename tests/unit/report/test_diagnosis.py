@@ -11,7 +11,7 @@ from hand_built import between_epochs, situation, stage, summary, write_fit
 from keras_perf.advise.gains.prediction_bounds import uncertainty, widened
 from keras_perf.read.event_files import NoRunError
 from keras_perf.records.interval import PARTS
-from keras_perf.records.run.outlier import Cause
+from keras_perf.records.run.times.outlier import Cause
 from keras_perf.report.diagnosis import diagnose, diagnosis_of
 from keras_perf.write.run_writer import RunWriter
 

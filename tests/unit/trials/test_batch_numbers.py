@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keras_perf.trials.training.batch_numbers import BatchNumbers
+from keras_perf.trials.training.batches.batch_numbers import BatchNumbers
 
 
 def test_they_count_on_whoever_takes_them():

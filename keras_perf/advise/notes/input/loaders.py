@@ -10,7 +10,7 @@ from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_parts import stalled
 from keras_perf.records.figures import in_ms
-from keras_perf.records.run.outlier import Cause
+from keras_perf.records.run.times.outlier import Cause
 
 WORTH = 0.05
 """Pauses that take less than this share of the training are left alone."""

@@ -14,7 +14,7 @@ from keras_perf.advise.step.step_model import MOSTLY_WAITING, StepModel
 from keras_perf.advise.step.step_parts import UNSEEN_INSIDE, stalled
 from keras_perf.records.figures import in_ms
 from keras_perf.records.run.input.pipeline import RECORD_READERS, Stage, WrittenStage
-from keras_perf.records.run.outlier import Cause
+from keras_perf.records.run.times.outlier import Cause
 
 IDLE_PCT = 70.0
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from keras_perf.advise.as_written import function_of, lambdas_in, runs_as, where
 from keras_perf.advise.recommendation import Change, Recommendation, predicted
@@ -13,7 +15,6 @@ from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel, between
 from keras_perf.analyse.refills import refills_of
-from keras_perf.analyse.stage_paces import stage_paces
 from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.run.input.pipeline import Chain, WrittenStage
 from keras_perf.records.run.run_facts import RunFacts
@@ -82,7 +83,7 @@ def cheaper_shuffle(situation: Situation) -> Recommendation | None:
     pipeline idles. What is gained if the one goes on during the other is the shorter of both.
     """
     facts, model = situation.facts, situation.model
-    refills, shuffle = refills_of(situation.summary), _shuffle_of(facts)
+    refills, shuffle = refills_of(situation.summary), _shuffle_of(situation)
     if refills is None or shuffle is None or not situation.own_dataset or not model.prefetched:
         return None
     computing_ms = sum(ms for part, ms in model.rest.items() if part not in OF_WAITING)
@@ -162,8 +163,9 @@ def _moving(shuffle: _Shuffle) -> tuple[str, str]:
     return action, "Shuffle before the map, so that the buffer fills at once"
 
 
-def _shuffle_of(facts: RunFacts) -> _Shuffle | None:
+def _shuffle_of(situation: Situation) -> _Shuffle | None:
     """None where there is none, where it is repeated already, or where something is not known."""
+    facts = situation.facts
     if len(facts.input.chains) != 1:
         return None
     (chain,) = facts.input.chains
@@ -178,7 +180,7 @@ def _shuffle_of(facts: RunFacts) -> _Shuffle | None:
         stage,
         stage.buffer,
         maps,
-        _share_of_maps(facts) if maps else 0.0,
+        _share_of_maps(situation.paces) if maps else 0.0,
         min(stage.buffer / per_batch, facts.length.epoch_steps or math.inf),
         all(each.kind in HANDS_ON for each in behind),
     )
@@ -202,13 +204,10 @@ def _elements_per_batch(facts: RunFacts) -> float | None:
     return running[-1].elements_per_batch if running else None
 
 
-def _share_of_maps(facts: RunFacts) -> float:
+def _share_of_maps(paces: Mapping[str, float]) -> float:
     """Of all that runs before the shuffle, what the maps right before it take."""
-    paces = stage_paces(facts)
-    place = max(n for n, pace in enumerate(paces) if pace.name.startswith("Shuffle"))
-    whole, maps = sum(pace.ms for pace in paces[:place]), 0.0
-    for pace in reversed(paces[:place]):
-        if not runs_as("map", pace.name):
-            break
-        maps += pace.ms
-    return maps / whole if whole else 0.0
+    names = list(paces)
+    place = max(n for n, name in enumerate(names) if name.startswith("Shuffle"))
+    maps = takewhile(lambda name: runs_as("map", name), reversed(names[:place]))
+    whole = sum(paces[name] for name in names[:place])
+    return sum(paces[name] for name in maps) / whole if whole else 0.0

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from keras_perf.observation.facts.flops.counted import Counted, NotCountedError, one_of
 from keras_perf.observation.facts.flops.element_shapes import follow_lists
-from keras_perf.observation.facts.flops.flat_graph import FlatGraph, Loop, Scope
+from keras_perf.observation.facts.flops.flat_graph import FlatGraph, LoopBody, Scope
 from keras_perf.observation.facts.flops.flattening import Flattening
 from keras_perf.observation.facts.flops.loop_lengths import LoopLengths
 from keras_perf.observation.facts.flops.operations import (
@@ -75,7 +75,7 @@ class StepGraph:
         return whole
 
 
-def _asked_of(loop: Loop) -> Iterable[str]:
+def _asked_of(loop: LoopBody) -> Iterable[str]:
     return [loop.condition, *loop.enters, *loop.carried, *loop.leaves]
 
 
@@ -169,7 +169,7 @@ class _Totals:
         for inner in self._below[scope]:
             if inner.choice is not None:
                 choices[inner.choice].append(inner)
-            elif isinstance(inner, Loop):
+            elif isinstance(inner, LoopBody):
                 total.add(*self._of_loop(inner))
             else:
                 total.add(self.of(inner))
@@ -177,7 +177,7 @@ class _Totals:
             total.add(self._of_branches(branches))
         return total
 
-    def _of_loop(self, loop: Loop) -> tuple[Counted, float]:
+    def _of_loop(self, loop: LoopBody) -> tuple[Counted, float]:
         once = self.of(loop)
         if not any(once.flops.values()) or loop in self._with_batches:
             return once, 1.0

@@ -27,7 +27,7 @@ class Scope:
 
 
 @dataclass(eq=False)
-class Loop(Scope):
+class LoopBody(Scope):
     """A loop's body.
 
     Attributes:
@@ -53,8 +53,8 @@ class FlatGraph:
 
     nodes: dict[str, Any] = field(default_factory=dict)
     scopes: dict[str, Scope] = field(default_factory=dict)
-    loops: list[Loop] = field(default_factory=list)
-    after_loops: dict[str, tuple[Loop, int]] = field(default_factory=dict)
+    loops: list[LoopBody] = field(default_factory=list)
+    after_loops: dict[str, tuple[LoopBody, int]] = field(default_factory=dict)
 
     def node_of(self, tensor: str) -> Any:
         """The node that makes it."""

@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 
 from keras_perf.capture.executed_nodes import BRANCHES, LOOPS
-from keras_perf.observation.facts.flops.flat_graph import OPAQUE, FlatGraph, Loop, Scope
+from keras_perf.observation.facts.flops.flat_graph import OPAQUE, FlatGraph, LoopBody, Scope
 
 CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 
@@ -109,7 +109,7 @@ class Flattening:
             _source(body, body.ret[out.name]) == argument.name
             for out, argument in zip(body.signature.output_arg, arguments, strict=True)
         ]
-        loop = Loop(scope, enters=inputs)
+        loop = LoopBody(scope, enters=inputs)
         loop.carried = [
             tensor if keeps else self._new(OPAQUE, [tensor], argument.type, loop)
             for tensor, keeps, argument in zip(inputs, kept, arguments, strict=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from keras_perf.observation.facts.flops.flat_graph import FlatGraph, Loop
+from keras_perf.observation.facts.flops.flat_graph import FlatGraph, LoopBody
 from keras_perf.observation.facts.flops.shapes import Inferred
 
 _HANDED_ON = ("Identity", "Cast")
@@ -25,7 +25,7 @@ class LoopLengths:
     flat: FlatGraph
     inferred: Inferred
 
-    def rounds(self, loop: Loop) -> int | None:
+    def rounds(self, loop: LoopBody) -> int | None:
         """How often the body runs; None where only the run itself decides that.
 
         Known are conditions that compare a counter with a number, or several of them at once.
@@ -41,7 +41,7 @@ class LoopLengths:
             return [f"{node.name}:0"]
         return [each for side in node.input for each in self._alternatives(side)]
 
-    def _rounds_while(self, loop: Loop, comparison: str) -> int | None:
+    def _rounds_while(self, loop: LoopBody, comparison: str) -> int | None:
         node = self.flat.node_of(comparison)
         if node.op in _LESS:
             counter, bound = node.input
@@ -60,7 +60,7 @@ class LoopLengths:
         reached = 1 if node.op.endswith("Equal") else 0
         return max(0, math.ceil((last + reached - first) / step))
 
-    def _step(self, loop: Loop, number: int) -> int | None:
+    def _step(self, loop: LoopBody, number: int) -> int | None:
         """By how much the loop raises a counter in each round."""
         node = self.flat.node_of(self._source(loop.leaves[number]))
         if node.op not in ("Add", "AddV2"):

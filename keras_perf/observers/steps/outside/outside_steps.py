@@ -6,7 +6,7 @@ from statistics import median
 
 from keras_perf.records.epoch_gap import VALIDATION, EpochGap
 from keras_perf.records.execution import Execution, Kind
-from keras_perf.records.run.outside_steps import OutsideSteps
+from keras_perf.records.run.times.outside_steps import OutsideSteps
 
 
 class Outside:

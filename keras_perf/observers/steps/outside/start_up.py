@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from keras_perf.records.execution import Execution
-from keras_perf.records.run.start_up import StartUp
+from keras_perf.records.run.times.start_up import StartUp
 
 
 class StartUpTimes:

@@ -6,7 +6,7 @@ from xml.etree.ElementTree import Element
 
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import figure
-from keras_perf.records.run.exchange import EXCHANGE_PARTS
+from keras_perf.records.run.times.exchange import EXCHANGE_PARTS
 from keras_perf.report.page.cards.lanes_card import lane_head, lanes_figures
 from keras_perf.report.page.cards.workers_card import EXCHANGE_NAMES
 from keras_perf.report.page.html import card, element

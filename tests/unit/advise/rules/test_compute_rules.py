@@ -11,7 +11,6 @@ import pytest
 from hand_built import H200, assert_predicts, between_epochs, situation, summary
 
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.advise.rules.as_tried import as_tried
 from keras_perf.advise.rules.compute import disable_run_eagerly, stable_shapes
 from keras_perf.advise.rules.on_a_gpu import (
     enable_xla,
@@ -20,6 +19,7 @@ from keras_perf.advise.rules.on_a_gpu import (
     mixed_precision,
     multiples_of_8,
 )
+from keras_perf.advise.rules.tried.as_tried import as_tried
 from keras_perf.advise.situation import Situation, situation_of
 from keras_perf.advise.verdict import verdict_of
 

@@ -10,7 +10,7 @@ from hand_built import between_epochs, diagnosed, situation
 from keras_perf.advise.notes.trials import trial_notes
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.best_first import combined_speedup, recommendations
-from keras_perf.advise.rules.left_out import done_less_often
+from keras_perf.advise.rules.tried.left_out import done_less_often
 
 
 def left_out(gain: float, where: str = "Slow") -> dict[str, Any]:

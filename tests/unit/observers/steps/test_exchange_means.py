@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_perf.observers.steps.exchange_means import ExchangeTally, exchange_between
-from keras_perf.records.run.exchange import ExchangeFacts, ExchangeTotals, exchange_scalars
+from keras_perf.records.run.times.exchange import ExchangeFacts, ExchangeTotals, exchange_scalars
 
 # Ten steps: worker 0 is busy for 4 ms in each, worker 1 for 10, worker 2 for 7; the wire takes 2.
 TEN_STEPS = ExchangeTotals(

@@ -20,7 +20,7 @@ from keras_perf.records.epoch_gap import VALIDATION, EpochGap
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.metrics.all_metrics import EVENT_METRICS
 from keras_perf.records.owners import COLLECTOR
-from keras_perf.records.run.outlier import CAUSES, Cause, Outlier, Outliers, OutlierTotal
+from keras_perf.records.run.times.outlier import CAUSES, Cause, Outlier, Outliers, OutlierTotal
 
 MS = 10**6
 

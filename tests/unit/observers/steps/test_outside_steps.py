@@ -8,7 +8,7 @@ from keras_perf.observers.steps.outside.outside_steps import Outside
 from keras_perf.records.epoch_gap import VALIDATION, EpochGap
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.metrics.all_metrics import OUTSIDE_METRICS
-from keras_perf.records.run.outside_steps import OutsideSteps
+from keras_perf.records.run.times.outside_steps import OutsideSteps
 
 S = 10**9
 MS = 10**6

@@ -6,7 +6,7 @@ import pytest
 
 from keras_perf.observers.steps.outside.start_up import StartUpTimes
 from keras_perf.records.execution import Execution, Kind
-from keras_perf.records.run.start_up import StartUp
+from keras_perf.records.run.times.start_up import StartUp
 
 S = 10**9
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_perf.analyse.summary import summarize
-from keras_perf.records.run.outlier import Cause, Outlier
+from keras_perf.records.run.times.outlier import Cause, Outlier
 from keras_perf.report.as_json import reports_json
 from keras_perf.report.compared.comparison import comparison_of
 from keras_perf.report.diagnosis import diagnosis_of

@@ -1,6 +1,6 @@
 """Are the figures read from a GPU right? Compares them with other tools, on a real one.
 
-    make test-gpu        or        python benchmarks/gpu_readings.py [--seconds 10]
+    make test-gpu        or        python benchmarks/on_a_gpu/gpu_readings.py [--seconds 10]
 
 What: under a load that is busy for 0, 25, 50 and 100 % of the time, utilization against
 `nvidia-smi` over the same seconds (within 10 points); energy from the counter against the power
@@ -23,23 +23,18 @@ wrong, and with 2, in one line, where there is no GPU or nothing to load it with
 from __future__ import annotations
 
 import contextlib
-import datetime
 import json
 import os
-import platform
-import re
 import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import NamedTuple
 
+import gpu_checks
 import result
-from all import add
+from gpu_checks import Checked, Checks, Say, check
 from gpu_loads import Load, Work, load, run
 
 from keras_perf.observers.nvml.reader import NvmlReader
@@ -48,7 +43,6 @@ from keras_perf.observers.sensors.sensor import SensorError
 from keras_perf.records.metrics.gpu_metrics import SAMPLED
 from keras_perf.records.phase import Phase
 
-RESULTS = Path(__file__).with_name("results")
 INTERVAL_S = 0.2
 SETTLE_S = 2.0
 """NVML's utilization looks back for up to a second, and power is averaged by the driver."""
@@ -91,9 +85,6 @@ THROTTLING = {0x4: "throttled_power_cap_pct", 0x60: "throttled_thermal_pct"}
 REASONS = "clocks_event_reasons.active"
 THROTTLING_POINTS = 25.0
 """Each asks a few times a second."""
-
-Checked = Iterator[tuple[str, bool | None]]
-"""A line, and whether it holds; None where there is nothing to compare with."""
 
 
 # -- readings ----------------------------------------------------------------------------
@@ -171,7 +162,7 @@ class Bench:
         say: prints and keeps a line.
     """
 
-    def __init__(self, made: Load, seconds: float, uuid: str, say: Callable[[str], None]) -> None:
+    def __init__(self, made: Load, seconds: float, uuid: str, say: Say) -> None:
         self._load, self._seconds, self._uuid, self._say = made, seconds, uuid, say
         self._taken: dict[tuple[str, float], Readings] = {}
 
@@ -304,7 +295,7 @@ class Bench:
         line = f"{STARTS} starts and ends, {took:.0f} ms each: {before} files open before, "
         yield f"{line}{open_files()} after", open_files() <= before
 
-    def all(self) -> Iterator[tuple[str, Callable[[], Checked]]]:
+    def all(self) -> Checks:
         """The checks by name, the most telling ones first."""
         yield "metrics", self.every_metric
         yield "order", self.order
@@ -320,46 +311,9 @@ class Bench:
         yield "starts", self.starts
 
 
-def driver() -> str:
-    """Its version, by nvidia-smi."""
-    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
-    try:
-        return subprocess.check_output(query, text=True).split("\n")[0]
-    except (OSError, subprocess.SubprocessError):
-        return "unknown"
-
-
 def open_files() -> int:
     """Of this process."""
     return len(os.listdir("/proc/self/fd"))
-
-
-MARKS = {True: "ok   ", False: "WRONG", None: "skip "}
-
-
-def check(bench: Bench, say: Callable[[str], None]) -> bool:
-    """A line for each comparison; whether all hold. One that cannot be made does not hold."""
-    good = True
-    for name, comparison in bench.all():
-        try:
-            for line, holds in comparison():
-                good &= holds is not False
-                say(f"{MARKS[holds]} {line}")
-        except Exception as error:  # noqa: BLE001  the others are to go on
-            good = False
-            say(f"FAILED {name}: {error!r}")
-    return good
-
-
-def keeper(file: TextIO) -> Callable[[str], None]:
-    """Prints a line and keeps it at once."""
-
-    def say(line: str) -> None:
-        print(line, flush=True)
-        file.write(line + "\n")
-        file.flush()
-
-    return say
 
 
 def main() -> int:
@@ -369,52 +323,22 @@ def main() -> int:
     arguments = parser.parse_args()
     seconds = arguments.seconds
     try:
-        reader = NvmlReader(print)
+        model, uuid = gpu_checks.first_gpu()
     except SensorError as error:
-        print(f"No GPU to compare with: {error}.")
-        return 2
-    model, _, uuid = reader.describe()["gpu/0"].rpartition(" ")
-    reader.close()
+        return gpu_checks.no_gpu(error)
     try:
         made = load()
     except RuntimeError as error:
         print(f"Nothing to load the GPU with: PyTorch, JAX or TensorFlow must find it ({error}).")
         return 2
-    now = datetime.datetime.now()
-    RESULTS.mkdir(exist_ok=True)
-    kept = RESULTS / f"gpu_readings_{now:%Y-%m-%d_%H%M%S}.txt"
-    with kept.open("w") as file:
-        say = keeper(file)
-        say(
-            f"{now:%Y-%m-%d}, {model}, driver {driver()}, {platform.platform()}, "
-            f"{os.cpu_count()} CPUs, python {platform.python_version()}, "
-            f"load by {made.made_with}, {seconds:g} s each"
-        )
+
+    def work(say: Say) -> bool:
         for why in made.skipped:
             say(f"skip  {why}")
-        good = check(Bench(made, seconds, uuid, say), say)
-    lines = [each for each in kept.read_text().splitlines()[1:] if not each.startswith(" ")]
-    checks = result.Table()
-    for line in lines:
-        checks.add(check=line[6:].strip(), result=line[:6].strip())
-    tables = {"gpu": [{"name": model, "driver": driver()}], "checks": checks}
-    if arguments.json is not None:
-        result.keep(arguments.json, **tables)
-    else:
-        keep_beside_others(model, f"{now:%Y-%m-%d}", tables)
-    return 0 if good else 1
+        return check(Bench(made, seconds, uuid, say).all(), say)
 
-
-def keep_beside_others(model: str, date: str, tables: dict[str, list[result.Row]]) -> None:
-    """In the file of this GPU and day, in the shape of all results."""
-    name = re.sub(r"[^a-z0-9]+", "-", model.lower()).strip("-")
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "found.json"
-        result.keep(file, **tables)
-        found = json.loads(file.read_text(encoding="utf-8"))
-    kept = RESULTS / f"{name}-{date}.json"
-    add(kept, "gpu_readings", found)
-    print(f"\n{kept}")
+    how = f"load by {made.made_with}, {seconds:g} s each"
+    return gpu_checks.compare("gpu_readings", model, how, work, arguments.json)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from keras_perf.advise.gains.capped import within_a_ready_batch
 from keras_perf.advise.gains.of_a_part import gain_on_a_ready_batch
 from keras_perf.advise.recommendation import Change, Recommendation, gaining_with
 from keras_perf.advise.rules.all_rules import known_of
-from keras_perf.advise.rules.left_out import LEFT_OUT, done_less_often
+from keras_perf.advise.rules.tried.left_out import LEFT_OUT, done_less_often
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel, between
 from keras_perf.records.figures import in_ms

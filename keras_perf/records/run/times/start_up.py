@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from keras_perf.records.run.outside_steps import SECONDS
+from keras_perf.records.run.times.outside_steps import SECONDS
 from keras_perf.records.shapes import count, fact, needed
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from keras_perf.advise.gains.capped import capped
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.records.figures import in_ms
-from keras_perf.records.run.hook_calls import HookCalls
+from keras_perf.records.run.times.hook_calls import HookCalls
 from keras_perf.records.run.tried.advice_trials import AdviceTrials
 
 LEFT_OUT = "amortize-callback"

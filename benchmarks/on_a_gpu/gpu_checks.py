@@ -1,0 +1,136 @@
+"""Checks of figures of a GPU: printed and kept line by line, and at the end as a table."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TextIO
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import result
+from all import HERE, add
+
+from keras_perf.observers.nvml.reader import NvmlReader
+from keras_perf.observers.sensors.sensor import SensorError
+
+RESULTS = HERE / "results"
+
+Checked = Iterator[tuple[str, bool | None]]
+"""A line, and whether it holds; None where there is nothing to compare with."""
+
+Checks = Iterator[tuple[str, Callable[[], Checked]]]
+"""By name."""
+
+Say = Callable[[str], None]
+
+MARKS = {True: "ok   ", False: "WRONG", None: "skip "}
+
+
+def first_gpu() -> tuple[str, str]:
+    """Its model and its UUID.
+
+    Raises:
+        SensorError: there is none.
+    """
+    reader = NvmlReader(print)
+    model, _, uuid = reader.describe()["gpu/0"].rpartition(" ")
+    reader.close()
+    return model, uuid
+
+
+def driver() -> str:
+    """Its version, by nvidia-smi."""
+    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    try:
+        return subprocess.check_output(query, text=True).split("\n")[0]
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+
+
+def check(checks: Checks, say: Say) -> bool:
+    """A line for each comparison; whether all hold. One that cannot be made does not hold."""
+    good = True
+    for name, comparison in checks:
+        try:
+            for line, holds in comparison():
+                good &= holds is not False
+                say(f"{MARKS[holds]} {line}")
+        except Exception as error:  # noqa: BLE001  the others are to go on
+            good = False
+            say(f"FAILED {name}: {error!r}")
+    return good
+
+
+def keeper(file: TextIO) -> Say:
+    """Prints a line and keeps it at once."""
+
+    def say(line: str) -> None:
+        print(line, flush=True)
+        file.write(line + "\n")
+        file.flush()
+
+    return say
+
+
+def compare(name: str, model: str, how: str, work: Callable[[Say], bool], kept: Path | None) -> int:
+    """Does the work, whose lines go to benchmarks/results/ as they come, and as a table at the end.
+
+    Arguments:
+        name: of the benchmark.
+        model: of the GPU.
+        how: it is done: by what, for how long.
+        work: says its lines; whether all holds.
+        kept: the file of the table; None: <gpu>-<date>.json beside those of others.
+
+    Returns:
+        The exit code: 1 if a figure is wrong.
+    """
+    now = datetime.datetime.now()
+    RESULTS.mkdir(exist_ok=True)
+    lines = RESULTS / f"{name}_{now:%Y-%m-%d_%H%M%S}.txt"
+    with lines.open("w") as file:
+        say = keeper(file)
+        say(
+            f"{now:%Y-%m-%d}, {model}, driver {driver()}, {platform.platform()}, "
+            f"{os.cpu_count()} CPUs, python {platform.python_version()}, {how}"
+        )
+        good = work(say)
+    checks = result.Table()
+    for line in lines.read_text().splitlines()[1:]:
+        if not line.startswith(" "):
+            checks.add(check=line[6:].strip(), result=line[:6].strip())
+    tables = {"gpu": [{"name": model, "driver": driver()}], "checks": checks}
+    if kept is not None:
+        result.keep(kept, **tables)
+    else:
+        _keep_beside_others(name, model, f"{now:%Y-%m-%d}", tables)
+    return 0 if good else 1
+
+
+def no_gpu(error: SensorError) -> int:
+    """Says so; the exit code."""
+    print(f"No GPU to compare with: {error}.")
+    return 2
+
+
+def _keep_beside_others(
+    name: str, model: str, date: str, tables: dict[str, list[result.Row]]
+) -> None:
+    """In the file of this GPU and day, in the shape of all results."""
+    gpu = re.sub(r"[^a-z0-9]+", "-", model.lower()).strip("-")
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "found.json"
+        result.keep(file, **tables)
+        found = json.loads(file.read_text(encoding="utf-8"))
+    kept = RESULTS / f"{gpu}-{date}.json"
+    add(kept, name, found)
+    print(f"\n{kept}")

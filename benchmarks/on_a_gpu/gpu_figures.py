@@ -1,0 +1,169 @@
+"""What is told of a training on a GPU, held against something else that was measured of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from gpu_checks import Checked
+
+import keras_perf as kp
+from keras_perf.records.run.run_facts import RunFacts
+from keras_perf.trace.file.xprof import table, xprof_tool
+from keras_perf.trace.step_frame import complete_steps
+
+KERNEL_SHARE = 0.1
+"""xprof counts what a window cuts off at its ends, too."""
+POINTS = 5.0
+STEP_SHARE = 0.15
+"""Of a step: captured ones carry the profiler's cost."""
+EVENT_SHARE = 0.25
+"""A product alone and one in a training step find caches and clocks in another state."""
+IDLE_MS = 1.0
+PEAK = 2.5
+"""Compilers keep copies and room to work in: so many times what a step needs may be allocated."""
+OVERHEAD_SHARE = 0.01
+GAIN_SHARE = 0.1
+
+OF_DEVICE = "deviceCompute16TimeMs", "deviceCompute32TimeMs", "deviceCollectivesTimeMs"
+"""xprof's names, in its table of steps, of the time in which a device computes."""
+
+
+def apart(ours: float, theirs: float) -> float:
+    """The difference as a share of theirs."""
+    return abs(ours / theirs - 1) if theirs else math.inf
+
+
+def kernels_as_xprof(trace: kp.Trace) -> Checked:
+    """Number and length of kernels, and the share on tensor cores, against xprof's own table."""
+    if "kernel_ms" not in trace.means:
+        yield "kernels: the trace has none of a GPU", False
+        return
+    frame, theirs = trace.to_frame(), trace.kernels()
+    count, counted = frame["kernels"].sum(), theirs["occurrences"].astype(float).sum()
+    line = f"kernels of {trace.steps} steps: {count:.0f}, xprof {counted:.0f} in the whole trace"
+    yield line, apart(count, counted) <= KERNEL_SHARE
+    ms = (frame["kernels"] * frame["kernel_mean_ms"]).sum()
+    lengths = theirs["total_duration_us"].astype(float)
+    line = f"time in kernels: {ms:.2f} ms, xprof {lengths.sum() / 1e3:.2f} ms"
+    yield line, apart(ms, lengths.sum() / 1e3) <= KERNEL_SHARE
+    used = lengths[theirs["is_kernel_using_tensor_core"].astype(bool)].sum()
+    ours, told = trace.means["tensor_core_pct"], 100.0 * used / lengths.sum()
+    line = f"on tensor cores: {ours:.1f}% of kernels' time, xprof {told:.1f}%"
+    # What xprof does not know of newer kernels, it says of none.
+    yield line, None if not used else abs(ours - told) <= POINTS
+
+
+def steps_as_xprof(trace: kp.Trace) -> Checked:
+    """A step's time, and in it the device's, against xprof's table of steps."""
+    theirs = next(
+        (
+            table(described)
+            for described in xprof_tool(trace.paths, "overview_page")
+            if any(column["id"] == "stepnum" for column in described.get("cols", []))
+        ),
+        None,
+    )
+    if theirs is None or not len(theirs):
+        yield "steps: xprof tells none of this trace", None
+        return
+    mean = float(theirs["stepTimeMs"].astype(float).mean())
+    ours = sum(trace.means[part] for part in ("input_wait_ms", "execution_ms", "python_ms"))
+    # Where the host is ahead of the device, xprof's step is the device's.
+    ours = max(ours, trace.means.get("kernel_ms", 0.0))
+    line = f"a step: {ours:.3f} ms, xprof {mean:.3f} ms"
+    yield line, apart(ours, mean) <= STEP_SHARE
+    known = [name for name in OF_DEVICE if name in theirs]
+    told = float(theirs[known].astype(float).sum(axis=1).mean()) if known else 0.0
+    if not told:
+        yield "the device's part of a step: xprof tells none", None
+        return
+    kernel_ms = trace.means.get("kernel_ms", 0.0)
+    line = f"the device's part of a step: {kernel_ms:.3f} ms, xprof {told:.3f} ms"
+    yield line, apart(kernel_ms, told) <= STEP_SHARE
+
+
+def split_as_traced(trace: kp.Trace, found: kp.Diagnosis) -> Checked:
+    """The always-on split, of other steps of the same training, against the trace's."""
+    ours, traced = found.breakdown["step"], trace.means["step_ms"]
+    line = f"a step: {ours:.3f} ms by the split, {traced:.3f} ms traced"
+    yield line, apart(ours, traced) <= STEP_SHARE
+    compute = sum(found.breakdown[part] for part in ("compute", "dispatch") if part in known(found))
+    kernel_ms = trace.means.get("kernel_ms", 0.0)
+    line = f"computing: {compute:.3f} ms by the split, {kernel_ms:.3f} ms in which kernels ran"
+    yield line, compute >= (1 - STEP_SHARE) * kernel_ms
+
+
+def known(found: kp.Diagnosis) -> list[str]:
+    """Parts that were measured."""
+    return [part for part, ms in found.breakdown.items() if not math.isnan(ms)]
+
+
+def idle_as_slept(trace: kp.Trace, slept_ms: Sequence[float]) -> Checked:
+    """A hook slept after each step, and nothing was left to compute meanwhile.
+
+    Arguments:
+        trace: of those steps.
+        slept_ms: in each of them, by the hook's own clock.
+    """
+    frame = complete_steps(trace.to_frame())
+    idle = frame["device_idle_in_step_ms"] + frame["device_idle_between_steps_ms"]
+    slept = float(np.mean(slept_ms))
+    most = float((frame["step_ms"] - frame["kernel_ms"]).mean())
+    line = f"the device is idle for {idle.mean():.2f} ms a step, of which {slept:.2f} ms are slept"
+    yield line, slept - IDLE_MS <= idle.mean() <= most + IDLE_MS
+
+
+def products_as_events(trace: kp.Trace, products: int, product_ms: float | None) -> Checked:
+    """Time on tensor cores of a step of so many matrix products, against one by CUDA's events."""
+    if product_ms is None:
+        yield "products: PyTorch, by whose CUDA events one is timed, finds no GPU", None
+        return
+    ours = trace.means["kernel_ms"] * trace.means["tensor_core_pct"] / 100.0
+    line = f"{products} products: {ours:.3f} ms traced, {products * product_ms:.3f} ms by events"
+    yield line, apart(ours, products * product_ms) <= EVENT_SHARE
+
+
+def peak_as_counted(facts: RunFacts, needed_mib: float) -> Checked:
+    """Memory at its highest, against the sizes of what a step must keep."""
+    gpus = [device for device in facts.device_memory if device.name.startswith("GPU")]
+    if not gpus:
+        yield "memory: this framework tells none of the GPU", False
+        return
+    peak, limit = gpus[0].peak_mib, gpus[0].limit_mib
+    line = (
+        f"memory: {peak:.0f} MiB at most, {needed_mib:.0f} MiB are needed, {limit or 0:.0f} allowed"
+    )
+    yield line, needed_mib <= peak <= PEAK * needed_mib and (limit is None or peak <= limit)
+
+
+def overhead_of(plain_ms: Sequence[float], watched_ms: Sequence[float]) -> Checked:
+    """A step with all callbacks and without any, by turns."""
+    added = np.array(watched_ms) - np.array(plain_ms)
+    low, middle, high = np.percentile(added, [25, 50, 75])
+    step = float(np.median(plain_ms))
+    line = (
+        f"all callbacks add {1e3 * middle:.0f} µs ({1e3 * low:.0f} to {1e3 * high:.0f}) "
+        f"to a step of {step:.2f} ms"
+    )
+    yield line, low <= OVERHEAD_SHARE * step
+
+
+class Clocked(NamedTuple):
+    """How many times as fast a step is by a clock of our own, in each of several rounds."""
+
+    name: str
+    gains: Sequence[float]
+
+
+def gain_as_clocked(tried: tuple[float, float] | None, clocked: Clocked) -> Checked:
+    """The interval of a trial against what a clock finds; None where it was not tried."""
+    middle = float(np.median(clocked.gains))
+    if tried is None:
+        yield f"{clocked.name}: was not tried; by the clock {middle:.2f}×", None
+        return
+    low, high = tried
+    line = f"{clocked.name}: {low:.2f} to {high:.2f}× on trial, {middle:.2f}× by the clock"
+    yield line, low * (1 - GAIN_SHARE) <= middle <= high * (1 + GAIN_SHARE)

@@ -1,0 +1,1 @@
+"""How far the figures can be trusted, and what is not in them."""

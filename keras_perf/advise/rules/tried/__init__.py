@@ -1,0 +1,1 @@
+"""Advice of which a trial has measured what it buys."""

@@ -1,0 +1,1 @@
+"""What takes time beside ordinary steps, and how often."""

@@ -1,0 +1,1 @@
+"""One part of a training measured alone."""

@@ -1,0 +1,1 @@
+"""Batches of a training on trial: their numbers, their rows, their lengths."""
