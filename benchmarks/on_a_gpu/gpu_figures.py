@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -26,8 +26,9 @@ PEAK = 2.5
 """Compilers keep copies and room to work in: so many times what a step needs may be allocated."""
 OVERHEAD_SHARE = 0.01
 GAIN_SHARE = 0.1
+LOSS_SHARE = 0.02
 
-OF_DEVICE = "deviceCompute16TimeMs", "deviceCompute32TimeMs", "deviceCollectivesTimeMs"
+OF_DEVICE = "deviceComputeTimeMs", "deviceCollectivesTimeMs"
 """xprof's names, in its table of steps, of the time in which a device computes."""
 
 
@@ -36,11 +37,20 @@ def apart(ours: float, theirs: float) -> float:
     return abs(ours / theirs - 1) if theirs else math.inf
 
 
+def device_means(trace: kp.Trace) -> Mapping[str, float]:
+    """What a trace tells of a step, the GPU's part too.
+
+    Raises:
+        RuntimeError: it holds no kernel.
+    """
+    if "kernel_ms" not in trace.means:
+        raise RuntimeError("the trace holds no kernels")
+    return trace.means
+
+
 def kernels_as_xprof(trace: kp.Trace) -> Checked:
     """Number and length of kernels, and the share on tensor cores, against xprof's own table."""
-    if "kernel_ms" not in trace.means:
-        yield "kernels: the trace has none of a GPU", False
-        return
+    means = device_means(trace)
     frame, theirs = trace.to_frame(), trace.kernels()
     count, counted = frame["kernels"].sum(), theirs["occurrences"].astype(float).sum()
     line = f"kernels of {trace.steps} steps: {count:.0f}, xprof {counted:.0f} in the whole trace"
@@ -50,7 +60,7 @@ def kernels_as_xprof(trace: kp.Trace) -> Checked:
     line = f"time in kernels: {ms:.2f} ms, xprof {lengths.sum() / 1e3:.2f} ms"
     yield line, apart(ms, lengths.sum() / 1e3) <= KERNEL_SHARE
     used = lengths[theirs["is_kernel_using_tensor_core"].astype(bool)].sum()
-    ours, told = trace.means["tensor_core_pct"], 100.0 * used / lengths.sum()
+    ours, told = means["tensor_core_pct"], 100.0 * used / lengths.sum()
     line = f"on tensor cores: {ours:.1f}% of kernels' time, xprof {told:.1f}%"
     # What xprof does not know of newer kernels, it says of none.
     yield line, None if not used else abs(ours - told) <= POINTS
@@ -70,9 +80,10 @@ def steps_as_xprof(trace: kp.Trace) -> Checked:
         yield "steps: xprof tells none of this trace", None
         return
     mean = float(theirs["stepTimeMs"].astype(float).mean())
-    ours = sum(trace.means[part] for part in ("input_wait_ms", "execution_ms", "python_ms"))
+    means = device_means(trace)
+    ours = sum(means[part] for part in ("input_wait_ms", "execution_ms", "python_ms"))
     # Where the host is ahead of the device, xprof's step is the device's.
-    ours = max(ours, trace.means.get("kernel_ms", 0.0))
+    ours = max(ours, means["kernel_ms"])
     line = f"a step: {ours:.3f} ms, xprof {mean:.3f} ms"
     yield line, apart(ours, mean) <= STEP_SHARE
     known = [name for name in OF_DEVICE if name in theirs]
@@ -80,9 +91,8 @@ def steps_as_xprof(trace: kp.Trace) -> Checked:
     if not told:
         yield "the device's part of a step: xprof tells none", None
         return
-    kernel_ms = trace.means.get("kernel_ms", 0.0)
-    line = f"the device's part of a step: {kernel_ms:.3f} ms, xprof {told:.3f} ms"
-    yield line, apart(kernel_ms, told) <= STEP_SHARE
+    line = f"the device's part of a step: {means['kernel_ms']:.3f} ms, xprof {told:.3f} ms"
+    yield line, apart(means["kernel_ms"], told) <= STEP_SHARE
 
 
 def split_as_traced(trace: kp.Trace, found: kp.Diagnosis) -> Checked:
@@ -90,15 +100,11 @@ def split_as_traced(trace: kp.Trace, found: kp.Diagnosis) -> Checked:
     ours, traced = found.breakdown["step"], trace.means["step_ms"]
     line = f"a step: {ours:.3f} ms by the split, {traced:.3f} ms traced"
     yield line, apart(ours, traced) <= STEP_SHARE
-    compute = sum(found.breakdown[part] for part in ("compute", "dispatch") if part in known(found))
-    kernel_ms = trace.means.get("kernel_ms", 0.0)
+    # Not measured is NaN.
+    compute = float(np.nansum([found.breakdown[part] for part in ("compute", "dispatch")]))
+    kernel_ms = device_means(trace)["kernel_ms"]
     line = f"computing: {compute:.3f} ms by the split, {kernel_ms:.3f} ms in which kernels ran"
     yield line, compute >= (1 - STEP_SHARE) * kernel_ms
-
-
-def known(found: kp.Diagnosis) -> list[str]:
-    """Parts that were measured."""
-    return [part for part, ms in found.breakdown.items() if not math.isnan(ms)]
 
 
 def idle_as_slept(trace: kp.Trace, slept_ms: Sequence[float]) -> Checked:
@@ -106,11 +112,12 @@ def idle_as_slept(trace: kp.Trace, slept_ms: Sequence[float]) -> Checked:
 
     Arguments:
         trace: of those steps.
-        slept_ms: in each of them, by the hook's own clock.
+        slept_ms: in each step of the training, by the hook's own clock.
     """
+    device_means(trace)
     frame = complete_steps(trace.to_frame())
     idle = frame["device_idle_in_step_ms"] + frame["device_idle_between_steps_ms"]
-    slept = float(np.mean(slept_ms))
+    slept = float(np.mean([slept_ms[int(step)] for step in frame["step"]]))
     most = float((frame["step_ms"] - frame["kernel_ms"]).mean())
     line = f"the device is idle for {idle.mean():.2f} ms a step, of which {slept:.2f} ms are slept"
     yield line, slept - IDLE_MS <= idle.mean() <= most + IDLE_MS
@@ -121,14 +128,15 @@ def products_as_events(trace: kp.Trace, products: int, product_ms: float | None)
     if product_ms is None:
         yield "products: PyTorch, by whose CUDA events one is timed, finds no GPU", None
         return
-    ours = trace.means["kernel_ms"] * trace.means["tensor_core_pct"] / 100.0
+    means = device_means(trace)
+    ours = means["kernel_ms"] * means["tensor_core_pct"] / 100.0
     line = f"{products} products: {ours:.3f} ms traced, {products * product_ms:.3f} ms by events"
     yield line, apart(ours, products * product_ms) <= EVENT_SHARE
 
 
 def peak_as_counted(facts: RunFacts, needed_mib: float) -> Checked:
     """Memory at its highest, against the sizes of what a step must keep."""
-    gpus = [device for device in facts.device_memory if device.name.startswith("GPU")]
+    gpus = [device for device in facts.gpu.device_memory if device.name.startswith("GPU")]
     if not gpus:
         yield "memory: this framework tells none of the GPU", False
         return
@@ -167,3 +175,16 @@ def gain_as_clocked(tried: tuple[float, float] | None, clocked: Clocked) -> Chec
     low, high = tried
     line = f"{clocked.name}: {low:.2f} to {high:.2f}× on trial, {middle:.2f}× by the clock"
     yield line, low * (1 - GAIN_SHARE) <= middle <= high * (1 + GAIN_SHARE)
+
+
+def losses_alike(several: float, one: float) -> Checked:
+    """The same training on all GPUs and on one: sums are added in another order."""
+    line = f"the template's loss: {several:.5f} on all GPUs, {one:.5f} on one"
+    yield line, apart(several, one) <= LOSS_SHARE
+
+
+def exchange_in_step(trace: kp.Trace) -> Checked:
+    """Gradients are exchanged in every step, and that is not all that it does."""
+    exchange = trace.means.get("exchange_ms", 0.0)
+    line = f"exchange: {exchange:.3f} of {trace.means['step_ms']:.3f} ms a step"
+    yield line, 0.0 < exchange < trace.means["step_ms"]

@@ -13,6 +13,9 @@ PERIOD_S = 0.13
 FINE_S = PERIOD_S / 20
 """A share of a period is kept that exactly, so a product may take no longer."""
 
+PRODUCTS = 20
+"""Timed together, after as many that are not."""
+
 Work = Callable[[], object]
 Works = tuple[Work, Work, Work]
 
@@ -122,3 +125,23 @@ def run(work: Work, share: float, seconds: float) -> None:
         while time.monotonic() < begin + share * PERIOD_S:
             work()
         time.sleep(max(0.0, begin + PERIOD_S - time.monotonic()))
+
+
+def product_ms(size: int) -> float | None:
+    """Of one bfloat16 matrix product, by CUDA's events; None where PyTorch finds no GPU."""
+    if find_spec("torch") is None:
+        return None
+    import torch
+
+    if not torch.cuda.is_available():
+        return None
+    x = torch.randn(size, size, device="cuda", dtype=torch.bfloat16)
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    for _ in range(PRODUCTS):
+        x @ x
+    begin.record()
+    for _ in range(PRODUCTS):
+        x @ x
+    end.record()
+    torch.cuda.synchronize()
+    return float(begin.elapsed_time(end)) / PRODUCTS

@@ -15,7 +15,9 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 MADE_OF = {"followed_programs", "following", "shown_figures", "trying"}
 """Folders that hold what benchmarks are made of."""
 
-NO_BENCHMARKS = {"gpu_checks", "gpu_figures", "gpu_loads", "all", "result", "figures"}
+NO_BENCHMARKS = {"all", "result", "figures"} | {
+    f"gpu_{each}" for each in ("checks", "comparisons", "figures", "loads", "programs")
+}
 
 
 def test_every_page_says_what_was_measured_last():

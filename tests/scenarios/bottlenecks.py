@@ -105,7 +105,9 @@ def mlp(width: int = 16, *, features: int = 8, **arguments: Any) -> keras.Model:
     keras.utils.set_random_seed(1)
     hidden = [layers.Dense(width, "relu") for _ in range(2)]
     model = keras.Sequential([layers.Input((features,)), *hidden, layers.Dense(1)])
-    model.compile("sgd", "mse", **{"jit_compile": False, **arguments})
+    # On JAX no compiling at all would be left.
+    usual = {"jit_compile": False} if keras.backend.backend() == "tensorflow" else {}
+    model.compile("sgd", "mse", **usual | arguments)
     return model
 
 

@@ -1,0 +1,198 @@
+"""Trainings on a GPU, and what is told of each held against something else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import gpu_figures
+import keras
+import pandas as pd
+from gpu_checks import Checked, Checks
+from gpu_figures import Clocked
+from gpu_loads import product_ms
+from gpu_programs import DEPTH, Sleeps, Training
+
+import keras_perf as kp
+
+WARMUP, TRACED, STEPS = 20, 20, 80
+SLEPT_S = 0.02
+ROUNDS = 5
+TRIED_S = 60.0
+TRACES = tempfile.TemporaryDirectory(prefix="gpu_training_")
+"""They stay as long as the process: xprof opens their files once more."""
+
+
+class Bench:
+    """The comparisons.
+
+    Arguments:
+        gpus: so many are there.
+        width: of the layers.
+        rows: of a batch.
+    """
+
+    def __init__(self, gpus: int, width: int, rows: int) -> None:
+        self._gpus, self._width, self._rows = gpus, width, rows
+        self._on_tensorflow = keras.backend.backend() == "tensorflow"
+        self._captured: tuple[kp.Trace, kp.Diagnosis] | None = None
+
+    def memory(self) -> Checked:
+        """Before anything else: the peak is that of the process."""
+        _, found = captured(Training(self._width, self._rows, optimizer="adam"))
+        # Weights with Adam's two moments, and what each layer gives.
+        numbers = 3 * (DEPTH - 1) * self._width**2 + DEPTH * self._rows * self._width
+        yield from gpu_figures.peak_as_counted(found.summary.facts, 4 * numbers / 2**20)
+
+    def usual(self) -> tuple[kp.Trace, kp.Diagnosis]:
+        """Of a training that only computes."""
+        if self._captured is None:
+            self._captured = captured(Training(self._width, self._rows))
+        return self._captured
+
+    def kernels(self) -> Checked:
+        """Against xprof."""
+        yield from gpu_figures.kernels_as_xprof(self.usual()[0])
+
+    def steps(self) -> Checked:
+        """Against xprof."""
+        yield from gpu_figures.steps_as_xprof(self.usual()[0])
+
+    def split(self) -> Checked:
+        """Of steps that were not captured, against those that were."""
+        yield from gpu_figures.split_as_traced(*self.usual())
+
+    def idle(self) -> Checked:
+        """Against sleeps."""
+        sleeps = Sleeps(SLEPT_S)
+        trace, _ = captured(Training(self._width // 4, self._rows // 4), [sleeps])
+        yield from gpu_figures.idle_as_slept(trace, sleeps.slept_ms)
+
+    def products(self) -> Checked:
+        """Of the one layer that is as wide on both sides: forward, and of two gradients."""
+        training = Training(self._width, self._width, depth=2, policy="mixed_bfloat16")
+        trace, _ = captured(training)
+        yield from gpu_figures.products_as_events(trace, 3, product_ms(self._width))
+
+    def overhead(self) -> Checked:
+        """Of all callbacks, with no capture."""
+        training, plain, watched = Training(self._width, self._rows), [], []
+        training.step_ms(STEPS)
+        for _ in range(ROUNDS):
+            plain.append(training.step_ms(STEPS))
+            with tempfile.TemporaryDirectory() as log_dir:
+                ours = kp.perf_callbacks(log_dir, profiler=False, summary=False)
+                watched.append(training.step_ms(STEPS, [*ours]))
+        yield from gpu_figures.overhead_of(plain, watched)
+
+    def advice(self) -> Checked:
+        """XLA, half precision and a thread mode on trial, the first two against a clock."""
+        if find_spec("tensorflow") is None:
+            yield "advice: what is tried is a tf.data pipeline, and TensorFlow is missing", None
+            return
+        plain = {"jit_compile": False} if self._on_tensorflow else {}
+        other = {"mixed-precision": {"policy": "mixed_bfloat16", **plain}}
+        if self._on_tensorflow:
+            other["enable-xla"] = {"jit_compile": True}
+        training = Training(self._width, self._rows, **plain)
+        environment_s = TRIED_S if self._on_tensorflow else None
+        tried = kp.try_advice(
+            training.model, batches(training), budget_s=TRIED_S, environment_s=environment_s
+        ).to_frame()
+        for name, arguments in other.items():
+            changed = Training(self._width, self._rows, **arguments)
+            found = Clocked(name, gains(training, changed))
+            yield from gpu_figures.gain_as_clocked(interval(tried, name), found)
+        mode = interval(tried, "gpu-thread-mode")
+        told = "was not tried" if mode is None else f"{mode[0]:.2f} to {mode[1]:.2f}× on trial"
+        yield f"gpu-thread-mode: {told}; a clock would need another process", None
+
+    def batch(self) -> Checked:
+        """Twice the rows: examples a second by the sweep, against a clock."""
+        training = Training(self._width, self._rows)
+        sizes = [self._rows, 2 * self._rows]
+        data = batches(training) if self._on_tensorflow else training.batch
+        found = kp.sweep_batch_size(training.model, data, sizes)
+        per_s = found.to_frame().set_index("batch_size")["examples_per_sec"]
+        gain = float(per_s[sizes[1]] / per_s[sizes[0]])
+        larger = Training(self._width, sizes[1])
+        clocked = Clocked("twice the batch", [2 * each for each in gains(training, larger)])
+        yield from gpu_figures.gain_as_clocked((gain, gain), clocked)
+
+    def several(self) -> Checked:
+        """The template on all GPUs against one, and the exchange in a trace."""
+        if self._gpus < 2 or not self._on_tensorflow:
+            why = "there is one" if self._gpus < 2 else "the template is one of TensorFlow"
+            yield f"several GPUs: {why}", None
+            return
+        losses = [template_loss(strategy) for strategy in ("auto", "one-device")]
+        yield from gpu_figures.losses_alike(*losses)
+        import tensorflow as tf
+
+        with tf.distribute.MirroredStrategy().scope():
+            training = Training(self._width, self._rows)
+        yield from gpu_figures.exchange_in_step(captured(training)[0])
+
+    def all(self) -> Checks:
+        """The comparisons by name."""
+        yield "memory", self.memory
+        yield "kernels", self.kernels
+        yield "steps", self.steps
+        yield "split", self.split
+        yield "idle", self.idle
+        yield "products", self.products
+        yield "overhead", self.overhead
+        yield "advice", self.advice
+        yield "batch", self.batch
+        yield "several GPUs", self.several
+
+
+def captured(
+    training: Training, callbacks: Sequence[keras.callbacks.Callback] = ()
+) -> tuple[kp.Trace, kp.Diagnosis]:
+    """What is told of a training, by a trace of some steps and by the split of the others."""
+    log_dir = tempfile.mkdtemp(dir=TRACES.name)
+    profiler = {"warmup_steps": WARMUP, "active_steps": TRACED}
+    ours = kp.perf_callbacks(log_dir, profiler=profiler, summary=False)
+    training.fit(STEPS, [*callbacks, *ours])
+    return kp.read_trace(log_dir), kp.diagnose(log_dir)
+
+
+def gains(before: Training, after: Training) -> list[float]:
+    """How many times as fast a step of the other is, in turns."""
+    before.step_ms(STEPS)
+    after.step_ms(STEPS)
+    return [before.step_ms(STEPS) / after.step_ms(STEPS) for _ in range(ROUNDS)]
+
+
+def batches(training: Training) -> Any:
+    """The same batch, by tf.data."""
+    import tensorflow as tf
+
+    rows = len(training.batch[0])
+    data = tf.data.Dataset.from_tensor_slices(training.batch).batch(rows, drop_remainder=True)
+    return data.cache().repeat(STEPS).prefetch(2)
+
+
+def interval(tried: pd.DataFrame, name: str) -> tuple[float, float] | None:
+    """Of a change's gain on trial; None where it was not tried."""
+    found = tried[tried["id"] == name]
+    return None if found.empty else (float(found["low"].iloc[0]), float(found["high"].iloc[0]))
+
+
+def template_loss(strategy: str) -> float:
+    """The last loss in training that the template reaches."""
+    with tempfile.TemporaryDirectory() as folder:
+        script, log_dir = Path(folder, "train.py"), Path(folder, "logs")
+        subprocess.run([sys.executable, "-m", "keras_perf", "template", script], check=True)
+        to = ["--log-dir", log_dir, "--checkpoint-dir", Path(folder, "saved")]
+        command = [sys.executable, script, "--strategy", strategy, *to]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        told = kp.load_scalars(log_dir)
+        losses = told[(told["run"] == "train") & (told["tag"] == "loss")].sort_values("step")
+        return float(losses["value"].iloc[-1])

@@ -1,0 +1,183 @@
+"""The comparisons for a training on a real GPU, rehearsed on built traces and on the CPU."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from built_trace import BuiltPlane, marker, runs, write
+
+import keras_perf as kp
+from keras_perf.records.run.devices.device_memory import DeviceMemory
+from keras_perf.records.run.run_facts import GpuFacts, RunFacts
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks" / "on_a_gpu"
+STEP_MS, SLEPT_MS = 10, 4
+
+
+@pytest.fixture
+def figures(monkeypatch):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    import gpu_figures
+
+    return gpu_figures
+
+
+@pytest.fixture
+def trace(tmp_path):
+    """Steps of 10 ms: for 4 a matrix product runs, for 1 something else, for 5 nothing."""
+    host, gpu = BuiltPlane("/host:CPU"), BuiltPlane("/device:GPU:0")
+    begins = [STEP_MS * step for step in range(8)]
+    host.line(
+        "python",
+        *(
+            event
+            for step, begin in enumerate(begins)
+            for event in (marker(step, begin, begin + 6), runs(begin, begin + 5.9))
+        ),
+    )
+    gpu.line(
+        "Stream #14(Compute)",
+        *(
+            (name, begin + first, begin + last, {"kernel_details": "regs:32", "tf_op": operation})
+            for begin in begins
+            for name, first, last, operation in (
+                ("ampere_fp16_s16816gemm_fp16_128x64", 1, 5, "model/dense/MatMul:MatMul"),
+                ("relu_kernel", 5, 6, "model/dense/Relu:Relu"),
+            )
+        ),
+    )
+    return kp.read_trace(write(tmp_path, host, gpu))
+
+
+def held(comparison):
+    """Whether each line holds."""
+    return [holds for _, holds in comparison]
+
+
+def test_kernels_are_xprofs_but_for_tensor_cores_that_it_does_not_know(figures, trace):
+    lines = list(figures.kernels_as_xprof(trace))
+    assert lines[0] == ("kernels of 8 steps: 16, xprof 16 in the whole trace", True)
+    assert lines[1] == ("time in kernels: 40.00 ms, xprof 40.00 ms", True)
+    assert lines[2] == ("on tensor cores: 80.0% of kernels' time, xprof 0.0%", None)
+
+
+@pytest.mark.parametrize(
+    ("step_ms", "device_ms", "holds"),
+    [(6.1, 5.1, [True, True]), (9.0, 5.0, [False, True]), (6.0, 9.0, [True, False])],
+)
+def test_a_step_is_xprofs(figures, trace, monkeypatch, step_ms, device_ms, holds):
+    told = {"stepnum": "train 1", "stepTimeMs": step_ms, "deviceComputeTimeMs": device_ms}
+    steps = {
+        "cols": [{"id": name} for name in told],
+        "rows": [{"c": [{"v": value} for value in told.values()]}],
+    }
+    monkeypatch.setattr(figures, "xprof_tool", lambda paths, tool: [{"p": {}}, steps])
+    assert held(figures.steps_as_xprof(trace)) == holds
+
+
+def test_steps_that_xprof_does_not_tell_are_compared_with_nothing(figures, trace):
+    assert held(figures.steps_as_xprof(trace)) == [None]
+
+
+@pytest.mark.parametrize(
+    ("step", "compute", "holds"),
+    [(10, 6, [True, True]), (12, 6, [False, True]), (10, 2, [True, False])],
+)
+def test_the_split_is_held_against_the_trace(figures, trace, step, compute, holds):
+    found = SimpleNamespace(
+        breakdown={"step": step, "compute": compute, "dispatch": float("nan")},
+    )
+    assert held(figures.split_as_traced(trace, found)) == holds
+
+
+@pytest.mark.parametrize(("slept_ms", "holds"), [(SLEPT_MS, True), (8, False)])
+def test_idle_time_is_at_least_what_was_slept(figures, trace, slept_ms, holds):
+    assert held(figures.idle_as_slept(trace, [slept_ms] * 8)) == [holds]
+
+
+@pytest.mark.parametrize(("product_ms", "holds"), [(2.1, True), (3.0, False), (None, None)])
+def test_products_are_held_against_events(figures, trace, product_ms, holds):
+    assert held(figures.products_as_events(trace, 2, product_ms)) == [holds]
+
+
+@pytest.mark.parametrize(
+    ("peak_mib", "limit_mib", "holds"),
+    [(150, 1000, True), (50, 1000, False), (400, 1000, False), (150, 120, False)],
+)
+def test_the_peak_holds_what_a_step_keeps_and_not_much_more(figures, peak_mib, limit_mib, holds):
+    memory = DeviceMemory("GPU:0", current_mib=10.0, peak_mib=peak_mib, limit_mib=limit_mib)
+    facts = RunFacts(gpu=GpuFacts(device_memory=(memory,)))
+    assert held(figures.peak_as_counted(facts, 100.0)) == [holds]
+    assert held(figures.peak_as_counted(RunFacts(), 100.0)) == [False]
+
+
+def test_an_overhead_above_one_percent_is_wrong_where_it_is_surely_there(figures):
+    plain = [10.0, 10.1, 9.9]
+    assert held(figures.overhead_of(plain, [10.0, 10.2, 10.0])) == [True]
+    assert held(figures.overhead_of(plain, [10.4, 10.5, 10.3])) == [False]
+
+
+def test_a_gain_on_trial_is_held_against_a_clock(figures):
+    clocked = figures.Clocked("enable-xla", [1.4, 1.5, 1.6])
+    assert held(figures.gain_as_clocked((1.3, 1.45), clocked)) == [True]
+    assert held(figures.gain_as_clocked((1.8, 2.0), clocked)) == [False]
+    assert held(figures.gain_as_clocked(None, clocked)) == [None]
+
+
+def test_several_gpus_reach_the_same_loss_and_exchange(figures, trace):
+    assert held(figures.losses_alike(0.5, 0.501)) == [True]
+    assert held(figures.losses_alike(0.5, 0.6)) == [False]
+    assert held(figures.exchange_in_step(trace)) == [False]
+
+
+def test_a_trace_without_kernels_is_no_trace_of_a_gpu(figures, tmp_path):
+    host = BuiltPlane("/host:CPU").line("python", marker(0, 0, 5), marker(1, 6, 9))
+    with pytest.raises(RuntimeError, match="holds no kernels"):
+        held(figures.kernels_as_xprof(kp.read_trace(write(tmp_path, host))))
+
+
+REHEARSED = """
+import json, sys
+import gpu_comparisons
+from gpu_checks import check
+gpu_comparisons.ROUNDS, gpu_comparisons.TRIED_S, gpu_comparisons.SLEPT_S = 1, 2.0, 0.002
+gpu_comparisons.STEPS = 45
+lines = []
+good = check(gpu_comparisons.Bench(1, 64, 16).all(), lines.append)
+print(json.dumps(lines))
+"""
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
+def test_all_comparisons_are_made_where_the_cpu_stands_in_for_a_gpu(backend):
+    pytest.importorskip(backend)
+    done = subprocess.run(
+        [sys.executable, "-c", REHEARSED],
+        cwd=BENCHMARKS,
+        env={**os.environ, "KERAS_BACKEND": backend},
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    lines = json.loads(done.stdout.splitlines()[-1])
+    failed = {line for line in lines if line.startswith("FAILED")}
+    # These are about a GPU's own part.
+    names = ("kernels", "steps", "split", "idle")
+    assert failed == {f"FAILED {n}: RuntimeError('the trace holds no kernels')" for n in names}
+    told = "\n".join(lines)
+    assert "WRONG memory: this framework tells none of the GPU" in told
+    assert "skip  products: PyTorch, by whose CUDA events one is timed, finds no GPU" in told
+    assert "all callbacks add" in told
+    assert "mixed-precision: " in told
+    assert "gpu-thread-mode: was not tried" in told
+    assert "twice the batch: " in told
+    assert "skip  several GPUs: there is one" in told
