@@ -1,9 +1,14 @@
 """The diagnosis of programs whose bottleneck is known."""
 
 import inspect
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
 from statistics import mean
 
 import bottlenecks
+import keras
 import pytest
 import tensorflow as tf
 
@@ -16,6 +21,15 @@ FOUND = 0.7
 NO_MORE = 1.5
 """So many times what was injected, as it was measured where it was, may be found there at most."""
 
+ON_TENSORFLOW = keras.backend.backend() == "tensorflow"
+
+NOT_ON_JAX = {
+    "train_function_made_anew": "JAX's train function cannot be made anew within an epoch",
+    "tiny_model": "no other number of steps per execution is tried there",
+    "predicts_one_by_one": "what hooks call is not watched there",
+}
+"""Programs for which there is nothing to find on JAX, and why."""
+
 pytestmark = [
     pytest.mark.timing,
     pytest.mark.skipif(
@@ -25,6 +39,12 @@ pytestmark = [
     # Keras warns whenever data end whose length it did not know.
     pytest.mark.filterwarnings("ignore:Your input ran out of data:UserWarning"),
 ]
+
+
+def here():
+    """Those that can be told with this backend."""
+    left_out = {} if ON_TENSORFLOW else NOT_ON_JAX
+    return [each for each in bottlenecks.SCENARIOS if each.name not in left_out]
 
 
 def stretched(scenario):
@@ -94,7 +114,20 @@ def bounds(scenario):
     return FOUND * (injected - hidden), NO_MORE * measured
 
 
-@pytest.mark.parametrize("scenario", bottlenecks.SCENARIOS, ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize("scenario", here(), ids=lambda scenario: scenario.name)
 def test_the_bottleneck_is_found(scenario, tmp_path):
     wrong = complaint(scenario, tmp_path)
     assert not wrong, wrong
+
+
+@pytest.mark.whole
+@pytest.mark.skipif(find_spec("jax") is None, reason="JAX is not installed")
+@pytest.mark.skipif(not ON_TENSORFLOW, reason="this is that process")
+@pytest.mark.timeout(1200)
+def test_they_are_found_on_jax_too():
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    command += ["-k", test_the_bottleneck_is_found.__name__, "-m", "timing", __file__]
+    backend = {"KERAS_BACKEND": "jax", "CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | backend)
+    assert done.returncode == 0, done.stdout[-4000:]
+    assert f"{len(bottlenecks.SCENARIOS) - len(NOT_ON_JAX)} passed" in done.stdout
