@@ -86,6 +86,17 @@ def test_of_two_results_the_newer_counts(tmp_path):
     assert figures.newest(tmp_path) == {"split": {"at": "2026-11-22T10:00"}}
 
 
+@pytest.mark.parametrize(
+    ("added_us", "lower_quartile_us", "little"),
+    [(15.0, 12.0, True), (25.0, 22.0, False), (4.0, -322.0, False), (-30.0, -50.0, False)],
+)
+def test_a_figure_of_the_noise_reaches_no_aim(added_us, lower_quartile_us, little):
+    row = {"added_us": added_us, "lower_quartile_us": lower_quartile_us}
+    assert blocks.adds_little(row) == little
+    del row["lower_quartile_us"]
+    assert blocks.adds_little(row) == (0 <= added_us <= blocks.AIM_ADDED_US)
+
+
 def test_every_benchmark_is_run_by_the_one_command():
     paths = (path.relative_to(BENCHMARKS) for path in BENCHMARKS.rglob("*.py"))
     scripts = {path.stem for path in paths if path.parts[0] not in MADE_OF} - NO_BENCHMARKS
