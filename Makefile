@@ -84,8 +84,12 @@ test-nightly:
 # Where there is a GPU: are the figures that are read from it right? What is not installed is skipped.
 test-gpu: $(READY)
 	$(BIN)/python -m pip install --quiet -e '.[cuda]' || echo "CUDA's packages: not installed"
-	$(BIN)/python benchmarks/on_a_gpu/gpu_readings.py; readings=$$?; \
-	$(BIN)/python benchmarks/on_a_gpu/gpu_training.py && exit $$readings
+	@failed=; \
+	$(BIN)/python benchmarks/on_a_gpu/gpu_readings.py || failed=yes; \
+	for backend in tensorflow jax; do \
+	  KERAS_BACKEND=$$backend $(BIN)/python benchmarks/on_a_gpu/gpu_training.py || test $$? = 2 || failed=yes; \
+	done; \
+	test -z "$$failed"
 
 # An hour or two on a machine that does nothing else; ONLY=overhead,split runs these. What they find is
 # kept in benchmarks/results/, and the figures of the documentation are written from it.

@@ -62,7 +62,7 @@ def check(checks: Checks, say: Say) -> bool:
     for name, comparison in checks:
         try:
             for line, holds in comparison():
-                good &= holds is not False
+                good &= holds is None or bool(holds)
                 say(f"{MARKS[holds]} {line}")
         except Exception as error:  # noqa: BLE001  the others are to go on
             good = False

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ import pandas as pd
 from gpu_checks import Checked, Checks
 from gpu_figures import Clocked
 from gpu_loads import product_ms
-from gpu_programs import DEPTH, Sleeps, Training
+from gpu_programs import DEPTH, Sleeps, Training, Waits
 
 import keras_perf as kp
 
@@ -24,8 +26,17 @@ WARMUP, TRACED, STEPS = 20, 20, 80
 SLEPT_S = 0.02
 ROUNDS = 5
 TRIED_S = 60.0
+HERE = Path(__file__).parent
+OF_A_REPLICA = re.compile(r"layers\.(BatchNormalization|Dropout)\(")
+"""Each replica normalizes its own part of a batch, and draws random numbers of its own."""
+
 TRACES = tempfile.TemporaryDirectory(prefix="gpu_training_")
 """They stay as long as the process: xprof opens their files once more."""
+
+WATCHING: dict[str, Callable[[str], Sequence[keras.callbacks.Callback]]] = {
+    "all callbacks": lambda d: kp.perf_callbacks(d, profiler=False, summary=False),
+    "GPUUtilizationSampler": lambda d: [kp.GPUUtilizationSampler(d)],
+}
 
 
 class Bench:
@@ -69,26 +80,30 @@ class Bench:
 
     def idle(self) -> Checked:
         """Against sleeps."""
-        sleeps = Sleeps(SLEPT_S)
-        trace, _ = captured(Training(self._width // 4, self._rows // 4), [sleeps])
-        yield from gpu_figures.idle_as_slept(trace, sleeps.slept_ms)
+        sleeps, small = Sleeps(SLEPT_S), Training(self._width // 4, self._rows // 4)
+        awake, _ = captured(small)
+        asleep, _ = captured(small, [sleeps])
+        yield from gpu_figures.idle_as_slept(awake, asleep, sleeps.slept_ms)
 
     def products(self) -> Checked:
         """Of the one layer that is as wide on both sides: forward, and of two gradients."""
-        training = Training(self._width, self._width, depth=2, policy="mixed_bfloat16")
+        # Compiled as one, kernels bear other names than those of the libraries' products.
+        apart = {"jit_compile": False} if self._on_tensorflow else {}
+        training = Training(self._width, self._width, depth=2, policy="mixed_bfloat16", **apart)
         trace, _ = captured(training)
         yield from gpu_figures.products_as_events(trace, 3, product_ms(self._width))
 
     def overhead(self) -> Checked:
-        """Of all callbacks, with no capture."""
-        training, plain, watched = Training(self._width, self._rows), [], []
+        """Of all callbacks with no capture, and of the sampler alone."""
+        training = Training(self._width, self._rows)
         training.step_ms(STEPS)
-        for _ in range(ROUNDS):
-            plain.append(training.step_ms(STEPS))
-            with tempfile.TemporaryDirectory() as log_dir:
-                ours = kp.perf_callbacks(log_dir, profiler=False, summary=False)
-                watched.append(training.step_ms(STEPS, [*ours]))
-        yield from gpu_figures.overhead_of(plain, watched)
+        for whose, made in WATCHING.items():
+            plain, watched = [], []
+            for _ in range(ROUNDS):
+                plain.append(training.step_ms(STEPS))
+                with tempfile.TemporaryDirectory() as log_dir:
+                    watched.append(training.step_ms(STEPS, made(log_dir)))
+            yield from gpu_figures.overhead_of(whose, plain, watched)
 
     def advice(self) -> Checked:
         """XLA, half precision and a thread mode on trial, the first two against a clock."""
@@ -96,7 +111,7 @@ class Bench:
             yield "advice: what is tried is a tf.data pipeline, and TensorFlow is missing", None
             return
         plain = {"jit_compile": False} if self._on_tensorflow else {}
-        other = {"mixed-precision": {"policy": "mixed_bfloat16", **plain}}
+        other = {"mixed-precision": {"policy": "mixed_float16", **plain}}
         if self._on_tensorflow:
             other["enable-xla"] = {"jit_compile": True}
         training = Training(self._width, self._rows, **plain)
@@ -108,9 +123,9 @@ class Bench:
             changed = Training(self._width, self._rows, **arguments)
             found = Clocked(name, gains(training, changed))
             yield from gpu_figures.gain_as_clocked(interval(tried, name), found)
-        mode = interval(tried, "gpu-thread-mode")
-        told = "was not tried" if mode is None else f"{mode[0]:.2f} to {mode[1]:.2f}× on trial"
-        yield f"gpu-thread-mode: {told}; a clock would need another process", None
+        if self._on_tensorflow:
+            mode = Clocked("gpu-thread-mode", in_their_own_processes(self._width, self._rows))
+            yield from gpu_figures.gain_as_clocked(interval(tried, mode.name), mode)
 
     def batch(self) -> Checked:
         """Twice the rows: examples a second by the sweep, against a clock."""
@@ -130,7 +145,7 @@ class Bench:
             why = "there is one" if self._gpus < 2 else "the template is one of TensorFlow"
             yield f"several GPUs: {why}", None
             return
-        losses = [template_loss(strategy) for strategy in ("auto", "one-device")]
+        losses = [template_loss(kind, 32 * self._gpus) for kind in ("mirrored", "one-device")]
         yield from gpu_figures.losses_alike(*losses)
         import tensorflow as tf
 
@@ -159,14 +174,14 @@ def captured(
     log_dir = tempfile.mkdtemp(dir=TRACES.name)
     profiler = {"warmup_steps": WARMUP, "active_steps": TRACED}
     ours = kp.perf_callbacks(log_dir, profiler=profiler, summary=False)
-    training.fit(STEPS, [*callbacks, *ours])
+    training.fit(STEPS, [*callbacks, Waits(), *ours])
     return kp.read_trace(log_dir), kp.diagnose(log_dir)
 
 
 def gains(before: Training, after: Training) -> list[float]:
     """How many times as fast a step of the other is, in turns."""
-    before.step_ms(STEPS)
-    after.step_ms(STEPS)
+    for each in (before, after):
+        each.step_ms(STEPS)
     return [before.step_ms(STEPS) / after.step_ms(STEPS) for _ in range(ROUNDS)]
 
 
@@ -185,14 +200,41 @@ def interval(tried: pd.DataFrame, name: str) -> tuple[float, float] | None:
     return None if found.empty else (float(found["low"].iloc[0]), float(found["high"].iloc[0]))
 
 
-def template_loss(strategy: str) -> float:
-    """The last loss in training that the template reaches."""
+def in_their_own_processes(width: int, rows: int) -> list[float]:
+    """How many times as fast a step is where threads of its own launch a GPU's kernels."""
+    script = (
+        "from gpu_programs import Training;"
+        f"training = Training({width}, {rows}, jit_compile=False); training.step_ms({STEPS});"
+        f"print(training.step_ms({STEPS}))"
+    )
+
+    def step_ms(**environment: str) -> float:
+        command = [sys.executable, "-c", script]
+        surroundings = {**os.environ, **environment}
+        told = subprocess.check_output(command, cwd=HERE, env=surroundings, text=True)
+        return float(told.splitlines()[-1])
+
+    private = {"TF_GPU_THREAD_MODE": "gpu_private"}
+    return [step_ms() / step_ms(**private) for _ in range(ROUNDS)]
+
+
+def template_loss(strategy: str, rows: int, before: str = "") -> float:
+    """The last loss in training that the template reaches, without what differs by replica.
+
+    Arguments:
+        strategy: as the template's argument has it.
+        rows: of a batch.
+        before: Python that the program begins with.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        script, log_dir = Path(folder, "train.py"), Path(folder, "logs")
+        script, steps = Path(folder, "train.py"), "20"
         subprocess.run([sys.executable, "-m", "keras_perf", "template", script], check=True)
-        to = ["--log-dir", log_dir, "--checkpoint-dir", Path(folder, "saved")]
-        command = [sys.executable, script, "--strategy", strategy, *to]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        told = kp.load_scalars(log_dir)
-        losses = told[(told["run"] == "train") & (told["tag"] == "loss")].sort_values("step")
-        return float(losses["value"].iloc[-1])
+        lines = script.read_text(encoding="utf-8").splitlines()
+        alike = [each for each in lines if not OF_A_REPLICA.search(each)]
+        script.write_text("\n".join([before, *alike]), encoding="utf-8")
+        to = ["--log-dir", Path(folder, "logs"), "--checkpoint-dir", Path(folder, "saved")]
+        how = ["--strategy", strategy, "--batch-size", str(rows)]
+        until = ["--steps", steps, "--evaluate-every", steps]
+        command = [sys.executable, script, *how, *until, *to]
+        told = subprocess.check_output(command, text=True)
+        return float(re.findall(rf"step {steps} train: .*?loss ([\d.]+)", told)[-1])

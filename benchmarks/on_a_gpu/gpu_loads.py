@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
+from pathlib import Path
 from typing import NamedTuple
 
 SIZES = (8192, 4096, 2048, 1024)
@@ -128,13 +131,26 @@ def run(work: Work, share: float, seconds: float) -> None:
 
 
 def product_ms(size: int) -> float | None:
-    """Of one bfloat16 matrix product, by CUDA's events; None where PyTorch finds no GPU."""
+    """Of one bfloat16 matrix product, by CUDA's events; None where PyTorch finds no GPU.
+
+    In a process of its own: PyTorch brings its own versions of CUDA's libraries.
+    """
     if find_spec("torch") is None:
         return None
+    script = f"import gpu_loads; print(gpu_loads.product_by_events({size}))"
+    here = Path(__file__).parent
+    done = subprocess.run([sys.executable, "-c", script], cwd=here, capture_output=True, text=True)
+    return None if done.returncode else float(done.stdout)
+
+
+def product_by_events(size: int) -> float:
+    """The same, here.
+
+    Raises:
+        RuntimeError: PyTorch finds no GPU.
+    """
     import torch
 
-    if not torch.cuda.is_available():
-        return None
     x = torch.randn(size, size, device="cuda", dtype=torch.bfloat16)
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     for _ in range(PRODUCTS):

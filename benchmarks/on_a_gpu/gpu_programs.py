@@ -6,6 +6,7 @@ Keras's backend is chosen before this is imported.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -43,7 +44,7 @@ class Training:
         rows: of a batch.
         depth: layers of that width, of which the first is narrow.
         optimizer: by Keras's name.
-        policy: of the layers' numbers.
+        policy: of the model's numbers.
         compiled: other arguments of `compile`.
     """
 
@@ -58,23 +59,38 @@ class Training:
         **compiled: Any,
     ) -> None:
         keras.utils.set_random_seed(1)
-        wide = [keras.layers.Dense(width, "relu", dtype=policy) for _ in range(depth)]
+        usual = keras.config.dtype_policy()
+        keras.config.set_dtype_policy(policy)
+        wide = [keras.layers.Dense(width, "relu") for _ in range(depth)]
         layers = [keras.Input((FEATURES,)), *wide, keras.layers.Dense(1)]
         self.model: keras.Model = keras.Sequential(layers)
         self.model.compile(optimizer, "mse", **compiled)
+        keras.config.set_dtype_policy(usual)
         x = np.random.default_rng(0).normal(size=(rows, FEATURES)).astype("float32")
         self.batch = x, x[:, :1]
 
-    def fit(self, steps: int, callbacks: list[Any], epochs: int = 1) -> None:
+    def fit(
+        self, steps: int, callbacks: Sequence[keras.callbacks.Callback], epochs: int = 1
+    ) -> None:
         """Trains so many steps an epoch."""
         data = Same(self.batch, steps)
-        self.model.fit(data, epochs=epochs, verbose=0, shuffle=False, callbacks=callbacks)
+        self.model.fit(data, epochs=epochs, verbose=0, shuffle=False, callbacks=[*callbacks])
 
-    def step_ms(self, steps: int, callbacks: list[Any] | None = None) -> float:
-        """Of a second epoch, by a clock around it."""
+    def step_ms(self, steps: int, callbacks: Sequence[keras.callbacks.Callback] = ()) -> float:
+        """Of a second epoch, by a clock around it and the end of its callbacks."""
         watch = Stopwatch()
-        self.fit(steps, [watch, *(callbacks or [])], epochs=2)
+        self.fit(steps, [*callbacks, Waits(), watch], epochs=2)
         return 1e3 * watch.seconds / steps
+
+
+class Waits(keras.callbacks.Callback):
+    """Does nothing after each step, but must not be late: Keras waits for the step's losses.
+
+    So no backend runs ahead of the device, and nothing is tried within a training.
+    """
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Does nothing."""
 
 
 class Stopwatch(keras.callbacks.Callback):
@@ -92,7 +108,7 @@ class Stopwatch(keras.callbacks.Callback):
 
 
 class Sleeps(keras.callbacks.Callback):
-    """Sleeps after each step, whose losses Keras has read by then: the device has nothing to do.
+    """Sleeps after each step, whose losses Keras has read by then: the device is idle.
 
     Arguments:
         seconds: each time.

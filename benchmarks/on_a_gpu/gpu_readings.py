@@ -229,11 +229,17 @@ class Bench:
             yield line, abs(ours - theirs) <= THROTTLING_POINTS
 
     def energy(self) -> Checked:
-        """Against power, summed up."""
-        ours = self.readings("product", 1.0).ours
-        counted, polled = ours["mean_power_w"], ours["power_w"]
-        line = f"power: {counted:.1f} W by the energy counter, {polled:.1f} W polled"
-        yield line, abs(counted / polled - 1) <= ENERGY_SHARE
+        """Against power, summed up: ours, and nvidia-smi's."""
+        found = self.readings("product", 1.0)
+        counted = found.ours["mean_power_w"]
+        for whose, values in (("polled", found.ours), ("by nvidia-smi", found.tools)):
+            if "power_w" not in values:
+                yield f"power {whose}: it does not tell", None
+                continue
+            line = (
+                f"power: {counted:.1f} W by the energy counter, {values['power_w']:.1f} W {whose}"
+            )
+            yield line, abs(counted / values["power_w"] - 1) <= ENERGY_SHARE
 
     def tensor_cores(self) -> Checked:
         """Idle in elementwise work, busy in a product."""

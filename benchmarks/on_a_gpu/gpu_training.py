@@ -11,9 +11,9 @@ there are several GPUs, the loss that the template reaches on all of them agains
 the exchange of gradients in a trace.
 
 How: Keras computes with KERAS_BACKEND, or else with the first of TensorFlow and JAX that finds a
-GPU. The models are Dense layers of one width, so that what they multiply and keep is known. What is
-not installed is skipped, and a line says so; a check that fails leaves the others to go on. What is
-printed is kept as by gpu_readings.py, and so are the exit codes.
+GPU; `make test-gpu` does it with each. The models are Dense layers of one width, so that what they
+multiply and keep is known. What is not installed is skipped, and a line says so; a check that fails
+leaves the others to go on. What is printed is kept as by gpu_readings.py; so are the exit codes.
 """
 
 from __future__ import annotations
@@ -27,6 +27,10 @@ import result
 from gpu_checks import Say, check
 
 from keras_perf.observers.sensors.sensor import SensorError
+
+BACKENDS = ("tensorflow", "jax")
+SHARING = {"TF_FORCE_GPU_ALLOW_GROWTH": "true", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+"""Some comparisons train in other processes: this one must leave them memory."""
 
 
 def gpus(backend: str) -> int:
@@ -48,8 +52,11 @@ def choose() -> tuple[str, int]:
     """
     asked = os.environ.get("KERAS_BACKEND")
     reasons = []
-    for backend in [asked] if asked else ["tensorflow", "jax"]:
-        if find_spec(backend) is None:
+    os.environ.update(SHARING)
+    for backend in [asked] if asked else BACKENDS:
+        if backend not in BACKENDS:
+            reasons.append(f"{backend}: keras_perf does not observe it")
+        elif find_spec(backend) is None:
             reasons.append(f"{backend}: it is not installed")
         elif found := gpus(backend):
             os.environ["KERAS_BACKEND"] = backend
@@ -83,7 +90,7 @@ def main() -> int:
         return check(Bench(found, arguments.width, arguments.rows).all(), say)
 
     how = f"Keras on {backend}, {found} GPUs, layers of {arguments.width}, {arguments.rows} rows"
-    return gpu_checks.compare("gpu_training", model, how, work, arguments.json)
+    return gpu_checks.compare(f"gpu_training_{backend}", model, how, work, arguments.json)
 
 
 if __name__ == "__main__":

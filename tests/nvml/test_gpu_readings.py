@@ -94,13 +94,13 @@ def test_a_gpu_that_agrees_with_the_other_tools_is_found_right_and_kept(readings
     assert "load by pytorch, " in head
     assert lines[0] == "skip  jax: it is not installed"
     assert all(line.startswith("ok    ") for line in lines[1:])
-    assert len(lines) == 20
+    assert len(lines) == 21
     told = capsys.readouterr().out
-    assert [told.count(each) for each in ("\nok    ", "| ok |", "| skip |")] == [19, 19, 1]
+    assert [told.count(each) for each in ("\nok    ", "| ok |", "| skip |")] == [20, 20, 1]
     [file] = readings.gpu_checks.RESULTS.glob("nvidia-h200-*.json")
     found = json.loads(file.read_text(encoding="utf-8"))["benchmarks"]["gpu_readings"]
     assert found["tables"]["gpu"][0]["name"] == "NVIDIA H200"
-    assert [row["result"] for row in found["tables"]["checks"]] == ["skip", *["ok"] * 19]
+    assert [row["result"] for row in found["tables"]["checks"]] == ["skip", *["ok"] * 20]
 
 
 def test_jax_makes_the_load_where_pytorch_is_not_installed(readings, nvml, monkeypatch):

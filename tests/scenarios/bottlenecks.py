@@ -39,7 +39,7 @@ class Scenario:
         injected_ms: how much of it per step, at least; 0 where it is not known.
         by_the_clock: it is, and so is the argument `ms`; else a slow machine takes longer for it.
         at_a_time: so many of the waits go on at a time.
-        in_turn: nothing is prepared while a step computes, so all of the wait is seen.
+        all_seen: nothing is prepared while a step computes, or what is measured is only the wait.
         needs_cores: `top` would buy nothing, and is not advised, where others use all of them.
         told_on_idle_cores: it lies in `compute` too, and where others use all cores, it may seem
             a slow model.
@@ -55,7 +55,7 @@ class Scenario:
     injected_ms: float = 0.0
     by_the_clock: bool = False
     at_a_time: int = 1
-    in_turn: bool = False
+    all_seen: bool = False
     needs_cores: bool = False
     told_on_idle_cores: bool = False
     never: tuple[str, ...] = ()
@@ -279,12 +279,17 @@ def slow_sequential_map(callbacks: Callbacks, *, ms: float = 6.0) -> None:
 
 
 @scenario(
-    verdicts=("input-bound",), top=None, part="input_wait", never=("parallel-map", "prefetch")
+    verdicts=("input-bound",),
+    top=None,
+    part="input_wait",
+    all_seen=True,
+    never=("parallel-map", "prefetch"),
 )
 def parallel_map_that_fills_the_cores(callbacks: Callbacks) -> None:
     """More threads would not help, and nothing is repeated: there is nothing to advise."""
     data = batches(100).map(computed(1800), num_parallel_calls=tf.data.AUTOTUNE).prefetch(2)
-    mlp().fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, Executions()])
+    waits = Executions(beyond_ms=usual_step_ms())
+    mlp().fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, waits])
 
 
 @scenario(
@@ -325,7 +330,7 @@ def many_small_files(callbacks: Callbacks, *, ms: float = 6.0) -> None:
     part="input_wait",
     injected_ms=6.0,
     by_the_clock=True,
-    in_turn=True,
+    all_seen=True,
 )
 def no_prefetch(callbacks: Callbacks, *, ms: float = 6.0) -> None:
     """Input and training take turns, each about as long."""
@@ -404,13 +409,15 @@ def python_that_holds_the_interpreter(callbacks: Callbacks, *, ms: float = 6.0) 
     verdicts=("input-bound",),
     top="batch-before-map",
     part="input_wait",
+    all_seen=True,
 )
 def a_cheap_map_for_each_example(callbacks: Callbacks) -> None:
     """The map's function is called for every example, and calling it is most of its cost."""
     x = np.ones((2048 * 50, 2), "float32")
     data = tf.data.Dataset.from_tensor_slices((x, x[:, :1]))
     data = data.map(lambda x, y: (2.0 * x, y)).batch(2048, drop_remainder=True).prefetch(2)
-    mlp(features=2).fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, Executions()])
+    waits = Executions(beyond_ms=usual_step_ms())
+    mlp(features=2).fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, waits])
 
 
 @scenario(
@@ -498,12 +505,22 @@ def slow_epoch_callback(callbacks: Callbacks, *, ms: float = 300.0) -> None:
     mlp().fit(batches(60), epochs=10, verbose=0, shuffle=False, callbacks=[*callbacks, hook])
 
 
-class Saves(keras.callbacks.ModelCheckpoint):
-    """Keras's own, with a clock beside it."""
+class Begins(keras.callbacks.Callback):
+    """A clock before another callback."""
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        with measured():
-            super().on_train_batch_end(batch, logs)
+        self.at = time.perf_counter()
+
+
+class Ends(keras.callbacks.Callback):
+    """A clock behind it."""
+
+    def __init__(self, begins: Begins) -> None:
+        super().__init__()
+        self.begins = begins
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        MEASURED.append(1e3 * (time.perf_counter() - self.begins.at))
 
 
 @scenario(
@@ -515,9 +532,10 @@ def checkpoint_every_few_batches(callbacks: Callbacks) -> None:
     """Keras's own ModelCheckpoint, too often."""
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder, "{batch}.weights.h5"))
-        often = Saves(path, save_weights_only=True, save_freq=1)
+        often = keras.callbacks.ModelCheckpoint(path, save_weights_only=True, save_freq=1)
+        clocked = [begins := Begins(), often, Ends(begins)]
         data = batches(100, rows=256)
-        mlp(512).fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, often])
+        mlp(512).fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, *clocked])
 
 
 class Chatter(keras.callbacks.Callback):

@@ -1,10 +1,6 @@
 """The diagnosis of programs whose bottleneck is known."""
 
 import inspect
-import os
-import subprocess
-import sys
-from importlib.util import find_spec
 from statistics import mean
 
 import bottlenecks
@@ -109,7 +105,7 @@ def bounds(scenario):
         measured = injected * mean(bottlenecks.INJECTED)
     # What a step does besides hides as much of the input's work where batches are prefetched.
     # It is not taken from these figures: a wait that is reported too short would make it longer.
-    hides = scenario.part == "input_wait" and not scenario.in_turn
+    hides = scenario.part == "input_wait" and not scenario.all_seen
     hidden = bottlenecks.usual_step_ms() if hides else 0.0
     return FOUND * (injected - hidden), NO_MORE * measured
 
@@ -118,16 +114,3 @@ def bounds(scenario):
 def test_the_bottleneck_is_found(scenario, tmp_path):
     wrong = complaint(scenario, tmp_path)
     assert not wrong, wrong
-
-
-@pytest.mark.whole
-@pytest.mark.skipif(find_spec("jax") is None, reason="JAX is not installed")
-@pytest.mark.skipif(not ON_TENSORFLOW, reason="this is that process")
-@pytest.mark.timeout(1200)
-def test_they_are_found_on_jax_too():
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    command += ["-k", test_the_bottleneck_is_found.__name__, "-m", "timing", __file__]
-    backend = {"KERAS_BACKEND": "jax", "CUDA_VISIBLE_DEVICES": ""}
-    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | backend)
-    assert done.returncode == 0, done.stdout[-4000:]
-    assert f"{len(bottlenecks.SCENARIOS) - len(NOT_ON_JAX)} passed" in done.stdout
