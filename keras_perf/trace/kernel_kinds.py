@@ -20,7 +20,7 @@ TENSOR_CORE = re.compile(
 """Shapes and names of matrix instructions in names of cuBLAS's, cuDNN's and CUTLASS's kernels."""
 
 _ELIGIBLE = re.compile(
-    r"MatMul|Conv[23]D|DepthwiseConv2d|CudnnRNN|Einsum|XlaDot|gemm|^dot|^conv(olution|\b)"
+    r"MatMul|Conv[23]D|DepthwiseConv2d|CudnnRNN|Einsum|XlaDot|gemm|^dot|(^|cudnn-)conv(olution|\b)"
 )
 """Types of TensorFlow's operations, and names of XLA's, that tensor cores can do."""
 
@@ -36,9 +36,11 @@ _NORMALIZATION = re.compile(r"([^/]+)/(batchnorm|moments)/")
 def operation_of(stats: Mapping[str, object]) -> str:
     """The operation that launched a kernel, `model/dense/MatMul:MatMul`; "" where nobody tells.
 
-    Traces before TensorFlow 2.5 tell it by another name.
+    XLA's own name of it, `dot.3`, goes before: beside it `tf_op` names what launched the whole
+    module, the outermost annotation (cupti_collector.cc of XLA). Traces before TensorFlow 2.5 tell
+    it by another name.
     """
-    return str(stats.get("tf_op") or stats.get("hlo_op") or stats.get("level 0") or "")
+    return str(stats.get("hlo_op") or stats.get("tf_op") or stats.get("level 0") or "")
 
 
 def tensor_cores_could(operation: str) -> bool:

@@ -148,6 +148,6 @@ TRACE_METRICS = (
         "trace/tensor_core_pct",
         "%",
         "Share of kernel time that used tensor cores.",
-        "Told by the names of kernels.",
+        "Told by the names of kernels; those that XLA makes with Triton have none that tells.",
     ),
 )

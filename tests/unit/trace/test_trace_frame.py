@@ -337,11 +337,16 @@ def test_tensor_cores_are_told_by_names(tmp_path, operation, kernel_name, could,
 
 
 @pytest.mark.parametrize(
-    ("operation", "could"), [("dot.3", 100), ("convolution.1", 100), ("convert.7", 0)]
+    ("operation", "could"),
+    [
+        *((name, 100) for name in ("dot.3", "convolution.1", "cublas-gemm.2", "cudnn-conv.1")),
+        *(("gemm_fusion_dot.4", 100), ("convert.7", 0), ("loop_convert_fusion", 0)),
+    ],
 )
 def test_xlas_operations_are_known_by_their_own_names(tmp_path, operation, could):
     host = BuiltPlane("/host:CPU").line("python", marker(0, 0, 9))
-    gpu = BuiltPlane("/device:GPU:0").line("Stream #1", ("fusion_3", 1, 2, {"hlo_op": operation}))
+    told = {"tf_op": "XlaModule:", "hlo_op": operation}
+    gpu = BuiltPlane("/device:GPU:0").line("Stream #1", ("fusion_3", 1, 2, told))
     assert column(frame(tmp_path, host, gpu), "tensor_core_eligible_pct") == [could]
 
 
