@@ -106,7 +106,7 @@ class Bench:
             yield from gpu_figures.overhead_of(whose, plain, watched)
 
     def advice(self) -> Checked:
-        """XLA, half precision and a thread mode on trial, the first two against a clock."""
+        """XLA, half precision and a thread mode on trial, against a clock."""
         if find_spec("tensorflow") is None:
             yield "advice: what is tried is a tf.data pipeline, and TensorFlow is missing", None
             return
