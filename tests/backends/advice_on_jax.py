@@ -65,7 +65,7 @@ def in_a_step(number, does):
     def execution(self, *arguments):
         if self not in trainings:
             trainings.append(self)
-        if self is trainings[-1] and len(trainings) == number:
+        if self in trainings[number - 1 : number]:
             executions.append(self)
             if len(executions) == LATE:
                 does()
