@@ -85,11 +85,13 @@ def machine() -> str:
     return f"{re.sub(r'[^a-z0-9]+', '-', name.lower()).strip('-')}-{told['cores']}-cores"
 
 
-def run(name: str, arguments: str) -> dict[str, Any] | None:
-    """What a benchmark found, also where it says that a figure is wrong; None if there is nothing.
+def run(name: str, arguments: str) -> tuple[dict[str, Any] | None, int]:
+    """What a benchmark found, and its exit code: it keeps what it found where a figure is wrong.
+
+    Nothing is found, and all is well, where there is nothing to measure here.
 
     Raises:
-        RuntimeError: if it fails.
+        RuntimeError: it ended without having found anything.
     """
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "found.json"
@@ -97,13 +99,10 @@ def run(name: str, arguments: str) -> dict[str, Any] | None:
         command = [sys.executable, script, *shlex.split(arguments), "--json", str(file)]
         code = subprocess.run(command, check=False).returncode
         if code == NOTHING_TO_MEASURE:
-            return None
+            return None, 0
         if not file.exists():
             raise RuntimeError(f"{name} ended with exit code {code}")
-        if code:
-            print(f"{name} ended with exit code {code}: see its table")
-        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        return found
+        return json.loads(file.read_text(encoding="utf-8")), code
 
 
 def add(file: Path, name: str, found: dict[str, Any]) -> None:
@@ -134,8 +133,11 @@ def main() -> None:
     for name in names:
         print(f"\n== {name}", flush=True)
         try:
-            if found := run(name, (QUICK if arguments.quick else ARGUMENTS)[name]):
+            found, code = run(name, (QUICK if arguments.quick else ARGUMENTS)[name])
+            if found:
                 add(file, name, found)
+            if code:
+                failed.append(f"{name} ended with exit code {code}")
         except RuntimeError as error:  # hours of the others' work are not lost
             failed.append(str(error))
     print(f"\n{file}")
