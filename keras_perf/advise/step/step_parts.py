@@ -84,7 +84,7 @@ def step_parts(summary: Summary, held_ms: float) -> StepParts:
     prefetched = runs_ahead or asks_ahead or bool(held_ms)
     if not held_ms and _waits_for_a_core(summary, wait, paces):
         produce = known
-        rest["for_a_core"] = wait - known
+        rest["for_a_core"] = wait if prefetched else wait - known
     elif not prefetched:
         produce = wait
     elif held_ms or (wait and _is_behind(summary, wait, known)):

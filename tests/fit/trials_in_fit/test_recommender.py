@@ -1,5 +1,6 @@
 """Trials inside a real fit."""
 
+import math
 from pathlib import Path
 
 import keras
@@ -558,8 +559,9 @@ def test_no_trial_is_longer_than_an_execution_may_be(tmp_path):
 
 @programs.needs_gap_times
 @pytest.mark.timing
-def test_an_input_bound_training_is_told_that_the_number_cannot_help(tmp_path):
+def test_an_input_bound_training_is_told_that_the_number_cannot_help(tmp_path, monkeypatch):
     """Beside a busy neighbour a step may compute for as long as a wait of a few milliseconds."""
+    monkeypatch.setattr("keras_perf.observers.steps_trial.steps_to_try.LONG_STEP_MS", math.inf)
     recommender = kp.StepsPerExecutionRecommender(tmp_path)
     data = programs.dataset(200, input_ms=6 * programs.usual_step_ms()).prefetch(2)
     programs.model().fit(data, epochs=2, verbose=0, shuffle=False, callbacks=[recommender])

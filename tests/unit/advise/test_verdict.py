@@ -436,7 +436,9 @@ def test_where_others_use_the_cpus_a_wait_is_the_input_s_only_if_its_work_explai
     def found(stages, **sensors):
         named = {f"host/{name}": value for name, value in sensors.items()}
         known = {"stages": [*stages, *behind], "context": context, "sensors": named}
-        verdict, because = verdict_of(situation(**parts, **known))
+        told = situation(**parts, **known)
+        assert told.model.step_ms == pytest.approx(told.summary.step_ms)
+        verdict, because = verdict_of(told)
         return verdict, str(because)
 
     crowded = {"cpu_pct": 90.0, "process_cpu_pct": 200.0}
