@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from typing import TextIO
 
-from keras_perf.records.plain import PLAINLY
+from keras_perf.records.plain_characters import PLAINLY
 from keras_perf.records.visible import visible
 
 CLOSED_PIPE = 141

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import traceback
@@ -12,8 +11,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from keras_perf.cluster.launchers import with_tf_config
 from keras_perf.cluster.peers import PeerError, PeerWatch, wait_for_peers
-from keras_perf.cluster.slurm import cluster_from_slurm
 from keras_perf.cluster.tf_config import Cluster, ClusterError, read_cluster
 from keras_perf.loop.early_use import UNKNOWN, early_use
 from keras_perf.loop.ending import StopOnSignal
@@ -133,6 +132,8 @@ def distribute(
     """
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}.")
+    if kind in ("auto", "multi-worker"):
+        environ = with_tf_config(environ)
     if kind == "auto":
         kind = _found_out(environ)
     if kind == "multi-worker":
@@ -166,15 +167,9 @@ def exit_code(main: Callable[[], int]) -> int:
 
 
 def _found_out(environ: Mapping[str, str]) -> str:
-    if read_cluster(environ) is not None or _tasks(environ) > 1:
+    if read_cluster(environ) is not None:
         return "multi-worker"
     return "mirrored" if len(tf.config.list_physical_devices("GPU")) > 1 else "none"
-
-
-def _tasks(environ: Mapping[str, str]) -> int:
-    """Tasks of the Slurm step that this process is one of; 0 outside of Slurm."""
-    count = environ.get("SLURM_STEP_NUM_TASKS", "0")
-    return int(count) if count.isdigit() and "SLURM_PROCID" in environ else 0
 
 
 def _mirrored() -> tf.distribute.Strategy:
@@ -189,8 +184,6 @@ def _mirrored() -> tf.distribute.Strategy:
 
 
 def _multi_worker(environ: Mapping[str, str], deadline_s: float) -> Distribution:
-    if _tasks(environ) > 1 and read_cluster(environ) is None:
-        environ = {**environ, "TF_CONFIG": json.dumps(cluster_from_slurm(environ))}
     cluster = read_cluster(environ)
     if cluster is None:
         raise ClusterError(

@@ -7,7 +7,7 @@ from tensorflow.tsl.profiler.protobuf import xplane_pb2
 from xprof.convert import raw_to_tool_data
 
 from keras_perf.read.fits import fits_of
-from keras_perf.records.run.written import plain
+from keras_perf.records.run.json_form import plain
 
 
 def traces(log_dir):

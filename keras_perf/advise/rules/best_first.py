@@ -13,7 +13,7 @@ from keras_perf.advise.gains.prediction_bounds import uncertainty, widened
 from keras_perf.advise.gains.refilling import naming_refills
 from keras_perf.advise.recommendation import Recommendation, cost_ms, gaining_with
 from keras_perf.advise.rules.all_rules import RULES, known_of
-from keras_perf.advise.rules.tried.as_tried import as_tried, put_together
+from keras_perf.advise.rules.tried.measured_advice import as_tried, put_together
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
 

@@ -18,6 +18,7 @@ from keras_perf.records.run.devices.gpu_use import GpuUse
 from keras_perf.records.run.ending import Ending
 from keras_perf.records.run.inference import VALIDATION, EvaluateCalls, Inference, PredictCalls
 from keras_perf.records.run.input.pipeline import InputFacts
+from keras_perf.records.run.json_form import keys_of, written
 from keras_perf.records.run.machine import MACHINES, Machine
 from keras_perf.records.run.source_line import SourceLine
 from keras_perf.records.run.step_work import StepWork
@@ -32,7 +33,6 @@ from keras_perf.records.run.tried.batch_sizes import BatchSizes
 from keras_perf.records.run.tried.input_changes import InputChanges
 from keras_perf.records.run.tried.learning_rates import LearningRates
 from keras_perf.records.run.tried.steps_trial import StepsTrial, as_written_before
-from keras_perf.records.run.written import keys_of, written
 from keras_perf.records.shapes import (
     any_of,
     count,

@@ -23,9 +23,9 @@ from keras_perf.trials.environment.settings import EnvironmentSetting, possible_
 from keras_perf.trials.measuring.in_turn import in_turn
 from keras_perf.trials.measuring.progress import Progress
 from keras_perf.trials.other_process.saved_model import in_one_line
-from keras_perf.trials.training.as_tried import as_tried
 from keras_perf.trials.training.budget import Budget
 from keras_perf.trials.training.changes import TrainingChange
+from keras_perf.trials.training.recorded_change import as_tried
 from keras_perf.trials.training.setup import Setup
 from keras_perf.trials.training.trier import CLEARLY_SLOWER
 

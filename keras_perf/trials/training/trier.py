@@ -15,9 +15,9 @@ from keras_perf.trials.measuring.progress import Progress
 from keras_perf.trials.rewriting.admission import filled, reason_against
 from keras_perf.trials.rewriting.changes import Change, NoLongerPossibleError
 from keras_perf.trials.rewriting.keeping import Kept
-from keras_perf.trials.training.as_tried import as_tried
 from keras_perf.trials.training.budget import Budget, Making
 from keras_perf.trials.training.changes import TrainingChange
+from keras_perf.trials.training.recorded_change import as_tried
 from keras_perf.trials.training.running import RunningTraining, TrainFunctions
 from keras_perf.trials.training.setup import Setup
 

@@ -88,7 +88,7 @@ def test_both_directions_are_tried_on_a_cpu(monkeypatch, tmp_path, present, flag
 )
 def test_why_none_is_tried_is_told(monkeypatch, tmp_path, present, why):
     cpu_with(monkeypatch, tmp_path, "")
-    tried = kp.try_advice(model(present, width=8), data(8), budget_s=20.0)
+    tried = kp.try_advice(model(present, width=8), data(8), budget_s=60.0)
     [told] = (each.why for each in tried.trials.not_tried if each.id == "mixed-precision")
     assert why in told
 
@@ -105,7 +105,7 @@ def test_the_model_is_left_as_it_was(monkeypatch, tmp_path, present, flags, id, 
     cpu_with(monkeypatch, tmp_path, flags)
     mine, usual = model(present, width=8), keras.config.dtype_policy().name
     before = [weight.copy() for weight in mine.get_weights()]
-    tried = kp.try_advice(mine, data(8), budget_s=20.0)
+    tried = kp.try_advice(mine, data(8), budget_s=60.0)
     [found] = (each for each in tried.trials.changes if each.id == id)
     assert f'"{policy}"' in found.code
     assert found.alters == "the precision of what is computed"
@@ -133,7 +133,7 @@ def test_what_half_precision_costs_or_gives_on_this_cpu_is_found():
     mine = model("mixed_bfloat16")
     full = in_precision(mine, "float32")
     assert {layer.dtype_policy.name for layer in full.layers} == {"float32"}
-    tried = kp.try_advice(mine, data(), budget_s=30.0)
+    tried = kp.try_advice(mine, data(), budget_s=60.0)
     [found] = (each for each in tried.trials.changes if each.id == "full-precision")
     ratios = sorted(step_s(mine) / step_s(full) for _ in range(5))
     # Of what is not clear to a clock nothing is expected.

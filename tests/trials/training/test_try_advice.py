@@ -281,7 +281,7 @@ def test_a_map_that_waits_is_found_and_the_dataset_mends_it(monkeypatch):
     monkeypatch.setattr(f"{__name__}.WAIT_S", wait_s)
     monkeypatch.setattr(running, "SLICE_S", 8 * wait_s)
     model, data = dense(), rows().batch(8).map(waiting)
-    tried = kp.try_advice(model, data, budget_s=15.0)
+    tried = kp.try_advice(model, data, budget_s=60.0)
     assert tried.best.id in ("parallel-map", "cache", "private-threadpool")
     assert tried.gain > 1.5
     assert tried.trials.input_costs_ms > 500 * wait_s
@@ -321,7 +321,7 @@ def test_where_all_functions_run_eagerly_the_change_alone_is_traced():
     model.fit(data, shuffle=False, verbose=0)
     before = state(model)
     graphs.clear(), eager.clear()
-    found = kp.try_advice(model, data, budget_s=20.0).trials
+    found = kp.try_advice(model, data, budget_s=60.0).trials
     # As it is, every step runs the layer's Python; with the change it is traced, and seldom.
     assert len(eager) > len(graphs) > 0
     assert set(graphs) == {False}

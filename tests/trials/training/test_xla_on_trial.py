@@ -68,7 +68,7 @@ def test_what_xla_costs_or_gives_is_found_as_a_clock_finds_it(jit_compile, monke
         "of_training",
         lambda *given: [c for c in of_training(*given) if c.id == change],
     )
-    tried = kp.try_advice(convolutions(jit_compile=jit_compile), data(), budget_s=30.0)
+    tried = kp.try_advice(convolutions(jit_compile=jit_compile), data(), budget_s=60.0)
     [found] = [each for each in tried.trials.changes if each.id == change]
     ratio = times_as_long(jit_compile)
     told = f"{ratio} by the clock\n{tried}"

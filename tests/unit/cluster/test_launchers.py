@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from keras_perf.cluster.launchers import with_tf_config
 from keras_perf.cluster.slurm import cluster_from_slurm
 from keras_perf.cluster.tf_config import ClusterError, read_cluster
 
@@ -95,3 +96,20 @@ def test_slurm(rank):
         f"node10:{first_port}",
         f"node10:{first_port + 1}",
     )
+
+
+def test_slurm_is_asked_where_no_tf_config_names_the_workers():
+    first = SLURM | {"SLURM_NODEID": "0", "SLURM_LOCALID": "0", "SLURM_PROCID": "0"}
+    (config,) = with_tf_config(first).items() - first.items()
+    assert json.loads(config[1]) == cluster_from_slurm(first)
+
+
+@pytest.mark.parametrize("own", [{}, {"TF_CONFIG": "{}"}])
+def test_one_task_is_no_cluster(own):
+    alone = SLURM | own | {"SLURM_STEP_NUM_TASKS": "1", "SLURM_PROCID": "0"}
+    assert with_tf_config(alone) == alone
+
+
+def test_a_cluster_that_is_named_is_left():
+    named = SLURM | {"TF_CONFIG": RAY.format(index=0)}
+    assert with_tf_config(named) is named

@@ -15,11 +15,11 @@ from keras_perf.records.reasons.reason import Reason, Words, worded
 from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 from keras_perf.records.reasons.why_not_trained import WhyNotTrained
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
+from keras_perf.records.run.json_form import plain, stored
 from keras_perf.records.run.run_facts import RunFacts, from_json
 from keras_perf.records.run.tried.advice_trials import AdviceTrials, NotTried, TriedChange
 from keras_perf.records.run.tried.batch_sizes import BatchSize
 from keras_perf.records.run.tried.steps_trial import StepsTrial
-from keras_perf.records.run.written import plain, stored
 from keras_perf.records.shapes import WrongShapeError, record
 
 PACKAGE = Path(keras_perf.__file__).parent

@@ -19,7 +19,7 @@ from keras_perf.advise.rules.on_a_gpu import (
     mixed_precision,
     multiples_of_8,
 )
-from keras_perf.advise.rules.tried.as_tried import as_tried
+from keras_perf.advise.rules.tried.measured_advice import as_tried
 from keras_perf.advise.situation import Situation, situation_of
 from keras_perf.advise.verdict import verdict_of
 
