@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 import keras_perf as kp
+from keras_perf.analyse.cpu_share import crowded as others_use_the_cpus
 from keras_perf.records.interval import PARTS
 
 FOUND = 0.7
@@ -65,7 +66,8 @@ def complaint(scenario, log_dir):
     wrong = []
     crowded = scenario.needs_cores and not bottlenecks.has_spare_cores(found)
     # Where the verdict cannot be told, that has to be said.
-    unsure = ("inconclusive",) if crowded and scenario.told_on_idle_cores else ()
+    slowed = "compute-bound" in scenario.verdicts and others_use_the_cpus(found.summary)
+    unsure = ("inconclusive",) if slowed or (crowded and scenario.told_on_idle_cores) else ()
     if found.verdict not in (*scenario.verdicts, *unsure):
         wrong.append(f"the verdict is {found.verdict}")
     right = [] if scenario.top is None else [scenario.top]
