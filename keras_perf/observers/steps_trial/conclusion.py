@@ -71,10 +71,11 @@ def conclude(times: TrialTimes, present: int, bounds: Bounds, gaps_us: Sequence[
         gaps_us: tf.data's gap times, as `in_tf_data_gaps` takes them; () where they are no help.
     """
     host_ms, samples, ordinary_ms = times.host_ms, times.samples(present), None
+    own_ms = median(samples[present])
     curves = [times.curve(present), *resampled_curves(samples, host_ms, present)]
     certain, wait_ms = times.surely_cheaper(present), 0.0
     gaps = in_tf_data_gaps(gaps_us, *times.newest_longer)
-    if gaps is not None and gaps.tells and not certain:
+    if gaps is not None and gaps.tell(own_ms + host_ms) and not certain:
         # What else runs on the machine disturbs executions, which are longer, more than gaps.
         curves, certain = [gaps.curve(), *gaps.resampled_curves()], True
         ordinary_ms = max(curves[0].in_graph_ms, curves[0].step_ms(present) - host_ms)
@@ -95,4 +96,4 @@ def conclude(times: TrialTimes, present: int, bounds: Bounds, gaps_us: Sequence[
         host_ms=host_ms,
     )
     dispatch_ms = None if record.may_be_chance else max(0.0, curve.cost_at(present) - host_ms)
-    return Conclusion(curve, record, dispatch_ms, ordinary_ms or median(samples[present]))
+    return Conclusion(curve, record, dispatch_ms, ordinary_ms or own_ms)

@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
-from statistics import median
+from statistics import median, median_low
 
 from keras_perf.observers.steps_trial.cost_curve import DRAWS, CostCurve
 from keras_perf.observers.steps_trial.trials_due import BETWEEN
+
+NO_LONGER = 1.1
+"""A gap that takes more than so many times an execution was lengthened by something else: it holds
+the execution, but for its wait, and what lies between two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,7 @@ class InGaps:
     @property
     def per_execution_ms(self) -> float:
         """What an execution costs beyond its step."""
-        return max(0.0, float(median(self.ordinary_ms)) - self.step_ms)
+        return max(0.0, float(median_low(self.ordinary_ms)) - self.step_ms)
 
     def wait_of(self, in_graph_ms: float) -> float:
         """How long a step waits for input that takes so long in the graph.
@@ -46,14 +50,18 @@ class InGaps:
         """
         return min(max(0.0, in_graph_ms - self.step_ms), self.wait_ms)
 
-    @property
-    def tells(self) -> bool:
+    def tell(self, execution_ms: float) -> bool:
         """An execution's cost is more than noise, and waiting for input does not take its place.
 
-        Every ordinary gap is longer than three quarters of those inside.
+        Every ordinary gap is longer than three quarters of those inside, and half of them are no
+        longer than executions.
+
+        Arguments:
+            execution_ms: an ordinary one, with what lies between it and the next.
         """
         most = sorted(self.inner_ms)[len(self.inner_ms) * 3 // 4]
-        return self.wait_ms < self.per_execution_ms / 2 and most < min(self.ordinary_ms)
+        noticed = self.wait_ms < self.per_execution_ms / 2 and most < min(self.ordinary_ms)
+        return noticed and median_low(self.ordinary_ms) <= NO_LONGER * execution_ms
 
     def curve(self) -> CostCurve:
         """The cost of a step by steps per execution."""

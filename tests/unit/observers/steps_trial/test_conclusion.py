@@ -48,6 +48,14 @@ def test_where_executions_are_disturbed_gaps_tell():
     assert found.record.per_execution_ms == pytest.approx(0.7)
 
 
+def test_where_the_ordinary_gaps_are_disturbed_too_it_is_unclear():
+    disturbed = [*([INNER_US] * (STEPS - 1)), *([2 * ORDINARY_US] * 4)]
+    found = concluded([7.0, 60.0, 40.0, 6.9], disturbed)
+    assert found.unclear
+    assert found.dispatch_ms is None
+    assert found.record.steps_per_execution == 1
+
+
 def test_disturbed_and_without_gaps_it_is_unclear():
     found = concluded([7.0, 60.0, 40.0, 6.9], ())
     assert found.unclear
