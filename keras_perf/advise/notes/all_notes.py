@@ -28,6 +28,7 @@ from keras_perf.advise.notes.reliability.not_measured import not_measured_notes
 from keras_perf.advise.notes.reliability.time_counted import time_notes
 from keras_perf.advise.notes.reliability.trace import trace_notes
 from keras_perf.advise.notes.settings import settings_notes
+from keras_perf.advise.notes.small_batches import small_batch_notes
 from keras_perf.advise.notes.start_up import start_up_notes
 from keras_perf.advise.notes.trials import trial_notes
 from keras_perf.advise.notes.workers import worker_notes
@@ -52,6 +53,7 @@ NOTES: tuple[Callable[[Diagnosed], Iterator[str]], ...] = (
     call_notes,
     trial_notes,
     settings_notes,
+    small_batch_notes,
     step_notes,
     hook_notes,
     distribution_notes,
