@@ -78,8 +78,9 @@ def _done_less_often(situation: Situation, owner: str, spent: float) -> Recommen
     def change(model: StepModel, optimism: float) -> StepModel:
         left = (1 - optimism) * left_of_it
         gone = share * (1 - left)
-        awake = model.awake(gone * model.rest.get("callbacks", 0.0), optimism)
-        return awake.with_rest({"callbacks": 1 - gone})
+        gone_ms = gone * model.rest.get("callbacks", 0.0)
+        alone = model.awake(gone_ms, optimism).not_held_up(gone_ms, optimism)
+        return alone.with_rest({"callbacks": 1 - gone})
 
     return predicted(
         model,

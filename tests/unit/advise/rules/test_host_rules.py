@@ -135,6 +135,22 @@ def test_where_the_dearest_works_rarely_enough_the_next_is_told():
     assert amortize_callback(found).evidence["owner"] == "Other.on_train_batch_end"
 
 
+@pytest.mark.parametrize(("made_by", "held_up"), [("Generator", True), ("Map", False)])
+def test_python_code_that_makes_batches_is_held_up_by_hooks(made_by, held_up):
+    """Its pipeline runs ahead and does not keep up: a step takes the 10 ms of its batch."""
+    found = situation(
+        input_wait=6.0,
+        compute=2.0,
+        callbacks=2.0,
+        owners={HOOK: 2.0},
+        stages=[stage(made_by, 10.0), stage("Prefetch", 0.0)],
+        context={"prefetch_fill": 0.0},
+    )
+    advice = amortize_callback(found)
+    # Of what the hook no longer takes nothing, half or all is gained.
+    assert_predicts(advice, 10.0, *((10.0 - 0.95, 10.0 - 2.0) if held_up else (10.0, 10.0)))
+
+
 def test_with_several_steps_per_execution_the_hook_counts_its_calls():
     advice = works_in(25, of=25, steps_per_execution=8)
     # It works once in 8 steps, that is in every call, and then in every twentieth.
