@@ -34,14 +34,14 @@ class Place:
         written: the last stage whose elements are the same in every pass; None if not known.
         after: the same stage, running.
         saved: names of the running stages whose work is saved.
-        passes: how often the training goes through the data.
-        steps: of one pass.
+        passes: how often the training goes through the data; None where that is not known.
+        steps: of one pass; of an epoch, where that is not known.
     """
 
     written: WrittenStage | None
     after: StagePace
     saved: tuple[str, ...]
-    passes: float
+    passes: float | None
     steps: float
 
     @property
@@ -76,8 +76,10 @@ def best_place(facts: RunFacts) -> Place | None:
     if of_pass is not None:
         steps = of_pass
     elif any("Repeat" in name for name in names):
-        # An endless stream would be kept without end.
-        return None
+        repeats = [stage for chain in chains for stage in chain if stage.kind == "repeat"]
+        # An endless stream, which nobody repeats, would be kept without end.
+        unknown = Place(written, after, tuple(saved), None, steps)
+        return unknown if len(chains) == len(repeats) == 1 else None
     passes = (length.epochs or 0) * length.epoch_steps / steps
     return Place(written, after, tuple(saved), passes, steps)
 

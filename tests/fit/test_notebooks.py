@@ -8,8 +8,11 @@ import sys
 from pathlib import Path
 
 import nbformat
+import programs
 import pytest
 from nbclient.exceptions import CellTimeoutError
+
+from keras_perf.observation.facts.model_facts import metrics_add_up
 
 sys.path.append(str(Path(__file__).parents[2] / "notebooks"))
 
@@ -27,6 +30,14 @@ SHOWN = {
     "gpu_figures": "gpu/0/validation_utilization_pct",
 }
 """Of each notebook, what it shows on any machine."""
+
+NEEDS = {
+    "input_bound": programs.needs_gap_times,
+    "replicas_and_workers": pytest.mark.skipif(
+        not metrics_add_up(), reason="with this Keras, several replicas are refused"
+    ),
+}
+"""What cannot be shown with every version."""
 
 STORED = {
     "input_bound": r"Run the map in parallel: stage Map \(\d\) +taken ",
@@ -49,7 +60,7 @@ def outputs(notebook) -> list[nbformat.NotebookNode]:
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=NEEDS.get(n, ()), id=n) for n in SHOWN])
 # The kernel's client is not closed by nbclient under Python 3.11.
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
 def test_the_notebook_runs(name):

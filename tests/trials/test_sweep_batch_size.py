@@ -130,7 +130,7 @@ def children_of_size(size):
     found = []
     for each in psutil.Process().children():
         with contextlib.suppress(psutil.Error):
-            is_it = f'"batch_size": {size}' in each.cmdline()[-1]
+            is_it = f'"batch_size": {size}' in " ".join(each.cmdline())
             found += [each] if is_it and each.memory_info().rss > IMPORTING else []
     return found
 

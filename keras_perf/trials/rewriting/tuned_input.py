@@ -106,7 +106,8 @@ class TunedInput:
         axes = figure.add_subplot()
         # Lists: matplotlib 3.7 warns of a single bar's array.
         bounds = np.maximum(0, [means - low, high - means]).tolist()
-        axes.bar(range(len(names)), means, yerr=bounds, capsize=4, color="#4c78a8")
+        known = None if np.isnan(means).any() else bounds
+        axes.bar(range(len(names)), means, yerr=known, capsize=4, color="#4c78a8")
         axes.set_xticks(range(len(names)), names)
         axes.set_ylabel("ms a batch")
         axes.set_title(f"{self.gain:.2f}× as fast")

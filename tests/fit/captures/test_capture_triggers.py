@@ -248,6 +248,7 @@ def test_where_steps_may_all_compile_one_window_is_asked_for(differ, ms, asked):
     assert granted == [100] * asked
 
 
+@programs.needs_gap_times
 @pytest.mark.whole
 def test_where_steps_all_compile_that_window_tells(tmp_path):
     found = xla_on_lengths(tmp_path, lambda place: 8 + place)

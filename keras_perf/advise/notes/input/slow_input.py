@@ -41,9 +41,10 @@ def slow_input_notes(run: Diagnosed) -> Iterator[str]:
 
 
 def _in_this_training(situation: Situation) -> str:
-    return (
-        " in this training, which does not go through its data twice" if _kept_ms(situation) else ""
-    )
+    place = best_place(situation.facts)
+    if not _kept_ms(situation) or place is None or place.passes is None:
+        return ""
+    return " in this training, which does not go through its data twice"
 
 
 def _in_more_passes(situation: Situation) -> str:
@@ -51,6 +52,12 @@ def _in_more_passes(situation: Situation) -> str:
     kept_ms, place = _kept_ms(situation), best_place(situation.facts)
     if not kept_ms or place is None:
         return ""
+    if place.passes is None:
+        return (
+            f" How long a pass through the data is, repeat() hides: from the second one on "
+            f"{place.call}.cache() in front of it saves {in_ms(kept_ms)} of each batch, if the "
+            f"memory is there for all of them.{where(place.written)}"
+        )
     return (
         f" In more passes {place.call}.cache() would save {in_ms(kept_ms)} of each batch "
         f"from the second one on.{where(place.written)}"
@@ -60,7 +67,9 @@ def _in_more_passes(situation: Situation) -> str:
 def _kept_ms(situation: Situation) -> float:
     """What a cache would save of a batch; 0 where it has a second pass, or has no place."""
     place = best_place(situation.facts)
-    if place is None or place.passes >= FEWEST_PASSES or not situation.own_dataset:
+    if place is None or not situation.own_dataset:
+        return 0.0
+    if place.passes is not None and place.passes >= FEWEST_PASSES:
         return 0.0
     saved_ms = sum(situation.paces[name] for name in place.saved)
     return saved_ms if saved_ms > WORTH_KEEPING * situation.model.step_ms else 0.0

@@ -51,15 +51,15 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
         begun_ms = min(model.outside.get("epoch_rest", 0.0), spent) if rarer else 0.0
         return _validated_less(model, begun_ms, least, rarer=rarer, optimism=optimism)
 
-    title, action = _how_to_validate_less(advised if rarer else None)
+    each = _each_validation(situation)
+    title, then, action = _how_to_validate_less(advised if rarer else None, each.get("batches"))
     return predicted(
         model,
         change,
         title=title,
         reason=(
             f"Validation takes {in_ms(spent)} for every step of {in_ms(model.step_ms)}, "
-            f"{in_percent(spent / model.training_ms)} of the training. Callbacks that watch val_ "
-            "metrics then act as rarely."
+            f"{in_percent(spent / model.training_ms)} of the training. {then}"
         ),
         action=action,
         evidence={
@@ -67,7 +67,7 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
             "share": spent / model.training_ms,
             "present": present,
             "advised": advised,
-            **_each_validation(situation),
+            **each,
         },
         of="whole",
     )
@@ -87,14 +87,16 @@ def _validated_less(
     return model.with_outside({"validation": left, "epoch_rest": rest})
 
 
-def _how_to_validate_less(epochs: int | None) -> tuple[str, str]:
-    """Title and code; None where there are too few epochs to let some pass."""
+def _how_to_validate_less(epochs: int | None, batches: float | None) -> tuple[str, str, str]:
+    """Title, what else changes, and code; without `epochs` there are too few to let some pass."""
     if epochs is None:
-        steps = f"max(1, batches // {RARER})"
+        steps = f"max(1, batches // {RARER})" if batches is None else max(1, int(batches) // RARER)
         code = f"model.fit(..., validation_steps={steps})  # of your validation batches"
-        return "Validate on a part of the data", code
+        then = "val_ metrics are then those of a part of the data."
+        return "Validate on a part of the data", then, code
     title = f"Validate less: every {epochs} epochs, or on a part of the data"
-    return title, f"model.fit(..., validation_freq={epochs})"
+    then = "Callbacks that watch val_ metrics then act as rarely."
+    return title, then, f"model.fit(..., validation_freq={epochs})"
 
 
 def _each_validation(situation: Situation) -> dict[str, float]:

@@ -33,7 +33,9 @@ def cache(situation: Situation) -> Recommendation | None:
     """Every pass through the data does the same preparation again."""
     facts, model = situation.facts, situation.model
     place = best_place(facts)
-    if place is None or place.passes < FEWEST_PASSES or not situation.own_dataset:
+    if place is None or not situation.own_dataset:
+        return None
+    if place.passes is None or place.passes < FEWEST_PASSES:
         return None
     if _work_ms(situation, place) < WORTH_KEEPING * model.step_ms:
         return None

@@ -140,7 +140,8 @@ def _in_processes(kind: str, situation: Situation) -> str:
         return (
             f"model.fit({batches}(..., {processes}), ...)\n"
             "# an __init__ of its own passes both on, super().__init__(**kwargs), and may do once\n"
-            "# what is the same in every epoch, such as decoding"
+            "# what is the same in every epoch, such as decoding; random numbers need a generator\n"
+            "# seeded with epoch and index of the batch, as each process gets a copy of yours"
         )
     number = facts.length.epoch_steps
     return (

@@ -108,7 +108,7 @@ def cheaper_shuffle(situation: Situation) -> Recommendation | None:
         _less(refills.per_step_ms, won, most),
         title=title,
         reason=(
-            f"{refills.count} epochs began with waiting {in_ms(refills.each_ms)} for "
+            f"{refills.count} epochs each began with waiting {in_ms(refills.each_ms)} for "
             f"shuffle({shuffle.buffer}) to fill its buffer again, {in_percent(refills.share)} of "
             f"the time of all steps.{limit} A smaller buffer fills faster too, and mixes "
             f"less.{moved}"

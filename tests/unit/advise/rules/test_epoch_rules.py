@@ -66,6 +66,14 @@ def test_of_a_validation_whose_batches_nobody_counted_it_is_not_known_whether_th
         assert validates_less(later, advice) is None
 
 
+def test_in_few_epochs_a_fifth_of_the_batches_is_named_and_what_metrics_then_are():
+    found = {"calls": 2, "executions": 800, "steps": 800, "spent_s": 1.0, "parts_s": {}}
+    context = between_epochs(10.0) | {"epochs": 2, "inference": {"validation": found}}
+    advice = rarer_validation(situation(compute=10.0, context=context))
+    assert advice.action == "model.fit(..., validation_steps=80)  # of your validation batches"
+    assert advice.reason.endswith("val_ metrics are then those of a part of the data.")
+
+
 def test_validation_that_is_rare_already_is_told_to_be_rarer_still():
     context = between_epochs(10.0)
     context["outside"] |= {"epoch_gaps": 50, "validations": 10}

@@ -617,7 +617,8 @@ def test_a_pydataset_is_told_to_use_processes():
     assert advice.action == (
         "model.fit(Batches(..., workers=8, use_multiprocessing=True), ...)\n"
         "# an __init__ of its own passes both on, super().__init__(**kwargs), and may do once\n"
-        "# what is the same in every epoch, such as decoding"
+        "# what is the same in every epoch, such as decoding; random numbers need a generator\n"
+        "# seeded with epoch and index of the batch, as each process gets a copy of yours"
     )
     assert advice.reason == (
         "Each step waits 9.5 ms for a PyDataset that one thread of Python runs; "

@@ -61,8 +61,8 @@ def test_a_shuffle_behind_a_map_goes_before_it():
     assert found.action.startswith("dataset = dataset.shuffle(500).map(load, ...)")
     assert "random numbers fall on other examples" in found.action
     assert found.reason.startswith(
-        "4 epochs began with waiting 100 ms for shuffle(500) to fill its buffer again, 20% of the "
-        "time of all steps."
+        "4 epochs each began with waiting 100 ms for shuffle(500) to fill its buffer again, 20% of "
+        "the time of all steps."
     )
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hand_built import FITS_IN_MEMORY, diagnosed, situation, stage
 
 from keras_perf.advise.notes.input.slow_input import slow_input_notes
+from keras_perf.advise.rules.input.caching import cache
 
 SLOW = situation(
     input_wait=8.0,
@@ -29,6 +32,28 @@ def once(epochs: int):
     context = FITS_IN_MEMORY | {"epochs": epochs, "epoch_steps": 200, "cpu_count": 2}
     context |= {"dataset": {"chains": [chain]}}
     return situation(input_wait=4.0, compute=3.8, stages=stages, context=context)
+
+
+def repeated(**context: Any):
+    """The same behind a shuffle that repeats, in epochs of 200 steps."""
+    maps = {"kind": "map", "function": "prepare"}
+    chain = [{"kind": "text_line"}, maps, {"kind": "shuffle"}, {"kind": "repeat"}]
+    stages = [stage("TextLine", 0.05), stage("ParallelMap", 19.4, parallelism=2)]
+    stages += [stage("ShuffleAndRepeat", 0.02), stage("BatchV2", 0.02)]
+    known = FITS_IN_MEMORY | {"epochs": 4, "epoch_steps": 200, "cpu_count": 2}
+    known |= {"dataset": {"chains": [[*chain, {"kind": "batch"}]]}}
+    return situation(input_wait=4.0, compute=3.8, stages=stages, context=known | context)
+
+
+def test_where_repeat_hides_the_passes_a_cache_is_named_under_that_condition():
+    (said,) = slow_input_notes(diagnosed(repeated(), "input-bound"))
+    assert "does not go through its data twice" not in said
+    assert (
+        " How long a pass through the data is, repeat() hides: from the second one on "
+        "dataset.map(prepare).cache() in front of it saves 9.75 ms of each batch, if the memory is "
+        "there for all of them." in said
+    )
+    assert cache(repeated()) is None
 
 
 def test_a_training_of_one_pass_is_told_what_a_cache_would_save_in_more():
