@@ -32,9 +32,9 @@ def may_be_chance(change: Change, timed: str, bounds: tuple[float, float]) -> st
     low, high = bounds
     if low <= 1.0 <= high or change.word or math.isnan(change.low):
         return ""
-    told = f"{timed} takes {change.low:.2f} to {change.high:.2f} times as long as before"
-    if change.high > TOO_WIDE * change.low:
-        told = "too little was measured to tell: train longer"
+    told = "too little was measured to tell: train longer"
+    if change.high <= TOO_WIDE * change.low:
+        told = f"{timed} is {1 / change.high:.2f} to {1 / change.low:.2f}× as fast as before"
     return (
         "It may still be chance: counting that intervals close in time resemble each other, "
         f"{told}."

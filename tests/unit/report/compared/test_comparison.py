@@ -208,7 +208,7 @@ def test_bounds_that_overlook_slow_changes_are_said_to_be_too_narrow(slow, told)
 @pytest.mark.parametrize(
     ("low", "high", "told"),
     [
-        (0.6, 1.2, "a step takes 0.60 to 1.20 times as long as before."),
+        (0.6, 1.2, "a step is 0.83 to 1.67× as fast as before."),
         (0.0, 1500.0, "too little was measured to tell: train longer."),
     ],
 )
