@@ -56,9 +56,12 @@ def slow_data(batches, sleeps):
 
 
 def fit(log_dir, steps_per_execution=1, batches=60):
-    """A fit that sleeps for each batch and after each execution, with a trace of 20 steps."""
+    """A fit that sleeps for each batch and after each execution, with a trace of 20 steps.
+
+    Long beside a step, which an execution of several computes while it waits for the next batch.
+    """
     network = programs.model(steps_per_execution=steps_per_execution)
-    in_input, after = Sleeps(0.003), Sleeps(0.002)
+    in_input, after = Sleeps(max(0.003, 3e-3 * programs.usual_step_ms())), Sleeps(0.002)
     callbacks = [
         SleepsAfterSteps(after),
         kp.WindowedProfiler(log_dir, warmup_steps=20, active_steps=20),
