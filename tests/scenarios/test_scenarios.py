@@ -66,7 +66,9 @@ def complaint(scenario, log_dir):
     wrong = []
     crowded = scenario.needs_cores and not bottlenecks.has_spare_cores(found)
     # Where the verdict cannot be told, that has to be said.
-    slowed = "compute-bound" in scenario.verdicts and others_use_the_cpus(found.summary)
+    blames_others = "Train again without them." in found.explanation
+    computes = "compute-bound" in scenario.verdicts
+    slowed = computes and blames_others and others_use_the_cpus(found.summary)
     unsure = ("inconclusive",) if slowed or (crowded and scenario.told_on_idle_cores) else ()
     if found.verdict not in (*scenario.verdicts, *unsure):
         wrong.append(f"the verdict is {found.verdict}")
