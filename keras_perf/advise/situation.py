@@ -12,7 +12,7 @@ from keras_perf.analyse.cpu_share import share_of_cores
 from keras_perf.analyse.part_means import Figures
 from keras_perf.analyse.resampling import resampled_means
 from keras_perf.analyse.stage_paces import stage_paces
-from keras_perf.analyse.start_up import compiling_ms, start_up_ms
+from keras_perf.analyse.start_up_shares import compiling_ms, start_up_ms
 from keras_perf.analyse.summary import Summary
 from keras_perf.analyse.whole_training import compiles_once, measured_share
 from keras_perf.records.run.run_facts import RunFacts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keras_perf.analyse.start_up import start_up_ms
+from keras_perf.analyse.start_up_shares import start_up_ms
 from keras_perf.analyse.summary import Summary
 
 ONCE = "validation_tracing"

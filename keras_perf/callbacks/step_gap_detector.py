@@ -20,7 +20,7 @@ from keras_perf.observers.steps.input.pipeline_stages import buffer_fill, stages
 from keras_perf.observers.steps.interval_scalars import interval_scalars
 from keras_perf.observers.steps.outliers import OutlierJudge, OutlierLog
 from keras_perf.observers.steps.outside.outside_steps import Outside
-from keras_perf.observers.steps.outside.start_up import StartUpTimes
+from keras_perf.observers.steps.outside.start_up_times import StartUpTimes
 from keras_perf.observers.steps.split import Splitter
 from keras_perf.records.arguments import require_bool
 from keras_perf.records.epoch_gap import EpochGap

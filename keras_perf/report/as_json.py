@@ -13,7 +13,7 @@ import numpy as np
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.analyse.change import Change
 from keras_perf.analyse.hardware.efficiency import Efficiency
-from keras_perf.analyse.start_up import start_up_time
+from keras_perf.analyse.start_up_shares import start_up_time
 from keras_perf.records.run.json_form import plain
 from keras_perf.report.compared.comparison import Comparison
 from keras_perf.report.run_report import RunReport

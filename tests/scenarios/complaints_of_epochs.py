@@ -15,7 +15,7 @@ from bottlenecks import MEASURED, Callbacks, batches, layers, measured, mlp, unb
 from complaints import COMPLAINTS, FAST, complaint, long_ms
 
 from keras_perf.analyse.filled_cache import filled_cache
-from keras_perf.analyse.start_up import start_up_time
+from keras_perf.analyse.start_up_shares import start_up_time
 from keras_perf.observation.warmup_and_intervals import WARMUP_STEPS
 from keras_perf.records.metrics.host_metrics import PROCESS_MEMORY
 from keras_perf.report.diagnosis import Diagnosis

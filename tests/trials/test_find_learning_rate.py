@@ -15,7 +15,7 @@ import tensorflow as tf
 import keras_perf as kp
 from keras_perf.analyse.training import newest_training
 from keras_perf.trials import find_learning_rate as module
-from keras_perf.trials.backends import on_tensorflow
+from keras_perf.trials.backends import tensorflow_trials
 from keras_perf.trials.learning_rate.learning_rate_curve import (
     curve_of,
     first_diverged,
@@ -215,7 +215,7 @@ def test_ctrl_c_before_the_first_step_leaves_nothing_known(monkeypatch):
     def pressed(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(on_tensorflow, "ramped_steps", pressed)
+    monkeypatch.setattr(tensorflow_trials, "ramped_steps", pressed)
     found = kp.find_learning_rate(model(), data())
     assert found.losses == ()
     assert "No step was run." in str(found)

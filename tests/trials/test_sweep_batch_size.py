@@ -18,7 +18,7 @@ from batch_models import Wide, dataset, model, own_loss
 
 import keras_perf as kp
 from keras_perf.trials import sweep_batch_size as module
-from keras_perf.trials.backends.on_tensorflow import tiled
+from keras_perf.trials.backends.tensorflow_trials import tiled
 from keras_perf.trials.batch_sizes import child, handed_over
 from keras_perf.trials.batch_sizes.child import (
     Answer,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from keras_perf.advise.notes.diagnosed import Diagnosed
-from keras_perf.analyse.start_up import StartUpTime, start_up_time
+from keras_perf.analyse.start_up_shares import StartUpTime, start_up_time
 from keras_perf.records.figures import in_ms, in_percent, in_s
 from keras_perf.records.run.input.pipeline import Chain
 from keras_perf.records.run.library import library_of, on_jax

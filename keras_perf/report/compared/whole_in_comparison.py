@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from keras_perf.analyse.change import examples_ratio
-from keras_perf.analyse.start_up import start_up_ms
+from keras_perf.analyse.start_up_shares import start_up_ms
 from keras_perf.analyse.summary import Summary
 from keras_perf.analyse.whole_training import training_ms
 from keras_perf.records.figures import in_ms

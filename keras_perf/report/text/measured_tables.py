@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from keras_perf.advise.notes.memory.device_memory import with_twice_the_batch
 from keras_perf.analyse.stage_paces import shown_paces
-from keras_perf.analyse.start_up import StartUpTime, start_up_time
+from keras_perf.analyse.start_up_shares import StartUpTime, start_up_time
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import UNKNOWN, in_form, in_percent
 from keras_perf.records.interval import part_name

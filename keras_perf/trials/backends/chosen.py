@@ -16,13 +16,13 @@ def trial_backend() -> TrialBackend:
     """
     name = keras.backend.backend()
     if name == "tensorflow":
-        from keras_perf.trials.backends import on_tensorflow
+        from keras_perf.trials.backends import tensorflow_trials
 
-        return on_tensorflow
+        return tensorflow_trials
     if name == "jax":
-        from keras_perf.trials.backends import on_jax
+        from keras_perf.trials.backends import jax_trials
 
-        return on_jax
+        return jax_trials
     raise NotImplementedError(f"keras_perf: {NOT_TRIED_THERE}.")
 
 

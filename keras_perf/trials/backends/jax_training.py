@@ -13,8 +13,8 @@ import numpy as np
 from keras_perf.observers.delayed_signals import uninterrupted
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.backends.jax_state import SYNC, KeptState, give_to, restored, state_of
-from keras_perf.trials.backends.jax_steps import in_numpy, on_device
-from keras_perf.trials.backends.on_jax import check_alone
+from keras_perf.trials.backends.jax_trial_steps import in_numpy, on_device
+from keras_perf.trials.backends.jax_trials import check_alone
 from keras_perf.trials.train_functions.build_on import build_on
 from keras_perf.trials.train_functions.set_for_now import set_for_now
 

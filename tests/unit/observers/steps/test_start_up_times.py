@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from keras_perf.observers.steps.outside.start_up import StartUpTimes
+from keras_perf.observers.steps.outside.start_up_times import StartUpTimes
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.run.times.start_up import StartUp
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from keras_perf.trials.backends.jax_memory import training_memory
 from keras_perf.trials.backends.jax_state import restored
-from keras_perf.trials.backends.jax_steps import (
+from keras_perf.trials.backends.jax_trial_steps import (
     Steps,
     each_array,
     in_numpy,

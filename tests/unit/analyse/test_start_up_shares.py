@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from hand_built import stage, summary
 
-from keras_perf.analyse.start_up import StartUpTime, start_up_time
+from keras_perf.analyse.start_up_shares import StartUpTime, start_up_time
 from keras_perf.analyse.summary import Summary
 
 FIRST = {
