@@ -16,7 +16,8 @@ from keras_perf.cli.output import CLOSED_PIPE, complain, readable_output
 from keras_perf.cli.run import add_run, run
 from keras_perf.records.visible import visible
 
-LOGDIR = "the directory given to the callbacks, one above several runs, or an event file"
+ONE_RUN = "the directory given to the callbacks, or an event file"
+LOGDIR = f"{ONE_RUN}, or a directory above several runs"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -90,7 +91,7 @@ def _add_report(added: _Commands) -> None:
 
 def _add_compare(added: _Commands) -> None:
     compare = added.add_parser("compare", help="show what a change bought")
-    compare.add_argument("before", metavar="BEFORE", help=f"the earlier run: {LOGDIR}")
+    compare.add_argument("before", metavar="BEFORE", help=f"the earlier run: {ONE_RUN}")
     compare.add_argument("after", metavar="AFTER", help="the later run, given in the same way")
     forms = compare.add_mutually_exclusive_group()
     forms.add_argument("--markdown", action="store_true", help="as Markdown")

@@ -17,6 +17,7 @@ from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.figures import in_ms
 from keras_perf.records.run.input.pipeline import InputFacts
+from keras_perf.records.run.library import on_jax
 from keras_perf.records.run.source_line import SourceLine
 
 SEVERAL_CORES = 1.2
@@ -27,6 +28,12 @@ HANDED_OVER_MS = 0.8
 computed 6 and 15 ms a batch took beyond half of that."""
 
 PYTHON_MAP = "map of Python code"
+
+FORKED_BESIDE_JAX = (
+    "\n# JAX warns of os.fork(): in these processes the batches' code must not use JAX or keras.ops"
+)
+"""They are forked where Python's default start method forks; what holds a lock of JAX's threads
+then hangs."""
 
 WITH_WORKERS = ("PyDataset", *LOADERS)
 """Kinds of input that can be told to use processes."""
@@ -135,6 +142,7 @@ def _in_processes(kind: str, situation: Situation) -> str:
     if kind in LOADERS:
         return with_processes(facts, cores)
     source, processes = facts.input.input_source, f"workers={cores}, use_multiprocessing=True"
+    forked = FORKED_BESIDE_JAX if on_jax(facts) else ""
     if kind == "PyDataset":
         batches = identifier(source.name if source else "", "Batches")
         return (
@@ -142,6 +150,7 @@ def _in_processes(kind: str, situation: Situation) -> str:
             "# an __init__ of its own passes both on, super().__init__(**kwargs), and may do once\n"
             "# what is the same in every epoch, such as decoding; random numbers need a generator\n"
             "# seeded with epoch and index of the batch, as each process gets a copy of yours"
+            f"{forked}"
         )
     number = facts.length.epoch_steps
     return (
@@ -150,5 +159,5 @@ def _in_processes(kind: str, situation: Situation) -> str:
         f"        return {number or 'number'}  # of batches in an epoch\n\n"
         "    def __getitem__(self, index):\n"
         "        return x, y  # batch number index, as NumPy arrays, made by your code\n\n"
-        f"model.fit(Batches({processes}), ...)  # in place of the dataset"
+        f"model.fit(Batches({processes}), ...)  # in place of the dataset{forked}"
     )

@@ -633,6 +633,15 @@ def test_a_pydataset_is_told_to_use_processes():
     }
 
 
+@pytest.mark.parametrize("kind", ["PyDataset", "generator"])
+def test_on_jax_it_is_said_what_forked_processes_must_not_do(kind):
+    there = in_processes(context={"input_kind": kind, "versions": {"jax": "0.10.2"}}).action
+    assert there == in_processes(context={"input_kind": kind}).action + (
+        "\n# JAX warns of os.fork(): in these processes the batches' code must not use JAX or "
+        "keras.ops"
+    )
+
+
 def test_a_generator_is_told_to_become_a_pydataset_first():
     advice = in_processes(context={"input_kind": "generator"})
     assert advice.action.startswith("class Batches(keras.utils.PyDataset):\n    def __len__")
