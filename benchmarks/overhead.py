@@ -6,11 +6,12 @@ What: `fit` on a tiny model (steps of well under a millisecond) with nothing, wi
 batch hook, with each callback of keras_perf, with the four together and with Keras's TensorBoard
 at every batch. The figure that counts is what is added over the do-nothing batch hook.
 
-How: a run is one `fit` of 3 epochs on the same compiled model and data; each repeat runs every
+How: a run is one `fit` of 6 epochs on the same compiled model and data; each repeat runs every
 variant once, shuffled, and "added" is the difference within a repeat. A step's time is the wall
-time of epochs 2 and 3 over their steps, taken by a callback with epoch hooks only: nothing is
-added to any step, and as it is a mean, what happens only now and then (a point twice a second,
-a sample of the sensors, a look at tf.data's model) is in it.
+time of an epoch over its steps, of epochs 2 to 6 the median, so that what another program does for
+a second or two counts less. It is taken by a callback with epoch hooks only: nothing is added to
+any step, and as an epoch takes half a second or more, what happens only now and then (a point
+twice a second, a sample of the sensors, a look at tf.data's model) is in it.
 
 Not in it: what happens once a `fit`. The first epoch holds warm-up and the recommender's trials
 (which replace single steps; the script stops if they are not over by its end), and TensorBoard
@@ -37,7 +38,7 @@ import tensorflow as tf
 
 import keras_perf as kp
 
-EPOCHS = 3
+EPOCHS = 6
 OUT_OF_REACH = 10**9
 LONGEST_TRIAL = 32
 """So that the trials are over within the first epoch, which is not timed."""
@@ -55,7 +56,8 @@ class Stopwatch(keras.callbacks.Callback):
 
     def __init__(self, others: list[keras.callbacks.Callback]) -> None:
         super().__init__()
-        self.seconds = self._begin = 0.0
+        self.seconds: list[float] = []
+        self._begin = 0.0
         self._trying = [c for c in others if isinstance(c, kp.StepsPerExecutionRecommender)]
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
@@ -67,7 +69,7 @@ class Stopwatch(keras.callbacks.Callback):
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Stops."""
         if epoch:
-            self.seconds += time.perf_counter() - self._begin
+            self.seconds.append(time.perf_counter() - self._begin)
 
 
 VARIANTS: dict[str, Callable[[str], list[keras.callbacks.Callback]]] = {
@@ -77,7 +79,7 @@ VARIANTS: dict[str, Callable[[str], list[keras.callbacks.Callback]]] = {
         kp.WindowedProfiler(d, skip_first=OUT_OF_REACH)
     ],
     "GPUUtilizationSampler": lambda d: [kp.GPUUtilizationSampler(d)],
-    "StepGapDetector": lambda d: [kp.StepGapDetector(d)],
+    "StepGapDetector": lambda d: [kp.StepGapDetector(d, summary=False)],
     "StepsPerExecutionRecommender, trials over": lambda d: [
         kp.StepsPerExecutionRecommender(d, limit=LONGEST_TRIAL)
     ],
@@ -86,6 +88,7 @@ VARIANTS: dict[str, Callable[[str], list[keras.callbacks.Callback]]] = {
             d,
             profiler={"skip_first": OUT_OF_REACH},
             steps_per_execution={"limit": LONGEST_TRIAL},
+            summary=False,
         )
     ],
     'TensorBoard(update_freq="batch")': lambda d: [
@@ -119,7 +122,7 @@ def step_us(model: keras.Model, data: tf.data.Dataset, steps: int, variant: str)
         callbacks = VARIANTS[variant](log_dir)
         watch = Stopwatch(callbacks)
         fit(model, data, steps, [watch, *callbacks])
-    return watch.seconds / (EPOCHS - 1) / steps * 1e6
+    return float(np.median(watch.seconds)) / steps * 1e6
 
 
 def measure(repeats: int, steps: int) -> dict[str, np.ndarray]:
