@@ -152,6 +152,7 @@ def compiling(**context: Any) -> dict[str, Any]:
         ({"shapes_differ": True}, {"shapes_differ": True}, "unknown"),
         ({"rows_differ": True}, {"rows_differ": False}, "taken"),
         ({"rows_differ": True}, {"rows_differ": True}, "unknown"),
+        ({"rows_differ": True}, {"rows_differ": False, "versions": {"jax": "0.10"}}, "unknown"),
         ({"function_replacements": 5}, {"function_replacements": 1}, "taken"),
         ({"function_replacements": 5}, {"function_replacements": 5}, "not taken, nor"),
     ],
