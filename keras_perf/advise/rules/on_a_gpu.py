@@ -177,7 +177,9 @@ def larger_batch(situation: Situation) -> Recommendation | None:
             f"{in_percent(free)} of the memory was never used. The speed-up is per example; the "
             f"learning rate may have to follow.{'' if on_jax(situation.facts) else sizes}"
         ),
-        action=f"dataset = dataset.batch({2 * batch:.0f})",
+        action=(
+            f"dataset = dataset.batch({2 * batch:.0f})  # and half the steps_per_epoch, if set"
+        ),
         evidence={sensor: active, "memory_free_share": free, "batch": batch},
     )
 

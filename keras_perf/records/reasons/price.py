@@ -48,6 +48,7 @@ class Alters(Words):
     PADDED = "batches are padded with zeros, which the model must mask"
     FEWER_UPDATES = (
         "fewer updates for as many examples: look for the batch size and the learning rate "
-        "with sweep_batch_size and find_learning_rate"
+        "with sweep_batch_size and find_learning_rate; where steps_per_epoch is set, it is to be "
+        "halved"
     )
     PRECISION = "the precision of what is computed"

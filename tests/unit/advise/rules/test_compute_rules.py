@@ -410,7 +410,8 @@ def test_a_gpu_that_is_mostly_idle_and_empty_is_told_of_a_larger_batch():
     advice = on_a_gpu(larger_batch, sensors={"gpu/0/sm_active_pct": 20.0}, **IDLE)
     assert_predicts(advice, 10.0, 7.0, 5.0)
     assert (advice.id, advice.title) == ("larger-batch", "Double the batch to 64")
-    assert advice.action == "dataset = dataset.batch(64)"
+    half = "  # and half the steps_per_epoch, if set"
+    assert advice.action == f"dataset = dataset.batch(64){half}"
     assert advice.reason.startswith(
         "SMs are active for 20% of the time and 75% of the memory was never used."
     )
