@@ -75,6 +75,10 @@ SEEN = {
     "an input of one epoch is given neither advice nor reason": (
         "wide_deep_cross_networks in one epoch",
     ),
+    "a cache behind several datasets that are the same in every pass is not advised": (
+        "timeseries_weather_forecasting",
+        "timeseries_anomaly_detection",
+    ),
     "callback-bound, though validation and the rest are larger": (
         "a callback smaller than validation and the rest",
     ),

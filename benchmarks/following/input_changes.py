@@ -71,6 +71,8 @@ def _unordered(program: Program, advice: Any, stages: list[str]) -> Program:
 
 def _cache(program: Program, advice: Any, stages: list[str]) -> Program | None:
     """Behind the stage that the action names, which goes before shuffles and repeats."""
+    if advice.action.startswith("dataset = dataset.cache()"):
+        return _with(program, (*program.stages, Stage("cache")))
     found = re.search(r"^dataset = dataset\.(\w+)\((\w+)", advice.action, re.M)
     if found is None:
         return None

@@ -31,11 +31,13 @@ class Place:
     """Where a cache belongs.
 
     Attributes:
-        written: the last stage whose elements are the same in every pass; None if not known.
+        written: the last stage whose elements are the same in every pass; None if not known, or
+            where `whole`.
         after: the same stage, running.
         saved: names of the running stages whose work is saved.
         passes: how often the training goes through the data; None where that is not known.
         steps: of one pass; of an epoch, where that is not known.
+        whole: several datasets come together, and all that comes of them is the same in every pass.
     """
 
     written: WrittenStage | None
@@ -43,10 +45,13 @@ class Place:
     saved: tuple[str, ...]
     passes: float | None
     steps: float
+    whole: bool = False
 
     @property
     def call(self) -> str:
         """The stage as it is written."""
+        if self.whole:
+            return "dataset"
         kind = "map" if self.written is None else self.written.kind
         if kind == "flat_map" and self.written is not None and self.written.function == GENERATOR:
             return "tf.data.Dataset.from_generator(...)"
@@ -65,14 +70,19 @@ def best_place(facts: RunFacts) -> Place | None:
     paces, chains = stage_paces(facts), facts.input.chains
     if "cache" in facts.input.kinds or any("Cache" in pace.name for pace in paces):
         return None
-    found = _in_chain(chains[0], paces) if len(chains) == 1 else _behind_all_maps(chains, paces)
     length = facts.length
-    if found is None or not length.epoch_steps:
+    if not length.epoch_steps:
+        return None
+    names, steps = [pace.name for pace in paces], float(length.epoch_steps)
+    if names and _comes_together_alike(chains):
+        passes = float(length.epochs or 0)
+        return Place(None, paces[-1], tuple(names), passes, steps, whole=True)
+    found = _in_chain(chains[0], paces) if len(chains) == 1 else _behind_all_maps(chains, paces)
+    if found is None:
         return None
     written, after = found
-    names = [pace.name for pace in paces]
     saved = [name for name in names[: names.index(after.name) + 1] if not _mixes(name)]
-    steps, of_pass = float(length.epoch_steps), _repeated_steps(chains, paces)
+    of_pass = _repeated_steps(chains, paces)
     if of_pass is not None:
         steps = of_pass
     elif any("Repeat" in name for name in names):
@@ -82,6 +92,24 @@ def best_place(facts: RunFacts) -> Place | None:
         return unknown if len(chains) == len(repeats) == 1 else None
     passes = (length.epochs or 0) * length.epoch_steps / steps
     return Place(written, after, tuple(saved), passes, steps)
+
+
+def _comes_together_alike(chains: tuple[Chain, ...]) -> bool:
+    """Several datasets make one that has an end and is the same in every pass.
+
+    As `keras.utils.timeseries_dataset_from_array` does, whose datasets of one array each repeat it
+    without end.
+    """
+    if len(chains) < 2:
+        return False
+    together = chains[0]
+    has_an_end = any(stage.elements is not None for stage in together[1:])
+    stages = [stage for chain in chains for stage in chain]
+    return (
+        has_an_end
+        and all(stage.kind != "repeat" for stage in together)
+        and not any(stage.random or stage.kind in ("shuffle", "random") for stage in stages)
+    )
 
 
 def _in_chain(chain: Chain, paces: tuple[StagePace, ...]) -> tuple[WrittenStage, StagePace] | None:
@@ -105,6 +133,9 @@ def _repeated_steps(chains: tuple[Chain, ...], paces: tuple[StagePace, ...]) -> 
     written = [stage for chain in chains for stage in chain if stage.kind == "repeat"]
     running = [pace.stage for pace in paces if "Repeat" in pace.name]
     if len(written) != 1 or len(running) != 1 or not written[0].elements:
+        return None
+    if len(chains) > 1 and written[0].elements == 1:
+        # One array for every index that it meets: no pass through the data.
         return None
     return written[0].elements / max(1e-9, running[0].elements_per_batch)
 

@@ -19,7 +19,8 @@ class StagePace:
         threads: how many of its calls run at a time.
         ms: its work for a batch, shared among these.
         share: of the sum of all stages' `ms`, 0 to 1; None where that is 0.
-        sets_the_pace: no other takes longer.
+        sets_the_pace: no other takes longer. A prefetch never does: it only hands batches on, and
+            its time is that of threads which kept it waiting.
     """
 
     name: str
@@ -56,7 +57,9 @@ def paces_of(recorded: Sequence[Stage], pool: int) -> tuple[StagePace, ...]:
     """The same of any pipeline, whose maps run in a pool of so many threads."""
     threads = [stage.threads(pool) for stage in recorded]
     times = [stage.cost_ms / count for stage, count in zip(recorded, threads, strict=True)]
-    whole, slowest = sum(times), max(times, default=0.0)
+    whole = sum(times)
+    working = [t for t, s in zip(times, recorded, strict=True) if not s.name.startswith("Prefetch")]
+    slowest = max(working, default=0.0)
     return tuple(
         StagePace(
             f"{stage.name} ({place})",
@@ -64,7 +67,7 @@ def paces_of(recorded: Sequence[Stage], pool: int) -> tuple[StagePace, ...]:
             count,
             ms,
             ms / whole if whole else None,
-            ms == slowest > 0,
+            ms == slowest > 0 and not stage.name.startswith("Prefetch"),
         )
         for place, (stage, count, ms) in enumerate(zip(recorded, threads, times, strict=True), 1)
     )

@@ -227,10 +227,48 @@ def test_whichever_comes_first_of_both_whole_batches_are_mapped_and_kept(first):
         assert checksums(both.dataset(), *ALL) == checksums(data, *ALL)
 
 
-def test_behind_shuffled_batches_and_in_several_datasets_nothing_is_cached():
+def test_behind_shuffled_batches_nothing_is_cached():
     assert "cache" not in changes_of(numbers().shuffle(4).batch(4).map(doubled))[1]
-    together = tf.data.Dataset.zip(numbers().map(doubled), numbers()).batch(4)
-    _, found, left = changes_of(together)
+
+
+def windows(**how):
+    """As keras.utils.timeseries_dataset_from_array makes them, of an array that is repeated."""
+    series = np.arange(40, dtype="float32")
+    return keras.utils.timeseries_dataset_from_array(
+        series[:-4], series[4:], sequence_length=4, batch_size=8, **how
+    )
+
+
+TOGETHER = {
+    "a pair": lambda: tf.data.Dataset.zip(numbers().map(doubled), numbers()).batch(4).prefetch(2),
+    "windows of an array": windows,
+}
+
+
+@pytest.mark.parametrize("made", TOGETHER.values(), ids=TOGETHER)
+def test_several_datasets_are_kept_behind_all_of_them(made):
+    graph, found, _ = changes_of(made())
+    assert (found["cache"].where, found["cache"].code) == ("whole pipeline", "cache()")
+    kept = found["cache"].made(graph)
+    stages = [each for each in operations(kept) if not each.startswith("Prefetch")]
+    assert stages[-2:] == ["BatchDataset", "CacheDataset"]
+    expected = checksums(made(), *ALL)
+    again = kept.dataset()
+    assert [checksums(again, *ALL) for _ in range(2)] == [expected] * 2
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: tf.data.Dataset.zip(numbers().map(noisy), numbers()).batch(4),
+        lambda: tf.data.Dataset.zip(numbers().map(doubled), numbers().shuffle(4)).batch(4),
+        lambda: tf.data.Dataset.zip(numbers().map(doubled), numbers()).repeat(2).batch(4),
+        lambda: tf.data.Dataset.zip(numbers().map(doubled).repeat(), numbers().repeat()).batch(4),
+        lambda: windows(shuffle=True, seed=1),
+    ],
+)
+def test_several_datasets_that_differ_from_pass_to_pass_or_never_end_are_not_kept(made):
+    _, found, left = changes_of(made())
     assert "cache" not in found
     assert any(each.id == "cache" for each in left)
 

@@ -9,6 +9,7 @@ from keras_perf.advise.cache_place import FEWEST_PASSES, WORTH_KEEPING, best_pla
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.advise.situation import Situation
+from keras_perf.analyse.stage_paces import stage_paces
 from keras_perf.records.figures import in_ms
 
 
@@ -30,12 +31,12 @@ def slow_input_notes(run: Diagnosed) -> Iterator[str]:
                 "or newer."
             )
         return
-    slowest = max(situation.paces, key=lambda name: situation.paces[name])
+    slowest = [pace for pace in stage_paces(situation.facts) if pace.sets_the_pace]
+    takes = f", {slowest[0].name} takes {in_ms(slowest[0].ms)}" if slowest else ""
     yield (
         f"No change to the pipeline is predicted to gain 2%{_in_this_training(situation)}: of its "
-        f"{in_ms(situation.able_ms)} per batch, on the threads that it has, {slowest} takes "
-        f"{in_ms(situation.paces[slowest])}.{_in_more_passes(situation)}{_untried(situation)} Less "
-        "work per example, examples prepared once and stored, or other machines for the input "
+        f"{in_ms(situation.able_ms)} per batch, on the threads that it has{takes}.{_in_more_passes(situation)}"
+        f"{_untried(situation)} Less work per example, examples prepared once and stored, or other machines for the input "
         f"(tf.data service) help in any case.{_about_python(situation)}"
     )
 

@@ -30,7 +30,12 @@ def cache(graph: PipelineGraph) -> Found:
     if has_cache(graph):
         return
     if not graph.is_a_chain:
-        yield NotDone("cache", "whole pipeline", WhyNotTried.SEVERAL_DATASETS.of())
+        end = _end_of_all(graph)
+        if end is None:
+            yield NotDone("cache", "whole pipeline", WhyNotTried.SEVERAL_DATASETS.of())
+        else:
+            python = any(graph.runs_python(stage) for stage in graph.stages)
+            yield _behind("", (end.name,), "", python=python)
         return
     places: list[tuple[str, tuple[str, ...], bool]] = []
     for stage in graph.stages:
@@ -47,6 +52,24 @@ def cache(graph: PipelineGraph) -> Found:
         better = where
 
 
+def _end_of_all(graph: PipelineGraph) -> NodeDef | None:
+    """Where all that several datasets come to can be kept; None where a pass differs or never ends.
+
+    A dataset that is repeated before it meets others, as one array for every window in it, is the
+    same in every pass.
+    """
+    end: list[NodeDef] = [graph.stages[-1]]
+    while (source := graph.source(end[-1])) is not None:
+        end.append(source)
+    repeated = any(stage.op.startswith("Repeat") for stage in end)
+    inside = (stage for stage in graph.stages if not stage.op.startswith("Repeat"))
+    if repeated or graph.batches is None:
+        return None
+    if any(differs_from_pass_to_pass(graph, stage) for stage in inside):
+        return None
+    return next(stage for stage in end if not stage.op.startswith(("Prefetch", "Options")))
+
+
 def _behind(where: str, names: tuple[str, ...], better: str, *, python: bool) -> Change:
 
     def apply(changed: PipelineGraph) -> None:
@@ -59,8 +82,8 @@ def _behind(where: str, names: tuple[str, ...], better: str, *, python: bool) ->
 
     return Change(
         "cache",
-        where,
-        f"{where}.cache()",
+        where or "whole pipeline",
+        f"{where}.cache()" if where else "cache()",
         costs(Costs.IN_MEMORY.of()),
         apply=apply,
         stages=names,

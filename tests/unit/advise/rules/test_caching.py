@@ -124,6 +124,49 @@ def test_an_endless_stream_whose_length_is_not_known_is_not_kept():
     assert cached(unknown, ENDLESSLY, epochs=5, epoch_steps=100) is None
 
 
+def windows(*tail: dict[str, Any]) -> list[list[dict[str, Any]]]:
+    """A dataset of an array, repeated, and one of indices; what comes of both; and what it goes
+    through.
+    """
+    tail = tail or ({"kind": "prefetch", "elements": 160}, {"kind": "batch", "elements": 160})
+    repeated = [{"kind": "tensor"}, {"kind": "repeat", "elements": 1}]
+    return [[{"kind": "zip"}, *tail], [{"kind": "zip"}, DECODE], repeated, [{"kind": "range"}]]
+
+
+ZIPPED = [
+    stage("FromTensor", 0.1),
+    stage("ForeverRepeat", 0.1),
+    stage("ParallelMapV2", 6.0, bytes_per_batch=MIB / 4),
+    stage("Zip", 0.1),
+    stage("BatchV2", 0.5, bytes_per_batch=MIB),
+]
+
+
+def test_several_datasets_that_come_together_alike_in_every_pass_are_kept_as_they_are_given():
+    advice = cached([], ZIPPED, dataset={"chains": windows()})
+    assert advice.action.startswith("dataset = dataset.cache()  # as fit is given it")
+    assert advice.evidence["saved_ms"] == pytest.approx(6.8)
+    assert advice.evidence["size_mib"] == pytest.approx(100.0)
+    assert advice.predicted_speedup > 2
+
+
+BATCHED = {"kind": "batch", "elements": 160}
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [
+        [SHUFFLE, BATCHED],
+        [AUGMENT | {"elements": 160}, BATCHED],
+        [{"kind": "repeat", "elements": 160}, {"kind": "batch"}],
+        # Nothing tells that it ends.
+        [{"kind": "batch"}],
+    ],
+)
+def test_several_datasets_that_differ_from_pass_to_pass_or_never_end_are_not_kept(tail):
+    assert cached([], ZIPPED, dataset={"chains": windows(*tail)}) is None
+
+
 def test_no_more_is_gained_than_the_work_and_the_wait_that_go():
     stages = [stage("Map", 3.0, bytes_per_batch=MIB), stage("Prefetch", 0.0)]
     run = situation(
