@@ -35,9 +35,10 @@ def slow_input_notes(run: Diagnosed) -> Iterator[str]:
     takes = f", {slowest[0].name} takes {in_ms(slowest[0].ms)}" if slowest else ""
     yield (
         f"No change to the pipeline is predicted to gain 2%{_in_this_training(situation)}: of its "
-        f"{in_ms(situation.able_ms)} per batch, on the threads that it has{takes}.{_in_more_passes(situation)}"
-        f"{_untried(situation)} Less work per example, examples prepared once and stored, or other machines for the input "
-        f"(tf.data service) help in any case.{_about_python(situation)}"
+        f"{in_ms(situation.able_ms)} per batch, on the threads that it has{takes}."
+        f"{_in_more_passes(situation)}{_untried(situation)} Less work per example, examples "
+        "prepared once and stored, or other machines for the input (tf.data service) help in any "
+        f"case.{_about_python(situation)}"
     )
 
 
