@@ -116,6 +116,7 @@ def _model(summary: Summary, parts: StepParts) -> StepModel:
         rest=parts.rest,
         cpu_ms=_cpu_ms(summary),
         cores=facts.machine.cores,
+        side_by_side=parts.side_by_side,
         threads={pace.name: pace.threads for pace in stage_paces(facts)},
         on_gpu=bool(facts.machine.training_gpus),
         outside=summary.outside,

@@ -29,6 +29,7 @@ ITS_CALLS = re.compile(
 OF_ALL = [
     re.compile(rf"could deliver a batch every {ALL}"),
     re.compile(rf"The pipeline's work, {ALL} a batch"),
+    re.compile(rf"All stages take {ALL} a batch"),
 ]
 READING = re.compile(rf"Reading takes {MS} of the {ALL} that a batch needs")
 OF_VALIDATION = re.compile(rf"the stage {NAMED} takes {MS} a batch")

@@ -85,7 +85,7 @@ class StepModel(StepTime):
         not known, by half to all of the share of the cores that becomes free.
         """
         stages = {name: ms * factors.get(name, 1.0) for name, ms in self.stages.items()}
-        saved = sum((self.stages[n] - stages[n]) * self.threads.get(n, 1) for n in stages)
+        saved = self.work_ms(self.stages) - self.work_ms(stages)
         gone = 1 - sum(stages.values()) / self.produce_ms if self.produce_ms else 0.0
         if gone and self.cpu_ms:
             # What the rest cannot have used was the pipeline's, counted by tf.data or not; what
@@ -108,7 +108,7 @@ class StepModel(StepTime):
                 left = max(left, 1 - saved / inside)
         rest = {p: ms * (left if p in INSIDE else 1.0) for p, ms in self.rest.items()}
         changed = replace(self, stages=stages, rest=rest, cpu_ms=max(0.0, self.cpu_ms - saved))
-        work = sum(ms * self.threads.get(name, 1) for name, ms in stages.items())
+        work = self.work_ms(stages)
         # Computing uses all cores at worst, and one at best.
         used = 1 + (self.cores - 1) * (1 - optimism) / 2
         return replace(changed, cpu_ms=min(changed.cpu_ms, work + used * changed.rest_ms))

@@ -55,6 +55,8 @@ class StepParts(NamedTuple):
     """Of a batch, by stage of the input pipeline."""
     rest: dict[str, float]
     """All other parts of a step; `for_a_core`: see `_waits_for_a_core`."""
+    side_by_side: float
+    """See `StepTime`."""
     prefetched: bool
     """The input runs ahead of training, or is taken for one that does."""
     asks_ahead: bool
@@ -81,7 +83,7 @@ def step_parts(summary: Summary, held_ms: float) -> StepParts:
     known = sum(costs.values())
     runs_ahead = _runs_ahead(paces)
     asks_ahead = bool(known) and _has_several_steps(summary) and not runs_ahead
-    prefetched = runs_ahead or asks_ahead or bool(held_ms)
+    prefetched, side_by_side = runs_ahead or asks_ahead or bool(held_ms), 1.0
     if not held_ms and _waits_for_a_core(summary, wait, paces):
         produce = known
         rest["for_a_core"] = wait if prefetched else wait - known
@@ -97,9 +99,10 @@ def step_parts(summary: Summary, held_ms: float) -> StepParts:
         produce = min(known, summary.step_ms)
         if (summary.facts.input.prefetch_fill or 0.0) >= HALF_EMPTY:
             # It waits for training: its stages work side by side, each no longer than a step.
-            produce = min(produce, _slowest_ms(paces))
+            all_ms, produce = produce, min(produce, _slowest_ms(paces))
+            side_by_side = all_ms / produce if produce else 1.0
     stages = {n: ms * produce / known for n, ms in costs.items()} if known else {"input": produce}
-    return StepParts(stages, rest, prefetched, asks_ahead)
+    return StepParts(stages, rest, side_by_side, prefetched, asks_ahead)
 
 
 def _slowest_ms(paces: Sequence[StagePace]) -> float:

@@ -23,6 +23,8 @@ class StepTime:
         cpu_ms: CPU time per step, over all cores; 0 where it was not sampled.
         cores: logical CPUs.
         threads: how many threads each stage keeps busy; one where it is not named.
+        side_by_side: how many times as long stages work for a batch as the pipeline takes for one,
+            where they work at the same time.
         on_gpu: the compute part does not need the CPU.
         outside: milliseconds per step of what lies between epochs.
         start_up_ms: milliseconds per step of what was done once, before steps were steady.
@@ -46,6 +48,7 @@ class StepTime:
     cpu_ms: float = 0.0
     cores: int = 1
     threads: Mapping[str, int] = field(default_factory=dict)
+    side_by_side: float = 1.0
     on_gpu: bool = False
     outside: Mapping[str, float] = field(default_factory=dict)
     start_up_ms: float = 0.0
@@ -64,6 +67,11 @@ class StepTime:
     def produce_ms(self) -> float:
         """Time the pipeline needs for a batch."""
         return sum(self.stages.values())
+
+    def work_ms(self, stages: Mapping[str, float]) -> float:
+        """Work for a batch, over all threads, of so much of the stages' time."""
+        each = (ms * self.threads.get(name, 1) for name, ms in stages.items())
+        return self.side_by_side * sum(each)
 
     @property
     def rest_ms(self) -> float:

@@ -229,6 +229,22 @@ def test_behind_a_full_buffer_only_stalls_are_the_inputs(stalled_ms, input_ms):
     assert found.model.step_ms == 10.0
 
 
+def test_stages_that_work_side_by_side_take_as_much_of_the_cores_as_each_of_them_works():
+    parallel = [stage("ParallelMap", 4.0, parallelism=2) for _ in range(3)]
+    found = situation(
+        compute=10.0,
+        stages=[*parallel, stage("Prefetch", 0.0)],
+        process_cpu_pct=190.0,
+        context={"prefetch_fill": 1.0, "cpu_count": 2, "undisturbed_ms": 5.0},
+    ).model
+    # Each takes 2 ms of its two threads, and a batch comes out as often.
+    assert (found.produce_ms, found.side_by_side) == (pytest.approx(2.0), pytest.approx(3.0))
+    assert found.work_ms(found.stages) == pytest.approx(12.0)
+    none = dict.fromkeys(found.stages, 0.0)
+    one_at_a_time = replace(found, side_by_side=1.0).with_less_work(none, 0.0)
+    assert found.with_less_work(none, 0.0).step_ms < 0.8 * one_at_a_time.step_ms
+
+
 @pytest.mark.parametrize(("wait_ms", "paced"), [(6.0, True), (4.0, False), (0.9, False)])
 def test_a_step_that_mostly_waits_is_paced_whatever_was_seen_of_the_buffer(wait_ms, paced):
     stages = [stage("Map", 0.01), stage("Prefetch", 0.0)]

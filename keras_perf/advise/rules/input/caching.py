@@ -77,7 +77,8 @@ def cache(situation: Situation) -> Recommendation | None:
         change,
         title="Keep prepared examples in memory after the first pass",
         reason=(
-            f"Stages up to {place.after.name} take {in_ms(saved_ms)} a batch in each of "
+            f"{'All stages' if place.whole else f'Stages up to {place.after.name}'} take "
+            f"{in_ms(saved_ms)} a batch in each of "
             f"{place.passes:.0f} passes through the data; their result is about {in_mib(size_mib)} "
             f"and fits into memory.{python}{where(place.written)}"
         ),
