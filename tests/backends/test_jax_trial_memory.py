@@ -8,7 +8,7 @@ pytest.importorskip("jax", reason="JAX is not installed")
 import jax
 import keras
 
-from keras_perf.trials.backends import jax_memory, on_jax
+from keras_perf.trials.backends import jax_memory, jax_trials
 
 MIB = 2**20
 TOLD = {"bytes_limit": 3072 * MIB, "peak_bytes_in_use": 1536 * MIB}
@@ -32,6 +32,6 @@ def test_peak_and_limit_are_the_allocators_unless_one_is_given(given, limit):
 def test_a_gpu_that_this_process_fills_is_refused_with_the_remedy(monkeypatch):
     monkeypatch.delenv("XLA_PYTHON_CLIENT_PREALLOCATE", raising=False)
     with pytest.raises(ValueError, match="Set XLA_PYTHON_CLIENT_PREALLOCATE=false"):
-        on_jax.check_room()
+        jax_trials.check_room()
     monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-    on_jax.check_room()
+    jax_trials.check_room()
