@@ -38,6 +38,7 @@ class Place:
         passes: how often the training goes through the data; None where that is not known.
         steps: of one pass; of an epoch, where that is not known.
         whole: several datasets come together, and all that comes of them is the same in every pass.
+        shuffled: a library made such a one, of which all is the same but the order.
     """
 
     written: WrittenStage | None
@@ -46,12 +47,14 @@ class Place:
     passes: float | None
     steps: float
     whole: bool = False
+    shuffled: bool = False
 
     @property
     def call(self) -> str:
         """The stage as it is written."""
         if self.whole:
-            return "dataset"
+            made = "your_dataset(..., shuffle=False, batch_size=None)"
+            return made if self.shuffled else "dataset"
         kind = "map" if self.written is None else self.written.kind
         if kind == "flat_map" and self.written is not None and self.written.function == GENERATOR:
             return "tf.data.Dataset.from_generator(...)"
@@ -75,8 +78,11 @@ def best_place(facts: RunFacts) -> Place | None:
         return None
     names, steps = [pace.name for pace in paces], float(length.epoch_steps)
     if names and _comes_together_alike(chains):
+        shuffled = any(stage.kind == "shuffle" for stage in chains[0])
+        again = ("Shuffle", "Batch", "Prefetch") if shuffled else ()
+        kept = tuple(name for name in names if not name.startswith(again))
         passes = float(length.epochs or 0)
-        return Place(None, paces[-1], tuple(names), passes, steps, whole=True)
+        return Place(None, paces[-1], kept, passes, steps, True, shuffled)
     found = _in_chain(chains[0], paces) if len(chains) == 1 else _behind_all_maps(chains, paces)
     if found is None:
         return None
@@ -98,17 +104,22 @@ def _comes_together_alike(chains: tuple[Chain, ...]) -> bool:
     """Several datasets make one that has an end and is the same in every pass.
 
     As `keras.utils.timeseries_dataset_from_array` does, whose datasets of one array each repeat it
-    without end.
+    without end. Its order may differ where no function in it is known to be the user's: whoever had
+    a library make it can have it made without a shuffle.
     """
     if len(chains) < 2:
         return False
-    together = chains[0]
-    has_an_end = any(stage.elements is not None for stage in together[1:])
+    together, *others = chains
     stages = [stage for chain in chains for stage in chain]
+    of_a_library = not any(stage.function or stage.source for stage in stages)
+    mixes = [stage for chain in others for stage in chain if stage.kind in ("shuffle", "random")]
+    if not of_a_library or not any(stage.kind in WORK for stage in stages):
+        mixes += [stage for stage in together if stage.kind == "shuffle"]
     return (
-        has_an_end
+        any(stage.elements is not None for stage in together[1:])
         and all(stage.kind != "repeat" for stage in together)
-        and not any(stage.random or stage.kind in ("shuffle", "random") for stage in stages)
+        and not any(stage.random for stage in stages)
+        and not mixes
     )
 
 

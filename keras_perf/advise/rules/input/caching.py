@@ -15,6 +15,7 @@ from keras_perf.advise.step.step_model import StepModel
 from keras_perf.advise.step.step_parts import UNSEEN_INSIDE
 from keras_perf.analyse.stage_paces import stage_paces
 from keras_perf.records.figures import in_mib, in_ms
+from keras_perf.records.run.run_facts import RunFacts
 
 FIRST_BATCH_MS = 3.0
 """What an epoch's first batch is waited for, even where all of them lie in memory: 0.10 to 0.14 ms
@@ -64,7 +65,10 @@ def cache(situation: Situation) -> Recommendation | None:
         first_ms = min(1.0, first_pass) * (model.step_ms - later.step_ms)
         return replace(later, rest={**later.rest, "first_epoch": first_ms})
 
+    # What a shuffle and batches take is little, and a reader looks for the sum of the table.
     saved_ms = sum(situation.paces[name] for name in place.saved)
+    named = f"Stages up to {place.after.name}" if not place.whole else "All stages"
+    told_ms = situation.able_ms if place.whole else saved_ms
     python = ""
     if situation.runs_python:
         python = (
@@ -77,21 +81,30 @@ def cache(situation: Situation) -> Recommendation | None:
         change,
         title="Keep prepared examples in memory after the first pass",
         reason=(
-            f"{'All stages' if place.whole else f'Stages up to {place.after.name}'} take "
-            f"{in_ms(saved_ms)} a batch in each of "
-            f"{place.passes:.0f} passes through the data; their result is about {in_mib(size_mib)} "
-            f"and fits into memory.{python}{where(place.written)}"
+            f"{named} take {in_ms(told_ms)} a batch in each of {place.passes:.0f} passes "
+            f"through the data; their result is about {in_mib(size_mib)} and fits into memory."
+            f"{python}{where(place.written)}"
         ),
-        action=(
-            f"{lambdas_in(place.written)}dataset = {place.call}.cache()  # "
-            + (
-                "as fit is given it: nothing in it is shuffled or drawn at random"
-                if place.whole
-                else "before shuffle, repeat and all that draws random numbers"
-            )
-        ),
+        action=_action(place, facts),
         evidence={"saved_ms": saved_ms, "epochs": place.passes, "size_mib": size_mib},
     )
+
+
+def _action(place: Place, facts: RunFacts) -> str:
+    """Code that keeps it."""
+    if place.shuffled:
+        rows = round((facts.length.examples_per_step or 0.0) / facts.settings.replicas)
+        return (
+            "# a function such as keras.utils.image_dataset_from_directory made the dataset: it\n"
+            "# shuffles no more, and makes no batches\n"
+            f"dataset = {place.call}.cache()\n"
+            "dataset = dataset.shuffle(dataset.cardinality())"
+            f".batch({rows or 'batch_size'}).prefetch(tf.data.AUTOTUNE)"
+        )
+    about = "before shuffle, repeat and all that draws random numbers"
+    if place.whole:
+        about = "as fit is given it: nothing in it is shuffled or drawn at random"
+    return f"{lambdas_in(place.written)}dataset = {place.call}.cache()  # {about}"
 
 
 def _work_ms(situation: Situation, place: Place) -> float:

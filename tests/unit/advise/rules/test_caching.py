@@ -153,6 +153,39 @@ def test_several_datasets_that_come_together_alike_in_every_pass_are_kept_as_the
 BATCHED = {"kind": "batch", "elements": 160}
 
 
+def of_a_directory(**written: Any) -> dict[str, Any]:
+    """As keras.utils.image_dataset_from_directory makes it, but for what is `written`."""
+    shuffle, read = {"kind": "shuffle", "elements": 160}, {"kind": "map", "elements": 160} | written
+    return {"chains": [[{"kind": "zip"}, shuffle, read, BATCHED], [SLICES], [SLICES]]}
+
+
+READ = [
+    stage("TensorSlice", 0.1),
+    stage("TensorSlice", 0.1),
+    stage("Zip", 0.1),
+    stage("Shuffle", 0.2),
+    stage("MapAndBatch", 6.0, bytes_per_batch=MIB, parallelism=2),
+    stage("Prefetch", 0.5, bytes_per_batch=MIB),
+]
+
+
+def test_what_a_library_shuffles_is_made_without_a_shuffle_and_kept_before_one():
+    advice = cached([], READ, dataset=of_a_directory(), examples_per_step=32.0)
+    assert advice.action.endswith(
+        "dataset = your_dataset(..., shuffle=False, batch_size=None).cache()\n"
+        "dataset = dataset.shuffle(dataset.cardinality()).batch(32).prefetch(tf.data.AUTOTUNE)"
+    )
+    assert "All stages take 4 ms a batch" in advice.reason
+    # A shuffle and a prefetch are left.
+    assert advice.evidence["saved_ms"] == pytest.approx(3.3)
+
+
+@pytest.mark.parametrize("written", [{"function": "read"}, {"source": {"file": "a.py", "line": 3}}])
+def test_what_the_user_shuffles_is_kept_behind_the_map(written):
+    advice = cached([], READ, dataset=of_a_directory(**written))
+    assert advice.action.startswith("dataset = dataset.map(your_function).cache()")
+
+
 @pytest.mark.parametrize(
     "tail",
     [
