@@ -145,10 +145,13 @@ def test_several_steps_per_execution_are_told_apart(in_fours):
 
 @pytest.mark.parametrize("log_dir", ["single", "in_fours"])
 def test_the_trace_and_the_always_on_split_agree_on_the_wait(log_dir, request):
-    log_dir = request.getfixturevalue(log_dir)[0]
+    log_dir, _, after = request.getfixturevalue(log_dir)
     [[*_, fit]] = fits_of(log_dir).values()
-    scalars, facts = fit.scalars, fit.facts
-    agreements = compare_with_split(kp.read_trace(log_dir).to_frame(), summarize(scalars, facts))
+    frame = kp.read_trace(log_dir).to_frame()
+    # Between two of the traced executions the first facts are written, which is not the split's.
+    gaps = frame.groupby("execution")["gap_ms"].transform("max")
+    usual = frame[gaps < 3 * np.percentile(after, 75)]
+    agreements = compare_with_split(usual, summarize(fit.scalars, fit.facts))
     found = {agreement.part: agreement for agreement in agreements}
     # Without tf.data's gap times the wait is part of the train function's time.
     waits = "input wait" if hasattr(tf.data.experimental, "get_model_proto") else "train function"
