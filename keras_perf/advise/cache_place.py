@@ -82,7 +82,7 @@ def best_place(facts: RunFacts) -> Place | None:
         again = ("Shuffle", "Batch", "Prefetch") if shuffled else ()
         kept = tuple(name for name in names if not name.startswith(again))
         passes = float(length.epochs or 0)
-        return Place(None, paces[-1], kept, passes, steps, True, shuffled)
+        return Place(None, paces[-1], kept, passes, steps, whole=True, shuffled=shuffled)
     found = _in_chain(chains[0], paces) if len(chains) == 1 else _behind_all_maps(chains, paces)
     if found is None:
         return None
@@ -112,14 +112,13 @@ def _comes_together_alike(chains: tuple[Chain, ...]) -> bool:
     together, *others = chains
     stages = [stage for chain in chains for stage in chain]
     of_a_library = not any(stage.function or stage.source for stage in stages)
-    mixes = [stage for chain in others for stage in chain if stage.kind in ("shuffle", "random")]
-    if not of_a_library or not any(stage.kind in WORK for stage in stages):
-        mixes += [stage for stage in together if stage.kind == "shuffle"]
+    mixes = ("repeat",) if of_a_library else MIXES
     return (
-        any(stage.elements is not None for stage in together[1:])
-        and all(stage.kind != "repeat" for stage in together)
+        any(stage.kind in WORK for stage in stages)
+        and any(stage.elements is not None for stage in together[1:])
         and not any(stage.random for stage in stages)
-        and not mixes
+        and not any(stage.kind in mixes for stage in together)
+        and not any(stage.kind in ("shuffle", "random") for chain in others for stage in chain)
     )
 
 

@@ -265,9 +265,11 @@ def test_several_datasets_are_kept_behind_all_of_them(made):
         lambda: tf.data.Dataset.zip(numbers().map(doubled), numbers()).repeat(2).batch(4),
         lambda: tf.data.Dataset.zip(numbers().map(doubled).repeat(), numbers().repeat()).batch(4),
         lambda: windows(shuffle=True, seed=1),
+        # Nothing is prepared.
+        lambda: tf.data.Dataset.zip(numbers(), numbers()).batch(4),
     ],
 )
-def test_several_datasets_that_differ_from_pass_to_pass_or_never_end_are_not_kept(made):
+def test_several_datasets_that_differ_never_end_or_do_no_work_are_not_kept(made):
     _, found, left = changes_of(made())
     assert "cache" not in found
     assert any(each.id == "cache" for each in left)

@@ -41,7 +41,7 @@ def cache(graph: PipelineGraph) -> Found:
     for stage in graph.stages:
         if differs_from_pass_to_pass(graph, stage):
             break
-        if any(word in stage.op for word in ("Map", "Interleave", "Filter")):
+        if _works(stage):
             places.append((named(stage), (stage.name,), graph.runs_python(stage)))
         elif stage.op in BATCHES and places:
             where, names, python = places.pop()
@@ -53,8 +53,9 @@ def cache(graph: PipelineGraph) -> Found:
 
 
 def _end_of_all(graph: PipelineGraph) -> NodeDef | None:
-    """Where all that several datasets come to can be kept; None where a pass differs or never ends.
+    """Where all that several datasets come to can be kept.
 
+    None where no function is called, where a pass differs from another, and where it never ends.
     A dataset that is repeated before it meets others, as one array for every window in it, is the
     same in every pass.
     """
@@ -63,11 +64,16 @@ def _end_of_all(graph: PipelineGraph) -> NodeDef | None:
         end.append(source)
     repeated = any(stage.op.startswith("Repeat") for stage in end)
     inside = (stage for stage in graph.stages if not stage.op.startswith("Repeat"))
-    if repeated or graph.batches is None:
+    if repeated or graph.batches is None or not any(map(_works, graph.stages)):
         return None
     if any(differs_from_pass_to_pass(graph, stage) for stage in inside):
         return None
     return next(stage for stage in end if not stage.op.startswith(("Prefetch", "Options")))
+
+
+def _works(stage: NodeDef) -> bool:
+    """It calls a function."""
+    return any(word in stage.op for word in ("Map", "Interleave", "Filter"))
 
 
 def _behind(where: str, names: tuple[str, ...], better: str, *, python: bool) -> Change:

@@ -180,6 +180,16 @@ def test_what_a_library_shuffles_is_made_without_a_shuffle_and_kept_before_one()
     assert advice.evidence["saved_ms"] == pytest.approx(3.3)
 
 
+def test_several_datasets_of_which_none_is_prepared_are_not_kept():
+    of_arrays = {"chains": [[{"kind": "zip"}, BATCHED], [SLICES], [SLICES]]}
+    stages = [
+        stage("TensorSlice", 0.1),
+        stage("Zip", 0.1),
+        stage("BatchV2", 6.0, bytes_per_batch=MIB),
+    ]
+    assert cached([], stages, dataset=of_arrays) is None
+
+
 @pytest.mark.parametrize("written", [{"function": "read"}, {"source": {"file": "a.py", "line": 3}}])
 def test_what_the_user_shuffles_is_kept_behind_the_map(written):
     advice = cached([], READ, dataset=of_a_directory(**written))
