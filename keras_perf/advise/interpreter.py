@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from keras_perf.advise.loaders import reads_in_threads
 from keras_perf.analyse.cpu_share import share_of_cores
 from keras_perf.analyse.summary import Summary
+from keras_perf.records.run.library import on_jax
 
 HELD_MS = 0.5
 """A thread that waits for longer than this shares the interpreter with one that does not let go of
@@ -47,9 +49,10 @@ def interpreter_ms(summary: Summary) -> float:
     host_ms = _sum(summary, "callbacks", "other_host")
     if waits_ms * share_of_cores(summary) < HELD_MS or host_ms > OF_OTHERS * summary.step_ms:
         return 0.0
-    if summary.facts.settings.run_eagerly or not runs_python(summary):
+    if summary.facts.settings.run_eagerly or not _runs_beside_training(summary):
         return 0.0
-    left_ms = summary.step_ms - host_ms
+    # Tracing is Python code too, and holds it for as long as it lasts.
+    left_ms = summary.step_ms - host_ms - _sum(summary, "compile")
     stages = summary.facts.input.stages
     # Behind Keras's own workers there is no model of the pipeline.
     costs = [s.cost_ms for s in stages if may_be_python(s.name)]
@@ -74,6 +77,18 @@ def cpu_beside_ms(summary: Summary, held_ms: float) -> float | None:
 
 def _sum(summary: Summary, *parts: str) -> float:
     return sum(summary.parts.get(part, 0.0) for part in parts)
+
+
+def _runs_beside_training(summary: Summary) -> bool:
+    """Python code of the input pipeline runs in other threads than the one that trains.
+
+    Without tf.data, Keras on JAX makes a batch in the thread that trains, which is timed whole.
+    """
+    facts = summary.facts
+    if on_jax(facts) and not facts.input.stages:
+        of_workers = facts.input.input_kind == "PyDataset" and (facts.input.input_workers or 1) > 1
+        return not facts.input.input_processes and (of_workers or reads_in_threads(facts))
+    return runs_python(summary)
 
 
 def may_be_python(stage: str) -> bool:

@@ -108,6 +108,7 @@ def test_compiling_for_new_lengths_is_timed_and_named(trained):
     assert found["facts"]["shapes_differ"]
     assert found["advice"] == ["stable-shapes"]
     assert "an axis other than the rows differs" in found["text"]
+    assert "JAX tells when it does" in found["text"]
 
 
 @pytest.mark.timing

@@ -68,7 +68,7 @@ STEP_METRICS = (
         "perf/compile_ms",
         "ms",
         "Part of a step spent on tracing and compiling after warm-up, spread over the interval.",
-        "Compilations without a retrace are inferred from their length, where shapes can differ.",
+        "TensorFlow tells of none without a retrace: inferred from their length if shapes differ.",
     ),
     Metric(
         "perf/garbage_collection_ms",

@@ -166,6 +166,32 @@ def test_elsewhere_it_is_not_told_to(changed, context):
     assert held(context, **changed).interpreter_ms == 0.0
 
 
+def test_while_a_step_is_traced_tracing_holds_it():
+    by_keras = {"dataset": None, "input_kind": "generator"}
+    assert held(by_keras, stages=[], compile=2.0).interpreter_ms == 6.5
+    assert held(by_keras, stages=[], compile=60.0, process_cpu_pct=100.0).interpreter_ms == 0.0
+
+
+@pytest.mark.parametrize(
+    ("found", "held_ms"),
+    [
+        ({"input_kind": "generator"}, 0.0),
+        ({"input_kind": "PyDataset", "input_workers": 1}, 0.0),
+        ({"input_kind": "PyDataset", "input_workers": 4}, 6.5),
+        ({"input_kind": "PyDataset", "input_workers": 4, "input_processes": True}, 0.0),
+        ({"input_kind": "DataLoader"}, 0.0),
+        ({"input_kind": "Grain", "loader": {"kind": "MapDataset", "read_threads": 16}}, 6.5),
+    ],
+)
+def test_on_jax_the_training_thread_makes_the_batches_that_no_worker_does(found, held_ms):
+    context = {"dataset": None, "versions": {"jax": "0.10.2"}, **found}
+    assert held(context, stages=[]).interpreter_ms == held_ms
+
+
+def test_on_jax_a_pipeline_of_tf_data_has_threads_of_its_own():
+    assert held({"versions": {"jax": "0.10.2"}}).interpreter_ms == 6.0
+
+
 def test_beside_a_gpu_the_cpu_tells_nothing_of_the_computing():
     assert held(H200, process_cpu_pct=160.0).interpreter_ms == 6.0
 

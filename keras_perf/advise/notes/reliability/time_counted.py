@@ -8,6 +8,7 @@ from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.analyse.summary import Summary
 from keras_perf.analyse.whole_training import training_ms
 from keras_perf.records.figures import in_ms, in_percent
+from keras_perf.records.run.library import on_jax
 
 MUCH = 0.2
 """Share of the training that Keras's own work between epochs is worth a sentence from."""
@@ -55,6 +56,8 @@ def _beside_the_steps(share: Mapping[str, float], *, in_loop: bool) -> Iterator[
 
 
 def _how_compiling_is_told(summary: Summary) -> str:
+    if on_jax(summary.facts):
+        return "JAX tells when it does."
     compiling = summary.compiling
     if compiling is not None:
         return (
