@@ -18,7 +18,7 @@ from keras_perf.records.run.times.start_up import StartUp
 IN_THE_MEANS = "later_"
 """Parts that lie after the warm-up begin with this."""
 
-COMPILE_FOR_SHAPES = ("first_computing", "rest_of_warmup")
+COMPILE_FOR_SHAPES = ("first_computing", "warmup_compiling", "rest_of_warmup")
 """Where shapes vary and XLA compiles, these parts are its compiling."""
 
 ENOUGH_INTERVALS = 6
@@ -47,9 +47,9 @@ class StartUpTime:
         """All of it."""
         return sum(self.parts.values())
 
-    def share(self, part: str) -> float:
-        """Of the training, 0 to 1."""
-        return self.parts.get(part, 0.0) / self.training_s if self.training_s else 0.0
+    def seconds(self, *parts: str) -> float:
+        """Of these parts together."""
+        return sum(self.parts.get(part, 0.0) for part in parts)
 
 
 def start_up_time(summary: Summary) -> StartUpTime | None:
@@ -97,7 +97,7 @@ def compiling_ms(summary: Summary) -> float:
     spent, steps = start_up_time(summary), summary.facts.length.steps
     if spent is None or not steps or not summary.facts.input.shapes_differ:
         return 0.0
-    return 1e3 * sum(spent.parts.get(name, 0.0) for name in COMPILE_FOR_SHAPES) / steps
+    return 1e3 * spent.seconds(*COMPILE_FOR_SHAPES) / steps
 
 
 def _first_execution(known: StartUp, step_s: float) -> dict[str, float]:
@@ -118,7 +118,12 @@ def _rest_of_warmup(
     beyond_s = max(0.0, beyond_s)
     waited_s = (known.warmup_wait_s or 0.0) - steps * usual.get("input_wait", 0.0) / 1e3
     waited_s = min(beyond_s, max(0.0, waited_s))
-    return {"warmup_input": waited_s, "rest_of_warmup": beyond_s - waited_s}
+    compiled_s = min(beyond_s - waited_s, known.warmup_compiling_s)
+    return {
+        "warmup_input": waited_s,
+        "warmup_compiling": compiled_s,
+        "rest_of_warmup": beyond_s - waited_s - compiled_s,
+    }
 
 
 def _usual(intervals: pd.DataFrame) -> dict[str, float]:

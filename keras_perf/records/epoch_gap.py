@@ -24,6 +24,8 @@ class EpochGap(NamedTuple):
     """Another epoch came after it."""
     renewed: bool = True
     """That one has an iterator of its own."""
+    compile_ns: int = 0
+    """Of what has no owner, compiling; 0 where nothing tells of that."""
 
     @property
     def total_ns(self) -> int:

@@ -73,4 +73,6 @@ def _of_executions(situation: Situation) -> str:
         )
     if trial.applied:
         return f"{trial.setting}={trial.steps_per_execution} was set during this training."
+    if not trial.not_tried:
+        return "by its trials, no other number of steps makes a step 2% faster."
     return ""

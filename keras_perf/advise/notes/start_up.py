@@ -17,6 +17,9 @@ MUCH = 0.1
 LONG_S = 5.0
 """Nobody minds less."""
 
+FOR_MORE_SHAPES = ("warmup_compiling", "later_compiling")
+"""Parts in which shapes after the first are traced and compiled for."""
+
 
 def start_up_notes(run: Diagnosed) -> Iterator[str]:
     """The whole, and a sentence for each part that is long."""
@@ -44,16 +47,17 @@ def start_up_notes(run: Diagnosed) -> Iterator[str]:
     if _is_long(spent, "first_batch"):
         yield from _first_batch(spent, facts)
     yield from _later_input(spent)
-    if _is_long(spent, "later_compiling") and "stable-shapes" not in run.advised:
+    if _is_long(spent, *FOR_MORE_SHAPES) and "stable-shapes" not in run.advised:
         yield (
-            f"Tracing and compiling for more shapes took {in_s(spent.parts['later_compiling'])} "
+            f"Tracing and compiling for more shapes took {in_s(spent.seconds(*FOR_MORE_SHAPES))} "
             "of the first steps: fewer shapes of batches (drop_remainder=True, padding to few "
             "lengths) mean fewer compilations."
         )
 
 
-def _is_long(spent: StartUpTime, part: str) -> bool:
-    return spent.parts.get(part, 0.0) >= LONG_S and spent.share(part) >= MUCH
+def _is_long(spent: StartUpTime, *parts: str) -> bool:
+    seconds = spent.seconds(*parts)
+    return seconds >= max(LONG_S, MUCH * spent.training_s)
 
 
 def _compiling(spent: StartUpTime, facts: RunFacts) -> str:

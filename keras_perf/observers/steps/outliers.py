@@ -167,7 +167,7 @@ class OutlierJudge:
         limit_ns = NOTICEABLE * self._cycle_ns
         parts = [(_cause_of(owner), owner, spent) for owner, spent in gap.owners]
         if gap.followed:
-            parts.append((Cause.ITERATOR if gap.renewed else Cause.UNKNOWN, "", gap.rest_ns))
+            parts.append((_cause_of_rest(gap), "", gap.rest_ns))
         for cause, owner, spent in parts:
             if limit_ns and spent > limit_ns:
                 self._found(gap.step, cause, "" if owner == VALIDATION else owner, spent, 0.0)
@@ -179,6 +179,12 @@ class OutlierJudge:
         """The events found since the last time."""
         events, self._events = self._events, []
         return events
+
+
+def _cause_of_rest(gap: EpochGap) -> Cause:
+    if gap.compile_ns > MOST * gap.rest_ns:
+        return Cause.RECOMPILE
+    return Cause.ITERATOR if gap.renewed else Cause.UNKNOWN
 
 
 def _cause_inside(suspect: _Suspect, excess_ns: float, shuffles: bool) -> Cause:

@@ -54,11 +54,13 @@ class OverlappingTimeline(Timeline):
         self._batches = self._at_once = 0
         self._awaited: dict[int, Row] = {}
         self._done = self.compilations = 0
+        self._compiled_outside: list[Span] = []
         self.fetches_once = False
 
     def begin(self, entry: int, now: int, step: int, steps: int, kind: Kind) -> None:
         """As `Timeline.begin`; its end is told by the number of its last batch in the epoch."""
         super().begin(entry, now, step, steps, kind)
+        self._compiled_outside.clear()
         self._thread = threading.get_ident()
         if not self._batches:
             self._awaited.clear()
@@ -73,7 +75,7 @@ class OverlappingTimeline(Timeline):
             self._row.fetches.append((begin, end))
 
     def compiled(self, begin: int, end: int, *, ends: bool = True) -> None:
-        """Something was compiled; it counts where the train function is being called.
+        """Something was compiled; it counts in the train function's call and between epochs.
 
         Arguments:
             begin: when that began.
@@ -81,7 +83,10 @@ class OverlappingTimeline(Timeline):
             ends: the compilation is over with it; what came before it is counted with it.
         """
         row = self._row
-        if not isinstance(row, _Row) or row.returned or threading.get_ident() != self._thread:
+        if threading.get_ident() != self._thread:
+            return
+        if not isinstance(row, _Row) or row.returned:
+            self._compiled_outside.append((begin, end))
             return
         row.compiles.append((begin, end))
         self.compilations += ends
@@ -118,7 +123,18 @@ class OverlappingTimeline(Timeline):
         """As `Timeline.outside`, from when the device was done with the steps."""
         if self._gap is not None:
             self._gap.begin = min(end, max(self._gap.begin, self._done_by_now()))
+            since = self._gap.begin if begin is None else begin
+            # What was compiled meanwhile was so for the owner.
+            spans = self._compiled_outside
+            self._compiled_outside = [span for span in spans if span[1] <= since]
         super().outside(owner, begin, end)
+
+    def _close_gap(self, now: int, *, followed: bool) -> None:
+        gap = self._gap
+        super()._close_gap(now, followed=followed)
+        if gap is not None:
+            spans = _merged(_within(self._compiled_outside, gap.begin, now))
+            self._gaps[-1] = self._gaps[-1]._replace(compile_ns=sum(e - b for b, e in spans))
 
     def _done_by_now(self) -> int:
         return max((row.ready for row in self._rows), default=self._done)

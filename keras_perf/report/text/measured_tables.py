@@ -52,6 +52,7 @@ START_UP_PARTS = {
     "first_computing": "compiling, computing for the first time",
     "first_execution": "first execution, otherwise",
     "warmup_input": "warm-up, waiting for input (buffers, autotune: not told apart)",
+    "warmup_compiling": "warm-up, tracing and compiling for more shapes",
     "rest_of_warmup": "warm-up, the rest",
     "later_cache": "later steps that fill the cache",
     "later_input": "later steps that wait longer for input (buffers, autotune: not told apart)",

@@ -57,6 +57,7 @@ def test_each_part_is_the_time_beyond_steady_steps():
             "first_batch": 3.0,
             "first_computing": 1.99,
             "warmup_input": 0.0,
+            "warmup_compiling": 0.0,
             "rest_of_warmup": 0.91,
         }
     )
@@ -69,13 +70,20 @@ def test_the_training_is_all_that_was_observed_of_it():
     found = spent(outside={**outside, "epoch_callbacks_s": {"A.b": 0.25}})
     # Before the first step, warm-up, 200 steps of 10 ms, and what lies outside.
     assert found.training_s == pytest.approx(0.5 + 10.0 + 2.0 + 4.5)
-    assert found.share("tracing") == pytest.approx(4 / 17)
+    assert found.seconds("tracing", "rest_of_warmup") == pytest.approx(4.91)
 
 
 def test_of_the_warmup_waiting_for_input_is_told_apart():
     found = spent(start_up={**FIRST, "warmup_wait_s": 0.6})
     assert found.parts["warmup_input"] == pytest.approx(0.6)
     assert found.parts["rest_of_warmup"] == pytest.approx(0.31)
+
+
+@pytest.mark.parametrize(("told_s", "at_most_s"), [(0.5, 0.5), (3.0, 0.91)])
+def test_of_the_warmup_compiling_is_told_apart_where_jax_tells_of_it(told_s, at_most_s):
+    found = spent(start_up={**FIRST, "warmup_compiling_s": told_s})
+    assert found.parts["warmup_compiling"] == pytest.approx(at_most_s)
+    assert found.parts["rest_of_warmup"] == pytest.approx(0.91 - at_most_s)
 
 
 def test_where_tracing_is_not_told_the_first_execution_is_one_part():

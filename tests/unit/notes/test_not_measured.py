@@ -25,6 +25,15 @@ def test_it_is_said_why_several_steps_per_execution_do_not_show_dispatch(step_ms
     assert note.endswith(told)
 
 
+@pytest.mark.parametrize("kind", ["generator", "PyDataset"])
+@pytest.mark.parametrize(("wait_ms", "told"), [(0.1, 0), (2.0, 1), (None, 1)])
+def test_workers_are_a_question_only_where_steps_may_wait(kind, wait_ms, told):
+    wait = {} if wait_ms is None else {"input_wait": wait_ms}
+    found = summary(**wait, compute=6.0, context={"input_kind": kind})
+    notes = list(not_measured_notes(diagnosed(found)))
+    assert sum("the gain from workers" in note for note in notes) == told
+
+
 def test_it_is_said_that_steps_which_wait_do_not_show_it():
     found = summary(input_wait=4.0, compute=6.0, context={"steps_per_execution": 4})
     [note] = not_measured_notes(diagnosed(found))

@@ -64,6 +64,14 @@ MANY_HOOKS = {f"Mine{n}.on_train_batch_end": 0.3 for n in range(10)}
             },
             "on what each execution costs: steps_per_execution=8 was set during this training.",
         ),
+        (
+            {
+                "compute": 5.0,
+                "other_host": 5.0,
+                "context": {"steps_per_execution_trial": {"recommended": 1}},
+            },
+            "on what each execution costs: by its trials, no other number of steps makes",
+        ),
     ],
 )
 def test_each_verdict_has_its_reason(arguments, why):

@@ -13,6 +13,9 @@ from keras_perf.records.run.run_facts import RunFacts
 WAITING = 0.25
 """Of a step; where it waits for more, the split leaves dispatch in compute."""
 
+WORTH_WORKERS = 0.02
+"""Share of a step that it may wait for input before anybody asks what workers would gain."""
+
 
 def _of_several(summary: Summary) -> str:
     """Why several steps per execution do not show their dispatch; "" where they would."""
@@ -38,9 +41,10 @@ def not_measured_notes(run: Diagnosed) -> Iterator[str]:
                 "seen. A trace of early steps finds the queue full and shows less waiting than "
                 "later steps have. A short training with workers=1 shows the wait without them."
             )
-    if kind in ("PyDataset", "generator") and "parallel-input" not in run.advised:
+    may_wait = summary.parts.get("input_wait", summary.step_ms) > WORTH_WORKERS * summary.step_ms
+    if kind in ("PyDataset", "generator") and may_wait and "parallel-input" not in run.advised:
         yield (
-            f"Input comes from a {kind}, which tf.data cannot look into: the gain from workers, "
+            f"Input comes from a {kind}, which nothing can look into: the gain from workers, "
             "or from a tf.data pipeline in its place, cannot be predicted."
         )
     trial = facts.trial

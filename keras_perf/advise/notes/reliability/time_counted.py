@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.analyse.summary import Summary
 from keras_perf.analyse.whole_training import training_ms
-from keras_perf.records.figures import in_ms, in_percent
+from keras_perf.records.figures import in_ms, in_percent, in_s
 from keras_perf.records.run.library import on_jax
+from keras_perf.records.run.run_facts import RunFacts
 
 MUCH = 0.2
 """Share of the training that Keras's own work between epochs is worth a sentence from."""
@@ -28,17 +29,31 @@ def time_notes(run: Diagnosed) -> Iterator[str]:
     if outside := summary.outside:
         share = {name: ms / training_ms(summary) for name, ms in outside.items()}
         yield from _beside_the_steps(share, in_loop=in_loop)
-        comes_back = summary.facts.outside is not None and summary.facts.outside.rest_comes_back
-        if share["epoch_rest"] > MUCH and comes_back and not in_loop:
-            data = "dataset"
-            if summary.facts.input.input_kind == "arrays":
-                data = "tf.data.Dataset.from_tensor_slices((x, y)).shuffle(len(x)).batch(…)"
-            yield (
-                "Keras's own work between epochs, with the making of iterators, takes much of this "
-                f"training: {data}.repeat() with steps_per_epoch makes fewer, longer epochs."
-            )
+        if share["epoch_rest"] > MUCH and not in_loop:
+            yield from _own_work_of_keras(summary.facts)
     if summary.facts.input.shapes_differ or summary.compiling is not None:
         yield "XLA compiles for each new shape of a batch. " + _how_compiling_is_told(summary)
+
+
+def _own_work_of_keras(facts: RunFacts) -> Iterator[str]:
+    """Why much of the training is Keras's own work between epochs."""
+    known = facts.outside
+    if known is None:
+        return
+    once = "" if known.rest_comes_back else ", once for all epochs"
+    if known.epoch_compiling_s > known.epoch_rest_s / 2:
+        yield (
+            f"For {in_s(known.epoch_compiling_s)} of Keras's own work between epochs JAX traced "
+            f"and compiled{once}: what metrics compute at an epoch's end, for example."
+        )
+    elif known.rest_comes_back:
+        data = "dataset"
+        if facts.input.input_kind == "arrays":
+            data = "tf.data.Dataset.from_tensor_slices((x, y)).shuffle(len(x)).batch(…)"
+        yield (
+            "Keras's own work between epochs, with the making of iterators, takes much of this "
+            f"training: {data}.repeat() with steps_per_epoch makes fewer, longer epochs."
+        )
 
 
 def _beside_the_steps(share: Mapping[str, float], *, in_loop: bool) -> Iterator[str]:
@@ -46,7 +61,12 @@ def _beside_the_steps(share: Mapping[str, float], *, in_loop: bool) -> Iterator[
     where, work, rest = "Between epochs", "callbacks", "Keras's own work"
     if in_loop:
         where, work, rest = "Outside of its steps", "checkpoints and the like", "the rest"
-    names = {"validation": "validation", "epoch_callbacks": work, "epoch_rest": rest}
+    names = {
+        "validation": "validation",
+        "validation_tracing": "tracing and compiling of validation",
+        "epoch_callbacks": work,
+        "epoch_rest": rest,
+    }
     took = sorted(((share[name], name) for name in names), reverse=True)
     told = [(names[name], in_percent(part)) for part, name in took if part >= SHOWN]
     if told:

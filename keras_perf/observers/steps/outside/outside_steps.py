@@ -17,7 +17,7 @@ class Outside:
         self._validations: list[int] = []
         self._owners: dict[str, int] = {}
         self._rests: list[int] = []
-        self._first = 0
+        self._first = self._compiled = 0
         self._kinds = {Kind.WARMUP: 0, Kind.PROFILED: 0, Kind.TRIAL: 0}
         self._warmup_steps = 0
 
@@ -32,6 +32,7 @@ class Outside:
         """An epoch gap; returns its parts as tag → milliseconds."""
         self._gaps += 1
         self._rests.append(gap.rest_ns)
+        self._compiled += gap.compile_ns
         validation = callbacks = 0
         for owner, spent in gap.owners:
             self._owners[owner] = self._owners.get(owner, 0) + spent
@@ -58,6 +59,7 @@ class Outside:
             epoch_callbacks_s=owners,
             epoch_rest_s=sum(self._rests) / 1e9,
             usual_epoch_rest_s=median(self._rests) / 1e9 if self._rests else None,
+            epoch_compiling_s=self._compiled / 1e9,
             first_execution_s=self._first / 1e9,
             warmup_steps=self._warmup_steps,
             warmup_s=self._kinds[Kind.WARMUP] / 1e9,

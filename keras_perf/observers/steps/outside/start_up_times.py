@@ -21,6 +21,7 @@ class StartUpTimes:
         self._begun_ns, self._traced_s = begun_ns, traced_s
         self._first: StartUp | None = None
         self._waited_ns: int | None = None
+        self._compiled_ns = 0
 
     def add(
         self, executions: Iterable[Execution], waits: Mapping[int, int], traced_s: float | None
@@ -37,25 +38,35 @@ class StartUpTimes:
             wait_ns = waits.get(execution.first_step)
             if self._first is None:
                 self._first = self._begin(execution, wait_ns, traced_s)
-            elif wait_ns is not None:
+                continue
+            self._compiled_ns += execution.compile_ns or 0
+            if wait_ns is not None:
                 self._waited_ns = (self._waited_ns or 0) + wait_ns
 
     def _begin(self, first: Execution, wait_ns: int | None, traced_s: float | None) -> StartUp:
-        """Before its first `GetNext` an execution traces, and the next one begins with another."""
+        """Before its first `GetNext` an execution traces, and the next one begins with another.
+
+        Where the iterator itself was timed, tracing is no part of the wait.
+        """
         whole_s = first.cycle_ns / 1e9
         traced = None
         if traced_s is not None and self._traced_s is not None:
             traced = min(whole_s, max(0.0, traced_s - self._traced_s))
+        computing_s = None if wait_ns is None else whole_s - wait_ns / 1e9
+        if computing_s is not None and first.input_wait_ns is not None:
+            computing_s -= traced or 0.0
         return StartUp(
             before_first_step_s=max(0, first.begin_ns - self._begun_ns) / 1e9,
             first_steps=first.steps,
             first_execution_s=whole_s,
             tracing_s=traced,
-            computing_s=None if wait_ns is None else max(0.0, whole_s - wait_ns / 1e9),
+            computing_s=None if computing_s is None else max(0.0, computing_s),
         )
 
     def facts(self) -> StartUp | None:
         """What was timed; None before the first execution is complete."""
-        if self._first is None or self._waited_ns is None:
-            return self._first
-        return replace(self._first, warmup_wait_s=self._waited_ns / 1e9)
+        if self._first is None:
+            return None
+        waited_s = None if self._waited_ns is None else self._waited_ns / 1e9
+        compiled_s = self._compiled_ns / 1e9
+        return replace(self._first, warmup_wait_s=waited_s, warmup_compiling_s=compiled_s)

@@ -16,7 +16,8 @@ class StartUp:
     execution, which runs `first_steps` steps in `first_execution_s`. Of these, TensorFlow traces
     Python functions for `tracing_s`, and for `computing_s` its batches are there: XLA compiles, and
     steps compute for the first time. The rest waits for the first batch and prepares the graph.
-    `warmup_wait_s` is how long the other steps of the warm-up wait for input.
+    `warmup_wait_s` is how long the other steps of the warm-up wait for input, `warmup_compiling_s`
+    how long they compile, which only JAX tells.
 
     What it cannot see: what `fit` does before `on_train_begin`. It takes in the data, and under a
     strategy it builds the model with a batch that it asks for.
@@ -28,6 +29,7 @@ class StartUp:
     tracing_s: float | None = fact(SECONDS)
     computing_s: float | None = fact(SECONDS)
     warmup_wait_s: float | None = fact(SECONDS)
+    warmup_compiling_s: float = fact(SECONDS, 0.0)
 
     @property
     def first_batch_s(self) -> float | None:

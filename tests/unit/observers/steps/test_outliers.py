@@ -358,6 +358,12 @@ def test_each_part_between_epochs_that_is_long_against_a_step_is_an_event():
     ]
 
 
+@pytest.mark.parametrize(("compile_ms", "cause"), [(9.0, Cause.ITERATOR), (11.0, Cause.RECOMPILE)])
+def test_what_is_mostly_compiling_is_no_new_iterator(compile_ms, cause):
+    told = between(gap(20.0)._replace(compile_ns=round(compile_ms * MS)))
+    assert told == [Outlier(LONG, cause, "", 20.0, 0.0)]
+
+
 @pytest.mark.parametrize(("rest_ms", "events"), [(5.5, 0), (5.6, 1)])
 def test_half_a_cycle_between_epochs_is_noticed(rest_ms, events):
     assert len(between(gap(rest_ms))) == events

@@ -85,6 +85,14 @@ def test_epoch_gaps_are_summed_by_owner():
     assert record.rest_comes_back
 
 
+def test_what_compiles_between_epochs_is_a_part_of_the_rest():
+    outside = Outside()
+    for ms in (3, 1):
+        outside.add_gap(gap(5)._replace(compile_ns=ms * MS))
+    assert outside.facts().epoch_compiling_s == pytest.approx(0.004)
+    assert outside.facts().epoch_rest_s == pytest.approx(0.01)
+
+
 def test_a_single_long_pause_does_not_come_back():
     outside = Outside()
     outside.add_gap(gap(2))

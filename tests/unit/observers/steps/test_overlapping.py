@@ -175,6 +175,36 @@ def test_the_last_validation_is_counted_once_however_late_the_device_is_done():
     ]
 
 
+def test_what_is_compiled_between_epochs_is_of_the_gap_but_for_what_its_owners_did():
+    timeline = OverlappingTimeline()
+    told([(0, 1, 2, 9)], timeline)
+    timeline.compiled(3 * MS, 12 * MS, ends=False)
+    timeline.compiled(11 * MS, 20 * MS)
+    timeline.compiled(31 * MS, 38 * MS)
+    timeline.outside("Mine.on_epoch_end", 30 * MS, 40 * MS)
+    timeline.compiled(44 * MS, 50 * MS)
+    timeline.begin(60 * MS, 60 * MS, 1, 1, Kind.STEADY)
+    # It begins when the device is done.
+    owners = (("Mine.on_epoch_end", 10 * MS),)
+    assert timeline.take_epoch_gaps() == [
+        EpochGap(1, 9 * MS, 60 * MS, owners, compile_ns=(20 - 9 + 50 - 44) * MS)
+    ]
+
+
+def test_what_hooks_compile_between_two_steps_is_of_no_gap():
+    timeline = OverlappingTimeline()
+    timeline.begin(0, 0, 0, 1, Kind.STEADY)
+    timeline.returned(2 * MS)
+    timeline.compiled(3 * MS, 5 * MS)
+    timeline.begin(6 * MS, 6 * MS, 1, 1, Kind.STEADY)
+    timeline.returned(8 * MS)
+    timeline.ready(9 * MS, 1)
+    timeline.flush()
+    timeline.close(20 * MS)
+    [gap] = timeline.take_epoch_gaps()
+    assert gap.compile_ns == 0
+
+
 def test_a_splitter_takes_the_wait_from_executions_that_were_timed():
     splitter = Splitter()
     for execution in told([(0, 1, 2, 4), (3, 8, 9, 10), (10, 11, 12, 13)]):

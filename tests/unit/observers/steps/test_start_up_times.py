@@ -33,6 +33,13 @@ def test_the_first_execution_is_traced_then_waits_and_then_computes():
     assert found.first_batch_s == 3.0
 
 
+def test_where_the_batch_alone_was_waited_for_tracing_is_not_computing():
+    times = StartUpTimes(5 * S, 30.0)
+    times.add([execution(0, 7, 17)._replace(input_wait_ns=S)], {0: S}, 34.0)
+    assert times.facts() == StartUp(2.0, 1, 10.0, tracing_s=4.0, computing_s=5.0)
+    assert times.facts().first_batch_s == 1.0
+
+
 @pytest.mark.parametrize(("traced_s", "wait_s"), [(None, 7.0), (4.0, None), (None, None)])
 def test_what_is_not_told_is_not_known(traced_s, wait_s):
     found = timed(traced_s=traced_s, wait_s=wait_s)
@@ -52,6 +59,15 @@ def test_the_rest_of_the_warmup_waits_as_far_as_is_known():
     times.add([execution(3, 4, 5)], {3: S // 4}, 9.0)
     found = times.facts()
     assert found == StartUp(1.0, 1, 1.0, 1.0, 0.0, warmup_wait_s=0.75)
+
+
+def test_what_the_rest_of_the_warmup_compiles_is_known_where_it_is_told():
+    times = StartUpTimes(0, 0.0)
+    compiled = execution(2, 3, 4)._replace(compile_ns=S // 2)
+    times.add([execution(0, 1, 2)._replace(compile_ns=S), execution(1, 2, 3), compiled], {}, 1.0)
+    found = times.facts()
+    assert found is not None
+    assert (found.warmup_compiling_s, found.warmup_wait_s) == (0.5, None)
 
 
 def test_before_the_first_execution_nothing_is_known():
