@@ -54,7 +54,7 @@ def nodes_of_a_step(train_function: Any) -> int | None:
     if sys.modules.get("tensorflow") is None:
         return None
     from keras_perf.capture.executed_nodes import executed_nodes
-    from keras_perf.trials.train_functions.train_function import traces_of
+    from keras_perf.trials.train_functions.traced_step import traces_of
 
     traced = traces_of(train_function)
     if not traced:

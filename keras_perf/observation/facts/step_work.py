@@ -11,7 +11,8 @@ from keras_perf.observation.facts.flops.counted import Counted, NotCountedError
 from keras_perf.observation.facts.flops.counting import StepGraph
 from keras_perf.observation.input_model import InputModel
 from keras_perf.records.run.step_work import NotCounted, StepWork
-from keras_perf.trials.train_functions.train_function import traces_of
+from keras_perf.trials.train_functions.keras_function import takes_batches
+from keras_perf.trials.train_functions.traced_step import most_general, traces_of
 
 
 class WorkQuestion:
@@ -70,7 +71,9 @@ def step_work(
         steps_per_call: steps of a call, which counts for a function that is given its batch.
     """
     traces = traces_of(function)
-    if signature is not None:
+    if takes_batches(function):
+        traces = most_general(traces)
+    elif signature is not None:
         traces = [each for each in traces if each.structured_input_signature[0] == (signature,)]
     if len(traces) != 1:
         return StepWork(not_counted=NotCounted.TRACES if traces else NotCounted.EAGER)

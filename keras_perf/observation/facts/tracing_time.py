@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from keras_perf.observers.asking import unwarned
-from keras_perf.trials.train_functions.train_function import inner_function
+from keras_perf.trials.train_functions.keras_function import inner_function
 
 
 def traced_s() -> float | None:

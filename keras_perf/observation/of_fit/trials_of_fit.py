@@ -122,10 +122,10 @@ class TrialsOfFit(TrialsInFit):
         strategy = self._fit.model.distribute_strategy
         if strategy.num_replicas_in_sync == 1:
             return None
-        if self._on_replicas[0] is not repeated.concrete:
+        if self._on_replicas[0] != repeated.step:
             assert self._fit.pipeline is not None
             found = differs_on_replicas(strategy, repeated, self._fit.pipeline.iterator)
-            self._on_replicas = repeated.concrete, found
+            self._on_replicas = repeated.step, found
         return self._on_replicas[1]
 
     def longer(self, plan: Plan, steps: int, kind: Kind) -> Plan:

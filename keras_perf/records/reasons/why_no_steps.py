@@ -36,6 +36,10 @@ class WhyNoSteps(Words):
         "take no time; with update_freq='epoch' it does not"
     )
     CANNOT_BE_REPEATED = "the train function cannot be repeated ({error})"
+    ONE_SIZE = (
+        "Keras from 3.16 on traces a step for batches of the size of its first one, and these may "
+        "have another; batch(..., drop_remainder=True) tells that they have not"
+    )
     RANDOM_NUMBERS = (
         "the train step draws tf.random numbers, whose sequence a second function would not "
         "continue; keras.random continues it"

@@ -16,12 +16,12 @@ from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.train_functions.function_on_trial import function_on_trial
 from keras_perf.trials.train_functions.on_replicas import differs_on_replicas
 from keras_perf.trials.train_functions.restored import KeptState, build
-from keras_perf.trials.train_functions.train_function import (
-    TrainFunction,
-    inner_function,
-    read_logs,
+from keras_perf.trials.train_functions.traced_step import (
+    TracedStep,
     require_keras_function,
+    traced_step,
 )
+from keras_perf.trials.train_functions.train_function import TrainFunction, read_logs
 
 __all__ = [
     "compiles_instead",
@@ -114,9 +114,9 @@ def require_several(
     several = strategy(model)
     if several is None:
         return
-    inner: Any = inner_function(present())
-    both = _Executions(inner.get_concrete_function(iterator), function)
-    if why := differs_on_replicas(several, both, iterator, calls):
+    step = traced_step(present(), iterator)
+    assert step is not None
+    if why := differs_on_replicas(several, _Executions(step, function), iterator, calls):
         raise ValueError(why)
 
 
@@ -124,7 +124,7 @@ def require_several(
 class _Executions:
     """Calls of the present train function, beside one of Keras's that runs all of their steps."""
 
-    concrete: Any
+    step: TracedStep
     all_at_once: TrainFunction
 
     def run(self, iterator: Any, calls: int) -> Any:

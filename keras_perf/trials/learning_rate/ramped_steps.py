@@ -10,8 +10,12 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from keras_perf.trials.learning_rate.losses import Losses
-from keras_perf.trials.train_functions.repeated_function import logs_of
-from keras_perf.trials.train_functions.train_function import TrainFunction, iterated_function
+from keras_perf.trials.train_functions.traced_step import (
+    TracedStep,
+    require_repeatable,
+    traced_step,
+)
+from keras_perf.trials.train_functions.train_function import TrainFunction
 
 
 def ramped_steps(model: keras.Model, function: TrainFunction, iterator: Any) -> Losses:
@@ -29,12 +33,15 @@ def ramped_steps(model: keras.Model, function: TrainFunction, iterator: Any) -> 
     Raises:
         ValueError: the step returns no log "loss", or never reads the model's learning rate.
     """
-    concrete = iterated_function(function).get_concrete_function(iterator)
+    require_repeatable(function)
+    step = traced_step(function, iterator)
+    assert step is not None
     rate = model.optimizer.learning_rate.value
-    _check(concrete, rate)
+    _check(step, rate)
     model.reset_metrics()
     variables = [v.value for metric in model.metrics for v in metric.variables]
-    loop = _looped(concrete, rate, [(v, v.numpy()) for v in variables])
+    spec = tf.type_spec_from_value(iterator)
+    loop = _looped(step, spec, rate, [(v, v.numpy()) for v in variables])
 
     def losses(rates: NDArray[np.float64]) -> NDArray[np.float32]:
         found: NDArray[np.float32] = loop(iterator, tf.constant(rates, tf.float32)).numpy()
@@ -43,8 +50,8 @@ def ramped_steps(model: keras.Model, function: TrainFunction, iterator: Any) -> 
     return losses
 
 
-def _check(concrete: Any, rate: tf.Variable) -> None:
-    logs = logs_of(concrete)
+def _check(step: TracedStep, rate: tf.Variable) -> None:
+    logs = step.logs
     if not isinstance(logs, dict) or "loss" not in logs:
         found = list(logs) if isinstance(logs, dict) else type(logs).__name__
         raise ValueError(
@@ -53,35 +60,34 @@ def _check(concrete: Any, rate: tf.Variable) -> None:
         )
     # A strategy has one for each replica.
     rates = {id(each) for each in getattr(rate, "values", (rate,))}
-    if rates.isdisjoint(map(id, concrete.graph.variables)):
+    if rates.isdisjoint(map(id, step.concrete.graph.variables)):
         raise ValueError(
             "the train step must update weights with model.optimizer, got one that never reads its "
             "learning rate. Compile with the optimizer that the step uses."
         )
 
 
-def _looped(concrete: Any, rate: tf.Variable, fresh: list[tuple[tf.Variable, Any]]) -> Any:
-    optional = isinstance(concrete.structured_outputs, tf.experimental.Optional)
-
+def _looped(
+    step: TracedStep, spec: Any, rate: tf.Variable, fresh: list[tuple[tf.Variable, Any]]
+) -> Any:
     def loop(iterator: Any, rates: tf.Tensor) -> tf.Tensor:
-        def step(number: tf.Tensor, losses: tf.TensorArray) -> Any:
+        def one(number: tf.Tensor, losses: tf.TensorArray) -> Any:
             for variable, value in fresh:
                 variable.assign(value)
             rate.assign(tf.cast(rates[number], rate.dtype))
-            result = concrete(iterator)
-            logs = result.get_value() if optional else result
+            logs = step(iterator)
             return number + 1, losses.write(number, tf.cast(logs["loss"], tf.float32))
 
         steps = tf.size(rates)
         empty = tf.TensorArray(tf.float32, steps, element_shape=())
         _, losses = tf.while_loop(
             lambda number, _: number < steps,
-            step,
+            one,
             [tf.constant(0), empty],
             parallel_iterations=1,
         )
         return losses.stack()
 
-    signature = [concrete.structured_input_signature[0][0], tf.TensorSpec([None], tf.float32)]
+    signature = [spec, tf.TensorSpec([None], tf.float32)]
     # Concrete: TensorFlow warns of functions that are made again and again.
     return tf.function(loop, input_signature=signature, autograph=False).get_concrete_function()

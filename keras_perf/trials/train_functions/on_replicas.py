@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 from keras_perf.trials.train_functions.repeated_function import operations_of
+from keras_perf.trials.train_functions.traced_step import TracedStep
 
 CALLS = 3
 """More than two, so that a call follows on one that is neither the first nor the last."""
@@ -27,10 +28,10 @@ _SHOWS_OR_REFUSES = re.compile("Print(V2)?$|Assert$|CheckNumerics")
 
 
 class SeveralCalls(Protocol):
-    """A call, `concrete`, and how to run several of them as one."""
+    """A call, `step`, and how to run several of them as one."""
 
     @property
-    def concrete(self) -> Any:
+    def step(self) -> TracedStep:
         """Takes an iterator."""
 
     def run(self, iterator: Any, calls: int) -> Any:
@@ -50,19 +51,19 @@ def differs_on_replicas(
         iterator: that training takes its batches from; none is taken.
         calls: to run one by one, and as one.
     """
-    concrete = repeated.concrete
-    if (reason := _unfit_for_zeros(operations_of(concrete))) is not None:
+    step = repeated.step
+    if (reason := _unfit_for_zeros(operations_of(step.concrete))) is not None:
         return reason
     own = _of_zeros(strategy, iterator.element_spec)
     if own is None:
         return WhyNoSteps.SHAPE_NOT_KNOWN.of()
-    copies = _copies(strategy, concrete.graph.variables)
+    copies = _copies(strategy, step.concrete.graph.variables)
     if sum(copy.shape.num_elements() * copy.dtype.size for copy in copies) > MOST_MIB * 2**20:
         return WhyNoSteps.LARGE_REPLICAS.of(most=MOST_MIB)
 
     def one_by_one() -> None:
         for _ in range(calls):
-            concrete(own)
+            step(own)
 
     single = _after(one_by_one, copies)
     if _after(lambda: repeated.run(own, calls), copies) == single:

@@ -11,11 +11,14 @@ import numpy as np
 import tensorflow as tf
 
 from keras_perf.records.reasons.why_no_steps import WhyNoSteps
-from keras_perf.trials.train_functions.train_function import (
-    TrainFunction,
-    inner_function,
-    iterated_function,
+from keras_perf.trials.train_functions.keras_function import takes_batches
+from keras_perf.trials.train_functions.traced_step import (
+    TracedStep,
+    existing_step,
+    require_repeatable,
+    traced_step,
 )
+from keras_perf.trials.train_functions.train_function import TrainFunction
 
 PYTHON = {"PyFunc", "PyFuncStateless", "EagerPyFunc"}
 """Operations that run Python code: tf.numpy_function, tf.py_function, from_generator."""
@@ -36,13 +39,14 @@ class RepeatedFunction:
         differs: in what the steps would not be those of single calls, or None; after `prepare`.
 
     Raises:
-        LookupError: it is neither; see `iterated_function`.
+        LookupError: it is neither; see `require_repeatable`.
     """
 
     def __init__(self, function: TrainFunction) -> None:
-        self._inner: Any = iterated_function(function)
+        require_repeatable(function)
+        self._function = function
         self._prepared: Callable[[], Any] = _nothing
-        self._concrete: Any = None
+        self._step: TracedStep | None = None
         self.differs: str | None = None
         self._loop: Any = None
 
@@ -50,13 +54,18 @@ class RepeatedFunction:
         """Makes ready for this iterator.
 
         A call with an iterator that nothing was traced for would trace now, and so does this.
+        Where a call would trace for its batch alone, nothing is repeated.
         """
         if iterator is self._prepared():
             return
-        concrete = self._inner.get_concrete_function(iterator)
-        if concrete is not self._concrete:
-            self._loop, self._concrete = _looped(concrete), concrete
-            self.differs = _how_it_differs(concrete)
+        sizes_matter = takes_batches(self._function)
+        step = (existing_step if sizes_matter else traced_step)(self._function, iterator)
+        if step is None:
+            self._step, self.differs = None, WhyNoSteps.ONE_SIZE.of()
+            return
+        if step != self._step:
+            self._loop, self._step = _looped(step), step
+            self.differs = _how_it_differs(step)
             if self.differs is None:
                 self._loop.get_concrete_function(iterator, tf.TensorSpec((), tf.int32))
         # Weak: an iterator that is over must let go of its pipeline.
@@ -67,9 +76,10 @@ class RepeatedFunction:
         return self._loop(iterator, tf.constant(calls))
 
     @property
-    def concrete(self) -> Any:
-        """The trace that a call runs; the iterator is prepared."""
-        return self._concrete
+    def step(self) -> TracedStep:
+        """What a call runs; the iterator is prepared."""
+        assert self._step is not None
+        return self._step
 
     @property
     def traces(self) -> int:
@@ -88,14 +98,12 @@ def each_calls_logs(stacked: Any) -> Iterator[Any]:
         yield tf.nest.pack_sequence_as(stacked, [row[number] for row in rows])
 
 
-def _looped(concrete: Any) -> Any:
-    logs = logs_of(concrete)
-    optional = isinstance(concrete.structured_outputs, tf.experimental.Optional)
+def _looped(step: TracedStep) -> Any:
+    logs = step.logs
 
     def loop(iterator: Any, calls: tf.Tensor) -> Any:
         def call(number: tf.Tensor, rows: list[tf.TensorArray]) -> Any:
-            result = concrete(iterator)
-            found = tf.nest.flatten(result.get_value() if optional else result)
+            found = tf.nest.flatten(step(iterator))
             kept = [row.write(number, log) for row, log in zip(rows, found, strict=True)]
             return number + 1, kept
 
@@ -115,21 +123,15 @@ def _looped(concrete: Any) -> Any:
     return tf.function(loop, autograph=False)
 
 
-def logs_of(concrete: Any) -> Any:
-    """What a call returns, as tensors or their specifications."""
-    outputs = concrete.structured_outputs
-    return outputs.element_spec if isinstance(outputs, tf.experimental.Optional) else outputs
-
-
-def _how_it_differs(concrete: Any) -> str | None:
-    operations = operations_of(concrete)
+def _how_it_differs(step: TracedStep) -> str | None:
+    operations = operations_of(step.concrete)
     if any(_keeps_a_random_state(name) for name in operations):
         return WhyNoSteps.RANDOM_NUMBERS.of()
     if any(name.startswith("Write") and name.endswith("Summary") for name in operations):
         return WhyNoSteps.SUMMARIES.of()
     if operations & PYTHON:
         return WhyNoSteps.PYTHON.of()
-    logs = tf.nest.flatten(logs_of(concrete))
+    logs = tf.nest.flatten(step.logs)
     if not logs or not all(map(_is_number, logs)):
         return WhyNoSteps.LOGS.of()
     return None
@@ -137,10 +139,8 @@ def _how_it_differs(concrete: Any) -> str | None:
 
 def draws_from_a_state(function: TrainFunction, iterator: Any) -> bool:
     """Its steps draw random numbers, such as `tf.random`'s, from a state of their own."""
-    inner = inner_function(function)
-    if inner is None:
-        return False
-    return any(map(_keeps_a_random_state, operations_of(inner.get_concrete_function(iterator))))
+    step = traced_step(function, iterator)
+    return step is not None and any(map(_keeps_a_random_state, operations_of(step.concrete)))
 
 
 def operations_of(concrete: Any) -> set[str]:

@@ -14,7 +14,8 @@ import tensorflow as tf
 
 from keras_perf.observers.delayed_signals import uninterrupted
 from keras_perf.trials.train_functions.build_on import build_on
-from keras_perf.trials.train_functions.train_function import TrainFunction, inner_function
+from keras_perf.trials.train_functions.traced_step import traced_step
+from keras_perf.trials.train_functions.train_function import TrainFunction
 
 SETTINGS = ("train_function", "jit_compile", "run_eagerly", "steps_per_execution")
 
@@ -81,9 +82,9 @@ class KeptState:
             function: its trace tells its variables.
             iterator: what it is called with.
         """
-        inner = inner_function(function)
-        if inner is not None:
-            self._keep(inner.get_concrete_function(iterator).graph.variables)
+        step = traced_step(function, iterator)
+        if step is not None:
+            self._keep(step.concrete.graph.variables)
 
     def _keep(self, variables: Iterable[Any]) -> None:
         self._keep_each(self._copies(variables))

@@ -9,52 +9,11 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_perf.trials.train_functions.keras_function import WithSteps, asks_for_steps
 from keras_perf.trials.train_functions.set_for_now import set_for_now
+from keras_perf.trials.train_functions.traced_step import existing_step, traced_step, traces_of
 
 TrainFunction = Callable[[Any], Any]
-
-
-def inner_function(function: Any) -> Any | None:
-    """The `tf.function` itself, or the one in the closure of Keras's train function, or None."""
-    if hasattr(function, "experimental_get_tracing_count"):
-        return function
-    for cell in getattr(function, "__closure__", None) or ():
-        if hasattr(cell.cell_contents, "experimental_get_tracing_count"):
-            return cell.cell_contents
-    return None
-
-
-def iterated_function(function: Any) -> Any:
-    """The `tf.function` of an iterator that a train function calls, and does nothing else.
-
-    Raises:
-        LookupError: it is none of Keras's, or Keras's is made otherwise; in Keras's it lies in
-            the closure, which is private.
-    """
-    if hasattr(function, "experimental_get_tracing_count"):
-        return function
-    code = getattr(function, "__code__", None)
-    if getattr(function, "__module__", "").startswith("keras.") and code is not None:
-        closure = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
-        if "multi_step_on_iterator" in closure:
-            return closure["multi_step_on_iterator"].cell_contents
-    raise LookupError("no tf.function of Keras's in the train function")
-
-
-def require_keras_function(function: Any) -> None:
-    """Raises LookupError where it is not Keras's own, whose steps per execution are Keras's."""
-    if iterated_function(function) is function:
-        raise LookupError("the model makes its train function itself")
-
-
-def traces_of(function: Any) -> list[Any]:
-    """What a train function was traced for so far, the newest last.
-
-    Private: no public name leads to what a `tf.function` has traced without its arguments. Where
-    it is missing, traces are costed by their usual size, and trials outside of `fit` trace anew.
-    """
-    found: list[Any] = getattr(inner_function(function), "_list_all_concrete_functions", list)()
-    return found
 
 
 def train_function_of(
@@ -74,7 +33,7 @@ def train_function_of(
     wanted = {"steps_per_execution": steps, **settings}
     kept: TrainFunction | None = model.train_function
     as_it_is = all(getattr(model, name) == value for name, value in wanted.items())
-    if kept is not None and as_it_is and _is_traced(kept, iterator):
+    if kept is not None and as_it_is and existing_step(kept, iterator) is not None:
         return kept
     return new_train_function(model, steps, iterator, **settings)
 
@@ -94,15 +53,12 @@ def new_train_function(
             made: TrainFunction = model.train_function
         finally:
             model.train_function = kept
-        if (inner := inner_function(made)) is not None:
-            # Keras reads the attributes when the function is made and when it is traced.
-            inner.get_concrete_function(iterator)
+        # Keras reads the attributes when the function is made, when it is traced, and newer ones
+        # also when it is called.
+        if asks_for_steps(made):
+            made = WithSteps(made, model, steps)
+        traced_step(made, iterator)
     return made
-
-
-def _is_traced(function: Any, iterator: Any) -> bool:
-    spec = tf.type_spec_from_value(iterator)
-    return any(each.structured_input_signature[0] == (spec,) for each in traces_of(function))
 
 
 def read_logs(logs: Any) -> None:

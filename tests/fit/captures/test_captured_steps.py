@@ -18,7 +18,7 @@ from keras_perf.capture import profiler_door, trace_size
 from keras_perf.observers.capture_windows import cost as capture_cost
 from keras_perf.records.execution import Kind
 from keras_perf.trace.file.xplane import read_xspace
-from keras_perf.trials.train_functions.train_function import inner_function
+from keras_perf.trials.train_functions.keras_function import inner_function
 
 SCHEDULES = {
     "once": {"warmup_steps": 20, "active_steps": 10},

@@ -9,7 +9,7 @@ import tensorflow as tf
 from matplotlib import pyplot
 
 import keras_perf as kp
-from keras_perf.trials.train_functions.train_function import inner_function
+from keras_perf.trials.train_functions.keras_function import inner_function
 
 mpl.use("agg")
 

@@ -15,7 +15,8 @@ from keras_perf.observation.facts.flops.counted import NotCountedError
 from keras_perf.observation.facts.flops.counting import StepGraph
 from keras_perf.observation.facts.step_work import WorkQuestion, step_work
 from keras_perf.records.run.step_work import NotCounted, StepWork
-from keras_perf.trials.train_functions.train_function import inner_function, new_train_function
+from keras_perf.trials.train_functions.keras_function import inner_function
+from keras_perf.trials.train_functions.train_function import new_train_function
 
 BATCH = 4
 

@@ -1,0 +1,185 @@
+"""Keras from 3.16 on calls a traced step with a batch that it has fetched in Python.
+
+With older versions a stand-in for its train function is trained with, made as 3.16 makes it.
+"""
+
+from __future__ import annotations
+
+from types import FunctionType
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from packaging.version import Version
+from programs import dataset, model
+
+import keras_perf as kp
+from keras_perf.trials.train_functions.keras_function import (
+    WithSteps,
+    asks_for_steps,
+    inner_function,
+    takes_batches,
+)
+from keras_perf.trials.train_functions.traced_step import existing_step
+from keras_perf.trials.train_functions.train_function import new_train_function, train_function_of
+
+STEPS, EPOCHS = 60, 3
+NEWER = Version(keras.__version__) >= Version("3.16.0.dev2026102700")
+
+
+def made_as_since_3_16(self):
+    """Reads the number of steps whenever it is called, and fetches one batch in Python."""
+
+    def step(data):
+        return self.train_step(data)
+
+    one_step_on_data = tf.function(step, reduce_retracing=True, jit_compile=self.jit_compile)
+
+    @tf.function
+    def multi_step_on_iterator(iterator):
+        for _ in range(self.steps_per_execution):
+            outputs = one_step_on_data(iterator.get_next())
+        return tf.experimental.Optional.from_value(outputs)
+
+    def function(iterator):
+        if self.steps_per_execution == 1:
+            batch = iterator.get_next_as_optional()
+            if not batch.has_value():
+                raise StopIteration
+            return one_step_on_data(batch.get_value())
+        return multi_step_on_iterator(iterator).get_value()
+
+    function.__module__ = "keras.src.backend.tensorflow.trainer"
+    return function
+
+
+@pytest.fixture(autouse=True)
+def newer_keras(monkeypatch):
+    if NEWER:
+        return
+
+    def make_train_function(self, force=False):
+        if self.train_function is None or force:
+            self.train_function = made_as_since_3_16(self)
+
+    monkeypatch.setattr(keras.Model, "make_train_function", make_train_function)
+
+
+def test_whether_it_fetches_in_python_is_read_from_keras_s_own_function():
+    """A canary: the names that tell it are private."""
+    network = model()
+    kinds = (kind for kind in type(network).__mro__ if kind is not keras.Model)
+    own = next(vars(k)["make_train_function"] for k in kinds if "make_train_function" in vars(k))
+    own(network, force=True)
+    assert asks_for_steps(network.train_function) is NEWER
+    assert inner_function(network.train_function) is not None
+
+
+def fit(tmp_path, *callbacks, drop_remainder=True, network=None, **ours):
+    network = network or model()
+    perf = kp.perf_callbacks(tmp_path, profiler=False, gpu=False, summary=False, **ours)
+    data = dataset(STEPS, drop_remainder=drop_remainder)
+    network.fit(data, epochs=EPOCHS, verbose=0, shuffle=False, callbacks=[*callbacks, *perf])
+    return network, kp.diagnose(tmp_path)
+
+
+class Unfreezes(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        if batch == STEPS // 2:
+            self.model.layers[0].trainable ^= True
+            self.model.make_train_function(force=True)
+
+
+class Anneals(keras.callbacks.Callback):
+    """Changes what a train step holds in Python, which a trace has read."""
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.model.rate = 0.5
+
+
+class Annealed(keras.Sequential):
+    rate = 1.0
+
+    def train_step(self, data):
+        x, y = data
+        return super().train_step((x * self.rate, y))
+
+
+def annealed():
+    keras.utils.set_random_seed(1)
+    network = Annealed([keras.Input((8,)), keras.layers.Dense(4), keras.layers.Dense(1)])
+    network.compile("sgd", "mse")
+    return network
+
+
+def test_retraces_are_counted(tmp_path):
+    _, found = fit(tmp_path, Unfreezes(), steps_per_execution=False)
+    count, _ = found.summary.facts.outliers.of("retrace")
+    assert found.summary.facts.settings.function_replacements == EPOCHS
+    assert found.summary.parts["compile"] > 0
+    assert count > 0
+
+
+def test_what_a_step_multiplies_is_counted(tmp_path):
+    _, found = fit(tmp_path, steps_per_execution=False, drop_remainder=False)
+    # Twice forward and backward, but for the gradient of the input.
+    assert found.summary.facts.step_work.flops
+    assert found.summary.facts.step_work.not_counted is None
+
+
+def test_where_batches_may_have_another_size_no_trial_traces_for_it(tmp_path):
+    network, found = fit(tmp_path, drop_remainder=False, network=annealed())
+    assert "drop_remainder=True" in str(found)
+    assert len(inner_function(network.train_function)._list_all_concrete_functions()) == 1
+
+
+@pytest.mark.parametrize("apply", [False, True])
+def test_trials_train_with_the_trace_that_there_is(apply, tmp_path):
+    ours, found = fit(tmp_path, Anneals(), network=annealed(), steps_per_execution={"apply": apply})
+    assert found.summary.facts.trial.trials
+    plain = annealed()
+    data = dataset(STEPS, drop_remainder=True)
+    plain.fit(data, epochs=EPOCHS, verbose=0, shuffle=False, callbacks=[Anneals()])
+    for mine, theirs in zip(ours.get_weights(), plain.get_weights(), strict=True):
+        assert np.array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize(("has", "wanted"), [(1, 4), (4, 1), (4, 2)])
+def test_a_function_for_other_steps_runs_so_many_whatever_the_model_has(has, wanted):
+    network = model(steps_per_execution=has)
+    iterator = iter(dataset(STEPS, drop_remainder=True).repeat())
+    function = train_function_of(network, wanted, iterator)
+    assert isinstance(function, WithSteps)
+    assert takes_batches(function) is (wanted == 1)
+    traces = inner_function(function).experimental_get_tracing_count()
+    before = int(network.optimizer.iterations.numpy())
+    function(iterator)
+    assert int(network.optimizer.iterations.numpy()) - before == wanted
+    assert network.steps_per_execution == has
+    assert inner_function(function).experimental_get_tracing_count() == traces == 1
+
+
+def test_the_model_s_own_function_is_taken_where_it_is_traced_for_all_batches():
+    network = model()
+    network.fit(dataset(4, drop_remainder=True), verbose=0, shuffle=False)
+    fixed, open_ended = (iter(dataset(4, drop_remainder=drop).repeat()) for drop in (True, False))
+    assert train_function_of(network, 1, fixed) is network.train_function
+    assert existing_step(network.train_function, open_ended) is None
+    assert train_function_of(network, 1, open_ended) is not network.train_function
+
+
+def test_a_trial_of_the_learning_rate_has_its_steps():
+    network = model()
+    data = dataset(STEPS, drop_remainder=True).repeat()
+    found = kp.find_learning_rate(network, data, steps=50)
+    assert len(found.losses) > 1
+
+
+def test_what_runs_eagerly_has_no_trace():
+    network = model(run_eagerly=True)
+    iterator = iter(dataset(4).repeat())
+    function = new_train_function(network, 1, iterator)
+    if NEWER:
+        assert inner_function(function) is None
+    assert isinstance(getattr(function, "function", function), FunctionType)
