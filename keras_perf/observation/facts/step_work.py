@@ -70,8 +70,8 @@ def step_work(
         batches_per_step: how often a step asks the iterator for an element.
         steps_per_call: steps of a call, which counts for a function that is given its batch.
     """
-    traces = traces_of(function)
-    if takes_batches(function):
+    traces, takes_batch = traces_of(function), takes_batches(function)
+    if takes_batch:
         traces = most_general(traces)
     elif signature is not None:
         traces = [each for each in traces if each.structured_input_signature[0] == (signature,)]
@@ -81,7 +81,7 @@ def step_work(
     sized = examples if batches_per_step >= 1 else None
     size = None if sized is None else sized / replicas / batches_per_step
     try:
-        counted = _count_mean(StepGraph(traces[0]), size)
+        counted = _count_mean(StepGraph(traces[0], takes_batch=takes_batch), size)
     except NotCountedError as error:
         unknown_size = size is None and error.why is NotCounted.SHAPE
         return StepWork(not_counted=NotCounted.BATCH_SIZE if unknown_size else error.why)

@@ -36,12 +36,14 @@ class StepGraph:
 
     Arguments:
         function: a ConcreteFunction.
+        takes_batch: what it is called with is a batch, which it does not fetch itself.
     """
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: Any, *, takes_batch: bool = False) -> None:
         self._flat = _flat(function)
         self._batches = _batches(self._flat)
-        axes = [_free_axes(self._flat.nodes[name]) for name in self._batches]
+        given = _arguments(function, self._flat) if takes_batch else []
+        axes = [_free_axes(self._flat.nodes[name]) for name in [*self._batches, *given]]
         self._sizes = [axis for each in axes for axis in each]
         follow_lists(self._flat)
 
@@ -102,10 +104,19 @@ def _batches(flat: FlatGraph) -> list[str]:
     ]
 
 
+def _arguments(function: Any, flat: FlatGraph) -> list[str]:
+    """The nodes of what it is called with, without what it has captured."""
+    count = len(function.inputs) - len(function.captured_inputs)
+    names = {each.op.name for each in function.inputs[:count]}
+    placed = ((name, name.partition("/")[2]) for name in flat.nodes)  # behind its scope
+    return [name for name, own in placed if own in names and flat.nodes[name].op == "Placeholder"]
+
+
 def _free_axes(node: Any) -> list[Any]:
     """The first axes of a batch's tensors whose length is not fixed, to be set."""
     node.attr.pop("_output_shapes", None)
-    shapes = node.attr["output_shapes"].list.shape
+    one = node.op == "Placeholder"
+    shapes = [node.attr["shape"].shape] if one else node.attr["output_shapes"].list.shape
     return [shape.dim[0] for shape in shapes if shape.dim and shape.dim[0].size < 0]
 
 
