@@ -20,6 +20,7 @@ from keras_perf.observation.trials import TrialsInFit
 from keras_perf.observers.steps_trial.steps_choice import Bounds
 from keras_perf.records.execution import Kind
 from keras_perf.records.reasons.why_no_steps import WhyNoSteps
+from keras_perf.trials.train_functions.keras_function import takes_batches
 from keras_perf.trials.train_functions.on_replicas import differs_on_replicas
 from keras_perf.trials.train_functions.repeated_function import RepeatedFunction
 from keras_perf.trials.train_functions.train_function import TrainFunction
@@ -95,7 +96,9 @@ class TrialsOfFit(TrialsInFit):
         fit = self._fit
         if fit.model.stop_training or self._epochs_differ:
             return 0
-        return steps if fit.batch + steps <= (fit.epoch_steps or 0) else 0
+        # An epoch's last batch may be smaller, for which a step on a batch is traced anew.
+        last = 0 if self._function is None else int(takes_batches(self._function))
+        return steps if fit.batch + steps <= (fit.epoch_steps or 0) - last else 0
 
     def refuses(self) -> str | None:
         """Looks up what a call with this iterator runs, and puts a loop around it."""

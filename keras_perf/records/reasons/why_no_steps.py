@@ -36,9 +36,9 @@ class WhyNoSteps(Words):
         "take no time; with update_freq='epoch' it does not"
     )
     CANNOT_BE_REPEATED = "the train function cannot be repeated ({error})"
-    ONE_SIZE = (
-        "Keras from 3.16 on traces a step for batches of the size of its first one, and these may "
-        "have another; batch(..., drop_remainder=True) tells that they have not"
+    SHAPES_DIFFER = (
+        "batches differ in their shapes, and for those that do Keras from 3.16 on traces a step of "
+        "their own; one shape for all (drop_remainder=True, padding to one length) lets it be tried"
     )
     RANDOM_NUMBERS = (
         "the train step draws tf.random numbers, whose sequence a second function would not "

@@ -95,6 +95,12 @@ def inner_function(function: Any) -> Any | None:
     return next(filter(is_traced, held.values()), None)
 
 
+def step_on_batch(function: Any) -> Any:
+    """What Keras's function calls with a batch that it has fetched; `takes_batches` it."""
+    found = function.function if isinstance(function, WithSteps) else function
+    return closure_of(found)[STEP]
+
+
 def is_of_keras(function: Any) -> bool:
     """Keras has made it, as a function of an iterator that runs executions."""
     found = function.function if isinstance(function, WithSteps) else function

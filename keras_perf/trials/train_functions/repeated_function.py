@@ -11,12 +11,14 @@ import numpy as np
 import tensorflow as tf
 
 from keras_perf.records.reasons.why_no_steps import WhyNoSteps
-from keras_perf.trials.train_functions.keras_function import takes_batches
+from keras_perf.trials.train_functions.keras_function import step_on_batch, takes_batches
 from keras_perf.trials.train_functions.traced_step import (
     TracedStep,
+    accepts,
     existing_step,
     require_repeatable,
     traced_step,
+    usual_step,
 )
 from keras_perf.trials.train_functions.train_function import TrainFunction
 
@@ -49,31 +51,53 @@ class RepeatedFunction:
         self._step: TracedStep | None = None
         self.differs: str | None = None
         self._loop: Any = None
+        self._ends_early = False
 
     def prepare(self, iterator: Any) -> None:
         """Makes ready for this iterator.
 
         A call with an iterator that nothing was traced for would trace now, and so does this.
-        Where a call would trace for its batch alone, nothing is repeated.
+        Where a call traces for its batch alone, the loop runs what was traced for the first one.
         """
         if iterator is self._prepared():
             return
-        sizes_matter = takes_batches(self._function)
-        step = (existing_step if sizes_matter else traced_step)(self._function, iterator)
+        step = self._step_for(iterator)
         if step is None:
-            self._step, self.differs = None, WhyNoSteps.ONE_SIZE.of()
+            self._step, self.differs = None, WhyNoSteps.SHAPES_DIFFER.of()
             return
         if step != self._step:
-            self._loop, self._step = _looped(step), step
+            self._ends_early = step.takes_batch and not accepts(
+                step.concrete, iterator.element_spec
+            )
+            self._loop, self._step = (_ending_early if self._ends_early else _looped)(step), step
             self.differs = _how_it_differs(step)
             if self.differs is None:
                 self._loop.get_concrete_function(iterator, tf.TensorSpec((), tf.int32))
         # Weak: an iterator that is over must let go of its pipeline.
         self._prepared = weakref.ref(iterator)
 
+    def _step_for(self, iterator: Any) -> TracedStep | None:
+        if not takes_batches(self._function):
+            return traced_step(self._function, iterator)
+        return usual_step(self._function, iterator) or existing_step(self._function, iterator)
+
     def run(self, iterator: Any, calls: int) -> Any:
         """The calls' logs, each a tensor with a row a call; the iterator is prepared."""
-        return self._loop(iterator, tf.constant(calls))
+        found = self._loop(iterator, tf.constant(calls))
+        return self._to_the_end(iterator, calls, *found) if self._ends_early else found
+
+    def _to_the_end(
+        self, iterator: Any, calls: int, rows: Any, done: tf.Tensor, batch: tf.experimental.Optional
+    ) -> Any:
+        """Keras's own function takes the batch that the loop could not, and those after it."""
+        if int(done) == calls:
+            return rows
+        self.differs = WhyNoSteps.SHAPES_DIFFER.of()
+        single = [step_on_batch(self._function)(batch.get_value())]
+        single += [self._function(iterator) for _ in range(int(done) + 1, calls)]
+        return tf.nest.map_structure(
+            lambda row, *logs: tf.concat([row[:done], tf.stack(logs)], axis=0), rows, *single
+        )
 
     @property
     def step(self) -> TracedStep:
@@ -119,6 +143,44 @@ def _looped(step: TracedStep) -> Any:
             parallel_iterations=1,
         )
         return tf.nest.pack_sequence_as(logs, [row.stack() for row in rows])
+
+    return tf.function(loop, autograph=False)
+
+
+def _ending_early(step: TracedStep) -> Any:
+    """Also returns how many calls it has made, and a batch of other shapes that it has fetched."""
+    logs = step.logs
+
+    def loop(iterator: Any, calls: tf.Tensor) -> Any:
+        spec = iterator.element_spec
+
+        def call(number: tf.Tensor, _: Any, __: Any, rows: list[tf.TensorArray]) -> Any:
+            batch = iterator.get_next()
+            taken = step.takes(batch)
+            found = tf.cond(
+                taken,
+                lambda: tf.nest.flatten(step.on(batch)),
+                lambda: [tf.zeros(log.shape, log.dtype) for log in tf.nest.flatten(logs)],
+            )
+            left = tf.cond(
+                taken,
+                lambda: tf.experimental.Optional.empty(spec),
+                lambda: tf.experimental.Optional.from_value(batch),
+            )
+            kept = [row.write(number, log) for row, log in zip(rows, found, strict=True)]
+            return number + tf.cast(taken, tf.int32), taken, left, kept
+
+        rows = [
+            tf.TensorArray(log.dtype, calls, element_shape=log.shape)
+            for log in tf.nest.flatten(logs)
+        ]
+        done, _, left, rows = tf.while_loop(
+            lambda number, taken, *_: taken & (number < calls),
+            call,
+            [tf.constant(0), tf.constant(True), tf.experimental.Optional.empty(spec), rows],
+            parallel_iterations=1,
+        )
+        return tf.nest.pack_sequence_as(logs, [row.stack() for row in rows]), done, left
 
     return tf.function(loop, autograph=False)
 

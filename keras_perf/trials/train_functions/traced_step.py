@@ -30,9 +30,19 @@ class TracedStep:
     def __call__(self, iterator: Any) -> Any:
         """Fetches, runs the step, and returns its logs."""
         if self.takes_batch:
-            return self.concrete(iterator.get_next())
+            return self.on(iterator.get_next())
         result = self.concrete(iterator)
         return result.get_value() if self._optional else result
+
+    def on(self, batch: Any) -> Any:
+        """Runs the step on a batch that it takes, and returns its logs."""
+        return self.concrete(batch)
+
+    def takes(self, batch: Any) -> tf.Tensor:
+        """The batch has the shapes that it was traced for."""
+        pairs = zip(tf.nest.flatten(taken_by(self.concrete)), tf.nest.flatten(batch), strict=True)
+        alike = [tf.reduce_all(tf.shape(its) == one.shape) for one, its in pairs]
+        return tf.reduce_all(alike)
 
     @property
     def _optional(self) -> bool:
@@ -89,26 +99,49 @@ def existing_step(function: Any, iterator: Any) -> TracedStep | None:
     return None
 
 
+def usual_step(function: Any, iterator: Any) -> TracedStep | None:
+    """What a call runs whose batch is like the first one; None where shapes were not fixed then."""
+    spec = iterator.element_spec
+    for trace in traces_of(function):
+        taken = taken_by(trace)
+        if _alike(taken, spec) and all(map(_is_fixed, tf.nest.flatten(taken))):
+            pairs = zip(tf.nest.flatten(taken), tf.nest.flatten(spec), strict=True)
+            if all(one.is_compatible_with(its) for one, its in pairs):
+                return TracedStep(trace, takes_batch=True)
+    return None
+
+
+def _is_fixed(spec: Any) -> bool:
+    return isinstance(spec, tf.TensorSpec) and spec.shape.is_fully_defined()
+
+
+def _alike(one: Any, other: Any) -> bool:
+    try:
+        tf.nest.assert_same_structure(one, other)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def most_general(traces: list[Any]) -> list[Any]:
     """Those of steps on batches whose shapes no later one takes too."""
     return [
         trace
         for place, trace in enumerate(traces)
-        if not any(accepts(later, _taken(trace)) for later in traces[place + 1 :])
+        if not any(accepts(later, taken_by(trace)) for later in traces[place + 1 :])
     ]
 
 
-def _taken(trace: Any) -> Any:
+def taken_by(trace: Any) -> Any:
+    """The specification of the batch that the trace of a step takes."""
     [taken] = trace.structured_input_signature[0]
     return taken
 
 
 def accepts(trace: Any, spec: Any) -> bool:
     """The trace of a step runs on every batch of this specification."""
-    taken = _taken(trace)
-    try:
-        tf.nest.assert_same_structure(taken, spec)
-    except (TypeError, ValueError):
+    taken = taken_by(trace)
+    if not _alike(taken, spec):
         return False
     pairs = zip(tf.nest.flatten(taken), tf.nest.flatten(spec), strict=True)
     return all(hasattr(one, "is_subtype_of") and one.is_subtype_of(its) for its, one in pairs)

@@ -21,6 +21,10 @@ from keras_perf.trials.train_functions.keras_function import (
     inner_function,
     takes_batches,
 )
+from keras_perf.trials.train_functions.repeated_function import (
+    RepeatedFunction,
+    each_calls_logs,
+)
 from keras_perf.trials.train_functions.traced_step import existing_step
 from keras_perf.trials.train_functions.train_function import new_train_function, train_function_of
 
@@ -128,21 +132,54 @@ def test_what_a_step_multiplies_is_counted(tmp_path):
     assert found.summary.facts.step_work.not_counted is None
 
 
-def test_where_batches_may_have_another_size_no_trial_traces_for_it(tmp_path):
-    network, found = fit(tmp_path, drop_remainder=False, network=annealed())
-    assert "drop_remainder=True" in str(found)
-    assert len(inner_function(network.train_function)._list_all_concrete_functions()) == 1
-
-
+@pytest.mark.parametrize("drop_remainder", [False, True])
 @pytest.mark.parametrize("apply", [False, True])
-def test_trials_train_with_the_trace_that_there_is(apply, tmp_path):
-    ours, found = fit(tmp_path, Anneals(), network=annealed(), steps_per_execution={"apply": apply})
+def test_trials_train_with_the_trace_that_there_is(apply, drop_remainder, tmp_path):
+    how = {"drop_remainder": drop_remainder, "steps_per_execution": {"apply": apply}}
+    ours, found = fit(tmp_path, Anneals(), network=annealed(), **how)
     assert found.summary.facts.trial.trials
     plain = annealed()
-    data = dataset(STEPS, drop_remainder=True)
+    data = dataset(STEPS, drop_remainder=drop_remainder)
     plain.fit(data, epochs=EPOCHS, verbose=0, shuffle=False, callbacks=[Anneals()])
     for mine, theirs in zip(ours.get_weights(), plain.get_weights(), strict=True):
         assert np.array_equal(mine, theirs)
+
+
+def of_sizes(*sizes):
+    x = np.random.default_rng(0).normal(size=(sum(sizes), 8)).astype("float32")
+    ends = np.cumsum(sizes)
+    spec = tf.TensorSpec((None, 8)), tf.TensorSpec((None, 1))
+    batches = [(x[e - n : e], x[e - n : e, :1]) for n, e in zip(sizes, ends, strict=True)]
+    return iter(tf.data.Dataset.from_generator(lambda: iter(batches), output_signature=spec))
+
+
+@pytest.mark.parametrize("sizes", [(8,) * 7, (8, 8, 8, 3, 8, 8, 8), (8, 4, 8, 4, 8, 8, 8)])
+def test_a_batch_of_another_size_is_left_to_keras_within_a_trial(sizes):
+    alone, tried = model(), model()
+    for network in (alone, tried):
+        network.make_train_function()
+    ours, theirs = of_sizes(*sizes), of_sizes(*sizes)
+    expected = [alone.train_function(theirs) for _ in sizes]
+    first = tried.train_function(ours)
+    repeated = RepeatedFunction(tried.train_function)
+    repeated.prepare(ours)
+    assert repeated.differs is None
+    logs = [first, *each_calls_logs(repeated.run(ours, len(sizes) - 1))]
+    assert [float(each["loss"]) for each in logs] == [float(each["loss"]) for each in expected]
+    for mine, its in zip(tried.get_weights(), alone.get_weights(), strict=True):
+        assert np.array_equal(mine, its)
+    assert ("one shape for all" in str(repeated.differs)) is (len(set(sizes)) > 1)
+
+
+def test_what_was_traced_for_no_fixed_shape_is_repeated_if_it_takes_all():
+    network = model()
+    network.make_train_function()
+    function, data = network.train_function, of_sizes(8, 4, 8)
+    inner_function(function).get_concrete_function(data.element_spec)
+    repeated = RepeatedFunction(function)
+    repeated.prepare(data)
+    assert repeated.differs is None
+    assert len(list(each_calls_logs(repeated.run(data, 3)))) == 3
 
 
 @pytest.mark.parametrize(("has", "wanted"), [(1, 4), (4, 1), (4, 2)])
