@@ -14,6 +14,7 @@ import tensorflow as tf
 from trials_on_jax import ROWS, all_ways, arrays, dataset, left_by, model, trained
 
 import keras_perf as kp
+from keras_perf.trials.backends.jax_training import shares_executions
 from keras_perf.trials.rewriting import side_by_side
 from keras_perf.trials.training import budget, running
 
@@ -156,20 +157,24 @@ def in_fit(folder):
 
 def refused():
     ragged = tf.data.Dataset.from_tensors((tf.ragged.constant([[1.0], [2.0, 3.0]]), [1.0, 2.0]))
-    found = []
-    for data in (arrays(), ragged):
-        try:
-            tried(model(), data)
-        except (TypeError, ValueError) as error:
-            found.append(str(error))
-    return found
+    return [refusal(model(), data) for data in (arrays(), ragged)]
+
+
+def refusal(made, data):
+    """What is said, or "" where it is tried."""
+    try:
+        tried(made, data)
+    except (TypeError, ValueError) as error:
+        return str(error)
+    return ""
 
 
 def main(folder):
     slow = told(tried(model(), waiting()))
     eager = told(tried(model(run_eagerly=True)))
     plain = told(tried(model(jit_compile=False), environment_s=1.0))
-    ways = all_ways(tried)
+    several = refusal(model(steps_per_execution=4), dataset()) if shares_executions() else ""
+    ways = all_ways(tried, but="four at once" if several else "")
     print(
         json.dumps(
             {
@@ -184,6 +189,7 @@ def main(folder):
                 "called": called(),
                 "in fit": in_fit(folder),
                 "refused": refused(),
+                "four at once": several,
             }
         )
     )

@@ -64,6 +64,10 @@ def test_settings_of_the_environment_are_left_to_tensorflow(found):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_training_goes_on_bit_for_bit(found, way):
+    if way not in found["ways"]:
+        assert way == "four at once"
+        assert "must run one step per execution" in found[way]
+        return
     same, raised = found["ways"][way]
     assert same
     assert not raised

@@ -100,15 +100,22 @@ def existing_step(function: Any, iterator: Any) -> TracedStep | None:
 
 
 def usual_step(function: Any, iterator: Any) -> TracedStep | None:
-    """What a call runs whose batch is like the first one; None where shapes were not fixed then."""
+    """What a call runs whose batch is like the first one; None where shapes were not fixed then.
+
+    A first call that makes variables is traced once more without, and that trace runs from then on.
+    """
     spec = iterator.element_spec
-    for trace in traces_of(function):
-        taken = taken_by(trace)
-        if _alike(taken, spec) and all(map(_is_fixed, tf.nest.flatten(taken))):
-            pairs = zip(tf.nest.flatten(taken), tf.nest.flatten(spec), strict=True)
-            if all(one.is_compatible_with(its) for one, its in pairs):
-                return TracedStep(trace, takes_batch=True)
-    return None
+    found = [trace for trace in traces_of(function) if _is_one_of(spec, taken_by(trace))]
+    alike = [trace for trace in found if taken_by(trace) == taken_by(found[0])]
+    return TracedStep(alike[-1], takes_batch=True) if alike else None
+
+
+def _is_one_of(spec: Any, taken: Any) -> bool:
+    """A batch of fixed shapes is one that the iterator may give."""
+    if not _alike(taken, spec):
+        return False
+    pairs = zip(tf.nest.flatten(taken), tf.nest.flatten(spec), strict=True)
+    return all(_is_fixed(one) and one.is_compatible_with(its) for one, its in pairs)
 
 
 def _is_fixed(spec: Any) -> bool:
