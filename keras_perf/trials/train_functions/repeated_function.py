@@ -16,6 +16,7 @@ from keras_perf.trials.train_functions.traced_step import (
     TracedStep,
     accepts,
     existing_step,
+    require_batches_as_fetched,
     require_repeatable,
     traced_step,
     usual_step,
@@ -41,7 +42,8 @@ class RepeatedFunction:
         differs: in what the steps would not be those of single calls, or None; after `prepare`.
 
     Raises:
-        LookupError: it is neither; see `require_repeatable`.
+        LookupError: it is neither; see `require_repeatable`. `prepare` raises it where a step does
+            not take batches as they are fetched.
     """
 
     def __init__(self, function: TrainFunction) -> None:
@@ -79,6 +81,7 @@ class RepeatedFunction:
     def _step_for(self, iterator: Any) -> TracedStep | None:
         if not takes_batches(self._function):
             return traced_step(self._function, iterator)
+        require_batches_as_fetched(self._function, iterator)
         return usual_step(self._function, iterator) or existing_step(self._function, iterator)
 
     def run(self, iterator: Any, calls: int) -> Any:

@@ -110,6 +110,12 @@ def usual_step(function: Any, iterator: Any) -> TracedStep | None:
     return TracedStep(alike[-1], takes_batch=True) if alike else None
 
 
+def require_batches_as_fetched(function: Any, iterator: Any) -> None:
+    """Raises LookupError where Keras calls the step with something else, as for optional parts."""
+    if not any(_alike(taken_by(trace), iterator.element_spec) for trace in traces_of(function)):
+        raise LookupError("its step does not take batches as the iterator gives them")
+
+
 def _is_one_of(spec: Any, taken: Any) -> bool:
     """A batch of fixed shapes is one that the iterator may give."""
     if not _alike(taken, spec):

@@ -220,3 +220,12 @@ def test_what_runs_eagerly_has_no_trace():
     if NEWER:
         assert inner_function(function) is None
     assert isinstance(getattr(function, "function", function), FunctionType)
+
+
+def test_a_batch_that_keras_changes_before_its_step_is_not_repeated():
+    network = model()
+    network.make_train_function()
+    network.train_function(of_sizes(8, 8))
+    flat = iter(dataset(2).map(lambda x, y: {"x": x, "y": y}))
+    with pytest.raises(LookupError, match="as the iterator gives them"):
+        RepeatedFunction(network.train_function).prepare(flat)
