@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import warnings
 from collections.abc import Callable, Mapping
@@ -45,10 +46,14 @@ def answers(questions: Questions, not_known: dict[str, str]) -> dict[str, Any]:
     return known
 
 
+OF_XLA = re.compile(r"\[_Xla\w+=[^\]]*\]")
+"""Attributes of a function that XLA refuses, which TensorFlow tells before it says why."""
+
+
 def reason_of(error: Exception) -> str:
     """An error in one line, also if it cannot be turned into text."""
     try:
-        text = " ".join(str(error).split())
+        text = " ".join(OF_XLA.sub("", str(error)).split())
     except Exception:  # noqa: BLE001  it is another's class
         text = ""
     kind = type(error).__name__

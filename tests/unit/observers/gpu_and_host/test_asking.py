@@ -62,3 +62,8 @@ def test_an_error_without_a_text_has_its_kind():
 
     assert reason_of(MuteError()) == "MuteError"
     assert reason_of(KeyError()) == "KeyError"
+
+
+def test_of_what_xla_refuses_the_reason_is_told_and_not_its_attributes():
+    refused = "compiling graph __inference_one_12[_XlaMustCompile=true,proto=1]: PyFunc"
+    assert reason_of(ValueError(refused)).endswith("graph __inference_one_12: PyFunc")
