@@ -98,8 +98,9 @@ def told_of(facts, key):
 def test_nothing_differs_but_what_is_named(found):
     mine, theirs = (found[backend]["facts"] for backend in ("jax", "tensorflow"))
     keys = mine.keys() | theirs.keys()
-    # Which Keras does it, the page says in words.
-    of_some = {key for key in ("compiles_executions",) if mine.get(key)}
+    # Which Keras does them, the page says in words.
+    newer = {"compiles_executions", "function_traces"}
+    of_some = newer if mine.get("compiles_executions") else set()
     assert {key for key in keys if told_of(mine, key) != told_of(theirs, key)} == named() | of_some
 
 
