@@ -85,7 +85,7 @@ def _runs_beside_training(summary: Summary) -> bool:
     Without tf.data, Keras on JAX makes a batch in the thread that trains, which is timed whole.
     """
     facts = summary.facts
-    if on_jax(facts) and not facts.input.stages:
+    if on_jax(facts) and not facts.input.stages and facts.input.input_kind != "tf.data":
         of_workers = facts.input.input_kind == "PyDataset" and (facts.input.input_workers or 1) > 1
         return not facts.input.input_processes and (of_workers or reads_in_threads(facts))
     return runs_python(summary)

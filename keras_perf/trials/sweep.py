@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from keras_perf.observers.steps_trial.cost_curve import fit_curve
 from keras_perf.records.arguments import require_count
+from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 from keras_perf.trials.arguments import check_compiled, check_dataset
 from keras_perf.trials.rewriting.own_copy import own_copy
 from keras_perf.trials.train_functions.function_on_trial import function_on_trial
@@ -70,6 +71,8 @@ def sweep_steps_per_execution(
     with restored(model, function, iterator):
         repeated = RepeatedFunction(function)
         repeated.prepare(iterator)
+        if repeated.differs == WhyNoSteps.OTHER_SHAPES.of():
+            raise ValueError(f"batches of this dataset cannot be tried: {repeated.differs}")
 
         def execute(n: int) -> None:
             read_logs(function(iterator) if n == 1 else repeated.run(iterator, n))

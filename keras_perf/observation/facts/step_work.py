@@ -12,7 +12,7 @@ from keras_perf.observation.facts.flops.counting import StepGraph
 from keras_perf.observation.input_model import InputModel
 from keras_perf.records.run.step_work import NotCounted, StepWork
 from keras_perf.trials.train_functions.keras_function import takes_batches
-from keras_perf.trials.train_functions.traced_step import most_general, traces_of
+from keras_perf.trials.train_functions.traced_step import may_take, most_general, traces_of
 
 
 class WorkQuestion:
@@ -72,7 +72,7 @@ def step_work(
     """
     traces, takes_batch = traces_of(function), takes_batches(function)
     if takes_batch:
-        traces = most_general(traces)
+        traces = most_general([each for each in traces if may_take(each, signature)])
     elif signature is not None:
         traces = [each for each in traces if each.structured_input_signature[0] == (signature,)]
     if len(traces) != 1:

@@ -20,7 +20,6 @@ from keras_perf.observation.trials import TrialsInFit
 from keras_perf.observers.steps_trial.steps_choice import Bounds
 from keras_perf.records.execution import Kind
 from keras_perf.records.reasons.why_no_steps import WhyNoSteps
-from keras_perf.trials.train_functions.keras_function import takes_batches
 from keras_perf.trials.train_functions.on_replicas import differs_on_replicas
 from keras_perf.trials.train_functions.repeated_function import RepeatedFunction
 from keras_perf.trials.train_functions.train_function import TrainFunction
@@ -97,7 +96,7 @@ class TrialsOfFit(TrialsInFit):
         if fit.model.stop_training or self._epochs_differ:
             return 0
         # An epoch's last batch may be smaller, for which a step on a batch is traced anew.
-        last = 0 if self._function is None else int(takes_batches(self._function))
+        last = self._repeated is not None and self._repeated.ends_early
         return steps if fit.batch + steps <= (fit.epoch_steps or 0) - last else 0
 
     def refuses(self) -> str | None:
@@ -135,8 +134,15 @@ class TrialsOfFit(TrialsInFit):
         """Keras's next calls are answered for the steps that run ahead of them."""
         assert self._repeated is not None
         calls = steps // plan.steps
-        function = partial(self._repeated.run, calls=calls)
+        function = partial(self._run, self._repeated, calls)
         return plan._replace(function=function, steps=steps, kind=kind, calls=calls)
+
+    def _run(self, repeated: RepeatedFunction, calls: int, iterator: Any) -> Any:
+        logs = repeated.run(iterator, calls)
+        if repeated.differs is not None:
+            # It has met a batch that Keras traces for: its time tells nothing of so many steps.
+            self._fit.timeline.retag(Kind.TRACED)
+        return logs
 
     @property
     def extra_traces(self) -> int:

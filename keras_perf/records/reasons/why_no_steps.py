@@ -36,9 +36,10 @@ class WhyNoSteps(Words):
         "take no time; with update_freq='epoch' it does not"
     )
     CANNOT_BE_REPEATED = "the train function cannot be repeated ({error})"
-    SHAPES_DIFFER = (
-        "batches differ in their shapes, and for those that do Keras from 3.16 on traces a step of "
-        "their own; one shape for all (drop_remainder=True, padding to one length) lets it be tried"
+    OTHER_SHAPES = (
+        "Keras from 3.16 on traces a step for the shape of the first batch that the model had, "
+        "and others came, or may; one fixed shape for all (drop_remainder=True, padding to one "
+        "length), and compile() before another batch size, let it be tried"
     )
     RANDOM_NUMBERS = (
         "the train step draws tf.random numbers, whose sequence a second function would not "

@@ -40,6 +40,7 @@ class RepeatedFunction:
 
     Attributes:
         differs: in what the steps would not be those of single calls, or None; after `prepare`.
+        ends_early: it leaves batches of another shape than the first one's to Keras.
 
     Raises:
         LookupError: it is neither; see `require_repeatable`. `prepare` raises it where a step does
@@ -53,7 +54,7 @@ class RepeatedFunction:
         self._step: TracedStep | None = None
         self.differs: str | None = None
         self._loop: Any = None
-        self._ends_early = False
+        self.ends_early = False
 
     def prepare(self, iterator: Any) -> None:
         """Makes ready for this iterator.
@@ -65,13 +66,11 @@ class RepeatedFunction:
             return
         step = self._step_for(iterator)
         if step is None:
-            self._step, self.differs = None, WhyNoSteps.SHAPES_DIFFER.of()
+            self._step, self.differs = None, WhyNoSteps.OTHER_SHAPES.of()
             return
         if step != self._step:
-            self._ends_early = step.takes_batch and not accepts(
-                step.concrete, iterator.element_spec
-            )
-            self._loop, self._step = (_ending_early if self._ends_early else _looped)(step), step
+            self.ends_early = step.takes_batch and not accepts(step.concrete, iterator.element_spec)
+            self._loop, self._step = (_ending_early if self.ends_early else _looped)(step), step
             self.differs = _how_it_differs(step)
             if self.differs is None:
                 self._loop.get_concrete_function(iterator, tf.TensorSpec((), tf.int32))
@@ -87,7 +86,7 @@ class RepeatedFunction:
     def run(self, iterator: Any, calls: int) -> Any:
         """The calls' logs, each a tensor with a row a call; the iterator is prepared."""
         found = self._loop(iterator, tf.constant(calls))
-        return self._to_the_end(iterator, calls, *found) if self._ends_early else found
+        return self._to_the_end(iterator, calls, *found) if self.ends_early else found
 
     def _to_the_end(
         self, iterator: Any, calls: int, rows: Any, done: tf.Tensor, batch: tf.experimental.Optional
@@ -95,7 +94,7 @@ class RepeatedFunction:
         """Keras's own function takes the batch that the loop could not, and those after it."""
         if int(done) == calls:
             return rows
-        self.differs = WhyNoSteps.SHAPES_DIFFER.of()
+        self.differs = WhyNoSteps.OTHER_SHAPES.of()
         single = [step_on_batch(self._function)(batch.get_value())]
         single += [self._function(iterator) for _ in range(int(done) + 1, calls)]
         return tf.nest.map_structure(

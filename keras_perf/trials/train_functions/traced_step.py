@@ -41,7 +41,8 @@ class TracedStep:
     def takes(self, batch: Any) -> tf.Tensor:
         """The batch has the shapes that it was traced for."""
         pairs = zip(tf.nest.flatten(taken_by(self.concrete)), tf.nest.flatten(batch), strict=True)
-        alike = [tf.reduce_all(tf.shape(its) == one.shape) for one, its in pairs]
+        there = ((one, its) for one, its in pairs if its is not None)
+        alike = [tf.reduce_all(tf.shape(its) == one.shape) for one, its in there]
         return tf.reduce_all(alike)
 
     @property
@@ -121,7 +122,9 @@ def _is_one_of(spec: Any, taken: Any) -> bool:
     if not _alike(taken, spec):
         return False
     pairs = zip(tf.nest.flatten(taken), tf.nest.flatten(spec), strict=True)
-    return all(_is_fixed(one) and one.is_compatible_with(its) for one, its in pairs)
+    return all(
+        one is None or (_is_fixed(one) and one.is_compatible_with(its)) for one, its in pairs
+    )
 
 
 def _is_fixed(spec: Any) -> bool:
@@ -145,6 +148,13 @@ def most_general(traces: list[Any]) -> list[Any]:
     ]
 
 
+def may_take(trace: Any, iterator_spec: Any | None) -> bool:
+    """A step's trace takes batches of such an iterator, whatever their size; True if not known."""
+    # Private: a signature tells what its iterator gives in no other way.
+    spec = getattr(iterator_spec, "_element_spec", None)
+    return spec is None or _alike(taken_by(trace), spec)
+
+
 def taken_by(trace: Any) -> Any:
     """The specification of the batch that the trace of a step takes."""
     [taken] = trace.structured_input_signature[0]
@@ -157,7 +167,10 @@ def accepts(trace: Any, spec: Any) -> bool:
     if not _alike(taken, spec):
         return False
     pairs = zip(tf.nest.flatten(taken), tf.nest.flatten(spec), strict=True)
-    return all(hasattr(one, "is_subtype_of") and one.is_subtype_of(its) for its, one in pairs)
+    return all(
+        its is None or (hasattr(one, "is_subtype_of") and one.is_subtype_of(its))
+        for its, one in pairs
+    )
 
 
 def traced_step(function: Any, iterator: Any) -> TracedStep | None:

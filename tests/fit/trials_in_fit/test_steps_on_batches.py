@@ -47,6 +47,8 @@ def made_as_since_3_16(self):
         return tf.experimental.Optional.from_value(outputs)
 
     def function(iterator):
+        if not isinstance(iterator, tf.data.Iterator):
+            return one_step_on_data(next(iterator))
         if self.steps_per_execution == 1:
             batch = iterator.get_next_as_optional()
             if not batch.has_value():
@@ -146,11 +148,15 @@ def test_trials_train_with_the_trace_that_there_is(apply, drop_remainder, tmp_pa
 
 
 def of_sizes(*sizes):
+    return iter(of_sizes_again(sizes))
+
+
+def of_sizes_again(sizes):
     x = np.random.default_rng(0).normal(size=(sum(sizes), 8)).astype("float32")
     ends = np.cumsum(sizes)
     spec = tf.TensorSpec((None, 8)), tf.TensorSpec((None, 1))
     batches = [(x[e - n : e], x[e - n : e, :1]) for n, e in zip(sizes, ends, strict=True)]
-    return iter(tf.data.Dataset.from_generator(lambda: iter(batches), output_signature=spec))
+    return tf.data.Dataset.from_generator(lambda: iter(batches), output_signature=spec)
 
 
 @pytest.mark.parametrize("sizes", [(8,) * 7, (8, 8, 8, 3, 8, 8, 8), (8, 4, 8, 4, 8, 8, 8)])
@@ -168,7 +174,7 @@ def test_a_batch_of_another_size_is_left_to_keras_within_a_trial(sizes):
     assert [float(each["loss"]) for each in logs] == [float(each["loss"]) for each in expected]
     for mine, its in zip(tried.get_weights(), alone.get_weights(), strict=True):
         assert np.array_equal(mine, its)
-    assert ("one shape for all" in str(repeated.differs)) is (len(set(sizes)) > 1)
+    assert ("drop_remainder=True" in str(repeated.differs)) is (len(set(sizes)) > 1)
 
 
 def test_what_was_traced_for_no_fixed_shape_is_repeated_if_it_takes_all():
@@ -229,3 +235,37 @@ def test_a_batch_that_keras_changes_before_its_step_is_not_repeated():
     flat = iter(dataset(2).map(lambda x, y: {"x": x, "y": y}))
     with pytest.raises(LookupError, match="as the iterator gives them"):
         RepeatedFunction(network.train_function).prepare(flat)
+
+
+def test_data_without_weights_are_tried_where_they_say_so(tmp_path):
+    network = model()
+    data = dataset(STEPS).map(lambda x, y: (x, y, None))
+    perf = kp.perf_callbacks(tmp_path, profiler=False, gpu=False, summary=False)
+    network.fit(data, epochs=EPOCHS, verbose=0, shuffle=False, callbacks=perf)
+    found = kp.diagnose(tmp_path).summary.facts
+    assert found.trial.trials
+    assert found.step_work.flops
+    swept = kp.sweep_steps_per_execution(network, data, candidates=(1, 2), repeats=1, steps=4)
+    assert len(swept) == 2
+
+
+def test_a_single_batch_trained_before_takes_nothing_from_what_is_counted(tmp_path):
+    network = model()
+    network.train_on_batch(np.ones((4, 8), "float32"), np.ones((4, 1), "float32"))
+    _, found = fit(tmp_path, network=network, steps_per_execution=False)
+    assert found.summary.facts.step_work.flops
+
+
+def test_a_trial_that_met_another_shape_tells_nothing_of_its_length(tmp_path):
+    sizes = [8] * 200
+    sizes[60] = 3
+    data = of_sizes_again(sizes).apply(tf.data.experimental.assert_cardinality(200))
+    perf = kp.perf_callbacks(
+        tmp_path, profiler=False, gpu=False, summary=False, steps_per_execution={"apply": True}
+    )
+    network, alone = model(), model()
+    network.fit(data, epochs=2, verbose=0, shuffle=False, callbacks=perf)
+    alone.fit(data, epochs=2, verbose=0, shuffle=False)
+    for mine, its in zip(network.get_weights(), alone.get_weights(), strict=True):
+        assert np.array_equal(mine, its)
+    assert int(network.optimizer.iterations.numpy()) == 400

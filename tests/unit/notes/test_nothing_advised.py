@@ -70,7 +70,7 @@ MANY_HOOKS = {f"Mine{n}.on_train_batch_end": 0.3 for n in range(10)}
                 "other_host": 5.0,
                 "context": {"steps_per_execution_trial": {"recommended": 1}},
             },
-            "on what each execution costs: by its trials, no other number of steps makes",
+            "on what each execution costs: by its trials, no other number of steps per execution",
         ),
     ],
 )

@@ -31,7 +31,7 @@ def test_a_validation_s_first_time_is_told_beside_the_others():
     context = between_epochs(validation=0.01)
     context["outside"]["validation_s"] += 2.0
     found = " ".join(time_notes(diagnosed(summary(compute=10.0, context=context))))
-    assert "training spends: tracing and compiling of validation " in found
+    assert "training spends: what validations take beyond the usual " in found
 
 
 def test_of_a_little_time_between_epochs_nothing_more_is_said():

@@ -63,7 +63,7 @@ def _beside_the_steps(share: Mapping[str, float], *, in_loop: bool) -> Iterator[
         where, work, rest = "Outside of its steps", "checkpoints and the like", "the rest"
     names = {
         "validation": "validation",
-        "validation_tracing": "tracing and compiling of validation",
+        "validation_tracing": "what validations take beyond the usual (tracing, compiling)",
         "epoch_callbacks": work,
         "epoch_rest": rest,
     }

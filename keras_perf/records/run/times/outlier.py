@@ -35,7 +35,7 @@ def cause_name(cause: str) -> str:
 
 CAUSES = {
     Cause.RETRACE: "TensorFlow traced the train function again.",
-    Cause.RECOMPILE: "XLA compiled for a shape it had not seen, or what is new between epochs.",
+    Cause.RECOMPILE: "XLA compiled for a new shape, or for the first time between epochs.",
     Cause.GARBAGE: "Python's garbage collector ran.",
     Cause.CALLBACK: "One callback's hook took most of it.",
     Cause.CHECKPOINT: "A callback that writes checkpoints took most of it.",
