@@ -28,7 +28,7 @@ def waiting_hooks(hooks: Iterable[tuple[keras.callbacks.Callback, str]]) -> list
 
 
 class StateReads:
-    """Stands in for `jax_state_sync`, which Keras calls whenever a callback reads `self.model`.
+    """Stands in for the method `SYNC`, which Keras calls whenever a callback reads `self.model`.
 
     The name and `_jax_state_synced` are private; without them nothing is said of such callbacks.
 

@@ -176,7 +176,7 @@ def compare(name, model, data, callbacks=(), alike=None, ours=None, **how):
         "injected": sum(SLEPT) / len(SLEPT) if SLEPT else 0.0,
         "text": str(found),
         "facts": found.summary.facts.to_json(),
-        "left": sorted({"jax_state_sync", "predict"} & vars(watched).keys()),
+        "left": sorted({"state_sync", "jax_state_sync", "predict"} & vars(watched).keys()),
         "function": watched.train_function.__module__,
     }
     return folder

@@ -15,9 +15,9 @@ from keras_perf.observers.delayed_signals import uninterrupted
 STATE_AT_THE_MODEL = ("_jax_state", "_jax_state_synced")
 """Keras 3.7 to 3.15: arrays for callbacks, and whether the variables have them."""
 
-SYNC = "jax_state_sync"
-"""Keras calls it whenever a callback reads `self.model`; without it, such a callback finds the
-variables used up while it is on trial."""
+SYNC = "state_sync" if hasattr(keras.Model, "state_sync") else "jax_state_sync"
+"""Keras calls it whenever a callback reads `self.model`, from 3.16 on by the first of these names;
+without it, such a callback finds the variables used up while it is on trial."""
 
 
 class KeptState:
