@@ -36,6 +36,9 @@ def test_the_pair_is_measured_and_changes_of_input_step_and_interpreter_are_trie
     slow = found["slow"]
     assert all(figure > 0 for figure in slow["pair"])
     of_step = {"raise-steps-per-execution", "disable-xla", "tune-gc"}
+    if found["four at once"]:
+        # Keras stacks the batches of several steps, which no trial does.
+        of_step.remove("raise-steps-per-execution")
     # Of a slow input those of a step are tried on top alone, and told of where they gain.
     in_vain = {id for id, why in slow["left"].items() if "it gains nothing" in why}
     assert "cache" in slow["measured"]
