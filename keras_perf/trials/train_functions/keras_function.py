@@ -39,6 +39,10 @@ class WithSteps:
             return self.function(iterator)
 
 
+def _own_of_keras(function: Any) -> Any:
+    return function.function if isinstance(function, WithSteps) else function
+
+
 def closure_of(function: Any) -> Mapping[str, Any]:
     """Name → what a function holds by it, without what was not set yet."""
     code, cells = getattr(function, "__code__", None), getattr(function, "__closure__", None)
@@ -77,18 +81,14 @@ def steps_of(function: Any) -> int:
 
 def takes_batches(function: Any) -> bool:
     """What is traced of it is a step on a batch, and not an execution on an iterator."""
-    found = function.function if isinstance(function, WithSteps) else function
-    return asks_for_steps(found) and steps_of(function) == 1
+    return asks_for_steps(_own_of_keras(function)) and steps_of(function) == 1
 
 
 def inner_function(function: Any) -> Any | None:
     """The `tf.function` itself, or the one in the closure of Keras's train function, or None."""
     if is_traced(function):
         return function
-    if isinstance(function, WithSteps):
-        held = closure_of(function.function)
-    else:
-        held = closure_of(function)
+    held = closure_of(_own_of_keras(function))
     if takes_batches(function):
         step = inspect.unwrap(held[STEP], stop=is_traced)
         return step if is_traced(step) else None
@@ -97,12 +97,11 @@ def inner_function(function: Any) -> Any | None:
 
 def step_on_batch(function: Any) -> Any:
     """What Keras's function calls with a batch that it has fetched; `takes_batches` it."""
-    found = function.function if isinstance(function, WithSteps) else function
-    return closure_of(found)[STEP]
+    return closure_of(_own_of_keras(function))[STEP]
 
 
 def is_of_keras(function: Any) -> bool:
     """Keras has made it, as a function of an iterator that runs executions."""
-    found = function.function if isinstance(function, WithSteps) else function
+    found = _own_of_keras(function)
     own = str(getattr(found, "__module__", "")).startswith("keras.")
     return own and EXECUTION in closure_of(found)

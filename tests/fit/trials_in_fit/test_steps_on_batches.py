@@ -5,7 +5,7 @@ With older versions a stand-in for its train function is trained with, made as 3
 
 from __future__ import annotations
 
-from types import FunctionType
+from types import FunctionType, SimpleNamespace
 
 import keras
 import numpy as np
@@ -15,6 +15,9 @@ from packaging.version import Version
 from programs import dataset, model
 
 import keras_perf as kp
+from keras_perf.observation.listener import Plan
+from keras_perf.observation.of_fit.trials_of_fit import TrialsOfFit
+from keras_perf.records.execution import Kind
 from keras_perf.trials.train_functions.keras_function import (
     WithSteps,
     asks_for_steps,
@@ -80,6 +83,7 @@ def test_whether_it_fetches_in_python_is_read_from_keras_s_own_function():
     own(network, force=True)
     assert asks_for_steps(network.train_function) is NEWER
     assert inner_function(network.train_function) is not None
+    assert hasattr(tf.type_spec_from_value(of_sizes(8)), "_element_spec")
 
 
 def fit(tmp_path, *callbacks, drop_remainder=True, network=None, **ours):
@@ -129,9 +133,8 @@ def test_retraces_are_counted(tmp_path):
 
 def test_what_a_step_multiplies_is_counted(tmp_path):
     _, found = fit(tmp_path, steps_per_execution=False, drop_remainder=False)
-    # Twice forward and backward, but for the gradient of the input.
-    assert found.summary.facts.step_work.flops
-    assert found.summary.facts.step_work.not_counted is None
+    # Of the first layer's input no gradient is needed.
+    assert found.summary.facts.step_work.flops == {"float32": 2 * 8 * (2 * 8 * 16 + 3 * 16)}
 
 
 @pytest.mark.parametrize("drop_remainder", [False, True])
@@ -256,7 +259,27 @@ def test_a_single_batch_trained_before_takes_nothing_from_what_is_counted(tmp_pa
     assert found.summary.facts.step_work.flops
 
 
-def test_a_trial_that_met_another_shape_tells_nothing_of_its_length(tmp_path):
+@pytest.mark.parametrize(("sizes", "kinds"), [((8, 8, 3, 8), [Kind.TRACED]), ((8,) * 4, [])])
+def test_a_trial_that_met_another_shape_is_no_trial_any_more(sizes, kinds):
+    network = model()
+    network.make_train_function()
+    data, told = of_sizes(*sizes), []
+    network.train_function(data)
+    observed = SimpleNamespace(
+        pipeline=SimpleNamespace(iterator=data),
+        timeline=SimpleNamespace(retag=told.append),
+        model=network,
+        now=lambda: 0,
+    )
+    trials = TrialsOfFit(observed, None, list)
+    trials.runs(network.train_function)
+    assert trials.refuses() is None
+    trials.longer(Plan(None, 1, Kind.STEADY), 3, Kind.TRIAL).function(data)
+    assert told == kinds
+    assert (trials.refuses() is None) is not bool(kinds)
+
+
+def test_training_goes_on_where_a_trial_meets_another_shape(tmp_path):
     sizes = [8] * 200
     sizes[60] = 3
     data = of_sizes_again(sizes).apply(tf.data.experimental.assert_cardinality(200))
