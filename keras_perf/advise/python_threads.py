@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from keras_perf.advise.as_written import WORK, runs_as, written_as
-from keras_perf.advise.interpreter import AT_WORK
 from keras_perf.advise.situation import Situation
+from keras_perf.advise.step.interpreter import AT_WORK
 from keras_perf.advise.step.step_model import MOSTLY_WAITING, between
 from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.run.run_facts import RunFacts

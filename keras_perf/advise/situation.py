@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from keras_perf.advise.interpreter import HELD_MS, interpreter_ms, runs_python
+from keras_perf.advise.step.interpreter import HELD_MS, interpreter_ms, runs_python
+from keras_perf.advise.step.making import making_ms
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.advise.step.step_parts import StepParts, step_parts, undisturbed_ms
 from keras_perf.analyse.cpu_share import share_of_cores
@@ -80,6 +81,26 @@ class Situation:
     def able_ms(self) -> float:
         """What a batch would take if nothing but the stages' work, as tf.data counts it, did."""
         return sum(self.paces.values())
+
+    @cached_property
+    def making_ms(self) -> float:
+        """CPU time of making a batch in Python; 0 where tf.data tells what its stages take."""
+        return making_ms(self.summary)
+
+    @property
+    def work_beside_ms(self) -> float:
+        """CPU time, at most, of making a batch while a step computes on the same cores.
+
+        What tf.data takes for a stage's work may be waiting: of it no more counts than the
+        process used beside one core's computing, and nothing where that was not sampled.
+        """
+        model = self.model
+        if model.on_gpu or not model.prefetched:
+            return 0.0
+        if self.making_ms:
+            return self.making_ms
+        most_ms = max(0.0, model.cpu_ms - model.rest.get("compute", 0.0))
+        return min(most_ms, model.work_ms(model.stages) * (1 - model.waiting_share))
 
     @property
     def idle_ms(self) -> float:

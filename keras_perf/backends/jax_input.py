@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from types import GeneratorType
@@ -40,15 +41,23 @@ class Batches:
         self.shapes: Counter[Shapes] = Counter()
         self.described: dict[Shapes, Any] = {}
         self.fetched = self.rows = 0
+        self._timed = self._took_ns = 0
         self.stacked = False
 
-    def add(self, fetched: Any) -> None:
-        """There was another one, or several together."""
-        if type(fetched).__name__ != REMAINDER:
-            self._add(fetched, self.stacked)
-            return
-        for batch in fetched:
-            self._add(batch, stacked=False)
+    def add(self, fetched: Any, took_ns: int | None = None) -> None:
+        """There was another one, or several together.
+
+        Arguments:
+            fetched: what the iterator gave.
+            took_ns: CPU time of the thread that fetched; None where it is not to count.
+        """
+        before = self.fetched
+        remains = type(fetched).__name__ == REMAINDER
+        for each in fetched if remains else [fetched]:
+            self._add(each, self.stacked and not remains)
+        if took_ns is not None:
+            self._timed += self.fetched - before
+            self._took_ns += took_ns
 
     def _add(self, batch: Any, stacked: bool) -> None:
         shapes, count = _shapes(batch), 1
@@ -72,6 +81,11 @@ class Batches:
     def shapes_differ(self) -> bool:
         """They differed in more than their number of rows, in whichever of their arrays."""
         return len({tuple(shape[1:] for shape in shapes) for shapes in self.shapes}) > 1
+
+    @property
+    def fetch_cpu_ms(self) -> float | None:
+        """CPU time of fetching a batch, on average; None where none was timed."""
+        return self._took_ns / self._timed / 1e6 if self._timed else None
 
     @property
     def mean_rows(self) -> float | None:
@@ -119,11 +133,14 @@ def _shapes(batch: Any) -> Shapes:
 class TimedIterator:
     """Iterates over batches, and tells how long each was waited for.
 
+    The CPU time that the first one takes is not counted: a source begins with it.
+
     Arguments:
         source: the iterator that Keras fetches from.
         timeline: is told.
         batches: are told too.
         clock: nanoseconds.
+        cpu_clock: nanoseconds for which the thread that asks has computed.
     """
 
     def __init__(
@@ -132,22 +149,26 @@ class TimedIterator:
         timeline: OverlappingTimeline,
         batches: Batches,
         clock: Callable[[], int],
+        cpu_clock: Callable[[], int] = time.thread_time_ns,
     ) -> None:
         self.source, self._timeline, self._batches = source, timeline, batches
-        self._now = clock
+        self._now, self._computed = clock, cpu_clock
+        self._begun = False
 
     def __iter__(self) -> TimedIterator:
         return self
 
     def __next__(self) -> Any:
-        begin = self._now()
+        begin, computed = self._now(), self._computed()
         if jax_door.captures():
             with jax.profiler.TraceAnnotation(NEXT_BATCH):
                 batch = next(self.source)
         else:
             batch = next(self.source)
+        took_ns = self._computed() - computed
         self._timeline.fetched(begin, self._now())
-        self._batches.add(batch)
+        self._batches.add(batch, took_ns if self._begun else None)
+        self._begun = True
         return batch
 
 

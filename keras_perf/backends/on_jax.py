@@ -112,6 +112,7 @@ class OnJax:
             "state_reads": lambda: dict(self._reads.counts) if self._reads else {},
             "shapes_differ": lambda: batches.shapes_differ,
             "rows_differ": lambda: batches.rows_differ,
+            "fetch_cpu_ms": lambda: batches.fetch_cpu_ms,
         }
 
     def operations_in_step(self, function: Any, traces: int) -> list[str]:

@@ -10,6 +10,7 @@ from keras_perf.observers.nvml.reader import NvmlReader
 from keras_perf.observers.sensors.disk_and_network import DiskAndNetworkReader
 from keras_perf.observers.sensors.host import HostReader
 from keras_perf.observers.sensors.interpreter_wait import InterpreterReader
+from keras_perf.observers.sensors.python_threads import PythonThreadsReader
 from keras_perf.observers.sensors.sampler import BackgroundSampler
 from keras_perf.observers.sensors.sensor import AbsentError, Reader, SensorError
 from keras_perf.records.phase import Phase
@@ -51,7 +52,7 @@ class GpuHostSampler:
             if self._gpus.doubt:
                 warn(f"keras_perf: {self._gpus.doubt}.")
             readers.append(self._gpus)
-        readers += [DiskAndNetworkReader(), InterpreterReader()]
+        readers += [PythonThreadsReader(), DiskAndNetworkReader(), InterpreterReader()]
         self._sampler = BackgroundSampler(
             readers, interval_s, warn, phase=phase, after_sample=after_sample
         )

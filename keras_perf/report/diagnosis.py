@@ -10,7 +10,6 @@ from typing import Any
 
 import pandas as pd
 
-from keras_perf.advise.because import Because
 from keras_perf.advise.notes.all_notes import notes_of
 from keras_perf.advise.notes.devices.gpu_use import gpu_details, gpu_use_alerts
 from keras_perf.advise.notes.devices.roofline import roofline_notes
@@ -26,8 +25,9 @@ from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.advise.rules.best_first import combined_speedup, recommendations
 from keras_perf.advise.situation import situation_of
-from keras_perf.advise.verdict import verdict_of
-from keras_perf.advise.verdict_reasons import about_validation
+from keras_perf.advise.verdict.because import Because
+from keras_perf.advise.verdict.reasons import about_validation
+from keras_perf.advise.verdict.verdict import verdict_of
 from keras_perf.advise.what_is_left import what_is_left
 from keras_perf.analyse.hardware.efficiency import Efficiency, efficiency_of
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary

@@ -119,6 +119,19 @@ class Slow(keras.utils.PyDataset):
         return np.ones((8, 8), "float32"), np.ones((8, 1), "float32")
 
 
+class Computes(keras.utils.PyDataset):
+    """Each batch takes 20 ms of CPU time, however fast the machine is."""
+
+    def __len__(self):
+        return 100
+
+    def __getitem__(self, index):
+        begin = time.thread_time()
+        while not AWAKE and time.thread_time() < begin + 0.02:
+            sum(range(500))
+        return np.ones((8, 8), "float32"), np.ones((8, 1), "float32")
+
+
 def lengths():
     # A step computes for so long that, where nothing compiles, its batch costs next to nothing.
     for batch in range(40):
@@ -173,6 +186,7 @@ def compare(name, model, data, callbacks=(), alike=None, ours=None, **how):
         "parts": dict(found.breakdown),
         "advice": [each.id for each in found.recommendations],
         "owners": list(found.summary.owners),
+        "sensors": dict(found.summary.sensors),
         "injected": sum(SLEPT) / len(SLEPT) if SLEPT else 0.0,
         "text": str(found),
         "facts": found.summary.facts.to_json(),
@@ -211,6 +225,8 @@ def main():
     compare("arrays", mlp, lambda: arrays(200), batch_size=8, epochs=2)
     compare("generator", mlp, lambda: (batches_of(40, 30),))
     compare("pydataset", mlp, lambda: (Slow(),))
+    compare("computes", mlp, lambda: (Computes(),))
+    compare("in_threads", mlp, lambda: (Computes(workers=2),), epochs=2)
     compare("begin", mlp, lambda: arrays(40), [AtBegin], batch_size=8)
     compare("end", mlp, lambda: arrays(40), [AtEnd], alike="begin", batch_size=8)
     compare("late", mlp, lambda: arrays(80), [Late], batch_size=8)

@@ -27,6 +27,8 @@ pytestmark = [
 SAME = (
     "arrays",
     "generator",
+    "computes",
+    "in_threads",
     "begin",
     "end",
     "late",
@@ -89,6 +91,18 @@ def test_injected_time_is_found_where_it_was_put(trained, name, verdict, part, a
     # One core has nothing to share.
     if advice is not None and (advice != "parallel-input" or len(os.sched_getaffinity(0)) > 1):
         assert found["advice"][0] == advice
+
+
+def test_what_making_a_batch_takes_of_the_cpus_is_known(trained):
+    assert FOUND * 20 < trained["computes"]["facts"]["fetch_cpu_ms"] < NO_MORE * 20
+    assert trained["in_threads"]["facts"]["fetch_cpu_ms"] < 20 / 2
+
+
+@pytest.mark.timing
+def test_so_it_is_where_threads_of_workers_make_it(trained):
+    found = trained["in_threads"]
+    sampled_ms = found["sensors"]["host/python_threads_cpu_pct"] / 100 * found["parts"]["step"]
+    assert 20 / 2 < sampled_ms < 1.5 * 20
 
 
 @pytest.mark.parametrize("name", [*SAME, "pydataset", "healthy"])

@@ -15,6 +15,7 @@ from keras_perf.advise.notes.in_the_step import distribution_notes, step_notes
 from keras_perf.advise.notes.inference import inference_notes
 from keras_perf.advise.notes.input.first_pass import first_pass_notes
 from keras_perf.advise.notes.input.loaders import loader_notes
+from keras_perf.advise.notes.input.making import making_notes
 from keras_perf.advise.notes.input.reading import reading_notes
 from keras_perf.advise.notes.input.remote_files import remote_file_notes
 from keras_perf.advise.notes.input.shuffle_refill import shuffle_notes
@@ -46,6 +47,7 @@ NOTES: tuple[Callable[[Diagnosed], Iterator[str]], ...] = (
     order_notes,
     shuffle_notes,
     input_notes,
+    making_notes,
     first_pass_notes,
     nothing_advised_notes,
     reading_notes,

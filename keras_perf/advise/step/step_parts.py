@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from keras_perf.advise.interpreter import cpu_beside_ms
+from keras_perf.advise.step.interpreter import cpu_beside_ms
+from keras_perf.advise.step.making import making_ms
 from keras_perf.advise.step.step_model import INSIDE
 from keras_perf.analyse.cpu_share import crowded
 from keras_perf.analyse.stage_paces import StagePace, stage_paces
@@ -84,7 +85,13 @@ def step_parts(summary: Summary, held_ms: float) -> StepParts:
     runs_ahead = _runs_ahead(paces)
     asks_ahead = bool(known) and _has_several_steps(summary) and not runs_ahead
     prefetched, side_by_side = runs_ahead or asks_ahead or bool(held_ms), 1.0
-    if not held_ms and _waits_for_a_core(summary, wait, paces):
+    hidden_ms = 0.0 if held_ms or wait > NOTICED * summary.step_ms else making_ms(summary)
+    if hidden_ms:
+        # A device, or other threads, compute meanwhile; a step is no longer for it.
+        prefetched, rest["get_next"] = True, wait
+        produce = min(hidden_ms, summary.step_ms)
+        side_by_side = hidden_ms / produce
+    elif not held_ms and _waits_for_a_core(summary, wait, paces):
         produce = known
         rest["for_a_core"] = wait if prefetched else wait - known
     elif not prefetched:

@@ -33,6 +33,13 @@ HOST_METRICS = (
         "How long a thread that wakes waits until it may run Python code.",
         "Tried a few times a sample; waiting for a core counts too, and the holder is unknown.",
     ),
+    Metric(
+        "host/python_threads_cpu_pct",
+        "%",
+        "CPU use of the threads that Python code has started, beside the one that trains.",
+        "Threads of tf.data are not among them; what a thread did since the last reading before it "
+        "ended is missing; Linux only.",
+    ),
 )
 
 DISK_AND_NETWORK_METRICS = (

@@ -7,6 +7,7 @@ import time
 import keras
 import numpy as np
 import programs
+import pytest
 
 import keras_perf as kp
 
@@ -42,3 +43,30 @@ def test_what_is_not_seen_is_said(tmp_path):
         in said
     )
     assert "in compute" in str(found)
+
+
+class ComputedBatches(SlowBatches):
+    """Each batch takes 20 ms of CPU time, however fast the machine is."""
+
+    def __len__(self):
+        return 120
+
+    def __getitem__(self, index):
+        begin = time.thread_time()
+        while time.thread_time() < begin + 0.02:
+            sum(range(500))
+        return np.ones((8, 8), "float32"), np.ones((8, 1), "float32")
+
+
+@pytest.mark.timing
+def test_what_threads_of_workers_compute_is_sampled(tmp_path):
+    programs.model().fit(
+        ComputedBatches(workers=2),
+        epochs=2,
+        verbose=0,
+        shuffle=False,
+        callbacks=kp.perf_callbacks(tmp_path, profiler=False, steps_per_execution=False),
+    )
+    found = kp.diagnose(tmp_path).summary
+    sampled_ms = found.sensors["host/python_threads_cpu_pct"] / 100 * found.step_ms
+    assert 20 / 2 < sampled_ms < 1.5 * 20

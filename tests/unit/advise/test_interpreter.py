@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from hand_built import H200, situation, stage, summary
 
-from keras_perf.advise.interpreter import interpreter_ms
 from keras_perf.advise.rules.best_first import recommendations
 from keras_perf.advise.rules.input.python_input import HANDED_OVER_MS, parallel_input
 from keras_perf.advise.rules.input.threads_and_buffers import parallel_map
 from keras_perf.advise.situation import Situation
-from keras_perf.advise.verdict import verdict_of
+from keras_perf.advise.step.interpreter import interpreter_ms
+from keras_perf.advise.verdict.verdict import verdict_of
 from keras_perf.observers.sensors.interpreter_wait import (
     EVERY_S,
     PAUSE_S,

@@ -10,8 +10,8 @@ from hand_built import H200, between_epochs, situation, stage, summary
 
 from keras_perf.advise.gains.of_a_part import gain_between_epochs, gains
 from keras_perf.advise.situation import Situation, situation_of
-from keras_perf.advise.verdict import verdict_of
-from keras_perf.advise.verdict_reasons import about_validation
+from keras_perf.advise.verdict.reasons import about_validation
+from keras_perf.advise.verdict.verdict import verdict_of
 from keras_perf.analyse.summary import ENOUGH_STEPS
 
 SEQUENTIAL = [stage("TensorSlice", 1.0), stage("Map", 7.0)]

@@ -10,7 +10,7 @@ from hand_built import situation, stage, summary
 
 from keras_perf.advise.rules.all_rules import RULES
 from keras_perf.advise.rules.best_first import recommendations
-from keras_perf.advise.verdict import verdict_of
+from keras_perf.advise.verdict.verdict import verdict_of
 from keras_perf.advise.what_is_left import ON, what_is_left
 from keras_perf.report.diagnosis import diagnosis_of
 

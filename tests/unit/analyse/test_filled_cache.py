@@ -9,7 +9,7 @@ from hand_built import diagnosed, facts_of, frame, point, stage
 
 from keras_perf.advise.notes.input.first_pass import first_pass_notes
 from keras_perf.advise.situation import situation_of
-from keras_perf.advise.verdict import verdict_of
+from keras_perf.advise.verdict.verdict import verdict_of
 from keras_perf.analyse.filled_cache import filled_cache
 from keras_perf.analyse.summary import Summary, summarize
 

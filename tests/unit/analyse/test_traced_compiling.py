@@ -7,7 +7,7 @@ from hand_built import facts_of, frame, point, summary
 
 from keras_perf.advise.rules.best_first import recommendations
 from keras_perf.advise.situation import situation_of
-from keras_perf.advise.verdict import verdict_of
+from keras_perf.advise.verdict.verdict import verdict_of
 from keras_perf.analyse.summary import Summary, summarize
 from keras_perf.report.diagnosis import diagnosis_of
 

@@ -11,7 +11,7 @@ from keras_perf.advise.notes.devices.replicas import replica_notes
 from keras_perf.advise.rules.on_a_gpu import larger_batch
 from keras_perf.advise.rules.workers import fewer_exchanges, reduce_in_half_precision
 from keras_perf.advise.situation import situation_of
-from keras_perf.advise.verdict import verdict_of
+from keras_perf.advise.verdict.verdict import verdict_of
 from keras_perf.analyse.from_traces.traced_exchange import SlowGpu, slow_gpu
 from keras_perf.analyse.summary import summarize
 

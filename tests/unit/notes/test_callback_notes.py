@@ -9,7 +9,7 @@ from keras_perf.advise.notes.callbacks import call_notes, callback_notes
 from keras_perf.advise.notes.nothing_advised import nothing_advised_notes
 from keras_perf.advise.rules.between_epochs.epochs import amortize_epoch_callback
 from keras_perf.advise.rules.host import amortize_callback
-from keras_perf.advise.verdict import verdict_of
+from keras_perf.advise.verdict.verdict import verdict_of
 
 EPOCH, BATCH = "RareEpochHook.on_epoch_end", "RareHook.on_train_batch_end"
 SOURCE = {"file": "train.py", "line": 12, "name": "on_epoch_end"}

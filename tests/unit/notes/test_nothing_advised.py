@@ -9,7 +9,7 @@ from hand_built import between_epochs, diagnosed, situation, summary
 
 from keras_perf.advise.notes.nothing_advised import nothing_advised_notes
 from keras_perf.advise.notes.reliability.not_measured import not_measured_notes
-from keras_perf.advise.verdict import verdict_of
+from keras_perf.advise.verdict.verdict import verdict_of
 from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 from keras_perf.report.diagnosis import diagnosis_of
 

@@ -8,7 +8,7 @@ import pytest
 from hand_built import stage, summary
 from test_diagnosis import FAST, SLOW_INPUT
 
-from keras_perf.advise.because import Because
+from keras_perf.advise.verdict.because import Because
 from keras_perf.report.diagnosis import diagnosis_of
 from keras_perf.report.in_a_sentence import in_a_sentence
 

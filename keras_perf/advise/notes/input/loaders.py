@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from keras_perf.advise.interpreter import LOADERS
 from keras_perf.advise.loaders import reads_in_threads, started_once
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.situation import Situation
+from keras_perf.advise.step.interpreter import LOADERS
 from keras_perf.advise.step.step_parts import stalled
 from keras_perf.records.figures import in_ms
 from keras_perf.records.run.times.outlier import Cause

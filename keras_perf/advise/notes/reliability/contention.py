@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from keras_perf.advise.interpreter import OF_OTHERS
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.situation import SPARE_PCT, Situation
+from keras_perf.advise.step.interpreter import OF_OTHERS
 from keras_perf.analyse.cpu_share import crowded
 from keras_perf.records.figures import in_ms, in_percent
 

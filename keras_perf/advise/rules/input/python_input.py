@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from keras_perf.advise.as_written import at
 from keras_perf.advise.code_names import identifier
-from keras_perf.advise.interpreter import KERAS_INPUT, LOADERS
 from keras_perf.advise.loaders import reads_in_threads, with_processes
 from keras_perf.advise.python_threads import BETTER_CODE, about_quickest, computes_in_python
 from keras_perf.advise.recommendation import Recommendation, predicted
@@ -14,6 +13,7 @@ from keras_perf.advise.rules.followed import makes_batches_in_processes
 from keras_perf.advise.rules.in_a_loop import own_processes
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
+from keras_perf.advise.step.interpreter import KERAS_INPUT, LOADERS
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.figures import in_ms
 from keras_perf.records.run.input.pipeline import InputFacts

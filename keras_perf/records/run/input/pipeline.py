@@ -130,8 +130,10 @@ class InputFacts:
     rows; `rows_differ`: they may differ in that. `guessed_compilations` counts executions that are
     taken to have compiled for a shape because they took as long, `guessed_compile_ms` for how long
     all of them did; None where nobody counted. `prefetch_fill` is how full the last prefetch
-    buffer was on average, 0 to 1. `distribution_options` say how it is shared among workers and
-    replicas, as far as somebody has set them.
+    buffer was on average, 0 to 1. `fetch_cpu_ms` is the CPU time that the thread that trains takes
+    to fetch a batch, on JAX; where no other thread makes it, that of its making.
+    `distribution_options` say how it is shared among workers and replicas, as far as somebody has
+    set them.
     """
 
     input_kind: str | None = fact(text)
@@ -146,6 +148,7 @@ class InputFacts:
     dataset: WrittenPipeline | None = fact(record(WrittenPipeline))
     stages: tuple[Stage, ...] = fact(each(record(Stage)), ())
     prefetch_fill: float | None = fact(number(0.0, 1.0))
+    fetch_cpu_ms: float | None = fact(number(most=1e12))
     distribution_options: Mapping[str, str] = fact(named(text), {})
 
     @property

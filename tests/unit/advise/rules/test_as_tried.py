@@ -11,7 +11,7 @@ from hand_built import diagnosed, situation, stage
 from keras_perf.advise.notes.trials import trial_notes
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.best_first import combined_speedup, recommendations
-from keras_perf.advise.verdict import verdict_of
+from keras_perf.advise.verdict.verdict import verdict_of
 
 STAGES = [stage("TensorSlice", 0.1), stage("Map", 8.0), stage("Batch", 0.2)]
 

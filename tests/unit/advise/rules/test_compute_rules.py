@@ -21,7 +21,7 @@ from keras_perf.advise.rules.on_a_gpu import (
 )
 from keras_perf.advise.rules.tried.measured_advice import as_tried
 from keras_perf.advise.situation import Situation, situation_of
-from keras_perf.advise.verdict import verdict_of
+from keras_perf.advise.verdict.verdict import verdict_of
 
 Rule = Callable[[Situation], Recommendation | None]
 

@@ -19,7 +19,7 @@ from keras_perf.advise.rules.workers import (
     reduce_in_half_precision,
 )
 from keras_perf.advise.situation import Situation, situation_of
-from keras_perf.advise.verdict import verdict_of
+from keras_perf.advise.verdict.verdict import verdict_of
 from keras_perf.analyse.worker import Worker
 from keras_perf.report.compared.comparison import Comparison
 from keras_perf.report.diagnosis import diagnosis_of

@@ -13,8 +13,9 @@ from keras_perf.records.metrics.host_metrics import HOST_METRICS
 
 MIB = 1024 * 1024
 
-TAGS = [m.tag for m in HOST_METRICS if m.tag != "host/interpreter_wait_ms"]
-"""Of the host, without what is no sensor of the system's."""
+OF_PYTHON = "host/interpreter_wait_ms", "host/python_threads_cpu_pct"
+TAGS = [m.tag for m in HOST_METRICS if m.tag not in OF_PYTHON]
+"""Of the host, without what other readers tell."""
 
 
 class ScriptedPsutil(SimpleNamespace):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keras_perf.advise.loaders import reads_in_threads
+from keras_perf.advise.step.making import made_in_threads
 from keras_perf.analyse.cpu_share import share_of_cores
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.run.library import on_jax
@@ -86,8 +86,7 @@ def _runs_beside_training(summary: Summary) -> bool:
     """
     facts = summary.facts
     if on_jax(facts) and not facts.input.stages and facts.input.input_kind != "tf.data":
-        of_workers = facts.input.input_kind == "PyDataset" and (facts.input.input_workers or 1) > 1
-        return not facts.input.input_processes and (of_workers or reads_in_threads(facts))
+        return made_in_threads(facts)
     return runs_python(summary)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from keras_perf.advise.because import Because
 from keras_perf.advise.gains.compiling import gain_without_compiling
 from keras_perf.advise.gains.of_a_part import (
     WORTHWHILE,
@@ -14,9 +13,8 @@ from keras_perf.advise.gains.of_a_part import (
     takes_more_than_an_execution,
 )
 from keras_perf.advise.situation import Situation
-from keras_perf.advise.told_of_trial import told_of_trial
-from keras_perf.analyse.cpu_share import crowded
-from keras_perf.analyse.summary import Summary
+from keras_perf.advise.verdict.because import Because
+from keras_perf.advise.verdict.undecided import why_no_wait
 from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
 from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.interval import part_name
@@ -26,9 +24,6 @@ CLEARLY_MORE = 1.05
 
 NOTICEABLY = 1.01
 """A speed-up that is so many times another one is told beside it."""
-
-SHORT_EPOCH = 4
-"""An epoch of fewer executions leaves none between whose begins the wait could be read."""
 
 
 def between_epochs(situation: Situation) -> str:
@@ -64,6 +59,15 @@ def of_idling(situation: Situation) -> Because:
     )
 
 
+def of_making(situation: Situation, gain: float) -> Because:
+    """That making batches is in training's way, where the input wait itself is not known."""
+    return Because(
+        f"{_making(situation)}, takes cores that computing needs; without, "
+        f"{_faster('input-bound', gain, situation)}.",
+        f"The input wait itself could not be measured: {why_no_wait(situation.summary)}.",
+    )
+
+
 def of_trials(situation: Situation, gain: float) -> str:
     """The step beside one on a ready batch, where both were measured; "" elsewhere."""
     trials = situation.facts.advice_trials
@@ -83,10 +87,7 @@ def of_a_part(verdict: str, gain: float, situation: Situation) -> Because:
     if verdict == "input-bound":
         what, spent = "input wait", summary.parts.get("input_wait", 0.0)
         if gain * (summary.step_ms - spent) > WORTHWHILE * summary.step_ms:
-            shared = (
-                f"The pipeline's work, {in_ms(situation.able_ms)} a batch, takes cores that "
-                "computing needs."
-            )
+            shared = f"Meanwhile {_making(situation)}, takes cores that computing needs."
     elif verdict == "eager-bound":
         what, spent = "operations run one by one from Python", summary.parts.get("compute", 0.0)
     elif verdict == "communication-bound":
@@ -141,6 +142,20 @@ def about_validation(situation: Situation) -> str:
     return f"Most of the training lies outside of its steps: validation takes {share} of it."
 
 
+def worth_its_cores(situation: Situation) -> bool:
+    """Making batches takes so much of all cores that computing may gain from its end."""
+    if gain_on_a_ready_batch(situation) is not None:
+        return False
+    step_ms = situation.summary.step_ms
+    return step_ms >= WORTHWHILE * (step_ms - situation.work_beside_ms / situation.model.cores)
+
+
+def _making(situation: Situation) -> str:
+    if situation.making_ms:
+        return f"making batches, {in_ms(situation.making_ms)} of CPU time each"
+    return f"the pipeline's work, up to {in_ms(situation.work_beside_ms)} a batch"
+
+
 def nothing_else(situation: Situation) -> str:
     """That nothing is to be gained beside computing, and why not by the input where it shows."""
     summary = situation.summary
@@ -164,6 +179,8 @@ def nothing_else(situation: Situation) -> str:
         for part, told in whatever.items()
         if summary.step_ms >= WORTHWHILE * (summary.step_ms - summary.parts.get(part, 0.0))
     ]
+    if worth_its_cores(situation):
+        shown.append(f"{_making(situation)}, on cores that computing may need")
     but = f", but for {' and '.join(shown)}" if shown else ""
     return f"{no_other_part('a step')}{but}"
 
@@ -171,78 +188,3 @@ def nothing_else(situation: Situation) -> str:
 def no_other_part(of: str) -> str:
     """That the removal of none is worthwhile, without a full stop."""
     return f"no other part's removal would make {of} {in_percent(WORTHWHILE - 1)} faster"
-
-
-ONE_THAT_STANDS_OUT = "WindowedProfiler; its on_slow_step=1.5 waits for one that stands out"
-"""Where most steps vary one is taken by itself, if none came before; a single step is over by then,
-and is waited for only where that is asked."""
-
-
-def who_slows(situation: Situation) -> str:
-    """What may make some steps so much longer than the quickest ones."""
-    if crowded(situation.summary):
-        return _by_others(situation, "which may be what slows the others")
-    return (
-        "something unrecognised slows the others; it is unlikely to be the model. A trace of such "
-        f"steps ({ONE_THAT_STANDS_OUT}) may show it."
-    )
-
-
-def waits_for_others(situation: Situation) -> str:
-    """That the wait for batches is not what their making takes."""
-    wait_ms, making_ms = situation.summary.parts.get("input_wait", 0.0), situation.able_ms
-    of_others = _by_others(situation, "and threads that hand it over may have waited for a core")
-    return f"a step waits {in_ms(wait_ms)} for its batch, made in {in_ms(making_ms)}: {of_others}"
-
-
-def _by_others(situation: Situation, what: str) -> str:
-    taken = in_percent(1 - situation.share_of_cores)
-    return f"other processes used {taken} of the CPUs meanwhile, {what}. Train again without them."
-
-
-def why_no_wait(summary: Summary) -> str:
-    """Why the input wait is missing."""
-    epoch_steps = summary.facts.length.epoch_steps or 0
-    if 0 < epoch_steps < SHORT_EPOCH * summary.facts.settings.steps_per_execution:
-        return (
-            f"epochs of {epoch_steps} steps are too short for it; dataset.repeat() with "
-            "steps_per_epoch makes fewer, longer ones"
-        )
-    if not summary.facts.settings.tries_steps:
-        return "whether the device waited for a batch is known only with steps_per_execution=1"
-    if summary.facts.input.input_kind == "PyDataset":
-        return "with PyDataset workers, Keras turns off what measures it"
-    return (
-        "tf.data kept no model of this pipeline; leave options.autotune.enabled at its default, "
-        "and use TensorFlow 2.18 or newer"
-    )
-
-
-def may_be_held_up(situation: Situation) -> str:
-    """That what may have compiled may also have waited for a core."""
-    known = situation.facts.input
-    number = known.guessed_compilations or 0
-    return (
-        f"{number} of {situation.summary.steps} steps took as long as XLA compiles, "
-        f"{in_ms(known.guessed_compile_ms)} beyond the usual; something else may have held "
-        f"{'it' if number == 1 else 'them'} up. Train longer, or capture a trace of such steps "
-        f"({ONE_THAT_STANDS_OUT})."
-    )
-
-
-def may_be_dispatch(summary: Summary) -> str:
-    """That dispatch may be what matters, and what measures it."""
-    trial = summary.facts.trial
-    why = (
-        ". To measure it, add StepsPerExecutionRecommender (perf_callbacks has it) and train again."
-    )
-    if not summary.facts.settings.tries_steps:
-        why = ", and cannot be with this backend of Keras. A larger batch_size takes fewer steps."
-    elif trial is not None:
-        why = f" ({told_of_trial(trial, summary).rstrip('.')})."
-        if not trial.not_tried:
-            why += " A longer training leaves more time to measure it."
-    return (
-        f"a step of {in_ms(summary.step_ms)} may be mostly call overhead: what it costs to enter "
-        f"and leave the train function was not measured{why}"
-    )

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from keras_perf.advise.because import Because
 from keras_perf.advise.gains.compiling import hardly_compiles
 from keras_perf.advise.gains.of_a_part import WORTHWHILE, bound_between_epochs, gains
 from keras_perf.advise.gains.of_two_parts import held_by_two
 from keras_perf.advise.situation import Situation
-from keras_perf.advise.verdict_reasons import (
+from keras_perf.advise.verdict.because import Because
+from keras_perf.advise.verdict.reasons import (
     about_waiting,
     between_epochs,
-    may_be_dispatch,
-    may_be_held_up,
     no_other_part,
     nothing_else,
     of_a_part,
     of_idling,
+    of_making,
     of_the_interpreter,
     of_trials,
+)
+from keras_perf.advise.verdict.undecided import (
+    may_be_dispatch,
+    may_be_held_up,
     waits_for_others,
     who_slows,
     why_no_wait,
@@ -54,6 +57,8 @@ def verdict_of(situation: Situation) -> tuple[str, Because]:
             return verdict, Because(tried)
         if situation.interpreter_ms:
             return verdict, of_the_interpreter(situation, gain)
+        if not situation.input_measured:
+            return verdict, of_making(situation, gain)
     if not situation.input_measured and _mostly_idle(situation, gain):
         return "input-bound", of_idling(situation)
     if gain < WORTHWHILE <= guessed:

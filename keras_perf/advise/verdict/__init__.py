@@ -1,0 +1,1 @@
+"""Which part of a step is the bottleneck, and the sentences that say why."""

@@ -1,0 +1,86 @@
+"""The sentences that say why no verdict is given, or why a part was not measured."""
+
+from __future__ import annotations
+
+from keras_perf.advise.situation import Situation
+from keras_perf.advise.told_of_trial import told_of_trial
+from keras_perf.analyse.cpu_share import crowded
+from keras_perf.analyse.summary import Summary
+from keras_perf.records.figures import in_ms, in_percent
+
+SHORT_EPOCH = 4
+"""An epoch of fewer executions leaves none between whose begins the wait could be read."""
+
+ONE_THAT_STANDS_OUT = "WindowedProfiler; its on_slow_step=1.5 waits for one that stands out"
+"""Where most steps vary one is taken by itself, if none came before; a single step is over by then,
+and is waited for only where that is asked."""
+
+
+def who_slows(situation: Situation) -> str:
+    """What may make some steps so much longer than the quickest ones."""
+    if crowded(situation.summary):
+        return _by_others(situation, "which may be what slows the others")
+    return (
+        "something unrecognised slows the others; it is unlikely to be the model. A trace of such "
+        f"steps ({ONE_THAT_STANDS_OUT}) may show it."
+    )
+
+
+def waits_for_others(situation: Situation) -> str:
+    """That the wait for batches is not what their making takes."""
+    wait_ms, making_ms = situation.summary.parts.get("input_wait", 0.0), situation.able_ms
+    of_others = _by_others(situation, "and threads that hand it over may have waited for a core")
+    return f"a step waits {in_ms(wait_ms)} for its batch, made in {in_ms(making_ms)}: {of_others}"
+
+
+def _by_others(situation: Situation, what: str) -> str:
+    taken = in_percent(1 - situation.share_of_cores)
+    return f"other processes used {taken} of the CPUs meanwhile, {what}. Train again without them."
+
+
+def why_no_wait(summary: Summary) -> str:
+    """Why the input wait is missing."""
+    epoch_steps = summary.facts.length.epoch_steps or 0
+    if 0 < epoch_steps < SHORT_EPOCH * summary.facts.settings.steps_per_execution:
+        return (
+            f"epochs of {epoch_steps} steps are too short for it; dataset.repeat() with "
+            "steps_per_epoch makes fewer, longer ones"
+        )
+    if not summary.facts.settings.tries_steps:
+        return "whether the device waited for a batch is known only with steps_per_execution=1"
+    if summary.facts.input.input_kind == "PyDataset":
+        return "with PyDataset workers, Keras turns off what measures it"
+    return (
+        "tf.data kept no model of this pipeline; leave options.autotune.enabled at its default, "
+        "and use TensorFlow 2.18 or newer"
+    )
+
+
+def may_be_held_up(situation: Situation) -> str:
+    """That what may have compiled may also have waited for a core."""
+    known = situation.facts.input
+    number = known.guessed_compilations or 0
+    return (
+        f"{number} of {situation.summary.steps} steps took as long as XLA compiles, "
+        f"{in_ms(known.guessed_compile_ms)} beyond the usual; something else may have held "
+        f"{'it' if number == 1 else 'them'} up. Train longer, or capture a trace of such steps "
+        f"({ONE_THAT_STANDS_OUT})."
+    )
+
+
+def may_be_dispatch(summary: Summary) -> str:
+    """That dispatch may be what matters, and what measures it."""
+    trial = summary.facts.trial
+    why = (
+        ". To measure it, add StepsPerExecutionRecommender (perf_callbacks has it) and train again."
+    )
+    if not summary.facts.settings.tries_steps:
+        why = ", and cannot be with this backend of Keras. A larger batch_size takes fewer steps."
+    elif trial is not None:
+        why = f" ({told_of_trial(trial, summary).rstrip('.')})."
+        if not trial.not_tried:
+            why += " A longer training leaves more time to measure it."
+    return (
+        f"a step of {in_ms(summary.step_ms)} may be mostly call overhead: what it costs to enter "
+        f"and leave the train function was not measured{why}"
+    )

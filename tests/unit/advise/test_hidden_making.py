@@ -1,0 +1,105 @@
+"""Batches that Python makes while a step computes on the same cores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hand_built import H200, diagnosed, situation, stage
+
+from keras_perf.advise.notes.input.making import making_notes
+from keras_perf.advise.situation import Situation
+from keras_perf.advise.verdict.verdict import verdict_of
+
+ON_JAX = {"versions": {"jax": "0.10"}, "input_kind": "PyDataset", "tries_steps": False}
+IN_THREADS = {"input_kind": "PyDataset", "input_workers": 4}
+MAY_NEED = "on cores that computing may need"
+
+
+def making(context: dict[str, Any], **changed: Any) -> Situation:
+    """A step of 20 ms on two cores, which waits for next to nothing."""
+    known = {"cpu_count": 2, "undisturbed_ms": 19.0, **context}
+    parts = {"input_wait": 0.2, "compute": 19.8, "process_cpu_pct": 150.0}
+    return situation(**parts | changed, context=known)
+
+
+@pytest.mark.parametrize("made_ms", [2.5, 4.0])
+def test_on_jax_the_thread_that_trains_tells_what_making_took(made_ms):
+    found = making(ON_JAX | {"fetch_cpu_ms": made_ms})
+    verdict, because = verdict_of(found)
+    assert verdict == "compute-bound"
+    assert f"but for making batches, {made_ms:g} ms of CPU time each, {MAY_NEED}" in str(because)
+    [note] = making_notes(diagnosed(found))
+    assert f"takes {made_ms:g} ms of CPU time" in note
+
+
+def test_what_takes_less_than_a_twentieth_of_all_cores_is_not_told():
+    found = making(ON_JAX | {"fetch_cpu_ms": 1.8})
+    assert MAY_NEED not in str(verdict_of(found)[1])
+    assert not [*making_notes(diagnosed(found))]
+
+
+def test_threads_of_workers_are_sampled():
+    # 20% of one CPU are 4 ms of a step of 20.
+    sensors = {"host/python_threads_cpu_pct": 20.0}
+    found = making(ON_JAX | IN_THREADS, sensors=sensors)
+    assert found.making_ms == pytest.approx(4.0)
+    assert f"4 ms of CPU time each, {MAY_NEED}" in str(verdict_of(found)[1])
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        {"input_workers": 1},
+        {"input_processes": True},
+        {"stages": [stage("Generator", 4.0), stage("Prefetch", 0.0)]},
+    ],
+)
+def test_other_threads_than_those_of_workers_make_no_batches(context):
+    sensors = {"host/python_threads_cpu_pct": 20.0}
+    assert making(IN_THREADS | context, sensors=sensors).making_ms == 0.0
+
+
+def test_where_a_gpu_computes_nobody_needs_the_cores():
+    found = making(ON_JAX | H200 | {"fetch_cpu_ms": 8.0})
+    assert found.model.step_ms == pytest.approx(20.0)
+    assert verdict_of(found)[0] == "compute-bound"
+    assert MAY_NEED not in str(verdict_of(found)[1])
+
+
+def test_a_batch_that_is_waited_for_is_no_hidden_one():
+    waiting = {"input_wait": 4.0, "compute": 16.0}
+    found = making(ON_JAX | {"fetch_cpu_ms": 8.0}, **waiting)
+    alike = making(ON_JAX, **waiting)
+    assert found.model == alike.model
+    assert verdict_of(found) == verdict_of(alike)
+
+
+def test_what_clearly_takes_the_cores_of_computing_is_the_bottleneck():
+    found = making(ON_JAX | {"fetch_cpu_ms": 12.0, "undisturbed_ms": 15.0}, process_cpu_pct=190.0)
+    verdict, because = verdict_of(found)
+    assert verdict == "input-bound"
+    said = "Meanwhile making batches, 12 ms of CPU time each, takes cores that computing needs."
+    assert said in str(because)
+    assert [*making_notes(diagnosed(found, verdict))]
+    assert not [*making_notes(diagnosed(found, verdict, ["parallel-input"]))]
+
+
+def test_so_it_is_where_the_wait_itself_is_not_known():
+    sensors = {"host/python_threads_cpu_pct": 60.0}
+    known = {**IN_THREADS, "cpu_count": 2, "undisturbed_ms": 15.0}
+    found = situation(compute=20.0, process_cpu_pct=190.0, sensors=sensors, context=known)
+    verdict, because = verdict_of(found)
+    assert verdict == "input-bound"
+    assert str(because).startswith("making batches, 12 ms of CPU time each, takes cores")
+    assert "with PyDataset workers, Keras turns off what measures it" in str(because)
+
+
+def test_the_work_of_a_pipeline_that_keeps_up_is_told_too():
+    stages = [stage("ParallelMap", 4.0, parallelism=1), stage("Prefetch", 0.0)]
+    known = {"prefetch_fill": 0.9, "input_kind": "tf.data"}
+    said = f"but for the pipeline's work, up to 4 ms a batch, {MAY_NEED}"
+    assert said in str(verdict_of(making(known, stages=stages, dispatch=0.1))[1])
+    # Without CPU time nobody knows whether it waits.
+    unsampled = making(known, stages=stages, dispatch=0.1, process_cpu_pct=0.0)
+    assert MAY_NEED not in str(verdict_of(unsampled)[1])
