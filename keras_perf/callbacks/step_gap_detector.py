@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from statistics import fmean
 from typing import Any
 
 from keras_perf.backends.chosen import chosen_backend
@@ -16,7 +14,7 @@ from keras_perf.observation.input_model import InputModel
 from keras_perf.observation.observation import Observation
 from keras_perf.observers.steps.calls.call_scalars import call_scalars
 from keras_perf.observers.steps.hook_rhythm import HookTimes
-from keras_perf.observers.steps.input.pipeline_stages import buffer_fill, stages_from_model
+from keras_perf.observers.steps.input.seen_pipeline import SeenPipeline
 from keras_perf.observers.steps.interval_scalars import interval_scalars
 from keras_perf.observers.steps.outliers import OutlierJudge, OutlierLog
 from keras_perf.observers.steps.outside.outside_steps import Outside
@@ -26,7 +24,6 @@ from keras_perf.records.arguments import require_bool
 from keras_perf.records.epoch_gap import EpochGap
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.run.inference import EVALUATE, PREDICT, VALIDATION, Inference
-from keras_perf.records.run.input.pipeline import Stage
 from keras_perf.report.text.text_tab import outliers_markdown
 
 FACTS_EVERY_NS = 30_000_000_000
@@ -73,11 +70,8 @@ class StepGapDetector(ObservingCallback):
         self._worst, self._hooks = OutlierLog(), HookTimes()
         self._start_up: StartUpTimes | None = None
         self._unjudged: list[Execution] = []
-        self._stages: tuple[Stage, ...] = ()
+        self._pipeline = SeenPipeline()
         self._described_ns: int | None = None
-        self._pipeline_model: Any = None
-        self._shuffles: bool | None = None
-        self._fills: list[float] = []
         self._examples_per_step: float | None = None
         self._calls: Any = None
 
@@ -162,20 +156,19 @@ class StepGapDetector(ObservingCallback):
             gaps = model.gap_times if pipeline.tells_gaps else None
             following_ns = training.timeline.begun_ns
             self._splitter.close_stretch(gaps, pending_gaps, following_ns)
-            if training.mid_epoch:
-                self._pipeline_model = model
-                fill = partial(buffer_fill, model)
-                self._fills += training.recording.ask("prefetch_fill", fill) or ()
-            if self._shuffles is None:
-                names = (node.name for node in model.nodes.values())
-                self._shuffles = any(name.startswith("Shuffle") for name in names)
+            self._pipeline.look(model, training.recording.ask, within_epoch=training.mid_epoch)
         self._judge(self._splitter.waits)
+
+    def within_short_epoch(self, pipeline: InputModel) -> None:
+        """Looks at the stages: at the end of the epoch the first ones are gone."""
+        if (model := pipeline.read()) is not None:
+            self._pipeline.look(model, self._training.recording.ask, within_epoch=True)
 
     def _judge(self, waits: Mapping[int, int]) -> None:
         """Looks for what took far longer than usual since the last time."""
         executions, self._unjudged = self._unjudged, []
         self._outliers.add(executions)
-        self._outliers.close_stretch(waits, bool(self._shuffles))
+        self._outliers.close_stretch(waits, bool(self._pipeline.shuffles))
         for event in self._outliers.take():
             self._worst.add(event)
             self.writer.scalars(event.step, {event.cause.tag: event.excess_ms})
@@ -210,7 +203,7 @@ class StepGapDetector(ObservingCallback):
         self._record_sums(training)
         if table := outliers_markdown(training.recording.facts.outliers.events):
             self.writer.text(training.step, "perf/events", table)
-        self._pipeline_model = None
+        self._pipeline.let_go()
 
     def _record_sums(self, observation: Observation) -> None:
         recording = observation.recording
@@ -224,21 +217,10 @@ class StepGapDetector(ObservingCallback):
 
     def _record_stages(self, observation: Observation) -> None:
         recording = observation.recording
-        known = recording.facts.input
-        if (stages := recording.ask("stages", self._all_stages)) is not None:
-            known = replace(known, stages=stages)
-        if self._fills:
-            known = replace(known, prefetch_fill=fmean(self._fills))
+        known = self._pipeline.facts(recording.facts.input, recording.ask)
         recording.facts = replace(
             recording.facts, input=known, undisturbed_ms=self._splitter.undisturbed_ms
         )
-
-    def _all_stages(self) -> tuple[Stage, ...]:
-        """Near its end a pipeline lets go of its first stages."""
-        if self._pipeline_model is not None:
-            stages = stages_from_model(self._pipeline_model)
-            self._stages = stages if len(stages) >= len(self._stages) else self._stages
-        return self._stages
 
     def _count_examples(self, observation: Observation) -> None:
         """The device is idle now."""

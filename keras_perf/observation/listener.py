@@ -44,6 +44,9 @@ class Listener:
                 was told of; None if unknown.
         """
 
+    def within_short_epoch(self, pipeline: InputModel) -> None:
+        """Another execution of an epoch follows that is too short for a stretch to end in it."""
+
     def phase_begins(self, phase: Phase) -> None:
         """What a custom loop does from now on; in `fit` Keras's own hooks tell it."""
 

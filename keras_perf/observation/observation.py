@@ -125,6 +125,8 @@ class Observation(ObservedTraining):
             self._end_stretch(pace.held_fetches)
         elif over is Over.INTERVAL:
             self._end_interval(pace.held_fetches, now)
+        elif pace.short_epochs and self.batch:
+            self.audience.tell("within_short_epoch", self.pipeline)
         plan = self._ordinary
         if pace.warmup_left > 0:
             plan = plan._replace(kind=_WARMUP)

@@ -44,12 +44,14 @@ class Pace:
         warmup_left: executions of the warm-up to come; 0 before the first one after it, then less.
         held_fetches: fetches of the last execution, which is not complete before the next.
         stretch_fetches: of this stretch so far.
+        short_epochs: an epoch is over before a stretch is that could be measured.
     """
 
     def __init__(self, steps_per_execution: int, fetches_per_step: float, now: int) -> None:
         self._fetches_per_step = fetches_per_step
         self.held_fetches = self.stretch_fetches = 0
         self._stretch_limit = 0
+        self.short_epochs = False
         self._holds_steady = False
         self._interval_ns = round(INTERVAL_S * 1e9)
         self._interval_begin = now
@@ -107,6 +109,7 @@ class Pace:
         longest = max(GAP_HISTORY - fetches, fetches)
         within = epoch_steps // 2 if epoch_steps else batch
         self._stretch_limit = min(longest, max(fetches, self.fetches(within)))
+        self.short_epochs = bool(epoch_steps) and self.fetches(epoch_steps or 0) <= fetches
 
     def end_stretch(self, *, holds: bool) -> None:
         """Its executions have been told of.

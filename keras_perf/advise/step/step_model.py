@@ -95,7 +95,7 @@ class StepModel(StepTime):
             saved = gone * max(0.0, least, min(saved / gone, most))
         left = 1.0
         inside = self.inside_ms
-        if not self.on_gpu and self.prefetched and self.step_ms:
+        if self.prefetched and self.step_ms and not (self.on_gpu or self.at_its_least):
             freed = min(1.0, saved / self.step_ms / self.cores)
             left = 1 - freed * (3 + optimism) / 4
             if self.undisturbed_ms is not None and inside:
@@ -203,7 +203,7 @@ class StepModel(StepTime):
         were `waited` steps took 0.4 to 1 ms longer. What was tried has nothing of it left to gain.
         """
         inside_ms = self.inside_ms
-        if self.on_gpu or self.without_pauses or not inside_ms:
+        if self.on_gpu or self.without_pauses or self.at_its_least or not inside_ms:
             return self
         over = (shorter_pause_ms - SHORT_PAUSE_MS) / (LONG_PAUSE_MS - SHORT_PAUSE_MS)
         expected_ms = AFTER_WAITING_MS if waited else AFTER_WORK_MS

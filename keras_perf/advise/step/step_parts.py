@@ -62,6 +62,8 @@ class StepParts(NamedTuple):
     """The input runs ahead of training, or is taken for one that does."""
     asks_ahead: bool
     """See `Situation`."""
+    meanwhile: float
+    """Of computing, what goes on while its execution waits for the next step's batch."""
 
 
 def step_parts(summary: Summary, held_ms: float) -> StepParts:
@@ -85,6 +87,7 @@ def step_parts(summary: Summary, held_ms: float) -> StepParts:
     runs_ahead = _runs_ahead(paces)
     asks_ahead = bool(known) and _has_several_steps(summary) and not runs_ahead
     prefetched, side_by_side = runs_ahead or asks_ahead or bool(held_ms), 1.0
+    meanwhile = 0.0
     hidden_ms = 0.0 if held_ms or wait > NOTICED * summary.step_ms else making_ms(summary)
     if hidden_ms:
         # A device, or other threads, compute meanwhile; a step is no longer for it.
@@ -101,6 +104,9 @@ def step_parts(summary: Summary, held_ms: float) -> StepParts:
         if unseen := _unseen(costs, summary.step_ms):
             costs[unseen] += produce - known
             known = produce
+        elif not held_ms and _has_several_steps(summary):
+            meanwhile = _computing_meanwhile_ms(summary, wait)
+            rest["compute"] += meanwhile
     else:
         rest |= _of_stalls_and_fetching(summary, wait)
         produce = min(known, summary.step_ms)
@@ -109,7 +115,7 @@ def step_parts(summary: Summary, held_ms: float) -> StepParts:
             all_ms, produce = produce, min(produce, _slowest_ms(paces))
             side_by_side = all_ms / produce if produce else 1.0
     stages = {n: ms * produce / known for n, ms in costs.items()} if known else {"input": produce}
-    return StepParts(stages, rest, side_by_side, prefetched, asks_ahead)
+    return StepParts(stages, rest, side_by_side, prefetched, asks_ahead, meanwhile)
 
 
 def _slowest_ms(paces: Sequence[StagePace]) -> float:
@@ -143,6 +149,20 @@ def _is_behind(summary: Summary, wait_ms: float, known_ms: float) -> bool:
     if fill < HALF_EMPTY and wait_ms > NOTICED * summary.step_ms:
         return True
     return wait_ms - stalled(summary, *STALLS) > _paces_ms(summary.step_ms, known_ms)
+
+
+def _computing_meanwhile_ms(summary: Summary, wait_ms: float) -> float:
+    """For how long a step computes while its execution already waits for the next step's batch.
+
+    On a CPU it takes at least the CPU time that is not the pipeline's, divided by the cores.
+    """
+    used_pct = summary.sensors.get("host/process_cpu_pct")
+    if used_pct is None or summary.facts.machine.training_gpus:
+        return 0.0
+    pipeline_ms = sum(stage.cost_ms for stage in summary.facts.input.stages)
+    beside_ms = used_pct / 100 * summary.step_ms - pipeline_ms
+    shown_ms = sum(summary.parts.get(part, 0.0) for part in INSIDE)
+    return min(wait_ms, max(0.0, beside_ms / summary.facts.machine.cores - shown_ms))
 
 
 def _waits_for_a_core(summary: Summary, wait_ms: float, paces: Sequence[StagePace]) -> bool:

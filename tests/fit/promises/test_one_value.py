@@ -92,8 +92,8 @@ def test_a_fact_that_cannot_be_asked_is_absent_and_named_once(name, tmp_path, sa
 @pytest.mark.fault(2, "stages of the input pipeline that cannot be read")
 @programs.needs_gap_times
 def test_stages_that_cannot_be_read_cost_themselves_only(tmp_path, said, monkeypatch):
-    monkeypatch.setattr("keras_perf.callbacks.step_gap_detector.stages_from_model", fails)
-    monkeypatch.setattr("keras_perf.callbacks.step_gap_detector.buffer_fill", fails)
+    monkeypatch.setattr("keras_perf.observers.steps.input.seen_pipeline.stages_from_model", fails)
+    monkeypatch.setattr("keras_perf.observers.steps.input.seen_pipeline.buffer_fill", fails)
     observed(programs.model(), [kp.StepGapDetector(tmp_path)])
     diagnosis = kp.diagnose(tmp_path)
     assert diagnosis.summary.steps > 20

@@ -103,3 +103,29 @@ def test_the_work_of_a_pipeline_that_keeps_up_is_told_too():
     # Without CPU time nobody knows whether it waits.
     unsampled = making(known, stages=stages, dispatch=0.1, process_cpu_pct=0.0)
     assert MAY_NEED not in str(verdict_of(unsampled)[1])
+
+
+# -- within an execution of several steps -------------------------------------------------
+
+
+def waiting(cpu_pct: float, steps: int = 8, **context: Any) -> Situation:
+    """A step waits 8 of its 10 ms for a map that works 6 ms a batch."""
+    known = {"cpu_count": 2, "steps_per_execution": steps, "undisturbed_ms": 1.5, **context}
+    stages = [stage("MapAndBatch", 6.0)]
+    parts = {"input_wait": 8.0, "compute": 2.0, "process_cpu_pct": cpu_pct}
+    return situation(**parts, stages=stages, context=known)
+
+
+def test_a_step_computes_while_its_execution_waits_for_the_next_ones_batch():
+    # Of 14 ms of CPU time the map works 6: two cores compute for 4 ms at least.
+    found = waiting(140.0)
+    assert found.model.rest["compute"] == pytest.approx(4.0)
+    assert found.model.step_ms == pytest.approx(10.0)
+    assert "would be 2.50× as fast" in str(verdict_of(found)[1])
+    quick = found.model.with_less_work({"MapAndBatch (1)": 0.0}, 1.0)
+    assert quick.rest["compute"] == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize("found", [waiting(50.0), waiting(140.0, 1), waiting(140.0, **H200)])
+def test_elsewhere_it_computes_for_as_long_as_is_seen(found):
+    assert found.model.rest["compute"] == pytest.approx(2.0)

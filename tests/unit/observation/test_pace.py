@@ -43,3 +43,12 @@ def test_a_trial_that_is_not_complete_begins_none():
     run(pace, Kind.TRIAL, 8)
     pace.end_stretch(holds=True)
     assert (pace.stretch_fetches, pace.held_fetches) == (0, 8)
+
+
+@pytest.mark.parametrize(
+    ("epoch_steps", "short"), [(8, True), (12, True), (16, False), (None, False)]
+)
+def test_epochs_of_three_executions_end_before_a_stretch_that_can_be_measured(epoch_steps, short):
+    pace = warm(4)
+    pace.limit_stretch(epoch_steps, 0)
+    assert pace.short_epochs is short

@@ -24,6 +24,12 @@ def slow_input_notes(run: Diagnosed) -> Iterator[str]:
                 "Keras makes these batches of arrays in memory, and how long each of its stages "
                 "takes was not recorded: larger batches are fetched less often."
             )
+        elif situation.own_dataset and _one_execution_an_epoch(situation):
+            yield (
+                "Nothing is advised on the input: an epoch is a single execution, within which "
+                "tf.data cannot be asked for its stages. Fewer steps per execution let it report "
+                "them, and so does dataset.repeat() with steps_per_epoch, for longer epochs."
+            )
         elif situation.own_dataset:
             yield (
                 "Nothing is advised on the input: tf.data reported none of its stages. "
@@ -40,6 +46,12 @@ def slow_input_notes(run: Diagnosed) -> Iterator[str]:
         "prepared once and stored, or other machines for the input (tf.data service) help in any "
         f"case.{_about_python(situation)}"
     )
+
+
+def _one_execution_an_epoch(situation: Situation) -> bool:
+    epoch_steps = situation.facts.length.epoch_steps
+    at_once = situation.facts.settings.steps_per_execution
+    return epoch_steps is not None and epoch_steps <= at_once
 
 
 def _in_this_training(situation: Situation) -> str:

@@ -108,3 +108,13 @@ def test_arrays_without_a_record_of_their_stages_have_a_sentence():
     found = situation(input_wait=8.0, compute=2.0, context={"input_kind": "arrays"})
     (said,) = slow_input_notes(diagnosed(found, "input-bound"))
     assert "larger batches are fetched less often" in said
+
+
+def test_an_epoch_of_one_execution_leaves_no_moment_to_ask():
+    context = {"input_kind": "tf.data", "steps_per_execution": 40, "epoch_steps": 40}
+    found = situation(input_wait=8.0, compute=2.0, context=context)
+    (said,) = slow_input_notes(diagnosed(found, "input-bound"))
+    assert "an epoch is a single execution" in said
+    found = situation(input_wait=8.0, compute=2.0, context=context | {"epoch_steps": 80})
+    (said,) = slow_input_notes(diagnosed(found, "input-bound"))
+    assert "tf.data reported none of its stages" in said

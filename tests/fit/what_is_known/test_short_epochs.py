@@ -1,0 +1,43 @@
+"""Epochs of few executions, which leave few moments between two to ask tf.data."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import programs
+import pytest
+import tensorflow as tf
+
+import keras_perf as kp
+
+
+def slow(x, y):
+    """A batch waits 5 ms."""
+    return tf.numpy_function(lambda x: (time.sleep(0.005), x)[1], [x], tf.float32), y
+
+
+def diagnosed(log_dir, executions):
+    x = np.ones((16, 8), "float32")
+    data = tf.data.Dataset.from_tensor_slices((x, x[:, :1])).repeat(24).batch(16)
+    data = data.map(slow).map(lambda x, y: (tf.ensure_shape(x, (None, 8)), y))
+    model = programs.model()
+    model.compile("sgd", "mse", steps_per_execution=24 // executions)
+    callbacks = kp.perf_callbacks(log_dir, profiler=False)
+    model.fit(data, epochs=12, verbose=0, shuffle=False, callbacks=callbacks)
+    return kp.diagnose(log_dir)
+
+
+@pytest.mark.parametrize("executions", [2, 3, 4])
+def test_stages_are_known_where_an_epoch_has_a_second_execution(tmp_path, executions):
+    found = diagnosed(tmp_path, executions)
+    names = [stage.name for stage in found.summary.facts.input.stages]
+    assert names[0].startswith("TensorSlice")
+    assert any(name.startswith("Map") for name in names)
+
+
+def test_where_it_has_none_the_report_says_so(tmp_path):
+    found = diagnosed(tmp_path, 1)
+    assert not found.summary.facts.input.stages
+    if found.verdict == "input-bound":
+        assert any("an epoch is a single execution" in note for note in found.notes)
