@@ -86,11 +86,8 @@ def step_parts(summary: Summary, held_ms: float) -> StepParts:
     known = sum(costs.values())
     runs_ahead = _runs_ahead(paces)
     asks_ahead = bool(known) and _has_several_steps(summary) and not runs_ahead
-    prefetched, side_by_side = runs_ahead or asks_ahead or bool(held_ms), 1.0
-    meanwhile = 0.0
-    hidden_ms = 0.0 if held_ms or wait > NOTICED * summary.step_ms else making_ms(summary)
-    if hidden_ms:
-        # A device, or other threads, compute meanwhile; a step is no longer for it.
+    prefetched, side_by_side, meanwhile = runs_ahead or asks_ahead or bool(held_ms), 1.0, 0.0
+    if hidden_ms := 0.0 if held_ms else _hidden_making_ms(summary, wait):
         prefetched, rest["get_next"] = True, wait
         produce = min(hidden_ms, summary.step_ms)
         side_by_side = hidden_ms / produce
@@ -104,7 +101,7 @@ def step_parts(summary: Summary, held_ms: float) -> StepParts:
         if unseen := _unseen(costs, summary.step_ms):
             costs[unseen] += produce - known
             known = produce
-        elif not held_ms and _has_several_steps(summary):
+        elif not held_ms:
             meanwhile = _computing_meanwhile_ms(summary, wait)
             rest["compute"] += meanwhile
     else:
@@ -151,13 +148,19 @@ def _is_behind(summary: Summary, wait_ms: float, known_ms: float) -> bool:
     return wait_ms - stalled(summary, *STALLS) > _paces_ms(summary.step_ms, known_ms)
 
 
+def _hidden_making_ms(summary: Summary, wait_ms: float) -> float:
+    """CPU time of making a batch while a device, or another thread, computes: no step waits."""
+    return 0.0 if wait_ms > NOTICED * summary.step_ms else making_ms(summary)
+
+
 def _computing_meanwhile_ms(summary: Summary, wait_ms: float) -> float:
     """For how long a step computes while its execution already waits for the next step's batch.
 
-    On a CPU it takes at least the CPU time that is not the pipeline's, divided by the cores.
+    0 where an execution has one step. On a CPU it takes at least the CPU time that is not the pipeline's, divided by the cores.
     """
     used_pct = summary.sensors.get("host/process_cpu_pct")
-    if used_pct is None or summary.facts.machine.training_gpus:
+    on_gpu = bool(summary.facts.machine.training_gpus)
+    if used_pct is None or on_gpu or not _has_several_steps(summary):
         return 0.0
     pipeline_ms = sum(stage.cost_ms for stage in summary.facts.input.stages)
     beside_ms = used_pct / 100 * summary.step_ms - pipeline_ms
