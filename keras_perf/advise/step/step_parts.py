@@ -156,7 +156,8 @@ def _hidden_making_ms(summary: Summary, wait_ms: float) -> float:
 def _computing_meanwhile_ms(summary: Summary, wait_ms: float) -> float:
     """For how long a step computes while its execution already waits for the next step's batch.
 
-    0 where an execution has one step. On a CPU it takes at least the CPU time that is not the pipeline's, divided by the cores.
+    On a CPU it takes at least the CPU time that is not the pipeline's, divided by the cores; 0 on
+    others, and where an execution has one step.
     """
     used_pct = summary.sensors.get("host/process_cpu_pct")
     on_gpu = bool(summary.facts.machine.training_gpus)

@@ -181,7 +181,7 @@ def nothing_else(situation: Situation) -> str:
     ]
     if worth_its_cores(situation):
         shown.append(f"{_making(situation)}, on cores that computing may need")
-    but = f", but for {' and '.join(shown)}" if shown else ""
+    but = f", but for {', and '.join(shown)}" if shown else ""
     return f"{no_other_part('a step')}{but}"
 
 
