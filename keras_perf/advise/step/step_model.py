@@ -12,6 +12,7 @@ from keras_perf.advise.step.fitted import (
     LESS_UNDISTURBED,
     LONG_PAUSE_MS,
     MOST_OF_COMPUTING,
+    MOST_OF_FREED,
     MOST_OUTSIDE,
     OPTIMISTIC_PAUSE_MS,
     OPTIMISTIC_THREADS,
@@ -103,6 +104,9 @@ class StepModel(StepTime):
                 alone = 1 - freed * (less + apart * optimism)
                 quickest = min(1.0, self.undisturbed_ms / inside * alone)
                 left = 1 - gone * (1 - quickest) * self.crowded
+            if optimism <= 0:
+                # Steps are uneven for other reasons, too.
+                left = max(left, 1 - MOST_OF_FREED * freed)
             if inside and not (self.python and optimism > 0):
                 # No more can be gained than the work that goes, unless it kept the interpreter.
                 left = max(left, 1 - saved / inside)

@@ -82,6 +82,15 @@ def test_without_the_pipeline_a_step_computes_as_its_quickest_ones_did_or_faster
     assert quick.rest["dispatch"] == pytest.approx(quick.rest["compute"] / 3)
 
 
+@pytest.mark.parametrize(("optimism", "left"), [(-1.0, 8.75), (0.0, 8.75), (1.0, 8.0)])
+def test_the_cores_that_it_leaves_bound_what_uneven_steps_promise(optimism, left):
+    # Of two cores the pipeline has a tenth, and the quickest steps take half.
+    rest = {"compute": 10.0}
+    found = StepModel({"Map (1)": 2.0}, True, rest, 14.0, 2, undisturbed_ms=5.0)
+    less = found.with_less_work({"Map (1)": 0.0}, optimism)
+    assert less.rest["compute"] == pytest.approx(left)
+
+
 def test_a_pipeline_that_waits_frees_no_core():
     # 2 ms of the CPU's 3.5 are computing.
     waiting = StepModel({"Map": 10.0}, True, {"compute": 2.0}, 3.5, 2)

@@ -17,7 +17,9 @@ Ask = Callable[[str, Callable[[], Any]], Any]
 class SeenPipeline:
     """Its stages, and how full its last prefetch buffer was on average.
 
-    Near its end a pipeline lets go of its first stages: the most that were seen count.
+    Near its end a pipeline lets go of its first stages: the most that were seen count. What stands
+    before a cache works in the pass that fills it, and rests in later ones; its work for a batch is
+    the mean of all batches.
 
     Attributes:
         shuffles: one of its stages does; None before the first look.
@@ -28,6 +30,7 @@ class SeenPipeline:
         self._model: Any = None
         self._stages: tuple[Stage, ...] = ()
         self._fills: list[float] = []
+        self._made = self._batches = self._from_cache = 0
 
     def look(self, model: Any, ask: Ask, *, within_epoch: bool) -> None:
         """Between two executions, or at the end of an epoch, where only `shuffles` is asked.
@@ -40,8 +43,21 @@ class SeenPipeline:
         if within_epoch:
             self._model = model
             self._fills += ask("prefetch_fill", partial(buffer_fill, model)) or ()
+            self._count(model)
         if self.shuffles is None:
             self.shuffles = any(n.name.startswith("Shuffle") for n in model.nodes.values())
+
+    def _count(self, model: Any) -> None:
+        """Batches since the last look."""
+        made = int(model.nodes[model.output].num_elements) if model.output in model.nodes else 0
+        new, self._made = max(0, made - self._made), made
+        self._batches += new
+        if any("Cache" in node.name and not node.inputs for node in model.nodes.values()):
+            self._from_cache += new
+
+    def epoch_ends(self) -> None:
+        """The next look is at another iterator."""
+        self._made = 0
 
     def facts(self, known: InputFacts, ask: Ask) -> InputFacts:
         """What is known of the input, with what was seen."""
@@ -53,7 +69,16 @@ class SeenPipeline:
         if self._model is not None:
             stages = stages_from_model(self._model)
             self._stages = stages if len(stages) >= len(self._stages) else self._stages
-        return self._stages
+        return self._over_all_passes(self._stages)
+
+    def _over_all_passes(self, stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
+        """Of datasets that come together behind a cache, each counts as in the pass it was seen."""
+        cache = next((at for at, stage in enumerate(stages) if "Cache" in stage.name), 0)
+        if not self._from_cache or any((stage.inputs or 0) > 1 for stage in stages[cache:]):
+            return stages
+        share = 1 - self._from_cache / self._batches
+        filling = (replace(stage, cost_ms=share * stage.cost_ms) for stage in stages[:cache])
+        return (*filling, *stages[cache:])
 
     def let_go(self) -> None:
         """Of the model."""

@@ -1,0 +1,97 @@
+"""Looks at tf.data's model of a pipeline, pass after pass."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from keras_perf.observers.steps.input import seen_pipeline
+from keras_perf.observers.steps.input.seen_pipeline import SeenPipeline
+from keras_perf.records.run.input.pipeline import InputFacts, Stage
+
+
+def ask(name: str, question: Any) -> Any:
+    return question()
+
+
+@pytest.fixture(autouse=True)
+def as_given(monkeypatch) -> None:
+    """A model here has its stages beside its nodes."""
+    monkeypatch.setattr(seen_pipeline, "stages_from_model", lambda model: model.stages)
+    monkeypatch.setattr(seen_pipeline, "buffer_fill", lambda model: model.fills)
+
+
+def model(batches: int, *names: str, fills: tuple[float, ...] = (), **inputs: int) -> Any:
+    """A chain of stages of 6 ms each, from its source on, that has made so many batches."""
+    nodes = {
+        place: SimpleNamespace(name=name, num_elements=batches, inputs=[place - 1] if place else [])
+        for place, name in enumerate(names)
+    }
+    stages = tuple(Stage(name, 6.0, 1, 0.0, inputs=inputs.get(name, 1)) for name in names)
+    return SimpleNamespace(nodes=nodes, output=len(names) - 1, stages=stages, fills=fills)
+
+
+def costs(seen: SeenPipeline) -> list[float]:
+    return [stage.cost_ms for stage in seen.facts(InputFacts(), ask).stages]
+
+
+FILLING = "Files", "Map", "MemoryCacheImpl", "MemoryCache", "BatchV2"
+FILLED = FILLING[2:]
+
+
+def test_what_fills_a_cache_counts_for_all_batches():
+    seen = SeenPipeline()
+    seen.look(model(40, *FILLING), ask, within_epoch=True)
+    seen.look(model(100, *FILLING), ask, within_epoch=True)
+    assert costs(seen) == [6.0] * 5
+    for _ in range(2):
+        seen.epoch_ends()
+        seen.look(model(60, *FILLED), ask, within_epoch=True)
+        seen.look(model(100, *FILLED), ask, within_epoch=True)
+    assert costs(seen) == pytest.approx([2.0, 2.0, 6.0, 6.0, 6.0])
+
+
+def test_a_pipeline_without_one_works_in_every_pass():
+    seen = SeenPipeline()
+    for batches in (50, 100, 50, 100):
+        seen.look(model(batches, "Files", "Map", "BatchV2"), ask, within_epoch=True)
+        assert costs(seen) == [6.0] * 3
+    # Near its end the first stages are gone.
+    seen.look(model(120, "BatchV2"), ask, within_epoch=True)
+    assert costs(seen) == [6.0] * 3
+
+
+def test_behind_a_cache_another_dataset_may_come_in():
+    seen = SeenPipeline()
+    seen.look(model(50, *FILLING, "Zip", Zip=2), ask, within_epoch=True)
+    assert costs(seen) == [6.0] * 6
+    seen.epoch_ends()
+    seen.look(model(50, *FILLED, "Zip", Zip=2), ask, within_epoch=True)
+    assert costs(seen) == [6.0] * 6
+
+
+def test_before_it_several_may():
+    seen = SeenPipeline()
+    seen.look(model(50, *FILLING, Map=2), ask, within_epoch=True)
+    assert costs(seen) == [6.0] * 5
+    seen.epoch_ends()
+    seen.look(model(50, *FILLED), ask, within_epoch=True)
+    assert costs(seen) == pytest.approx([3.0, 3.0, 6.0, 6.0, 6.0])
+
+
+def test_at_the_end_of_an_epoch_only_whether_it_shuffles_is_asked():
+    seen = SeenPipeline()
+    assert seen.shuffles is None
+    seen.look(model(50, "Shuffle", "BatchV2", fills=(0.5,)), ask, within_epoch=False)
+    assert seen.shuffles is True
+    assert seen.facts(InputFacts(), ask) == InputFacts()
+
+
+def test_the_buffers_fill_is_a_mean():
+    seen = SeenPipeline()
+    for fill in (0.2, 0.6):
+        seen.look(model(50, "Prefetch", fills=(fill,)), ask, within_epoch=True)
+    assert seen.facts(InputFacts(), ask).prefetch_fill == pytest.approx(0.4)
+    assert seen.shuffles is False
