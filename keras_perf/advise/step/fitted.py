@@ -17,11 +17,6 @@ be: see `awake`."""
 MOST_OF_COMPUTING = 0.6
 """A step saves at most so much of its computing when its pauses go: the most that one did."""
 
-MOST_OF_FREED = 1.25
-"""Computing becomes quicker by at most so many times the share of all cores that a pipeline lets
-go of. Of two cores 5 to 28% made steps of nine programs 0.3 to 1.2 times as much quicker, and those
-of one whose four threads of Python also kept the interpreter 1.6 times."""
-
 CROWDED = 0.7
 """Of the cores' time: what a pipeline kept busy whose end made computing faster."""
 

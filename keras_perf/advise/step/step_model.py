@@ -12,7 +12,6 @@ from keras_perf.advise.step.fitted import (
     LESS_UNDISTURBED,
     LONG_PAUSE_MS,
     MOST_OF_COMPUTING,
-    MOST_OF_FREED,
     MOST_OUTSIDE,
     OPTIMISTIC_PAUSE_MS,
     OPTIMISTIC_THREADS,
@@ -82,8 +81,10 @@ class StepModel(StepTime):
         On a CPU the threads of the pipeline and those of the training share the cores, and
         compute shrinks too when the pipeline lets go of some: where all of it goes, to nine
         tenths of what the quickest steps took with it. (Steps of 0.65 to 6.7 ms came to 0.65 to
-        1.0 of that once a pipeline was gone that had kept 70% of two cores busy.) Where that is
-        not known, by half to all of the share of the cores that becomes free.
+        1.0 of that once a pipeline was gone that had kept 70% of two cores busy.) No more is
+        expected than the share of all cores that becomes free: of 5 to 28% of two cores, steps of
+        ten programs gained 0.3 to 1.2 times as much, and 1.6 times where threads of Python kept the
+        interpreter, too. Where the quickest steps are not known, half to all of it is.
         """
         stages = {name: ms * factors.get(name, 1.0) for name, ms in self.stages.items()}
         saved = self.work_ms(self.stages) - self.work_ms(stages)
@@ -106,7 +107,7 @@ class StepModel(StepTime):
                 left = 1 - gone * (1 - quickest) * self.crowded
             if optimism <= 0:
                 # Steps are uneven for other reasons, too.
-                left = max(left, 1 - MOST_OF_FREED * freed)
+                left = max(left, 1 - (1 + optimism / 2) * freed)
             if inside and not (self.python and optimism > 0):
                 # No more can be gained than the work that goes, unless it kept the interpreter.
                 left = max(left, 1 - saved / inside)

@@ -82,7 +82,7 @@ def test_without_the_pipeline_a_step_computes_as_its_quickest_ones_did_or_faster
     assert quick.rest["dispatch"] == pytest.approx(quick.rest["compute"] / 3)
 
 
-@pytest.mark.parametrize(("optimism", "left"), [(-1.0, 8.75), (0.0, 8.75), (1.0, 8.0)])
+@pytest.mark.parametrize(("optimism", "left"), [(-1.0, 9.5), (0.0, 9.0), (1.0, 8.0)])
 def test_the_cores_that_it_leaves_bound_what_uneven_steps_promise(optimism, left):
     # Of two cores the pipeline has a tenth, and the quickest steps take half.
     rest = {"compute": 10.0}
