@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from keras_perf.advise.step.computing import undisturbed_ms
 from keras_perf.advise.step.interpreter import HELD_MS, interpreter_ms, runs_python
 from keras_perf.advise.step.making import making_ms
 from keras_perf.advise.step.step_model import StepModel
-from keras_perf.advise.step.step_parts import StepParts, step_parts, undisturbed_ms
+from keras_perf.advise.step.step_parts import StepParts, step_parts
 from keras_perf.analyse.cpu_share import share_of_cores
 from keras_perf.analyse.part_means import Figures
 from keras_perf.analyse.resampling import resampled_means
@@ -145,8 +146,8 @@ def _model(summary: Summary, parts: StepParts) -> StepModel:
         start_up_compiling_ms=compiling_ms(summary),
         compiling_share=measured_share(summary) if compiles_once(summary) else 1.0,
         once_between_ms=_once_between_ms(summary),
-        undisturbed_ms=None if parts.meanwhile else undisturbed_ms(summary),
-        at_its_least=bool(parts.meanwhile),
+        undisturbed_ms=undisturbed_ms(summary),
+        least_inside_ms=parts.least_inside,
         pool=facts.pool,
         waiting_share=_waiting_share(summary),
         python=runs_python(summary),

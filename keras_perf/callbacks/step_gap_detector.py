@@ -195,7 +195,6 @@ class StepGapDetector(ObservingCallback):
 
     def epoch_ends(self, *, validates: bool) -> None:
         """Counts the examples of the whole epoch, before validation begins to count its own."""
-        self._pipeline.epoch_ends()
         self._count_examples(self._training)
 
     def leaves(self, aborted: bool) -> None:

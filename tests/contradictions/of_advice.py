@@ -11,8 +11,8 @@ from contradictions.told import FIGURE, ROUNDED, gain, ms_of
 from keras_perf.advise.gains.compiling import gain_without_compiling
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.situation import situation_of
+from keras_perf.advise.step.computing import UNSEEN_INSIDE
 from keras_perf.advise.step.step_model import StepModel
-from keras_perf.advise.step.step_parts import UNSEEN_INSIDE
 from keras_perf.analyse.stage_paces import stage_paces
 from keras_perf.records.figures import in_percent
 from keras_perf.report.diagnosis import Diagnosis

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from keras_perf.advise.loaders import reads_in_threads
+from keras_perf.advise.step.fitted import CROWDED
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.run.run_facts import RunFacts
+
+HARDLY = 0.045
+"""Waiting for less than this share of a step is not worth its removal: that makes it less than 5%
+faster."""
 
 
 def made_in_threads(facts: RunFacts) -> bool:
@@ -17,8 +22,8 @@ def made_in_threads(facts: RunFacts) -> bool:
 def making_ms(summary: Summary) -> float:
     """CPU time, in milliseconds, of making a step's batch.
 
-    Where threads make it, all of Python's threads beside the one that trains are taken for them,
-    as `GPUUtilizationSampler` samples them. On JAX, where the thread that trains makes it, that of
+    Where threads make it, all that Python has started since training began are taken for them, as
+    `GPUUtilizationSampler` samples them. On JAX, where the thread that trains makes it, that of
     fetching is timed.
 
     Returns:
@@ -26,9 +31,31 @@ def making_ms(summary: Summary) -> float:
         make the batches.
     """
     facts = summary.facts
-    if facts.input.stages or facts.input.input_processes:
+    known = facts.input
+    if known.stages or known.input_processes or known.input_kind == "tf.data":
         return 0.0
     if made_in_threads(facts):
         used_pct = summary.sensors.get("host/python_threads_cpu_pct", 0.0)
         return used_pct / 100 * summary.step_ms
-    return facts.input.fetch_cpu_ms or 0.0
+    return known.fetch_cpu_ms or 0.0
+
+
+def pace_ms(summary: Summary) -> float:
+    """The least that making a batch takes: threads may share it, the one that trains does not."""
+    known, makers = summary.facts.input, 1
+    if made_in_threads(summary.facts):
+        of_loader = known.loader.read_threads if known.loader is not None else None
+        makers = of_loader or known.input_workers or 1
+    return making_ms(summary) / makers
+
+
+def hidden_making_ms(summary: Summary, wait_ms: float) -> float:
+    """CPU time of making a batch while a device, or another thread, computes: no step waits.
+
+    Where nobody knows whether steps wait, those of busy cores are taken for such.
+    """
+    used_pct = summary.sensors.get("host/process_cpu_pct", 0.0)
+    busy = used_pct / 100 > CROWDED * summary.facts.machine.cores
+    if wait_ms > HARDLY * summary.step_ms or not ("input_wait" in summary.parts or busy):
+        return 0.0
+    return making_ms(summary)

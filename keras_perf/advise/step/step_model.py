@@ -97,7 +97,7 @@ class StepModel(StepTime):
             saved = gone * max(0.0, least, min(saved / gone, most))
         left = 1.0
         inside = self.inside_ms
-        if self.prefetched and self.step_ms and not (self.on_gpu or self.at_its_least):
+        if not self.on_gpu and self.prefetched and self.step_ms:
             freed = min(1.0, saved / self.step_ms / self.cores)
             left = 1 - freed * (3 + optimism) / 4
             if self.undisturbed_ms is not None and inside:
@@ -111,6 +111,8 @@ class StepModel(StepTime):
             if inside and not (self.python and optimism > 0):
                 # No more can be gained than the work that goes, unless it kept the interpreter.
                 left = max(left, 1 - saved / inside)
+            if inside:
+                left = max(left, min(1.0, self.least_inside_ms / inside))
         rest = {p: ms * (left if p in INSIDE else 1.0) for p, ms in self.rest.items()}
         changed = replace(self, stages=stages, rest=rest, cpu_ms=max(0.0, self.cpu_ms - saved))
         work = self.work_ms(stages)
@@ -208,12 +210,13 @@ class StepModel(StepTime):
         were `waited` steps took 0.4 to 1 ms longer. What was tried has nothing of it left to gain.
         """
         inside_ms = self.inside_ms
-        if self.on_gpu or self.without_pauses or self.at_its_least or not inside_ms:
+        if self.on_gpu or self.without_pauses or not inside_ms:
             return self
         over = (shorter_pause_ms - SHORT_PAUSE_MS) / (LONG_PAUSE_MS - SHORT_PAUSE_MS)
         expected_ms = AFTER_WAITING_MS if waited else AFTER_WORK_MS
         most_ms = max(0.0, expected_ms + OPTIMISTIC_PAUSE_MS * optimism)
         saved_ms = min(MOST_OF_COMPUTING * inside_ms, most_ms * min(1.0, max(0.0, over)))
+        saved_ms = min(saved_ms, max(0.0, inside_ms - self.least_inside_ms))
         awake = self.with_inside(1 - saved_ms / inside_ms)
         return replace(awake, awake_ms=self.awake_ms + saved_ms)
 

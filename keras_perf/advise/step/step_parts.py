@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from keras_perf.advise.step.interpreter import cpu_beside_ms
-from keras_perf.advise.step.making import making_ms
-from keras_perf.advise.step.step_model import INSIDE
+from keras_perf.advise.step.computing import (
+    ELSEWHERE,
+    UNSEEN_INSIDE,
+    has_several_steps,
+    inside_ms,
+    least_computing_ms,
+    take_waiting_out,
+)
+from keras_perf.advise.step.making import hidden_making_ms, pace_ms
 from keras_perf.analyse.cpu_share import crowded
 from keras_perf.analyse.stage_paces import StagePace, stage_paces
 from keras_perf.analyse.summary import Summary
@@ -30,14 +36,8 @@ NOTICED = 0.1
 FETCHED_MS = 1.0
 """Fetching a batch that is ready takes less than this."""
 
-UNSEEN_INSIDE = ("FlatMap", "Interleave", "ParallelInterleave", "LegacyParallelInterleave")
-"""Stages that run other pipelines, whose work tf.data forgets when they end."""
-
 RUNS_AHEAD = "MapAndBatch"
 """What tf.data makes of a map and the batch behind it: a thread of its own makes the next batch."""
-
-ELSEWHERE = (*UNSEEN_INSIDE, "DataService")
-"""Stages of whose work tf.data does not know all."""
 
 UNEXPLAINED = 3.0
 """Training waits so many times as long as the stages work: they are not what it waits for."""
@@ -62,8 +62,8 @@ class StepParts(NamedTuple):
     """The input runs ahead of training, or is taken for one that does."""
     asks_ahead: bool
     """See `Situation`."""
-    meanwhile: float
-    """Of computing, what goes on while its execution waits for the next step's batch."""
+    least_inside: float
+    """See `StepTime.least_inside_ms`."""
 
 
 def step_parts(summary: Summary, held_ms: float) -> StepParts:
@@ -80,16 +80,16 @@ def step_parts(summary: Summary, held_ms: float) -> StepParts:
         rest["compute"] -= summary.exchange["communication"]
     wait = rest.pop("input_wait", 0.0)
     if held_ms:
-        wait += _waiting_inside(rest, held_ms, summary)
+        wait += take_waiting_out(rest, held_ms, summary)
     paces = stage_paces(summary.facts)
     costs = {pace.name: pace.ms for pace in paces}
     known = sum(costs.values())
     runs_ahead = _runs_ahead(paces)
-    asks_ahead = bool(known) and _has_several_steps(summary) and not runs_ahead
-    prefetched, side_by_side, meanwhile = runs_ahead or asks_ahead or bool(held_ms), 1.0, 0.0
-    if hidden_ms := 0.0 if held_ms else _hidden_making_ms(summary, wait):
+    asks_ahead = bool(known) and has_several_steps(summary) and not runs_ahead
+    prefetched, side_by_side, least_inside = runs_ahead or asks_ahead or bool(held_ms), 1.0, 0.0
+    if hidden_ms := 0.0 if held_ms else hidden_making_ms(summary, wait):
         prefetched, rest["get_next"] = True, wait
-        produce = min(hidden_ms, summary.step_ms)
+        produce = min(pace_ms(summary), summary.step_ms)
         side_by_side = hidden_ms / produce
     elif not held_ms and _waits_for_a_core(summary, wait, paces):
         produce = known
@@ -102,8 +102,8 @@ def step_parts(summary: Summary, held_ms: float) -> StepParts:
             costs[unseen] += produce - known
             known = produce
         elif not held_ms:
-            meanwhile = _computing_meanwhile_ms(summary, wait)
-            rest["compute"] += meanwhile
+            least_inside = least_computing_ms(summary)
+            rest["compute"] += min(wait, max(0.0, least_inside - inside_ms(rest)))
     else:
         rest |= _of_stalls_and_fetching(summary, wait)
         produce = min(known, summary.step_ms)
@@ -112,7 +112,7 @@ def step_parts(summary: Summary, held_ms: float) -> StepParts:
             all_ms, produce = produce, min(produce, _slowest_ms(paces))
             side_by_side = all_ms / produce if produce else 1.0
     stages = {n: ms * produce / known for n, ms in costs.items()} if known else {"input": produce}
-    return StepParts(stages, rest, side_by_side, prefetched, asks_ahead, meanwhile)
+    return StepParts(stages, rest, side_by_side, prefetched, asks_ahead, least_inside)
 
 
 def _slowest_ms(paces: Sequence[StagePace]) -> float:
@@ -132,12 +132,6 @@ def _runs_ahead(paces: Sequence[StagePace]) -> bool:
     return prefetches or bool(paces and paces[-1].name.startswith(RUNS_AHEAD))
 
 
-def _has_several_steps(summary: Summary) -> bool:
-    """An execution asks for the next step's batch while one computes."""
-    settings = summary.facts.settings
-    return settings.steps_per_execution > 1 and not settings.run_eagerly
-
-
 def _is_behind(summary: Summary, wait_ms: float, known_ms: float) -> bool:
     """The pipeline does not keep up, though it runs ahead."""
     fill = summary.facts.input.prefetch_fill
@@ -146,27 +140,6 @@ def _is_behind(summary: Summary, wait_ms: float, known_ms: float) -> bool:
     if fill < HALF_EMPTY and wait_ms > NOTICED * summary.step_ms:
         return True
     return wait_ms - stalled(summary, *STALLS) > _paces_ms(summary.step_ms, known_ms)
-
-
-def _hidden_making_ms(summary: Summary, wait_ms: float) -> float:
-    """CPU time of making a batch while a device, or another thread, computes: no step waits."""
-    return 0.0 if wait_ms > NOTICED * summary.step_ms else making_ms(summary)
-
-
-def _computing_meanwhile_ms(summary: Summary, wait_ms: float) -> float:
-    """For how long a step computes while its execution already waits for the next step's batch.
-
-    On a CPU it takes at least the CPU time that is not the pipeline's, divided by the cores; 0 on
-    others, and where an execution has one step.
-    """
-    used_pct = summary.sensors.get("host/process_cpu_pct")
-    on_gpu = bool(summary.facts.machine.training_gpus)
-    if used_pct is None or on_gpu or not _has_several_steps(summary):
-        return 0.0
-    pipeline_ms = sum(stage.cost_ms for stage in summary.facts.input.stages)
-    beside_ms = used_pct / 100 * summary.step_ms - pipeline_ms
-    shown_ms = sum(summary.parts.get(part, 0.0) for part in INSIDE)
-    return min(wait_ms, max(0.0, beside_ms / summary.facts.machine.cores - shown_ms))
 
 
 def _waits_for_a_core(summary: Summary, wait_ms: float, paces: Sequence[StagePace]) -> bool:
@@ -194,31 +167,6 @@ def _of_stalls_and_fetching(summary: Summary, wait_ms: float) -> dict[str, float
         return {"get_next": wait_ms}
     stalls_ms = min(wait_ms, stalled(summary, *STALLS))
     return {"get_next": stalls_ms, "fetch": wait_ms - stalls_ms}
-
-
-def _waiting_inside(parts: dict[str, float], held_ms: float, summary: Summary) -> float:
-    """Takes out of the train function's parts what it waits for the interpreter, and returns it.
-
-    What is left is what the quickest steps took, and where the CPU trains no more than the CPU
-    time that was not the pipeline's; at least a tenth.
-    """
-    inside = sum(parts.get(part, 0.0) for part in INSIDE)
-    if not inside:
-        return 0.0
-    known = undisturbed_ms(summary), cpu_beside_ms(summary, held_ms)
-    computing = max(0.1 * inside, min([inside, *(ms for ms in known if ms is not None)]))
-    for part in INSIDE:
-        if part in parts:
-            parts[part] *= computing / inside
-    return inside - computing
-
-
-def undisturbed_ms(summary: Summary) -> float | None:
-    """Of computing alone: what the exchange of gradients takes lies in the measured one too."""
-    measured = summary.facts.undisturbed_ms
-    if measured is None:
-        return None
-    return max(0.0, measured - summary.exchange.get("communication", 0.0))
 
 
 def _paces_ms(step_ms: float, known_ms: float) -> float:

@@ -36,8 +36,8 @@ class StepTime:
         waiting_share: how much of the time of maps no thread computes for them (0 to 1), at
             least, on a machine without a limit on CPU time; 0 where that is not known.
         without_pauses: a trial's figures are in it, of steps one right after the other.
-        at_its_least: computing goes on while its execution waits for the next step's batch, and is
-            taken for as long as its CPU time needs on all cores: no change makes it shorter.
+        least_inside_ms: what computing takes at least, by its CPU time on all cores, where an
+            execution waits for the next step's batch meanwhile; 0 elsewhere.
         python: stages run Python code, which takes the interpreter as well as a core.
         awake_ms: what computing saved because it no longer follows a long pause.
         input_left_ms: what a quicker input may still save of a step, where one on a ready batch
@@ -61,7 +61,7 @@ class StepTime:
     pool: int = 1
     waiting_share: float = 0.0
     without_pauses: bool = False
-    at_its_least: bool = False
+    least_inside_ms: float = 0.0
     python: bool = False
     awake_ms: float = 0.0
     input_left_ms: float | None = None

@@ -36,9 +36,9 @@ HOST_METRICS = (
     Metric(
         "host/python_threads_cpu_pct",
         "%",
-        "CPU use of the threads that Python code has started, beside the one that trains.",
-        "Threads of tf.data are not among them; what a thread did since the last reading before it "
-        "ended is missing; Linux only.",
+        "CPU use of the threads that Python code has started since the sampling began.",
+        "Whose they are; threads of tf.data are not among them; what a thread did between its last "
+        "reading and its end; Linux only.",
     ),
 )
 

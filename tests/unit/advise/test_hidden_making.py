@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hand_built import H200, diagnosed, situation, stage
+from hand_built import H200, between_epochs, diagnosed, situation, stage
 
 from keras_perf.advise.notes.input.making import making_notes
 from keras_perf.advise.situation import Situation
@@ -95,6 +95,39 @@ def test_so_it_is_where_the_wait_itself_is_not_known():
     assert "with PyDataset workers, Keras turns off what measures it" in str(because)
 
 
+def test_threads_share_it_and_other_parts_can_be_shorter():
+    sensors = {"host/python_threads_cpu_pct": 120.0}
+    known = {**IN_THREADS, "cpu_count": 8}
+    parts = {"compute": 50.0, "callbacks": 50.0, "process_cpu_pct": 700.0}
+    without = situation(**parts, context=known)
+    for more in ({}, {"input_wait": 0.5}):
+        found = situation(**parts | more, sensors=sensors, context=known)
+        assert found.making_ms > 100.0
+        assert verdict_of(found)[0] == verdict_of(without)[0] == "callback-bound"
+        assert "2.00×" in str(verdict_of(found)[1]) or more
+
+
+def test_where_cores_are_idle_nobody_knows_what_an_unmeasured_wait_is():
+    sensors = {"host/python_threads_cpu_pct": 400.0}
+    known = {**IN_THREADS, "cpu_count": 8, "undisturbed_ms": 60.0}
+    found = situation(compute=100.0, process_cpu_pct=420.0, sensors=sensors, context=known)
+    assert verdict_of(found)[0] == "inconclusive"
+
+
+@pytest.mark.parametrize("context", [{}, H200])
+def test_a_wait_that_is_worth_removing_is_no_hidden_making(context):
+    waiting = {"input_wait": 1.8, "compute": 18.2}
+    known = {**ON_JAX, "cpu_count": 8, **context}
+    with_making = situation(**waiting, context=known | {"fetch_cpu_ms": 5.0})
+    assert with_making.model == situation(**waiting, context=known).model
+
+
+@pytest.mark.parametrize(("kind", "told"), [("PyDataset", 1), ("arrays", 0), ("tf.data", 0)])
+def test_what_helps_python_code_is_said_of_such_only(kind, told):
+    found = making(ON_JAX | {"input_kind": kind, "fetch_cpu_ms": 4.0})
+    assert len([*making_notes(diagnosed(found))]) == told
+
+
 def test_the_work_of_a_pipeline_that_keeps_up_is_told_too():
     stages = [stage("ParallelMap", 4.0, parallelism=1), stage("Prefetch", 0.0)]
     known = {"prefetch_fill": 0.9, "input_kind": "tf.data"}
@@ -126,6 +159,28 @@ def test_a_step_computes_while_its_execution_waits_for_the_next_ones_batch():
     assert quick.rest["compute"] == pytest.approx(4.0)
 
 
-@pytest.mark.parametrize("found", [waiting(50.0), waiting(140.0, 1), waiting(140.0, **H200)])
+def test_what_callbacks_compute_is_not_the_steps():
+    known = {"cpu_count": 2, "steps_per_execution": 8}
+    parts = {"input_wait": 4.0, "compute": 2.0, "callbacks": 4.0, "process_cpu_pct": 140.0}
+    found = situation(**parts, stages=[stage("MapAndBatch", 6.0)], context=known)
+    assert found.model.rest["compute"] == pytest.approx(2.0)
+
+
+def test_what_computing_takes_at_least_bounds_what_is_seen_of_it_too():
+    gains = {pct: waiting(pct, undisturbed_ms=0.5) for pct in (100.0, 101.0)}
+    found = [verdict_of(each)[1].first for each in gains.values()]
+    assert "5.00×" in found[0]
+    assert "4.88×" in found[1]
+    awake = [each.model.awake(8.0, 0.0, waited=True) for each in gains.values()]
+    assert [each.rest["compute"] for each in awake] == pytest.approx([2.0, 2.05])
+
+
+BETWEEN = between_epochs(rest=5.0)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [waiting(50.0), waiting(140.0, 1), waiting(140.0, **H200), waiting(140.0, **BETWEEN)],
+)
 def test_elsewhere_it_computes_for_as_long_as_is_seen(found):
     assert found.model.rest["compute"] == pytest.approx(2.0)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.notes.input.slow_input import input_is_advised
+from keras_perf.advise.step.interpreter import KERAS_INPUT
 from keras_perf.advise.verdict.reasons import worth_its_cores
 from keras_perf.records.figures import in_ms
 
@@ -13,7 +14,9 @@ from keras_perf.records.figures import in_ms
 def making_notes(run: Diagnosed) -> Iterator[str]:
     """A sentence, where training does not wait for them and nothing is advised on the input."""
     situation = run.situation
-    if not situation.making_ms or not worth_its_cores(situation) or input_is_advised(run.advised):
+    if not situation.making_ms or situation.facts.input.input_kind not in KERAS_INPUT:
+        return
+    if not worth_its_cores(situation) or input_is_advised(run.advised):
         return
     yield (
         f"Making a batch takes {in_ms(situation.making_ms)} of CPU time, while a step computes on "

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.remote_files import reading_stage, remote_systems
 from keras_perf.advise.situation import Situation
-from keras_perf.advise.step.step_parts import UNSEEN_INSIDE
+from keras_perf.advise.step.computing import UNSEEN_INSIDE
 from keras_perf.records.figures import in_ms
 
 

@@ -51,7 +51,7 @@ def slow_input_notes(run: Diagnosed) -> Iterator[str]:
 def _one_execution_an_epoch(situation: Situation) -> bool:
     epoch_steps = situation.facts.length.epoch_steps
     at_once = situation.facts.settings.steps_per_execution
-    return epoch_steps is not None and epoch_steps <= at_once
+    return epoch_steps is not None and 1 < epoch_steps <= at_once
 
 
 def _in_this_training(situation: Situation) -> str:

@@ -7,8 +7,8 @@ from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import maps_batches
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
+from keras_perf.advise.step.computing import UNSEEN_INSIDE
 from keras_perf.advise.step.step_model import StepModel, between
-from keras_perf.advise.step.step_parts import UNSEEN_INSIDE
 from keras_perf.records.figures import in_us
 from keras_perf.records.run.input.pipeline import Stage, runs_in_pool
 
@@ -58,7 +58,8 @@ def batch_before_map(situation: Situation) -> Recommendation | None:
         return None
     name, stage = max(found, key=lambda item: model.stages[item[0]])
     calls = _calls(stage)
-    call_ms, calling_ms = stage.cost_ms / calls, CALL_MS / situation.share_of_cores
+    call_ms = stage.cost_ms / max(1e-9, stage.works_for) / calls
+    calling_ms = CALL_MS / situation.share_of_cores
     if not call_ms or call_ms > MOSTLY_CALLS * calling_ms:
         return None
     fewer = 1 - 1 / calls

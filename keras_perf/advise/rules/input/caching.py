@@ -11,8 +11,8 @@ from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import is_cached
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
+from keras_perf.advise.step.computing import UNSEEN_INSIDE
 from keras_perf.advise.step.step_model import StepModel
-from keras_perf.advise.step.step_parts import UNSEEN_INSIDE
 from keras_perf.analyse.stage_paces import stage_paces
 from keras_perf.records.figures import in_mib, in_ms
 from keras_perf.records.run.run_facts import RunFacts

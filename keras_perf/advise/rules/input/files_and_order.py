@@ -10,8 +10,9 @@ from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import has_stage, lets_overtake
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
+from keras_perf.advise.step.computing import UNSEEN_INSIDE
 from keras_perf.advise.step.step_model import MOSTLY_WAITING, StepModel
-from keras_perf.advise.step.step_parts import UNSEEN_INSIDE, stalled
+from keras_perf.advise.step.step_parts import stalled
 from keras_perf.records.figures import in_ms
 from keras_perf.records.run.input.pipeline import RECORD_READERS, Stage, WrittenStage
 from keras_perf.records.run.times.outlier import Cause

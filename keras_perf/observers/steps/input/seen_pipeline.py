@@ -43,21 +43,18 @@ class SeenPipeline:
         if within_epoch:
             self._model = model
             self._fills += ask("prefetch_fill", partial(buffer_fill, model)) or ()
-            self._count(model)
+            ask("passes", partial(self._count, model))
         if self.shuffles is None:
             self.shuffles = any(n.name.startswith("Shuffle") for n in model.nodes.values())
 
     def _count(self, model: Any) -> None:
-        """Batches since the last look."""
+        """Batches since the last look; an iterator that has made fewer, or as many, is another."""
         made = int(model.nodes[model.output].num_elements) if model.output in model.nodes else 0
-        new, self._made = max(0, made - self._made), made
+        new = made - self._made if made > self._made else made
+        self._made = made
         self._batches += new
         if any("Cache" in node.name and not node.inputs for node in model.nodes.values()):
             self._from_cache += new
-
-    def epoch_ends(self) -> None:
-        """The next look is at another iterator."""
-        self._made = 0
 
     def facts(self, known: InputFacts, ask: Ask) -> InputFacts:
         """What is known of the input, with what was seen."""
@@ -73,12 +70,21 @@ class SeenPipeline:
 
     def _over_all_passes(self, stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
         """Of datasets that come together behind a cache, each counts as in the pass it was seen."""
-        cache = next((at for at, stage in enumerate(stages) if "Cache" in stage.name), 0)
-        if not self._from_cache or any((stage.inputs or 0) > 1 for stage in stages[cache:]):
+        caches = [at for at, stage in enumerate(stages) if "Cache" in stage.name]
+        if not self._from_cache or not caches:
+            return stages
+        last = caches[-1]
+        while last - 1 in caches:
+            # tf.data shows a cache as two stages.
+            last -= 1
+        if any((stage.inputs or 0) > 1 for stage in stages[last:]):
             return stages
         share = 1 - self._from_cache / self._batches
-        filling = (replace(stage, cost_ms=share * stage.cost_ms) for stage in stages[:cache])
-        return (*filling, *stages[cache:])
+        filling = (
+            replace(stage, cost_ms=share * stage.cost_ms, works_for=share)
+            for stage in stages[:last]
+        )
+        return (*filling, *stages[last:])
 
     def let_go(self) -> None:
         """Of the model."""

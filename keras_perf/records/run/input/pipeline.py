@@ -28,7 +28,9 @@ class Stage:
     """One node of the optimised pipeline.
 
     `elements_per_batch` is how many of this node's elements make one batch of the last node,
-    `cost_ms` the processing time of the node itself per batch, over all its threads, `ratio` how
+    `cost_ms` the processing time of the node itself per batch, over all its threads, on average of
+    all batches, and `works_for` (0 to 1) the share of them for which it works, below 1 before a
+    cache that was filled. `ratio` is how
     many elements of the node before make one of this one, `inputs` how many nodes of those before
     it in the list feed it (the last ones that feed no other); None in records of older versions,
     in which each is fed by the one before.
@@ -43,6 +45,7 @@ class Stage:
     buffer_size: int = fact(count(-1), 0)
     buffered: int = fact(count(), 0)
     inputs: int | None = fact(count())
+    works_for: float = fact(number(0.0, 1.0), 1.0)
 
     @property
     def runs_in_pool(self) -> bool:

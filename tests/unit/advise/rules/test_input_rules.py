@@ -225,6 +225,15 @@ def batched_first(
     return batch_before_map(situation(**(found | changed)))
 
 
+def test_a_call_costs_what_it_does_in_the_pass_that_fills_a_cache():
+    # In a tenth of all batches each of 32 calls takes 200 µs.
+    work = stage("Map", 0.64, elements_per_batch=float(EXAMPLES))
+    cheap = batched_first(1.0, 8.0, stages=[stage("TensorSlice", 7.0), work])
+    assert cheap is not None
+    work["works_for"] = 0.1
+    assert batched_first(1.0, 8.0, stages=[stage("TensorSlice", 7.0), work]) is None
+
+
 def test_a_cheap_map_is_told_to_work_on_whole_batches():
     advice = batched_first()
     # Of 32 calls one is left, and of what they take three quarters or 95% are saved; at best all

@@ -47,7 +47,6 @@ def test_what_fills_a_cache_counts_for_all_batches():
     seen.look(model(100, *FILLING), ask, within_epoch=True)
     assert costs(seen) == [6.0] * 5
     for _ in range(2):
-        seen.epoch_ends()
         seen.look(model(60, *FILLED), ask, within_epoch=True)
         seen.look(model(100, *FILLED), ask, within_epoch=True)
     assert costs(seen) == pytest.approx([2.0, 2.0, 6.0, 6.0, 6.0])
@@ -67,7 +66,6 @@ def test_behind_a_cache_another_dataset_may_come_in():
     seen = SeenPipeline()
     seen.look(model(50, *FILLING, "Zip", Zip=2), ask, within_epoch=True)
     assert costs(seen) == [6.0] * 6
-    seen.epoch_ends()
     seen.look(model(50, *FILLED, "Zip", Zip=2), ask, within_epoch=True)
     assert costs(seen) == [6.0] * 6
 
@@ -76,7 +74,6 @@ def test_before_it_several_may():
     seen = SeenPipeline()
     seen.look(model(50, *FILLING, Map=2), ask, within_epoch=True)
     assert costs(seen) == [6.0] * 5
-    seen.epoch_ends()
     seen.look(model(50, *FILLED), ask, within_epoch=True)
     assert costs(seen) == pytest.approx([3.0, 3.0, 6.0, 6.0, 6.0])
 
@@ -95,3 +92,23 @@ def test_the_buffers_fill_is_a_mean():
         seen.look(model(50, "Prefetch", fills=(fill,)), ask, within_epoch=True)
     assert seen.facts(InputFacts(), ask).prefetch_fill == pytest.approx(0.4)
     assert seen.shuffles is False
+
+
+def test_an_iterator_may_go_on_from_epoch_to_epoch():
+    seen = SeenPipeline()
+    seen.look(model(100, *FILLING), ask, within_epoch=True)
+    assert costs(seen) == [6.0] * 5
+    seen.look(model(200, *FILLED), ask, within_epoch=True)
+    seen.look(model(400, *FILLED), ask, within_epoch=True)
+    assert costs(seen) == pytest.approx([1.5, 1.5, 6.0, 6.0, 6.0])
+
+
+def test_of_two_caches_later_passes_come_from_the_last_one():
+    seen = SeenPipeline()
+    twice = "Files", "MemoryCacheImpl", "MemoryCache", "Map", "FileCacheImpl", "FileCache", "Batch"
+    seen.look(model(50, *twice), ask, within_epoch=True)
+    assert costs(seen) == [6.0] * 7
+    seen.look(model(50, *twice[4:]), ask, within_epoch=True)
+    stages = seen.facts(InputFacts(), ask).stages
+    assert [stage.works_for for stage in stages] == pytest.approx([0.5] * 4 + [1.0] * 3)
+    assert stages[3].cost_ms == pytest.approx(3.0)

@@ -1,0 +1,71 @@
+"""For how long a step computes, where what is seen of it is too much or too little."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from keras_perf.advise.step.interpreter import cpu_beside_ms
+from keras_perf.advise.step.step_model import INSIDE, OUTSIDE
+from keras_perf.analyse.summary import Summary
+
+UNSEEN_INSIDE = ("FlatMap", "Interleave", "ParallelInterleave", "LegacyParallelInterleave")
+"""Stages that run other pipelines, whose work tf.data forgets when they end."""
+
+ELSEWHERE = (*UNSEEN_INSIDE, "DataService")
+"""Stages of whose work tf.data does not know all."""
+
+STEPS_TELL = 0.7
+"""CPU time is sampled over the whole training: of steps that are less of it, it tells nothing."""
+
+
+def has_several_steps(summary: Summary) -> bool:
+    """An execution asks for the next step's batch while one computes."""
+    settings = summary.facts.settings
+    return settings.steps_per_execution > 1 and not settings.run_eagerly
+
+
+def inside_ms(parts: Mapping[str, float]) -> float:
+    """What a step takes in the train function."""
+    return sum(parts.get(part, 0.0) for part in INSIDE)
+
+
+def least_computing_ms(summary: Summary) -> float:
+    """For how long, at least, a step of several computes on a CPU; 0 where that is not known.
+
+    While it does, its execution already waits for the next step's batch: what is seen of computing
+    is less. CPU time that is neither the pipeline's nor the loop's is computing's, on all cores.
+    """
+    used_pct = summary.sensors.get("host/process_cpu_pct")
+    facts = summary.facts
+    between = summary.step_ms < STEPS_TELL * (summary.step_ms + sum(summary.outside.values()))
+    unknown = facts.machine.training_gpus or between or not has_several_steps(summary)
+    if used_pct is None or unknown or any(s.name.startswith(ELSEWHERE) for s in facts.input.stages):
+        return 0.0
+    others = sum(summary.parts.get(part, 0.0) for part in OUTSIDE)
+    others += sum(stage.cost_ms for stage in facts.input.stages)
+    return max(0.0, used_pct / 100 * summary.step_ms - others) / facts.machine.cores
+
+
+def take_waiting_out(parts: dict[str, float], held_ms: float, summary: Summary) -> float:
+    """Takes out of the train function's parts what it waits for the interpreter, and returns it.
+
+    What is left is what the quickest steps took, and where the CPU trains no more than the CPU
+    time that was not the pipeline's; at least a tenth.
+    """
+    inside = inside_ms(parts)
+    if not inside:
+        return 0.0
+    known = undisturbed_ms(summary), cpu_beside_ms(summary, held_ms)
+    computing = max(0.1 * inside, min([inside, *(ms for ms in known if ms is not None)]))
+    for part in INSIDE:
+        if part in parts:
+            parts[part] *= computing / inside
+    return inside - computing
+
+
+def undisturbed_ms(summary: Summary) -> float | None:
+    """Of computing alone: what the exchange of gradients takes lies in the measured one too."""
+    measured = summary.facts.undisturbed_ms
+    if measured is None:
+        return None
+    return max(0.0, measured - summary.exchange.get("communication", 0.0))
