@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keras_perf.advise.step.making import made_in_threads
+from keras_perf.advise.step.making import made_in_threads, making_ms
 from keras_perf.analyse.cpu_share import share_of_cores
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.run.library import on_jax
@@ -43,11 +43,13 @@ def interpreter_ms(summary: Summary) -> float:
         Milliseconds per step; 0 where that is not seen.
 
     What it cannot see: anything without `host/interpreter_wait_ms`, which
-    `GPUUtilizationSampler` samples; who holds it where callbacks take a large part of the step.
+    `GPUUtilizationSampler` samples; who holds it where callbacks take a large part of the step,
+    unless threads of Python that make batches are seen at work.
     """
     waits_ms = summary.sensors.get("host/interpreter_wait_ms", 0.0)
     host_ms = _sum(summary, "callbacks", "other_host")
-    if waits_ms * share_of_cores(summary) < HELD_MS or host_ms > OF_OTHERS * summary.step_ms:
+    may_be_others = host_ms > OF_OTHERS * summary.step_ms and not _threads_at_work(summary)
+    if waits_ms * share_of_cores(summary) < HELD_MS or may_be_others:
         return 0.0
     if summary.facts.settings.run_eagerly or not _runs_beside_training(summary):
         return 0.0
@@ -65,6 +67,11 @@ def interpreter_ms(summary: Summary) -> float:
     if beside_ms is not None and beside_ms > OTHER_WORK * _sum(summary, "compute", "dispatch"):
         return 0.0
     return held_ms if held_ms > MOSTLY * summary.step_ms else 0.0
+
+
+def _threads_at_work(summary: Summary) -> bool:
+    """Threads that make batches compute nearly all the time."""
+    return made_in_threads(summary.facts) and making_ms(summary) > AT_WORK * summary.step_ms
 
 
 def cpu_beside_ms(summary: Summary, held_ms: float) -> float | None:

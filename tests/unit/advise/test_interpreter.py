@@ -270,3 +270,22 @@ def test_a_map_of_python_code_that_waits_may_have_threads():
     waiting = held(sensors={"host/interpreter_wait_ms": 0.1}, input_wait=4.0, process_cpu_pct=20.0)
     assert parallel_map(waiting).id == "parallel-map"
     assert parallel_input(waiting) is None
+
+
+@pytest.mark.parametrize(("threads_pct", "verdict"), [(85.0, "input-bound"), (40.0, None)])
+def test_threads_of_workers_that_are_seen_at_work_are_who_holds_it(threads_pct, verdict):
+    # Keras's loop waits for the interpreter too, between steps.
+    sensors = {"host/interpreter_wait_ms": 4.6, "host/python_threads_cpu_pct": threads_pct}
+    known = {"versions": {"jax": "0.10"}, "input_kind": "PyDataset", "input_workers": 2}
+    found = situation(
+        input_wait=4.4,
+        compute=12.6,
+        other_host=5.2,
+        process_cpu_pct=99.0,
+        sensors=sensors,
+        context=known | {"cpu_count": 2},
+    )
+    assert bool(found.interpreter_ms) is (verdict is not None)
+    if verdict is not None:
+        assert verdict_of(found)[0] == verdict
+        assert found.interpreter_ms == pytest.approx(17.0)
