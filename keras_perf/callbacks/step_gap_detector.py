@@ -156,13 +156,14 @@ class StepGapDetector(ObservingCallback):
             gaps = model.gap_times if pipeline.tells_gaps else None
             following_ns = training.timeline.begun_ns
             self._splitter.close_stretch(gaps, pending_gaps, following_ns)
-            self._pipeline.look(model, training.recording.ask, within_epoch=training.mid_epoch)
+            ask, within = training.recording.ask, training.mid_epoch
+            self._pipeline.look(pipeline, model, ask, within_epoch=within)
         self._judge(self._splitter.waits)
 
     def within_short_epoch(self, pipeline: InputModel) -> None:
         """Looks at the stages: at the end of the epoch the first ones are gone."""
         if (model := pipeline.read()) is not None:
-            self._pipeline.look(model, self._training.recording.ask, within_epoch=True)
+            self._pipeline.look(pipeline, model, self._training.recording.ask, within_epoch=True)
 
     def _judge(self, waits: Mapping[int, int]) -> None:
         """Looks for what took far longer than usual since the last time."""

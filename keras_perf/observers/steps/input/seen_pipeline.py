@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from statistics import fmean
 from typing import Any
+from weakref import ref
 
 from keras_perf.observers.steps.input.pipeline_stages import buffer_fill, stages_from_model
 from keras_perf.records.run.input.pipeline import InputFacts, Stage
@@ -31,11 +32,13 @@ class SeenPipeline:
         self._stages: tuple[Stage, ...] = ()
         self._fills: list[float] = []
         self._made = self._batches = self._from_cache = 0
+        self._seen: Callable[[], object] = lambda: None
 
-    def look(self, model: Any, ask: Ask, *, within_epoch: bool) -> None:
+    def look(self, iterator: object, model: Any, ask: Ask, *, within_epoch: bool) -> None:
         """Between two executions, or at the end of an epoch, where only `shuffles` is asked.
 
         Arguments:
+            iterator: stands for the one behind which the pipeline is; it is not held.
             model: a `tensorflow.data.model.ModelProto`.
             ask: answers a question by its name; None where it fails.
             within_epoch: more executions may follow on its iterator.
@@ -43,15 +46,16 @@ class SeenPipeline:
         if within_epoch:
             self._model = model
             self._fills += ask("prefetch_fill", partial(buffer_fill, model)) or ()
-            ask("passes", partial(self._count, model))
+            ask("passes", partial(self._count, iterator, model))
         if self.shuffles is None:
             self.shuffles = any(n.name.startswith("Shuffle") for n in model.nodes.values())
 
-    def _count(self, model: Any) -> None:
-        """Batches since the last look; an iterator that has made fewer, or as many, is another."""
-        made = int(model.nodes[model.output].num_elements) if model.output in model.nodes else 0
-        new = made - self._made if made > self._made else made
-        self._made = made
+    def _count(self, iterator: object, model: Any) -> None:
+        """Batches since the last look; another iterator begins anew."""
+        before = self._made if self._seen() is iterator else 0
+        self._seen = ref(iterator)
+        self._made = model.nodes[model.output].num_elements if model.output in model.nodes else 0
+        new = max(0, self._made - before)
         self._batches += new
         if any("Cache" in node.name and not node.inputs for node in model.nodes.values()):
             self._from_cache += new
