@@ -201,6 +201,7 @@ BLOCKS: dict[str, Callable[[Found], str]] = {
     "scaling": partial(as_it_is, "workers"),
     "shuffle_refill": partial(as_it_is, "parts"),
     "pauses": pauses,
+    "making_batches": partial(as_it_is, "gains"),
     "tuning": partial(as_it_is, "pipelines"),
     "tried": tried,
     "tried programs": partial(as_it_is, "programs"),
