@@ -24,16 +24,29 @@ def has_several_steps(summary: Summary) -> bool:
     return settings.steps_per_execution > 1 and not settings.run_eagerly
 
 
-def inside_ms(parts: Mapping[str, float]) -> float:
+def _inside_ms(parts: Mapping[str, float]) -> float:
     """What a step takes in the train function."""
     return sum(parts.get(part, 0.0) for part in INSIDE)
 
 
-def least_computing_ms(summary: Summary) -> float:
+def add_what_is_computed_meanwhile(
+    parts: dict[str, float], wait_ms: float, summary: Summary
+) -> float:
+    """Adds what a step computes while its execution already waits for the next step's batch.
+
+    Returns:
+        For how long it computes at least; 0 where that is not known.
+    """
+    least_ms = _least_computing_ms(summary)
+    meanwhile_ms = min(wait_ms, max(0.0, least_ms - _inside_ms(parts)))
+    parts["compute"] = parts.get("compute", 0.0) + meanwhile_ms
+    return least_ms
+
+
+def _least_computing_ms(summary: Summary) -> float:
     """For how long, at least, a step of several computes on a CPU; 0 where that is not known.
 
-    While it does, its execution already waits for the next step's batch: what is seen of computing
-    is less. CPU time that is neither the pipeline's nor the loop's is computing's, on all cores.
+    CPU time that is neither the pipeline's nor the loop's is computing's, on all cores.
     """
     used_pct = summary.sensors.get("host/process_cpu_pct")
     facts = summary.facts
@@ -52,7 +65,7 @@ def take_waiting_out(parts: dict[str, float], held_ms: float, summary: Summary) 
     What is left is what the quickest steps took, and where the CPU trains no more than the CPU
     time that was not the pipeline's; at least a tenth.
     """
-    inside = inside_ms(parts)
+    inside = _inside_ms(parts)
     if not inside:
         return 0.0
     known = undisturbed_ms(summary), cpu_beside_ms(summary, held_ms)

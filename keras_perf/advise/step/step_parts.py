@@ -8,9 +8,8 @@ from typing import NamedTuple
 from keras_perf.advise.step.computing import (
     ELSEWHERE,
     UNSEEN_INSIDE,
+    add_what_is_computed_meanwhile,
     has_several_steps,
-    inside_ms,
-    least_computing_ms,
     take_waiting_out,
 )
 from keras_perf.advise.step.making import hidden_making_ms, pace_ms
@@ -90,7 +89,7 @@ def step_parts(summary: Summary, held_ms: float) -> StepParts:
     if hidden_ms := 0.0 if held_ms else hidden_making_ms(summary, wait):
         prefetched, rest["get_next"] = True, wait
         produce = min(pace_ms(summary), summary.step_ms)
-        side_by_side = hidden_ms / produce
+        side_by_side = hidden_ms / produce if produce else 1.0
     elif not held_ms and _waits_for_a_core(summary, wait, paces):
         produce = known
         rest["for_a_core"] = wait if prefetched else wait - known
@@ -102,8 +101,7 @@ def step_parts(summary: Summary, held_ms: float) -> StepParts:
             costs[unseen] += produce - known
             known = produce
         elif not held_ms:
-            least_inside = least_computing_ms(summary)
-            rest["compute"] += min(wait, max(0.0, least_inside - inside_ms(rest)))
+            least_inside = add_what_is_computed_meanwhile(rest, wait, summary)
     else:
         rest |= _of_stalls_and_fetching(summary, wait)
         produce = min(known, summary.step_ms)

@@ -72,5 +72,5 @@ def _computed_ns(thread: int) -> int:
     """
     try:
         return time.clock_gettime_ns(~thread << 3 | 6)
-    except (OSError, OverflowError):
+    except (AttributeError, OSError, OverflowError):
         return 0

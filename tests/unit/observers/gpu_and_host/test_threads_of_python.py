@@ -63,6 +63,21 @@ def test_where_the_system_does_not_tell_nothing_is_said():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux tells")
+def test_linux_makes_the_number_of_a_threads_clock_as_it_is_made_here():
+    clock = time.pthread_getcpuclockid(threading.get_ident())
+    assert clock == ~threading.get_native_id() << 3 | 6
+
+
+@pytest.mark.parametrize("error", [AttributeError, OSError, OverflowError])
+def test_where_the_system_has_no_such_clock_it_is_no_error(monkeypatch, error):
+    def fails(clock: int) -> int:
+        raise error("on purpose")
+
+    monkeypatch.setattr(python_threads.time, "clock_gettime_ns", fails)
+    assert PythonThreadsReader().read() == {}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux tells")
 def test_a_thread_that_computes_is_seen():
     stop, took = threading.Event(), []
 
