@@ -32,7 +32,7 @@ class SeenPipeline:
         self._stages: tuple[Stage, ...] = ()
         self._fills: list[float] = []
         self._made = self._batches = self._from_cache = 0
-        self._seen: Callable[[], object] = lambda: None
+        self._seen: ref[object] | None = None
 
     def look(self, iterator: object, model: Any, ask: Ask, *, within_epoch: bool) -> None:
         """Between two executions, or at the end of an epoch, where only `shuffles` is asked.
@@ -52,7 +52,8 @@ class SeenPipeline:
 
     def _count(self, iterator: object, model: Any) -> None:
         """Batches since the last look; another iterator begins anew."""
-        before = self._made if self._seen() is iterator else 0
+        same = self._seen is not None and self._seen() is iterator
+        before = self._made if same else 0
         self._seen = ref(iterator)
         self._made = model.nodes[model.output].num_elements if model.output in model.nodes else 0
         new = max(0, self._made - before)
