@@ -190,10 +190,14 @@ AWAKE_MS = 0.4, 1.3, 2.2
 """What a CPU computes less once long pauses are gone: at worst, as expected, at best."""
 
 
-def awake(compute_ms: float, pauses_ms: Sequence[float]) -> list[float]:
-    """What it computes for without pauses of 0.5 to 6.5 ms, for each of the three cases."""
+def awake(compute_ms: float, pauses_ms: Sequence[float], every: int = 1) -> list[float]:
+    """What it computes for without pauses of more than 0.5 ms, for each of the three cases.
+
+    They last `pauses_ms` for a step, and come once in `every` steps.
+    """
     cases = zip(AWAKE_MS, pauses_ms, strict=True)
-    return [compute_ms - min(0.6 * compute_ms, ms * (pause - 0.5) / 6) for ms, pause in cases]
+    over = [(ms, min(1.0, (every * pause - 0.5) / 6)) for ms, pause in cases]
+    return [compute_ms - min(0.6 * compute_ms, ms * share) / every for ms, share in over]
 
 
 def write_fit(

@@ -82,7 +82,8 @@ def gain_beside(situation: Situation, verdict: str) -> tuple[float, str]:
     model = situation.model
     callbacks_ms, what = model.rest.get("callbacks", 0.0), "that also speeds up computing"
     if verdict == "callback-bound":
-        without = model.with_rest({"callbacks": 0.0}).awake(callbacks_ms, 0.0)
+        every = situation.facts.settings.steps_per_execution
+        without = model.with_rest({"callbacks": 0.0}).awake(callbacks_ms, 0.0, every=every)
     elif verdict == "input-bound" and not situation.interpreter_ms:
         all_stages = dict.fromkeys(model.stages, 0.0)
         idle = model.with_rest({"get_next": 0.0}).with_less_work(all_stages, 0.0)

@@ -103,7 +103,8 @@ def works_in(calls: float, *, of: int = 200, **context: Any) -> Recommendation |
 def test_a_callback_that_works_every_tenth_step_already_is_told_every_200():
     advice = works_in(20)
     assert advice.evidence["advised"] == 200
-    computing = awake(6.0, [3.6, 3.8, 4.0])
+    # One step in ten follows a pause, of 40 ms.
+    computing = awake(6.0, [3.6, 3.8, 4.0], every=10)
     assert_predicts(advice, 0.4 + computing[0], 0.2 + computing[1], computing[2])
 
 
@@ -168,7 +169,7 @@ def test_with_several_steps_per_execution_the_hook_counts_its_calls():
     # It works once in 8 steps, that is in every call, and then in every twentieth.
     assert (advice.evidence["present"], advice.evidence["advised"]) == (8, 160)
     assert "if self.calls % 20:" in advice.action
-    computing = awake(6.0, [3.6, 3.8, 4.0])
+    computing = awake(6.0, [3.6, 3.8, 4.0], every=8)
     assert_predicts(advice, 0.4 + computing[0], 0.2 + computing[1], computing[2])
 
 
