@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from keras_perf.advise.step.computing import undisturbed_ms
+from keras_perf.advise.step.fitted import IN_PROCESSES
 from keras_perf.advise.step.interpreter import HELD_MS, interpreter_ms, runs_python
 from keras_perf.advise.step.making import making_ms
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.advise.step.step_parts import StepParts, step_parts
-from keras_perf.analyse.cpu_share import share_of_cores
+from keras_perf.analyse.cpu_share import share_of_cores, used_pct
 from keras_perf.analyse.part_means import Figures
 from keras_perf.analyse.resampling import resampled_means
 from keras_perf.analyse.stage_paces import stage_paces
@@ -114,13 +115,13 @@ class Situation:
         What it cannot see: waiting in which another thread computes, such as a worker that
         makes the next batch.
         """
-        sensors = self.summary.sensors
+        sensors, cpu_ms = self.summary.sensors, _process_ms(self.summary)
         alone = self.facts.settings.replicas == 1 and not self.summary.exchange
         spare = sensors.get("host/cpu_pct", 100.0) < SPARE_PCT
         mostly_steps = self.model.step_ms > MOSTLY_STEPS * self.model.whole_ms
-        if self.model.on_gpu or not (self.model.cpu_ms and alone and spare and mostly_steps):
+        if self.model.on_gpu or not (cpu_ms and alone and spare and mostly_steps):
             return 0.0
-        return max(0.0, self.model.rest.get("compute", 0.0) - self.model.cpu_ms)
+        return max(0.0, self.model.rest.get("compute", 0.0) - cpu_ms)
 
 
 def situation_of(summary: Summary) -> Situation:
@@ -151,12 +152,18 @@ def _model(summary: Summary, parts: StepParts) -> StepModel:
         pool=facts.pool,
         waiting_share=_waiting_share(summary),
         python=runs_python(summary),
+        per_share=IN_PROCESSES if facts.input.input_processes else 1.0,
     )
 
 
-def _cpu_ms(summary: Summary) -> float:
-    """Of all cores in a step; 0 where it was not sampled."""
+def _process_ms(summary: Summary) -> float:
+    """CPU time of this process in a step, on all cores; 0 where it was not sampled."""
     return summary.sensors.get("host/process_cpu_pct", 0.0) / 100 * summary.step_ms
+
+
+def _cpu_ms(summary: Summary) -> float:
+    """Of all cores in a step, with processes that make batches; 0 where it was not sampled."""
+    return used_pct(summary) / 100 * summary.step_ms
 
 
 def _once_between_ms(summary: Summary) -> float:
@@ -169,13 +176,13 @@ def _once_between_ms(summary: Summary) -> float:
 
 
 def _waiting_share(summary: Summary) -> float:
-    """See `StepModel.waiting_share`: all CPU time is taken for that of the maps.
+    """See `StepModel.waiting_share`: all CPU time of the process is taken for that of the maps.
 
     tf.data counts the waiting for a core as work, so of its time what others leave counts.
     """
     work_ms = sum(s.cost_ms for s in summary.facts.input.stages if s.runs_in_pool)
     work_ms *= share_of_cores(summary)
-    cpu_ms = _cpu_ms(summary)
+    cpu_ms = _process_ms(summary)
     waits_for_interpreter = summary.sensors.get("host/interpreter_wait_ms", 0.0) >= HELD_MS
     if not work_ms or not cpu_ms or (waits_for_interpreter and runs_python(summary)):
         return 0.0

@@ -11,6 +11,15 @@ NOTICED = 0.2
 """Other processes that use less than this share of the CPUs are not worth a sentence."""
 
 
+def used_pct(summary: Summary) -> float:
+    """CPU use of this process and of those that it has started; 100 is one logical CPU.
+
+    0 where it was not sampled.
+    """
+    tags = "host/process_cpu_pct", "host/child_processes_cpu_pct"
+    return sum(summary.sensors.get(tag, 0.0) for tag in tags)
+
+
 def crowded(summary: Summary) -> bool:
     """Other processes used enough of the CPUs to be told of."""
     return 1 - share_of_cores(summary) > NOTICED
@@ -19,9 +28,10 @@ def crowded(summary: Summary) -> bool:
 def share_of_cores(summary: Summary) -> float:
     """What other processes leave of the CPUs (0.2 to 1); times of tf.data are longer by as much.
 
-    1 where nothing was sampled. What it cannot see: which of the others belong to the training.
+    1 where nothing was sampled. What it cannot see: of the processes that the training has started,
+    those that `host/child_processes_cpu_pct` does not count.
     """
     cores = summary.facts.machine.cores
-    own_pct = summary.sensors.get("host/process_cpu_pct", 0.0) / cores
+    own_pct = used_pct(summary) / cores
     others = max(0.0, summary.sensors.get("host/cpu_pct", own_pct) - own_pct) / 100
     return max(LEAST_SHARE, 1 - others)

@@ -10,9 +10,9 @@ from keras_perf.observers.nvml.reader import NvmlReader
 from keras_perf.observers.sensors.disk_and_network import DiskAndNetworkReader
 from keras_perf.observers.sensors.host import HostReader
 from keras_perf.observers.sensors.interpreter_wait import InterpreterReader
-from keras_perf.observers.sensors.python_threads import PythonThreadsReader
 from keras_perf.observers.sensors.sampler import BackgroundSampler
 from keras_perf.observers.sensors.sensor import AbsentError, Reader, SensorError
+from keras_perf.observers.sensors.started_by_python import child_processes, python_threads
 from keras_perf.records.phase import Phase
 from keras_perf.records.run.run_facts import GpuFacts, RunFacts
 
@@ -52,7 +52,8 @@ class GpuHostSampler:
             if self._gpus.doubt:
                 warn(f"keras_perf: {self._gpus.doubt}.")
             readers.append(self._gpus)
-        readers += [PythonThreadsReader(), DiskAndNetworkReader(), InterpreterReader()]
+        readers += [python_threads(), child_processes(), DiskAndNetworkReader()]
+        readers.append(InterpreterReader())
         self._sampler = BackgroundSampler(
             readers, interval_s, warn, phase=phase, after_sample=after_sample
         )

@@ -17,6 +17,11 @@ be: see `awake`."""
 MOST_OF_COMPUTING = 0.6
 """A step saves at most so much of its computing when its pauses go: the most that one did."""
 
+IN_PROCESSES = 1.5
+"""Of the share of all cores that processes take to make batches, steps are so many times quicker
+without: training hands the batches over, and its threads wait for one that has lost its core. It
+was 1.4 to 2.4 on two cores: see `benchmarks/making_batches.py`."""
+
 CROWDED = 0.7
 """Of the cores' time: what a pipeline kept busy whose end made computing faster."""
 

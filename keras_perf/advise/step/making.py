@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from keras_perf.advise.loaders import reads_in_threads
 from keras_perf.advise.step.fitted import CROWDED
+from keras_perf.analyse.cpu_share import used_pct
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.run.run_facts import RunFacts
 
@@ -22,28 +23,34 @@ def made_in_threads(facts: RunFacts) -> bool:
 def making_ms(summary: Summary) -> float:
     """CPU time, in milliseconds, of making a step's batch.
 
-    Where threads make it, all that Python has started since training began are taken for them, as
-    `GPUUtilizationSampler` samples them. On JAX, where the thread that trains makes it, that of
-    fetching is timed.
+    Where threads make it, all that Python has started since training began are taken for them, and
+    where processes do, all that this one has started, as `GPUUtilizationSampler` samples them. On
+    JAX, where the thread that trains makes it, that of fetching is timed.
 
     Returns:
-        0 where that is not known, where tf.data tells of its stages, or where other processes
-        make the batches.
+        0 where that is not known, where tf.data tells of its stages, or where processes, of which
+        each finds a core, are in nobody's way.
     """
-    facts = summary.facts
-    known = facts.input
-    if known.stages or known.input_processes or known.input_kind == "tf.data":
+    known = summary.facts.input
+    idle = known.input_processes and not _cores_are_busy(summary)
+    if known.stages or known.input_kind == "tf.data" or idle:
         return 0.0
-    if made_in_threads(facts):
-        used_pct = summary.sensors.get("host/python_threads_cpu_pct", 0.0)
-        return used_pct / 100 * summary.step_ms
+    if (makers := _makers(summary.facts)) is not None:
+        return summary.sensors.get(f"host/{makers}_cpu_pct", 0.0) / 100 * summary.step_ms
     return known.fetch_cpu_ms or 0.0
 
 
+def _makers(facts: RunFacts) -> str | None:
+    """What makes the batches beside the thread that trains."""
+    if facts.input.input_processes:
+        return "child_processes"
+    return "python_threads" if made_in_threads(facts) else None
+
+
 def pace_ms(summary: Summary) -> float:
-    """The least that making a batch takes: threads may share it, the one that trains does not."""
+    """The least that making a batch takes: workers share it, the thread that trains does not."""
     known, makers = summary.facts.input, 1
-    if made_in_threads(summary.facts):
+    if _makers(summary.facts) is not None:
         of_loader = known.loader.read_threads if known.loader is not None else None
         makers = of_loader or known.input_workers or 1
     return making_ms(summary) / makers
@@ -54,8 +61,9 @@ def hidden_making_ms(summary: Summary, wait_ms: float) -> float:
 
     Where nobody knows whether steps wait, those of busy cores are taken for such.
     """
-    used_pct = summary.sensors.get("host/process_cpu_pct", 0.0)
-    busy = used_pct / 100 > CROWDED * summary.facts.machine.cores
-    if wait_ms > HARDLY * summary.step_ms or not ("input_wait" in summary.parts or busy):
-        return 0.0
-    return making_ms(summary)
+    known = "input_wait" in summary.parts or _cores_are_busy(summary)
+    return making_ms(summary) if known and wait_ms <= HARDLY * summary.step_ms else 0.0
+
+
+def _cores_are_busy(summary: Summary) -> bool:
+    return used_pct(summary) / 100 > CROWDED * summary.facts.machine.cores

@@ -82,9 +82,10 @@ class StepModel(StepTime):
         compute shrinks too when the pipeline lets go of some: where all of it goes, to nine
         tenths of what the quickest steps took with it. (Steps of 0.65 to 6.7 ms came to 0.65 to
         1.0 of that once a pipeline was gone that had kept 70% of two cores busy.) No more is
-        expected than the share of all cores that becomes free: of 5 to 28% of two cores, steps of
-        ten programs gained 0.3 to 1.2 times as much, and 1.6 times where threads of Python kept the
-        interpreter, too. Where the quickest steps are not known, half to all of it is.
+        expected than the share of all cores that becomes free (`per_share` times that): of 5 to 28%
+        of two cores, steps of ten programs gained 0.3 to 1.2 times as much, and 1.6 times where
+        threads of Python kept the interpreter, too. Where the quickest steps are not known, half
+        to all of it is.
         """
         stages = {name: ms * factors.get(name, 1.0) for name, ms in self.stages.items()}
         saved = self.work_ms(self.stages) - self.work_ms(stages)
@@ -99,7 +100,7 @@ class StepModel(StepTime):
         inside = self.inside_ms
         if not self.on_gpu and self.prefetched and self.step_ms:
             freed = min(1.0, saved / self.step_ms / self.cores)
-            left = 1 - freed * (3 + optimism) / 4
+            left = 1 - self.per_share * freed * (3 + optimism) / 4
             if self.undisturbed_ms is not None and inside:
                 less, apart = LESS_UNDISTURBED
                 alone = 1 - freed * (less + apart * optimism)
@@ -107,9 +108,9 @@ class StepModel(StepTime):
                 left = 1 - gone * (1 - quickest) * self.crowded
             if optimism <= 0:
                 # Steps are uneven for other reasons, too.
-                left = max(left, 1 - (1 + optimism / 2) * freed)
-            if inside and not (self.python and optimism > 0):
-                # No more can be gained than the work that goes, unless it kept the interpreter.
+                left = max(left, 1 - self.per_share * (1 + optimism / 2) * freed)
+            if inside and not ((self.python or self.per_share > 1) and optimism > 0):
+                # No more can be gained than the work that goes, unless more went with it.
                 left = max(left, 1 - saved / inside)
             if inside:
                 left = max(left, min(1.0, self.least_inside_ms / inside))

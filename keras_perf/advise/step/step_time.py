@@ -39,6 +39,8 @@ class StepTime:
         least_inside_ms: what computing takes at least, by its CPU time on all cores, where an
             execution waits for the next step's batch meanwhile; 0 elsewhere.
         python: stages run Python code, which takes the interpreter as well as a core.
+        per_share: so many times the share of all cores that the input leaves a step is quicker, at
+            most, as is expected.
         awake_ms: what computing saved because it no longer follows a long pause.
         input_left_ms: what a quicker input may still save of a step, where one on a ready batch
             told; None where that is not known, or nothing was changed.
@@ -63,6 +65,7 @@ class StepTime:
     without_pauses: bool = False
     least_inside_ms: float = 0.0
     python: bool = False
+    per_share: float = 1.0
     awake_ms: float = 0.0
     input_left_ms: float | None = None
 

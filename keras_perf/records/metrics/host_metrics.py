@@ -12,7 +12,7 @@ HOST_METRICS = (
         "host/process_cpu_pct",
         "%",
         "CPU use of this process; 100 is one logical CPU.",
-        "Child processes are not counted.",
+        "Child processes are not counted: see host/child_processes_cpu_pct.",
     ),
     Metric("host/memory_used_mib", "MiB", "Memory in use on the machine.", "Every process counts."),
     Metric(
@@ -39,6 +39,14 @@ HOST_METRICS = (
         "CPU use of the threads that Python code has started since the sampling began.",
         "Whose they are; threads of tf.data are not among them; what a thread did between its last "
         "reading and its end; Linux only.",
+    ),
+    Metric(
+        "host/child_processes_cpu_pct",
+        "%",
+        "CPU use of the processes that Python's multiprocessing has started here, such as workers "
+        "that make batches; 100 is one logical CPU.",
+        "Processes that were started otherwise, and what any of them starts; what one did between "
+        "its last reading and its end; Linux only.",
     ),
 )
 

@@ -59,14 +59,15 @@ class ComputedBatches(SlowBatches):
 
 
 @pytest.mark.timing
-def test_what_threads_of_workers_compute_is_sampled(tmp_path):
+@pytest.mark.parametrize("workers", ["python_threads", "child_processes"])
+def test_what_workers_compute_is_sampled(tmp_path, workers):
     programs.model().fit(
-        ComputedBatches(workers=2),
+        ComputedBatches(workers=2, use_multiprocessing=workers == "child_processes"),
         epochs=2,
         verbose=0,
         shuffle=False,
         callbacks=kp.perf_callbacks(tmp_path, profiler=False, steps_per_execution=False),
     )
     found = kp.diagnose(tmp_path).summary
-    sampled_ms = found.sensors["host/python_threads_cpu_pct"] / 100 * found.step_ms
+    sampled_ms = found.sensors[f"host/{workers}_cpu_pct"] / 100 * found.step_ms
     assert 20 / 2 < sampled_ms < 1.5 * 20

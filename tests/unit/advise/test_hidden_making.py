@@ -60,6 +60,48 @@ def test_other_threads_than_those_of_workers_make_no_batches(context):
     assert making(IN_THREADS | context, sensors=sensors).making_ms == 0.0
 
 
+IN_PROCESSES = {**ON_JAX, "input_workers": 2, "input_processes": True}
+
+
+def in_processes(children_pct: float, own_pct: float = 130.0, **context: Any) -> Situation:
+    """Two cores, of which processes that make batches use a part."""
+    sensors = {"host/child_processes_cpu_pct": children_pct, "host/python_threads_cpu_pct": 9.0}
+    known = IN_PROCESSES | {"undisturbed_ms": 15.0} | context
+    return making(known, sensors=sensors, process_cpu_pct=own_pct)
+
+
+def test_of_processes_training_hands_the_batches_over_too():
+    found = in_processes(26.0)
+    assert found.making_ms == pytest.approx(5.2)
+    # Of 13% of both cores a step gains half as much again.
+    verdict, because = verdict_of(found)
+    assert verdict == "input-bound"
+    gain = 20.0 / (19.8 * (1 - 1.5 * 0.13))
+    assert f"without, training would be {gain:.2f}× as fast" in str(because)
+    assert "making batches, 5.2 ms of CPU time each, takes cores" in str(because)
+    [note] = making_notes(diagnosed(found, verdict))
+    assert note.endswith("leave it more of them.")
+
+
+def test_processes_of_a_little_work_are_told():
+    found = in_processes(15.0)
+    verdict, because = verdict_of(found)
+    assert verdict == "compute-bound"
+    assert f"but for making batches, 3 ms of CPU time each, {MAY_NEED}" in str(because)
+
+
+def test_where_each_of_them_finds_a_core_they_are_in_nobodys_way():
+    found = in_processes(800.0, 200.0, cpu_count=16)
+    assert found.making_ms == 0.0
+    assert verdict_of(found)[0] == "compute-bound"
+    assert MAY_NEED not in str(verdict_of(found)[1])
+    # Those of a training that is waited for have no core to spare.
+    waiting = {"input_wait": 10.0, "compute": 10.0, "process_cpu_pct": 20.0}
+    full = making(IN_PROCESSES, sensors={"host/child_processes_cpu_pct": 180.0}, **waiting)
+    assert verdict_of(full)[0] == "input-bound"
+    assert full.model.cpu_ms == pytest.approx(40.0)
+
+
 def test_where_a_gpu_computes_nobody_needs_the_cores():
     found = making(ON_JAX | H200 | {"fetch_cpu_ms": 8.0})
     assert found.model.step_ms == pytest.approx(20.0)

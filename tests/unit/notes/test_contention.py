@@ -25,19 +25,28 @@ def test_what_other_processes_use_is_told_from_a_fifth_on():
     others = "Other processes (including this training's children) used 25% of the CPUs"
     assert others in told.explanation
     assert not any("Other processes" in note for note in told.notes)
+    # Those that this process has started are no others.
+    children = busy | {"host/cpu_pct": 60.0, "host/child_processes_cpu_pct": 120.0}
+    assert (
+        "Other processes used 25% of the CPUs"
+        in diagnosis_of(summary(sensors=children, compute=10.0)).explanation
+    )
+    own = busy | {"host/child_processes_cpu_pct": 160.0}
+    assert "Other processes" not in str(diagnosis_of(summary(sensors=own, compute=10.0)))
     quiet = diagnosis_of(summary(sensors=busy | {"host/cpu_pct": 39.0}, compute=10.0))
     assert "Other processes" not in str(quiet)
 
 
 def test_what_others_leave_is_never_nothing():
     def left(*sensors: float) -> float:
-        names = "host/cpu_pct", "host/process_cpu_pct"
+        names = "host/cpu_pct", "host/process_cpu_pct", "host/child_processes_cpu_pct"
         return share_of_cores(summary(compute=1.0, sensors=dict(zip(names, sensors, strict=False))))
 
     assert left() == 1.0
     assert left(50.0) == 0.5
     assert left(100.0, 80.0) == 0.2
     assert left(10.0, 160.0) == 1.0
+    assert left(90.0, 160.0, 400.0) == pytest.approx(0.8)
 
 
 def test_a_thread_that_is_neither_callback_nor_input_is_told_of():

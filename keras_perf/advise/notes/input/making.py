@@ -18,9 +18,10 @@ def making_notes(run: Diagnosed) -> Iterator[str]:
         return
     if not worth_its_cores(situation) or input_is_advised(run.advised):
         return
+    as_much = " Processes that make batches would take as much."
     yield (
         f"Making a batch takes {in_ms(situation.making_ms)} of CPU time, while a step computes on "
         "the same cores: NumPy's operations on whole arrays in place of Python code for each "
-        "example, or examples prepared once and stored, leave it more of them. Processes that "
-        "make batches would take as much."
+        "example, or examples prepared once and stored, leave it more of them."
+        f"{'' if situation.facts.input.input_processes else as_much}"
     )

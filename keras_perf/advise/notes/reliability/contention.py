@@ -18,10 +18,11 @@ def load_of_others(situation: Situation) -> str:
     """What to know of every figure of a run where other processes used the CPUs; "" elsewhere."""
     if not crowded(situation.summary):
         return ""
+    known = "host/child_processes_cpu_pct" in situation.summary.sensors
+    others = "Other processes" if known else "Other processes (including this training's children)"
     return (
-        "Other processes (including this training's children) used "
-        f"{in_percent(1 - situation.share_of_cores)} of the CPUs, so CPU work took longer, and "
-        "predicted gains have wider bounds."
+        f"{others} used {in_percent(1 - situation.share_of_cores)} of the CPUs, so CPU work took "
+        "longer, and predicted gains have wider bounds."
     )
 
 

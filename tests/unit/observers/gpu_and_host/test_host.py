@@ -13,7 +13,11 @@ from keras_perf.records.metrics.host_metrics import HOST_METRICS
 
 MIB = 1024 * 1024
 
-OF_PYTHON = "host/interpreter_wait_ms", "host/python_threads_cpu_pct"
+OF_PYTHON = (
+    "host/interpreter_wait_ms",
+    "host/python_threads_cpu_pct",
+    "host/child_processes_cpu_pct",
+)
 TAGS = [m.tag for m in HOST_METRICS if m.tag not in OF_PYTHON]
 """Of the host, without what other readers tell."""
 

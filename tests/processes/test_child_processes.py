@@ -1,0 +1,43 @@
+"""CPU time of processes that this one has started, of some that compute."""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import sys
+import time
+from typing import Any
+
+import pytest
+
+from keras_perf.observers.sensors.started_by_python import child_processes
+
+TAG = "host/child_processes_cpu_pct"
+
+
+def compute(stop: Any, took: Any) -> None:
+    while not stop.is_set():
+        sum(range(1000))
+    took.value = time.process_time()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux tells")
+@pytest.mark.parametrize("start", ["fork", "spawn", "forkserver"])
+def test_pythons_set_of_its_children_has_those_that_compute(start):
+    """It is no public one: this fails when Python keeps it otherwise."""
+    context, readings = multiprocessing.get_context(start), itertools.count()
+    stop, took = context.Event(), context.Value("d", 0.0)
+    # With a second from each reading to the next, 100% is a second of CPU time.
+    reader = child_processes(clock=lambda: float(next(readings)))
+    assert reader.read() == {}
+    child = context.Process(target=compute, args=(stop, took))
+    child.start()
+    try:
+        while not (pct := reader.read()[TAG]):
+            time.sleep(0.01)
+    finally:
+        stop.set()
+        child.join()
+    assert 0 < pct / 100 <= took.value
+    # It has ended.
+    assert reader.read() == {TAG: 0.0}
