@@ -74,6 +74,9 @@ class OnJax:
         """What was timed."""
         return JaxInput(iterator)
 
+    def time_workers(self, enqueuer: Any | None) -> None:
+        """The iterator is timed, whoever makes its batches."""
+
     def trace_counter(self, function: Any) -> Callable[[], int]:
         """Counts what was compiled in calls of the train function."""
         return lambda: self.timeline.compilations

@@ -30,6 +30,7 @@ from keras_perf.observation.of_calls.tensorflow_call import TensorFlowCall
 from keras_perf.observation.of_calls.validations import Validations
 from keras_perf.observation.of_calls.watch_call import watch_call
 from keras_perf.observation.of_fit.trials_of_fit import TrialsOfFit
+from keras_perf.observation.of_fit.workers_of_fit import time_batches
 from keras_perf.observers.asking import Questions
 from keras_perf.observers.nvml.cuda_order import Seen
 from keras_perf.observers.steps.timeline import Timeline
@@ -47,7 +48,8 @@ class OnTensorFlow:
     profiler = profiler_door
 
     def __init__(self, clock: Callable[[], int]) -> None:
-        self.timeline = Timeline()
+        self.timeline, self._now = Timeline(), clock
+        self._give_back: Callable[[], None] = lambda: None
         self.work = WorkQuestion()
         self.operations_in_step = OperationsInTheStep()
 
@@ -62,6 +64,11 @@ class OnTensorFlow:
     def input_model(self, iterator: Any) -> InputModel:
         """tf.data's own model of it."""
         return PipelineModel(iterator)
+
+    def time_workers(self, enqueuer: Any | None) -> None:
+        """tf.data keeps no model of their pipeline, whose autotuning Keras turns off."""
+        if enqueuer is not None:
+            self._give_back = time_batches(enqueuer, self.timeline.fetched, self._now)
 
     def trace_counter(self, function: Any) -> Callable[[], int]:
         """Counts traces of the `tf.function`."""
@@ -135,7 +142,8 @@ class OnTensorFlow:
         return CallsInHooks(model, clock)
 
     def release(self) -> None:
-        """Nothing is held."""
+        """Gives back what is timed."""
+        self._give_back()
 
     @staticmethod
     def watch_call(kind: str, callback: Any, log: CallLog | None) -> CallLog:

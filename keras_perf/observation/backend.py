@@ -67,6 +67,9 @@ class Backend(Protocol):
     def input_model(self, iterator: Any) -> InputModel:
         """The input behind an iterator."""
 
+    def time_workers(self, enqueuer: Any | None) -> None:
+        """Times, until `release`, what executions wait for batches that workers make."""
+
     def trace_counter(self, function: Any) -> Callable[[], int]:
         """Counts how often the train function was traced, or compiled where that is told."""
 

@@ -17,6 +17,7 @@ from keras_perf.observation.facts.input.given_input import (
 from keras_perf.observation.facts.input.loaders import loader_of
 from keras_perf.observation.facts.input.tf_data import is_of_tensorflow
 from keras_perf.observation.facts.model_facts import is_endless, steps_are_capped
+from keras_perf.observation.of_fit.workers_of_fit import enqueuer_in
 from keras_perf.observers.asking import Questions
 from keras_perf.records.run.input.pipeline import WrittenPipeline
 
@@ -44,6 +45,8 @@ class Asked(NamedTuple):
     """The data may end before the steps of an epoch that `fit` was told."""
     data: Any
     """What it trains on."""
+    enqueuer: Any | None
+    """What hands it the batches of workers."""
     input_kind: str | None
     facts: Questions
     """What is recorded of it, asked when it was called."""
@@ -63,6 +66,7 @@ def asked_of_fit(callbacks: keras.callbacks.CallbackList | None) -> Asked:
         whole_executions=whole_executions,
         may_run_out=whole_executions and not is_endless(data),
         data=data,
+        enqueuer=enqueuer_in(_fit_frame()),
         input_kind=kind_of_input(data),
         facts=_facts(data, arguments.get("validation_steps")),
         batch_rows=rows_of_batches(data, arguments.get("batch_size")),

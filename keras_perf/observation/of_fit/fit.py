@@ -57,8 +57,7 @@ class FitObservation(Observation):
         self.epochs, self.epoch_steps = asked.epochs, asked.epoch_steps
         self.input_kind, self._asked = asked.input_kind, asked
         self.recording.batch_rows = asked.batch_rows
-        self._length = EpochLength(model, asked)
-        self._epochs_done, self._exhausted = 0, False
+        self._length, self._epochs_done, self._exhausted = EpochLength(model, asked), 0, False
         tell = partial(self.audience.tell, "validation_ends")
         self.validations = backend.validations(model, tell, clock)
         self.answers, self.replacements = Answers(), 0
@@ -72,6 +71,7 @@ class FitObservation(Observation):
             # Nobody tells when Keras calls.
             put_train_function(self.model, self._wrapper)
         self._calls_in_hooks = backend.calls_in_hooks(model, clock)
+        backend.time_workers(asked.enqueuer)
 
     # -- what only `fit` knows -----------------------------------------------------------
 

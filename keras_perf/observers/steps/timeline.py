@@ -12,11 +12,23 @@ from keras_perf.records.owners import COLLECTOR
 class Row:
     """An execution while its times come in."""
 
-    __slots__ = ("begin", "end", "hooks", "kind", "pauses", "ready", "returned", "step", "steps")
+    __slots__ = (
+        "begin",
+        "end",
+        "hooks",
+        "kind",
+        "pauses",
+        "ready",
+        "returned",
+        "step",
+        "steps",
+        "waited",
+    )
 
     def __init__(self, begin: int, step: int, steps: int, kind: Kind) -> None:
         self.begin, self.step, self.steps, self.kind = begin, step, steps, kind
         self.returned = self.ready = self.end = 0
+        self.waited: int | None = None
         # Most executions have neither, and a list for each is work for Python's collector.
         self.hooks: list[tuple[str, int, int]] | tuple[()] = ()
         self.pauses: list[tuple[int, int]] | tuple[()] = ()
@@ -29,8 +41,10 @@ class Row:
         owners: tuple[tuple[str, int], ...] = ()
         if self.hooks:
             owners = tuple(self._owners() if collected else [(o, e - b) for o, b, e in self.hooks])
+        waited = self.waited
+        kind, step, steps = self.kind, self.step, self.steps
         return Execution(
-            self.step, self.steps, self.kind, begin, returned, ready, end, owners, collected
+            step, steps, kind, begin, returned, ready, end, owners, collected, None, waited
         )
 
     def _owners(self) -> Iterator[tuple[str, int]]:
@@ -96,6 +110,16 @@ class Timeline:
         else:
             self._close_gap(entry, followed=True)
         self._row = self._new_row(now, step, steps, kind)
+
+    def fetched(self, begin: int, end: int) -> None:
+        """The execution waited for a batch, in whichever thread.
+
+        One of several steps asks for the next batch while it computes: it is not known whether it
+        waited.
+        """
+        row = self._row
+        if row is not None and row.steps == 1:
+            row.waited = (row.waited or 0) + max(0, end - max(begin, row.begin))
 
     def returned(self, now: int) -> None:
         """The train function has returned."""

@@ -1,4 +1,4 @@
-"""A PyDataset with workers: tf.data tells nothing, and the diagnosis says so."""
+"""A PyDataset with workers: tf.data tells nothing, but it is timed when they hand a batch over."""
 
 from __future__ import annotations
 
@@ -8,33 +8,77 @@ import keras
 import numpy as np
 import programs
 import pytest
+import tensorflow as tf
+from keras.src.trainers.data_adapters.py_dataset_adapter import PyDatasetEnqueuer
 
 import keras_perf as kp
+from keras_perf.observation.of_fit.calling_fit import asked_of_fit
 
 
 class SlowBatches(keras.utils.PyDataset):
-    """Batches that take 40 ms to get, by waiting."""
+    """Batches that take some time to get, by waiting."""
+
+    def __init__(self, ms=40.0, **workers):
+        super().__init__(**workers)
+        self.ms = ms
 
     def __len__(self):
         return 60
 
     def __getitem__(self, index):
-        time.sleep(0.04)
-        return np.ones((8, 8), "float32"), np.ones((8, 1), "float32")
+        time.sleep(self.ms / 1e3)
+        return np.full((8, 8), index, "float32"), np.ones((8, 1), "float32")
 
 
-def test_what_is_not_seen_is_said(tmp_path):
-    programs.model().fit(
-        SlowBatches(workers=2),
-        verbose=0,
-        shuffle=False,
-        callbacks=kp.perf_callbacks(tmp_path, profiler=False, steps_per_execution=False),
-    )
-    found = kp.diagnose(tmp_path)
+def observed(log_dir, data, model=None, others=()):
+    callbacks = kp.perf_callbacks(log_dir, profiler=False, steps_per_execution=False)
+    network = model or programs.model()
+    network.fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, *others])
+    return kp.diagnose(log_dir)
+
+
+class Cycles(keras.callbacks.Callback):
+    """When each batch begins, in milliseconds."""
+
+    def on_train_begin(self, logs=None):
+        self.begun = []
+
+    def on_train_batch_begin(self, batch, logs=None):
+        self.begun.append(1e3 * time.perf_counter())
+
+
+@pytest.mark.timing
+@pytest.mark.parametrize("processes", [False, True], ids=["threads", "processes"])
+def test_the_wait_for_a_batch_of_workers_is_timed(tmp_path, processes):
+    step_ms, cycles = programs.usual_step_ms(), Cycles()
+    # Each of two workers takes thirty steps' time for a batch, so that one comes every fifteen.
+    data = SlowBatches(30 * step_ms, workers=2, use_multiprocessing=processes)
+    found = observed(tmp_path, data, others=[cycles])
+    assert found.verdict == "input-bound"
+    assert sum(found.summary.parts.values()) == pytest.approx(found.summary.step_ms)
+    # What is left of a cycle that the test timed is the step's own.
+    begun = cycles.begun[20:]
+    whole_ms = (begun[-1] - begun[0]) / (len(begun) - 1)
+    assert 0.5 * whole_ms < found.summary.parts["input_wait"] < whole_ms
+    assert not any("could not be measured" in note for note in found.notes if "wait" in note)
+
+
+def test_what_a_step_that_finds_its_batch_waits_is_next_to_nothing(tmp_path):
+    """The queue is full before the first step, and workers are quicker than what steps do."""
+    slow = programs.Outlasts(3)
+    found = observed(tmp_path, SlowBatches(0.0, workers=2), others=[slow])
+    assert found.summary.parts["input_wait"] < 0.5 * found.summary.parts["callbacks"]
+    assert found.verdict == "callback-bound"
+
+
+def test_where_an_execution_computes_while_it_fetches_it_is_not_known(tmp_path):
+    model = programs.model()
+    model.steps_per_execution = 2
+    found = observed(tmp_path, SlowBatches(workers=2), model)
     assert "input_wait" not in found.summary.parts
     # Waiting shows in CPU time that nobody used, where no other program used it.
     assert found.verdict in ("input-bound", "inconclusive")
-    assert "with PyDataset workers, Keras turns off what measures it" in found.explanation
+    assert "workers are timed with steps_per_execution=1 only" in found.explanation
     said = " ".join(found.notes)
     assert "Input wait could not be measured and is inside compute." in said
     assert "the time to make a batch and the queue's fill cannot be seen" in said
@@ -43,6 +87,51 @@ def test_what_is_not_seen_is_said(tmp_path):
         in said
     )
     assert "in compute" in str(found)
+
+
+class Enqueuers(keras.callbacks.Callback):
+    """What hands over the batches of the `fit` that calls it."""
+
+    def on_train_begin(self, logs=None):
+        self.found = asked_of_fit(None).enqueuer
+        self.during = vars(self.found).get("get")
+
+
+@pytest.mark.parametrize("processes", [False, True], ids=["threads", "processes"])
+def test_the_same_batches_train_to_the_same_weights_and_nothing_stays(tmp_path, processes):
+    """Keras's private queue is where it is looked for: else this fails."""
+    weights = []
+    for callbacks in [], kp.perf_callbacks(tmp_path, profiler=False):
+        network, enqueuers = programs.model(dropout=True), Enqueuers()
+        data = SlowBatches(0.0, workers=2, use_multiprocessing=processes)
+        network.fit(data, epochs=2, verbose=0, shuffle=False, callbacks=[*callbacks, enqueuers])
+        assert isinstance(enqueuers.found, PyDatasetEnqueuer)
+        assert (enqueuers.during is not None) == bool(callbacks)
+        assert "get" not in vars(enqueuers.found)
+        weights.append(network.get_weights())
+    for without, observed_too in zip(*weights, strict=True):
+        np.testing.assert_array_equal(without, observed_too)
+
+
+def test_without_workers_there_is_none():
+    found = []
+    asks = keras.callbacks.LambdaCallback(
+        on_train_begin=lambda logs: found.append(asked_of_fit(None).enqueuer)
+    )
+    programs.model().fit(SlowBatches(0.0), verbose=0, callbacks=[asks])
+    assert found == [None]
+
+
+class FailsInTheMiddle(SlowBatches):
+    def __getitem__(self, index):
+        if index == 30:
+            raise ValueError("no such batch")
+        return super().__getitem__(index)
+
+
+def test_an_error_of_a_worker_reaches_whoever_trains(tmp_path):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="no such batch"):
+        observed(tmp_path, FailsInTheMiddle(0.0, workers=2))
 
 
 class ComputedBatches(SlowBatches):

@@ -292,6 +292,8 @@ def test_a_train_function_in_which_nobody_computes_waits_for_its_workers():
     # 30% of a core for 10 ms are 3 ms of CPU time, in which training may have computed.
     assert why.startswith("for at least 7 ms of each step of 10 ms training waited while no thread")
     assert "with PyDataset workers, Keras turns off what measures it" in why
+    several = from_workers(context={"steps_per_execution": 2})[1]
+    assert "a PyDataset's workers are timed with steps_per_execution=1 only" in several
 
 
 @pytest.mark.parametrize(

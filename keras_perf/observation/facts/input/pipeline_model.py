@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_perf.observation.facts.batch_shapes import bytes_tell_shapes
 from keras_perf.observers.asking import unwarned
-from keras_perf.observers.steps.input.measured_waits import measured_waits
+from keras_perf.observers.steps.input.measured_waits import measured_waits, timed_waits
 from keras_perf.records.execution import Execution
 
 
@@ -44,7 +44,8 @@ class PipelineModel:
         """
         gaps_us = self.gap_times()
         if gaps_us is None:
-            return None
+            timed, share = timed_waits(executions)
+            return None if share is None else timed
         found = measured_waits(executions, fetches_per_step, gaps_us, pending_gaps, next_begin_ns)
         return {} if found is None else found.waits
 

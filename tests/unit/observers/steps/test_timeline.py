@@ -35,6 +35,30 @@ def test_an_execution_lasts_until_the_next_one_begins(timeline):
     assert (told[0].inside_ns, told[0].host_ns, told[0].cycle_ns) == (15, 5, 20)
 
 
+@pytest.mark.parametrize(
+    ("fetches", "waited"),
+    [
+        ([], None),
+        ([(101, 104)], 3),
+        ([(101, 104), (104, 106)], 5),
+        # It was asked for before.
+        ([(90, 104)], 4),
+        ([(90, 95)], 0),
+    ],
+)
+def test_an_execution_of_one_step_waits_while_its_batch_is_fetched(timeline, fetches, waited):
+    timeline.fetched(80, 85)
+    for step, steps in ((0, 1), (1, 2)):
+        timeline.begin(100, 100, step, steps, Kind.STEADY)
+        for begin, end in fetches:
+            timeline.fetched(begin, end)
+        timeline.returned(110)
+    timeline.flush()
+    timeline.fetched(120, 125)
+    # One of several steps asks for the next batch while it computes.
+    assert [each.input_wait_ns for each in timeline.take()] == [waited, None]
+
+
 def test_an_execution_is_told_only_when_the_next_one_begins(timeline):
     execute(timeline, 100)
     assert timeline.take() == []
