@@ -90,12 +90,17 @@ def is_compiled(facts: RunFacts, _: Recommendation) -> bool:
 
 
 def makes_batches_in_processes(facts: RunFacts, advice: Recommendation) -> bool | None:
-    """More processes make batches than before; not known where the input is not."""
-    known = facts.input
+    """More workers make batches than before; not known where the input is not.
+
+    They are processes where so many are advised as there are cores: such advice is for what
+    computes.
+    """
+    known, evidence = facts.input, advice.evidence
     if known.input_kind is None:
         return None
-    workers = known.input_workers or 1
-    return known.input_processes and workers > int(advice.evidence.get("present", 1))
+    in_threads = int(evidence.get("advised", 0)) > int(evidence.get("cores", 0))
+    more = (known.input_workers or 1) > int(evidence.get("present", 1))
+    return more and (known.input_processes or in_threads)
 
 
 def collects_rarely(facts: RunFacts, _: Recommendation) -> bool | None:

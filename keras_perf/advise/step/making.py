@@ -35,9 +35,16 @@ def making_ms(summary: Summary) -> float:
     idle = known.input_processes and not _cores_are_busy(summary)
     if known.stages or known.input_kind == "tf.data" or idle:
         return 0.0
-    if (makers := _makers(summary.facts)) is not None:
-        return summary.sensors.get(f"host/{makers}_cpu_pct", 0.0) / 100 * summary.step_ms
+    if _makers(summary.facts) is not None:
+        return makers_cpu_ms(summary) or 0.0
     return known.fetch_cpu_ms or 0.0
+
+
+def makers_cpu_ms(summary: Summary) -> float | None:
+    """CPU time of a step's batch in workers beside training; None without, or if not sampled."""
+    makers = _makers(summary.facts)
+    used_pct = summary.sensors.get(f"host/{makers}_cpu_pct")
+    return None if used_pct is None else used_pct / 100 * summary.step_ms
 
 
 def _makers(facts: RunFacts) -> str | None:

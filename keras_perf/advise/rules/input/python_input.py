@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from keras_perf.advise.as_written import at
 from keras_perf.advise.code_names import identifier
@@ -11,6 +12,11 @@ from keras_perf.advise.python_threads import BETTER_CODE, about_quickest, comput
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import makes_batches_in_processes
 from keras_perf.advise.rules.in_a_loop import own_processes
+from keras_perf.advise.rules.input.waiting_workers import (
+    WaitingWorkers,
+    ahead,
+    workers_that_wait,
+)
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.interpreter import KERAS_INPUT, LOADERS
@@ -47,54 +53,91 @@ WITH_WORKERS = ("PyDataset", *LOADERS)
     in_a_loop=own_processes,
 )
 def parallel_input(situation: Situation) -> Recommendation | None:
-    """One Python thread makes the batches."""
+    """One Python thread makes the batches, or too few workers do."""
     summary, model = situation.summary, situation.model
     wait, held = summary.parts.get("input_wait", 0.0), situation.interpreter_ms
     kind, known = _kind(situation), summary.facts.input
     if kind is None or not (wait or held) or model.cores < 2:
         return None
-    present = 1
-    if kind in WITH_WORKERS:
-        present = max(1, known.input_workers or 1)
-        if known.input_processes and (held or present >= model.cores):
-            return None
+    present = max(1, known.input_workers or 1) if kind in WITH_WORKERS else 1
+    if (waiting := workers_that_wait(situation, present)) is not None:
+        return _more_workers(situation, kind, waiting)
+    if known.input_processes and (held or present >= model.cores):
+        return None
     if kind != "PyDataset" and not known.input_processes and _uses_cores(situation):
         return None
 
     def change(model: StepModel, optimism: float) -> StepModel:
         # Workers also run ahead of training.
         if not held:
+            there = model if present == 1 else ahead(model)
             left = min(1.0, present / model.usable_threads(optimism))
-            shared = replace(model.hidden(left), prefetched=True).apart(optimism)
+            shared = replace(there.hidden(left), prefetched=True).apart(optimism)
             return _in_cores_left(shared, situation, optimism)
         # Cores are idle beside what holds the interpreter.
         shared = model.hidden(1 / max(1.0, model.cores * (0.95 + 0.05 * optimism)))
         return _in_cores_left(replace(shared, prefetched=True), situation, optimism)
 
-    named = f"{LOADERS.get(kind, kind)}{at(_source(known))}"
     better = BETTER_CODE if kind == PYTHON_MAP else ""
-    makers = f"{present} processes make" if known.input_processes else "one thread of Python runs"
     return predicted(
         model,
         change,
         title="Make batches in several processes",
         reason=(
-            f"The {named} holds Python's interpreter for {in_ms(held)} of each step, and one "
-            f"thread at a time can; {model.cores} logical CPUs are there for processes of its own."
-            f"{better}"
+            f"The {_named(kind, known)} holds Python's interpreter for {in_ms(held)} of each step, "
+            f"and one thread at a time can; {model.cores} logical CPUs are there for processes of "
+            f"its own.{better}"
             if held
-            else f"Each step waits {in_ms(wait)} for a {named} that {makers}; "
-            f"{model.cores} logical CPUs are there to share it.{better}{about_quickest(situation)}"
+            else f"Each step waits {in_ms(wait)} for a {_named(kind, known)} that "
+            f"{_makers(present, known)}; {model.cores} logical CPUs are there to share it.{better}"
+            f"{about_quickest(situation)}"
         ),
         action=_in_processes(kind, situation),
-        evidence={
-            "input_wait_ms": wait,
-            "input_kind": kind,
-            "cores": model.cores,
-            "present": present,
-            "advised": model.cores,
-        },
+        evidence=_evidence(kind, situation, present, model.cores),
     )
+
+
+def _more_workers(situation: Situation, kind: str, waiting: WaitingWorkers) -> Recommendation:
+    facts, number = situation.facts, waiting.advised
+    wait, known = situation.summary.parts.get("input_wait", 0.0), facts.input
+    how = with_processes(facts, number) if kind in LOADERS else ""
+    as_now = ", use_multiprocessing=True" if known.input_processes else ""
+    return predicted(
+        situation.model,
+        waiting.more,
+        title="Let more workers make batches",
+        reason=(
+            f"Each step waits {in_ms(wait)} for a {_named(kind, known)} that "
+            f"{_makers(waiting.present, known)}, {waiting.why}."
+        ),
+        action=how or f"model.fit({_class_of(known)}(..., workers={number}{as_now}), ...)",
+        evidence=_evidence(kind, situation, waiting.present, number),
+    )
+
+
+def _evidence(kind: str, situation: Situation, present: int, advised: int) -> dict[str, Any]:
+    return {
+        "input_wait_ms": situation.summary.parts.get("input_wait", 0.0),
+        "input_kind": kind,
+        "cores": situation.model.cores,
+        "present": present,
+        "advised": advised,
+    }
+
+
+def _named(kind: str, known: InputFacts) -> str:
+    return f"{LOADERS.get(kind, kind)}{at(_source(known))}"
+
+
+def _makers(present: int, known: InputFacts) -> str:
+    if known.input_processes:
+        return f"{present} processes make"
+    return f"{present} threads of Python make" if present > 1 else "one thread of Python runs"
+
+
+def _class_of(known: InputFacts) -> str:
+    """Of a PyDataset."""
+    return identifier(known.input_source.name if known.input_source else "", "Batches")
 
 
 def _in_cores_left(model: StepModel, situation: Situation, optimism: float) -> StepModel:
@@ -141,12 +184,11 @@ def _in_processes(kind: str, situation: Situation) -> str:
     facts, cores = situation.facts, situation.model.cores
     if kind in LOADERS:
         return with_processes(facts, cores)
-    source, processes = facts.input.input_source, f"workers={cores}, use_multiprocessing=True"
+    processes = f"workers={cores}, use_multiprocessing=True"
     forked = FORKED_BESIDE_JAX if on_jax(facts) else ""
     if kind == "PyDataset":
-        batches = identifier(source.name if source else "", "Batches")
         return (
-            f"model.fit({batches}(..., {processes}), ...)\n"
+            f"model.fit({_class_of(facts.input)}(..., {processes}), ...)\n"
             "# an __init__ of its own passes both on, super().__init__(**kwargs), and may do once\n"
             "# what is the same in every epoch, such as decoding; random numbers need a generator\n"
             "# seeded with epoch and index of the batch, as each process gets a copy of yours"

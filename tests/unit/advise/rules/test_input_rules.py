@@ -692,6 +692,64 @@ def test_processes_beside_others_never_have_more_cores_than_are_left(own_pct, ot
     assert advice is None or advice.predicted_speedup <= max(1.0, 10 / after_ms * (1 + 1e-9))
 
 
+IN_THREADS = {"input_workers": 2}
+IN_PROCESSES = {"input_workers": 2, "input_processes": True}
+
+
+def of_workers(context: dict[str, Any], cpu_pct: float | None, **changed: Any) -> Any:
+    """Two, which make batches in 20 ms each; a step of 10 ms waits for 8 of them."""
+    sampled = {} if cpu_pct is None else {"host/python_threads_cpu_pct": cpu_pct}
+    if context.get("input_processes") and cpu_pct is not None:
+        sampled = {"host/child_processes_cpu_pct": cpu_pct}
+    waits = {"input_wait": 8.0, "compute": 2.0, "sensors": sampled}
+    return in_processes(context=context, **(waits | changed))
+
+
+@pytest.mark.parametrize(
+    ("context", "makers", "processes"),
+    [
+        (IN_THREADS, "2 threads of Python make", ""),
+        (IN_PROCESSES, "2 processes make", ", use_multiprocessing=True"),
+    ],
+)
+def test_workers_that_wait_are_told_to_be_more(context, makers, processes):
+    # 2 of the 20 ms that each of them takes for a batch.
+    advice = of_workers(context, 20.0)
+    assert advice.title == "Let more workers make batches"
+    assert advice.reason == (
+        f"Each step waits 8 ms for a PyDataset that {makers}, which compute for 10% of their time "
+        "at most: they mostly wait, and more of them can wait at once."
+    )
+    assert advice.action == f"model.fit(Batches(..., workers=13{processes}), ...)"
+    assert (advice.evidence["present"], advice.evidence["advised"]) == (2, 13)
+    # Of the eleven that are new a half, three quarters or all are of use; 2 ms are computing.
+    assert_predicts(advice, 20 / (2 + 5.5), 2.0, 2.0)
+
+
+def test_a_loader_is_told_by_its_own_argument():
+    loader = {"input_kind": "DataLoader", "loader": {"kind": "DataLoader", "workers": 2}}
+    advice = of_workers(IN_PROCESSES | loader, 20.0)
+    assert advice.action == "loader = torch.utils.data.DataLoader(..., num_workers=13)"
+
+
+def test_as_many_as_are_eight_times_those_that_are_there():
+    advice = of_workers(IN_THREADS, 20.0, input_wait=9.9, compute=0.1)
+    assert advice.evidence["advised"] == 16
+
+
+@pytest.mark.parametrize("context", [IN_THREADS, IN_PROCESSES])
+@pytest.mark.parametrize("cpu_pct", [None, 120.0])
+def test_workers_that_compute_need_a_core_each(context, cpu_pct):
+    advice = of_workers(context, cpu_pct)
+    assert advice.title == "Make batches in several processes"
+    assert advice.evidence["advised"] == 8
+    # They run ahead: a batch comes every 10 ms from two; of busy cores a little is lost.
+    busy = 1.2 if cpu_pct and context.get("input_processes") else 0.0
+    assert advice.predicted_speedup == pytest.approx((1 - 0.2 * busy / 8) * 8 / 2)
+    as_many = context | {"input_workers": 8, "input_processes": True}
+    assert of_workers(as_many, cpu_pct and 4 * cpu_pct) is None
+
+
 def test_workers_faster_than_training_leave_the_training():
     assert_predicts(in_processes(input_wait=8.0, compute=2.0), 2.0, 2.0, 2.0)
 

@@ -191,6 +191,16 @@ def advised(id: str, **evidence: Any) -> Recommendation:
             {"input_kind": "PyDataset", "input_workers": 2},
             "not taken, nor",
         ),
+        (
+            advised("parallel-input", present=2, advised=13, cores=8),
+            {"input_kind": "PyDataset", "input_workers": 13},
+            "taken",
+        ),
+        (
+            advised("parallel-input", present=2, advised=13, cores=8),
+            {"input_kind": "PyDataset", "input_workers": 2, "input_processes": True},
+            "not taken, nor",
+        ),
         (advised("parallel-input", present=1), {"input_kind": "generator"}, "not taken, nor"),
         (advised("parallel-input", present=1), {}, "unknown"),
     ],

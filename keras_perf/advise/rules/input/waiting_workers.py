@@ -1,0 +1,64 @@
+"""Workers that wait while they make batches: more of them can wait at once than there are cores."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from keras_perf.advise.python_threads import RATHER_WAITS
+from keras_perf.advise.situation import Situation
+from keras_perf.advise.step.making import makers_cpu_ms
+from keras_perf.advise.step.step_model import StepModel
+from keras_perf.records.figures import in_percent
+
+TO_SPARE = 1.25
+"""So many times the workers that would just keep up: they do not all wait equally long."""
+
+MOST_TIMES = 8
+"""As many times more workers are advised at once: what they wait for may not bear more."""
+
+
+@dataclass(frozen=True)
+class WaitingWorkers:
+    """So many make batches, and compute for the smaller part of the time that they have one.
+
+    Attributes:
+        present: how many there are.
+        advised: how many would keep up with training.
+        at_work: share of their time for which they compute, at most.
+    """
+
+    present: int
+    advised: int
+    at_work: float
+
+    @property
+    def why(self) -> str:
+        """A clause."""
+        return (
+            f"which compute for {in_percent(self.at_work)} of their time at most: they mostly "
+            "wait, and more of them can wait at once"
+        )
+
+    def more(self, model: StepModel, optimism: float) -> StepModel:
+        """There are as many as is advised; at worst half of those that are new are of use."""
+        useful = self.present + (self.advised - self.present) * (3 + optimism) / 4
+        return ahead(model).hidden(self.present / useful)
+
+
+def ahead(model: StepModel) -> StepModel:
+    """Workers make batches while training computes: one takes them the time of a whole step."""
+    each = model.step_ms / model.produce_ms if model.produce_ms else 1.0
+    return replace(model.hidden(each), prefetched=True)
+
+
+def workers_that_wait(situation: Situation, present: int) -> WaitingWorkers | None:
+    """None where they compute, or nobody knows."""
+    model, cpu_ms = situation.model, makers_cpu_ms(situation.summary)
+    if cpu_ms is None or situation.interpreter_ms or not model.step_ms:
+        return None
+    at_work = min(1.0, cpu_ms / (present * model.step_ms))
+    if at_work > RATHER_WAITS:
+        return None
+    keeps_up = TO_SPARE * present * model.step_ms / max(model.rest_ms, 1e-9)
+    return WaitingWorkers(present, min(math.ceil(keeps_up), MOST_TIMES * present), at_work)
