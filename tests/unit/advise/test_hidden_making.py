@@ -8,6 +8,7 @@ import pytest
 from hand_built import H200, between_epochs, diagnosed, situation, stage
 
 from keras_perf.advise.notes.input.making import making_notes
+from keras_perf.advise.notes.reliability.not_measured import not_measured_notes
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.verdict.verdict import verdict_of
 
@@ -80,7 +81,7 @@ def test_of_processes_training_hands_the_batches_over_too():
     assert f"without, training would be {gain:.2f}× as fast" in str(because)
     assert "making batches, 5.2 ms of CPU time each, takes cores" in str(because)
     [note] = making_notes(diagnosed(found, verdict))
-    assert note.endswith("leave it more of them.")
+    assert note.endswith("or examples prepared once and stored.")
 
 
 def test_processes_of_a_little_work_are_told():
@@ -100,6 +101,12 @@ def test_where_each_of_them_finds_a_core_they_are_in_nobodys_way():
     full = making(IN_PROCESSES, sensors={"host/child_processes_cpu_pct": 180.0}, **waiting)
     assert verdict_of(full)[0] == "input-bound"
     assert full.model.cpu_ms == pytest.approx(40.0)
+    # Of two processes that share two cores each computes for 90% of its time.
+    [note] = making_notes(diagnosed(full, "input-bound"))
+    assert note.startswith("Making a batch takes 36 ms of CPU time, and its workers compute most")
+    assert not [*making_notes(diagnosed(full, "input-bound", ["parallel-input"]))]
+    assert len([*not_measured_notes(diagnosed(full, "input-bound"))]) == 1
+    assert not [*making_notes(diagnosed(full))]
 
 
 def test_where_a_gpu_computes_nobody_needs_the_cores():

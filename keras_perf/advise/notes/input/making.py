@@ -6,22 +6,34 @@ from collections.abc import Iterator
 
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.notes.input.slow_input import input_is_advised
+from keras_perf.advise.rules.input.waiting_workers import workers_compute
 from keras_perf.advise.step.interpreter import KERAS_INPUT
+from keras_perf.advise.step.making import makers_cpu_ms
 from keras_perf.advise.verdict.reasons import worth_its_cores
 from keras_perf.records.figures import in_ms
 
+WHAT_HELPS = (
+    "What helps: NumPy's operations on whole arrays in place of Python code for each example, or "
+    "examples prepared once and stored."
+)
+
 
 def making_notes(run: Diagnosed) -> Iterator[str]:
-    """A sentence, where training does not wait for them and nothing is advised on the input."""
-    situation = run.situation
-    if not situation.making_ms or situation.facts.input.input_kind not in KERAS_INPUT:
+    """A sentence or two, where nothing is advised on the input."""
+    situation, known = run.situation, run.facts.input
+    if known.input_kind not in KERAS_INPUT or input_is_advised(run.advised):
         return
-    if not worth_its_cores(situation) or input_is_advised(run.advised):
-        return
-    as_much = " Processes that make batches would take as much."
-    yield (
-        f"Making a batch takes {in_ms(situation.making_ms)} of CPU time, while a step computes on "
-        "the same cores: NumPy's operations on whole arrays in place of Python code for each "
-        "example, or examples prepared once and stored, leave it more of them."
-        f"{'' if situation.facts.input.input_processes else as_much}"
-    )
+    if run.verdict == "input-bound" and workers_compute(situation):
+        taken_ms = makers_cpu_ms(run.summary) or 0.0
+        yield (
+            f"Making a batch takes {in_ms(taken_ms)} of CPU time, and its workers compute most of "
+            f"the time. {WHAT_HELPS}"
+        )
+    elif situation.making_ms and worth_its_cores(situation):
+        as_much = (
+            "" if known.input_processes else " Processes that make batches would take as much."
+        )
+        yield (
+            f"Making a batch takes {in_ms(situation.making_ms)} of CPU time, while a step computes "
+            f"on the same cores. {WHAT_HELPS}{as_much}"
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from keras_perf.advise.notes.diagnosed import Diagnosed
+from keras_perf.advise.rules.input.waiting_workers import workers_compute
 from keras_perf.advise.told_of_trial import told_of_trial
 from keras_perf.analyse.summary import Summary
 from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
@@ -42,7 +43,9 @@ def not_measured_notes(run: Diagnosed) -> Iterator[str]:
                 "later steps have. A short training with workers=1 shows the wait without them."
             )
     may_wait = summary.parts.get("input_wait", summary.step_ms) > WORTH_WORKERS * summary.step_ms
-    if kind in ("PyDataset", "generator") and may_wait and "parallel-input" not in run.advised:
+    known = run.verdict == "input-bound" and workers_compute(run.situation)
+    unseen = kind in ("PyDataset", "generator") and not known
+    if unseen and may_wait and "parallel-input" not in run.advised:
         yield (
             f"Input comes from a {kind}, which nothing can look into: the gain from workers, "
             "or from a tf.data pipeline in its place, cannot be predicted."

@@ -15,6 +15,7 @@ from keras_perf.advise.rules.in_a_loop import own_processes
 from keras_perf.advise.rules.input.waiting_workers import (
     WaitingWorkers,
     ahead,
+    present_workers,
     workers_that_wait,
 )
 from keras_perf.advise.rules.rule import rule
@@ -59,8 +60,8 @@ def parallel_input(situation: Situation) -> Recommendation | None:
     kind, known = _kind(situation), summary.facts.input
     if kind is None or not (wait or held) or model.cores < 2:
         return None
-    present = max(1, known.input_workers or 1) if kind in WITH_WORKERS else 1
-    if (waiting := workers_that_wait(situation, present)) is not None:
+    present = present_workers(situation) if kind in WITH_WORKERS else 1
+    if (waiting := workers_that_wait(situation)) is not None:
         return _more_workers(situation, kind, waiting)
     if known.input_processes and (held or present >= model.cores):
         return None

@@ -52,13 +52,32 @@ def ahead(model: StepModel) -> StepModel:
     return replace(model.hidden(each), prefetched=True)
 
 
-def workers_that_wait(situation: Situation, present: int) -> WaitingWorkers | None:
+def share_at_work(situation: Situation) -> float | None:
+    """For which workers compute of the time that they have a batch, where they do not keep up.
+
+    None where there are none, or that was not sampled.
+    """
+    cpu_ms, step_ms = makers_cpu_ms(situation.summary), situation.model.step_ms
+    if cpu_ms is None or not step_ms:
+        return None
+    return min(1.0, cpu_ms / (present_workers(situation) * step_ms))
+
+
+def workers_compute(situation: Situation) -> bool:
+    """They do, for most of the time that they have a batch."""
+    return (share_at_work(situation) or 0.0) > RATHER_WAITS
+
+
+def present_workers(situation: Situation) -> int:
+    """How many make batches; one where nothing says so."""
+    return max(1, situation.facts.input.input_workers or 1)
+
+
+def workers_that_wait(situation: Situation) -> WaitingWorkers | None:
     """None where they compute, or nobody knows."""
-    model, cpu_ms = situation.model, makers_cpu_ms(situation.summary)
-    if cpu_ms is None or situation.interpreter_ms or not model.step_ms:
+    model, at_work = situation.model, share_at_work(situation)
+    if at_work is None or at_work > RATHER_WAITS or situation.interpreter_ms:
         return None
-    at_work = min(1.0, cpu_ms / (present * model.step_ms))
-    if at_work > RATHER_WAITS:
-        return None
+    present = present_workers(situation)
     keeps_up = TO_SPARE * present * model.step_ms / max(model.rest_ms, 1e-9)
     return WaitingWorkers(present, min(math.ceil(keeps_up), MOST_TIMES * present), at_work)
