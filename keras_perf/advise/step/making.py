@@ -32,7 +32,7 @@ def making_ms(summary: Summary) -> float:
         each finds a core, are in nobody's way.
     """
     known = summary.facts.input
-    idle = known.input_processes and not _cores_are_busy(summary)
+    idle = known.input_processes and not _in_use(summary) > CROWDED
     if known.stages or known.input_kind == "tf.data" or idle:
         return 0.0
     if _makers(summary.facts) is not None:
@@ -68,9 +68,12 @@ def hidden_making_ms(summary: Summary, wait_ms: float) -> float:
 
     Where nobody knows whether steps wait, those of busy cores are taken for such.
     """
-    known = "input_wait" in summary.parts or _cores_are_busy(summary)
+    busy = used_pct(summary) / 100 > CROWDED * summary.facts.machine.cores
+    known = "input_wait" in summary.parts or busy
     return making_ms(summary) if known and wait_ms <= HARDLY * summary.step_ms else 0.0
 
 
-def _cores_are_busy(summary: Summary) -> bool:
-    return used_pct(summary) / 100 > CROWDED * summary.facts.machine.cores
+def _in_use(summary: Summary) -> float:
+    """Share of the cores' time that anybody uses."""
+    own_pct = used_pct(summary) / summary.facts.machine.cores
+    return summary.sensors.get("host/cpu_pct", own_pct) / 100
