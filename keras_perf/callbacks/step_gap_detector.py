@@ -50,10 +50,11 @@ class StepGapDetector(ObservingCallback):
         TypeError, ValueError, OSError: a wrong argument, or `log_dir` cannot be written.
 
     Source of the split: tf.data's gap times (`tf.data.experimental.get_model_proto`), the time
-    between two `GetNext`; see `keras_perf.observers.steps.split`.
+    between two `GetNext`; see `keras_perf.observers.steps.split`. Of a `PyDataset` with workers,
+    for which Keras turns them off, the time until they hand over a batch.
 
-    What it cannot see: the input wait where tf.data's autotune is off; XLA compiling where
-    nearly every step has a new shape; what a callback does in a thread of its own. Warm-up,
+    What it cannot see: the input wait where a dataset turns off tf.data's autotune; XLA compiling
+    where nearly every step has a new shape; what a callback does in a thread of its own. Warm-up,
     profiled and trial executions, validation and epoch boundaries are outside of a step's figures.
 
     >>> import keras_perf as kp

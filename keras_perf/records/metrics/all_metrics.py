@@ -33,9 +33,11 @@ STEP_METRICS = (
     Metric(
         "perf/input_wait_ms",
         "ms",
-        "Part of a step spent waiting in the iterator's GetNext.",
-        "Needs tf.data's autotune (its default); absent without it, and then inside compute. With "
-        "several steps per execution, what computing hides of a late batch is an upper bound.",
+        "Part of a step spent waiting in the iterator's GetNext; of a PyDataset with workers, for "
+        "their next batch.",
+        "Needs tf.data's autotune (its default), or such workers and one step per execution; "
+        "absent without, and then inside compute. With several steps per execution, what computing "
+        "hides of a late batch is an upper bound.",
     ),
     Metric(
         "perf/compute_ms",
