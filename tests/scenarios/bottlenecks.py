@@ -395,6 +395,19 @@ def python_generator(callbacks: Callbacks, *, ms: float = 6.0) -> None:
     verdicts=("input-bound",),
     top="parallel-input",
     part="input_wait",
+    injected_ms=24.0,
+    by_the_clock=True,
+    at_a_time=2,
+)
+def too_few_workers(callbacks: Callbacks, *, ms: float = 24.0) -> None:
+    """Two threads make batches, which are to be waited for."""
+    mlp().fit(Batches(ms, workers=2), verbose=0, shuffle=False, callbacks=callbacks)
+
+
+@scenario(
+    verdicts=("input-bound",),
+    top="parallel-input",
+    part="input_wait",
     needs_cores=True,
     told_on_idle_cores=True,
     never=("parallel-map",),
