@@ -53,18 +53,21 @@ def ahead(model: StepModel) -> StepModel:
 
 
 def share_at_work(situation: Situation) -> float | None:
-    """For which workers compute of the time that they have a batch, where they do not keep up.
+    """Of the time in which workers that do not keep up could compute, the share in which they do.
 
-    None where there are none, or that was not sampled.
+    Threads share one interpreter, processes the cores, and all of them what other programs leave.
+    None where there are no workers, or that was not sampled.
     """
-    cpu_ms, step_ms = makers_cpu_ms(situation.summary), situation.model.step_ms
-    if cpu_ms is None or not step_ms:
+    model, cpu_ms = situation.model, makers_cpu_ms(situation.summary)
+    if cpu_ms is None or not model.step_ms:
         return None
-    return min(1.0, cpu_ms / (present_workers(situation) * step_ms))
+    in_processes = situation.facts.input.input_processes
+    at_once = min(present_workers(situation), model.cores) if in_processes else 1
+    return min(1.0, cpu_ms / (at_once * situation.share_of_cores * model.step_ms))
 
 
 def workers_compute(situation: Situation) -> bool:
-    """They do, for most of the time that they have a batch."""
+    """They do, for most of the time in which they could."""
     return (share_at_work(situation) or 0.0) > RATHER_WAITS
 
 

@@ -706,15 +706,15 @@ def of_workers(context: dict[str, Any], cpu_pct: float | None, **changed: Any) -
 
 
 @pytest.mark.parametrize(
-    ("context", "makers", "processes"),
+    ("context", "cpu_pct", "makers", "processes"),
     [
-        (IN_THREADS, "2 threads of Python make", ""),
-        (IN_PROCESSES, "2 processes make", ", use_multiprocessing=True"),
+        # One of them at a time has the interpreter.
+        (IN_THREADS, 10.0, "2 threads of Python make", ""),
+        (IN_PROCESSES, 20.0, "2 processes make", ", use_multiprocessing=True"),
     ],
 )
-def test_workers_that_wait_are_told_to_be_more(context, makers, processes):
-    # 2 of the 20 ms that each of them takes for a batch.
-    advice = of_workers(context, 20.0)
+def test_workers_that_wait_are_told_to_be_more(context, cpu_pct, makers, processes):
+    advice = of_workers(context, cpu_pct)
     assert advice.title == "Let more workers make batches"
     assert advice.reason == (
         f"Each step waits 8 ms for a PyDataset that {makers}, which compute for 10% of their time "
@@ -724,6 +724,32 @@ def test_workers_that_wait_are_told_to_be_more(context, makers, processes):
     assert (advice.evidence["present"], advice.evidence["advised"]) == (2, 13)
     # Of the eleven that are new a half, three quarters or all are of use; 2 ms are computing.
     assert_predicts(advice, 20 / (2 + 5.5), 2.0, 2.0)
+
+
+def test_four_threads_that_wait_for_each_other_compute():
+    """A quarter of the time each: one of them at a time has the interpreter."""
+    advice = of_workers(IN_THREADS | {"input_workers": 4}, 100.0)
+    assert advice.title == "Make batches in several processes"
+
+
+@pytest.mark.parametrize(("workers", "cpu_pct"), [(8, 190.0), (2, 190.0)])
+def test_as_many_processes_as_fill_the_cores_compute(workers, cpu_pct):
+    context = IN_PROCESSES | {"input_workers": workers, "cpu_count": 2}
+    assert of_workers(context, cpu_pct) is None
+
+
+def test_workers_that_find_no_core_are_not_said_to_wait_for_something_else():
+    quiet, crowded = (
+        in_processes(
+            context=IN_PROCESSES | {"cpu_count": 2},
+            input_wait=8.0,
+            compute=2.0,
+            sensors={"host/child_processes_cpu_pct": 30.0, "host/cpu_pct": pct},
+        )
+        for pct in (20.0, 90.0)
+    )
+    assert quiet.title == "Let more workers make batches"
+    assert crowded is None
 
 
 def test_a_loader_is_told_by_its_own_argument():
@@ -738,7 +764,7 @@ def test_as_many_as_are_eight_times_those_that_are_there():
 
 
 @pytest.mark.parametrize("context", [IN_THREADS, IN_PROCESSES])
-@pytest.mark.parametrize("cpu_pct", [None, 120.0])
+@pytest.mark.parametrize("cpu_pct", [None, 120.0])  # more than half of what they could
 def test_workers_that_compute_need_a_core_each(context, cpu_pct):
     advice = of_workers(context, cpu_pct)
     assert advice.title == "Make batches in several processes"
