@@ -84,6 +84,14 @@ class Situation:
         """What a batch would take if nothing but the stages' work, as tf.data counts it, did."""
         return sum(self.paces.values())
 
+    @property
+    def steps_between_hooks(self) -> int:
+        """From one call in which the dearest hook does its work to the next."""
+        owners = self.summary.owners
+        dearest = max(owners, key=lambda owner: owners[owner], default="")
+        calls, at_once = self.facts.hooks.get(dearest), self.facts.settings.steps_per_execution
+        return at_once * (calls.every if calls is not None else 1)
+
     @cached_property
     def making_ms(self) -> float:
         """CPU time of making a batch in Python; 0 where tf.data tells what its stages take."""

@@ -32,12 +32,15 @@ def test_pythons_set_of_its_children_has_those_that_compute(start):
     assert reader.read() == {}
     child = context.Process(target=compute, args=(stop, took))
     child.start()
+    pct, end = 0.0, time.monotonic() + 60
     try:
-        while not (pct := reader.read()[TAG]):
+        while not pct and time.monotonic() < end:
+            pct = reader.read()[TAG]
             time.sleep(0.01)
     finally:
         stop.set()
-        child.join()
+        child.join(60)
+        child.kill()
     assert 0 < pct / 100 <= took.value
     # It has ended.
     assert reader.read() == {TAG: 0.0}

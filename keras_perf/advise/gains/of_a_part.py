@@ -82,7 +82,7 @@ def gain_beside(situation: Situation, verdict: str) -> tuple[float, str]:
     model = situation.model
     callbacks_ms, what = model.rest.get("callbacks", 0.0), "that also speeds up computing"
     if verdict == "callback-bound":
-        every = situation.facts.settings.steps_per_execution
+        every = situation.steps_between_hooks
         without = model.with_rest({"callbacks": 0.0}).awake(callbacks_ms, 0.0, every=every)
     elif verdict == "input-bound" and not situation.interpreter_ms:
         all_stages = dict.fromkeys(model.stages, 0.0)

@@ -27,7 +27,7 @@ def held_by_two(situation: Situation) -> str:
         return ""
     names = [part for verdict in BESIDE_COMPUTING for part in parts_of(verdict, situation)]
     without = replace(model.with_rest(dict.fromkeys(names, 0.0)), stages={}, cpu_ms=0.0)
-    every = situation.facts.settings.steps_per_execution
+    every = situation.steps_between_hooks
     awake = without.awake(model.rest.get("callbacks", 0.0), 0.0, every=every)
     gain, at_best = (model.step_ms / max(1e-9, each.step_ms) for each in (without, awake))
     if gain < CLEARLY:

@@ -90,17 +90,15 @@ def is_compiled(facts: RunFacts, _: Recommendation) -> bool:
 
 
 def makes_batches_in_processes(facts: RunFacts, advice: Recommendation) -> bool | None:
-    """More workers make batches than before; not known where the input is not.
+    """More workers make batches than before, as processes where these were advised.
 
-    They are processes where so many are advised as there are cores: such advice is for what
-    computes.
+    Not known where the input is not.
     """
     known, evidence = facts.input, advice.evidence
     if known.input_kind is None:
         return None
-    in_threads = int(evidence.get("advised", 0)) > int(evidence.get("cores", 0))
     more = (known.input_workers or 1) > int(evidence.get("present", 1))
-    return more and (known.input_processes or in_threads)
+    return more and (known.input_processes or not evidence.get("in_processes", True))
 
 
 def collects_rarely(facts: RunFacts, _: Recommendation) -> bool | None:

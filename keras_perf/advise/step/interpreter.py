@@ -63,8 +63,11 @@ def interpreter_ms(summary: Summary) -> float:
     used_pct = summary.sensors.get("host/process_cpu_pct")
     if used_pct is not None and used_pct / 100 * summary.step_ms < AT_WORK * held_ms:
         return 0.0
-    beside_ms = cpu_beside_ms(summary, held_ms)
-    if beside_ms is not None and beside_ms > OTHER_WORK * _sum(summary, "compute", "dispatch"):
+    beside_ms, inside_ms = cpu_beside_ms(summary, held_ms), _sum(summary, "compute", "dispatch")
+    if made_in_threads(summary.facts) and not stages:
+        # For the interpreter too a batch of workers is late.
+        inside_ms += _sum(summary, "input_wait")
+    if beside_ms is not None and beside_ms > OTHER_WORK * inside_ms:
         return 0.0
     return held_ms if held_ms > MOSTLY * summary.step_ms else 0.0
 

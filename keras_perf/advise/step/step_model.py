@@ -100,7 +100,8 @@ class StepModel(StepTime):
         inside = self.inside_ms
         if not self.on_gpu and self.prefetched and self.step_ms:
             freed = min(1.0, saved / self.step_ms / self.cores)
-            left = 1 - self.per_share * freed * (3 + optimism) / 4
+            quicker = min(1.0, self.per_share * freed)
+            left = 1 - quicker * (3 + optimism) / 4
             if self.undisturbed_ms is not None and inside:
                 less, apart = LESS_UNDISTURBED
                 alone = 1 - freed * (less + apart * optimism)
@@ -108,7 +109,7 @@ class StepModel(StepTime):
                 left = 1 - gone * (1 - quickest) * self.crowded
             if optimism <= 0:
                 # Steps are uneven for other reasons, too.
-                left = max(left, 1 - self.per_share * (1 + optimism / 2) * freed)
+                left = max(left, 1 - (1 + optimism / 2) * quicker)
             if inside and not ((self.python or self.per_share > 1) and optimism > 0):
                 # No more can be gained than the work that goes, unless more went with it.
                 left = max(left, 1 - saved / inside)

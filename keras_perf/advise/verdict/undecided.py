@@ -49,7 +49,8 @@ def why_no_wait(summary: Summary) -> str:
     if not summary.facts.settings.tries_steps:
         return "whether the device waited for a batch is known only with steps_per_execution=1"
     if summary.facts.input.input_kind == "PyDataset":
-        if summary.facts.settings.steps_per_execution > 1:
+        settings = summary.facts.settings
+        if settings.steps_per_execution > 1 and settings.replicas == 1:
             return "batches of a PyDataset's workers are timed with steps_per_execution=1 only"
         return "with PyDataset workers, Keras turns off what measures it"
     return (

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
+from keras_perf.observation.facts.input.tf_data import tensorflow_of
+
 Told = Callable[[int, int], None]
 
 
@@ -18,7 +20,7 @@ def enqueuer_in(frame: FrameType | None) -> Any | None:
     epochs: Any = None if frame is None else frame.f_locals.get("epoch_iterator")
     dataset = getattr(epochs, "_distributed_dataset", None)
     enqueuer = getattr(getattr(epochs, "data_adapter", None), "enqueuer", None)
-    ahead = type(dataset).__name__ == "DistributedDataset"
+    ahead = dataset is not None and tensorflow_of(dataset) is None
     return enqueuer if callable(getattr(enqueuer, "get", None)) and not ahead else None
 
 

@@ -166,6 +166,9 @@ class Splitter:
         waits, timed = timed_waits(self._recent)
         if timed is not None:
             return Measured(timed, waits)
+        if not self._gaps_known and any(e.steps > 1 for e in self._recent):
+            # Of such no clock can tell; what was timed before says nothing of them.
+            self._share = None
         if gaps_us is None or not self._stretch_executions:
             return None
         self._gaps_known = True

@@ -63,6 +63,7 @@ def test_the_wait_for_a_batch_of_workers_is_timed(tmp_path, processes):
     assert not any("could not be measured" in note for note in found.notes if "wait" in note)
 
 
+@pytest.mark.timing
 def test_what_a_step_that_finds_its_batch_waits_is_next_to_nothing(tmp_path):
     """The queue is full before the first step, and workers are quicker than what steps do."""
     slow = programs.Outlasts(3)

@@ -312,6 +312,15 @@ def test_of_steps_with_one_pause_one_is_slower(every, pause_ms, compute_ms, save
     assert after.rest["compute"] == pytest.approx(compute_ms - saved_ms)
 
 
+def test_what_processes_hold_up_is_at_most_all_of_it():
+    busy = StepModel({"input": 10.0}, True, {"compute": 10.0}, 70.0, 8, per_share=1.5)
+    busy = replace(busy, side_by_side=7.0)
+    lefts = [busy.with_less_work({"input": 0.0}, o).rest["compute"] for o in (-1.0, 0.0, 1.0)]
+    assert lefts == sorted(lefts, reverse=True)
+    assert min(lefts[:2]) >= 0.25 * 10.0
+    assert lefts[2] >= 0.0
+
+
 # -- threads -----------------------------------------------------------------------------
 
 
@@ -415,3 +424,16 @@ def test_what_made_the_input_quick_leaves_computing_as_it_was():
     faster = model.faster(4.0, by_input=True)
     assert faster.rest == model.rest
     assert faster.produce_ms == pytest.approx(0.5)
+
+
+def test_the_dearest_hook_tells_how_often_there_is_a_pause():
+    owners = {"Mine.on_train_batch_end": 4.0, "Other.on_train_batch_end": 1.0}
+    hooks = {"Mine.on_train_batch_end": {"times": 100, "working": 10.0}}
+    found = situation(
+        compute=5.0,
+        callbacks=5.0,
+        owners=owners,
+        context={"hooks": hooks, "steps_per_execution": 2},
+    )
+    assert found.steps_between_hooks == 20
+    assert situation(compute=5.0, context={"steps_per_execution": 2}).steps_between_hooks == 2

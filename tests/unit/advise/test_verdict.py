@@ -294,6 +294,8 @@ def test_a_train_function_in_which_nobody_computes_waits_for_its_workers():
     assert "with PyDataset workers, Keras turns off what measures it" in why
     several = from_workers(context={"steps_per_execution": 2})[1]
     assert "a PyDataset's workers are timed with steps_per_execution=1 only" in several
+    shared = from_workers(context={"steps_per_execution": 2, "replicas": 2})[1]
+    assert "timed with" not in shared
 
 
 @pytest.mark.parametrize(

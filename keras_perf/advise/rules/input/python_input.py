@@ -34,6 +34,10 @@ HANDED_OVER_MS = 0.8
 """CPU time of a batch of a few KiB that goes from one process to another: what two workers that
 computed 6 and 15 ms a batch took beyond half of that."""
 
+QUEUE = 10
+"""Batches that Keras lets workers make ahead, unless `max_queue_size` says otherwise: of more
+workers some have nothing to do."""
+
 PYTHON_MAP = "map of Python code"
 
 FORKED_BESIDE_JAX = (
@@ -71,7 +75,8 @@ def parallel_input(situation: Situation) -> Recommendation | None:
     def change(model: StepModel, optimism: float) -> StepModel:
         # Workers also run ahead of training.
         if not held:
-            there = model if present == 1 else ahead(model)
+            alone = present == 1 and not known.input_processes
+            there = model if alone else ahead(model)
             left = min(1.0, present / model.usable_threads(optimism))
             shared = replace(there.hidden(left), prefetched=True).apart(optimism)
             return _in_cores_left(shared, situation, optimism)
@@ -94,7 +99,7 @@ def parallel_input(situation: Situation) -> Recommendation | None:
             f"{about_quickest(situation)}"
         ),
         action=_in_processes(kind, situation),
-        evidence=_evidence(kind, situation, present, model.cores),
+        evidence=_evidence(kind, situation, present, model.cores) | {"in_processes": True},
     )
 
 
@@ -103,16 +108,23 @@ def _more_workers(situation: Situation, kind: str, waiting: WaitingWorkers) -> R
     wait, known = situation.summary.parts.get("input_wait", 0.0), facts.input
     how = with_processes(facts, number) if kind in LOADERS else ""
     as_now = ", use_multiprocessing=True" if known.input_processes else ""
+    if number > QUEUE:
+        as_now = f", max_queue_size={number}{as_now}"
+
+    def change(model: StepModel, optimism: float) -> StepModel:
+        return _in_cores_left(waiting.more(model, optimism), situation, optimism)
+
     return predicted(
         situation.model,
-        waiting.more,
+        change,
         title="Let more workers make batches",
         reason=(
             f"Each step waits {in_ms(wait)} for a {_named(kind, known)} that "
             f"{_makers(waiting.present, known)}, {waiting.why}."
         ),
         action=how or f"model.fit({_class_of(known)}(..., workers={number}{as_now}), ...)",
-        evidence=_evidence(kind, situation, waiting.present, number),
+        evidence=_evidence(kind, situation, waiting.present, number)
+        | {"in_processes": known.input_processes},
     )
 
 
@@ -132,7 +144,7 @@ def _named(kind: str, known: InputFacts) -> str:
 
 def _makers(present: int, known: InputFacts) -> str:
     if known.input_processes:
-        return f"{present} processes make"
+        return f"{present} processes make" if present > 1 else "one process makes"
     return f"{present} threads of Python make" if present > 1 else "one thread of Python runs"
 
 

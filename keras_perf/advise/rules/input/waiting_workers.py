@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from keras_perf.advise.loaders import reads_in_threads
 from keras_perf.advise.python_threads import RATHER_WAITS
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.making import makers_cpu_ms
@@ -13,6 +14,10 @@ from keras_perf.records.figures import in_percent
 
 TO_SPARE = 1.25
 """So many times the workers that would just keep up: they do not all wait equally long."""
+
+LOST_S, MOST_LOST = 0.2, 0.5
+"""What workers do after the last reading of an epoch, with which they end, is not seen: of shorter
+epochs than twice that too much is."""
 
 MOST_TIMES = 8
 """As many times more workers are advised at once: what they wait for may not bear more."""
@@ -25,7 +30,7 @@ class WaitingWorkers:
     Attributes:
         present: how many there are.
         advised: how many would keep up with training.
-        at_work: share of their time for which they compute, at most.
+        at_work: see `share_at_work`.
     """
 
     present: int
@@ -36,8 +41,8 @@ class WaitingWorkers:
     def why(self) -> str:
         """A clause."""
         return (
-            f"which compute for {in_percent(self.at_work)} of their time at most: they mostly "
-            "wait, and more of them can wait at once"
+            f"which compute for {in_percent(self.at_work)} of the time in which they could: they "
+            "mostly wait, and more of them can wait at once"
         )
 
     def more(self, model: StepModel, optimism: float) -> StepModel:
@@ -56,14 +61,17 @@ def share_at_work(situation: Situation) -> float | None:
     """Of the time in which workers that do not keep up could compute, the share in which they do.
 
     Threads share one interpreter, processes the cores, and all of them what other programs leave.
-    None where there are no workers, or that was not sampled.
+    None where there are no workers, or that was not sampled, or hardly in epochs this short.
     """
     model, cpu_ms = situation.model, makers_cpu_ms(situation.summary)
-    if cpu_ms is None or not model.step_ms:
+    steps = situation.facts.length.epoch_steps
+    unseen = LOST_S / (steps * model.step_ms / 1e3) if steps and model.step_ms else 0.0
+    if cpu_ms is None or not model.step_ms or unseen > MOST_LOST:
         return None
     in_processes = situation.facts.input.input_processes
     at_once = min(present_workers(situation), model.cores) if in_processes else 1
-    return min(1.0, cpu_ms / (at_once * situation.share_of_cores * model.step_ms))
+    could_ms = at_once * situation.share_of_cores * (1 - unseen) * model.step_ms
+    return min(1.0, cpu_ms / could_ms)
 
 
 def workers_compute(situation: Situation) -> bool:
@@ -79,7 +87,8 @@ def present_workers(situation: Situation) -> int:
 def workers_that_wait(situation: Situation) -> WaitingWorkers | None:
     """None where they compute, or nobody knows."""
     model, at_work = situation.model, share_at_work(situation)
-    if at_work is None or at_work > RATHER_WAITS or situation.interpreter_ms:
+    of_threads = situation.interpreter_ms or reads_in_threads(situation.facts)
+    if at_work is None or at_work > RATHER_WAITS or of_threads:
         return None
     present = present_workers(situation)
     keeps_up = TO_SPARE * present * model.step_ms / max(model.rest_ms, 1e-9)

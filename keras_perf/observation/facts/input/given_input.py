@@ -29,7 +29,8 @@ def kind_of_input(x: Any) -> str | None:
 def workers_of(x: Any) -> tuple[int | None, bool]:
     """How many workers make the batches of what has such, and whether they are processes."""
     if isinstance(x, keras.utils.PyDataset):
-        return int(x.workers), bool(x.use_multiprocessing)
+        # Without workers Keras makes no processes either.
+        return int(x.workers), bool(x.use_multiprocessing and x.workers)
     loader = loader_of(x)
     workers = None if loader is None else loader.workers
     return workers, bool(workers)

@@ -24,7 +24,7 @@ class PipelineModel:
 
     def __init__(self, iterator: Any) -> None:
         self.iterator = iterator
-        self._source = _readable(iterator)
+        self._source, self._timed = _readable(iterator), False
 
     def gap_times(self) -> Sequence[int] | None:
         """Microseconds between two `GetNext`, newest last; None where tf.data keeps none."""
@@ -44,8 +44,9 @@ class PipelineModel:
         """
         gaps_us = self.gap_times()
         if gaps_us is None:
-            timed, share = timed_waits(executions)
-            return None if share is None else timed
+            timed, _ = timed_waits(executions)
+            self._timed = self._timed or bool(timed)
+            return timed if self._timed else None
         found = measured_waits(executions, fetches_per_step, gaps_us, pending_gaps, next_begin_ns)
         return {} if found is None else found.waits
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from statistics import median
 from typing import NamedTuple
 
@@ -30,15 +30,16 @@ class Measured(NamedTuple):
     """Of an execution; None where the gaps do not tell it."""
 
 
-def timed_waits(executions: Iterable[Execution]) -> tuple[dict[int, int], float | None]:
+def timed_waits(executions: Collection[Execution]) -> tuple[dict[int, int], float | None]:
     """Of those that were timed while they waited: first step → nanoseconds, and all of it.
 
-    The latter is a share of the time inside; None if none was timed.
+    The latter is a share of the time inside; None if those that were timed are not most of it.
     """
     known = [e for e in executions if e.input_wait_ns is not None]
     waits = {e.first_step: e.input_wait_ns or 0 for e in known}
-    inside = sum(e.inside_ns - (e.compile_ns or 0) for e in known)
-    return waits, min(1.0, sum(waits.values()) / max(1, inside)) if known else None
+    inside, whole = (sum(map(training_ns, each)) for each in (known, executions))
+    told = bool(known) and 2 * inside >= whole
+    return waits, min(1.0, sum(waits.values()) / max(1, inside)) if told else None
 
 
 def measured_waits(

@@ -639,6 +639,7 @@ def test_a_pydataset_is_told_to_use_processes():
         "cores": 8,
         "present": 1,
         "advised": 8,
+        "in_processes": True,
     }
 
 
@@ -717,10 +718,12 @@ def test_workers_that_wait_are_told_to_be_more(context, cpu_pct, makers, process
     advice = of_workers(context, cpu_pct)
     assert advice.title == "Let more workers make batches"
     assert advice.reason == (
-        f"Each step waits 8 ms for a PyDataset that {makers}, which compute for 10% of their time "
-        "at most: they mostly wait, and more of them can wait at once."
+        f"Each step waits 8 ms for a PyDataset that {makers}, which compute for 10% of the time in "
+        "which they could: they mostly wait, and more of them can wait at once."
     )
-    assert advice.action == f"model.fit(Batches(..., workers=13{processes}), ...)"
+    assert (
+        advice.action == f"model.fit(Batches(..., workers=13, max_queue_size=13{processes}), ...)"
+    )
     assert (advice.evidence["present"], advice.evidence["advised"]) == (2, 13)
     # Of the eleven that are new a half, three quarters or all are of use; 2 ms are computing.
     assert_predicts(advice, 20 / (2 + 5.5), 2.0, 2.0)
@@ -750,6 +753,43 @@ def test_workers_that_find_no_core_are_not_said_to_wait_for_something_else():
     )
     assert quiet.title == "Let more workers make batches"
     assert crowded is None
+
+
+@pytest.mark.parametrize(
+    ("context", "told"),
+    [
+        ({"epoch_steps": 1000}, True),
+        # Workers end with an epoch, and what they did since the last reading is not seen.
+        ({"epoch_steps": 30}, False),
+        # Threads of Grain's are told by an argument of Grain's.
+        ({"input_kind": "Grain", "loader": {"kind": "MapDataset", "read_threads": 16}}, False),
+    ],
+)
+def test_of_which_it_is_not_known_or_that_are_none_it_is_not_said(context, told):
+    advice = of_workers(IN_THREADS | context, 10.0)
+    more = advice is not None and advice.title == "Let more workers make batches"
+    assert more == told
+
+
+def test_threads_that_hold_the_interpreter_do_not_wait_whatever_else_computes():
+    sensors = {"host/python_threads_cpu_pct": 95.0, "host/interpreter_wait_ms": 2.0}
+    advice = in_processes(
+        context={"input_workers": 4},
+        input_wait=9.0,
+        compute=1.0,
+        process_cpu_pct=110.0,
+        sensors=sensors,
+    )
+    assert advice.reason.startswith("The PyDataset holds Python's interpreter for 10 ms of each")
+
+
+def test_one_process_runs_ahead_too():
+    context = {"input_workers": 1, "input_processes": True, "cpu_count": 2}
+    sensors = {"host/child_processes_cpu_pct": 95.0}
+    advice = in_processes(context=context, input_wait=8.0, compute=2.0, sensors=sensors)
+    assert "that one process makes; 2 logical CPUs" in advice.reason
+    # A batch takes it the whole step, and two take half of that, on cores that are half busy.
+    assert 1.5 < advice.predicted_speedup < 2.0
 
 
 def test_a_loader_is_told_by_its_own_argument():

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_perf.observers.steps.input.gap_times import GAP_HISTORY
+from keras_perf.observers.steps.input.measured_waits import timed_waits
 from keras_perf.observers.steps.split import Splitter
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.interval import PARTS, Interval
@@ -823,3 +824,35 @@ def test_executions_that_took_no_time_wait_for_the_next_interval():
     interval = splitter.take()
     assert interval is not None
     assert (interval.steps, interval.total_ns) == (2, 4 * US)
+
+
+def test_what_was_timed_of_single_steps_says_nothing_of_long_executions():
+    """As where a number of steps per execution is applied in the middle of a training."""
+    splitter, at = Splitter(), 0
+
+    def waits_of(executions: int, steps: int, wait: int | None) -> int | None:
+        nonlocal at
+        for _ in range(executions):
+            times = (at * 100, at * 100 + 90, at * 100 + 90, at * 100 + 100)
+            execution = Execution(at, steps, Kind.STEADY, *times, input_wait_ns=wait)
+            splitter.add(execution)
+            at += steps
+        splitter.close_stretch(None)
+        interval = splitter.take()
+        assert interval is not None
+        return interval.input_wait_ns
+
+    assert waits_of(5, 1, 20) == 100
+    assert waits_of(3, 8, None) is None
+    assert waits_of(5, 1, 20) == 100
+
+
+def test_a_few_that_were_timed_say_nothing_of_the_others():
+    def execution(first: int, steps: int, wait: int | None) -> Execution:
+        times = (100 * first, 100 * (first + steps), 100 * (first + steps), 100 * (first + steps))
+        return Execution(first, steps, Kind.STEADY, *times, input_wait_ns=wait)
+
+    single, long = execution(8, 1, 20), execution(0, 8, None)
+    assert timed_waits([long, single]) == ({8: 20}, None)
+    assert timed_waits([single]) == ({8: 20}, 0.2)
+    assert timed_waits([]) == ({}, None)

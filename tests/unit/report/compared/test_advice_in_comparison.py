@@ -192,12 +192,12 @@ def advised(id: str, **evidence: Any) -> Recommendation:
             "not taken, nor",
         ),
         (
-            advised("parallel-input", present=2, advised=13, cores=8),
+            advised("parallel-input", present=2, in_processes=False),
             {"input_kind": "PyDataset", "input_workers": 13},
             "taken",
         ),
         (
-            advised("parallel-input", present=2, advised=13, cores=8),
+            advised("parallel-input", present=2, in_processes=False),
             {"input_kind": "PyDataset", "input_workers": 2, "input_processes": True},
             "not taken, nor",
         ),
