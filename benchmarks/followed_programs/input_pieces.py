@@ -88,6 +88,16 @@ def in_processes(ms: float, *, works: bool) -> Callable[[int], Callable[[int], M
     return of
 
 
+def in_threads(ms: float) -> Callable[[int], Callable[[int], Made]]:
+    """The same of batches that are waited for, for each number of threads."""
+
+    def of(workers: int) -> Callable[[int], Made]:
+        more = {"workers": workers, "max_queue_size": max(10, workers)}
+        return lambda times: Made(ms, batches=250 * times, works=False, **more)
+
+    return of
+
+
 def worked(ms: float) -> Callable[[Any, Any], Any]:
     """A map's function of Python code that computes."""
 

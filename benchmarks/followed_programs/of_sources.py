@@ -12,6 +12,7 @@ from followed_programs.input_pieces import (
     Made,
     file_names,
     in_processes,
+    in_threads,
     of_python,
     of_rows,
     opened,
@@ -60,6 +61,14 @@ OF_FILES_AND_PYTHON = (
         lambda times: Made(6.0, batches=250 * times, works=True),
         times=1,
         in_processes=in_processes(6.0, works=True),
+    ),
+    Program(
+        "a PyDataset that waits, in two threads",
+        INPUT,
+        small_mlp(),
+        in_threads(24.0)(2),
+        times=1,
+        in_processes=in_threads(24.0),
     ),
     Program(
         "a PyDataset that works, in four processes",

@@ -55,7 +55,8 @@ class Program:
         times: the source is given this number, to hold so many times as much; 0 where it takes
             none.
         stages: of the pipeline, in order.
-        in_processes: makes the whole input as a PyDataset with so many processes.
+        in_processes: makes the whole input as a PyDataset with so many processes, or threads where
+            those that are there wait.
         lengths: few, to which its sequences may be padded.
         options: of the dataset, by the names of `tf.data.Options`.
         fit: arguments of `fit`.

@@ -9,6 +9,7 @@ OF_SCENARIOS = {
     "no_prefetch": "no prefetch",
     "the_same_work_in_each_epoch": "the same work in each epoch",
     "python_generator": "a generator that waits",
+    "too_few_workers": "a PyDataset that waits, in two threads",
     "python_that_holds_the_interpreter": "a generator that works",
     "a_cheap_map_for_each_example": "a cheap map for each example",
     "parallel_map_that_waits": "waiting in the library's pool",

@@ -130,9 +130,49 @@ class FailsInTheMiddle(SlowBatches):
         return super().__getitem__(index)
 
 
-def test_an_error_of_a_worker_reaches_whoever_trains(tmp_path):
+def test_an_error_of_a_worker_reaches_whoever_trains_and_nothing_stays(tmp_path):
+    enqueuers = Enqueuers()
     with pytest.raises(tf.errors.InvalidArgumentError, match="no such batch"):
-        observed(tmp_path, FailsInTheMiddle(0.0, workers=2))
+        observed(tmp_path, FailsInTheMiddle(0.0, workers=2), others=[enqueuers])
+    assert enqueuers.during is not None
+    assert "get" not in vars(enqueuers.found)
+
+
+class Endless(SlowBatches):
+    """One iterator goes on over all epochs."""
+
+    num_batches = None
+
+
+def test_batches_without_an_end_are_timed_too(tmp_path):
+    weights = []
+    for callbacks in [], kp.perf_callbacks(tmp_path, profiler=False):
+        network, data = programs.model(), Endless(0.0, workers=2)
+        network.fit(
+            data, steps_per_epoch=30, epochs=2, verbose=0, shuffle=False, callbacks=callbacks
+        )
+        weights.append(network.get_weights())
+    for without, observed_too in zip(*weights, strict=True):
+        np.testing.assert_array_equal(without, observed_too)
+    assert "input_wait" in kp.diagnose(tmp_path).summary.parts
+
+
+def test_of_the_workers_of_training_and_those_of_validation_only_the_first_are_timed(tmp_path):
+    enqueuers, validation = Enqueuers(), SlowBatches(0.0, workers=2)
+    network = programs.model()
+    callbacks = [*kp.perf_callbacks(tmp_path, profiler=False), enqueuers]
+    network.fit(
+        SlowBatches(0.0, workers=2),
+        validation_data=validation,
+        epochs=2,
+        verbose=0,
+        shuffle=False,
+        callbacks=callbacks,
+    )
+    assert enqueuers.found.py_dataset is not validation
+    found = kp.diagnose(tmp_path).summary
+    assert "input_wait" in found.parts
+    assert found.steps > 60
 
 
 class ComputedBatches(SlowBatches):
