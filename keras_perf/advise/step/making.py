@@ -58,9 +58,8 @@ def pace_ms(summary: Summary) -> float:
     """The least that making a batch takes: workers share it, the thread that trains does not."""
     known, makers = summary.facts.input, 1
     if _makers(summary.facts) is not None:
-        threads = made_in_threads(summary.facts) and known.loader is not None
-        of_loader = known.loader.read_threads if threads and known.loader else None
-        makers = of_loader or known.input_workers or 1
+        loader = known.loader if made_in_threads(summary.facts) else None
+        makers = (loader.read_threads if loader else None) or known.input_workers or 1
     return making_ms(summary) / makers
 
 
