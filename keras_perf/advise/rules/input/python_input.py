@@ -112,7 +112,9 @@ def _more_workers(situation: Situation, kind: str, waiting: WaitingWorkers) -> R
         as_now = f", max_queue_size={number}{as_now}"
 
     def change(model: StepModel, optimism: float) -> StepModel:
-        return _in_cores_left(waiting.more(model, optimism), situation, optimism)
+        more = waiting.more(model, optimism)
+        awake = more.awake(model.step_ms - more.step_ms, optimism, waited=True)
+        return _in_cores_left(awake, situation, optimism)
 
     return predicted(
         situation.model,
