@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import added_to_a_step
 import all as every_benchmark
 import figures
 import pytest
@@ -15,7 +16,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 MADE_OF = {"followed_programs", "following", "shown_figures", "trying"}
 """Folders that hold what benchmarks are made of."""
 
-NO_BENCHMARKS = {"all", "result", "figures"} | {
+NO_BENCHMARKS = {"all", "result", "figures", "added_to_a_step"} | {
     f"gpu_{each}" for each in ("checks", "comparisons", "figures", "loads", "programs")
 }
 
@@ -87,14 +88,34 @@ def test_of_two_results_the_newer_counts(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("added_us", "lower_quartile_us", "little"),
-    [(15.0, 12.0, True), (25.0, 22.0, False), (4.0, -322.0, False), (-30.0, -50.0, False)],
+    ("added_us", "least_us", "most_us", "little"),
+    [
+        (15.0, 12.0, 18.0, True),
+        (25.0, 22.0, 28.0, False),
+        (15.0, 9.0, 21.0, None),
+        (25.0, 19.0, 31.0, None),
+        (4.0, -322.0, 330.0, None),
+        (4.0, -8.0, 16.0, True),
+        (-30.0, -50.0, -10.0, None),
+    ],
 )
-def test_a_figure_of_the_noise_reaches_no_aim(added_us, lower_quartile_us, little):
-    row = {"added_us": added_us, "lower_quartile_us": lower_quartile_us}
-    assert blocks.adds_little(row) == little
-    del row["lower_quartile_us"]
-    assert blocks.adds_little(row) == (0 <= added_us <= blocks.AIM_ADDED_US)
+def test_a_figure_of_the_noise_reaches_no_aim(added_us, least_us, most_us, little):
+    row = {"added_us": added_us, "least_us": least_us, "most_us": most_us}
+    assert blocks.adds_little(row) is little
+    without = {"added_us": added_us}
+    assert blocks.adds_little(without) is (added_us <= 20 if added_us >= 0 else None)
+
+
+def test_what_is_added_is_told_with_its_interval():
+    """Of three repeats with two epochs each; in every one of them 10 or 20 more."""
+    base = [[100.0, 101.0], [103.0, 104.0], [102.0, 105.0]]
+    more = [[epoch + us for epoch in run] for run, us in zip(base, (10, 20, 20), strict=True)]
+    rows = added_to_a_step.table({"base": base, "more": more}, "base", same={"base": 1, "more": 0})
+    assert [row["epochs"] for row in rows] == [6, 6]
+    assert (rows[0]["added_us"], rows[0]["least_us"], rows[0]["most_us"]) == (0, 0, 0)
+    assert rows[1]["added_us"] == 122.5 - 102.5
+    assert (rows[1]["least_us"], rows[1]["most_us"]) == (10, 20)
+    assert rows[1]["same"] == 0
 
 
 def test_every_benchmark_is_run_by_the_one_command():

@@ -11,8 +11,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from packaging.version import Version
-from programs import dataset, model
+from programs import STEPS_ON_BATCHES, dataset, model
 
 import keras_perf as kp
 from keras_perf.observation.listener import Plan
@@ -32,7 +31,6 @@ from keras_perf.trials.train_functions.traced_step import existing_step
 from keras_perf.trials.train_functions.train_function import new_train_function, train_function_of
 
 STEPS, EPOCHS = 60, 3
-NEWER = Version(keras.__version__) >= Version("3.16.0.dev2026102700")
 
 
 def made_as_since_3_16(self):
@@ -65,7 +63,7 @@ def made_as_since_3_16(self):
 
 @pytest.fixture(autouse=True)
 def newer_keras(monkeypatch):
-    if NEWER:
+    if STEPS_ON_BATCHES:
         return
 
     def make_train_function(self, force=False):
@@ -81,7 +79,7 @@ def test_whether_it_fetches_in_python_is_read_from_keras_s_own_function():
     kinds = (kind for kind in type(network).__mro__ if kind is not keras.Model)
     own = next(vars(k)["make_train_function"] for k in kinds if "make_train_function" in vars(k))
     own(network, force=True)
-    assert asks_for_steps(network.train_function) is NEWER
+    assert asks_for_steps(network.train_function) is STEPS_ON_BATCHES
     assert inner_function(network.train_function) is not None
     assert hasattr(tf.type_spec_from_value(of_sizes(8)), "_element_spec")
 
@@ -226,7 +224,7 @@ def test_what_runs_eagerly_has_no_trace():
     network = model(run_eagerly=True)
     iterator = iter(dataset(4).repeat())
     function = new_train_function(network, 1, iterator)
-    if NEWER:
+    if STEPS_ON_BATCHES:
         assert inner_function(function) is None
     assert isinstance(getattr(function, "function", function), FunctionType)
 
