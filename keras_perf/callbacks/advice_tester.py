@@ -15,8 +15,8 @@ from keras_perf.observation.observation import Observation
 from keras_perf.observation.of_fit.calling_fit import batches_of_arrays
 from keras_perf.observation.of_fit.fit import FitObservation
 from keras_perf.records.arguments import existing_directory, require_bool, require_number
+from keras_perf.records.error_line import error_line
 from keras_perf.trials.environment.settings import named_settings
-from keras_perf.trials.failure import told
 from keras_perf.trials.rewriting.allowed import Allowed
 
 
@@ -91,7 +91,7 @@ class AdviceTester(ObservingCallback):
         try:
             trials = self._tried(fit)
         except ValueError as error:
-            recording.not_known["advice_trials"] = told(error)
+            recording.not_known["advice_trials"] = error_line(error)
             return
         recording.facts = replace(recording.facts, advice_trials=trials)
 

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from keras_perf.observers.asking import reason_of
+from keras_perf.records.error_line import error_line
 
 logger = logging.getLogger("keras_perf")
 
@@ -19,7 +19,7 @@ def warn_of(error: Exception, what: str, consequence: str) -> None:
         logger.warning(
             "keras_perf: %s failed (%s); %s.",
             what,
-            reason_of(error),
+            error_line(error),
             consequence,
             exc_info=logger.isEnabledFor(logging.DEBUG),
         )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
+
+from keras_perf.records.error_line import error_line
 
 Answer = TypeVar("Answer")
 Questions = Mapping[str, Callable[[], Any]]
@@ -40,21 +41,7 @@ def answers(questions: Questions, not_known: dict[str, str]) -> dict[str, Any]:
         try:
             known[name] = unwarned(ask)
         except Exception as error:  # noqa: BLE001  one value's failure costs no other
-            not_known[name] = reason_of(error)
+            not_known[name] = error_line(error)
         else:
             not_known.pop(name, None)
     return known
-
-
-OF_XLA = re.compile(r"\[_Xla\w+=[^\]]*\]")
-"""Attributes of a function that XLA refuses, which TensorFlow tells before it says why."""
-
-
-def reason_of(error: Exception) -> str:
-    """An error in one line, also if it cannot be turned into text."""
-    try:
-        text = " ".join(OF_XLA.sub("", str(error)).split())
-    except Exception:  # noqa: BLE001  it is another's class
-        text = ""
-    kind = type(error).__name__
-    return f"{kind}: {text[:200]}" if text else kind

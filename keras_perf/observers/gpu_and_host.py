@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from keras_perf.observers.asking import answers, reason_of, unwarned
+from keras_perf.observers.asking import answers, unwarned
 from keras_perf.observers.nvml.cuda_order import Seen
 from keras_perf.observers.nvml.reader import NvmlReader
 from keras_perf.observers.sensors.disk_and_network import DiskAndNetworkReader
@@ -13,6 +13,7 @@ from keras_perf.observers.sensors.interpreter_wait import InterpreterReader
 from keras_perf.observers.sensors.sampler import BackgroundSampler
 from keras_perf.observers.sensors.sensor import AbsentError, Reader, SensorError
 from keras_perf.observers.sensors.started_by_python import child_processes, python_threads
+from keras_perf.records.error_line import error_line
 from keras_perf.records.phase import Phase
 from keras_perf.records.run.run_facts import GpuFacts, RunFacts
 
@@ -88,7 +89,7 @@ def _opened(
     try:
         return unwarned(NvmlReader, warn, seen)
     except Exception as error:  # noqa: BLE001  monitoring never kills training
-        what = str(error) if isinstance(error, SensorError) else reason_of(error)
+        what = str(error) if isinstance(error, SensorError) else error_line(error)
         none = isinstance(error, AbsentError) and not (seen and seen.visible)
         tell = absent if none else warn
         tell(f"keras_perf: {what}, so CPU and memory are sampled without a GPU.")

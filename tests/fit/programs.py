@@ -10,8 +10,8 @@ from keras.src.backend.common import global_state
 from packaging.version import Version
 
 STEPS_ON_BATCHES = Version(keras.__version__) >= Version("3.16.0.dev2026102700")
-"""Keras calls a traced step with each batch. Another shape is traced again; before, only XLA compiled
-for it, in a train function that takes an iterator."""
+"""Keras calls a traced step with each batch, so that another shape is traced again. Before, its
+train function took an iterator, and only XLA compiled for the shape."""
 
 needs_gap_times = pytest.mark.skipif(
     not hasattr(tf.data.experimental, "get_model_proto"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 
+from keras_perf.records.error_line import line_that_says_most, text_of
 from keras_perf.records.run.ending import Ending, How, Lack
-from keras_perf.trials.failure import line_that_says_most
 
 _BYTES = {
     "bool": 1, "int8": 1, "uint8": 1, "half": 2, "float16": 2, "bfloat16": 2, "int16": 2,
@@ -45,7 +45,7 @@ def ended_by(error: BaseException | None) -> Ending:
     """An exception ended the training; None where only Keras saw it."""
     if error is None:
         return Ending(How.RAISED)
-    kind, text = type(error).__name__, _text(error)
+    kind, text = type(error).__name__, text_of(error)
     message = line_that_says_most(text)
     if lack := next((lack for words, lack in _LACKS.items() if words in text), None):
         return Ending(How.RAISED, kind, message, lack)
@@ -53,13 +53,6 @@ def ended_by(error: BaseException | None) -> Ending:
         return Ending(How.RAISED, kind, message)
     shape, requested_mib, device = _asked_for(text)
     return Ending(How.RAISED, kind, message, None, True, device, shape, requested_mib)
-
-
-def _text(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:  # noqa: BLE001  it is another's class
-        return ""
 
 
 def _is_of_memory(error: BaseException, text: str) -> bool:

@@ -9,11 +9,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from keras_perf.observers.asking import reason_of, unwarned
+from keras_perf.observers.asking import unwarned
 from keras_perf.observers.sensors.aggregation import Aggregate
 from keras_perf.observers.sensors.phases import Phases
 from keras_perf.observers.sensors.sensor import Reader, SensorError
 from keras_perf.records.arguments import require_number
+from keras_perf.records.error_line import error_line
 from keras_perf.records.phase import Phase
 
 PATIENCE_S = 5.0
@@ -120,7 +121,7 @@ class BackgroundSampler:
         try:
             reader.close()
         except Exception as error:  # noqa: BLE001  one sensor's end is not the others'
-            self._warn(f"keras_perf: a sensor cannot be closed ({reason_of(error)}).")
+            self._warn(f"keras_perf: a sensor cannot be closed ({error_line(error)}).")
 
     def _run(self) -> None:
         self._sampled = self._clock()
@@ -148,5 +149,5 @@ class BackgroundSampler:
             except Exception as error:  # noqa: BLE001  one sensor's end is not the others'
                 self._readers.remove(reader)
                 self._close_one(reader)
-                what = str(error) if isinstance(error, SensorError) else reason_of(error)
+                what = str(error) if isinstance(error, SensorError) else error_line(error)
                 self._warn(f"keras_perf: {what}; its values are missing from now on.")

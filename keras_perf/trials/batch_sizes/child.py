@@ -16,11 +16,12 @@ from typing import Any
 
 import keras
 
+from keras_perf.records.error_line import error_line
 from keras_perf.records.reasons.why_not_trained import WhyNotTrained
 from keras_perf.records.run.json_form import stored
 from keras_perf.trials.backends.chosen import trial_backend
 from keras_perf.trials.measuring.rounds import timed_rounds
-from keras_perf.trials.other_process.saved_model import SavedModel, in_one_line
+from keras_perf.trials.other_process.saved_model import SavedModel
 
 ROUNDS = 5
 MOST_EXECUTIONS = 200
@@ -77,7 +78,7 @@ def measured(task: Task) -> Answer:
         backend.build(model, batch)
     except Exception as error:  # noqa: BLE001  whatever the user's classes raise
         out = is_out_of_memory(error)
-        return Answer(failed=in_one_line(error), out_of_memory=out, unreadable=not out)
+        return Answer(failed=error_line(error), out_of_memory=out, unreadable=not out)
     if not (model.compiled or task.predict):
         return Answer(failed="it is not compiled after reading", unreadable=True)
     try:
@@ -90,7 +91,7 @@ def measured(task: Task) -> Answer:
             return Answer(failed=took, out_of_memory=True)
         return Answer(step_ms, peak, limit)
     except Exception as error:  # noqa: BLE001  the parent tells it of this batch size
-        return Answer(failed=in_one_line(error), out_of_memory=is_out_of_memory(error))
+        return Answer(failed=error_line(error), out_of_memory=is_out_of_memory(error))
 
 
 def step_times(model: keras.Model, batch: Any, seconds: float) -> list[float]:

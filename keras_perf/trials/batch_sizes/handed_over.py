@@ -15,6 +15,7 @@ from typing import Any
 
 import keras
 
+from keras_perf.records.error_line import error_line
 from keras_perf.records.reasons.reason import worded
 from keras_perf.records.reasons.why_not_trained import WhyNotTrained
 from keras_perf.trials.backends.chosen import trial_backend
@@ -23,7 +24,6 @@ from keras_perf.trials.other_process.saved_model import (
     REMEDY,
     SavedModel,
     environment,
-    in_one_line,
 )
 
 CHILD = "keras_perf.trials.batch_sizes.child"
@@ -57,7 +57,7 @@ def handed_over(model: keras.Model, batch: Any) -> Iterator[HandedOver]:
             raise
         except Exception as error:
             raise ValueError(
-                f"dataset must yield batches that tf.data can save, got {in_one_line(error)}. "
+                f"dataset must yield batches that tf.data can save, got {error_line(error)}. "
                 "Map it to dense tensors."
             ) from error
         yield HandedOver(saved, place)

@@ -11,8 +11,8 @@ import os
 import sys
 from pathlib import Path
 
+from keras_perf.records.error_line import error_line
 from keras_perf.trials.environment.handed_training import HandedTraining
-from keras_perf.trials.other_process.saved_model import in_one_line
 from keras_perf.trials.train_functions.restored import KeptState, build
 from keras_perf.trials.training.running import RunningTraining, TrainFunctions
 
@@ -31,7 +31,7 @@ def main(folder: str) -> None:
         for _ in sys.stdin:
             print(json.dumps({"step_ms": training.step_ms()}), file=answers)
     except Exception as error:  # noqa: BLE001  the parent tells it of this setting
-        print(json.dumps({"failed": in_one_line(error)}), file=answers)
+        print(json.dumps({"failed": error_line(error)}), file=answers)
 
 
 if __name__ == "__main__":

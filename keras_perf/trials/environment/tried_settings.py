@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from keras_perf.observers.usable_cores import usable_cores
+from keras_perf.records.error_line import error_line
 from keras_perf.records.reasons.why_not_tried import EndedBy, WhyNotTried
 from keras_perf.records.run.tried.advice_trials import (
     ENVIRONMENT,
@@ -22,7 +23,6 @@ from keras_perf.trials.environment.program_settings import ProgramSettings
 from keras_perf.trials.environment.settings import EnvironmentSetting, possible_settings
 from keras_perf.trials.measuring.in_turn import in_turn
 from keras_perf.trials.measuring.progress import Progress
-from keras_perf.trials.other_process.saved_model import in_one_line
 from keras_perf.trials.training.budget import Budget
 from keras_perf.trials.training.changes import TrainingChange
 from keras_perf.trials.training.recorded_change import as_tried
@@ -83,7 +83,7 @@ class EnvironmentTrials:
             try:
                 HandedTraining.of(self.setup, folder)
             except Exception as error:  # noqa: BLE001  a user's model, and a disk that may be full
-                why = str(error) if isinstance(error, ValueError) else in_one_line(error)
+                why = str(error) if isinstance(error, ValueError) else error_line(error)
                 self._leave_out_all(left, why)
                 return
             try:

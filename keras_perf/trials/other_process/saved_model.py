@@ -6,10 +6,10 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from textwrap import shorten
 
 import keras
 
+from keras_perf.records.error_line import error_line
 from keras_perf.trials.other_process.custom_objects import (
     custom_objects,
     modules_of_custom_objects,
@@ -21,12 +21,6 @@ REMEDY = (
     "@keras.saving.register_keras_serializable(), let __init__ take **kwargs, and get_config "
     "return its other arguments."
 )
-
-TELLING = ("OOM when allocating", "Exception encountered:")
-"""What lines begin with that TensorFlow and Keras put behind others."""
-
-LONGEST = 160
-"""Characters of what an error says; Keras's tell whole configurations."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +51,7 @@ class SavedModel:
             model.save(file)
         except Exception as error:
             raise ValueError(
-                f"model must be one that model.save can write, got {in_one_line(error)}. {REMEDY}"
+                f"model must be one that model.save can write, got {error_line(error)}. {REMEDY}"
             ) from error
         return cls(
             str(file),
@@ -82,20 +76,3 @@ def environment(**settings: str) -> dict[str, str]:
     # Python itself passes over what is no text.
     path = os.pathsep.join(each or os.getcwd() for each in sys.path if isinstance(each, str))
     return {**os.environ, "PYTHONPATH": path, **settings}
-
-
-def in_one_line(error: Exception) -> str:
-    """Its type, and the line that says most."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    said = shorten(_telling(lines or ["no word"]), LONGEST, placeholder=" …")
-    return f"{type(error).__name__}: {said}"
-
-
-def _telling(lines: list[str]) -> str:
-    for line in lines:
-        if any(word in line for word in TELLING):
-            return line
-    if lines[0].startswith("Graph execution error"):
-        # Then comes the operation's place in Python, what is wrong, and the nodes' names.
-        return next(line for line in reversed(lines) if not line.startswith("[["))
-    return lines[0]

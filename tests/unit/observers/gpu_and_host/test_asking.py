@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 
-from keras_perf.observers.asking import answers, reason_of, unwarned
+from keras_perf.observers.asking import answers, unwarned
 
 
 def fails():
@@ -53,17 +53,3 @@ def test_where_warnings_are_errors_it_is_asked_again_without():
 def test_where_warnings_are_none_they_are_seen_as_ever():
     with pytest.warns(UserWarning, match="look"):
         unwarned(lambda: warnings.warn("look", UserWarning, stacklevel=2))
-
-
-def test_an_error_without_a_text_has_its_kind():
-    class MuteError(Exception):
-        def __str__(self):
-            raise TypeError
-
-    assert reason_of(MuteError()) == "MuteError"
-    assert reason_of(KeyError()) == "KeyError"
-
-
-def test_of_what_xla_refuses_the_reason_is_told_and_not_its_attributes():
-    refused = "compiling graph __inference_one_12[_XlaMustCompile=true,proto=1]: PyFunc"
-    assert reason_of(ValueError(refused)).endswith("graph __inference_one_12: PyFunc")
