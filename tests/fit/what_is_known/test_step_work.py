@@ -138,6 +138,8 @@ def test_a_recurrent_layer_counts_each_round_of_both_its_loops(steps, jit_compil
     assert found.flops == {"float32": BATCH * LSTM}
 
 
+# Keras 3.16 warns that Bidirectional hands on no mask.
+@pytest.mark.filterwarnings("ignore:Layer .* was passed an input with a mask:UserWarning")
 def test_two_directions_and_an_embedding_that_looks_up():
     tokens = layers.Input((7,), dtype="int32")
     embedded = layers.Embedding(50, 6, mask_zero=True)(tokens)
