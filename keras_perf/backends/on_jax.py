@@ -81,6 +81,10 @@ class OnJax:
         """Counts what was compiled in calls of the train function."""
         return lambda: self.timeline.compilations
 
+    def fetches_before_tracing(self, function: Any) -> bool:
+        """It is called with the state and the batch."""
+        return True
+
     def compiles_unseen(self, model: keras.Model) -> bool:
         """JAX tells whenever it compiles."""
         return False

@@ -34,6 +34,7 @@ from keras_perf.observation.of_fit.workers_of_fit import time_batches
 from keras_perf.observers.asking import Questions
 from keras_perf.observers.nvml.cuda_order import Seen
 from keras_perf.observers.steps.timeline import Timeline
+from keras_perf.trials.train_functions.keras_function import takes_batches
 
 
 class OnTensorFlow:
@@ -73,6 +74,10 @@ class OnTensorFlow:
     def trace_counter(self, function: Any) -> Callable[[], int]:
         """Counts traces of the `tf.function`."""
         return trace_counter(function)
+
+    def fetches_before_tracing(self, function: Any) -> bool:
+        """As Keras from 3.16 on has it."""
+        return takes_batches(function)
 
     def compiles_unseen(self, model: keras.Model) -> bool:
         """No public counter tells what XLA compiles."""

@@ -138,7 +138,9 @@ class StepGapDetector(ObservingCallback):
             )
         # The first one may be of another kind, as in a capture that begins with it.
         warmup = [e for e in executions if e.kind is Kind.WARMUP] or executions[:1]
-        self._start_up.add(warmup, waits or {}, observation.backend.traced_s())
+        traced_s = observation.backend.traced_s()
+        fetches_first = observation.fetches_before_tracing
+        self._start_up.add(warmup, waits or {}, traced_s, fetches_first=fetches_first)
 
     def epoch_gap_ends(self, gap: EpochGap) -> None:
         """Adds it to what lies outside of the steps."""

@@ -73,6 +73,9 @@ class Backend(Protocol):
     def trace_counter(self, function: Any) -> Callable[[], int]:
         """Counts how often the train function was traced, or compiled where that is told."""
 
+    def fetches_before_tracing(self, function: Any) -> bool:
+        """The train function asks for its batch before what is traced is called with it."""
+
     def compiles_unseen(self, model: keras.Model) -> bool:
         """XLA may compile the train function for a new shape, and nothing tells."""
 

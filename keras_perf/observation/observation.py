@@ -84,6 +84,11 @@ class Observation(ObservedTraining):
     def _function_asked(self) -> Any:
         return self._ordinary.function
 
+    @property
+    def fetches_before_tracing(self) -> bool:
+        """An execution asks for its batch before it can be traced for it."""
+        return self.backend.fetches_before_tracing(self._ordinary.function)
+
     def exchanged(self, interval: Interval) -> Mapping[str, float]:
         """Tag → value of what several workers spent on exchanging gradients."""
         return {}

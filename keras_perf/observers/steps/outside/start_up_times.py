@@ -24,7 +24,12 @@ class StartUpTimes:
         self._compiled_ns = 0
 
     def add(
-        self, executions: Iterable[Execution], waits: Mapping[int, int], traced_s: float | None
+        self,
+        executions: Iterable[Execution],
+        waits: Mapping[int, int],
+        traced_s: float | None,
+        *,
+        fetches_first: bool = False,
     ) -> None:
         """Executions of the warm-up, in their order.
 
@@ -33,18 +38,21 @@ class StartUpTimes:
             waits: first step → nanoseconds of its cycle that were not between two `GetNext`, where
                 they are known.
             traced_s: seconds that TensorFlow has traced by now.
+            fetches_first: an execution traces after its first `GetNext`, and not before.
         """
         for execution in executions:
             wait_ns = waits.get(execution.first_step)
             if self._first is None:
-                self._first = self._begin(execution, wait_ns, traced_s)
+                self._first = self._begin(execution, wait_ns, traced_s, fetches_first)
                 continue
             self._compiled_ns += execution.compile_ns or 0
             if wait_ns is not None:
                 self._waited_ns = (self._waited_ns or 0) + wait_ns
 
-    def _begin(self, first: Execution, wait_ns: int | None, traced_s: float | None) -> StartUp:
-        """Before its first `GetNext` an execution traces, and the next one begins with another.
+    def _begin(
+        self, first: Execution, wait_ns: int | None, traced_s: float | None, fetches_first: bool
+    ) -> StartUp:
+        """What was not between two `GetNext` has tracing in it that came before the first.
 
         Where the iterator itself was timed, tracing is no part of the wait.
         """
@@ -53,7 +61,7 @@ class StartUpTimes:
         if traced_s is not None and self._traced_s is not None:
             traced = min(whole_s, max(0.0, traced_s - self._traced_s))
         computing_s = None if wait_ns is None else whole_s - wait_ns / 1e9
-        if computing_s is not None and first.input_wait_ns is not None:
+        if computing_s is not None and (fetches_first or first.input_wait_ns is not None):
             computing_s -= traced or 0.0
         return StartUp(
             before_first_step_s=max(0, first.begin_ns - self._begun_ns) / 1e9,

@@ -40,6 +40,13 @@ def test_where_the_batch_alone_was_waited_for_tracing_is_not_computing():
     assert times.facts().first_batch_s == 1.0
 
 
+def test_where_the_batch_is_fetched_before_it_is_traced_the_wait_is_the_batchs():
+    times = StartUpTimes(5 * S, 30.0)
+    times.add([execution(0, 7, 17)], {0: 3 * S}, 34.0, fetches_first=True)
+    assert times.facts() == StartUp(2.0, 1, 10.0, tracing_s=4.0, computing_s=3.0)
+    assert times.facts().first_batch_s == 3.0
+
+
 @pytest.mark.parametrize(("traced_s", "wait_s"), [(None, 7.0), (4.0, None), (None, None)])
 def test_what_is_not_told_is_not_known(traced_s, wait_s):
     found = timed(traced_s=traced_s, wait_s=wait_s)
