@@ -36,8 +36,8 @@ NOTHING_TO_MEASURE = 2
 
 ARGUMENTS = {
     "hot_path": "--repeats 10",
-    "overhead": "--repeats 10 --steps 700",
-    "overhead_on_jax": "--repeats 10 --steps 700",
+    "overhead": "--repeats 30 --steps 900",
+    "overhead_on_jax": "--repeats 40",
     "split": "",
     "gpu_sampler": "",
     "gpu_readings": "",

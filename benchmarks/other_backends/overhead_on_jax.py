@@ -1,6 +1,6 @@
 """Microseconds that our callbacks add to a training step of Keras on JAX.
 
-    python benchmarks/other_backends/overhead_on_jax.py [--repeats 10] [--steps 700]
+    python benchmarks/other_backends/overhead_on_jax.py [--repeats 40] [--steps 700]
 
 What: `fit` on a tiny model with nothing, with a batch hook that does nothing and may be called late
 (`async_safe`, so that Keras goes on preparing steps while the device computes), with each of our
@@ -8,9 +8,9 @@ callbacks and with all four. The figure that counts is what is added over that h
 weights are the same bit for bit as without any callback stands beside it.
 
 How: a run is one `fit` of 6 epochs on the same compiled model and data, from the same variables;
-each repeat runs every variant once, shuffled, and "added" is the difference within a repeat. A
-step's time is the wall time of an epoch over its steps, of epochs 2 to 6 the median, taken by a
-callback with epoch hooks only.
+each repeat runs every variant once, shuffled. A step's time is the wall time of an epoch over its
+steps, of epochs 2 to 6, taken by a callback with epoch hooks only; "added" is the difference of the
+medians of all epochs, with an interval of 95% (a bootstrap of repeats).
 
 Not in it: what happens once a `fit`; and the profiler's window, which is out of reach.
 """
@@ -32,6 +32,7 @@ os.environ["KERAS_BACKEND"] = "jax"
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+import added_to_a_step
 import result
 
 if result.installed("jax") is None:
@@ -106,8 +107,8 @@ class Training:
         self._variables = [*self._model.variables, *self._model.optimizer.variables]
         self._first = [keras.ops.convert_to_numpy(each).copy() for each in self._variables]
 
-    def run(self, callbacks: list[Any]) -> tuple[float, list[np.ndarray]]:
-        """Microseconds a step, and the weights."""
+    def run(self, callbacks: list[Any]) -> tuple[list[float], list[np.ndarray]]:
+        """Microseconds a step in each epoch, and the weights."""
         for variable, value in zip(self._variables, self._first, strict=True):
             variable.assign(value)
         gc.collect()
@@ -121,45 +122,32 @@ class Training:
             shuffle=False,
             callbacks=[watch, *callbacks],
         )
-        step_us = float(np.median(watch.seconds)) / self._steps * 1e6
-        return step_us, self._model.get_weights()
+        epochs_us = [seconds / self._steps * 1e6 for seconds in watch.seconds]
+        return epochs_us, self._model.get_weights()
 
 
 def measure(repeats: int, steps: int) -> result.Table:
-    """A row a variant: medians, and quartiles of what is added."""
+    """A row a variant."""
     training = Training(steps)
     training.run([])  # compiles
     _, without = training.run([])
-    times: dict[str, list[float]] = {name: [] for name in VARIANTS}
+    runs: dict[str, list[list[float]]] = {name: [] for name in VARIANTS}
     same = dict.fromkeys(VARIANTS, True)
     for repeat in range(repeats):
         order = list(VARIANTS)
         random.Random(repeat).shuffle(order)
         for name in order:
             with tempfile.TemporaryDirectory() as log_dir:
-                step_us, weights = training.run(VARIANTS[name](log_dir))
-            times[name].append(step_us)
+                epochs_us, weights = training.run(VARIANTS[name](log_dir))
+            runs[name].append(epochs_us)
             same[name] &= all(map(np.array_equal, without, weights))
-    rows = result.Table()
-    base = np.array(times[BASE])
-    for name, values in times.items():
-        low, middle, high = np.percentile(np.array(values) - base, [25, 50, 75])
-        rows.add(
-            variant=name,
-            step_us=np.median(values),
-            added_us=middle,
-            lower_quartile_us=low,
-            upper_quartile_us=high,
-            same_weights=same[name],
-            repeats=len(values),
-        )
-    return rows
+    return added_to_a_step.table(runs, BASE, same_weights=same)
 
 
 def main() -> None:
     """Measures and prints; ends with 1 where a weight differs."""
     parser = result.parser(__doc__)
-    parser.add_argument("--repeats", type=int, default=10, help="runs of each variant")
+    parser.add_argument("--repeats", type=int, default=40, help="runs of each variant")
     parser.add_argument("--steps", type=int, default=700, help="steps an epoch")
     arguments = parser.parse_args()
     logging.getLogger("keras_perf").setLevel(logging.ERROR)

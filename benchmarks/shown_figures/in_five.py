@@ -7,6 +7,7 @@ from shown_figures.blocks import (
     AIM_SAMPLER_PCT,
     ALL_FOUR,
     DEFAULT_RATE,
+    added_by,
     adds_little,
     core_pct,
 )
@@ -79,8 +80,5 @@ def _as_wall_time(overhead: Found) -> str:
     """What all four callbacks add where their threads share the cores with the training."""
     added = of(overhead["tables"]["added"], variant=ALL_FOUR)
     aim = f"they add at most {AIM_ADDED_US:.0f} µs of wall time to a step, all threads counted"
-    figure = (
-        f"{added['added_us']:.0f} µs (quartiles {added['lower_quartile_us']:.0f} to "
-        f"{added['upper_quartile_us']:.0f}), by `{overhead['command']}`, {_day(overhead)}"
-    )
+    figure = f"{added_by(added)}, by `{overhead['command']}`, {_day(overhead)}"
     return reached(aim, figure, adds_little(added))

@@ -14,7 +14,8 @@ def source(found: Found) -> str:
     """Command, day, machine and versions."""
     on = found["platform"]
     machine = f"{on['cpu'] or 'processor not noted'}, {on['cores']} cores"
-    versions = f"TensorFlow {on['tensorflow']}, Keras {on['keras']}"
+    engine = "JAX" if "jax" in found["command"] else "TensorFlow"
+    versions = f"{engine} {on[engine.lower()]}, Keras {on['keras']}"
     return f"`{found['command']}`, {found['at'][:10]}, {machine}, {versions}"
 
 
@@ -27,9 +28,10 @@ def table(rows: list[dict[str, Any]], **titles: str) -> str:
     return "\n".join([result.header(figures), *lines])
 
 
-def reached(what: str, figure: str, good: bool) -> str:
-    """An aim, and whether the newest figures reach it."""
-    return f"Aim: {what}. {'Reached' if good else '**Not reached**'}: {figure}."
+def reached(what: str, figure: str, good: bool | None) -> str:
+    """An aim, and whether the newest figures reach it; None where they do not tell."""
+    told = {True: "Reached", False: "**Not reached**", None: "**Not known**"}[good]
+    return f"Aim: {what}. {told}: {figure}."
 
 
 def tables(names: dict[str, dict[str, str]], found: Found) -> str:

@@ -12,11 +12,12 @@ import keras
 from keras.src.trainers.data_adapters import data_adapter_utils
 
 from keras_perf.backends import jax_work
-from keras_perf.backends.jax_input import MOST_SHAPES, Batches
+from keras_perf.backends.jax_input import ALL_TIMED, MOST_SHAPES, THEN_EACH, Batches, TimedIterator
 from keras_perf.backends.jax_steps import compiles_executions, stacks_batches
 from keras_perf.backends.on_jax import OnJax
 from keras_perf.observation.facts.flops.counted import Counted
 from keras_perf.observation.facts.model_facts import keras_is_at_least
+from keras_perf.observers.steps.overlapping import OverlappingTimeline
 from keras_perf.trials.backends.jax_training import REMAINDER
 
 LENGTHS = (5, 50, 500)
@@ -69,6 +70,38 @@ def test_what_is_no_array_is_counted_without_a_shape():
     unknown = type("Unknown", (), {"shape": (None, 3)})()
     found = fed((), None, 3.0, unknown, (None, image_and_text(5)))
     assert (found.fetched, found.shapes.total()) == (5, 1)
+
+
+@pytest.mark.parametrize("dictionary", [False, True])
+def test_batches_that_came_before_are_counted_as_the_first_one(dictionary):
+    def batch(length):
+        image, text = image_and_text(length)
+        # JAX sorts the keys.
+        return {"text": text, "image": image} if dictionary else (image, text, None)
+
+    found = fed(*map(batch, LENGTHS * 3))
+    assert list(found.shapes.values()) == [3, 3, 3]
+    assert found.mean_rows == 4
+
+
+def test_the_cpu_time_of_the_first_batches_and_then_of_some_is_read():
+    """Fetching computes for 3 ms, but for the first batch, with which the source begins."""
+    cpu = SimpleNamespace(ns=0, asked=0)
+
+    def cpu_clock():
+        cpu.asked += 1
+        return cpu.ns
+
+    def source():
+        for number in range(ALL_TIMED + 10 * THEN_EACH):
+            cpu.ns += 3_000_000 if number else 10**9
+            yield image_and_text(5)
+
+    batches = Batches()
+    timed = TimedIterator(source(), OverlappingTimeline(), batches, lambda: 0, cpu_clock)
+    assert len(list(timed)) == batches.fetched == ALL_TIMED + 10 * THEN_EACH
+    assert batches.fetch_cpu_ms == 3.0
+    assert ALL_TIMED + 9 <= cpu.asked / 2 <= ALL_TIMED + 11
 
 
 def test_no_more_shapes_are_kept_than_are_told_of():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from keras_perf.observers.steps.timeline import Row, Timeline
 from keras_perf.records.execution import Execution, Kind
@@ -134,7 +134,7 @@ class OverlappingTimeline(Timeline):
         super()._close_gap(now, followed=followed)
         if gap is not None:
             spans = _merged(_within(self._compiled_outside, gap.begin, now))
-            self._gaps[-1] = self._gaps[-1]._replace(compile_ns=sum(e - b for b, e in spans))
+            self._gaps[-1] = self._gaps[-1]._replace(compile_ns=_lasting(spans))
 
     def _done_by_now(self) -> int:
         return max((row.ready for row in self._rows), default=self._done)
@@ -163,25 +163,31 @@ class OverlappingTimeline(Timeline):
         end = max(found.end_ns, ready)
         returned = min(max(found.returned_ns, begin), ready)
         assert isinstance(row, _Row)
-        compiled = sum(e - b for b, e in _merged(_within(row.compiles, begin, ready)))
-        waited = sum(e - b for b, e in _within(row.fetches, begin, ready))
-        hooks = ((owner, list(_within([(b, e)], ready, end))) for owner, b, e in row.hooks)
-        return found._replace(
-            begin_ns=begin,
-            returned_ns=returned,
-            ready_ns=ready,
-            end_ns=end,
-            owners=tuple((owner, e - b) for owner, spans in hooks for b, e in spans),
-            compile_ns=compiled or None,
-            input_wait_ns=waited if self._at_once == 1 or self.fetches_once else None,
+        hooks = [(owner, _lasting(_within([(b, e)], ready, end))) for owner, b, e in row.hooks]
+        compiled = _lasting(_merged(_within(row.compiles, begin, ready))) if row.compiles else 0
+        waited = _lasting(_within(row.fetches, begin, ready))
+        return Execution(
+            found.first_step,
+            found.steps,
+            found.kind,
+            begin,
+            returned,
+            ready,
+            end,
+            tuple(hook for hook in hooks if hook[1]),
+            found.collector_ns,
+            compiled or None,
+            waited if self._at_once == 1 or self.fetches_once else None,
         )
 
 
-def _within(spans: Iterable[Span], begin: int, end: int) -> Iterator[Span]:
+def _within(spans: Iterable[Span], begin: int, end: int) -> list[Span]:
     """The parts of spans from `begin` to `end`."""
-    for b, e in spans:
-        if min(e, end) > max(b, begin):
-            yield max(b, begin), min(e, end)
+    return [(max(b, begin), min(e, end)) for b, e in spans if min(e, end) > max(b, begin)]
+
+
+def _lasting(spans: Iterable[Span]) -> int:
+    return sum([end - begin for begin, end in spans])
 
 
 def _merged(spans: Iterable[Span]) -> list[Span]:
