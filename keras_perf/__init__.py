@@ -11,7 +11,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from keras_perf.records.visible import keep_to_one_line
+from keras_perf.records.text.visible import keep_to_one_line
 
 if TYPE_CHECKING:
     from keras_perf.advise.recommendation import Recommendation as Recommendation

@@ -23,7 +23,7 @@ from keras_perf.records.metrics.all_metrics import STEP_MS, STEPS
 from keras_perf.records.metrics.host_metrics import PROCESS_MEMORY
 from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.run.times.exchange import EXCHANGE_PARTS
-from keras_perf.records.visible import visible
+from keras_perf.records.text.visible import visible
 
 _OWNERS = ("perf_callbacks/", "callbacks/")
 """What the tags of callbacks' hooks begin with; the latter up to version 0.1."""

@@ -15,7 +15,7 @@ from keras_perf.observation.observation import Observation
 from keras_perf.observation.of_fit.calling_fit import batches_of_arrays
 from keras_perf.observation.of_fit.fit import FitObservation
 from keras_perf.records.arguments import existing_directory, require_bool, require_number
-from keras_perf.records.error_line import error_line
+from keras_perf.records.text.error_line import error_line
 from keras_perf.trials.environment.settings import named_settings
 from keras_perf.trials.rewriting.allowed import Allowed
 

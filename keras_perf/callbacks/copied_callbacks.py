@@ -10,10 +10,10 @@ import keras
 from keras_perf.callbacks.observing_callback import ObservingCallback
 from keras_perf.observation.facts.hooks.called_again import named_attributes, why_not_again
 from keras_perf.observation.facts.hooks.held_data import size_of
-from keras_perf.records.error_line import error_line
 from keras_perf.records.figures import in_bytes
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.records.run.tried.advice_trials import NotTried
+from keras_perf.records.text.error_line import error_line
 
 PROGRESS_BAR = "ProgbarLogger"
 """Keras adds it, and `verbose` leaves it out: nothing that a user has written."""

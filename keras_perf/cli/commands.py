@@ -11,7 +11,7 @@ from importlib.resources import files
 
 from keras_perf.cli.output import complain
 from keras_perf.files.any_path import any_path
-from keras_perf.records.visible import visible
+from keras_perf.records.text.visible import visible
 
 
 class WrongUseError(Exception):

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from keras_perf.callbacks.perf_callbacks import perf_callbacks
 from keras_perf.cli.digits import Choices, train, write_images
 from keras_perf.files.any_path import AnyPath
-from keras_perf.records.visible import visible
+from keras_perf.records.text.visible import visible
 from keras_perf.report.compared.comparison import Comparison, compare
 from keras_perf.report.diagnosis import Diagnosis, diagnose, diagnosis_of
 from keras_perf.report.text.forms import Terminal

@@ -14,7 +14,7 @@ from keras_perf.cli import commands
 from keras_perf.cli.demo_folders import OWN
 from keras_perf.cli.output import CLOSED_PIPE, complain, readable_output
 from keras_perf.cli.run import add_run, run
-from keras_perf.records.visible import visible
+from keras_perf.records.text.visible import visible
 
 ONE_RUN = "the directory given to the callbacks, or an event file"
 LOGDIR = f"{ONE_RUN}, or a directory above several runs"

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Iterator
 from typing import TextIO
 
-from keras_perf.records.plain_characters import PLAINLY
-from keras_perf.records.visible import visible
+from keras_perf.records.text.plain_characters import PLAINLY
+from keras_perf.records.text.visible import visible
 
 CLOSED_PIPE = 141
 """The exit code where whoever read the output has left: a shell's for SIGPIPE."""

@@ -17,7 +17,7 @@ from keras_perf.cluster.tf_config import Cluster, ClusterError, read_cluster
 from keras_perf.loop.early_use import UNKNOWN, early_use
 from keras_perf.loop.ending import StopOnSignal
 from keras_perf.observation.facts.model_facts import metrics_add_up
-from keras_perf.records.visible import visible
+from keras_perf.records.text.visible import visible
 
 KINDS = ("auto", "none", "one-device", "mirrored", "multi-worker")
 KINDS_HELP = (

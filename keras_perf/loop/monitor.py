@@ -24,7 +24,7 @@ from keras_perf.observation.of_loop.loop import LoopObservation
 from keras_perf.records.arguments import require_bool, require_int, require_number
 from keras_perf.records.epoch_gap import VALIDATION
 from keras_perf.records.observed_backends import NO_LOOPS
-from keras_perf.records.visible import visible
+from keras_perf.records.text.visible import visible
 from keras_perf.report.steps_per_execution import StepsPerExecution
 
 

@@ -8,7 +8,7 @@ import shlex
 from dataclasses import replace
 from typing import Any, NoReturn
 
-from keras_perf.records.visible import visible
+from keras_perf.records.text.visible import visible
 from keras_perf.running.keras_import import WhenKerasIsImported
 from keras_perf.running.observed import Observed
 from keras_perf.running.options import add_options, options_of

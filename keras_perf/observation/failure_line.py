@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from keras_perf.records.error_line import error_line
+from keras_perf.records.text.error_line import error_line
 
 logger = logging.getLogger("keras_perf")
 

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from keras_perf.records.error_line import error_line
+from keras_perf.records.text.error_line import error_line
 
 Answer = TypeVar("Answer")
 Questions = Mapping[str, Callable[[], Any]]

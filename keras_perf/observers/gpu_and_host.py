@@ -13,9 +13,9 @@ from keras_perf.observers.sensors.interpreter_wait import InterpreterReader
 from keras_perf.observers.sensors.sampler import BackgroundSampler
 from keras_perf.observers.sensors.sensor import AbsentError, Reader, SensorError
 from keras_perf.observers.sensors.started_by_python import child_processes, python_threads
-from keras_perf.records.error_line import error_line
 from keras_perf.records.phase import Phase
 from keras_perf.records.run.run_facts import GpuFacts, RunFacts
+from keras_perf.records.text.error_line import error_line
 
 
 class GpuHostSampler:

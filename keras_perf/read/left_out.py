@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from keras_perf.records.visible import visible
+from keras_perf.records.text.visible import visible
 
 
 class LeftOutWarning(UserWarning):

@@ -8,7 +8,7 @@ import re
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 
-from keras_perf.records.visible import visible_record
+from keras_perf.records.text.visible import visible_record
 
 FIT_TAG = "perf/fit"
 """Under this tag the record is the first one of its file."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from keras_perf.records.visible import visible
+from keras_perf.records.text.visible import visible
 
 COLLECTOR = "gc.collect"
 """Python's garbage collector, where it ran inside a callback's hook."""

@@ -13,7 +13,7 @@ from dataclasses import field, fields
 from enum import Enum
 from typing import Any, TypeVar
 
-from keras_perf.records.visible import visible
+from keras_perf.records.text.visible import visible
 
 Shape = Callable[[Any], Any]
 Part = TypeVar("Part")

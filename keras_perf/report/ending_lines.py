@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from keras_perf.records.run.ending import How
-from keras_perf.records.visible import visible
+from keras_perf.records.text.visible import visible
 from keras_perf.report.diagnosis import Diagnosis
 from keras_perf.report.in_a_sentence import in_short
 from keras_perf.report.text.gain import gain_of

@@ -15,7 +15,7 @@ import numpy as np
 
 from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.interval import PARTS
-from keras_perf.records.plain_characters import PLAINLY
+from keras_perf.records.text.plain_characters import PLAINLY
 from keras_perf.report.diagnosis import Diagnosis
 from keras_perf.report.in_a_sentence import in_short
 from keras_perf.report.text.gain import gain_of

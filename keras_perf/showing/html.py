@@ -10,7 +10,7 @@ import base64
 import html
 from collections.abc import Iterable, Mapping, Sequence
 
-from keras_perf.records.visible import visible, visible_lines
+from keras_perf.records.text.visible import visible, visible_lines
 from keras_perf.showing.colours import TRIAL
 
 _LINE = "border-bottom: 1px solid rgba(128,128,128,.3);"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 
-from keras_perf.records.error_line import line_that_says_most, text_of
 from keras_perf.records.run.ending import Ending, How, Lack
+from keras_perf.records.text.error_line import line_that_says_most, text_of
 
 _BYTES = {
     "bool": 1, "int8": 1, "uint8": 1, "half": 2, "float16": 2, "bfloat16": 2, "int16": 2,

@@ -14,8 +14,8 @@ from keras_perf.observers.sensors.aggregation import Aggregate
 from keras_perf.observers.sensors.phases import Phases
 from keras_perf.observers.sensors.sensor import Reader, SensorError
 from keras_perf.records.arguments import require_number
-from keras_perf.records.error_line import error_line
 from keras_perf.records.phase import Phase
+from keras_perf.records.text.error_line import error_line
 
 PATIENCE_S = 5.0
 """How long `stop` waits for a sensor that does not return, such as a driver that hangs."""

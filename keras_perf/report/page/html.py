@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from xml.etree.ElementTree import Element, tostring
 
-from keras_perf.records.visible import visible, visible_lines
+from keras_perf.records.text.visible import visible, visible_lines
 
 SEVERAL_LINES = ("code", "style", "script")
 """Elements whose text is ours and keeps its lines."""

@@ -10,7 +10,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 
-from keras_perf.records.visible import visible
+from keras_perf.records.text.visible import visible
 
 Row = Sequence[str]
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import keras
 
-from keras_perf.records.error_line import error_line
 from keras_perf.records.reasons.why_not_trained import WhyNotTrained
 from keras_perf.records.run.json_form import stored
+from keras_perf.records.text.error_line import error_line
 from keras_perf.trials.backends.chosen import trial_backend
 from keras_perf.trials.measuring.rounds import timed_rounds
 from keras_perf.trials.other_process.saved_model import SavedModel

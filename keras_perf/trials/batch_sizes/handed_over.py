@@ -15,9 +15,9 @@ from typing import Any
 
 import keras
 
-from keras_perf.records.error_line import error_line
 from keras_perf.records.reasons.reason import worded
 from keras_perf.records.reasons.why_not_trained import WhyNotTrained
+from keras_perf.records.text.error_line import error_line
 from keras_perf.trials.backends.chosen import trial_backend
 from keras_perf.trials.batch_sizes.child import Answer, Task, is_out_of_memory
 from keras_perf.trials.other_process.saved_model import (

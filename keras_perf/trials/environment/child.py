@@ -11,7 +11,7 @@ import os
 import sys
 from pathlib import Path
 
-from keras_perf.records.error_line import error_line
+from keras_perf.records.text.error_line import error_line
 from keras_perf.trials.environment.handed_training import HandedTraining
 from keras_perf.trials.train_functions.restored import KeptState, build
 from keras_perf.trials.training.running import RunningTraining, TrainFunctions

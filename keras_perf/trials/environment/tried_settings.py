@@ -9,7 +9,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from keras_perf.observers.usable_cores import usable_cores
-from keras_perf.records.error_line import error_line
 from keras_perf.records.reasons.why_not_tried import EndedBy, WhyNotTried
 from keras_perf.records.run.tried.advice_trials import (
     ENVIRONMENT,
@@ -17,6 +16,7 @@ from keras_perf.records.run.tried.advice_trials import (
     NotTried,
     TriedChange,
 )
+from keras_perf.records.text.error_line import error_line
 from keras_perf.trials.environment.handed_training import HandedTraining
 from keras_perf.trials.environment.process import FailedError, TrainingProcess, training_process
 from keras_perf.trials.environment.program_settings import ProgramSettings

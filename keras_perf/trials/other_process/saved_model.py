@@ -9,7 +9,7 @@ from pathlib import Path
 
 import keras
 
-from keras_perf.records.error_line import error_line
+from keras_perf.records.text.error_line import error_line
 from keras_perf.trials.other_process.custom_objects import (
     custom_objects,
     modules_of_custom_objects,

@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
-from keras_perf.records.error_line import error_line
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.records.run.tried.advice_trials import NotTried, TriedChange
+from keras_perf.records.text.error_line import error_line
 from keras_perf.trials.measuring.in_turn import LEAST_SLICES, Pair, in_turn
 from keras_perf.trials.measuring.progress import Progress
 from keras_perf.trials.rewriting.admission import filled, reason_against

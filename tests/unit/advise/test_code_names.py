@@ -13,7 +13,7 @@ from keras_perf.advise.rules.between_epochs.epochs import amortize_epoch_callbac
 from keras_perf.advise.rules.host import amortize_callback
 from keras_perf.advise.rules.in_a_loop import rarer_work
 from keras_perf.records.owners import owner_of
-from keras_perf.records.visible import visible
+from keras_perf.records.text.visible import visible
 
 EVIL = 'Mine(object): pass\nimport os; os.system("x")  # ``` \x1b'
 

@@ -16,7 +16,7 @@ from keras_perf.cli import main as command
 from keras_perf.cli.main import main
 from keras_perf.cli.output import readable_output
 from keras_perf.read import file_content
-from keras_perf.records.plain_characters import PLAIN
+from keras_perf.records.text.plain_characters import PLAIN
 from keras_perf.report.diagnosis import diagnose
 
 ESCAPE = "\x1b]0;title\x07\u202e"

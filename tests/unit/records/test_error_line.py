@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from keras_perf.records.error_line import LONGEST, error_line
+from keras_perf.records.text.error_line import LONGEST, error_line
 
 OUT_OF_MEMORY = "Graph execution error:\n\nDetected at node x\nnodes\nOOM when allocating tensor\n"
 SHAPES = "Graph execution error:\n\nDetected at node x\nIncompatible shapes: [2] vs [3]\n\t [[x]]"

@@ -13,7 +13,7 @@ from hypothesis import given
 import keras_perf
 from keras_perf.read.left_out import LeftOutWarning, warn_left_out
 from keras_perf.records.fit_identity import FitIdentity
-from keras_perf.records.visible import visible, visible_lines, visible_record
+from keras_perf.records.text.visible import visible, visible_lines, visible_record
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from markdown import markdown
 from markdown_it import MarkdownIt
 
 import keras_perf
-from keras_perf.records.visible import visible
+from keras_perf.records.text.visible import visible
 from keras_perf.report.text.forms import Form, Markdown, Terminal, escaped
 
 NASTY = [

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from keras_perf.records.interval import PARTS, part_name
 from keras_perf.records.run.capture import Capture
 from keras_perf.records.run.times.outlier import CAUSES, Cause, Outlier, cause_name
-from keras_perf.records.visible import visible
+from keras_perf.records.text.visible import visible
 from keras_perf.report.run_report import RunReport
 
 CAUSE_MARKS = {

@@ -22,7 +22,7 @@ from keras_perf.records.interval import PARTS
 from keras_perf.records.metrics.all_metrics import METRICS
 from keras_perf.records.run.json_form import plain
 from keras_perf.records.run.times.outlier import CAUSES, Cause, Outlier
-from keras_perf.records.visible import visible
+from keras_perf.records.text.visible import visible
 from keras_perf.report.compared.differing_settings import NOTHING_DIFFERS
 from keras_perf.report.page.page import POLICY, page_html
 from keras_perf.report.page.plots.timeline import CAUSE_MARKS

@@ -1,0 +1,1 @@
+"""Text that comes from outside, and where it is shown."""
