@@ -73,7 +73,7 @@ def test_what_is_no_array_is_counted_without_a_shape():
 
 
 @pytest.mark.parametrize("dictionary", [False, True])
-def test_batches_that_came_before_are_counted_as_the_first_one(dictionary):
+def test_batches_that_came_before_are_counted_as_the_first_ones(dictionary):
     def batch(length):
         image, text = image_and_text(length)
         # JAX sorts the keys.
