@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from textwrap import shorten
 
 WHERE = (
     "Graph execution error",
@@ -46,4 +45,5 @@ def line_that_says_most(text: str) -> str:
     lines = [line.strip() for line in OF_XLA.sub("", text).splitlines() if line.strip()]
     saying = [line for line in lines if not line.startswith(WHERE)] or lines[:1]
     telling = (place for place, line in enumerate(saying) if any(word in line for word in TELLING))
-    return shorten(" ".join(saying[next(telling, 0) :]), LONGEST, placeholder=" …")
+    said = " ".join(" ".join(saying[next(telling, 0) :]).split())
+    return said if len(said) <= LONGEST else f"{said[:LONGEST].rsplit(' ', 1)[0]} …"

@@ -41,4 +41,8 @@ def test_the_line_that_says_most_is_told(error, line):
 def test_a_long_one_is_cut_between_words():
     told = error_line(ValueError("word " * 100))
     assert told.endswith("word …")
-    assert len(told) <= LONGEST + len("ValueError: ")
+    assert len(told) <= LONGEST + len("ValueError:  …")
+
+
+def test_of_one_long_word_the_begin_is_told():
+    assert error_line(ValueError("/a" * 100)) == f"ValueError: {'/a' * (LONGEST // 2)} …"
