@@ -60,10 +60,10 @@ def added_by(added: dict[str, Any]) -> str:
     return f"{added['added_us']:.0f} µs (95% interval: {interval})"
 
 
-def adds_little(added: dict[str, Any]) -> bool | None:
-    """Where the interval has the aim in it, or lies below nothing, nobody knows."""
+def adds_little(added: dict[str, Any]) -> bool:
+    """The whole interval does; one from below nothing is one of the noise, and reaches no aim."""
     least, most = (added.get(key, added["added_us"]) for key in ("least_us", "most_us"))
-    return None if most < 0 or least <= AIM_ADDED_US < most else bool(most <= AIM_ADDED_US)
+    return bool(least >= 0 and most <= AIM_ADDED_US)
 
 
 def split(found: Found) -> str:

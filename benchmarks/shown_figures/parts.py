@@ -28,10 +28,9 @@ def table(rows: list[dict[str, Any]], **titles: str) -> str:
     return "\n".join([result.header(figures), *lines])
 
 
-def reached(what: str, figure: str, good: bool | None) -> str:
-    """An aim, and whether the newest figures reach it; None where they do not tell."""
-    told = {True: "Reached", False: "**Not reached**", None: "**Not known**"}[good]
-    return f"Aim: {what}. {told}: {figure}."
+def reached(what: str, figure: str, good: bool) -> str:
+    """An aim, and whether the newest figures reach it."""
+    return f"Aim: {what}. {'Reached' if good else '**Not reached**'}: {figure}."
 
 
 def tables(names: dict[str, dict[str, str]], found: Found) -> str:

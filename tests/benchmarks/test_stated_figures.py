@@ -92,18 +92,18 @@ def test_of_two_results_the_newer_counts(tmp_path):
     [
         (15.0, 12.0, 18.0, True),
         (25.0, 22.0, 28.0, False),
-        (15.0, 9.0, 21.0, None),
-        (25.0, 19.0, 31.0, None),
-        (4.0, -322.0, 330.0, None),
-        (4.0, -8.0, 16.0, True),
-        (-30.0, -50.0, -10.0, None),
+        (15.0, 9.0, 21.0, False),
+        (25.0, 19.0, 31.0, False),
+        (4.0, -322.0, 330.0, False),
+        (4.0, -8.0, 16.0, False),
+        (-30.0, -50.0, -10.0, False),
     ],
 )
 def test_a_figure_of_the_noise_reaches_no_aim(added_us, least_us, most_us, little):
     row = {"added_us": added_us, "least_us": least_us, "most_us": most_us}
     assert blocks.adds_little(row) is little
     without = {"added_us": added_us}
-    assert blocks.adds_little(without) is (added_us <= 20 if added_us >= 0 else None)
+    assert blocks.adds_little(without) is (0 <= added_us <= blocks.AIM_ADDED_US)
 
 
 def test_what_is_added_is_told_with_its_interval():
