@@ -2,63 +2,26 @@
 
 from __future__ import annotations
 
-import time
-
 import keras
 import numpy as np
 import programs
 import pytest
 import tensorflow as tf
-from keras.src.trainers.data_adapters.py_dataset_adapter import PyDatasetEnqueuer
+from with_workers import Enqueuers, SlowBatches, observed
 
 import keras_perf as kp
 from keras_perf.observation.of_fit.calling_fit import asked_of_fit
 
 
-class SlowBatches(keras.utils.PyDataset):
-    """Batches that take some time to get, by waiting."""
-
-    def __init__(self, ms=40.0, **workers):
-        super().__init__(**workers)
-        self.ms = ms
-
-    def __len__(self):
-        return 60
-
-    def __getitem__(self, index):
-        time.sleep(self.ms / 1e3)
-        return np.full((8, 8), index, "float32"), np.ones((8, 1), "float32")
-
-
-def observed(log_dir, data, model=None, others=()):
-    callbacks = kp.perf_callbacks(log_dir, profiler=False, steps_per_execution=False)
-    network = model or programs.model()
-    network.fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, *others])
-    return kp.diagnose(log_dir)
-
-
-class Cycles(keras.callbacks.Callback):
-    """When each batch begins, in milliseconds."""
-
-    def on_train_begin(self, logs=None):
-        self.begun = []
-
-    def on_train_batch_begin(self, batch, logs=None):
-        self.begun.append(1e3 * time.perf_counter())
-
-
 @pytest.mark.timing
-@pytest.mark.parametrize("processes", [False, True], ids=["threads", "processes"])
-def test_the_wait_for_a_batch_of_workers_is_timed(tmp_path, processes):
-    step_ms, cycles = programs.usual_step_ms(), Cycles()
-    # Each of two workers takes thirty steps' time for a batch, so that one comes every fifteen.
-    data = SlowBatches(30 * step_ms, workers=2, use_multiprocessing=processes)
-    found = observed(tmp_path, data, others=[cycles])
+@pytest.mark.parametrize("in_processes", [False, True], ids=["threads", "processes"])
+def test_the_wait_for_a_batch_of_workers_is_timed(in_processes, processes, tmp_path):
+    job = processes.run(1, "with_workers:waited", log_dir=str(tmp_path), processes=in_processes)
+    found = kp.diagnose(tmp_path)
     assert found.verdict == "input-bound"
     assert sum(found.summary.parts.values()) == pytest.approx(found.summary.step_ms)
-    # What is left of a cycle that the test timed is the step's own.
-    begun = cycles.begun[20:]
-    whole_ms = (begun[-1] - begun[0]) / (len(begun) - 1)
+    # What is left of a cycle that the job timed is the step's own.
+    whole_ms = job.result()["cycle_ms"]
     assert 0.5 * whole_ms < found.summary.parts["input_wait"] < whole_ms
     assert not any("could not be measured" in note for note in found.notes if "wait" in note)
 
@@ -90,28 +53,14 @@ def test_where_an_execution_computes_while_it_fetches_it_is_not_known(tmp_path):
     assert "in compute" in str(found)
 
 
-class Enqueuers(keras.callbacks.Callback):
-    """What hands over the batches of the `fit` that calls it."""
-
-    def on_train_begin(self, logs=None):
-        self.found = asked_of_fit(None).enqueuer
-        self.during = vars(self.found).get("get")
-
-
-@pytest.mark.parametrize("processes", [False, True], ids=["threads", "processes"])
-def test_the_same_batches_train_to_the_same_weights_and_nothing_stays(tmp_path, processes):
-    """Keras's private queue is where it is looked for: else this fails."""
-    weights = []
-    for callbacks in [], kp.perf_callbacks(tmp_path, profiler=False):
-        network, enqueuers = programs.model(dropout=True), Enqueuers()
-        data = SlowBatches(0.0, workers=2, use_multiprocessing=processes)
-        network.fit(data, epochs=2, verbose=0, shuffle=False, callbacks=[*callbacks, enqueuers])
-        assert isinstance(enqueuers.found, PyDatasetEnqueuer)
-        assert (enqueuers.during is not None) == bool(callbacks)
-        assert "get" not in vars(enqueuers.found)
-        weights.append(network.get_weights())
-    for without, observed_too in zip(*weights, strict=True):
-        np.testing.assert_array_equal(without, observed_too)
+@pytest.mark.parametrize("in_processes", [False, True], ids=["threads", "processes"])
+def test_the_same_batches_train_to_the_same_weights_and_nothing_stays(
+    in_processes, processes, tmp_path
+):
+    """Keras's private queue is where it is looked for: else the job fails."""
+    processes.run(
+        1, "with_workers:trained_as_without", log_dir=str(tmp_path), processes=in_processes
+    )
 
 
 def test_without_workers_there_is_none():
@@ -175,29 +124,11 @@ def test_of_the_workers_of_training_and_those_of_validation_only_the_first_are_t
     assert found.steps > 60
 
 
-class ComputedBatches(SlowBatches):
-    """Each batch takes 20 ms of CPU time, however fast the machine is."""
-
-    def __len__(self):
-        return 120
-
-    def __getitem__(self, index):
-        begin = time.thread_time()
-        while time.thread_time() < begin + 0.02:
-            sum(range(500))
-        return np.ones((8, 8), "float32"), np.ones((8, 1), "float32")
-
-
 @pytest.mark.timing
 @pytest.mark.parametrize("workers", ["python_threads", "child_processes"])
-def test_what_workers_compute_is_sampled(tmp_path, workers):
-    programs.model().fit(
-        ComputedBatches(workers=2, use_multiprocessing=workers == "child_processes"),
-        epochs=2,
-        verbose=0,
-        shuffle=False,
-        callbacks=kp.perf_callbacks(tmp_path, profiler=False, steps_per_execution=False),
-    )
+def test_what_workers_compute_is_sampled(workers, processes, tmp_path):
+    in_processes = workers == "child_processes"
+    processes.run(1, "with_workers:computed", log_dir=str(tmp_path), processes=in_processes)
     found = kp.diagnose(tmp_path).summary
     sampled_ms = found.sensors[f"host/{workers}_cpu_pct"] / 100 * found.step_ms
     assert 20 / 2 < sampled_ms < 1.5 * 20

@@ -11,6 +11,7 @@ import pytest
 from browsing import FITS, RUN, TAB, tensorboard_on
 from hand_built import stage, write_fit
 from PIL import Image
+from playwright.sync_api import expect
 
 from keras_perf.report.page.page import page_html
 from keras_perf.report.run_report import run_reports
@@ -343,7 +344,7 @@ def test_the_first_screen_has_the_verdict_what_to_do_and_the_steps(page, tensorb
     assert first.count() == 3
     ways = [re.search("measured|predicted", text).group() for text in first.all_inner_texts()]
     assert {*ways} == {"measured", "predicted"}
-    assert frame.locator(".timeline-canvas path[data-part]").count() == 4
+    expect(frame.locator(".timeline-canvas path[data-part]")).to_have_count(4)
 
 
 ON_SCREEN = """(html, what) => what.map(each => {
@@ -352,12 +353,18 @@ ON_SCREEN = """(html, what) => what.map(each => {
 })"""
 
 
-NAMES_AND_AREAS = """names => names.map(name => [
-  name.getBoundingClientRect(),
-  name.ownerSVGElement
-    .querySelector(`path[data-part=${name.textContent.replace(" ", "_")}]`)
-    .getBoundingClientRect(),
-])"""
+NAMES_AND_AREAS = """() => {
+  const canvas = document.querySelector(".timeline-canvas");
+  const names = [...canvas?.querySelectorAll(".part-name") ?? []];
+  return names.length && names.map(name => [
+    name.textContent,
+    name.getBoundingClientRect(),
+    canvas
+      .querySelector(`path[data-part=${name.textContent.replace(" ", "_")}]`)
+      .getBoundingClientRect(),
+  ]);
+}"""
+"""In one look: whenever the run's figures come, all is drawn anew."""
 
 
 def test_parts_have_their_names_where_they_are_drawn(page, tensorboard):
@@ -365,11 +372,10 @@ def test_parts_have_their_names_where_they_are_drawn(page, tensorboard):
     page.goto(tensorboard + TAB)
     page.locator(RUN).select_option("full")
     page.locator("h1", has_text="full").wait_for()
-    names = page.locator(".timeline-canvas .part-name")
-    names.first.wait_for()
+    drawn = page.wait_for_function(NAMES_AND_AREAS).json_value()
     # Dispatch is too low for its name.
-    assert names.all_text_contents() == ["input wait", "compute", "callbacks"]
-    for box, area in names.evaluate_all(NAMES_AND_AREAS):
+    assert [name for name, _, _ in drawn] == ["input wait", "compute", "callbacks"]
+    for _, box, area in drawn:
         for side, size in (("x", "width"), ("y", "height")):
             assert area[side] <= box[side] + 1
             assert box[side] + box[size] <= area[side] + area[size] + 1
