@@ -12,6 +12,11 @@ the first over that of the second. Making a batch is timed by the CPU clock of t
 and in processes by what the system counts of those that have ended.
 Printed is a row for each model and number of workers, with the share of all cores that making takes
 of a step, and how much of the step goes with it for each hundredth of that share.
+
+A second table tells what happens when two processes take over from the thread: each round trains an
+epoch with the thread, one with the processes and one on ready batches, and the length of a step is
+that of the second half of an epoch, when the processes have started. The last rows hand over ready
+batches of several sizes: what is left there of a step is what handing over costs.
 """
 
 from __future__ import annotations
@@ -19,7 +24,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +45,7 @@ class Case:
     times: int
     workers: int = 1
     processes: bool = False
+    examples: int = EXAMPLES
 
 
 CASES = (
@@ -51,6 +57,13 @@ CASES = (
     Case(32, 4),
     *(Case(*each, workers=2, processes=True) for each in ((8, 2), (16, 1), (16, 2), (32, 2))),
 )
+
+
+MOVED = (
+    *(Case(filters, times) for filters in (8, 16, 32) for times in (1, 2, 4)),
+    *(Case(4, 0, examples=examples) for examples in (1, 8, 32, 128)),
+)
+"""What two processes take over."""
 
 
 class Augmenting:
@@ -78,8 +91,9 @@ def datasets(case: Case, steps: int) -> tuple[Any, Any, Augmenting]:
     """One that makes its batches, one that has them, and who makes them."""
     import keras
 
-    images = np.random.default_rng(1).integers(0, 255, (EXAMPLES, SIDE, SIDE, 3), dtype=np.uint8)
-    labels, make = np.zeros(EXAMPLES, "int32"), Augmenting(case.times)
+    shape = case.examples, SIDE, SIDE, 3
+    images = np.random.default_rng(1).integers(0, 255, shape, dtype=np.uint8)
+    labels, make = np.zeros(case.examples, "int32"), Augmenting(case.times)
 
     class Made(keras.utils.PyDataset):
         def __len__(self) -> int:
@@ -155,8 +169,65 @@ def row(case: Case, rounds: int, steps: int) -> dict[str, Any]:
     }
 
 
+class SecondHalf:
+    """When the second half of an epoch begins, and when it ends."""
+
+    def __init__(self, steps: int) -> None:
+        import keras
+
+        self.at, self.last = steps // 2, steps - 1
+        self.callback = keras.callbacks.LambdaCallback(on_train_batch_end=self._tell)
+        self.begin = self.end = 0.0
+
+    def _tell(self, batch: int, logs: Any) -> None:
+        if batch == self.at:
+            self.begin = time.perf_counter()
+        if batch == self.last:
+            self.end = time.perf_counter()
+
+    @property
+    def step_ms(self) -> float:
+        """Of the epoch that was trained last."""
+        return 1e3 * (self.end - self.begin) / (self.last - self.at)
+
+
+def moved_row(case: Case, rounds: int, steps: int) -> dict[str, Any]:
+    """Of one case whose batches a thread makes, two processes make, and nobody makes."""
+    in_thread, ready, make = datasets(case, steps)
+    in_processes, _, _ = datasets(replace(case, workers=2, processes=True), steps)
+    model, timed = model_of(case), SecondHalf(steps)
+
+    def step_ms(data: Any) -> float:
+        model.fit(data, verbose=0, callbacks=[timed.callback])
+        return timed.step_ms
+
+    ways = in_thread, in_processes, ready
+    for data in ways:
+        step_ms(data)
+    make.took_s.clear()
+    found = np.array([[step_ms(data) for data in ways] for _ in range(rounds)])
+    begin_s = computed_by_children()
+    step_ms(in_processes)
+    children_ms = 1e3 * (computed_by_children() - begin_s) / steps
+    gains = np.percentile(found[:, 0] / found[:, 1], (25, 50, 75))
+    thread_ms, processes_ms, ready_ms = np.median(found, axis=0)
+    return {
+        "filters": case.filters,
+        "augmented_times": case.times,
+        "batch_kib": case.examples * SIDE * SIDE * 3 * 4 / 1024,
+        "making_cpu_ms": 1e3 * float(np.median(make.took_s)),
+        "processes_cpu_ms": children_ms,
+        "thread_step_ms": thread_ms,
+        "processes_step_ms": processes_ms,
+        "ready_step_ms": ready_ms,
+        "faster_times": gains[1],
+        "lower_quartile": gains[0],
+        "upper_quartile": gains[2],
+    }
+
+
 def main() -> None:
-    """Prints the table."""
+    """Prints the tables."""
     parser = result.parser(__doc__)
     parser.add_argument("--backend", default="tensorflow", choices=("tensorflow", "jax"))
     parser.add_argument("--rounds", type=int, default=10)
@@ -167,7 +238,10 @@ def main() -> None:
     gains = result.Table()
     for case in CASES:
         gains.add(**row(case, arguments.rounds, arguments.steps))
-    result.keep(arguments.json, gains=gains)
+    moved = result.Table()
+    for case in MOVED:
+        moved.add(**moved_row(case, arguments.rounds, arguments.steps))
+    result.keep(arguments.json, gains=gains, moved=moved)
 
 
 if __name__ == "__main__":

@@ -127,11 +127,11 @@ class Captures:
 def line_of(capture: Capture) -> str:
     """A capture in one line."""
     whole = "; executions of several steps are captured whole" if capture.rounded else ""
-    asked = f" (asked for: {capture.asked_first_step} to {capture.asked_last_step}{whole})"
+    asked = f" (asked for: {capture.asked_first_step} to {capture.asked_last_step - 1}{whole})"
     asked = "" if capture.as_asked else asked
     slower = "" if capture.slowdown is None else f"steps took {capture.slowdown:.2f}× as long, "
     return (
-        f"captured steps {capture.first_step} to {capture.last_step}{asked}, "
+        f"captured steps {capture.first_step} to {capture.last_step - 1}{asked}, "
         f"reason: {capture.reason}; {slower}saving blocked {capture.stop_s * 1e3:.0f} ms, "
         f"{in_bytes(capture.size_bytes)} in {capture.trace} (TensorBoard's Profile tab, whose "
         "charts need a network)"

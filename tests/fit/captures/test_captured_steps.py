@@ -70,7 +70,7 @@ def test_rounding_is_said_with_the_capture(tmp_path, caplog):
     caplog.set_level(logging.INFO, logger="keras_perf")
     fit(tmp_path, steps_per_execution=8, batches=80, epochs=1, active_steps=10)
     [line] = [r.getMessage() for r in caplog.records if "captured steps" in r.getMessage()]
-    assert "captured steps 16 to 32 (asked for: 20 to 30; executions of several" in line
+    assert "captured steps 16 to 31 (asked for: 20 to 29; executions of several" in line
     [capture] = captures(tmp_path)
     assert (capture["first_step"], capture["asked_first_step"]) == (16, 20)
 

@@ -85,7 +85,7 @@ function noTrace({ captures, profile }, step) {
 function tellCapture({ data }, { of }) {
   const gone = data.profile ? "Its trace is not there any more." : "TensorBoard's Profile tab shows its trace.";
   return [
-    made("p", { className: "where-it-is", textContent: `capture of steps ${number(of.first)}–${number(of.last)}` }),
+    made("p", { className: "where-it-is", textContent: `capture of steps ${number(of.first)}–${number(of.last - 1)}` }),
     made("p", { textContent: `started by: ${of.reason}` }),
     made("p", { className: "quiet", textContent: of.trace ? `Click for it ${IN_PROFILE_TAB}` : gone }),
   ];
