@@ -98,6 +98,38 @@ def in_threads(ms: float) -> Callable[[int], Callable[[int], Made]]:
     return of
 
 
+class Rolled(keras.utils.PyDataset):
+    """Batches of 16 images, which NumPy makes one by one."""
+
+    def __init__(self, batches: int, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.batches = batches
+
+    def __len__(self) -> int:
+        return self.batches
+
+    def __getitem__(self, index: int) -> tuple[np.ndarray, np.ndarray]:
+        draws, images = np.random.default_rng(index), []
+        for _ in range(16):
+            image = draws.normal(size=(32, 32, 3))
+            for shift in (1, 2, 3):
+                image = (image + np.roll(image, shift, 0)) / 2
+            images.append(image + draws.normal(scale=0.1, size=image.shape))
+        return np.stack(images), np.zeros(16, "int32")
+
+
+def rolled(workers: int) -> Callable[[int], Rolled]:
+    """A source of the same batches for each number of processes that make them."""
+    return lambda times: Rolled(200 * times, workers=workers, use_multiprocessing=True)
+
+
+def convolutions() -> keras.Model:
+    """Two, not compiled."""
+    hidden = [layers.Conv2D(16, 3, activation="relu"), layers.MaxPooling2D()]
+    hidden += [layers.Conv2D(32, 3, activation="relu"), layers.GlobalAveragePooling2D()]
+    return keras.Sequential([layers.Input((32, 32, 3)), *hidden, layers.Dense(10)])
+
+
 def worked(ms: float) -> Callable[[Any, Any], Any]:
     """A map's function of Python code that computes."""
 

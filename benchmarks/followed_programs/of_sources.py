@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 
+import keras
 import tensorflow as tf
 from bottlenecks import computed
 
 from followed_programs.input_pieces import (
     PREFETCH,
     Made,
+    Rolled,
+    convolutions,
     file_names,
     in_processes,
     in_threads,
@@ -18,6 +21,7 @@ from followed_programs.input_pieces import (
     opened,
     parsed,
     parsed_batch,
+    rolled,
     small_mlp,
     uneven,
 )
@@ -69,6 +73,15 @@ OF_FILES_AND_PYTHON = (
         in_threads(24.0)(2),
         times=1,
         in_processes=in_threads(24.0),
+    ),
+    Program(
+        "a PyDataset that works beside convolutions",
+        ("compute-bound", "dispatch-bound", *UNSURE),
+        convolutions,
+        lambda times: Rolled(200 * times),
+        times=1,
+        in_processes=rolled,
+        compiled={"loss": keras.losses.SparseCategoricalCrossentropy(from_logits=True)},
     ),
     Program(
         "a PyDataset that works, in four processes",

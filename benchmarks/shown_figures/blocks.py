@@ -214,6 +214,7 @@ BLOCKS: dict[str, Callable[[Found], str]] = {
     "shuffle_refill": partial(as_it_is, "parts"),
     "pauses": pauses,
     "making_batches": partial(as_it_is, "gains"),
+    "making_batches moved": partial(as_it_is, "moved"),
     "tuning": partial(as_it_is, "pipelines"),
     "tried": tried,
     "tried programs": partial(as_it_is, "programs"),

@@ -7,7 +7,8 @@ from typing import Any
 
 import keras
 
-from keras_perf.backends.jax_input import Batches, TimedIterator, described
+from keras_perf.backends.jax_batches import Batches, described
+from keras_perf.backends.jax_input import TimedIterator
 from keras_perf.observers.steps.overlapping import OverlappingTimeline
 from keras_perf.trials.backends.jax_training import shares_executions
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import jax
 
+from keras_perf.backends.jax_batches import Batches
 from keras_perf.backends.jax_flops import counted
-from keras_perf.backends.jax_input import Batches
 from keras_perf.backends.jax_steps import StandIn
 from keras_perf.observation.facts.flops.counted import Counted, NotCountedError
 from keras_perf.records.run.step_work import NotCounted, StepWork

@@ -120,6 +120,7 @@ class OnJax:
             "shapes_differ": lambda: batches.shapes_differ,
             "rows_differ": lambda: batches.rows_differ,
             "fetch_cpu_ms": lambda: batches.fetch_cpu_ms,
+            "fetched_mib": lambda: batches.mean_mib,
         }
 
     def operations_in_step(self, function: Any, traces: int) -> list[str]:

@@ -12,7 +12,8 @@ import keras
 from keras.src.trainers.data_adapters import data_adapter_utils
 
 from keras_perf.backends import jax_work
-from keras_perf.backends.jax_input import ALL_TIMED, MOST_SHAPES, THEN_EACH, Batches, TimedIterator
+from keras_perf.backends.jax_batches import ALL_TIMED, MOST_SHAPES, THEN_EACH, Batches
+from keras_perf.backends.jax_input import TimedIterator
 from keras_perf.backends.jax_steps import compiles_executions, stacks_batches
 from keras_perf.backends.on_jax import OnJax
 from keras_perf.observation.facts.flops.counted import Counted
@@ -101,6 +102,14 @@ def test_the_cpu_time_of_the_first_batches_and_then_of_some_is_read():
     assert len(list(timed)) == batches.fetched == ALL_TIMED + 10 * THEN_EACH
     assert batches.fetch_cpu_ms == 3.0
     assert ALL_TIMED + 9 <= cpu.asked / 2 <= ALL_TIMED + 11
+
+
+def test_the_size_of_a_batch_is_what_jax_keeps_of_it():
+    """Of float64 it keeps half."""
+    wide = (np.ones((4, 10)), np.ones((4, 100), "int32"))
+    assert fed(image_and_text(10)).mean_mib == 4 * (10 + 10) * 4 / 2**20
+    assert fed(image_and_text(10), wide).mean_mib == 4 * (10 + 10 + 10 + 100) * 4 / 2 / 2**20
+    assert fed(None).mean_mib is None
 
 
 def test_no_more_shapes_are_kept_than_are_told_of():

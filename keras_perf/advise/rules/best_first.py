@@ -35,7 +35,7 @@ def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
     advised = [advice for rule in RULES if (advice := rule(situation)) is not None]
     found = as_tried(situation, advised)
     chosen = sorted(
-        (advice for advice in found if advice.predicted_speedup >= WORTH_SAYING),
+        (advice for advice in found if _pays(advice, situation.model)),
         key=lambda advice: advice.change(situation.model, 0.0).whole_ms,
     )
     model = situation.model
@@ -54,23 +54,31 @@ def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
         left.remove(best)
         changed = best.change(model, 0.0)
         gain = cost_ms(model, best.of) / cost_ms(changed, best.of)
-        if gain < WORTH_SAYING:
-            break
-        model = changed
-        chosen.append(replace(best, speedup_after_others=gain))
+        if gain >= WORTH_SAYING and changed.whole_ms <= model.whole_ms:
+            model = changed
+            chosen.append(replace(best, speedup_after_others=gain))
     by = uncertainty(situation)
     ordered = _without_loss_first([_with_wider_bounds(advice, by) for advice in chosen])
     return tuple(naming_refills(situation.summary, ordered))
 
 
+def _pays(advice: Recommendation, model: StepModel) -> bool:
+    """It is worth saying, and the whole training is no longer than without."""
+    shorter = advice.change(model, 0.0).whole_ms <= model.whole_ms
+    return advice.predicted_speedup >= WORTH_SAYING and shorter
+
+
 def _first_of_two(advised: Sequence[Recommendation], model: StepModel) -> list[Recommendation]:
     """The first of two changes of a step that gain together what neither gains alone; or none."""
 
-    def left_ms(*changes: Recommendation) -> float:
+    def after(*changes: Recommendation) -> StepModel:
         changed = model
         for each in changes:
             changed = each.change(changed, 0.0)
-        return changed.step_ms
+        return changed
+
+    def left_ms(*changes: Recommendation) -> float:
+        return after(*changes).step_ms
 
     of_a_step = [each for each in advised if each.of == "step"]
     if len(of_a_step) < 2:
@@ -78,6 +86,8 @@ def _first_of_two(advised: Sequence[Recommendation], model: StepModel) -> list[R
     first, second = min(permutations(of_a_step, 2), key=lambda pair: left_ms(*pair))
     alone_ms = left_ms(first) + left_ms(second) - model.step_ms
     if left_ms(first, second) * WORTHWHILE > min(alone_ms, model.step_ms):
+        return []
+    if after(first, second).whole_ms * WORTHWHILE > model.whole_ms:
         return []
     pays = min(first, second, key=left_ms)
     other = second if pays is first else first

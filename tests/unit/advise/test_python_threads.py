@@ -10,7 +10,7 @@ from hand_built import assert_predicts, situation, stage
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.best_first import recommendations
 from keras_perf.advise.rules.input.files_and_order import interleave
-from keras_perf.advise.rules.input.python_input import HANDED_OVER_MS
+from keras_perf.advise.rules.input.made_in_processes import HANDED_OVER_MS
 from keras_perf.advise.rules.input.threads_and_buffers import parallel_map, prefetch
 
 SLICES = {"kind": "tensor_slice"}
@@ -53,8 +53,10 @@ def test_where_the_cpu_time_says_that_it_computes_processes_are_advised_and_no_t
     found = {each.id: each for each in recommendations(slow(process_cpu_pct=95.0))}
     assert "parallel-map" not in found
     advice = found["parallel-input"]
-    # Two cores share the 9.5 ms, and what handing batches over takes of them.
-    assert advice.predicted_speedup == pytest.approx(10 / ((9.5 + HANDED_OVER_MS) / 2))
+    # Two cores share the 9.5 ms, some of the half of a millisecond that 8 and 2 are more, as busy
+    # as they are, what handing batches over takes, and what computing loses.
+    in_all_ms = 9.5 + 0.5 * 9.5 / 20 * 0.5 + HANDED_OVER_MS + 0.25 * 2 * 2
+    assert advice.predicted_speedup == pytest.approx(10 / (in_all_ms / 2))
     assert "map of Python code" in advice.reason
     assert "Try first to write the same in TensorFlow's operations" in advice.reason
     assert "use_multiprocessing=True" in advice.action

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from keras_perf.advise.as_written import at
@@ -12,9 +11,9 @@ from keras_perf.advise.python_threads import BETTER_CODE, about_quickest, comput
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import makes_batches_in_processes
 from keras_perf.advise.rules.in_a_loop import own_processes
+from keras_perf.advise.rules.input.made_in_processes import InProcesses, with_started
 from keras_perf.advise.rules.input.waiting_workers import (
     WaitingWorkers,
-    ahead,
     present_workers,
     workers_that_wait,
 )
@@ -29,10 +28,6 @@ from keras_perf.records.run.source_line import SourceLine
 
 SEVERAL_CORES = 1.2
 """A generator that uses so many times the CPU time that it takes has threads of its own."""
-
-HANDED_OVER_MS = 0.8
-"""CPU time of a batch of a few KiB that goes from one process to another: what two workers that
-computed 6 and 15 ms a batch took beyond half of that."""
 
 QUEUE = 10
 """Batches that Keras lets workers make ahead, unless `max_queue_size` says otherwise: of more
@@ -72,22 +67,11 @@ def parallel_input(situation: Situation) -> Recommendation | None:
     if kind != "PyDataset" and not known.input_processes and _uses_cores(situation):
         return None
 
-    def change(model: StepModel, optimism: float) -> StepModel:
-        # Workers also run ahead of training.
-        if not held:
-            alone = present == 1 and not known.input_processes
-            there = model if alone else ahead(model)
-            left = min(1.0, present / model.usable_threads(optimism))
-            shared = replace(there.hidden(left), prefetched=True).apart(optimism)
-            return _in_cores_left(shared, situation, optimism)
-        # Cores are idle beside what holds the interpreter.
-        shared = model.hidden(1 / max(1.0, model.cores * (0.95 + 0.05 * optimism)))
-        return _in_cores_left(replace(shared, prefetched=True), situation, optimism)
-
+    moved = InProcesses(situation, 1 if held else present)
     better = BETTER_CODE if kind == PYTHON_MAP else ""
     return predicted(
         model,
-        change,
+        moved.made,
         title="Make batches in several processes",
         reason=(
             f"The {_named(kind, known)} holds Python's interpreter for {in_ms(held)} of each step, "
@@ -97,9 +81,10 @@ def parallel_input(situation: Situation) -> Recommendation | None:
             else f"Each step waits {in_ms(wait)} for a {_named(kind, known)} that "
             f"{_makers(present, known)}; {model.cores} logical CPUs are there to share it.{better}"
             f"{about_quickest(situation)}"
-        ),
-        action=_in_processes(kind, situation),
-        evidence=_evidence(kind, situation, present, model.cores) | {"in_processes": True},
+        )
+        + moved.slower(),
+        action=_in_processes(kind, situation, moved.number),
+        evidence=_evidence(kind, situation, present, moved.number) | {"in_processes": True},
     )
 
 
@@ -107,14 +92,14 @@ def _more_workers(situation: Situation, kind: str, waiting: WaitingWorkers) -> R
     facts, number = situation.facts, waiting.advised
     wait, known = situation.summary.parts.get("input_wait", 0.0), facts.input
     how = with_processes(facts, number) if kind in LOADERS else ""
-    as_now = ", use_multiprocessing=True" if known.input_processes else ""
-    if number > QUEUE:
-        as_now = f", max_queue_size={number}{as_now}"
+    as_now = f"{_queue(number)}{', use_multiprocessing=True' if known.input_processes else ''}"
+
+    started = number - waiting.present if known.input_processes else 0
 
     def change(model: StepModel, optimism: float) -> StepModel:
         more = waiting.more(model, optimism)
         awake = more.awake(model.step_ms - more.step_ms, optimism, waited=True)
-        return _in_cores_left(awake, situation, optimism)
+        return with_started(awake, situation, started, optimism)
 
     return predicted(
         situation.model,
@@ -155,15 +140,9 @@ def _class_of(known: InputFacts) -> str:
     return identifier(known.input_source.name if known.input_source else "", "Batches")
 
 
-def _in_cores_left(model: StepModel, situation: Situation, optimism: float) -> StepModel:
-    """CPU time, with the handing over of batches, has the cores that other programs leave.
-
-    At best half of theirs too.
-    """
-    left = situation.share_of_cores
-    left += (1 - left) / 2 * max(0.0, optimism)
-    handing_ms = HANDED_OVER_MS * (1 - optimism)
-    return replace(model, cpu_ms=(model.cpu_ms + handing_ms) / left)
+def _queue(workers: int) -> str:
+    """What lets each of them have a batch to make."""
+    return f", max_queue_size={workers}" if workers > QUEUE else ""
 
 
 def _kind(situation: Situation) -> str | None:
@@ -194,12 +173,12 @@ def _uses_cores(situation: Situation) -> bool:
     return beside_ms > SEVERAL_CORES * model.produce_ms
 
 
-def _in_processes(kind: str, situation: Situation) -> str:
-    """Code with which one process a core makes batches."""
-    facts, cores = situation.facts, situation.model.cores
+def _in_processes(kind: str, situation: Situation, number: int) -> str:
+    """Code with which so many processes make batches."""
+    facts = situation.facts
     if kind in LOADERS:
-        return with_processes(facts, cores)
-    processes = f"workers={cores}, use_multiprocessing=True"
+        return with_processes(facts, number)
+    processes = f"workers={number}{_queue(number)}, use_multiprocessing=True"
     forked = FORKED_BESIDE_JAX if on_jax(facts) else ""
     if kind == "PyDataset":
         return (
@@ -209,11 +188,11 @@ def _in_processes(kind: str, situation: Situation) -> str:
             "# seeded with epoch and index of the batch, as each process gets a copy of yours"
             f"{forked}"
         )
-    number = facts.length.epoch_steps
+    steps = facts.length.epoch_steps
     return (
         "class Batches(keras.utils.PyDataset):\n"
         "    def __len__(self):\n"
-        f"        return {number or 'number'}  # of batches in an epoch\n\n"
+        f"        return {steps or 'number'}  # of batches in an epoch\n\n"
         "    def __getitem__(self, index):\n"
         "        return x, y  # batch number index, as NumPy arrays, made by your code\n\n"
         f"model.fit(Batches({processes}), ...)  # in place of the dataset{forked}"

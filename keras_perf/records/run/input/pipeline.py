@@ -134,7 +134,8 @@ class InputFacts:
     taken to have compiled for a shape because they took as long, `guessed_compile_ms` for how long
     all of them did; None where nobody counted. `prefetch_fill` is how full the last prefetch
     buffer was on average, 0 to 1. `fetch_cpu_ms` is the CPU time that the thread that trains takes
-    to fetch a batch, on JAX; where no other thread makes it, that of its making.
+    to fetch a batch, on JAX; where no other thread makes it, that of its making; `fetched_mib` is
+    the size of a batch there.
     `distribution_options` say how it is shared among workers and replicas, as far as somebody has
     set them.
     """
@@ -152,7 +153,13 @@ class InputFacts:
     stages: tuple[Stage, ...] = fact(each(record(Stage)), ())
     prefetch_fill: float | None = fact(number(0.0, 1.0))
     fetch_cpu_ms: float | None = fact(number(most=1e12))
+    fetched_mib: float | None = fact(number(most=1e12))
     distribution_options: Mapping[str, str] = fact(named(text), {})
+
+    @property
+    def mib_per_batch(self) -> float | None:
+        """The size of a batch as training gets it; None where nobody told."""
+        return self.stages[-1].bytes_per_batch / 2**20 if self.stages else self.fetched_mib
 
     @property
     def chains(self) -> tuple[Chain, ...]:

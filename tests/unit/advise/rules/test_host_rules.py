@@ -16,6 +16,7 @@ from keras_perf.advise.rules.host import (
     amortize_callback,
 )
 from keras_perf.advise.rules.steps_per_execution import raise_steps_per_execution
+from keras_perf.advise.step.step_model import INSIDE
 
 TRIAL = {
     "recommended": 8,
@@ -357,6 +358,23 @@ def test_a_slow_pipeline_is_waited_for_in_long_executions_too():
     slow = situation(stages=[stage("Map", 2.0)], context=context, **parts)
     # Tf.data knows two of 8.5 ms; 1 ms of them at most was waking.
     assert raise_steps_per_execution(slow).high < 10 / 7.5
+
+
+@pytest.mark.parametrize(("made_by", "held_up"), [("Generator", True), ("Map", False)])
+def test_python_code_that_makes_batches_is_held_up_by_what_enters_an_execution(made_by, held_up):
+    """It does not keep up: a step takes the 10 ms of its batch."""
+    context = {"steps_per_execution": 1, "steps_per_execution_trial": TRIAL}
+    stages = [stage(made_by, 10.0), stage("Prefetch", 0.0)]
+    found = situation(input_wait=2.0, compute=8.0, stages=stages, context=context)
+    advice = raise_steps_per_execution(found)
+    left = {o: advice.change(found.model, o).produce_ms for o in (-1.0, 0.0, 1.0)}
+    assert left[-1.0] == pytest.approx(10.0)
+    if not held_up:
+        assert left[1.0] == pytest.approx(10.0)
+        return
+    saved_ms = 8.0 - sum(advice.change(found.model, 1.0).rest.get(p, 0.0) for p in INSIDE)
+    assert 10.0 - left[1.0] == pytest.approx(saved_ms)
+    assert left[1.0] < left[0.0] < 10.0
 
 
 @pytest.mark.parametrize("changed", [{"recommended": 1}, {"applied": True}])

@@ -1,0 +1,129 @@
+"""What it costs that processes make batches, in place of threads of the process that trains."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from keras_perf.advise.rules.input.waiting_workers import TO_SPARE, ahead
+from keras_perf.advise.situation import Situation
+from keras_perf.advise.step.interpreter import LOADERS
+from keras_perf.advise.step.step_model import StepModel, between
+
+HANDED_OVER_MS, A_MIB_MS = 0.8, 4.5
+"""CPU time, in both processes, of a batch that goes from one to the other: of one of a few KiB, and
+for each MiB of it; at worst twice that. See `benchmarks/making_batches.py`."""
+
+LOST, LOST_APART = 0.25, 0.2
+"""Of computing's own time, and how far off that may be: where processes fill the cores, its threads
+wait for one of them that has lost its core. Of eighteen trainings on two cores, half of them on
+JAX, steps came to 0.88 to 1.13 of what that predicts: see `benchmarks/making_batches.py`."""
+
+UNSEEN = 0.5
+"""Of the time of making a batch without CPU time, what is expected to be work all the same, where
+nothing else leaves the cores idle."""
+
+NOTICEABLY = 1.02
+
+STARTED_MS = 40.0
+"""Starting one process takes training so long, in each epoch, and up to twice that."""
+
+
+@dataclass(frozen=True)
+class InProcesses:
+    """Processes make what threads made, or fewer processes.
+
+    Attributes:
+        situation: as it is.
+        present: so many share what a batch takes now.
+    """
+
+    situation: Situation
+    present: int
+
+    @cached_property
+    def number(self) -> int:
+        """As make batches as fast as training takes them; one a core at most."""
+        model = self._ahead(self.situation.model)
+        wanted = TO_SPARE * self.present * model.produce_ms / max(model.rest_ms, 1e-9)
+        return min(model.cores, max(2, self.present + 1, math.ceil(min(wanted, model.cores))))
+
+    def made(self, model: StepModel, optimism: float) -> StepModel:
+        """What a step is then."""
+        if self.situation.interpreter_ms:
+            # Cores are idle beside what holds the interpreter.
+            useful, now = model.cores * (0.95 + 0.05 * optimism), model
+        else:
+            useful, now = model.usable_threads(optimism), self._ahead(model)
+        left = min(1.0, self.present / max(1.0, min(useful, self.number)))
+        shared = replace(now.hidden(left), prefetched=True)
+        if not self.situation.interpreter_ms:
+            shared = shared.apart(optimism)
+        more = self.number - self.present * self.situation.facts.input.input_processes
+        crowded = self._crowded(shared, now.produce_ms, optimism)
+        return with_started(crowded, self.situation, more, optimism)
+
+    def slower(self) -> str:
+        """A sentence where a step may take longer with them; "" elsewhere."""
+        model = self.situation.model
+        longer = self.made(model, -1.0).step_ms / model.step_ms
+        if longer < NOTICEABLY:
+            return ""
+        return (
+            " They take the cores that computing uses too: at worst a step takes "
+            f"{longer:.2f} times as long as now."
+        )
+
+    def _ahead(self, model: StepModel) -> StepModel:
+        """Workers run ahead of training already."""
+        alone = self.present == 1 and not self.situation.facts.input.input_processes
+        return model if alone else ahead(model)
+
+    def _crowded(self, model: StepModel, making_ms: float, optimism: float) -> StepModel:
+        """Batches are handed over, and computing loses time where no core is left.
+
+        Nothing says how much it loses on more than two cores, or on a machine whose kernel is
+        quicker or slower at handing over. Processes that are there already do both anyway.
+        """
+        if self.situation.facts.input.input_processes:
+            return model
+        mib = self.situation.facts.input.mib_per_batch or 0.0
+        handed_ms = (HANDED_OVER_MS + A_MIB_MS * mib) * (1 - optimism)
+        if self.situation.interpreter_ms:
+            # What waited for the interpreter computes little, and no longer tries in vain.
+            return replace(model, cpu_ms=model.cpu_ms + handed_ms)
+        busy = 1 - self.situation.model.idle_share
+        cpu_ms = _cpu_ms(model, making_ms, busy, optimism) + handed_ms
+        most_ms = 0.0 if model.on_gpu else model.cores * model.inside_ms
+        lost_ms = (LOST - LOST_APART * optimism) * min(cpu_ms, most_ms)
+        return replace(model, cpu_ms=cpu_ms + lost_ms)
+
+
+def _cpu_ms(model: StepModel, making_ms: float, busy: float, optimism: float) -> float:
+    """CPU time of making a batch and of a step.
+
+    A thread that makes batches for longer than it computes waits, or its work is not counted, as
+    that of a sandbox's kernel: at worst all of it is work, and as is expected the more of it the
+    busier the cores are. Where CPU time was not sampled, computing uses all cores at worst, else
+    one of them.
+    """
+    inside_ms = 0.0 if model.on_gpu else model.inside_ms
+    if not model.cpu_ms:
+        return making_ms + (1 + (model.cores - 1) * max(0.0, -optimism)) * inside_ms
+    most_ms = max(model.cpu_ms, making_ms + inside_ms)
+    work = between(1.0, UNSEEN * busy, 0.0, optimism)
+    return model.cpu_ms + work * (most_ms - model.cpu_ms)
+
+
+def with_started(model: StepModel, situation: Situation, more: int, optimism: float) -> StepModel:
+    """So many more processes are started, and CPU time has the cores that other programs leave.
+
+    At best half of theirs too. Keras starts its processes when an epoch begins, loaders keep them.
+    """
+    left = situation.share_of_cores
+    left += (1 - left) / 2 * max(0.0, optimism)
+    outside, steps = dict(model.outside), situation.facts.length.epoch_steps
+    if more and steps and situation.facts.input.input_kind not in LOADERS:
+        outside["starting"] = more * STARTED_MS * (1 - optimism) / steps
+    return replace(model, cpu_ms=model.cpu_ms / left, outside=outside)

@@ -1,0 +1,83 @@
+"""What processes that make batches cost a step: handing over, the cores, starting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hand_built import H200, situation, stage
+
+from keras_perf.advise.recommendation import Recommendation
+from keras_perf.advise.rules.input.made_in_processes import A_MIB_MS, HANDED_OVER_MS, STARTED_MS
+from keras_perf.advise.rules.input.python_input import parallel_input
+from keras_perf.advise.situation import Situation
+
+BUSY = {"input_wait": 2.0, "compute": 8.0, "process_cpu_pct": 130.0}
+"""Two cores, of whose 20 ms in a step 13 are used: a batch is made while a step computes."""
+
+
+def on_two_cores(context: dict[str, Any] | None = None, **changed: Any) -> Situation:
+    known = {"input_kind": "PyDataset", "cpu_count": 2} | (context or {})
+    return situation(**(BUSY | changed), context=known)
+
+
+def of_mib(mib: float, **changed: Any) -> Situation:
+    """The same, of batches of this size."""
+    return on_two_cores(stages=[stage("Generator", 9.9, bytes_per_batch=mib * 2**20)], **changed)
+
+
+def advised(found: Situation) -> Recommendation:
+    advice = parallel_input(found)
+    assert advice is not None
+    return advice
+
+
+def test_where_both_cores_are_busy_already_a_step_may_get_slower():
+    """With half a MiB to hand over 13 ms become 16.2, and computing loses a quarter of 8 ms."""
+    advice = advised(of_mib(0.5))
+    assert advice.predicted_speedup == advice.low == 1.0
+    # At best the wait goes.
+    assert advice.high == pytest.approx(10 / 8, rel=0.01)
+    at_worst_ms = (13 + 2 * (HANDED_OVER_MS + A_MIB_MS * 0.5) + 0.45 * 2 * 8) / 2
+    assert f"at worst a step takes {at_worst_ms / 10:.2f} times as long as now." in advice.reason
+
+
+@pytest.mark.parametrize("told_by", ["tf.data", "JAX"])
+def test_larger_batches_take_longer_to_hand_over(told_by):
+    def cpu_ms(mib: float) -> float:
+        full = {"process_cpu_pct": 165.0}
+        by_jax = on_two_cores({"fetched_mib": mib}, **full)
+        found = by_jax if told_by == "JAX" else of_mib(mib, **full)
+        return advised(found).change(found.model, 0.0).cpu_ms
+
+    assert cpu_ms(2.0) - cpu_ms(0.0) == pytest.approx(2 * A_MIB_MS)
+
+
+@pytest.mark.parametrize(
+    ("kind", "steps", "starts"),
+    [("PyDataset", 50, 1), ("PyDataset", None, 0), ("DataLoader", 50, 0)],
+)
+def test_keras_starts_its_processes_in_each_epoch(kind, steps, starts):
+    found = on_two_cores({"input_kind": kind, "epoch_steps": steps}, process_cpu_pct=85.0)
+    moved = advised(found).change(found.model, 0.0)
+    assert moved.whole_ms - moved.step_ms == pytest.approx(starts * 2 * STARTED_MS / 50)
+
+
+def test_where_a_gpu_computes_it_loses_nothing():
+    advice = advised(of_mib(0.0, context=H200))
+    assert advice.low == pytest.approx(10 / 8, rel=0.01)
+    assert "at worst" not in advice.reason
+
+
+def test_on_many_cores_as_many_are_advised_as_keep_up():
+    """A batch takes 22 ms to make, and a step 10: three processes are a little quicker."""
+    waits = {"input_wait": 12.0, "compute": 10.0, "process_cpu_pct": 20.0}
+    ahead = [stage("Generator", 22.0), stage("Prefetch", 0.0)]
+    found = on_two_cores({"cpu_count": 64}, stages=ahead, **waits)
+    assert "(..., workers=3, use_multiprocessing=True)" in advised(found).action
+
+
+def test_of_many_each_has_a_batch_to_make():
+    waits = {"input_wait": 99.0, "compute": 1.0, "process_cpu_pct": 20.0}
+    advice = advised(on_two_cores({"cpu_count": 64}, **waits))
+    assert "(..., workers=64, max_queue_size=64, use_multiprocessing=True)" in advice.action
