@@ -97,8 +97,10 @@ def makes_batches_in_processes(facts: RunFacts, advice: Recommendation) -> bool 
     known, evidence = facts.input, advice.evidence
     if known.input_kind is None:
         return None
-    more = (known.input_workers or 1) > int(evidence.get("present", 1))
-    return more and (known.input_processes or not evidence.get("in_processes", True))
+    workers, present = known.input_workers or 1, int(evidence.get("present", 1))
+    if not evidence.get("in_processes", True):
+        return workers > present
+    return known.input_processes and workers > int(evidence.get("present_processes", present))
 
 
 def collects_rarely(facts: RunFacts, _: Recommendation) -> bool | None:

@@ -20,7 +20,8 @@ MOST_OF_COMPUTING = 0.6
 IN_PROCESSES = 1.5
 """Of the share of all cores that processes take to make batches, steps are so many times quicker
 without: training hands the batches over, and its threads wait for one that has lost its core. It
-was 1.4 to 2.5 on two cores: see `benchmarks/making_batches.py`."""
+was 1.4 to 3.6 on two cores, of epochs of 40 steps, which start them anew: see
+`benchmarks/making_batches.py`."""
 
 CROWDED = 0.7
 """Of the cores' time: what a pipeline kept busy whose end made computing faster."""

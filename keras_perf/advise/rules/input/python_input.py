@@ -84,7 +84,8 @@ def parallel_input(situation: Situation) -> Recommendation | None:
         )
         + moved.slower(),
         action=_in_processes(kind, situation, moved.number),
-        evidence=_evidence(kind, situation, present, moved.number) | {"in_processes": True},
+        evidence=_evidence(kind, situation, present, moved.number)
+        | {"in_processes": True, "present_processes": present * known.input_processes},
     )
 
 

@@ -647,6 +647,7 @@ def test_a_pydataset_is_told_to_use_processes():
         "present": 1,
         "advised": 8,
         "in_processes": True,
+        "present_processes": 0,
     }
 
 

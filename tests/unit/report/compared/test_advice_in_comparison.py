@@ -192,6 +192,12 @@ def advised(id: str, **evidence: Any) -> Recommendation:
             "not taken, nor",
         ),
         (
+            # Two processes in place of four threads.
+            advised("parallel-input", present=4, present_processes=0),
+            {"input_kind": "PyDataset", "input_workers": 2, "input_processes": True},
+            "taken",
+        ),
+        (
             advised("parallel-input", present=2, in_processes=False),
             {"input_kind": "PyDataset", "input_workers": 13},
             "taken",
