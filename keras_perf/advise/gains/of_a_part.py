@@ -13,6 +13,7 @@ from keras_perf.advise.gains.eager import (
 from keras_perf.advise.gains.longer_executions import left_inside
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.fetching import fetching_sooner
+from keras_perf.advise.step.meanwhile import done_beside_computing
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
 from keras_perf.records.run.tried.steps_trial import StepsTrial
@@ -46,6 +47,11 @@ def _gain_without_input(model: StepModel, share_of_cores: float) -> float:
     crowded = gain(model.with_less_work(dict.fromkeys(model.stages, 0.0), 0.0))
     believed = CLEARLY_CROWDED / max(1e-9, share_of_cores)
     return crowded if crowded >= believed * waiting else waiting
+
+
+def _without_callbacks(model: StepModel) -> StepModel:
+    callbacks_ms = model.rest.get("callbacks", 0.0)
+    return done_beside_computing(model, callbacks_ms, 0.0).with_rest({"callbacks": 0.0})
 
 
 def gain_between_epochs(model: StepModel) -> float:
@@ -83,7 +89,7 @@ def gain_beside(situation: Situation, verdict: str) -> tuple[float, str]:
     callbacks_ms, what = model.rest.get("callbacks", 0.0), "that also speeds up computing"
     if verdict == "callback-bound":
         every = situation.steps_between_hooks
-        without = model.with_rest({"callbacks": 0.0}).awake(callbacks_ms, 0.0, every=every)
+        without = _without_callbacks(model).awake(callbacks_ms, 0.0, every=every)
     elif verdict == "input-bound" and not situation.interpreter_ms:
         all_stages = dict.fromkeys(model.stages, 0.0)
         idle = model.with_rest({"get_next": 0.0}).with_less_work(all_stages, 0.0)
@@ -165,8 +171,10 @@ def gains(situation: Situation) -> dict[str, float]:
     }
     for verdict in PARTS_OF:
         parts = dict.fromkeys(parts_of(verdict, situation), 0.0)
-        without = replace(model.with_rest(parts), cpu_ms=0.0)
-        found[verdict] = gain(without)
+        without = model.with_rest(parts)
+        if verdict == "callback-bound":
+            without = _without_callbacks(model)
+        found[verdict] = gain(replace(without, cpu_ms=0.0))
     if situation.facts.settings.run_eagerly:
         known = share_of_operations(situation) is not None
         mostly_python = cores_used(situation) < MOSTLY_PYTHON_CORES

@@ -11,6 +11,7 @@ from keras_perf.advise.rules.followed import works_less
 from keras_perf.advise.rules.in_a_loop import rarer_work
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
+from keras_perf.advise.step.meanwhile import done_beside_computing
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.figures import in_ms
 from keras_perf.records.owners import COLLECTOR
@@ -81,7 +82,8 @@ def _done_less_often(situation: Situation, owner: str, spent: float) -> Recommen
         gone_ms = gone * model.rest.get("callbacks", 0.0)
         awake = model.awake(gone_ms, optimism, every=present)
         alone = awake.not_held_up(gone_ms, optimism)
-        return alone.with_rest({"callbacks": 1 - gone})
+        beside = done_beside_computing(alone, gone_ms, optimism)
+        return beside.with_rest({"callbacks": 1 - gone})
 
     return predicted(
         model,

@@ -111,7 +111,8 @@ def test_what_pays_only_together_is_advised_together():
     assert "Without both, a step would be 2.64× as fast, 3.79× if that also speeds up" in str(
         because
     )
-    assert combined_speedup(held, (first, second))[0] == pytest.approx(3.3, 0.02)
+    # What the pipeline did while the callback ran takes an eighth of that from eight cores.
+    assert combined_speedup(held, (first, second))[0] == pytest.approx(2.61, 0.02)
 
 
 def test_what_pays_together_in_a_step_is_advised_beside_what_pays_between_epochs():
