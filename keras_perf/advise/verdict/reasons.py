@@ -60,11 +60,17 @@ def of_idling(situation: Situation) -> Because:
 
 
 def of_making(situation: Situation, gain: float) -> Because:
-    """That making batches is in training's way, where the input wait itself is not known."""
+    """That making batches is in training's way, which hardly waits, or of which nobody knows."""
+    waits = situation.summary.parts.get("input_wait")
+    about_waiting = (
+        f"The input wait itself could not be measured: {why_no_wait(situation.summary)}."
+        if waits is None
+        else f"A step waits for its batch for {in_ms(waits)} only."
+    )
     return Because(
         f"{_making(situation)}, takes cores that computing needs; without, "
         f"{_faster('input-bound', gain, situation)}.",
-        f"The input wait itself could not be measured: {why_no_wait(situation.summary)}.",
+        about_waiting,
     )
 
 
@@ -87,6 +93,8 @@ def of_a_part(verdict: str, gain: float, situation: Situation) -> Because:
     if verdict == "input-bound":
         what, spent = "input wait", summary.parts.get("input_wait", 0.0)
         if gain * (summary.step_ms - spent) > WORTHWHILE * summary.step_ms:
+            if summary.step_ms < WORTHWHILE * (summary.step_ms - spent):
+                return of_making(situation, gain)
             shared = f"Meanwhile {_making(situation)}, takes cores that computing needs."
     elif verdict == "eager-bound":
         what, spent = "operations run one by one from Python", summary.parts.get("compute", 0.0)
