@@ -80,8 +80,7 @@ def _done_less_often(situation: Situation, owner: str, spent: float) -> Recommen
         left = (1 - optimism) * left_of_it
         gone = share * (1 - left)
         gone_ms = gone * model.rest.get("callbacks", 0.0)
-        awake = model.awake(gone_ms, optimism, every=present)
-        alone = awake.not_held_up(gone_ms, optimism)
+        alone = model.awake(gone_ms, optimism, every=present).not_held_up(gone_ms, optimism)
         beside = done_beside_computing(alone, gone_ms, optimism)
         return beside.with_rest({"callbacks": 1 - gone})
 
