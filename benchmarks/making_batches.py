@@ -188,7 +188,7 @@ class SecondHalf:
     @property
     def step_ms(self) -> float:
         """Of the epoch that was trained last."""
-        return 1e3 * (self.end - self.begin) / (self.last - self.at)
+        return 1e3 * (self.end - self.begin) / max(1, self.last - self.at)
 
 
 def moved_row(case: Case, rounds: int, steps: int) -> dict[str, Any]:

@@ -75,7 +75,7 @@ class Captures:
                 "keras_perf: the trace of steps %d to %d was lost: %s. No other window of this "
                 "training is captured.",
                 self._first_step,
-                step,
+                max(self._first_step, step - 1),
                 str(error),
             )
             return

@@ -49,9 +49,10 @@ def _gain_without_input(model: StepModel, share_of_cores: float) -> float:
     return crowded if crowded >= believed * waiting else waiting
 
 
-def _without_callbacks(model: StepModel) -> StepModel:
-    callbacks_ms = model.rest.get("callbacks", 0.0)
-    return done_beside_computing(model, callbacks_ms, 0.0).with_rest({"callbacks": 0.0})
+def _without_callbacks(situation: Situation) -> StepModel:
+    model = situation.model
+    gone_ms = model.rest.get("callbacks", 0.0)
+    return done_beside_computing(situation, model, gone_ms, 0.0).with_rest({"callbacks": 0.0})
 
 
 def gain_between_epochs(model: StepModel) -> float:
@@ -89,7 +90,7 @@ def gain_beside(situation: Situation, verdict: str) -> tuple[float, str]:
     callbacks_ms, what = model.rest.get("callbacks", 0.0), "that also speeds up computing"
     if verdict == "callback-bound":
         every = situation.steps_between_hooks
-        without = _without_callbacks(model).awake(callbacks_ms, 0.0, every=every)
+        without = _without_callbacks(situation).awake(callbacks_ms, 0.0, every=every)
     elif verdict == "input-bound" and not situation.interpreter_ms:
         all_stages = dict.fromkeys(model.stages, 0.0)
         idle = model.with_rest({"get_next": 0.0}).with_less_work(all_stages, 0.0)
@@ -173,7 +174,7 @@ def gains(situation: Situation) -> dict[str, float]:
         parts = dict.fromkeys(parts_of(verdict, situation), 0.0)
         without = model.with_rest(parts)
         if verdict == "callback-bound":
-            without = _without_callbacks(model)
+            without = _without_callbacks(situation)
         found[verdict] = gain(replace(without, cpu_ms=0.0))
     if situation.facts.settings.run_eagerly:
         known = share_of_operations(situation) is not None

@@ -46,7 +46,12 @@ def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
     elif held_by_two(situation) and all(advice.of != "step" for advice in chosen):
         chosen += _first_of_two(found, model)
     said = {(advice.id, advice.of) for advice in chosen}
-    left = [advice for advice in found if (advice.id, advice.of) not in said]
+    # What makes a step faster and the whole training longer alone does so later, too.
+    left = [
+        advice
+        for advice in found
+        if (advice.id, advice.of) not in said and advice.predicted_speedup < WORTH_SAYING
+    ]
     for advice in chosen:
         model = advice.change(model, 0.0)
     while left:
@@ -54,7 +59,7 @@ def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
         left.remove(best)
         changed = best.change(model, 0.0)
         gain = cost_ms(model, best.of) / cost_ms(changed, best.of)
-        if gain >= WORTH_SAYING and changed.whole_ms <= model.whole_ms:
+        if gain >= WORTH_SAYING and not _longer(model, changed):
             model = changed
             chosen.append(replace(best, speedup_after_others=gain))
     by = uncertainty(situation)
@@ -64,8 +69,13 @@ def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
 
 def _pays(advice: Recommendation, model: StepModel) -> bool:
     """It is worth saying, and the whole training is no longer than without."""
-    shorter = advice.change(model, 0.0).whole_ms <= model.whole_ms
-    return advice.predicted_speedup >= WORTH_SAYING and shorter
+    worth = advice.predicted_speedup >= WORTH_SAYING
+    return worth and not _longer(model, advice.change(model, 0.0))
+
+
+def _longer(model: StepModel, changed: StepModel) -> bool:
+    """The whole training takes longer, with its start-up."""
+    return cost_ms(changed, "whole") > cost_ms(model, "whole")
 
 
 def _first_of_two(advised: Sequence[Recommendation], model: StepModel) -> list[Recommendation]:
@@ -87,7 +97,7 @@ def _first_of_two(advised: Sequence[Recommendation], model: StepModel) -> list[R
     alone_ms = left_ms(first) + left_ms(second) - model.step_ms
     if left_ms(first, second) * WORTHWHILE > min(alone_ms, model.step_ms):
         return []
-    if after(first, second).whole_ms * WORTHWHILE > model.whole_ms:
+    if _longer(model, after(first, second)):
         return []
     pays = min(first, second, key=left_ms)
     other = second if pays is first else first

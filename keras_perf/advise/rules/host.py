@@ -81,7 +81,7 @@ def _done_less_often(situation: Situation, owner: str, spent: float) -> Recommen
         gone = share * (1 - left)
         gone_ms = gone * model.rest.get("callbacks", 0.0)
         alone = model.awake(gone_ms, optimism, every=present).not_held_up(gone_ms, optimism)
-        beside = done_beside_computing(alone, gone_ms, optimism)
+        beside = done_beside_computing(situation, alone, gone_ms, optimism)
         return beside.with_rest({"callbacks": 1 - gone})
 
     return predicted(

@@ -136,7 +136,7 @@ def own_processes(advice: Recommendation, summary: Summary) -> Recommendation:
         advice,
         action=(
             "batches = multiprocessing.Queue(8)\n"
-            f"for part in range({advice.evidence['cores']}):  # before TensorFlow is used\n"
+            f"for part in range({advice.evidence['advised']}):  # before TensorFlow is used\n"
             "    arguments = {'target': your_function, 'args': (part, batches), 'daemon': True}\n"
             "    multiprocessing.Process(**arguments).start()  # it puts its part of the batches\n"
             "dataset = tf.data.Dataset.from_generator(\n"

@@ -57,7 +57,7 @@ def raise_steps_per_execution(situation: Situation) -> Recommendation | None:
         dispatch_ms = min(later_ms, model.rest.get("dispatch", 0.0) * current / recommended)
         inside = {"compute": later_ms - dispatch_ms, "dispatch": dispatch_ms}
         later = replace(later, rest={**later.rest, **inside})
-        # Between executions Keras runs Python code, as the input may.
+        # To enter and leave an execution runs Python code, as the input may.
         held_up = model.not_held_up(model.rest_ms - later.rest_ms, optimism)
         later = replace(later, stages=held_up.stages)
         later = fetching_sooner(later, trial.in_graph_ms, situation.able_ms, optimism)

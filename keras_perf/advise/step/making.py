@@ -20,6 +20,13 @@ def made_in_threads(facts: RunFacts) -> bool:
     return not known.input_processes and (of_workers or reads_in_threads(facts))
 
 
+def made_by_training(facts: RunFacts) -> bool:
+    """The thread that trains makes the batches, and nobody beside it."""
+    known = facts.input
+    own = not known.stages and known.input_kind != "tf.data"
+    return own and _makers(facts) is None
+
+
 def making_ms(summary: Summary) -> float:
     """CPU time, in milliseconds, of making a step's batch.
 

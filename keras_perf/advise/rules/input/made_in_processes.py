@@ -10,15 +10,19 @@ from keras_perf.advise.rules.input.waiting_workers import TO_SPARE, ahead
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.interpreter import LOADERS
 from keras_perf.advise.step.step_model import StepModel, between
+from keras_perf.records.figures import in_ms
 
 HANDED_OVER_MS, A_MIB_MS = 0.8, 4.5
 """CPU time, in both processes, of a batch that goes from one to the other: of one of a few KiB, and
 for each MiB of it; at worst twice that. See `benchmarks/making_batches.py`."""
 
+UNKNOWN_MIB = 1.0
+"""At worst a batch of unknown size has as much."""
+
 LOST, LOST_APART = 0.25, 0.2
 """Of computing's own time, and how far off that may be: where processes fill the cores, its threads
-wait for one of them that has lost its core. Of eighteen trainings on two cores, half of them on
-JAX, steps came to 0.88 to 1.13 of what that predicts: see `benchmarks/making_batches.py`."""
+wait for one of them that has lost its core. Of nine trainings on two cores that computed, steps
+came to 0.94 to 1.09 of what that predicts: see `benchmarks/making_batches.py`."""
 
 UNSEEN = 0.5
 """Of the time of making a batch without CPU time, what is expected to be work all the same, where
@@ -44,9 +48,9 @@ class InProcesses:
 
     @cached_property
     def number(self) -> int:
-        """As make batches as fast as training takes them; one a core at most."""
+        """As make batches as fast as a step computes; one a core at most."""
         model = self._ahead(self.situation.model)
-        wanted = TO_SPARE * self.present * model.produce_ms / max(model.rest_ms, 1e-9)
+        wanted = TO_SPARE * self.present * model.produce_ms / max(model.inside_ms, 1e-9)
         return min(model.cores, max(2, self.present + 1, math.ceil(min(wanted, model.cores))))
 
     def made(self, model: StepModel, optimism: float) -> StepModel:
@@ -64,16 +68,24 @@ class InProcesses:
         crowded = self._crowded(shared, now.produce_ms, optimism)
         return with_started(crowded, self.situation, more, optimism)
 
-    def slower(self) -> str:
-        """A sentence where a step may take longer with them; "" elsewhere."""
-        model = self.situation.model
+    def costs(self) -> str:
+        """Sentences where a step may take longer, or starting them does take long; else ""."""
+        model, told = self.situation.model, ""
         longer = self.made(model, -1.0).step_ms / model.step_ms
-        if longer < NOTICEABLY:
-            return ""
-        return (
-            " They take the cores that computing uses too: at worst a step takes "
-            f"{longer:.2f} times as long as now."
-        )
+        if longer >= NOTICEABLY:
+            told += (
+                " They take the cores that computing uses too: at worst a step takes "
+                f"{longer:.2f} times as long as now."
+            )
+        expected = self.made(model, 0.0)
+        starting_ms = expected.outside.get("starting", 0.0)
+        if starting_ms > (NOTICEABLY - 1) * expected.whole_ms:
+            steps = self.situation.facts.length.epoch_steps or 0
+            told += (
+                f" Each epoch starts them anew, which takes about {in_ms(starting_ms * steps)}: "
+                "longer epochs do so less often."
+            )
+        return told
 
     def _ahead(self, model: StepModel) -> StepModel:
         """Workers run ahead of training already."""
@@ -88,42 +100,46 @@ class InProcesses:
         """
         if self.situation.facts.input.input_processes:
             return model
-        mib = self.situation.facts.input.mib_per_batch or 0.0
+        mib = self.situation.facts.input.mib_per_batch
+        if mib is None:
+            mib = UNKNOWN_MIB * max(0.0, -optimism)
         handed_ms = (HANDED_OVER_MS + A_MIB_MS * mib) * (1 - optimism)
         if self.situation.interpreter_ms:
             # What waited for the interpreter computes little, and no longer tries in vain.
             return replace(model, cpu_ms=model.cpu_ms + handed_ms)
-        busy = 1 - self.situation.model.idle_share
-        cpu_ms = _cpu_ms(model, making_ms, busy, optimism) + handed_ms
+        cpu_ms = _cpu_ms(self.situation, model, making_ms, optimism) + handed_ms
         most_ms = 0.0 if model.on_gpu else model.cores * model.inside_ms
-        lost_ms = (LOST - LOST_APART * optimism) * min(cpu_ms, most_ms)
-        return replace(model, cpu_ms=cpu_ms + lost_ms)
+        # The fewer of many cores they use, the less computing meets them.
+        lost = max(0.0, LOST * self.number / model.cores - LOST_APART * optimism)
+        return replace(model, cpu_ms=cpu_ms + lost * min(cpu_ms, most_ms))
 
 
-def _cpu_ms(model: StepModel, making_ms: float, busy: float, optimism: float) -> float:
+def _cpu_ms(situation: Situation, model: StepModel, making_ms: float, optimism: float) -> float:
     """CPU time of making a batch and of a step.
 
     A thread that makes batches for longer than it computes waits, or its work is not counted, as
-    that of a sandbox's kernel: at worst all of it is work, and as is expected the more of it the
-    busier the cores are. Where CPU time was not sampled, computing uses all cores at worst, else
-    one of them.
+    that of a sandbox's kernel: at worst all of it is work, on the cores that other programs leave,
+    and as is expected the more of it the busier the cores are. Where CPU time was not sampled,
+    computing uses all cores at worst, else one of them.
     """
     inside_ms = 0.0 if model.on_gpu else model.inside_ms
     if not model.cpu_ms:
         return making_ms + (1 + (model.cores - 1) * max(0.0, -optimism)) * inside_ms
-    most_ms = max(model.cpu_ms, making_ms + inside_ms)
-    work = between(1.0, UNSEEN * busy, 0.0, optimism)
+    most_ms = max(model.cpu_ms, situation.share_of_cores * (making_ms + inside_ms))
+    work = between(1.0, UNSEEN * (1 - situation.model.idle_share), 0.0, optimism)
     return model.cpu_ms + work * (most_ms - model.cpu_ms)
 
 
 def with_started(model: StepModel, situation: Situation, more: int, optimism: float) -> StepModel:
     """So many more processes are started, and CPU time has the cores that other programs leave.
 
-    At best half of theirs too. Keras starts its processes when an epoch begins, loaders keep them.
+    At best half of theirs too. Keras starts its processes when an epoch begins; loaders, as they
+    are advised, and custom loops keep theirs.
     """
     left = situation.share_of_cores
     left += (1 - left) / 2 * max(0.0, optimism)
-    outside, steps = dict(model.outside), situation.facts.length.epoch_steps
-    if more and steps and situation.facts.input.input_kind not in LOADERS:
+    facts, outside = situation.facts, dict(model.outside)
+    steps = None if facts.settings.in_a_loop else facts.length.epoch_steps
+    if more and steps and facts.input.input_kind not in LOADERS:
         outside["starting"] = more * STARTED_MS * (1 - optimism) / steps
     return replace(model, cpu_ms=model.cpu_ms / left, outside=outside)

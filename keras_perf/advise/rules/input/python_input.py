@@ -82,7 +82,7 @@ def parallel_input(situation: Situation) -> Recommendation | None:
             f"{_makers(present, known)}; {model.cores} logical CPUs are there to share it.{better}"
             f"{about_quickest(situation)}"
         )
-        + moved.slower(),
+        + moved.costs(),
         action=_in_processes(kind, situation, moved.number),
         evidence=_evidence(kind, situation, present, moved.number)
         | {"in_processes": True, "present_processes": present * known.input_processes},

@@ -11,6 +11,7 @@ import pytest
 from hand_built import H200, assert_predicts, between_epochs, situation, summary
 
 from keras_perf.advise.recommendation import Recommendation
+from keras_perf.advise.rules.best_first import recommendations
 from keras_perf.advise.rules.compute import disable_run_eagerly, stable_shapes
 from keras_perf.advise.rules.on_a_gpu import (
     enable_xla,
@@ -230,6 +231,21 @@ def test_the_verdict_promises_no_less_than_the_advice():
     assert verdict == "compile-bound"
     assert f"would be {9800 / 1800:.2f}× as fast" in str(why)
     assert advice.predicted_speedup < 9800 / 1800
+
+
+def test_longer_steps_speak_not_against_a_start_up_that_is_saved():
+    """Steps compute for longer without XLA than they do with the compiling that was measured."""
+    start_up = {"before_first_step_s": 1.0, "first_steps": 1, "first_execution_s": 0.02}
+    totals = [{"cause": "xla-recompile", "count": 1, "total_ms": 900.0}]
+    known = {"start_up": start_up, "jit_compile": True, "shapes_differ": True}
+    context = between_epochs(steps=400) | known | {"event_totals": totals}
+    context["outside"] |= {"warmup_s": 10.2, "warmup_steps": 10}
+    found = situation(300, compute=20.0, compile=3.0, context=context)
+    advice = stable_shapes(found)
+    changed = advice.change(found.model, 0.0)
+    assert changed.step_ms > found.model.step_ms
+    assert changed.training_ms < found.model.training_ms
+    assert [each.id for each in recommendations(found)] == ["stable-shapes"]
 
 
 def test_a_partial_batch_compiles_nothing_in_the_warm_up():

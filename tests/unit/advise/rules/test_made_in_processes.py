@@ -8,7 +8,12 @@ import pytest
 from hand_built import H200, situation, stage
 
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.advise.rules.input.made_in_processes import A_MIB_MS, HANDED_OVER_MS, STARTED_MS
+from keras_perf.advise.rules.input.made_in_processes import (
+    A_MIB_MS,
+    HANDED_OVER_MS,
+    STARTED_MS,
+    UNKNOWN_MIB,
+)
 from keras_perf.advise.rules.input.python_input import parallel_input
 from keras_perf.advise.situation import Situation
 
@@ -63,6 +68,33 @@ def test_keras_starts_its_processes_in_each_epoch(kind, steps, starts):
     assert moved.whole_ms - moved.step_ms == pytest.approx(starts * 2 * STARTED_MS / 50)
 
 
+def test_starting_them_often_is_said():
+    often, seldom = (advised(on_two_cores({"epoch_steps": steps})) for steps in (20, 2000))
+    assert " Each epoch starts them anew, which takes about 80 ms: longer epochs" in often.reason
+    assert "anew" not in seldom.reason
+
+
+def test_in_a_custom_loop_they_are_started_once_and_as_many_as_are_advised():
+    known = {"epoch_steps": 20, "driver": "loop", "input_kind": "generator"}
+    advice = advised(found := on_two_cores(known, process_cpu_pct=85.0))
+    assert "anew" not in advice.reason
+    assert f"for part in range({advice.evidence['advised']}):" in advice.action
+    moved = advice.change(found.model, 0.0)
+    assert moved.whole_ms == moved.step_ms
+
+
+def test_a_batch_of_unknown_size_may_be_a_large_one():
+    full = {"process_cpu_pct": 165.0}
+    unknown, tiny = on_two_cores(**full), of_mib(0.0, **full)
+    cpu_ms = [
+        advised(found).change(found.model, optimism).cpu_ms
+        for optimism in (-1.0, 0.0)
+        for found in (unknown, tiny)
+    ]
+    assert cpu_ms[0] - cpu_ms[1] == pytest.approx(2 * UNKNOWN_MIB * A_MIB_MS, rel=0.01)
+    assert cpu_ms[2] == pytest.approx(cpu_ms[3], rel=0.01)
+
+
 def test_where_a_gpu_computes_it_loses_nothing():
     advice = advised(of_mib(0.0, context=H200))
     assert advice.low == pytest.approx(10 / 8, rel=0.01)
@@ -75,6 +107,12 @@ def test_on_many_cores_as_many_are_advised_as_keep_up():
     ahead = [stage("Generator", 22.0), stage("Prefetch", 0.0)]
     found = on_two_cores({"cpu_count": 64}, stages=ahead, **waits)
     assert "(..., workers=3, use_multiprocessing=True)" in advised(found).action
+    # A hook may go: they keep up with computing alone.
+    slow_hook = {"input_wait": 12.0, "compute": 1.0, "callbacks": 9.0, "process_cpu_pct": 20.0}
+    found = on_two_cores({"cpu_count": 64}, stages=ahead, **slow_hook)
+    assert advised(found).evidence["advised"] == 28
+    # Few of many cores take little of computing's time.
+    assert "at worst" not in advised(found).reason
 
 
 def test_of_many_each_has_a_batch_to_make():
