@@ -133,8 +133,9 @@ def test_the_diagnosis_begins_with_what_counts_where_the_text_tab_cuts_it(page, 
         text = page.locator("tf-text-loader #steps-container, tf-text-loader .step-text").first
         verdict = page.get_by_role("heading", name=diagnosis.verdict, exact=True)
         advice = page.get_by_text(f"1. {diagnosis.recommendations[0].title}")
-        text.wait_for()
-        bottom = text.bounding_box()["y"] + text.bounding_box()["height"]
+        # The box grows when the text comes.
         for said in (verdict, advice):
             said.wait_for()
+        bottom = text.bounding_box()["y"] + text.bounding_box()["height"]
+        for said in (verdict, advice):
             assert said.bounding_box()["y"] < bottom
