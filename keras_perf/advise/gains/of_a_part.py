@@ -11,9 +11,9 @@ from keras_perf.advise.gains.eager import (
     share_of_operations,
 )
 from keras_perf.advise.gains.longer_executions import left_inside
+from keras_perf.advise.gains.meanwhile import done_beside_computing
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.fetching import fetching_sooner
-from keras_perf.advise.step.meanwhile import done_beside_computing
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
 from keras_perf.records.run.tried.steps_trial import StepsTrial

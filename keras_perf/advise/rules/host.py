@@ -6,12 +6,12 @@ import math
 
 from keras_perf.advise.as_written import LAMBDA, at, lambda_at
 from keras_perf.advise.code_names import identifier
+from keras_perf.advise.gains.meanwhile import done_beside_computing
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import works_less
 from keras_perf.advise.rules.in_a_loop import rarer_work
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
-from keras_perf.advise.step.meanwhile import done_beside_computing
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.figures import in_ms
 from keras_perf.records.owners import COLLECTOR

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from hand_built import H200, situation, stage
 
+from keras_perf.advise.gains.meanwhile import done_beside_computing
 from keras_perf.advise.rules.host import amortize_callback
 from keras_perf.advise.situation import Situation
-from keras_perf.advise.step.meanwhile import done_beside_computing
 
 HOOK = "Mine.on_train_batch_end"
 
