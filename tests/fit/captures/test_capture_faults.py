@@ -83,7 +83,7 @@ def test_a_capture_that_somebody_else_stops_is_kept(tmp_path):
 def test_a_capture_that_somebody_else_throws_away_is_said(tmp_path, said):
     fit(tmp_path, At(lambda: tf.profiler.experimental.stop(save=False), 30))
     [line] = said()
-    assert "the trace of steps 20 to 40 was lost: somebody else has ended it" in line
+    assert "the trace of steps 20 to 39 was lost: somebody else has ended it" in line
 
 
 def test_a_session_that_replaced_ours_is_not_ended(tmp_path, said):
