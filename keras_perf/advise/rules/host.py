@@ -6,7 +6,7 @@ import math
 
 from keras_perf.advise.as_written import LAMBDA, at, lambda_at
 from keras_perf.advise.code_names import identifier
-from keras_perf.advise.gains.meanwhile import done_beside_computing
+from keras_perf.advise.gains.meanwhile import done_beside_computing, worked_ms
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import works_less
 from keras_perf.advise.rules.in_a_loop import rarer_work
@@ -80,7 +80,8 @@ def _done_less_often(situation: Situation, owner: str, spent: float) -> Recommen
         left = (1 - optimism) * left_of_it
         gone = share * (1 - left)
         gone_ms = gone * model.rest.get("callbacks", 0.0)
-        alone = model.awake(gone_ms, optimism, every=present).not_held_up(gone_ms, optimism)
+        awake = model.awake(gone_ms, optimism, every=present)
+        alone = awake.not_held_up(worked_ms(situation, gone_ms), optimism)
         beside = done_beside_computing(situation, alone, gone_ms, optimism)
         return beside.with_rest({"callbacks": 1 - gone})
 

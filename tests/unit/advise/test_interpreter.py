@@ -13,7 +13,7 @@ import pytest
 from hand_built import H200, situation, stage, summary
 
 from keras_perf.advise.rules.best_first import recommendations
-from keras_perf.advise.rules.input.made_in_processes import HANDED_OVER_MS
+from keras_perf.advise.rules.input.handing_over import HANDED_OVER_MS
 from keras_perf.advise.rules.input.python_input import parallel_input
 from keras_perf.advise.rules.input.threads_and_buffers import parallel_map
 from keras_perf.advise.situation import Situation

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hand_built import H200, situation, stage
 
-from keras_perf.advise.gains.meanwhile import done_beside_computing
+from keras_perf.advise.gains.meanwhile import done_beside_computing, worked_ms
 from keras_perf.advise.rules.host import amortize_callback
 from keras_perf.advise.situation import Situation
 
@@ -77,3 +77,37 @@ def test_a_rarer_hook_is_promised_less_beside_a_pipeline_that_works(context, los
         return amortize_callback(with_a_hook(work_ms, context=context)).predicted_speedup
 
     assert (advised(5.0) < 0.95 * advised(0.01)) == loses
+
+
+@pytest.mark.parametrize(
+    ("changed", "worked"),
+    [
+        # Not sampled: it may all have been work.
+        ({}, 4.0),
+        # Of 7 ms of CPU time computing takes 6.
+        ({"process_cpu_pct": 70.0}, 1.0),
+        ({"process_cpu_pct": 50.0}, 0.0),
+        ({"process_cpu_pct": 180.0}, 4.0),
+        # A device computes.
+        ({"process_cpu_pct": 30.0, "context": H200}, 3.0),
+        # Others use one of the two cores: as much CPU time takes twice as long.
+        ({"process_cpu_pct": 40.0, "sensors": {"host/cpu_pct": 70.0}}, 2.0),
+    ],
+)
+def test_a_hook_has_worked_no_longer_than_there_was_cpu_time_for(changed, worked):
+    assert worked_ms(with_a_hook(5.0, **changed), 4.0) == pytest.approx(worked)
+
+
+def test_a_hook_that_slept_held_up_no_python_code():
+    """The pipeline's Python code sets the pace: rarer hooks gain what they held it up."""
+
+    def advised(**changed: Any) -> float:
+        python = {"input_kind": "generator"}
+        behind = [stage("Generator", 10.0), stage("Prefetch", 0.0)]
+        found = with_a_hook(10.0, stages=behind, context=python, **changed)
+        found = replace(found, model=replace(found.model, awake_ms=0.0, without_pauses=True))
+        advice = amortize_callback(found)
+        return 1.0 if advice is None else advice.predicted_speedup
+
+    assert advised(process_cpu_pct=170.0) > 1.1
+    assert advised(process_cpu_pct=60.0) == pytest.approx(1.0)

@@ -10,7 +10,7 @@ from hand_built import assert_predicts, situation, stage
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.best_first import recommendations
 from keras_perf.advise.rules.input.files_and_order import interleave
-from keras_perf.advise.rules.input.made_in_processes import HANDED_OVER_MS
+from keras_perf.advise.rules.input.handing_over import HANDED_OVER_MS
 from keras_perf.advise.rules.input.threads_and_buffers import parallel_map, prefetch
 
 SLICES = {"kind": "tensor_slice"}

@@ -14,7 +14,7 @@ from keras_perf.advise.gains.prediction_bounds import uncertainty, widened
 from keras_perf.advise.recommendation import cost_ms
 from keras_perf.advise.rules.all_rules import RULES
 from keras_perf.advise.rules.best_first import WORTH_SAYING, combined_speedup, recommendations
-from keras_perf.advise.rules.input.made_in_processes import HANDED_OVER_MS
+from keras_perf.advise.rules.input.handing_over import HANDED_OVER_MS
 from keras_perf.advise.verdict.verdict import verdict_of
 from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 from keras_perf.report.diagnosis import diagnosis_of

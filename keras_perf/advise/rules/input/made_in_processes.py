@@ -6,18 +6,12 @@ import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from keras_perf.advise.rules.input.handing_over import handed_beside_computing, handed_over_ms
 from keras_perf.advise.rules.input.waiting_workers import TO_SPARE, ahead
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.interpreter import LOADERS
 from keras_perf.advise.step.step_model import StepModel, between
 from keras_perf.records.figures import in_ms
-
-HANDED_OVER_MS, A_MIB_MS = 0.8, 4.5
-"""CPU time, in both processes, of a batch that goes from one to the other: of one of a few KiB, and
-for each MiB of it; at worst twice that. See `benchmarks/making_batches.py`."""
-
-UNKNOWN_MIB = 1.0
-"""At worst a batch of unknown size has as much."""
 
 LOST, LOST_APART = 0.25, 0.2
 """Of computing's own time, and how far off that may be: where processes fill the cores, its threads
@@ -96,14 +90,12 @@ class InProcesses:
         """Batches are handed over, and computing loses time where no core is left.
 
         Nothing says how much it loses on more than two cores, or on a machine whose kernel is
-        quicker or slower at handing over. Processes that are there already do both anyway.
+        quicker or slower at handing over. Processes that are there already do both anyway, but in
+        part while training waits for them.
         """
         if self.situation.facts.input.input_processes:
-            return model
-        mib = self.situation.facts.input.mib_per_batch
-        if mib is None:
-            mib = UNKNOWN_MIB * max(0.0, -optimism)
-        handed_ms = (HANDED_OVER_MS + A_MIB_MS * mib) * (1 - optimism)
+            return handed_beside_computing(self.situation, model, optimism)
+        handed_ms = handed_over_ms(self.situation, optimism)
         if self.situation.interpreter_ms:
             # What waited for the interpreter computes little, and no longer tries in vain.
             return replace(model, cpu_ms=model.cpu_ms + handed_ms)

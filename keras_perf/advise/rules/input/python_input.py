@@ -11,6 +11,7 @@ from keras_perf.advise.python_threads import BETTER_CODE, about_quickest, comput
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import makes_batches_in_processes
 from keras_perf.advise.rules.in_a_loop import own_processes
+from keras_perf.advise.rules.input.handing_over import handed_beside_computing
 from keras_perf.advise.rules.input.made_in_processes import InProcesses, with_started
 from keras_perf.advise.rules.input.waiting_workers import (
     WaitingWorkers,
@@ -99,8 +100,10 @@ def _more_workers(situation: Situation, kind: str, waiting: WaitingWorkers) -> R
 
     def change(model: StepModel, optimism: float) -> StepModel:
         more = waiting.more(model, optimism)
-        awake = more.awake(model.step_ms - more.step_ms, optimism, waited=True)
-        return with_started(awake, situation, started, optimism)
+        later = more.awake(model.step_ms - more.step_ms, optimism, waited=True)
+        if known.input_processes:
+            later = handed_beside_computing(situation, later, optimism)
+        return with_started(later, situation, started, optimism)
 
     return predicted(
         situation.model,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,10 +19,11 @@ from keras_perf.advise.rules.input.files_and_order import (
     interleave,
     nondeterministic_order,
 )
-from keras_perf.advise.rules.input.made_in_processes import (
+from keras_perf.advise.rules.input.handing_over import (
     A_MIB_MS,
     HANDED_OVER_MS,
     UNKNOWN_MIB,
+    handed_beside_computing,
 )
 from keras_perf.advise.rules.input.python_input import parallel_input
 from keras_perf.advise.rules.input.threads_and_buffers import (
@@ -29,6 +31,7 @@ from keras_perf.advise.rules.input.threads_and_buffers import (
     prefetch,
     private_threadpool,
 )
+from keras_perf.advise.step.step_model import StepModel
 from keras_perf.analyse.cpu_share import LEAST_SHARE
 
 PIPELINE = [
@@ -724,14 +727,21 @@ def of_workers(context: dict[str, Any], cpu_pct: float | None, **changed: Any) -
 
 
 @pytest.mark.parametrize(
-    ("context", "cpu_pct", "makers", "processes"),
+    ("context", "cpu_pct", "makers", "processes", "longest_ms"),
     [
         # One of them at a time has the interpreter.
-        (IN_THREADS, 10.0, "2 threads of Python make", ""),
-        (IN_PROCESSES, 20.0, "2 processes make", ", use_multiprocessing=True"),
+        (IN_THREADS, 10.0, "2 threads of Python make", "", 20 / (2 + 5.5)),
+        # At worst computing waits for all that is handed over, no longer while it waits anyway.
+        (
+            IN_PROCESSES | {"fetched_mib": 0.0},
+            20.0,
+            "2 processes make",
+            ", use_multiprocessing=True",
+            2 + 2 * HANDED_OVER_MS,
+        ),
     ],
 )
-def test_workers_that_wait_are_told_to_be_more(context, cpu_pct, makers, processes):
+def test_workers_that_wait_are_told_to_be_more(context, cpu_pct, makers, processes, longest_ms):
     advice = of_workers(context, cpu_pct)
     assert advice.title == "Let more workers make batches"
     assert advice.reason == (
@@ -745,7 +755,32 @@ def test_workers_that_wait_are_told_to_be_more(context, cpu_pct, makers, process
     assert (advice.evidence["present"], advice.evidence["advised"]) == (2, 13)
     # Of the eleven that are new a half, three quarters or all are of use. Computing takes 2 ms,
     # less than 1.4 without pauses of 8 ms: training still waits for the workers.
-    assert_predicts(advice, 20 / (2 + 5.5), 20 / (2 + 8.25), 20 / (2 + 11))
+    assert_predicts(advice, longest_ms, 20 / (2 + 8.25), 20 / (2 + 11))
+
+
+def test_what_was_handed_over_while_training_waited_delays_computing_later():
+    """Of steps of 10 ms two waited; that much of what is handed over comes while they compute."""
+    waits = {"input_wait": 2.0, "compute": 8.0}
+    known = IN_PROCESSES | {"fetched_mib": 1.0}
+    found = situation(
+        sensors={"host/child_processes_cpu_pct": 20.0},
+        context={"input_kind": "PyDataset"} | known,
+        **waits,
+    )
+    sooner = replace(found.model, stages={}, prefetched=True)
+    handed_ms = HANDED_OVER_MS + A_MIB_MS
+
+    def longer_ms(optimism: float, model: StepModel = sooner) -> float:
+        return handed_beside_computing(found, model, optimism).rest["compute"] - 8.0
+
+    assert longer_ms(0.0) == pytest.approx(handed_ms * 2 / 10)
+    # No more than was waited; at best nothing.
+    assert longer_ms(-1.0) == pytest.approx(2.0)
+    assert longer_ms(1.0) == 0.0
+    # What still waits hands over as before, and a device waits for no interpreter.
+    assert longer_ms(-1.0, found.model) == 0.0
+    on_a_gpu = replace(found, model=replace(found.model, on_gpu=True))
+    assert handed_beside_computing(on_a_gpu, sooner, -1.0) == sooner
 
 
 def test_four_threads_that_wait_for_each_other_compute():
@@ -830,7 +865,11 @@ def test_workers_that_compute_need_a_core_each(context, cpu_pct):
     assert advice.evidence["advised"] == 8
     # They run ahead: a batch comes every 10 ms from two; of busy cores a little is lost.
     busy = 1.2 if cpu_pct and context.get("input_processes") else 0.0
-    assert advice.predicted_speedup == pytest.approx((1 - 0.2 * busy / 8) * 8 / 2)
+    batch_ms, compute_ms = 10 * 2 / 8 / (1 - 0.2 * busy / 8), 2.0
+    if context.get("input_processes"):
+        # What was handed over while training waited comes while it computes.
+        compute_ms += HANDED_OVER_MS * (10 - batch_ms) / 10
+    assert advice.predicted_speedup == pytest.approx(10 / max(batch_ms, compute_ms))
     as_many = context | {"input_workers": 8, "input_processes": True}
     assert of_workers(as_many, cpu_pct and 4 * cpu_pct) is None
 

@@ -8,7 +8,7 @@ import pytest
 from hand_built import assert_predicts, situation, stage
 
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.advise.rules.input.made_in_processes import HANDED_OVER_MS
+from keras_perf.advise.rules.input.handing_over import HANDED_OVER_MS
 from keras_perf.advise.rules.input.python_input import parallel_input
 
 STAGES = [stage("Generator", 9.0), stage("FlatMap", 0.5), stage("Prefetch", 0.0)]

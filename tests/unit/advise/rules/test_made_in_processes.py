@@ -8,12 +8,8 @@ import pytest
 from hand_built import H200, situation, stage
 
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.advise.rules.input.made_in_processes import (
-    A_MIB_MS,
-    HANDED_OVER_MS,
-    STARTED_MS,
-    UNKNOWN_MIB,
-)
+from keras_perf.advise.rules.input.handing_over import A_MIB_MS, HANDED_OVER_MS, UNKNOWN_MIB
+from keras_perf.advise.rules.input.made_in_processes import STARTED_MS
 from keras_perf.advise.rules.input.python_input import parallel_input
 from keras_perf.advise.situation import Situation
 
