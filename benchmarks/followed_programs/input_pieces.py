@@ -74,8 +74,8 @@ def of_python(name: str, ms: float, *, works: bool, **how: Any) -> Program:
         return (made[place] for place in range(len(made)))
 
     how = {"verdicts": ("input-bound",), **how}
-    processes = in_processes(ms, works=works)
-    return Program(name, model=small_mlp(), source=source, times=1, in_processes=processes, **how)
+    workers = in_processes(ms, works=True) if works else in_threads(ms)
+    return Program(name, model=small_mlp(), source=source, times=1, in_processes=workers, **how)
 
 
 def in_processes(ms: float, *, works: bool) -> Callable[[int], Callable[[int], Made]]:

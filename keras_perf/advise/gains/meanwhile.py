@@ -10,19 +10,32 @@ from keras_perf.advise.step.step_model import StepModel, between
 
 
 def worked_ms(situation: Situation, spent_ms: float) -> float:
-    """Of the time that hooks took, so much may have been work: they may also have slept.
+    """Of what Python code beside computing took, so much may have been work: the rest it slept.
 
-    All threads together used no more CPU time than was sampled, and computing took what the
-    quickest steps do. (A hook that slept 4 ms, in steps of 6.5 ms behind a map that slept 6 ms, was
-    believed to hold up the map, and steps to become 1.14 times as fast without; they did not.)
+    All threads together used no more CPU time than was sampled, and computing as much as the
+    quickest steps take; beside other programs work takes longer than its CPU time. (A hook that
+    slept 4 ms, in steps of 6.5 ms behind a map that slept 6 ms, was believed to hold up the map,
+    and steps to become 1.14 times as fast without; they did not.)
     """
     model, left = situation.model, situation.share_of_cores
     if not model.cpu_ms:
         return spent_ms
     computing_ms = 0.0 if model.on_gpu else model.rest.get("compute", 0.0)
-    if model.undisturbed_ms is not None:
+    if model.undisturbed_ms is None:
+        computing_ms *= left
+    else:
         computing_ms = min(computing_ms, model.undisturbed_ms)
-    return min(spent_ms, max(0.0, model.cpu_ms / left - computing_ms))
+    return min(spent_ms, max(0.0, model.cpu_ms - computing_ms) / left)
+
+
+def not_held_up_by_hooks(
+    situation: Situation, model: StepModel, gone_ms: float, optimism: float
+) -> StepModel:
+    """Only what works holds Python's interpreter, and only what works waits for it."""
+    if not model.produce_ms:
+        return model
+    at_work = worked_ms(situation, model.produce_ms) / model.produce_ms
+    return model.not_held_up(worked_ms(situation, gone_ms), optimism, at_work)
 
 
 def done_beside_computing(

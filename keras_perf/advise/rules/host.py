@@ -6,7 +6,7 @@ import math
 
 from keras_perf.advise.as_written import LAMBDA, at, lambda_at
 from keras_perf.advise.code_names import identifier
-from keras_perf.advise.gains.meanwhile import done_beside_computing, worked_ms
+from keras_perf.advise.gains.meanwhile import done_beside_computing, not_held_up_by_hooks
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import works_less
 from keras_perf.advise.rules.in_a_loop import rarer_work
@@ -77,11 +77,10 @@ def _done_less_often(situation: Situation, owner: str, spent: float) -> Recommen
     source = situation.facts.hook_sources.get(owner)
 
     def change(model: StepModel, optimism: float) -> StepModel:
-        left = (1 - optimism) * left_of_it
-        gone = share * (1 - left)
+        gone = share * (1 - (1 - optimism) * left_of_it)
         gone_ms = gone * model.rest.get("callbacks", 0.0)
         awake = model.awake(gone_ms, optimism, every=present)
-        alone = awake.not_held_up(worked_ms(situation, gone_ms), optimism)
+        alone = not_held_up_by_hooks(situation, awake, gone_ms, optimism)
         beside = done_beside_computing(situation, alone, gone_ms, optimism)
         return beside.with_rest({"callbacks": 1 - gone})
 

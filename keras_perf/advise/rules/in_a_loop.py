@@ -130,15 +130,19 @@ def not_eagerly(advice: Recommendation, summary: Summary) -> Recommendation:
     return replace(advice, action="tf.config.run_functions_eagerly(False)")
 
 
-def own_processes(advice: Recommendation, summary: Summary) -> Recommendation:
-    """Batches from processes of the loop's own."""
+def own_workers(advice: Recommendation, summary: Summary) -> Recommendation:
+    """Batches from processes of the loop's own, or from threads where these mostly wait."""
+    queue, worker, when = "queue.Queue", "threading.Thread", ""
+    if advice.evidence["in_processes"]:
+        queue, worker = "multiprocessing.Queue", "multiprocessing.Process"
+        when = "  # before TensorFlow is used"
     return replace(
         advice,
         action=(
-            "batches = multiprocessing.Queue(8)\n"
-            f"for part in range({advice.evidence['advised']}):  # before TensorFlow is used\n"
+            f"batches = {queue}(8)\n"
+            f"for part in range({advice.evidence['advised']}):{when}\n"
             "    arguments = {'target': your_function, 'args': (part, batches), 'daemon': True}\n"
-            "    multiprocessing.Process(**arguments).start()  # it puts its part of the batches\n"
+            f"    {worker}(**arguments).start()  # it puts its part of the batches\n"
             "dataset = tf.data.Dataset.from_generator(\n"
             "    lambda: (batches.get() for _ in range(count)), output_signature=...)"
         ),

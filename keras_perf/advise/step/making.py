@@ -24,7 +24,12 @@ def made_by_training(facts: RunFacts) -> bool:
     """The thread that trains makes the batches, and nobody beside it."""
     known = facts.input
     own = not known.stages and known.input_kind != "tf.data"
-    return own and _makers(facts) is None
+    return own and not makes_beside(facts)
+
+
+def makes_beside(facts: RunFacts) -> bool:
+    """Processes make the batches, or threads that Python code has started."""
+    return _makers(facts) is not None
 
 
 def making_ms(summary: Summary) -> float:

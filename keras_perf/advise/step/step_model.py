@@ -134,18 +134,23 @@ class StepModel(StepTime):
         computing = self.with_inside(1 - (1 - quickest) * best)
         return computing.hidden(1 - best * (1 - max(0.5, quickest)))
 
-    def not_held_up(self, gone_ms: float, optimism: float) -> StepModel:
+    def not_held_up(self, gone_ms: float, optimism: float, at_work: float = 1.0) -> StepModel:
         """Python code of a pipeline that does not keep up is held up by other such code, now gone.
 
         At best it stood still for as long as that ran, at worst it did not notice. (A `PyDataset`
         behind which a hook called `predict` for 64 of 214 ms a step gained half to all of what the
         hook no longer took, on two cores that others used, too. One beside 3 ms of entering an
         execution in steps of 10 ms gained all of that, and more.)
+
+        Arguments:
+            gone_ms: so much less other Python code computes.
+            optimism: from the worst (-1) over what is expected (0) to the best (1).
+            at_work: share of its time in which the pipeline's computes, at most.
         """
         behind = self.prefetched and self.produce_ms >= self.rest_ms
         if not (self.python and behind and self.produce_ms):
             return self
-        working = (1 + optimism) / 2 * (1 - self.waiting_share)
+        working = (1 + optimism) / 2 * min(at_work, 1 - self.waiting_share)
         held_up_ms = working * min(gone_ms, self.produce_ms)
         return self.hidden(1 - held_up_ms / self.produce_ms)
 

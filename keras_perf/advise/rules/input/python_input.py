@@ -10,12 +10,13 @@ from keras_perf.advise.loaders import reads_in_threads, with_processes
 from keras_perf.advise.python_threads import BETTER_CODE, about_quickest, computes_in_python
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import makes_batches_in_processes
-from keras_perf.advise.rules.in_a_loop import own_processes
+from keras_perf.advise.rules.in_a_loop import own_workers
 from keras_perf.advise.rules.input.handing_over import handed_beside_computing
 from keras_perf.advise.rules.input.made_in_processes import InProcesses, with_started
 from keras_perf.advise.rules.input.waiting_workers import (
     WaitingWorkers,
     present_workers,
+    thread_that_waits,
     workers_that_wait,
 )
 from keras_perf.advise.rules.rule import rule
@@ -42,6 +43,17 @@ FORKED_BESIDE_JAX = (
 """They are forked where Python's default start method forks; what holds a lock of JAX's threads
 then hangs."""
 
+PASSED_ON = "\n# an __init__ of its own passes them on, super().__init__(**kwargs)"
+
+PASSED_ON_TO_PROCESSES = (
+    "\n# an __init__ of its own passes both on, super().__init__(**kwargs), and may do once\n"
+    "# what is the same in every epoch, such as decoding; random numbers need a generator\n"
+    "# seeded with epoch and index of the batch, as each process gets a copy of yours"
+)
+
+TO_THREADS = ("generator", "PyDataset")
+"""Kinds of input whose one thread several of a `PyDataset`'s can replace."""
+
 WITH_WORKERS = ("PyDataset", *LOADERS)
 """Kinds of input that can be told to use processes."""
 
@@ -49,9 +61,9 @@ WITH_WORKERS = ("PyDataset", *LOADERS)
 @rule(
     "parallel-input",
     on="input",
-    leaves="the work stays, shared by the CPUs",
+    leaves="the work stays, shared by several",
     followed=makes_batches_in_processes,
-    in_a_loop=own_processes,
+    in_a_loop=own_workers,
 )
 def parallel_input(situation: Situation) -> Recommendation | None:
     """One Python thread makes the batches, or too few workers do."""
@@ -61,7 +73,10 @@ def parallel_input(situation: Situation) -> Recommendation | None:
     if kind is None or not (wait or held) or model.cores < 2:
         return None
     present = present_workers(situation) if kind in WITH_WORKERS else 1
-    if (waiting := workers_that_wait(situation)) is not None:
+    waiting = workers_that_wait(situation)
+    if waiting is None and kind in TO_THREADS:
+        waiting = thread_that_waits(situation)
+    if waiting is not None:
         return _more_workers(situation, kind, waiting)
     if known.input_processes and (held or present >= model.cores):
         return None
@@ -84,7 +99,7 @@ def parallel_input(situation: Situation) -> Recommendation | None:
             f"{about_quickest(situation)}"
         )
         + moved.costs(),
-        action=_in_processes(kind, situation, moved.number),
+        action=_with_workers(kind, situation, moved.number, threads=False),
         evidence=_evidence(kind, situation, present, moved.number)
         | {"in_processes": True, "present_processes": present * known.input_processes},
     )
@@ -93,9 +108,6 @@ def parallel_input(situation: Situation) -> Recommendation | None:
 def _more_workers(situation: Situation, kind: str, waiting: WaitingWorkers) -> Recommendation:
     facts, number = situation.facts, waiting.advised
     wait, known = situation.summary.parts.get("input_wait", 0.0), facts.input
-    how = with_processes(facts, number) if kind in LOADERS else ""
-    as_now = f"{_queue(number)}{', use_multiprocessing=True' if known.input_processes else ''}"
-
     started = number - waiting.present if known.input_processes else 0
 
     def change(model: StepModel, optimism: float) -> StepModel:
@@ -108,12 +120,12 @@ def _more_workers(situation: Situation, kind: str, waiting: WaitingWorkers) -> R
     return predicted(
         situation.model,
         change,
-        title="Let more workers make batches",
+        title=f"Let {'several threads' if waiting.alone else 'more workers'} make batches",
         reason=(
             f"Each step waits {in_ms(wait)} for a {_named(kind, known)} that "
             f"{_makers(waiting.present, known)}, {waiting.why}."
         ),
-        action=how or f"model.fit({_class_of(known)}(..., workers={number}{as_now}), ...)",
+        action=_with_workers(kind, situation, number, threads=waiting.threads),
         evidence=_evidence(kind, situation, waiting.present, number)
         | {"in_processes": known.input_processes},
     )
@@ -177,21 +189,21 @@ def _uses_cores(situation: Situation) -> bool:
     return beside_ms > SEVERAL_CORES * model.produce_ms
 
 
-def _in_processes(kind: str, situation: Situation, number: int) -> str:
-    """Code with which so many processes make batches."""
-    facts = situation.facts
+def _with_workers(kind: str, situation: Situation, number: int, *, threads: bool) -> str:
+    """Code with which so many processes, or threads, make batches."""
+    facts, comments = situation.facts, ""
     if kind in LOADERS:
         return with_processes(facts, number)
-    processes = f"workers={number}{_queue(number)}, use_multiprocessing=True"
-    forked = FORKED_BESIDE_JAX if on_jax(facts) else ""
+    workers = f"workers={number}{_queue(number)}"
+    if not threads:
+        workers += ", use_multiprocessing=True"
+    new = not facts.input.input_processes if not threads else present_workers(situation) == 1
+    if kind == "PyDataset" and new:
+        comments += PASSED_ON if threads else PASSED_ON_TO_PROCESSES
+    if new and not threads and on_jax(facts):
+        comments += FORKED_BESIDE_JAX
     if kind == "PyDataset":
-        return (
-            f"model.fit({_class_of(facts.input)}(..., {processes}), ...)\n"
-            "# an __init__ of its own passes both on, super().__init__(**kwargs), and may do once\n"
-            "# what is the same in every epoch, such as decoding; random numbers need a generator\n"
-            "# seeded with epoch and index of the batch, as each process gets a copy of yours"
-            f"{forked}"
-        )
+        return f"model.fit({_class_of(facts.input)}(..., {workers}), ...){comments}"
     steps = facts.length.epoch_steps
     return (
         "class Batches(keras.utils.PyDataset):\n"
@@ -199,5 +211,5 @@ def _in_processes(kind: str, situation: Situation, number: int) -> str:
         f"        return {steps or 'number'}  # of batches in an epoch\n\n"
         "    def __getitem__(self, index):\n"
         "        return x, y  # batch number index, as NumPy arrays, made by your code\n\n"
-        f"model.fit(Batches({processes}), ...)  # in place of the dataset{forked}"
+        f"model.fit(Batches({workers}), ...)  # in place of the dataset{comments}"
     )

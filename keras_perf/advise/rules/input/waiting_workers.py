@@ -1,14 +1,15 @@
-"""Workers that wait while they make batches: more of them can wait at once than there are cores."""
+"""Python code that waits for the batches it makes: more can wait at once than there are cores."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
 
+from keras_perf.advise.gains.meanwhile import worked_ms
 from keras_perf.advise.loaders import reads_in_threads
 from keras_perf.advise.python_threads import RATHER_WAITS
 from keras_perf.advise.situation import Situation
-from keras_perf.advise.step.making import makers_cpu_ms
+from keras_perf.advise.step.making import made_by_training, makers_cpu_ms, makes_beside
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.figures import in_percent
 
@@ -30,25 +31,40 @@ class WaitingWorkers:
     Attributes:
         present: how many there are.
         advised: how many would keep up with training.
-        at_work: see `share_at_work`.
+        at_work: see `share_at_work`; at most, where it is `alone`.
+        alone: it is the one thread that makes them without any workers.
+        threads: they share one interpreter.
     """
 
     present: int
     advised: int
     at_work: float
+    alone: bool = False
+    threads: bool = True
 
     @property
     def why(self) -> str:
         """A clause."""
+        share = in_percent(self.at_work)
+        if self.alone:
+            return (
+                f"which computes for {share} of that time at most: it mostly waits, and several "
+                "threads can wait at once"
+            )
         return (
-            f"which compute for {in_percent(self.at_work)} of the time in which they could: they "
-            "mostly wait, and more of them can wait at once"
+            f"which compute for {share} of the time in which they could: they mostly wait, and "
+            "more of them can wait at once"
         )
 
     def more(self, model: StepModel, optimism: float) -> StepModel:
         """There are as many as is advised; at worst half of those that are new are of use."""
         useful = self.present + (self.advised - self.present) * (3 + optimism) / 4
-        return ahead(model).hidden(self.present / useful)
+        left = self.present / useful
+        if self.threads:
+            # One of them at a time computes.
+            left = max(left, self.at_work)
+        now = model if self.alone else ahead(model)
+        return replace(now.hidden(left), prefetched=True)
 
 
 def ahead(model: StepModel) -> StepModel:
@@ -90,6 +106,33 @@ def workers_that_wait(situation: Situation) -> WaitingWorkers | None:
     of_threads = situation.interpreter_ms or reads_in_threads(situation.facts)
     if at_work is None or at_work > RATHER_WAITS or of_threads:
         return None
-    present = present_workers(situation)
-    keeps_up = TO_SPARE * present * model.step_ms / max(model.rest_ms, 1e-9)
-    return WaitingWorkers(present, min(math.ceil(keeps_up), MOST_TIMES * present), at_work)
+    present, processes = present_workers(situation), situation.facts.input.input_processes
+    advised = _keeping_up(present, model.step_ms, model)
+    return WaitingWorkers(present, advised, at_work, threads=not processes)
+
+
+def thread_that_waits(situation: Situation) -> WaitingWorkers | None:
+    """The one thread that makes batches; None where it computes, or nobody knows.
+
+    On TensorFlow it may have computed for as much CPU time as the quickest computing leaves; on JAX
+    that of fetching is timed.
+    """
+    model, facts = situation.model, situation.facts
+    if makes_beside(facts) or situation.interpreter_ms or not model.produce_ms:
+        return None
+    if not made_by_training(facts):
+        worked = worked_ms(situation, model.produce_ms)
+    elif facts.input.fetch_cpu_ms is None:
+        return None
+    else:
+        worked = facts.input.fetch_cpu_ms / situation.share_of_cores
+    at_work = min(1.0, worked / model.produce_ms)
+    if at_work > RATHER_WAITS:
+        return None
+    advised = max(2, _keeping_up(1, model.produce_ms, model))
+    return WaitingWorkers(1, advised, at_work, alone=True)
+
+
+def _keeping_up(present: int, batch_ms: float, model: StepModel) -> int:
+    keeps_up = TO_SPARE * present * batch_ms / max(model.rest_ms, 1e-9)
+    return min(math.ceil(keeps_up), MOST_TIMES * present)

@@ -115,6 +115,14 @@ def test_batches_of_a_generator_are_made_by_a_pool_of_processes():
     assert "PyDataset" not in found.action
 
 
+def test_batches_that_are_waited_for_are_made_by_threads():
+    context = {"stages": [stage("Generator", 8.0)]}
+    found = advised("parallel-input", context, input_wait=8.0, compute=2.0, process_cpu_pct=30.0)
+    assert "threading.Thread(**arguments).start()" in found.action
+    assert "process" not in found.action
+    compile(found.action, "action", "exec")
+
+
 def test_no_advice_on_a_loop_speaks_of_fit():
     context = {
         **H200,

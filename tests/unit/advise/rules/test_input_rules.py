@@ -679,6 +679,72 @@ def test_a_generator_is_told_to_become_a_pydataset_first():
     compile(advice.action, "action", "exec")
 
 
+AHEAD = [stage("Generator", 10.0), stage("Prefetch", 0.0)]
+WAITS = {"input_wait": 8.0, "compute": 2.0, "process_cpu_pct": 30.0, "stages": AHEAD}
+"""Of steps of 10 ms; all threads together computed for 3 ms, one of them beside computing."""
+
+
+def of_one_thread(kind: str, **changed: Any) -> Any:
+    """It makes batches one after the other."""
+    context = {"input_kind": kind, "cpu_count": 2} | changed.pop("context", {})
+    return in_processes(context=context, **(WAITS | changed))
+
+
+@pytest.mark.parametrize("kind", ["generator", "PyDataset"])
+def test_a_thread_that_waits_is_joined_by_others(kind):
+    advice = of_one_thread(kind)
+    assert advice.title == "Let several threads make batches"
+    assert advice.reason == (
+        f"Each step waits 8 ms for a {kind} that one thread of Python runs, which computes for 10% "
+        "of that time at most: it mostly waits, and several threads can wait at once. Computing, "
+        "which then no longer follows a long pause, is expected to take 0.7 ms less."
+    )
+    if kind == "PyDataset":
+        assert advice.action == (
+            "model.fit(Batches(..., workers=7), ...)\n"
+            "# an __init__ of its own passes them on, super().__init__(**kwargs)"
+        )
+    else:
+        assert "model.fit(Batches(workers=7), ...)  # in place" in advice.action
+        compile(advice.action, "action", "exec")
+    # Of the six that are new a half, three quarters or all are of use.
+    assert_predicts(advice, 10 / 4, 10 / 5.5, 10 / 7)
+    evidence = advice.evidence
+    assert (evidence["present"], evidence["advised"], evidence["in_processes"]) == (1, 7, False)
+
+
+def test_one_thread_at_a_time_computes():
+    """Of a batch that takes 10 ms, 3.5: more than the part that each of several would take."""
+    advice = of_one_thread("PyDataset", process_cpu_pct=55.0)
+    assert_predicts(advice, 3.5, 3.5, 3.5)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        # Not sampled, or for most of that time.
+        {"process_cpu_pct": 0.0},
+        {"process_cpu_pct": 75.0},
+        # Others leave half of the cores: what computes takes twice its CPU time.
+        {"process_cpu_pct": 45.0, "sensors": {"host/cpu_pct": 72.5}},
+        # Workers of torch's are processes.
+        {"context": {"input_kind": "DataLoader"}},
+    ],
+    ids=["unknown", "computes", "beside others", "a loader"],
+)
+def test_threads_are_not_advised_where_one_may_compute(changed):
+    advice = of_one_thread("PyDataset", **changed)
+    assert advice is None or advice.title == "Make batches in several processes"
+
+
+@pytest.mark.parametrize(("fetch_cpu_ms", "waits"), [(1.0, True), (6.0, False), (None, False)])
+def test_on_jax_the_thread_that_trains_is_timed_while_it_fetches(fetch_cpu_ms, waits):
+    known = {"versions": {"jax": "0.10"}, "fetch_cpu_ms": fetch_cpu_ms}
+    advice = of_one_thread("PyDataset", stages=[], context=known, process_cpu_pct=90.0)
+    assert (advice.title == "Let several threads make batches") == waits
+    assert ("JAX warns" in advice.action) == (not waits)
+
+
 def test_a_generator_that_uses_several_cores_is_left_alone():
     context = {"input_kind": "generator"}
     assert in_processes(context=context, process_cpu_pct=110.0) is not None

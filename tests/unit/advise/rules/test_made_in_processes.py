@@ -99,12 +99,12 @@ def test_where_a_gpu_computes_it_loses_nothing():
 
 def test_on_many_cores_as_many_are_advised_as_keep_up():
     """A batch takes 22 ms to make, and a step 10: three processes are a little quicker."""
-    waits = {"input_wait": 12.0, "compute": 10.0, "process_cpu_pct": 20.0}
+    waits = {"input_wait": 12.0, "compute": 10.0, "process_cpu_pct": 150.0}
     ahead = [stage("Generator", 22.0), stage("Prefetch", 0.0)]
     found = on_two_cores({"cpu_count": 64}, stages=ahead, **waits)
     assert "(..., workers=3, use_multiprocessing=True)" in advised(found).action
     # A hook may go: they keep up with computing alone.
-    slow_hook = {"input_wait": 12.0, "compute": 1.0, "callbacks": 9.0, "process_cpu_pct": 20.0}
+    slow_hook = {"input_wait": 12.0, "compute": 1.0, "callbacks": 9.0, "process_cpu_pct": 150.0}
     found = on_two_cores({"cpu_count": 64}, stages=ahead, **slow_hook)
     assert advised(found).evidence["advised"] == 28
     # Few of many cores take little of computing's time.
