@@ -67,35 +67,41 @@ WITH_WORKERS = ("PyDataset", *LOADERS)
 )
 def parallel_input(situation: Situation) -> Recommendation | None:
     """One Python thread makes the batches, or too few workers do."""
-    summary, model = situation.summary, situation.model
-    wait, held = summary.parts.get("input_wait", 0.0), situation.interpreter_ms
-    kind, known = _kind(situation), summary.facts.input
-    if kind is None or not (wait or held) or model.cores < 2:
+    kind, model = _kind(situation), situation.model
+    waits = situation.summary.parts.get("input_wait", 0.0) or situation.interpreter_ms
+    if kind is None or not waits or model.cores < 2:
         return None
-    present = present_workers(situation) if kind in WITH_WORKERS else 1
-    waiting = workers_that_wait(situation)
-    if waiting is None and kind in TO_THREADS:
-        waiting = thread_that_waits(situation)
-    if waiting is not None:
+    if (waiting := workers_that_wait(situation)) is not None:
         return _more_workers(situation, kind, waiting)
-    if known.input_processes and (held or present >= model.cores):
+    one = thread_that_waits(situation) if kind in TO_THREADS else None
+    threads = None if one is None else _more_workers(situation, kind, one)
+    processes = _in_processes(situation, kind)
+    both = [each for each in (threads, processes) if each is not None]
+    return max(both, key=lambda each: each.predicted_speedup, default=None)
+
+
+def _in_processes(situation: Situation, kind: str) -> Recommendation | None:
+    """None where there are as many, or the code has cores of its own."""
+    known, held = situation.facts.input, situation.interpreter_ms
+    wait, cores = situation.summary.parts.get("input_wait", 0.0), situation.model.cores
+    present = present_workers(situation) if kind in WITH_WORKERS else 1
+    if known.input_processes and (held or present >= cores):
         return None
     if kind != "PyDataset" and not known.input_processes and _uses_cores(situation):
         return None
-
     moved = InProcesses(situation, 1 if held else present)
     better = BETTER_CODE if kind == PYTHON_MAP else ""
     return predicted(
-        model,
+        situation.model,
         moved.made,
         title="Make batches in several processes",
         reason=(
             f"The {_named(kind, known)} holds Python's interpreter for {in_ms(held)} of each step, "
-            f"and one thread at a time can; {model.cores} logical CPUs are there for processes of "
+            f"and one thread at a time can; {cores} logical CPUs are there for processes of "
             f"its own.{better}"
             if held
             else f"Each step waits {in_ms(wait)} for a {_named(kind, known)} that "
-            f"{_makers(present, known)}; {model.cores} logical CPUs are there to share it.{better}"
+            f"{_makers(present, known)}; {cores} logical CPUs are there to share it.{better}"
             f"{about_quickest(situation)}"
         )
         + moved.costs(),

@@ -20,6 +20,9 @@ LOST_S, MOST_LOST = 0.2, 0.5
 """What workers do after the last reading of an epoch, with which they end, is not seen: of shorter
 epochs than twice that too much is."""
 
+LEAST_WAITING = 0.2
+"""Of the time of one thread: of less that it waits, others beside it gain little."""
+
 MOST_TIMES = 8
 """As many times more workers are advised at once: what they wait for may not bear more."""
 
@@ -48,7 +51,7 @@ class WaitingWorkers:
         share = in_percent(self.at_work)
         if self.alone:
             return (
-                f"which computes for {share} of that time at most: it mostly waits, and several "
+                f"which computes for {share} of that time at most, and waits for the rest: several "
                 "threads can wait at once"
             )
         return (
@@ -112,7 +115,7 @@ def workers_that_wait(situation: Situation) -> WaitingWorkers | None:
 
 
 def thread_that_waits(situation: Situation) -> WaitingWorkers | None:
-    """The one thread that makes batches; None where it computes, or nobody knows.
+    """The one thread that makes batches; None where it may compute all the time.
 
     On TensorFlow it may have computed for as much CPU time as the quickest computing leaves; on JAX
     that of fetching is timed.
@@ -126,8 +129,8 @@ def thread_that_waits(situation: Situation) -> WaitingWorkers | None:
         return None
     else:
         worked = facts.input.fetch_cpu_ms / situation.share_of_cores
-    at_work = min(1.0, worked / model.produce_ms)
-    if at_work > RATHER_WAITS:
+    at_work = worked / model.produce_ms
+    if at_work > 1 - LEAST_WAITING:
         return None
     advised = max(2, _keeping_up(1, model.produce_ms, model))
     return WaitingWorkers(1, advised, at_work, alone=True)

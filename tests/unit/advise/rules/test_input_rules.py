@@ -696,8 +696,8 @@ def test_a_thread_that_waits_is_joined_by_others(kind):
     assert advice.title == "Let several threads make batches"
     assert advice.reason == (
         f"Each step waits 8 ms for a {kind} that one thread of Python runs, which computes for 10% "
-        "of that time at most: it mostly waits, and several threads can wait at once. Computing, "
-        "which then no longer follows a long pause, is expected to take 0.7 ms less."
+        "of that time at most, and waits for the rest: several threads can wait at once. "
+        "Computing, which then no longer follows a long pause, is expected to take 0.7 ms less."
     )
     if kind == "PyDataset":
         assert advice.action == (
@@ -724,17 +724,27 @@ def test_one_thread_at_a_time_computes():
     [
         # Not sampled, or for most of that time.
         {"process_cpu_pct": 0.0},
-        {"process_cpu_pct": 75.0},
+        {"process_cpu_pct": 105.0},
         # Others leave half of the cores: what computes takes twice its CPU time.
-        {"process_cpu_pct": 45.0, "sensors": {"host/cpu_pct": 72.5}},
+        {"process_cpu_pct": 55.0, "sensors": {"host/cpu_pct": 77.5}},
         # Workers of torch's are processes.
         {"context": {"input_kind": "DataLoader"}},
     ],
     ids=["unknown", "computes", "beside others", "a loader"],
 )
-def test_threads_are_not_advised_where_one_may_compute(changed):
+def test_threads_are_not_advised_where_one_may_compute_all_the_time(changed):
     advice = of_one_thread("PyDataset", **changed)
     assert advice is None or advice.title == "Make batches in several processes"
+
+
+@pytest.mark.parametrize(
+    ("cores", "title"),
+    [(2, "Let several threads make batches"), (8, "Make batches in several processes")],
+)
+def test_what_gains_more_is_advised_where_it_computes_for_a_part(cores, title):
+    """Of a batch that takes 10 ms, 4: threads make one in that, two processes in more than 5."""
+    advice = of_one_thread("PyDataset", process_cpu_pct=60.0, context={"cpu_count": cores})
+    assert advice.title == title
 
 
 @pytest.mark.parametrize(("fetch_cpu_ms", "waits"), [(1.0, True), (6.0, False), (None, False)])
