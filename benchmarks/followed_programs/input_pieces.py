@@ -74,16 +74,16 @@ def of_python(name: str, ms: float, *, works: bool, **how: Any) -> Program:
         return (made[place] for place in range(len(made)))
 
     how = {"verdicts": ("input-bound",), **how}
-    workers = in_processes(ms, works=True) if works else in_threads(ms)
+    workers = in_processes(ms) if works else in_threads(ms)
     return Program(name, model=small_mlp(), source=source, times=1, in_processes=workers, **how)
 
 
-def in_processes(ms: float, *, works: bool) -> Callable[[int], Callable[[int], Made]]:
-    """A source of the same batches for each number of processes that make them."""
+def in_processes(ms: float) -> Callable[[int], Callable[[int], Made]]:
+    """A source of the same batches for each number of processes that work for them."""
 
     def of(workers: int) -> Callable[[int], Made]:
         more = {"workers": workers, "use_multiprocessing": True}
-        return lambda times: Made(ms, batches=250 * times, works=works, **more)
+        return lambda times: Made(ms, batches=250 * times, works=True, **more)
 
     return of
 

@@ -52,7 +52,7 @@ OF_MAPS = (
         250,
         Stage("map", worked(6.0)),
         PREFETCH,
-        in_processes=in_processes(6.0, works=True),
+        in_processes=in_processes(6.0),
     ),
     of_rows(
         "parallel map that fills the cores",

@@ -64,7 +64,7 @@ OF_FILES_AND_PYTHON = (
         small_mlp(),
         lambda times: Made(6.0, batches=250 * times, works=True),
         times=1,
-        in_processes=in_processes(6.0, works=True),
+        in_processes=in_processes(6.0),
     ),
     Program(
         "a PyDataset that waits, in two threads",
@@ -87,9 +87,9 @@ OF_FILES_AND_PYTHON = (
         "a PyDataset that works, in four processes",
         UNSURE,
         small_mlp(),
-        in_processes(6.0, works=True)(4),
+        in_processes(6.0)(4),
         times=1,
-        in_processes=in_processes(6.0, works=True),
+        in_processes=in_processes(6.0),
     ),
 )
 

@@ -89,13 +89,13 @@ def is_compiled(facts: RunFacts, _: Recommendation) -> bool:
     return bool(facts.settings.jit_compile)
 
 
-def makes_batches_in_processes(facts: RunFacts, advice: Recommendation) -> bool | None:
+def has_more_workers(facts: RunFacts, advice: Recommendation) -> bool | None:
     """More workers make batches than before, as processes where these were advised.
 
-    Not known where the input is not.
+    Not known where the input is not, and of a custom loop, which has workers of its own.
     """
     known, evidence = facts.input, advice.evidence
-    if known.input_kind is None:
+    if known.input_kind is None or facts.settings.in_a_loop:
         return None
     workers, present = known.input_workers or 1, int(evidence.get("present", 1))
     if not evidence.get("in_processes", True):

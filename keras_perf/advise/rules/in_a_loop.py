@@ -131,7 +131,7 @@ def not_eagerly(advice: Recommendation, summary: Summary) -> Recommendation:
 
 
 def own_workers(advice: Recommendation, summary: Summary) -> Recommendation:
-    """Batches from processes of the loop's own, or from threads where these mostly wait."""
+    """Batches from processes of the loop's own, or from threads where one waits for them."""
     queue, worker, when = "queue.Queue", "threading.Thread", ""
     if advice.evidence["in_processes"]:
         queue, worker = "multiprocessing.Queue", "multiprocessing.Process"

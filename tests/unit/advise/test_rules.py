@@ -185,7 +185,7 @@ def test_what_is_said_to_pay_once_those_above_are_done_pays_that_much_then():
 STARTS_OFTEN: dict[str, Any] = {
     "input_wait": 6.0,
     "compute": 4.0,
-    "process_cpu_pct": 130.0,
+    "process_cpu_pct": 100.0,
     "stages": [stage("Generator", 9.9), stage("Prefetch", 0.0)],
 }
 

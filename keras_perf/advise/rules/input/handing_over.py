@@ -23,7 +23,9 @@ def handed_over_ms(situation: Situation, optimism: float) -> float:
     return (HANDED_OVER_MS + A_MIB_MS * mib) * (1 - optimism)
 
 
-def handed_beside_computing(situation: Situation, model: StepModel, optimism: float) -> StepModel:
+def handed_beside_computing(
+    situation: Situation, before: StepModel, after: StepModel, optimism: float
+) -> StepModel:
     """What came while training waited for its batch comes while it computes.
 
     Computing waits for the interpreter and the cores meanwhile: at worst for all that is handed
@@ -33,14 +35,14 @@ def handed_beside_computing(situation: Situation, model: StepModel, optimism: fl
 
     Arguments:
         situation: as it was measured.
-        model: in which processes that are there already make batches sooner.
+        before: with processes that training waits for.
+        after: with processes that make batches sooner.
         optimism: from −1 to +1.
     """
-    before = situation.model
-    sooner_ms = (before.step_ms - before.rest_ms) - (model.step_ms - model.rest_ms)
+    sooner_ms = (before.step_ms - before.rest_ms) - (after.step_ms - after.rest_ms)
     if before.on_gpu or sooner_ms <= 0:
-        return model
+        return after
     most_ms = min(sooner_ms, handed_over_ms(situation, -1.0))
     evenly_ms = min(most_ms, handed_over_ms(situation, 0.0) * sooner_ms / before.step_ms)
-    computing_ms = model.rest.get("compute", 0.0) + between(most_ms, evenly_ms, 0.0, optimism)
-    return replace(model, rest={**model.rest, "compute": computing_ms})
+    computing_ms = after.rest.get("compute", 0.0) + between(most_ms, evenly_ms, 0.0, optimism)
+    return replace(after, rest={**after.rest, "compute": computing_ms})

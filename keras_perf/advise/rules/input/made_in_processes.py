@@ -59,7 +59,7 @@ class InProcesses:
         if not self.situation.interpreter_ms:
             shared = shared.apart(optimism)
         more = self.number - self.present * self.situation.facts.input.input_processes
-        crowded = self._crowded(shared, now.produce_ms, optimism)
+        crowded = self._crowded(model, shared, now.produce_ms, optimism)
         return with_started(crowded, self.situation, more, optimism)
 
     def costs(self) -> str:
@@ -86,7 +86,9 @@ class InProcesses:
         alone = self.present == 1 and not self.situation.facts.input.input_processes
         return model if alone else ahead(model)
 
-    def _crowded(self, model: StepModel, making_ms: float, optimism: float) -> StepModel:
+    def _crowded(
+        self, before: StepModel, model: StepModel, making_ms: float, optimism: float
+    ) -> StepModel:
         """Batches are handed over, and computing loses time where no core is left.
 
         Nothing says how much it loses on more than two cores, or on a machine whose kernel is
@@ -94,7 +96,7 @@ class InProcesses:
         part while training waits for them.
         """
         if self.situation.facts.input.input_processes:
-            return handed_beside_computing(self.situation, model, optimism)
+            return handed_beside_computing(self.situation, before, model, optimism)
         handed_ms = handed_over_ms(self.situation, optimism)
         if self.situation.interpreter_ms:
             # What waited for the interpreter computes little, and no longer tries in vain.

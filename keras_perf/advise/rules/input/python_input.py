@@ -9,7 +9,7 @@ from keras_perf.advise.code_names import identifier
 from keras_perf.advise.loaders import reads_in_threads, with_processes
 from keras_perf.advise.python_threads import BETTER_CODE, about_quickest, computes_in_python
 from keras_perf.advise.recommendation import Recommendation, predicted
-from keras_perf.advise.rules.followed import makes_batches_in_processes
+from keras_perf.advise.rules.followed import has_more_workers
 from keras_perf.advise.rules.in_a_loop import own_workers
 from keras_perf.advise.rules.input.handing_over import handed_beside_computing
 from keras_perf.advise.rules.input.made_in_processes import InProcesses, with_started
@@ -45,6 +45,11 @@ then hangs."""
 
 PASSED_ON = "\n# an __init__ of its own passes them on, super().__init__(**kwargs)"
 
+BESIDE_EACH_OTHER = (
+    "\n# several threads call __getitem__ at the same time: each call opens its own files, and has"
+    "\n# a random generator of its own, seeded with epoch and index of the batch"
+)
+
 PASSED_ON_TO_PROCESSES = (
     "\n# an __init__ of its own passes both on, super().__init__(**kwargs), and may do once\n"
     "# what is the same in every epoch, such as decoding; random numbers need a generator\n"
@@ -61,8 +66,8 @@ WITH_WORKERS = ("PyDataset", *LOADERS)
 @rule(
     "parallel-input",
     on="input",
-    leaves="the work stays, shared by several",
-    followed=makes_batches_in_processes,
+    leaves="the work stays, shared by several threads or processes",
+    followed=has_more_workers,
     in_a_loop=own_workers,
 )
 def parallel_input(situation: Situation) -> Recommendation | None:
@@ -71,13 +76,12 @@ def parallel_input(situation: Situation) -> Recommendation | None:
     waits = situation.summary.parts.get("input_wait", 0.0) or situation.interpreter_ms
     if kind is None or not waits or model.cores < 2:
         return None
-    if (waiting := workers_that_wait(situation)) is not None:
+    waiting = workers_that_wait(situation)
+    if waiting is None and kind in TO_THREADS:
+        waiting = thread_that_waits(situation)
+    if waiting is not None:
         return _more_workers(situation, kind, waiting)
-    one = thread_that_waits(situation) if kind in TO_THREADS else None
-    threads = None if one is None else _more_workers(situation, kind, one)
-    processes = _in_processes(situation, kind)
-    both = [each for each in (threads, processes) if each is not None]
-    return max(both, key=lambda each: each.predicted_speedup, default=None)
+    return _in_processes(situation, kind)
 
 
 def _in_processes(situation: Situation, kind: str) -> Recommendation | None:
@@ -120,7 +124,7 @@ def _more_workers(situation: Situation, kind: str, waiting: WaitingWorkers) -> R
         more = waiting.more(model, optimism)
         later = more.awake(model.step_ms - more.step_ms, optimism, waited=True)
         if known.input_processes:
-            later = handed_beside_computing(situation, later, optimism)
+            later = handed_beside_computing(situation, model, later, optimism)
         return with_started(later, situation, started, optimism)
 
     return predicted(
@@ -169,8 +173,10 @@ def _queue(workers: int) -> str:
 
 def _kind(situation: Situation) -> str | None:
     """What makes batches in Python; None where nothing does."""
-    kind = situation.facts.input.input_kind
-    if situation.own_dataset and any(n.startswith("Generator") for n in situation.model.stages):
+    kind, model = situation.facts.input.input_kind, situation.model
+    of_generators = sum(ms for name, ms in model.stages.items() if name.startswith("Generator"))
+    slow = of_generators > model.produce_ms / 2 or situation.interpreter_ms
+    if situation.own_dataset and of_generators and slow:
         kind = "generator"
     if kind in KERAS_INPUT:
         return kind
@@ -203,11 +209,11 @@ def _with_workers(kind: str, situation: Situation, number: int, *, threads: bool
     workers = f"workers={number}{_queue(number)}"
     if not threads:
         workers += ", use_multiprocessing=True"
-    new = not facts.input.input_processes if not threads else present_workers(situation) == 1
-    if kind == "PyDataset" and new:
-        comments += PASSED_ON if threads else PASSED_ON_TO_PROCESSES
-    if new and not threads and on_jax(facts):
-        comments += FORKED_BESIDE_JAX
+    if threads and present_workers(situation) == 1:
+        comments = BESIDE_EACH_OTHER if kind == "generator" else PASSED_ON + BESIDE_EACH_OTHER
+    elif not threads and not facts.input.input_processes:
+        comments = PASSED_ON_TO_PROCESSES if kind == "PyDataset" else ""
+        comments += FORKED_BESIDE_JAX if on_jax(facts) else ""
     if kind == "PyDataset":
         return f"model.fit({_class_of(facts.input)}(..., {workers}), ...){comments}"
     steps = facts.length.epoch_steps

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from keras_perf.advise.gains.meanwhile import worked_ms
 from keras_perf.advise.loaders import reads_in_threads
 from keras_perf.advise.python_threads import RATHER_WAITS
-from keras_perf.advise.situation import Situation
+from keras_perf.advise.situation import MOSTLY_STEPS, Situation
+from keras_perf.advise.step.interpreter import HELD_MS
 from keras_perf.advise.step.making import made_by_training, makers_cpu_ms, makes_beside
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.figures import in_percent
@@ -19,9 +20,6 @@ TO_SPARE = 1.25
 LOST_S, MOST_LOST = 0.2, 0.5
 """What workers do after the last reading of an epoch, with which they end, is not seen: of shorter
 epochs than twice that too much is."""
-
-LEAST_WAITING = 0.2
-"""Of the time of one thread: of less that it waits, others beside it gain little."""
 
 MOST_TIMES = 8
 """As many times more workers are advised at once: what they wait for may not bear more."""
@@ -51,8 +49,8 @@ class WaitingWorkers:
         share = in_percent(self.at_work)
         if self.alone:
             return (
-                f"which computes for {share} of that time at most, and waits for the rest: several "
-                "threads can wait at once"
+                f"which computes for at most {share} of the time that it takes for a batch, and "
+                "waits for the rest: several threads can wait at once"
             )
         return (
             f"which compute for {share} of the time in which they could: they mostly wait, and "
@@ -60,13 +58,20 @@ class WaitingWorkers:
         )
 
     def more(self, model: StepModel, optimism: float) -> StepModel:
-        """There are as many as is advised; at worst half of those that are new are of use."""
+        """There are as many as is advised; at worst half of those that are new are of use.
+
+        Of threads one at a time computes. Where they are new, training waits for the interpreter
+        meanwhile, at worst; at best the one thread computed far less than could be told.
+        """
         useful = self.present + (self.advised - self.present) * (3 + optimism) / 4
         left = self.present / useful
-        if self.threads:
-            # One of them at a time computes.
+        if self.threads and not (self.alone and optimism > 0):
             left = max(left, self.at_work)
         now = model if self.alone else ahead(model)
+        if self.alone:
+            held_ms = max(0.0, -optimism) * self.at_work * model.produce_ms
+            computing_ms = now.rest.get("compute", 0.0) + held_ms
+            now = replace(now, rest={**now.rest, "compute": computing_ms})
         return replace(now.hidden(left), prefetched=True)
 
 
@@ -110,32 +115,34 @@ def workers_that_wait(situation: Situation) -> WaitingWorkers | None:
     if at_work is None or at_work > RATHER_WAITS or of_threads:
         return None
     present, processes = present_workers(situation), situation.facts.input.input_processes
-    advised = _keeping_up(present, model.step_ms, model)
+    keeps_up = TO_SPARE * present * model.step_ms / max(model.rest_ms, 1e-9)
+    advised = min(math.ceil(keeps_up), MOST_TIMES * present)
     return WaitingWorkers(present, advised, at_work, threads=not processes)
 
 
 def thread_that_waits(situation: Situation) -> WaitingWorkers | None:
-    """The one thread that makes batches; None where it may compute all the time.
+    """The one thread that makes batches; None where it may compute for most of that time.
 
-    On TensorFlow it may have computed for as much CPU time as the quickest computing leaves; on JAX
-    that of fetching is timed.
+    On TensorFlow it may have computed for as much CPU time as the quickest computing leaves, where
+    nothing waited for the interpreter; on JAX that of fetching is timed.
     """
     model, facts = situation.model, situation.facts
-    if makes_beside(facts) or situation.interpreter_ms or not model.produce_ms:
+    held = situation.summary.sensors.get("host/interpreter_wait_ms", 0.0) >= HELD_MS
+    mostly_steps = model.step_ms > MOSTLY_STEPS * model.whole_ms
+    if makes_beside(facts) or not model.produce_ms:
         return None
-    if not made_by_training(facts):
-        worked = worked_ms(situation, model.produce_ms)
-    elif facts.input.fetch_cpu_ms is None:
+    if made_by_training(facts):
+        if facts.input.fetch_cpu_ms is None:
+            return None
+        worked = facts.input.fetch_cpu_ms / situation.share_of_cores
+    elif held or not mostly_steps:
         return None
     else:
-        worked = facts.input.fetch_cpu_ms / situation.share_of_cores
+        worked = worked_ms(situation, model.produce_ms)
     at_work = worked / model.produce_ms
-    if at_work > 1 - LEAST_WAITING:
+    if at_work > RATHER_WAITS:
         return None
-    advised = max(2, _keeping_up(1, model.produce_ms, model))
-    return WaitingWorkers(1, advised, at_work, alone=True)
-
-
-def _keeping_up(present: int, batch_ms: float, model: StepModel) -> int:
-    keeps_up = TO_SPARE * present * batch_ms / max(model.rest_ms, 1e-9)
-    return min(math.ceil(keeps_up), MOST_TIMES * present)
+    # Hooks may go: as many as keep up with computing, and find the interpreter.
+    keeps_up = TO_SPARE * model.produce_ms / max(model.inside_ms, 1e-9)
+    number = min(MOST_TIMES, keeps_up, TO_SPARE / max(at_work, 1e-9))
+    return WaitingWorkers(1, max(2, math.ceil(number)), at_work, alone=True)

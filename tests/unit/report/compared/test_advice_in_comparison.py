@@ -207,6 +207,23 @@ def advised(id: str, **evidence: Any) -> Recommendation:
             {"input_kind": "PyDataset", "input_workers": 2, "input_processes": True},
             "not taken, nor",
         ),
+        (
+            # Threads in place of one, or any other workers.
+            advised("parallel-input", present=1, in_processes=False),
+            {"input_kind": "PyDataset", "input_workers": 7},
+            "taken",
+        ),
+        (
+            advised("parallel-input", present=1, in_processes=False),
+            {"input_kind": "PyDataset", "input_workers": 1},
+            "not taken, nor",
+        ),
+        # A custom loop's workers are its own.
+        (
+            advised("parallel-input", present=1),
+            {"input_kind": "tf.data", "driver": "loop"},
+            "unknown",
+        ),
         (advised("parallel-input", present=1), {"input_kind": "generator"}, "not taken, nor"),
         (advised("parallel-input", present=1), {}, "unknown"),
     ],
