@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from keras_perf.analyse.summary import ENOUGH_STEPS, Summary, mean_parts
+from keras_perf.analyse.summary import ENOUGH_STEPS, Summary, mean_parts, mean_step_ms
 from keras_perf.records.run.run_facts import RunFacts
 
 SLOW = 1.25
@@ -58,6 +58,21 @@ def filled_cache(summary: Summary) -> FilledCache | None:
         return None
     longer_s = float(first["steps"].sum()) * (was_ms - step_ms) / 1e3
     return FilledCache(first, waited_ms, later_ms, longer_s)
+
+
+def without_first_pass(summary: Summary, filled: FilledCache) -> Summary:
+    """Means over the steps that followed it; what sensors show stays that of the whole training."""
+    rest = summary.intervals.drop(filled.first.index)
+    steps, step_ms = int(rest["steps"].sum()), mean_step_ms(rest)
+    return replace(summary, intervals=rest, steps=steps, step_ms=step_ms, parts=mean_parts(rest))
+
+
+def fills_it_unmeasured(summary: Summary) -> bool:
+    """A first pass fills a cache, and all of its steps were warm-up."""
+    length, begin = summary.facts.length, summary.intervals.index - summary.intervals["steps"]
+    if not length.epoch_steps or length.first_step is None or not _is_cached(summary.facts):
+        return False
+    return bool((begin - length.first_step >= length.epoch_steps).all())
 
 
 def _is_slow(some: pd.DataFrame, usual: pd.DataFrame) -> bool:

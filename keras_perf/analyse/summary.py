@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -62,6 +63,12 @@ class Summary:
     trace: Mapping[str, float] = field(default_factory=dict)
     compiling: TracedCompiling | None = None
     growth: Mapping[str, Growth] = field(default_factory=dict)
+
+    @property
+    def breakdown(self) -> dict[str, float]:
+        """All parts, NaN where one was not measured, and the step that the others add up to."""
+        step_ms = sum(self.parts[part] for part in PARTS if part in self.parts)
+        return {part: self.parts.get(part, math.nan) for part in PARTS} | {"step": step_ms}
 
     @property
     def outside(self) -> Mapping[str, float]:
@@ -127,7 +134,7 @@ def summarize(scalars: pd.DataFrame, facts: RunFacts) -> Summary:
     }
     return Summary(
         steps=int(intervals["steps"].sum()) if len(intervals) else 0,
-        step_ms=_weighted(intervals["step"], intervals["steps"]),
+        step_ms=mean_step_ms(intervals),
         parts=parts,
         owners=owners,
         sensors=sensors,
@@ -198,6 +205,11 @@ def _mean(measured: pd.DataFrame, tag: str) -> float:
     if tag not in measured or not len(measured):
         return 0.0
     return _weighted(measured[tag].fillna(0.0), measured[STEPS])
+
+
+def mean_step_ms(intervals: pd.DataFrame) -> float:
+    """Over all steps."""
+    return _weighted(intervals["step"], intervals["steps"])
 
 
 def mean_parts(intervals: pd.DataFrame) -> dict[str, float]:

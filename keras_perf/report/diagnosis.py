@@ -218,8 +218,6 @@ def diagnosis_of(summary: Summary, rates: Rates = NO_RATES) -> Diagnosis:
     situation = situation_of(summary)
     verdict, because = verdict_of(situation)
     advice = recommendations(situation) if summary.steps >= ENOUGH_STEPS else ()
-    breakdown = {part: summary.parts.get(part, math.nan) for part in PARTS}
-    breakdown["step"] = sum(summary.parts[part] for part in PARTS if part in summary.parts)
     efficiency = efficiency_of(summary, rates)
     notes = notes_of(Diagnosed(situation, verdict, {each.id for each in advice}))
     explanation = (
@@ -231,7 +229,7 @@ def diagnosis_of(summary: Summary, rates: Rates = NO_RATES) -> Diagnosis:
     return Diagnosis(
         verdict,
         " ".join(filter(None, explanation)),
-        breakdown,
+        summary.breakdown,
         advice,
         combined_speedup(situation, advice),
         (*notes, *roofline_notes(efficiency, summary.facts.settings)),

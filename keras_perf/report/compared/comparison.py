@@ -17,6 +17,7 @@ from keras_perf.report.compared.differing_settings import (
     differing_settings,
     tell_settings,
 )
+from keras_perf.report.compared.first_pass_in_comparison import steps_alike
 from keras_perf.report.compared.saved_parts import parts_table, saved_parts
 from keras_perf.report.compared.whole_in_comparison import (
     beside,
@@ -44,7 +45,9 @@ class Comparison(Told):
         low, high: 90% interval of it, from resampling the runs' intervals.
         whole_speedup: the same with what lies between epochs, else equal to `speedup`, and with the
             start-up if both know it, of as many examples as `before` had.
-        before, after: their diagnoses.
+        before, after: their diagnoses; without the first pass that fills a cache, where only one
+            of them has measured it.
+        left_out: a sentence on that; "" where nothing was left out.
     """
 
     speedup: float
@@ -53,6 +56,7 @@ class Comparison(Told):
     whole_speedup: float
     before: Diagnosis = field(repr=False)
     after: Diagnosis = field(repr=False)
+    left_out: str = field(default="", repr=False)
 
     @property
     def change(self) -> Change:
@@ -190,6 +194,7 @@ class Comparison(Told):
         runs = self.before.summary, self.after.summary
         told = (
             self._predicted(),
+            self.left_out,
             what_the_whole_lacks(*runs),
             without_compiling(*runs),
             few_intervals(*runs),
@@ -235,10 +240,11 @@ def compare(before: str | os.PathLike[str], after: str | os.PathLike[str]) -> Co
 def comparison_of(first: Diagnosis, second: Diagnosis) -> Comparison:
     """The comparison of two runs with measured steps."""
     first, second = of_the_same(first, second)
+    per_example, whole = examples_ratio(first.summary, second.summary), None
+    if both_know_the_whole(first.summary, second.summary):
+        whole = whole_speedup(first.summary, second.summary)
+    first, second, left_out = steps_alike(first, second)
     before, after = first.summary, second.summary
-    per_example = examples_ratio(before, after)
-    low, high = speedup_interval(before.intervals, after.intervals)
-    speedup = whole = per_example * before.step_ms / after.step_ms
-    if both_know_the_whole(before, after):
-        whole = whole_speedup(before, after)
-    return Comparison(speedup, per_example * low, per_example * high, whole, first, second)
+    speedup = per_example * before.step_ms / after.step_ms
+    low, high = (per_example * x for x in speedup_interval(before.intervals, after.intervals))
+    return Comparison(speedup, low, high, whole or speedup, first, second, left_out)

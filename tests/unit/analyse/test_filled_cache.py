@@ -10,7 +10,11 @@ from hand_built import diagnosed, facts_of, frame, point, stage
 from keras_perf.advise.notes.input.first_pass import first_pass_notes
 from keras_perf.advise.situation import situation_of
 from keras_perf.advise.verdict.verdict import verdict_of
-from keras_perf.analyse.filled_cache import filled_cache
+from keras_perf.analyse.filled_cache import (
+    filled_cache,
+    fills_it_unmeasured,
+    without_first_pass,
+)
 from keras_perf.analyse.summary import Summary, summarize
 
 CACHED = {"dataset": {"chains": [[{"kind": "map"}, {"kind": "cache"}]]}}
@@ -51,6 +55,31 @@ def test_the_first_pass_is_told_apart_and_what_filling_took():
 )
 def test_other_first_passes_are_not_told_apart(changed):
     assert filled_cache(two_epochs(**changed)) is None
+
+
+def test_means_without_the_first_pass_are_those_of_the_steps_after_it():
+    summary = two_epochs(second_ms=12.5)
+    found = filled_cache(summary)
+    assert found is not None
+    rest = without_first_pass(summary, found)
+    assert (rest.steps, rest.step_ms) == (80, 12.5)
+    assert rest.breakdown["input_wait"] == pytest.approx(2.5)
+    assert rest.breakdown["step"] == pytest.approx(12.5)
+
+
+@pytest.mark.parametrize(
+    ("changed", "unmeasured"),
+    [
+        # The warm-up of ten steps was the whole first epoch.
+        ({"epoch_steps": 10}, True),
+        ({"epoch_steps": 11}, False),
+        ({"epoch_steps": 10, "dataset": {"chains": [[{"kind": "map"}]]}}, False),
+        ({"epoch_steps": None}, False),
+        ({"first_step": None}, False),
+    ],
+)
+def test_a_first_pass_that_was_all_warm_up_is_not_measured(changed, unmeasured):
+    assert fills_it_unmeasured(two_epochs(**changed)) == unmeasured
 
 
 def notes_on(summary: Summary) -> list[str]:
