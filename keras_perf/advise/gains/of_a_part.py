@@ -11,7 +11,7 @@ from keras_perf.advise.gains.eager import (
     share_of_operations,
 )
 from keras_perf.advise.gains.longer_executions import left_inside
-from keras_perf.advise.gains.meanwhile import done_beside_computing
+from keras_perf.advise.gains.meanwhile import done_beside_computing, not_held_up_by_hooks
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.fetching import fetching_sooner
 from keras_perf.advise.step.step_model import StepModel
@@ -50,9 +50,9 @@ def _gain_without_input(model: StepModel, share_of_cores: float) -> float:
 
 
 def _without_callbacks(situation: Situation) -> StepModel:
-    model = situation.model
-    gone_ms = model.rest.get("callbacks", 0.0)
-    return done_beside_computing(situation, model, gone_ms, 0.0).with_rest({"callbacks": 0.0})
+    gone_ms = situation.model.rest.get("callbacks", 0.0)
+    alone = not_held_up_by_hooks(situation, situation.model, gone_ms, 0.0)
+    return done_beside_computing(situation, alone, gone_ms, 0.0).with_rest({"callbacks": 0.0})
 
 
 def gain_between_epochs(model: StepModel) -> float:

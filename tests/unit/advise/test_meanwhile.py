@@ -9,6 +9,7 @@ import pytest
 from hand_built import H200, situation, stage
 
 from keras_perf.advise.gains.meanwhile import done_beside_computing, worked_ms
+from keras_perf.advise.gains.of_a_part import gain_beside
 from keras_perf.advise.rules.host import amortize_callback
 from keras_perf.advise.situation import Situation
 
@@ -98,16 +99,26 @@ def test_a_hook_has_worked_no_longer_than_there_was_cpu_time_for(changed, worked
     assert worked_ms(with_a_hook(5.0, **changed), 4.0) == pytest.approx(worked)
 
 
-def test_a_hook_that_slept_held_up_no_python_code():
-    """The pipeline's Python code sets the pace: rarer hooks gain what they held it up."""
+def beside_python(**changed: Any) -> Situation:
+    """The pipeline's Python code sets the pace, and stands still while the hook works."""
+    behind = [stage("Generator", 10.0), stage("Prefetch", 0.0)]
+    return with_a_hook(10.0, stages=behind, context={"input_kind": "generator"}, **changed)
 
+
+def test_a_hook_that_slept_held_up_no_python_code():
     def advised(**changed: Any) -> float:
-        python = {"input_kind": "generator"}
-        behind = [stage("Generator", 10.0), stage("Prefetch", 0.0)]
-        found = with_a_hook(10.0, stages=behind, context=python, **changed)
+        found = beside_python(**changed)
         found = replace(found, model=replace(found.model, awake_ms=0.0, without_pauses=True))
         advice = amortize_callback(found)
         return 1.0 if advice is None else advice.predicted_speedup
 
     assert advised(process_cpu_pct=170.0) > 1.1
     assert advised(process_cpu_pct=60.0) == pytest.approx(1.0)
+
+
+def test_the_verdict_promises_no_less_without_the_hook_than_the_advice_does():
+    found = beside_python(process_cpu_pct=170.0)
+    advice = amortize_callback(found)
+    assert advice is not None
+    assert advice.predicted_speedup > 1.1
+    assert gain_beside(found, "callback-bound")[0] >= advice.predicted_speedup
