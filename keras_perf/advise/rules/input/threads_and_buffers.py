@@ -17,7 +17,7 @@ from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import (
     Situation,
 )
-from keras_perf.advise.step.step_model import MOSTLY_WAITING, StepModel
+from keras_perf.advise.step.step_model import MOSTLY_WAITING, StepModel, between
 from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.run.input.pipeline import runs_in_pool
 
@@ -62,12 +62,19 @@ def prefetch(situation: Situation) -> Recommendation | None:
 
 
 def _ahead_of_executions(situation: Situation, wait: float) -> Recommendation:
-    """Keras asks for the next batch while a step computes, but not beyond an execution's end."""
+    """Keras asks for the next batch while a step computes, but not beyond an execution's end.
+
+    What the first one is waited for beyond the stages' work is a new iterator, or a thread that has
+    to wake: at best that goes, too. (Of four short steps that waited 0.07 ms for batches of that
+    much work, 25 to 64 at a time, prefetching made 0.90 to 1.10.)
+    """
     at_once = situation.facts.settings.steps_per_execution
+    work_ms = situation.able_ms / at_once
 
     def change(model: StepModel, optimism: float) -> StepModel:
-        hidden = 0.9 + 0.1 * optimism
-        fetched = model.with_rest({"get_next": 1 - hidden})
+        waited_ms, hidden = model.rest.get("get_next", 0.0), 0.9 + 0.1 * optimism
+        made = min(1.0, work_ms / waited_ms) if waited_ms else 1.0
+        fetched = model.with_rest({"get_next": 1 - hidden * between(made, made, 1.0, optimism)})
         # A pipeline that is late anyway makes as many batches in the time of one fewer.
         return fetched.hidden(1 - hidden / (at_once + 1))
 

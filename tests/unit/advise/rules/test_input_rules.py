@@ -78,6 +78,15 @@ def test_of_several_steps_at_once_prefetching_hides_the_first_batch_only(compute
     )
 
 
+def test_an_execution_s_first_batch_is_ready_no_sooner_than_its_work_is_less():
+    """Of 0.1 ms that each of four steps waits, making the first batch explains 0.02."""
+    several = {"steps_per_execution": 4}
+    quick = [stage("TensorSlice", 0.01), stage("Batch", 0.07)]
+    advice = prefetch(situation(input_wait=0.1, compute=0.1, stages=quick, context=several))
+    left = [0.2 - part * 0.1 for part in (0.8 * 0.2, 0.9 * 0.2, 1.0)]
+    assert_predicts(advice, *left, before=0.2)
+
+
 def test_run_eagerly_several_steps_ask_for_no_batch_ahead():
     eager = {"steps_per_execution": 4, "run_eagerly": True}
     advice = prefetch(situation(input_wait=8.0, compute=2.0, stages=PIPELINE, context=eager))
