@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from keras_perf.records.run.tried.advice_trials import WORTHWHILE, TriedChange
@@ -40,15 +40,20 @@ class InputPace:
         """Of a step so short the input costs nothing; 0 where that is not known."""
         return FREE * self.pair.after_ms + self.outside_ms if self.one_shape else 0.0
 
-    def ready_ms(self, alone: Mapping[TrainingChange, TriedChange]) -> float:
+    def ready_ms(
+        self, alone: Mapping[TrainingChange, TriedChange], again: Sequence[TriedChange]
+    ) -> float:
         """Of a step that finds its batch ready.
 
         It is no longer than what a step surely took with a change of its input alone: on a machine
         that others use too, that may have been measured at a better moment.
+
+        Arguments:
+            alone: what was tried alone.
+            again: such changes of the input, measured once more.
         """
-        mended = [
-            tried for change, tried in alone.items() if change.rewriting and not change.alters
-        ]
+        mended = [each for change, each in alone.items() if change.rewriting and not change.alters]
+        mended += again
         step_ms = self.pair.before_ms + self.outside_ms
         return min([self.pair.after_ms + self.outside_ms, *(step_ms / each.low for each in mended)])
 

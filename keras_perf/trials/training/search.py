@@ -103,8 +103,7 @@ class Search:
             remove(self._rewritings)
             raise
         finally:
-            stayed = () if self._together is None else self._together.changes
-            codes = {each.code for each in stayed}
+            codes = {each.code for each in self._together.changes} if self._together else set()
             remove(each for each in self._rewritings if of_pipeline(each).code not in codes)
         return self._told(stopped)
 
@@ -152,11 +151,12 @@ class Search:
         seen, outside = self._seen, self.outside_ms
         pair = None if seen is None else seen.pace.pair
         together, lengths = self._together, self.setup.jit_compile and not self._one_shape
+        again = () if together is None else together.of_input_first
         compiled_s = seen.present.compilations_s if lengths and seen is not None else []
         return AdviceTrials(
             step_ms=0.0 if pair is None else pair.before_ms + outside,
             # Beside a cache that is still to be filled, it tells nothing of later passes.
-            ready_ms=None if seen is None or seen.not_kept else seen.pace.ready_ms(self._alone),
+            ready_ms=seen.pace.ready_ms(self._alone, again) if seen and not seen.not_kept else None,
             batch_ms=self._trier.batch_ms or None,
             outside_ms=outside,
             one_shape=self._one_shape,

@@ -41,8 +41,13 @@ class Together:
         self.total: TriedChange | None = None
         self._running = present
         self._keeps = keeps
-        self._input_alone = True
+        self._input_alone = self._first_is_of_input = True
         self._added: list[TrainingChange] = []
+
+    @property
+    def of_input_first(self) -> list[TriedChange]:
+        """What was added first, if it is of the input: nothing else is changed then."""
+        return self.changes[:1] if self._first_is_of_input else []
 
     def add(
         self,
@@ -176,7 +181,7 @@ class Together:
         self._input_alone = self._input_alone and change.rewriting is not None
         self.best, self._running = change.made(self.best), running
         if len(self.changes) == 1:
-            self._first_best = self.best
+            self._first_best, self._first_is_of_input = self.best, self._input_alone
         if change.rewriting is not None and change.rewriting.keeps:
             self._keeps = change.rewriting
 
@@ -184,6 +189,7 @@ class Together:
         """The best alone, where no time is left to measure it once more."""
         if not self.changes:
             self.changes, self.best = [tried], change.made(self._setup)
+            self._first_is_of_input = change.rewriting is not None
             self.total = tried
 
     def measure_all(self) -> None:
