@@ -65,8 +65,8 @@ def _ahead_of_executions(situation: Situation, wait: float) -> Recommendation:
     """Keras asks for the next batch while a step computes, but not beyond an execution's end.
 
     What the first one is waited for beyond the stages' work is a new iterator, or a thread that has
-    to wake: at best that goes, too. (Of four short steps that waited 0.07 ms for batches of that
-    much work, 25 to 64 at a time, prefetching made 0.90 to 1.10.)
+    to wake: at best that goes, too. (Two programs with many steps of 0.2 ms in an execution, each
+    of which waited 0.07 ms, became 0.90 to 1.10 times as fast, in four pairs of trainings.)
     """
     at_once = situation.facts.settings.steps_per_execution
     work_ms = situation.able_ms / at_once
